@@ -10,13 +10,13 @@ interface Pending {
 
 /** A clock for tests. Timers run in order of their due time, each at its own instant. */
 export interface FakeClock extends Clock {
-  /** Moves on and runs what falls due, without giving promises a turn in between. */
+  /** Advances the time and runs what falls due, without letting promises run in between. */
   advance(ms: number): void
-  /** Moves on like `advance`, and lets promises settle before, between and after the timers. */
+  /** Like `advance`, but lets promises settle before, between and after the timers. */
   run(ms: number): Promise<void>
-  /** Steps wall time alone, as NTP does. */
+  /** Steps wall time only, as NTP does. */
   stepEpoch(ms: number): void
-  /** Timers that wait now. */
+  /** Number of pending timers. */
   pending(): number
 }
 
@@ -78,7 +78,7 @@ export function fakeClock(startEpochMs = 1_900_000_000_000): FakeClock {
   }
 }
 
-/** Gives every promise that is ready its turn. */
+/** Lets every ready promise run. */
 function settle(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

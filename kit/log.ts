@@ -1,4 +1,4 @@
-/** The log of a daemon: one event, one line, `event key=value ...`, levels by what the reader must do. */
+/** The log of a daemon: one line per event, `event key=value ...`, levels by what the reader must do. */
 import { fstatSync } from 'node:fs'
 import pino from 'pino'
 import { Fault } from './pure/fault.ts'
@@ -7,7 +7,7 @@ import { escapeControls } from './pure/text.ts'
 /** error: act now. warning: look soon. notice: life of the daemon. info: by request. debug: bytes. */
 export type LogLevel = 'error' | 'warning' | 'notice' | 'info' | 'debug'
 
-/** What every part writes its events to. Facts are plain values; an Error becomes its code and sentence. */
+/** The log that every part writes to. Facts are plain values; an Error becomes its code and message. */
 export interface Log {
   error(event: string, facts?: Record<string, unknown>): void
   warning(event: string, facts?: Record<string, unknown>): void
@@ -18,7 +18,7 @@ export interface Log {
   child(facts: Record<string, unknown>): Log
 }
 
-/** Where lines go; `write` gets whole lines with their newline. */
+/** Destination of lines; `write` gets whole lines with their newline. */
 export interface LogStream {
   write(line: string): unknown
 }
@@ -26,9 +26,9 @@ export interface LogStream {
 /** How a log is made. */
 export interface LogOptions {
   level: LogLevel
-  /** Default: standard error, so that standard output stays free for what a command answers. */
+  /** Default: standard error, so that standard output stays free for a command's results. */
   stream?: LogStream
-  /** Lines begin with `<3>`..`<7>` instead of a time. Default: true where standard error is the journal. */
+  /** Lines begin with `<3>`..`<7>` instead of a time. Default: true if standard error is the journal. */
   journal?: boolean
 }
 
@@ -36,13 +36,13 @@ export interface LogOptions {
 const LEVELS: Record<LogLevel, number> = { debug: 20, info: 30, notice: 35, warning: 40, error: 50 }
 const PRIORITIES: Record<LogLevel, number> = { error: 3, warning: 4, notice: 5, info: 6, debug: 7 }
 
-/** Facts by these names never reach a line, nor do they one level down. */
+/** Facts with these names are never logged, nor one level down. */
 const SECRETS = ['password', 'passwordHash', 'secret', 'token', 'ticket', 'authorization', 'cookie', 'key']
 
-/** Longest text of one fact; a log line is no place for payloads. */
+/** Longest text of one fact; payloads do not belong in a log line. */
 const LONGEST_TEXT = 1024
 
-/** Makes the log of a process. Writing is synchronous, so the last line before an exit is not lost. */
+/** Creates the log of a process. Writing is synchronous, so the last line before an exit is not lost. */
 export function createLog(options: LogOptions): Log {
   const journal = options.journal ?? (options.stream === undefined && isJournal(2))
   const stream = options.stream ?? standardError()
@@ -62,7 +62,7 @@ export function createLog(options: LogOptions): Log {
   return logOver(base, {})
 }
 
-/** A log that writes nowhere, for tests and for commands that have nothing to tell. */
+/** A log that discards everything, for tests and for commands with nothing to report. */
 export const silentLog: Log = {
   error() {},
   warning() {},
@@ -95,7 +95,7 @@ function plainFacts(facts: Record<string, unknown>): Record<string, unknown> {
     if (value === undefined) continue
     if (value instanceof Error) {
       plain[name] = sentenceOf(value)
-      // A Fault was thrown on purpose and says it all; anything else is a mistake of ours to be found.
+      // A Fault was thrown on purpose and needs no stack; anything else is our mistake to find.
       if (!(value instanceof Fault) && value.stack !== undefined)
         plain[`${name}_stack`] = value.stack.replace(/^.*?\n\s*/, '')
     } else plain[name] = typeof value === 'bigint' ? String(value) : value
@@ -103,10 +103,10 @@ function plainFacts(facts: Record<string, unknown>): Record<string, unknown> {
   return plain
 }
 
-/** The sentence of an error with its code, followed by those of its causes. */
+/** The message of an error with its code, followed by those of its causes. */
 function sentenceOf(error: Error): string {
   const parts: string[] = []
-  // Five deep: a chain of causes may be made to loop.
+  // Five deep at most: a chain of causes may loop.
   for (let at: unknown = error; at !== undefined && parts.length < 5; at = at instanceof Error ? at.cause : undefined) {
     if (at instanceof Fault) parts.push(`${at.code}: ${at.message}`)
     else parts.push(at instanceof Error ? at.message : String(at))
@@ -127,12 +127,12 @@ function lineOf(json: string, journal: boolean): string {
   return line
 }
 
-/** An event's name as it is; line breaks in it would forge lines. */
+/** An event's name with line breaks escaped, which would forge lines. */
 function wordsOf(event: string): string {
   return escapeControls(withoutSecrets(event))
 }
 
-/** A value as one word, or in quotes where a space, quote or `=` would make it ambiguous. */
+/** A value as one word, or in quotes if a space, quote or `=` would make it ambiguous. */
 function factText(value: unknown): string {
   const whole = withoutSecrets(typeof value === 'string' ? value : JSON.stringify(value))
   const text = whole.length > LONGEST_TEXT ? `${whole.slice(0, LONGEST_TEXT)}...(${whole.length} characters)` : whole
@@ -141,7 +141,7 @@ function factText(value: unknown): string {
   return escapeControls(isWord ? text : JSON.stringify(text))
 }
 
-/** Credentials that come inside addresses: `//user:password@host` and `?ticket=...`. */
+/** Removes credentials inside URLs and headers: `//user:password@host` and `?ticket=...`. */
 function withoutSecrets(text: string): string {
   return text
     .replace(/\/\/[^\s/@"]+@/g, '//***@')
@@ -151,13 +151,14 @@ function withoutSecrets(text: string): string {
 
 function standardError(): LogStream {
   const destination = pino.destination({ dest: 2, sync: true })
-  // A reader that went away (EPIPE) must not end the daemon; there is nowhere left to say so.
+  // A reader that went away (EPIPE) must not end the daemon; there is nowhere left to report it.
   destination.on('error', () => {})
   return destination
 }
 
 /**
- * Whether a descriptor is the journal. The variable alone does not tell: children whose output goes elsewhere inherit it.
+ * Whether a descriptor is the journal. The variable alone is not enough: children whose output goes elsewhere inherit
+ * it.
  * @source systemd.exec(5), $JOURNAL_STREAM
  */
 export function isJournal(fd: number): boolean {

@@ -1,12 +1,12 @@
-/** A short name for what a value says: two that say the same have the same, whoever saved them and when. */
+/** Revisions: a short hash of a value, the same for equal values, whoever saved them and when. */
 import { hash } from 'node:crypto'
 
 /** Hex digits: enough to tell two edits of one record apart. */
 const LENGTH = 14
 
 /**
- * The beginning of a SHA-256 of its JSON.
- * @param value plain JSON; the order of its keys does not matter, since a file may give them in another
+ * The first digits of the SHA-256 of its JSON.
+ * @param value plain JSON; the order of its keys does not matter, since a file may have them in another order
  */
 export function revisionOf(value: unknown): string {
   return hash('sha256', JSON.stringify(value, inOrder) ?? '', 'hex').slice(0, LENGTH)

@@ -1,4 +1,4 @@
-/** What a caller shows: names and passwords, roles, API keys, login tokens. */
+/** Credentials of callers: names and passwords, roles, API keys, login tokens. */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { Type } from 'typebox'
@@ -6,22 +6,24 @@ import type { Clock } from '../clock.ts'
 import { bytesOfBase64 } from '../pure/bytes.ts'
 import { dropGreediest } from '../pure/pace.ts'
 
-// What a person or a key may be.
+// Roles of a person or a key.
 
-/** From the most to the least. */
+/** From most to fewest rights. */
 export const roles = ['admin', 'viewer'] as const
 
 export type Role = (typeof roles)[number]
 
-// How a new user may be called, and what a new password is.
+// Rules for a new user's name and a new password.
 
 /**
- * Letters of the European Latin alphabets (Basic Latin, Latin-1, Latin Extended-A). The dotless i is left out: beside an
- * i nobody sees it. Letters of other scripts would make names that look alike and are not, such as one with a Cyrillic a.
+ * Letters of the European Latin alphabets (Basic Latin, Latin-1, Latin Extended-A). The dotless i is left out: nobody
+ * can tell it from an i. Other scripts would allow look-alike names, such as one with a Cyrillic a.
  */
 const LETTER = 'A-Za-z0-9\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u0130\\u0132-\\u017F'
 
-/** A new user's name. Single signs stand between letters only, so that no name begins like a key's or a program's. */
+/**
+ * A new user's name. Punctuation is allowed only between letters, so that no name begins like a key's or a program's.
+ */
 export const userName = Type.String({
   minLength: 1,
   maxLength: 64,
@@ -29,7 +31,7 @@ export const userName = Type.String({
   description: 'Latin letters and digits, with single blanks or . _ - @ + between them',
 })
 
-/** What nobody can type, and what a header of Basic cannot hold. */
+/** Excludes what nobody can type and what a Basic header cannot hold. */
 const typed = {
   maxLength: 256,
   pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
@@ -40,8 +42,9 @@ const typed = {
 export const newPassword = Type.String({ minLength: 8, ...typed, format: 'password' })
 
 /**
- * The same of a daemon with one user alone, who signs in with Basic: what a header can hold, and what somebody can type. There is
- * no lower bound, since the interface says that any value sets it (2, B, POST /api/password). @source RFC 7617, 2
+ * A new password of a daemon with only one user, who signs in with Basic: whatever a header can hold and a person can
+ * type. There is no lower bound, since the interface says that any value sets it (2, B, POST /api/password). @source
+ * RFC 7617, 2
  */
 export const newBasicPassword = Type.String({
   minLength: 1,
@@ -51,22 +54,22 @@ export const newBasicPassword = Type.String({
 
 // Basic credentials of an Authorization header.
 
-/** Who says to be whom. */
+/** A claimed identity, not yet verified. */
 interface BasicCredentials {
   username: string
   password: string
 }
 
-/** The length bounds what is decoded for a stranger. */
+/** The length limits how much is decoded for a stranger. */
 const BASIC = /^basic +([A-Za-z0-9+/]{0,4096}={0,2})$/i
 
-/** No control characters in either. @source RFC 7617, 2 */
+/** Neither part may hold control characters. @source RFC 7617, 2 */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
  * Reads `Basic <base64 of user:password in UTF-8>`. The first colon ends the user; a password may hold more of them.
- * @returns undefined where there is no header, one of another scheme, or one of no such form
+ * @returns undefined if there is no header, or it has another scheme or form
  * @source RFC 7617, 2 and 2.1
  */
 export function basicOf(header: string | undefined): BasicCredentials | undefined {
@@ -81,21 +84,24 @@ function textOf(coded: string): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytesOfBase64(coded))
   } catch {
-    // Whatever is wrong with it: these are no credentials, and that is all a stranger gets to know.
+    // Whatever is wrong with it, it is not a credential; a stranger is told no more than that.
     return undefined
   }
 }
 
-// Keys of programs: `plk_<id>_<secret>`, of which only a hash is kept.
+// API keys: `plk_<id>_<secret>`; only a hash of the secret is stored.
 
-/** Tells a key from a login's token, for programs and for those who search logs and repositories for lost secrets. */
+/**
+ * The prefix tells a key from a login's token, for programs and for people who search logs and repositories for leaked
+ * secrets.
+ */
 const FORM = /^plk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/
 
-/** A key that was just made. */
+/** A key that was just created. */
 interface NewApiKey {
   /** 16 hex digits; not secret. */
   id: string
-  /** The whole key; shown once and never kept. */
+  /** The whole key; shown once, never stored. */
   text: string
   secretHash: string
 }
@@ -107,52 +113,52 @@ export function makeApiKey(): NewApiKey {
   return { id, text: `plk_${id}_${secret}`, secretHash: hashOf(secret) }
 }
 
-/** Whether a bearer token says that it is a key, well formed or not. */
+/** Whether a bearer token has the prefix of a key, well formed or not. */
 export function looksLikeApiKey(token: string): boolean {
   return token.startsWith('plk_')
 }
 
-/** @returns undefined where the text is no key */
+/** @returns undefined if the text is not a key */
 export function parseApiKey(text: string): { id: string; secret: string } | undefined {
   const [, id, secret] = FORM.exec(text) ?? []
   return id === undefined || secret === undefined ? undefined : { id, secret }
 }
 
-/** Stands in for a key that does not exist: its refusal takes as long as any. */
+/** Stands in for a key that does not exist, so that its refusal takes as long as any. */
 const DECOY = hashOf(randomBytes(32).toString('base64url'))
 
 /**
  * Compares in constant time.
- * @param secretHash undefined for a key that does not exist: takes as long, and is never right
+ * @param secretHash undefined for a key that does not exist: takes as long, and never matches
  */
 export function isSecretOf(secret: string, secretHash: string | undefined): boolean {
   const isEqual = timingSafeEqual(Buffer.from(hashOf(secret)), Buffer.from(secretHash ?? DECOY))
   return isEqual && secretHash !== undefined
 }
 
-/** SHA-256 in base64url, 43 characters. A quick hash does: nobody guesses 256 random bits, as they would a password. */
+/** SHA-256 in base64url, 43 characters. A fast hash is enough: unlike a password, 256 random bits cannot be guessed. */
 function hashOf(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url')
 }
 
-/** Tokens of callers of one kind; the caller comes back as the very object that was given. */
+/** Tokens of one kind of caller; `use` returns the very caller object that was passed in. */
 interface TokenStore<Who extends { name: string }> {
-  /** A new token, 32 random bytes in base64url. It is not kept; only its SHA-256 is. */
+  /** A new token, 32 random bytes in base64url. Only its SHA-256 is stored. */
   issue(caller: Who): string
-  /** The caller of a token that is alive. Counts as a use. */
+  /** The caller of a valid token. Counts as a use. */
   use(token: string): Who | undefined
-  /** The same without counting as a use: for what is open for long, such as a socket. */
+  /** Whether a token is valid, without counting as a use: for long-lived connections, such as a socket. */
   isAlive(token: string): boolean
   revoke(token: string): void
 }
 
-/** How tokens live. */
+/** How long tokens live. */
 interface TokenLife {
   clock: Clock
   lifeMs: number
   /** `sliding`: `lifeMs` counts from the last use. `absolute`: from the issue. */
   kind: 'sliding' | 'absolute'
-  /** Tokens alive at once (config `http.max_tokens`). */
+  /** Tokens valid at once (config `http.max_tokens`). */
   max: number
 }
 
@@ -162,14 +168,14 @@ interface Entry<Who> {
   usedMs: number
 }
 
-/** Makes an empty store; a restart forgets every token. */
+/** Creates an empty store; a restart forgets every token. */
 export function createTokenStore<Who extends { name: string }>({
   clock,
   lifeMs,
   kind,
   max,
 }: TokenLife): TokenStore<Who> {
-  // By hash, least recently used first. Comparing by the hash's place in a map tells nothing of the token by time.
+  // By hash, least recently used first. Looking up the hash in a map leaks nothing of the token by timing.
   const entries = new Map<string, Entry<Who>>()
 
   function alive(entry: Entry<Who>): boolean {

@@ -1,4 +1,7 @@
-/** From which networks each account has signed in rightly before: they come first when many guess, after a restart too. */
+/**
+ * Networks from which each account has signed in successfully before. They come first when many are guessing, also
+ * after a restart.
+ */
 import { createHash, randomBytes } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import type { Clock } from '../clock.ts'
@@ -8,16 +11,16 @@ import { Fault } from '../pure/fault.ts'
 import { dropGreediest } from '../pure/pace.ts'
 import { createStore } from '../store/store.ts'
 
-/** Networks as `networkOf` names them, accounts in one spelling. */
+/** Networks as `networkOf` names them, account names normalized. */
 export interface Homes {
   has(network: string, account: string): boolean
-  /** Saved on its own; what cannot be saved is known until the daemon ends. */
+  /** Saved in the background; what cannot be saved is known until the daemon ends. */
   add(network: string, account: string): void
 }
 
 const digest = Type.String({ pattern: '^[A-Za-z0-9_-]{22}$' })
 
-/** Digests, so that the file does not tell at a glance who signs in from where. */
+/** Digests, so that the file does not show at a glance who signs in from where. */
 const homesFile = Type.Object(
   {
     version: Type.Literal(1),
@@ -40,14 +43,14 @@ function nothing(): Static<typeof homesFile> {
   return { version: 1, salt: randomBytes(16).toString('base64url'), homes: [] }
 }
 
-/** How old `usedAt` may be: a sign-in each minute is no reason to write each minute. */
+/** How old `usedAt` may get before it is rewritten: a sign-in each minute must not cause a write each minute. */
 const USED_MS = 86_400_000
 
 export interface HomesParts {
   folder: string
   clock: Clock
   log: Log
-  /** Homes remembered; the oldest of the account that has most makes room. */
+  /** Homes remembered; when full, the oldest home of the account with the most is dropped. */
   most: number
 }
 
@@ -62,7 +65,7 @@ export async function openHomes({ folder, clock, log, most }: HomesParts): Promi
   })
   const { salt, homes: kept } = await store.load().catch((fault) => {
     if (!(fault instanceof Fault) || fault.code !== 'store_damaged') throw fault
-    // No reason not to start: they are found again with the next sign-ins.
+    // No reason not to start: the next sign-ins fill it again.
     log.warning('homes_forgotten', { fault })
     return nothing()
   })

@@ -1,22 +1,22 @@
-/** Passwords as argon2id, hashed on threads of their own. */
+/** Passwords as argon2id, hashed on separate threads. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Argon2idInput, argon2id } from '#native/argon2/index.ts'
 import { Fault } from '../pure/fault.ts'
 
-/** As many as a daemon can be told to hash at once (kit/config/tables.ts); more wait for one of them. */
+/** Most passwords that a daemon's settings can have hashed at once (kit/config/tables.ts); more wait. */
 const MOST_AT_ONCE = 16
 
-/** A hash takes a core for 25 to 100 ms and anyone may ask for one, so the daemon's own work comes first. */
+/** A hash takes a core for 25 to 100 ms and anyone can request one, so the daemon's own work comes first. */
 const NICENESS = 5
 
-/** Those whose turn has not come, in the order in which they asked. */
+/** Callers that wait for their turn, in order of arrival. */
 const waiting: (() => void)[] = []
 let computing = 0
 
 /**
- * Computes argon2id in a thread below the daemon's own in priority.
+ * Computes argon2id in a thread with lower priority than the daemon's own.
  * @returns as many bytes as `tagLength` says
- * @throws Error where the parameters are none of argon2's, by rejecting
+ * @throws Error, by rejecting, if the parameters are invalid for argon2
  */
 export async function deriveArgon2id(input: Argon2idInput): Promise<Buffer> {
   if (computing < MOST_AT_ONCE) computing += 1
@@ -24,14 +24,14 @@ export async function deriveArgon2id(input: Argon2idInput): Promise<Buffer> {
   try {
     return await argon2id(input, NICENESS)
   } finally {
-    // Whoever waits takes this place over.
+    // The next waiting caller takes over this place.
     const next = waiting.shift()
     if (next) next()
     else computing -= 1
   }
 }
 
-/** What one hash costs. Memory in KiB. */
+/** Cost of one hash. Memory in KiB. */
 interface Cost {
   memory: number
   passes: number
@@ -41,7 +41,7 @@ interface Cost {
 /** @source OWASP Password Storage Cheat Sheet, argon2id: 19 MiB, two passes, one lane */
 const COST: Cost = { memory: 19_456, passes: 2, parallelism: 1 }
 
-/** A hash string comes from a file: what it asks for is held within these, or one line could take the machine. */
+/** A hash string comes from a file: without these limits on its parameters, one line could take the whole machine. */
 const MOST: Cost = { memory: 65_536, passes: 10, parallelism: 4 }
 
 const SALT_BYTES = 16
@@ -50,7 +50,7 @@ const HASH_BYTES = 32
 /** PHC string: `$argon2id$v=19$m=19456,t=2,p=1$<salt>$<hash>`, base64 without padding. */
 const PHC = /^\$argon2id\$v=19\$m=(\d{1,9}),t=(\d{1,9}),p=(\d{1,9})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** A hash that no password has, for users that do not exist: their refusal takes as long as any. */
+/** A hash that no password matches, for users that do not exist, so that their refusal takes as long as any. */
 const DECOY = phcOf(COST, randomBytes(SALT_BYTES), randomBytes(HASH_BYTES))
 
 /** @returns a PHC string with a new salt */
@@ -61,8 +61,8 @@ export async function hashPassword(text: string): Promise<string> {
 }
 
 /**
- * @param stored PHC string; undefined for a user that does not exist: takes as long, and is never right
- * @throws Fault `bad_password_hash` where the string is none of ours, or asks for more than the bounds
+ * @param stored PHC string; undefined for a user that does not exist: takes as long, and never matches
+ * @throws Fault `bad_password_hash` if the string is not ours, or its parameters are above the limits
  */
 export async function verifyPassword(text: string, stored: string | undefined): Promise<boolean> {
   const { cost, salt, hash } = parsePhc(stored ?? DECOY)
@@ -70,7 +70,7 @@ export async function verifyPassword(text: string, stored: string | undefined): 
   return timingSafeEqual(found, hash) && stored !== undefined
 }
 
-/** The same letters typed on another keyboard may be composed otherwise. @source RFC 8265, 4.2.2 */
+/** The same letters typed on another keyboard may be composed differently. @source RFC 8265, 4.2.2 */
 function messageOf(text: string): Buffer {
   return Buffer.from(text.normalize('NFC'))
 }

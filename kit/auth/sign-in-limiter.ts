@@ -1,6 +1,6 @@
 /**
- * The rate limiter of sign-ins. Every password is judged, in fair turns, and only wrong ones wait: whoever has the right
- * one is never refused for what others do elsewhere. See docs/decisions/sign-in-and-passwords.md.
+ * The rate limiter of sign-ins. Every password is checked, in fair turns, and only wrong ones wait: a caller with the
+ * right password is never refused for what others do elsewhere. See docs/decisions/sign-in-and-passwords.md.
  */
 import { type Clock, wait } from '../clock.ts'
 import { networkOf, wideNetworkOf } from '../net/address.ts'
@@ -8,58 +8,60 @@ import { Fault } from '../pure/fault.ts'
 import { shortCopy } from '../pure/text.ts'
 import type { Homes } from './homes.ts'
 
-/** Who tries to sign in, and from where. */
+/** A caller that tries to sign in, and from where. */
 export interface Contender {
-  /** Of the peer. */
+  /** The peer's address. */
   address: string
-  /** The name tried, in one spelling, existing or not. */
+  /** The name tried, normalized, existing or not. */
   account: string
 }
 
-/** One password to be judged. */
+/** One password to check. */
 export interface PasswordTry extends Contender {
-  /** Aborted when the client hangs up. A try that still waits then is dropped. */
+  /** Aborted when the client hangs up. A try that is still queued is then dropped. */
   signal?: AbortSignal | undefined
-  /** A look that costs next to nothing: true where this is the password that was right before. */
+  /** A cheap check: true if this is the password that was right before. */
   isKnown?(): boolean
-  /** The look that costs: an argon2id hash, run when its turn has come. */
+  /** The expensive check: an argon2id hash, run when its turn has come. */
   verify(): Promise<boolean>
 }
 
 export interface SignInLimiter {
   /**
-   * Judges a password in its turn. A wrong one is counted, and resolves when it may be answered.
-   * @returns whether it is right, then at once
-   * @throws Fault `slow_down` where too many tries of its own network wait, `busy` where too many wait in all (both with
+   * Checks a password in its turn. A wrong one is counted, and resolves when it may be answered.
+   * @returns whether it is right; if so, at once
+   * @throws Fault `slow_down` if too many tries of its own network wait, `busy` if too many wait in all (both with
    * `details.retryAfterMs`), `client_gone`, and what `verify` throws
    */
   judge(tried: PasswordTry): Promise<boolean>
-  /** Somebody has signed in, with all that it takes: forgets their wrong tries, and knows them there from now on. */
+  /**
+   * Call after a complete sign-in: forgets the wrong tries there, and remembers the network as a home of the account.
+   */
   succeeded(who: Contender): void
-  /** Counts a wrong try of another kind, such as a code; resolves when it may be answered. */
+  /** Counts another kind of wrong try, such as a code; resolves when it may be answered. */
   failed(who: Contender): Promise<void>
-  /** Hashes for somebody who is signed in, ahead of strangers and within the same workers. @throws Fault `busy` */
+  /** Hashes for a signed-in user, ahead of strangers and within the same workers. @throws Fault `busy` */
   within<Result>(run: () => Promise<Result>): Promise<Result>
 }
 
-/** The bounds; see `loginKeys` in kit/config/tables.ts, where each is a setting. */
+/** Limits; see `loginKeys` in kit/config/tables.ts, where each is a setting. */
 export interface SignInBounds {
   /** Passwords hashed at once. */
   workers: number
   /** Tries that wait for their turn, in all. */
   queue: number
-  /** Those of one network. */
+  /** Tries of one network that wait. */
   queueOfOne: number
-  /** Tries of one network that are looked at, or are wrong and not answered yet. */
+  /** Tries of one network being checked, or wrong and not answered yet. */
   places: number
-  /** Wrong tries from which on answers wait. */
+  /** Number of wrong tries from which answers are delayed. */
   freeTries: number
-  /** The first wait; doubles with each further wrong try. */
+  /** The first delay; doubles with each further wrong try. */
   waitMs: number
   waitMaxMs: number
   /** Time without a wrong try after which they are forgotten. */
   forgetMs: number
-  /** Networks, accounts and pairs of both of which wrong tries are remembered. */
+  /** Number of networks, of accounts and of pairs whose wrong tries are remembered. */
   table: number
 }
 
@@ -69,15 +71,18 @@ export interface SignInLimiterParts {
   homes: Homes
 }
 
-/** Where tries line up: a network, or an account at its home, so that who guesses at others there does not stand in its way. */
+/**
+ * A queue of tries: of a network, or of an account at its home, so that guesses at other accounts there do not block
+ * it.
+ */
 interface Lane {
   key: string
   wide: string
   isHome: boolean
   waiting: Waiter[]
-  /** Places taken, by account: tries that are looked at, or wrong and not answered yet. */
+  /** Places taken, by account: tries being checked, or wrong and not answered yet. */
   taken: Map<string, number>
-  /** Quick looks that may still be wrong, and when that was counted. */
+  /** Cheap checks that may still fail, and when that number was last updated. */
   looks: number
   looksAtMs: number
 }
@@ -86,15 +91,15 @@ interface Waiter {
   lane: Lane
   account: string
   arrival: number
-  /** @param suspect 1 where its lane is one of who guesses, else 0 */
+  /** @param suspect 1 if its lane has made too many wrong tries, else 0 */
   begin(suspect: number): void
   refuse(fault: Fault): void
 }
 
-/** Each so many turns the try that has waited longest has its turn, so that nobody waits for ever. */
+/** Every fourth turn goes to the try that has waited longest, so that nobody waits forever. */
 const TURN_OF_THE_OLDEST = 4
 
-/** A name may be 64 KiB long; its first part is enough to count by. */
+/** A name may be 64 KiB long; its first characters are enough to count by. */
 const NAME_LENGTH = 128
 
 export function createSignInLimiter({ clock, bounds, homes }: SignInLimiterParts): SignInLimiter {
@@ -104,11 +109,11 @@ export function createSignInLimiter({ clock, bounds, homes }: SignInLimiterParts
 
   async function hold(who: Contender): Promise<void> {
     const waitMs = wrong.add(keysOf(who))
-    // The place stays taken though the client hangs up: its silence told it already that it was wrong.
+    // The place stays taken even if the client hangs up: the delay has already told it that the password was wrong.
     if (waitMs > 0) await wait(clock, waitMs)
   }
 
-  /** Runs while a place of the lane is taken already, and gives it back in the end. */
+  /** Runs while a place of the lane is already taken, and frees it at the end. */
   async function inPlace<Result>(lane: Lane, account: string, run: () => Promise<Result>): Promise<Result> {
     try {
       return await run()
@@ -183,10 +188,11 @@ function takenOf({ taken }: Lane): number {
   return sum
 }
 
-/** The lanes of those who try, made when they come and dropped when they have gone. */
+/** The lanes of current tries, created on demand and dropped when empty. */
 function createLanes({ clock, homes, places }: { clock: Clock; homes: Homes; places: number }) {
   const lanes = new Map<string, Lane>()
-  // Wrong quick looks at once, and how many more a second: enough for a page that shows a password that is no longer right.
+  // Failed cheap checks allowed in a burst, and refilled per second: enough for a page that sends a password that is no
+  // longer right.
   const mostLooks = 4 * places
 
   function refill(lane: Lane): void {
@@ -210,7 +216,7 @@ function createLanes({ clock, homes, places }: { clock: Clock; homes: Homes; pla
       refill(lane)
       return lane.looks >= 1
     },
-    /** Of a home what was looked at is kept until it counts no more: else each guess would begin with all its looks. */
+    /** A home lane is kept until its allowance is full again: otherwise each guess would start with a fresh one. */
     drop(lane: Lane): void {
       if (lane.waiting.length > 0 || lane.taken.size > 0) return
       if (lane.isHome) refill(lane)
@@ -220,8 +226,8 @@ function createLanes({ clock, homes, places }: { clock: Clock; homes: Homes; pla
 }
 
 /**
- * What a try is counted by. The pair stays counted when somebody else signs in from that network, so that a viewer who
- * does so between guesses gains none at an administrator.
+ * What a try is counted by. The pair's count stays when somebody else signs in from that network, so that a viewer who
+ * does so between guesses gains no extra tries at an administrator's password.
  */
 interface Keys {
   network: string
@@ -234,7 +240,9 @@ function keysOf({ address, account }: Contender): Keys {
   return { network, pair: `${network} ${account}`, account: `account ${account}` }
 }
 
-/** Wrong tries by key. The key that has been quiet longest makes room, and a quiet one is forgotten. */
+/**
+ * Wrong tries by key. When full, the key that has been quiet longest is dropped; quiet keys are also forgotten in time.
+ */
 function createWrongTries(clock: Clock, { freeTries, waitMs, waitMaxMs, forgetMs, table }: SignInBounds) {
   const tries = new Map<string, { wrong: number; lastMs: number }>()
 
@@ -256,15 +264,15 @@ function createWrongTries(clock: Clock, { freeTries, waitMs, waitMaxMs, forgetMs
   }
 
   return {
-    /** Counts a wrong try. @returns how long it waits: by the worst of what it is counted by */
+    /** Counts a wrong try. @returns the delay, by the highest of its counts */
     add({ network, pair, account }: Keys): number {
       const own = Math.max(addTo(network), addTo(pair))
-      // One network alone slows nobody down elsewhere: it takes more than two of them.
+      // Wrong tries from one network alone delay nobody elsewhere: it takes more than two networks.
       const most = Math.max(own, own <= freeTries / 2 ? addTo(account) : wrongOf(account))
-      // 2 ** 1024 is Infinity, which the least of the two takes care of.
+      // 2 ** 1024 is Infinity, which Math.min handles.
       return most < freeTries ? 0 : Math.min(waitMaxMs, waitMs * 2 ** (most - freeTries))
     },
-    /** 0 for who has done nothing wrong, up to `freeTries`. */
+    /** 0 for a key without wrong tries, up to `freeTries`. */
     guiltOf: (key: string) => Math.min(freeTries, wrongOf(key)),
     forget(keys: Keys): void {
       for (const key of Object.values(keys)) tries.delete(key)
@@ -274,10 +282,10 @@ function createWrongTries(clock: Clock, { freeTries, waitMs, waitMaxMs, forgetMs
 
 type GuiltOf = (lane: Lane) => number
 
-/** Tries that wait: who is next, and who has to make room. */
+/** Queued tries: picks the next one, and the one to drop when full. */
 function createLine(bounds: SignInBounds, guiltOf: GuiltOf) {
   const waiting = new Set<Waiter>()
-  /** Turn in which each wide network was served last; the oldest first. */
+  /** Turn in which each wide network was last served; the oldest first. */
   const served = new Map<string, number>()
   let turn = 0
 
@@ -302,7 +310,10 @@ function createLine(bounds: SignInBounds, guiltOf: GuiltOf) {
       waiting.add(waiter)
       waiter.lane.waiting.push(waiter)
     },
-    /** Whoever has most waiting makes room, and of those whoever guesses; the newest of theirs goes. @throws Fault */
+    /**
+     * When full, drops the newest try of the lane with the most waiting; among equals, of the lane with more wrong
+     * tries. @throws Fault
+     */
     makeRoom(lane: Lane, account: string): void {
       const isOwnFull = lane.waiting.length >= bounds.queueOfOne
       if (!isOwnFull && waiting.size < bounds.queue) return
@@ -313,7 +324,7 @@ function createLine(bounds: SignInBounds, guiltOf: GuiltOf) {
       remove(newest)
       newest.refuse(fault)
     },
-    /** The next try of a lane that has a place. @param takesSuspects whether it may be one of who guesses */
+    /** The next try of a lane that has a free place. @param takesSuspects whether it may come from a suspect lane */
     next(takesSuspects: boolean): Waiter | undefined {
       if (waiting.size === 0) return undefined
       const open = lanesOf().filter((lane) => takenOf(lane) < bounds.places)
@@ -341,11 +352,11 @@ interface Turn<Result> {
   run(): Promise<Result>
 }
 
-/** Runs what waits, a few at a time. */
+/** Runs queued tries, a few at a time. */
 function createTurns(bounds: SignInBounds, guiltOf: GuiltOf) {
   const { workers, freeTries } = bounds
   const line = createLine(bounds, guiltOf)
-  // Where there are two workers, one is left to those who are not guessing.
+  // With two or more workers, one is reserved for lanes that are not suspect.
   const mostSuspects = Math.max(1, workers - 1)
   let running = 0
   let suspects = 0
@@ -363,7 +374,7 @@ function createTurns(bounds: SignInBounds, guiltOf: GuiltOf) {
 
   return {
     next,
-    /** Runs in its turn. It takes a place of its lane, which the caller gives back, unless this rejects. */
+    /** Runs in its turn. It takes a place of its lane, which the caller frees, unless this rejects. */
     take<Result>({ lane, account, signal, run }: Turn<Result>): Promise<Result> {
       const { promise, resolve, reject } = Promise.withResolvers<Result>()
       const onAbort = () => {
@@ -401,13 +412,13 @@ function createTurns(bounds: SignInBounds, guiltOf: GuiltOf) {
   }
 }
 
-/** Of one lane: whose account has the fewest places, so that guesses at one name do not stand in the way of another. */
+/** Within a lane, the account with the fewest places comes first, so that guesses at one name do not block another. */
 function nextOf(lane: Lane): Waiter {
   const rank = ({ account, arrival }: Waiter) => [lane.taken.get(account) ?? 0, arrival]
   return leastBy(lane.waiting, rank) as Waiter
 }
 
-/** The newest of the account that has most waiting there. @returns undefined where that is who comes just now */
+/** The newest try of the account with the most waiting. @returns undefined if that is the account just arriving */
 function newestOf({ waiting }: Lane, coming: string | undefined): Waiter | undefined {
   const held = new Map<string, number>(coming === undefined ? [] : [[coming, 1]])
   for (const { account } of waiting) held.set(account, (held.get(account) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** Ed25519 keys in PEM files: who signed something, and signing it. */
+/** Ed25519 keys in PEM files: verifies and makes signatures. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,15 +10,15 @@ export interface PublicKey {
   key: KeyObject
 }
 
-/** More files than this in the folders named are a mistake. */
+/** More key files than this are a mistake. */
 const MOST_KEYS = 64
 /** An Ed25519 key in PEM has about 120 characters. */
 const MOST_BYTES = 4096
 
 /**
  * Reads public keys, in PEM (`-----BEGIN PUBLIC KEY-----`).
- * @param places files, and folders of which every `*.pem` is read; what is not there holds no key
- * @throws Fault `bad_key` for a file that is no such key: a trust that was meant and is not there must be seen
+ * @param places files, and folders whose every `*.pem` is read; missing ones hold no key
+ * @throws Fault `bad_key` for a file that is not such a key: a trusted key that is missing must be noticed
  */
 export async function readPublicKeys(places: readonly string[]): Promise<PublicKey[]> {
   const files = (await Promise.all(places.map(filesOf))).flat()
@@ -32,7 +32,7 @@ export function readPrivateKey(file: string): Promise<KeyObject> {
   return readKey(file, createPrivateKey)
 }
 
-/** The first of the keys that signed the bytes; undefined where none did. @param signature 64 bytes */
+/** The first key that signed the bytes; undefined if none did. @param signature 64 bytes */
 export function signerOf(keys: readonly PublicKey[], bytes: Uint8Array, signature: Uint8Array): PublicKey | undefined {
   return keys.find(({ key }) => verify(null, bytes, key, signature))
 }

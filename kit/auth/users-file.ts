@@ -30,9 +30,9 @@ const usersFile = Type.Object(
 export type UsersFile = Static<typeof usersFile>
 
 /**
- * The file of a state folder; no users where there is none yet. An empty list would let anybody make himself administrator, so
- * one that held users and is gone, or was emptied, is told and not taken for a first start.
- * @param gone what that means; `new` for the command line, which makes an administrator whatever is there
+ * Opens the file of a state folder; without a file there are no users. An empty list would let anybody become
+ * administrator, so a file that had users and is gone or was emptied is reported, not taken for a first start.
+ * @param gone how to treat that; `new` for the command line, which creates an administrator in any case
  */
 export function createUsersFile(folder: string, log: Log, gone: 'damage' | 'new' = 'damage'): Store<UsersFile> {
   const mark = setUpMark(folder)

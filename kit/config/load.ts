@@ -1,4 +1,4 @@
-/** Settings read from a file and the command line, every fault of them at once. */
+/** Loads settings from a file and the command line, and reports all faults at once. */
 
 import { closeSync, readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
@@ -8,11 +8,11 @@ import { Fault } from '../pure/fault.ts'
 import { counted, nearestName } from '../pure/text.ts'
 import { openToRead } from '../run/state-folder.ts'
 
-// What a key's schema allows, as a check and as words for people.
+// Checks a key's value against its schema, and describes what is allowed.
 
 /**
- * What a key may say of itself beyond JSON schema: `unit` for people, `secret` for a value that no message shows,
- * `check` for rules a schema cannot say; it returns the sentence of what is wrong, or undefined.
+ * Our additions to JSON schema: `unit` for people, `secret` for a value that no message shows, `check` for rules a
+ * schema cannot express; it returns the sentence of what is wrong, or undefined.
  */
 interface KeySchema {
   type?: string
@@ -72,7 +72,7 @@ function rangeText(least: number | undefined, most: number | undefined, what: st
   return ''
 }
 
-/** The value that was seen, or the item of a list that is to blame. */
+/** The value that was seen, or the faulty item of a list. */
 function seenText(schema: KeySchema, value: unknown): string {
   if (Array.isArray(value) && schema.items) {
     const bad = value.findIndex((item) => !Value.Check(schema.items as TSchema, item))
@@ -87,18 +87,18 @@ function shortText(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}...` : text
 }
 
-// Where settings come from: a TOML file and `--set key=VALUE`, read into one flat list of keys.
+// Sources of settings: a TOML file and `--set key=VALUE`, read into one flat list of keys.
 
-/** One setting as it was seen. */
+/** One setting as read. */
 interface Setting {
-  /** `table.key`, or the bare name of something that stands outside any table. */
+  /** `table.key`, or the bare name of something outside any table. */
   key: string
   value: unknown
-  /** Where it stands, for messages: `gateway.toml line 3`, `command line`. */
+  /** Its place, for messages: `gateway.toml line 3`, `command line`. */
   where: string
 }
 
-/** What a source holds, and what is wrong with its text. */
+/** Settings of a source, and what is wrong with its text. */
 interface Source {
   settings: Setting[]
   faults: string[]
@@ -106,10 +106,10 @@ interface Source {
   isRead: boolean
 }
 
-/** A config file is written by hand; more than this is something else. */
+/** A config file is written by hand; a larger file is something else. */
 const LARGEST_FILE_BYTES = 1_048_576
 
-/** Reads a file. One that is missing is a fault only when `mustExist`. Text that is no TOML is one fault, with its line. */
+/** Reads a file. A missing one is a fault only if `mustExist`. Text that is not TOML is one fault, with its line. */
 async function readSource(file: string, mustExist: boolean): Promise<Source> {
   let bytes: Uint8Array
   try {
@@ -144,7 +144,7 @@ function bytesOf(file: string): Uint8Array {
   }
 }
 
-/** Reads `key=VALUE` texts. VALUE is TOML; what is no TOML and does not look like it is a string. The last one wins. */
+/** Reads `key=VALUE` texts. VALUE is TOML; if it neither is nor looks like TOML it is a string. The last one wins. */
 function sourceOfSets(sets: readonly string[]): Source {
   const last = new Map<string, Setting>()
   const faults: string[] = []
@@ -178,7 +178,7 @@ function refused(fault: string): Source {
 function tomlValue(text: string): { value?: unknown; fault?: string } {
   try {
     const parsed = parse(`v = ${text}`)
-    // A line break in VALUE could bring further keys along.
+    // A line break in VALUE could smuggle in further keys.
     if (Object.keys(parsed).length === 1) return { value: parsed.v }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
@@ -200,7 +200,7 @@ function settingsOf(tables: Record<string, unknown>, where: (key: string) => str
 }
 
 /**
- * Line of each `[table]` and `key =`, as written by hand; smol-toml tells lines of broken syntax only. Keys it misses
+ * Line of each `[table]` and `key =`, as written by hand; smol-toml only reports lines of broken syntax. Keys it misses
  * (quoted ones, those in inline tables) are reported with the file's name alone.
  */
 function linesOfKeys(text: string): Map<string, number> {
@@ -216,7 +216,9 @@ function linesOfKeys(text: string): Map<string, number> {
   return lines
 }
 
-/** What stands twice, as after pasting a table below the one that is there: smol-toml names neither it nor the first place. */
+/**
+ * Describes a duplicate, such as a table pasted below an existing one: smol-toml names neither it nor the first place.
+ */
 function secondTime(text: string, line: number): string | undefined {
   const upTo = text.split('\n').slice(0, line)
   const last = upTo.at(-1) ?? ''
@@ -238,12 +240,12 @@ function keyOf(line: string): string | undefined {
   return /^\s*([\w.-]+)\s*=/.exec(line)?.[1]
 }
 
-/** smol-toml puts a picture of the place below its sentence. */
+/** smol-toml puts a picture of the place below its message. */
 function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/^Invalid TOML document: /, '')
 }
 
-/** What settings are loaded from. */
+/** Sources of settings. */
 interface LoadOptions<Schema extends TObject> {
   /** Tables, each a TypeBox object of keys with `default` and `description`. */
   schema: Schema
@@ -263,7 +265,7 @@ interface Loaded<Schema extends TObject> {
 }
 
 /**
- * Loads and checks settings. Keys nobody set have their defaults.
+ * Loads and checks settings. Keys that are not set have their defaults.
  * @throws Fault `config_refused` that lists all faults, one a line; `details.faults` holds them as a list
  */
 export async function loadConfig<Schema extends TObject>(options: LoadOptions<Schema>): Promise<Loaded<Schema>> {
@@ -272,7 +274,7 @@ export async function loadConfig<Schema extends TObject>(options: LoadOptions<Sc
   const faults = [...file.faults, ...line.faults]
   const tables = tablesOf(options.schema)
   const value = defaultsOf(tables)
-  // The command line comes last and wins; a fault in the file counts all the same.
+  // The command line comes last and wins; faults in the file still count.
   for (const setting of [...file.settings, ...line.settings]) {
     const fault = put(value, tables, setting)
     if (fault !== undefined) faults.push(`${setting.key} (${setting.where}): ${fault}`)
@@ -281,7 +283,7 @@ export async function loadConfig<Schema extends TObject>(options: LoadOptions<Sc
   return { value: value as Static<Schema>, isFileRead: file.isRead }
 }
 
-/** The tables of a schema with their keys, in order; a schema of any other shape is a mistake in the daemon. */
+/** The tables of a schema with their keys, in order; a schema of any other form is a mistake in the daemon. */
 export function tablesOf(schema: TObject): Record<string, TableSchema> {
   const tables = (schema as unknown as TableSchema<Partial<TableSchema>>).properties
   for (const [name, table] of Object.entries(tables))
@@ -301,7 +303,7 @@ function defaultsOf(tables: Tables): Record<string, Record<string, unknown>> {
   return value
 }
 
-/** Puts one setting in its place; the sentence of what is wrong with it otherwise. */
+/** Stores one setting; returns the sentence of what is wrong with it, if anything. */
 function put(value: Record<string, Record<string, unknown>>, tables: Tables, setting: Setting): string | undefined {
   const [table = '', ...rest] = setting.key.split('.')
   const name = rest.join('.')
@@ -319,12 +321,12 @@ function unknownSentence(tables: Tables, key: string, unknownTable: string | und
     Object.keys(properties).map((property) => `${name}.${property}`),
   )
   if (!key.includes('.')) {
-    // A key written outside its table is that key, not a mistyped table.
+    // A bare name that matches a key means that key outside its table, not a mistyped table.
     const meant = names.find((name) => name.endsWith(`.${key}`)) ?? nearestName(key, Object.keys(tables))
     return `unknown table or key; ${suggestion(meant, Object.keys(tables))}`
   }
   if (unknownTable === undefined) {
-    // Bare names are compared: with the table before them `http.port` would be near `http.hosts`.
+    // Compares bare names: with the table before them `http.port` would be near `http.hosts`.
     const [table = '', bare = ''] = key.split('.', 2)
     const siblings = Object.keys(tables[table]?.properties ?? {})
     const near = nearestName(bare, siblings)
@@ -340,7 +342,7 @@ function suggestion(nearest: string | undefined, known: string[]): string {
   return nearest === undefined ? `known are ${known.join(', ')}` : `the nearest known one is ${nearest}`
 }
 
-// The reference of a daemon's settings, generated from its schema.
+// Generates the reference of a daemon's settings from its schema.
 
 /** A Markdown table of every key: name, what is allowed, default, meaning. */
 export function referenceOf(schema: TObject): string {

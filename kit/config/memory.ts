@@ -1,43 +1,46 @@
-/** How much memory a daemon may take: the sum of its rows, and what its unit allows it. */
+/** How much memory a daemon may need: the sum of its rows, and the limit in its unit. */
 import type { TObject } from 'typebox'
 import { type Amount, type MemoryPlan, type MemoryRow, MIB, type Setting } from '../pure/memory-plan.ts'
 import { tablesOf } from './load.ts'
 
-/** A row with its figures. */
+/** A memory row with its figures. */
 export interface MemoryLine {
   what: string
-  /** Whose share it is bounded by, and the bytes of one; undefined where there is one for the whole daemon. */
+  /** What the row is counted per, and the bytes of one; undefined if there is one for the whole daemon. */
   of: string | undefined
   eachBytes: number | undefined
   allBytes: number
-  /** Undefined of what is measured alone. */
+  /** Undefined if only measured. */
   shownBy: string | undefined
-  /** Names of the settings that it follows from. */
+  /** Names of the settings it depends on. */
   settings: readonly string[]
 }
 
-/** A plan with its figures. */
+/** A memory plan with its figures. */
 export interface MemorySum {
   lines: readonly MemoryLine[]
-  /** Of the heap of the main thread, garbage among it. */
+  /** Heap of the main thread, garbage included. */
   heapBytes: number
   allBytes: number
   tasks: Readonly<Record<string, number>>
-  /** As the unit says it, in MiB. */
+  /** `MemoryMax` of the unit, in MiB. */
   memoryMaxMib: number
   tasksMax: number
 }
 
-/** `MemoryMax` comes in steps, so that it does not change with each new row. */
+/** `MemoryMax` is rounded up to steps, so that it does not change with each new row. */
 const STEP_MIB = 32
 
-/** Node takes half of the memory that it may have for the heap of a thread. @source measured with Node 24.21 in a control group of 640 MiB: 320 MiB, and 48 for young objects */
+/**
+ * Node uses half of its memory limit for the heap of a thread. @source measured with Node 24.21 in a control group of
+ * 640 MiB: 320 MiB, and 48 for young objects
+ */
 const HEAP_PART = 0.5
 
-/** Threads that Node and V8 start beside: what a library starts for a moment, such as the one that resolves names. */
+/** Allowance for short-lived threads of Node, V8 and libraries, such as one that resolves names. */
 const SPARE_TASKS = 8
 
-/** @throws Error where a row names a setting that there is not, or gives no number */
+/** @throws Error if a row names an unknown setting, or one that is not a number */
 export function sumOfMemory(plan: MemoryPlan, setting: Setting): MemorySum {
   const lines = plan.rows.map((row) => lineOf(row, setting))
   const sum = (of: readonly MemoryLine[]) => of.reduce((bytes, { allBytes }) => bytes + allBytes, 0)
@@ -55,7 +58,7 @@ export function sumOfMemory(plan: MemoryPlan, setting: Setting): MemorySum {
   }
 }
 
-/** The settings as a daemon has them where nobody has set any. */
+/** The settings of a daemon with nothing configured. */
 export function defaultSettings(schema: TObject): Setting {
   const tables = tablesOf(schema)
   return settingsOf((table, key) => tables[table]?.properties[key]?.default)

@@ -7,14 +7,14 @@ import { Fault } from '../pure/fault.ts'
 
 // The address a daemon listens on, as text: HOST:PORT.
 
-/** Where a server listens. `port` 0 takes a free one. */
+/** Where a server listens. `port` 0 picks a free one. */
 interface ListenAddress {
   /** IPv4 or IPv6 address without brackets, or a host name. */
   host: string
   port: number
 }
 
-/** Same shape for every daemon; brackets keep the colons of IPv6 apart from the one before the port. */
+/** The same form for every daemon; brackets keep the colons of IPv6 apart from the one before the port. */
 const FORM = /^(?:\[([0-9A-Fa-f:.%\w]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/
 
 /**
@@ -33,7 +33,7 @@ export function parseListen(text: string): ListenAddress {
   return { host, port }
 }
 
-/** The URL of a server that listens there; wildcard addresses read as loopback, so that the URL can be opened. */
+/** The URL of a server that listens there; wildcard addresses become loopback, so that the URL can be opened. */
 export function urlOfListen({ host, port }: ListenAddress, scheme: 'http' | 'https' = 'http'): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
@@ -72,7 +72,7 @@ export function mdnsTable() {
 /** A checked `mdns` table. */
 export type MdnsConfig = Static<ReturnType<typeof mdnsTable>>
 
-// The settings of the rate limiter of sign-ins, which every daemon has to which people sign in.
+// Settings of the sign-in rate limiter, for every daemon to which people sign in.
 
 /** What differs between daemons. */
 interface LoginDefaults {
@@ -81,7 +81,7 @@ interface LoginDefaults {
   waitMaxMs: readonly [number, number, number]
 }
 
-/** To be spread into the table `http`. */
+/** Keys to spread into the table `http`. */
 export function loginKeys({ freeTries, waitMaxMs }: LoginDefaults) {
   const [longest, least, most] = waitMaxMs
   return {
@@ -130,7 +130,7 @@ export function loginBounds(keys: LoginConfig): SignInBounds {
   }
 }
 
-// The config table of a journal: how much is kept, and of what kind.
+// The config table of a journal: how many entries of each kind are kept.
 
 /** The `journal` table of a daemon. */
 export function journalTable() {
@@ -188,7 +188,7 @@ export function journalTable() {
 export type JournalConfig = Static<ReturnType<typeof journalTable>>
 
 /**
- * The `http` table. Every bound of the server is a key here.
+ * The `http` table. Every limit of the server is a key here.
  * @param defaultPort the daemon's own port, 1..65535
  * @param own keys beside those that every server has, such as those of its logins
  */
@@ -199,7 +199,7 @@ export function httpTable<Own extends TProperties>(defaultPort: number, own: Own
   )
 }
 
-/** The `connections` table: of every TCP port that a daemon opens. */
+/** The `connections` table: applies to every TCP port that a daemon opens. */
 function connectionsTable() {
   return Type.Object(
     {
@@ -225,12 +225,12 @@ export function logTable() {
   )
 }
 
-/** The tables of a daemon to which people sign in for a token, to be spread into its `config.ts`. */
+/** The tables of a daemon to which people sign in for a token; spread them into its `config.ts`. */
 export function commonTables(defaultPort: number) {
   return tablesOf(httpTable(defaultPort, tokenLoginKeys()))
 }
 
-/** The tables of any daemon, with an `http` table of its own making. */
+/** The tables of any daemon, with an `http` table of its own. */
 export function tablesOf<Http extends TSchema>(http: Http) {
   return { http, connections: connectionsTable(), mdns: mdnsTable(), log: logTable() }
 }
@@ -270,7 +270,7 @@ function addressKeys(defaultPort: number) {
   }
 }
 
-/** A daemon whose queries are long gives its own default. @param byDefault bytes */
+/** A daemon with long queries sets its own default. @param byDefault bytes */
 export function headerBytes(byDefault: number) {
   return Type.Integer({
     default: byDefault,
@@ -328,7 +328,7 @@ function requestKeys() {
   }
 }
 
-/** What answers may hold that nobody reads. */
+/** Limits for answers that nobody reads. */
 function unsentKeys() {
   const bytes = (byDefault: number, description: string) =>
     Type.Integer({ default: byDefault, minimum: 1_048_576, maximum: 1_073_741_824, unit: 'bytes', description })
@@ -407,7 +407,7 @@ export function networks(byDefault: string[], description: string) {
   })
 }
 
-/** The sentence of the first entry that is neither address nor network. */
+/** The fault of the first entry that is neither address nor network. */
 function badNetwork(value: unknown): string | undefined {
   const bad = (value as string[]).find((entry) => !parseNetwork(entry))
   return bad === undefined
@@ -423,7 +423,7 @@ function count(byDefault: number, minimum: number, maximum: number, description:
   return Type.Integer({ default: byDefault, minimum, maximum, description })
 }
 
-/** The sentence of a bad address, undefined for a good one. */
+/** The fault of a bad address, undefined for a good one. */
 function listenSentence(value: unknown): string | undefined {
   try {
     parseListen(String(value))

@@ -1,4 +1,4 @@
-/** Who gets a connection and a turn, for how long a body may take, and which heads are refused. */
+/** Admission: who gets a connection and a turn, how long a body may take, and which request heads are refused. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
@@ -13,22 +13,22 @@ import { PIPELINED_HEADS } from '../pure/memory-plan.ts'
 import { createLogGate } from '../pure/pace.ts'
 import type { Metrics } from './metrics.ts'
 
-// The time that a request's body may take. Node's own bound holds for every request alike, and an upload takes minutes.
+// Time limit for a request's body. Node's own timeout is the same for every request, and an upload takes minutes.
 
-/** The bodies that are under way. */
+/** The bodies being received. */
 export interface BodyTime {
   /**
-   * Begins with the head, whether a route answers the request or not: the rest of a body that nobody reads would hold
-   * its connection for as long as it drips.
+   * Starts with the head, whether or not a route answers the request: otherwise the rest of a body that nobody reads
+   * would hold its connection for as long as it drips.
    */
   watch(request: IncomingMessage): void
-  /** Leaves this one to bounds of its own. */
+  /** Takes this request out of the time limit; it has limits of its own. */
   exempt(request: IncomingMessage): void
-  /** Whether it was ended for its slowness. */
+  /** Whether this request was ended because it was too slow. */
   wasLate(request: IncomingMessage): boolean
 }
 
-/** @param by `onLate` is given an error as Node would give it, and the connection */
+/** @param by `onLate` gets an error like Node's own, and the connection */
 export function createBodyTime(by: {
   clock: Clock
   timeoutMs: number
@@ -53,24 +53,26 @@ export function createBodyTime(by: {
   }
 }
 
-// Heads of requests made plain, so that every rule after it looks at the same host and the same origin.
+// Request heads are normalized, so that every later rule looks at the same host and the same origin.
 
-/** Headers by which somebody is let in or turned away, each with a bit of its own. */
+/** Headers that decide whether a request is let in, each with its own bit. */
 const LONE: ReadonlyMap<string, number> = new Map([
   ['host', 1],
   ['origin', 2],
   ['referer', 4],
   ['authorization', 8],
 ])
-/** Most names are none of them by their length alone. */
+/** A name of any other length needs no further look; that excludes most. */
 const LENGTHS: ReadonlySet<number> = new Set([...LONE.keys()].map(({ length }) => length))
 
-/** Fields of a head: a hundred is what servers take elsewhere, and each takes 136 bytes, however short it is. */
+/**
+ * Most header fields in a request: other servers allow about a hundred, and each takes 136 bytes, however short it is.
+ */
 const MOST_FIELDS = 128
 
 /**
- * Of two such headers Node keeps the first; what stands between may have looked at the second.
- * @throws Fault `bad_http`; `head_too_large` where it has more fields than may be
+ * Refuses a request that repeats such a header: Node keeps the first, but a proxy may have looked at the second.
+ * @throws Fault `bad_http`; `head_too_large` where it has too many fields
  * @source RFC 9112, 3.2; RFC 9110, 5.3
  */
 export function checkLoneHeaders({ rawHeaders }: IncomingMessage): void {
@@ -91,7 +93,7 @@ export function checkLoneHeaders({ rawHeaders }: IncomingMessage): void {
 const ABSOLUTE = /^https?:\/\/([^/?#]*)/i
 
 /**
- * A request may name its whole address in its first line; then that is the host it speaks to, whatever Host says.
+ * A request may name its whole address in its first line; that host then replaces the Host header.
  * @returns the path and query alone
  * @source RFC 9112, 3.2.2
  */
@@ -105,7 +107,7 @@ export function originForm(request: Pick<IncomingMessage, 'url' | 'headers'>): s
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** One line for connections turned away is written at most this often. */
+/** At most one log line about refused connections in this time. */
 const TURNED_AWAY_LINE_MS = 60_000
 
 interface AdmissionNeeds {
@@ -116,11 +118,11 @@ interface AdmissionNeeds {
   metrics: Metrics
 }
 
-/** The door of one daemon, for every server that its address needs: `localhost` is two. */
+/** Connection admission of one daemon, for every server that its address needs: `localhost` is two. */
 export interface Admission {
-  /** Before the server listens. */
+  /** Call before the server listens. */
   guard(server: Server): void
-  /** Writes what was counted and not said yet. */
+  /** Logs what was counted but not logged yet. */
   close(): void
 }
 
@@ -159,7 +161,8 @@ export function createAdmission({ config, shareOf, clock, log, metrics }: Admiss
         connection.asks()
         response.on('close', connection.answered)
       })
-      // Without this listener Node answers an upgrade as any other request: nothing is added but to servers that have one.
+      // Without an `upgrade` listener Node answers an upgrade like any other request, so ours is added only to servers
+      // that have one.
       server.on('newListener', function watchUpgrades(event) {
         if (event !== 'upgrade') return
         server.off('newListener', watchUpgrades)
@@ -170,12 +173,12 @@ export function createAdmission({ config, shareOf, clock, log, metrics }: Admiss
   }
 }
 
-/** What a daemon has open beside connections: lines, sockets, databases, its own files. */
+/** Files a daemon has open beside connections: lines, sockets, databases, its own files. */
 const OTHER_FILES = 128
 
 /**
- * Connections never take the last file that the process may open: without one no disk, line or network can be looked at.
- * Node has raised its own limit as far as it may by now. @source proc_pid_limits(5)
+ * Lowers the connection limit so that connections never take the last file descriptor: without one no disk, line or
+ * network can be read. By now Node has raised its own limit as far as it may. @source proc_pid_limits(5)
  */
 export function withinFiles<Config extends { max_connections: number }>(
   config: Config,
@@ -251,38 +254,38 @@ class Connection implements Holder {
   }
 }
 
-// Whose request is looked at next: those of one connection one after the other, and no address more than its share of each
-// round of the event loop. Whoever sends thousands at once waits for the rest of them himself, and takes a part of the
-// processor while others ask: the machine has more to do than this daemon.
+// Decides whose request is handled next: requests of one connection run one after the other, and no address gets more
+// than its share of each round of the event loop. A client that sends thousands at once waits for its own backlog, and
+// gets only part of the processor while others ask: the machine has more to do than this daemon.
 
 interface TurnsNeeds {
   config: Pick<HttpConfig, 'turn_ms' | 'turn_rest_ms' | 'pipelined_max' | 'header_bytes'>
-  /** What addresses are counted by; those without a share are not held back. */
+  /** What addresses are grouped by; addresses without a share are not limited. */
   shareOf: ShareOf
   clock: Pick<Clock, 'monotonicMs' | 'after'>
-  /** Runs when the event loop has read what lies ready. Default: `setImmediate` */
+  /** Runs a callback once the event loop has read what is ready. Default: `setImmediate` */
   onceAround?: (run: () => void) => void
 }
 
-/** Turns of all connections of a daemon. */
+/** Takes turns between all connections of a daemon. */
 export interface Turns {
-  /** Puts a listener of requests behind the turns: it hears of a request when its turn comes, or never where the client has gone. */
+  /** Wraps a request listener: it is called when the request's turn comes, or never if the client has gone. */
   inTurn(listener: RequestListener): RequestListener
 }
 
 /** The requests of one connection. */
 interface Line {
-  /** Of its address, which is the same for all of them. */
+  /** Share of its address, the same for all its requests. */
   share: string | undefined
   isBusy: boolean
-  /** Characters of the heads that wait, and what their fields take beside. */
+  /** Characters of the waiting heads, plus the overhead of their fields. */
   headChars: number
   waiting: (() => void)[]
 }
 
 /** The requests of one address. */
 interface Share {
-  /** When its first request of this round began. */
+  /** When its first request of this round started. */
   beganMs: number
   waiting: (() => void)[]
 }
@@ -295,7 +298,7 @@ export function createTurns(needs: TurnsNeeds): Turns {
   function lineOf(connection: Socket): Line {
     const known = lines.get(connection)
     if (known) return known
-    // Its address is read once: it is the same for each request, and reading one costs more than many of those do.
+    // Computed once per connection: it is the same for each request, and computing it costs more than many requests do.
     const share = shareOf(connection.remoteAddress ?? '')
     const line: Line = { share, isBusy: false, headChars: 0, waiting: [] }
     lines.set(connection, line)
@@ -319,7 +322,7 @@ export function createTurns(needs: TurnsNeeds): Turns {
         line.headChars -= chars
         begin(line.share, unlessGone)
       }
-      // Comes once, whatever became of the answer.
+      // Emitted once, whatever happened to the answer.
       response.on('close', () => {
         const next = line.waiting.shift()
         if (next) next()
@@ -336,14 +339,14 @@ export function createTurns(needs: TurnsNeeds): Turns {
   }
 }
 
-/** Others are there while addresses have taken turns within so long. */
+/** Other clients count as active while turns have changed address within this time. */
 const OTHERS_MS = 1000
 
-/** @returns runs a request of that address when its turn comes; at once where it is not held back */
+/** @returns runs a request of that address when its turn comes; at once if it is not limited */
 function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) {
-  /** Those that asked in this round, or wait for the next. */
+  /** Addresses that asked in this round, or wait for the next. */
   const shares = new Map<string, Share>()
-  /** Who asked last; null before anybody did. */
+  /** The address that asked last; null before the first request. */
   let latest: string | undefined | null = null
   let changedMs = Number.NEGATIVE_INFINITY
   let isRoundComing = false
@@ -397,7 +400,7 @@ function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) 
     }
   }
 
-  /** One at least. What a request costs is known when its promises have run as well. */
+  /** Runs at least one request. Its full cost is only known once its promises have run as well. */
   function goOn(share: Share): void {
     share.waiting.shift()?.()
     if (share.waiting.length === 0) return
@@ -411,7 +414,7 @@ function createShares({ config, clock, onceAround = setImmediate }: TurnsNeeds) 
   return begin
 }
 
-/** A name or a value beside its characters, however short it is. @source measured: 136 bytes a field */
+/** Overhead of a name or a value, however short. @source measured: 136 bytes a field */
 const TEXT_CHARS = 48
 
 function charsOf({ url = '', rawHeaders }: IncomingMessage): number {

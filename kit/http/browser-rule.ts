@@ -1,29 +1,32 @@
-/** What a server holds browsers to: under which names it is called, and for pages of whom. */
+/** Rules for requests that come from browsers: which host names are accepted, and which pages may call. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isOriginOf, isOwnOrigin, originOfReferer, parseOrigin } from '../net/address.ts'
 import { Fault } from '../pure/fault.ts'
 
 /**
- * Who may call from within a browser. Browsers add passwords they were told once to whatever a page makes them send, and
- * a board that has no password yet takes what comes: so the page itself is asked where it comes from.
+ * Decides which pages may call. Browsers add remembered passwords to whatever a page makes them send, and a board that
+ * has no password yet accepts any request: so the origin of the page itself is checked.
  */
 export interface BrowserRule {
-  /** Whether a request may name this host, as sent, with its port. Everything else is a name bent to this address. */
+  /**
+   * Whether a request may name this host, as sent, with its port. Any other name was pointed at this address by someone
+   * else (DNS rebinding).
+   */
   takesHost(host: string | undefined): boolean
   /**
-   * Whether pages of this origin may call, beside those served under the very Host of the request.
+   * Whether pages of this origin may call, beside those served under the request's own Host.
    * @param origin as browsers write it: `http://10.0.0.7:8080`
    */
   takesOrigin(origin: string): boolean
 }
 
-/** Where a request comes from: no page at all, one of this server, one that may call, or any other. */
+/** The page a request comes from: none, one of this server, one that may call, or any other. */
 export type Page = 'none' | 'own' | 'friend' | 'foreign'
 
 /**
- * Goes by Origin, and where there is none by Referer. Browsers send Origin with every request that changes something; a
- * page cannot leave it out, and cannot write another. @source Fetch Standard, 3.1 and 4.9
+ * Goes by Origin, or by Referer if there is none. Browsers send Origin with every request that changes something, and a
+ * page can neither omit nor forge it. @source Fetch Standard, 3.1 and 4.9
  */
 export function pageOf(headers: IncomingHttpHeaders, rule: Pick<BrowserRule, 'takesOrigin'>): Page {
   const { origin, referer, host } = headers
@@ -34,35 +37,35 @@ export function pageOf(headers: IncomingHttpHeaders, rule: Pick<BrowserRule, 'ta
   return rule.takesOrigin(from.text) ? 'friend' : 'foreign'
 }
 
-/** Whether a WebSocket is opened for whoever asks: browsers ask nobody before they open one to another site. */
+/** Whether a WebSocket may be opened: browsers do not ask before they open one to another site. */
 export function opensSocket(headers: IncomingHttpHeaders, rule: BrowserRule | undefined): boolean {
   return rule ? pageOf(headers, rule) !== 'foreign' : isOwnOrigin(headers.origin, headers.host)
 }
 
-/** Told by the browser itself, where it tells nothing else. @source W3C Fetch Metadata, 2.4 */
+/** Uses `Sec-Fetch-Site`, for when the browser sends neither Origin nor Referer. @source W3C Fetch Metadata, 2.4 */
 function isForeignFetch(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
   return site !== undefined && site !== 'same-origin' && site !== 'none'
 }
 
-/** Methods that change nothing: links from anywhere lead here, and what they show stays with who followed them. */
+/** Methods that change nothing: any site may link here, and only the user who follows the link sees the result. */
 const LOOKS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** A found board may leave, or move: its pages ask again soon. */
+/** Kept short because a found board may leave or move; pages then soon ask again. */
 const PREFLIGHT_S = 600
 
-/** What is added to the rule for one server. */
+/** Per-server additions to the rule. */
 export interface BrowserPaths {
   /** Methods of the server's routes, for the answer to a preflight. */
   methods: readonly string[]
-  /** Paths, as the route table has them, that answer no page but the server's own, whatever they are asked. */
+  /** Paths, as the route table has them, that answer only the server's own pages, whatever the method. */
   sameOriginOnly: ReadonlySet<string>
 }
 
-/** Holds every request to the rule, before its credentials are looked at. */
+/** Applies the rule to every request before its credentials are checked. */
 export function holdBrowsers(app: FastifyInstance, rule: BrowserRule, paths: BrowserPaths): void {
   app.addHook('onRequest', async (request, reply) => {
-    // No cache between may give the answer for one page to another.
+    // No cache in between may give one page's answer to another.
     reply.header('vary', 'origin')
     const page = pageOf(request.headers, rule)
     const isOwnOnly = paths.sameOriginOnly.has(request.routeOptions.url ?? '')
@@ -77,12 +80,12 @@ export function holdBrowsers(app: FastifyInstance, rule: BrowserRule, paths: Bro
   })
 }
 
-/** The same for a request that meets no route: pages of other sites change nothing. @throws Fault `foreign_origin` */
+/** The same for a request that matches no route: pages of other sites change nothing. @throws Fault `foreign_origin` */
 export function checkPage(request: Pick<IncomingMessage, 'method' | 'headers'>, rule: BrowserRule): void {
   if (!LOOKS.has(request.method ?? '') && pageOf(request.headers, rule) === 'foreign') throw foreign(request)
 }
 
-/** Whoever reads what this gives can do everything in the name of who signed in: another board's page may not either. */
+/** Whoever reads this answer can act as the signed-in user, so not even another board's page may. */
 function checkOwn(request: FastifyRequest, page: Page): void {
   if ((page !== 'own' && page !== 'none') || isForeignFetch(request.headers))
     throw new Fault('foreign_origin', 'this is for pages of this box itself, opened under the very name that is asked')
@@ -92,7 +95,7 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
   return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
-/** Browsers send it without credentials, so it is answered without; a page of this box's own sends none. */
+/** Browsers send it without credentials, so it is answered without them; pages of this box send none. */
 function answerPreflight(reply: FastifyReply, { methods }: BrowserPaths): FastifyReply {
   return reply
     .headers({

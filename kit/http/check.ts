@@ -1,4 +1,4 @@
-/** Bodies, queries and forms held to their schema. */
+/** Checks bodies, queries and forms against their schema. */
 
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { Static, TSchema } from 'typebox'
@@ -6,10 +6,10 @@ import { Fault } from '../pure/fault.ts'
 import { readSwitch } from '../pure/text.ts'
 import { branchMeant, type FieldFault, fieldFaults, type JsonSchema, longLists } from './schema.ts'
 
-// Defaults of a schema, filled in before the check, also inside unions (where ajv leaves them out).
+// Fills in the defaults of a schema before the check, also inside unions (where ajv leaves them out).
 
 /**
- * Fills in what is missing and has a default, deep, in place.
+ * Fills in missing values that have a default, deep, in place.
  * @returns the value given, or the default where the value itself was missing
  */
 export function withDefaults(schema: JsonSchema, value: unknown): unknown {
@@ -39,24 +39,24 @@ function fillProperties(schema: JsonSchema, object: Record<string, unknown>): vo
     for (const name of Object.keys(object)) object[name] = withDefaults(property, object[name])
 }
 
-// Bodies of forms, read strictly: what a lenient reader would guess at is refused, faults name the place.
+// Reads form bodies strictly: what a lenient reader would guess at is refused, and faults name the position.
 
-/** One body as it was sent. */
+/** One body as sent. */
 export interface Form {
   /**
-   * By name, as text. A field sent as `a=` is empty text, one that was not sent is not there. Without a prototype:
+   * Text by name. A field sent as `a=` is empty text; a field that was not sent is absent. Has no prototype, so
    * `constructor` is a name like any other.
    */
   fields: Record<string, string>
-  /** Names that were sent more than once: which of the values counts is nobody's guess. */
+  /** Names sent more than once: we do not guess which value counts. */
   faults: FieldFault[]
 }
 
 /**
  * Reads `application/x-www-form-urlencoded`.
  * @param maxFields more are refused before they are decoded (config `http.form_fields`)
- * @throws Fault `bad_form` with `details.position` (from 1) for a broken percent-encoding, for what is no UTF-8, a NUL, a
- * field without a name, and too many fields
+ * @throws Fault `bad_form` with `details.position` (from 1) for a broken percent-encoding, bytes that are not UTF-8, a
+ * NUL, a field without a name, and too many fields
  * @source WHATWG URL Standard, 5.1; stricter in that nothing is replaced by U+FFFD
  */
 export function readForm(bytes: Uint8Array, maxFields: number): Form {
@@ -91,7 +91,7 @@ function readField(text: string, from: number, end: number, take: (name: string,
 /** @param text one character for each byte */
 function decoded(text: string, from: number, end: number, what: string): string {
   const part = text.slice(from, end)
-  // Plain text of programs, which is most of it, needs no decoding.
+  // Most text that programs send is plain and needs no decoding.
   if (/^[\w.~!$'()*,;:@/?-]*$/.test(part)) return part
   const broken = part.search(/%(?![0-9a-f]{2})/i)
   if (broken >= 0) throw badForm(from + broken, 'a percent sign is not followed by two hex digits')
@@ -114,15 +114,15 @@ function badForm(at: number, sentence: string): Fault {
   })
 }
 
-// Text of a form as the values that a schema means: numbers, switches, choices.
+// Converts a form's text to the values its schema means: numbers, switches, choices.
 
 /** RFC 8259, 6: `010` and `0x10` are refused rather than guessed at. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * Puts values in place of the texts of a form, one level deep. What cannot be read as its field's type stays text, and
- * the check that follows says so.
- * @param fields left as it is
+ * Replaces the texts of a form by values, one level deep. Text that cannot be read as its field's type stays text, and
+ * the check that follows reports it.
+ * @param fields not modified
  */
 function formValues(schema: JsonSchema, fields: Readonly<Record<string, string>>): Record<string, unknown> {
   const values: Record<string, unknown> = Object.create(null)
@@ -133,7 +133,7 @@ function formValues(schema: JsonSchema, fields: Readonly<Record<string, string>>
   return values
 }
 
-/** A copy whose sentences speak of forms: a switch takes more than `true` and `false` there. */
+/** A copy whose messages fit forms: a switch takes more than `true` and `false` there. */
 function spokenAsForm(schema: JsonSchema): JsonSchema {
   for (const property of Object.values(schema.properties ?? {}))
     for (const one of [property, ...(property.anyOf ?? [])]) if (one.type === 'boolean') one.isSwitch = true
@@ -144,7 +144,7 @@ function meaningOf(schema: JsonSchema, text: string): unknown {
   const branches = schema.anyOf ?? schema.oneOf
   if (branches) {
     const readings = branches.map((branch) => meaningOf(branch, text))
-    // A reading that is no text any more means its branch; text is what every branch of text takes.
+    // If a branch reads the text as something else, that branch is meant; a text branch would accept any text.
     return readings.find((reading) => reading !== text) ?? (text === '' && takesNull(branches) ? null : text)
   }
   const choices = schema.const === undefined ? schema.enum : [schema.const]
@@ -172,7 +172,7 @@ function switchOf(text: string): boolean | undefined {
 function numberOf(text: string): number | undefined {
   if (!NUMBER.test(text)) return undefined
   const number = Number(text)
-  // Minus nothing is nothing.
+  // Turns -0 into 0.
   return Number.isFinite(number) ? number + 0 : undefined
 }
 
@@ -180,13 +180,13 @@ function numberOf(text: string): number | undefined {
 const MOST_LISTED = 32
 
 /**
- * Fastify's and ajv's defaults repaired: nothing is removed, nothing in a JSON body is coerced, all faults at once.
- * `ownProperties` keeps names such as `constructor` from being found on the prototype; `strict` is off because
+ * Overrides Fastify's and ajv's defaults: nothing is removed, nothing in a JSON body is coerced, all faults come at
+ * once. `ownProperties` keeps names such as `constructor` from being found on the prototype; `strict` is off because
  * schemas carry our own words (`unit`, `check`).
  */
 const settings = { allErrors: true, verbose: true, ownProperties: true, strict: false, useDefaults: false } as const
 const strictAjv = withFormats(new Ajv({ ...settings, coerceTypes: false }))
-/** Query strings and path parameters are text by nature: they are read as their declared type. */
+/** Query strings and path parameters are always text, so they are read as their declared type. */
 const textAjv = withFormats(new Ajv({ ...settings, coerceTypes: 'array' }))
 
 /** What a check found: the value with its defaults, and the faults (empty when it fits). */
@@ -197,8 +197,8 @@ export interface Checked {
 
 /**
  * Prepares a check of one schema.
- * @param from where the value comes from: `json` is taken as it is, `text` (query, path) is read as the declared type, and
- * of a `form`, given as a Form, every text is
+ * @param from where the value comes from: `json` is taken as it is; `text` (query, path) is read as the declared type;
+ * `form`, given as a Form, has every text read as its field's type
  * @param prefix put before the name of each field: `settings.`, `?`, `:`
  * @returns the check; it fills defaults into the value it is given
  */
@@ -207,7 +207,7 @@ export function createCheck(schema: TSchema, from: Source = 'json', prefix = '')
   let plain: JsonSchema | undefined
   let validate: ValidateFunction | undefined
   return (given) => {
-    // Copied and compiled at the first use: a daemon has a hundred shapes, of which most are never asked for.
+    // Copied and compiled on first use: a daemon has a hundred schemas, and most are never used.
     plain ??= closedRecords(structuredCloneOf(schema))
     const long = longLists(plain, given)
     if (long.length > 0)
@@ -228,20 +228,20 @@ function createFormCheck(schema: TSchema): (value: unknown) => Checked {
   return (given) => {
     const { fields, faults: repeated } = given as Form
     const { value, faults } = check(formValues(shape, fields))
-    // What else is wrong with a field that was sent twice depends on which of the two was meant.
+    // Skip other faults of a field that was sent twice: they depend on which of the two was meant.
     const others = faults.filter(({ field }) => !repeated.some((one) => one.field === field))
     return { value, faults: [...repeated, ...others] }
   }
 }
 
-/** Gives a value typed. @throws Fault `bad_fields` with `details.fields` */
+/** Returns a value typed. @throws Fault `bad_fields` with `details.fields` */
 interface Reader<Schema extends TSchema = TSchema> {
   (value: unknown): Static<Schema>
-  /** What it reads by, for descriptions. */
+  /** The schema it reads by, for descriptions. */
   readonly schema: Schema
 }
 
-/** The same as a function that gives the value typed, or throws. @param from `json`, or `text` as of a query */
+/** Like `createCheck`, but returns the value typed or throws. @param from `json`, or `text` such as a query */
 export function createReader<Schema extends TSchema>(
   schema: Schema,
   prefix = '',
@@ -257,8 +257,8 @@ export function createReader<Schema extends TSchema>(
 }
 
 /**
- * A reader for each schema of a table: what stands under one key is read by the schema of another's choice.
- * @param rest what no schema says, asked of values that fit theirs
+ * A reader for each schema of a table, for a field whose schema depends on another field's value.
+ * @param rest checks that no schema expresses, run on values that fit theirs
  */
 export function createReaders<Name extends string>(
   schemas: Readonly<Record<Name, TSchema>>,
@@ -278,7 +278,7 @@ function provenBy(faultsOf: (value: unknown) => FieldFault[], value: unknown, pr
   return value
 }
 
-/** The faults of a form as one Fault `bad_fields`: the sentences for people, `details.fields` for a program. */
+/** Turns the faults of a body into one Fault `bad_fields`: the sentences for people, `details.fields` for a program. */
 export function fieldsFault(faults: readonly FieldFault[]): Fault {
   const listed = faults.slice(0, MOST_LISTED)
   const sentences = listed
@@ -293,14 +293,14 @@ function withFormats(ajv: Ajv): Ajv {
   return ajv.addFormat('password', true).addFormat('byte', true)
 }
 
-/** TypeBox schemas carry hidden marks of their own; ajv and the sentences read plain JSON Schema. */
+/** Strips TypeBox's hidden marks; ajv and the messages read plain JSON Schema. */
 function structuredCloneOf(schema: TSchema): JsonSchema {
   return JSON.parse(JSON.stringify(schema))
 }
 
 /**
- * TypeBox writes a record as the pattern `^.*$`, whose dot matches no line break: a name with one would be let
- * through with any value. Records are closed, so that such a name is refused.
+ * TypeBox writes a record as the pattern `^.*$`, whose dot matches no line break: a name with one would be accepted
+ * with any value. Closing the record refuses such a name.
  */
 function closedRecords(schema: JsonSchema): JsonSchema {
   const parts = [

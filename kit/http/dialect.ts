@@ -1,17 +1,17 @@
-/** How a surface speaks: bodies gathered, JSON or forms, read without surprises. */
+/** The body format of a server: reads whole bodies, as strict JSON or forms. */
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../pure/fault.ts'
 import { type Form, readForm, type Source } from './check.ts'
 
-// A body that is gathered whole, within its bound.
+// Gathers a whole body, up to its limit.
 
-/** The bytes; or that there are more than may be, or that the connection ended before them. */
+/** The bytes; `too_large` if over the limit; `cut` if the connection ended before the body did. */
 type GatheredBody = Buffer | 'too_large' | 'cut'
 
 /**
- * Into one buffer that grows: a body that comes in chunks of one byte would be an object for each, 300 bytes, if they
- * were kept.
- * @param onHeld told how large that buffer is, at first and whenever it has grown
+ * Gathers into one growing buffer: a body that comes in chunks of one byte would otherwise cost an object of 300 bytes
+ * for each.
+ * @param onHeld told the size of that buffer, at first and whenever it has grown
  */
 export function gatherBody(
   request: IncomingMessage,
@@ -45,9 +45,10 @@ export function gatherBody(
   })
 }
 
-// JSON bodies, read strictly: duplicate keys, prototype keys and deep nesting are refused, faults name the place.
+// Reads JSON bodies strictly: duplicate keys, prototype keys and deep nesting are refused, and faults name the
+// position.
 
-/** Nesting beyond this is refused; no body of ours needs more than six levels. */
+/** Deeper nesting is refused; no body of ours needs more than six levels. */
 const DEEPEST = 64
 
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})/y
@@ -84,7 +85,7 @@ function scan(text: string): void {
   let at = pass(SPACE, text, 0)
   for (;;) {
     at = value(text, at, open)
-    // A list or object that has just been opened wants its first member before anything else.
+    // A list or object that has just been opened needs its first member before anything else.
     if (at < 0) {
       at = pass(SPACE, text, -at)
       const innermost = open.at(-1)
@@ -98,7 +99,7 @@ function scan(text: string): void {
   }
 }
 
-/** Reads a scalar, or the opening bracket of a list or object (the place behind it is given back negative). */
+/** Reads a scalar, or the opening bracket of a list or object (then returns the position behind it, negated). */
 function value(text: string, at: number, open: Open[]): number {
   const sign = text[at]
   if (sign === '{' || sign === '[') {
@@ -131,7 +132,7 @@ function afterValue(text: string, from: number, open: Open[]): number {
   return keys ? key(text, at, keys) : at
 }
 
-/** Reads `"name" :` and gives the place of its value. */
+/** Reads `"name" :` and returns the position of its value. */
 function key(text: string, at: number, keys: Set<string>): number {
   const end = passString(text, at)
   if (end === at) refuse(text, at, 'expected a name in double quotes')
@@ -148,15 +149,15 @@ function closes(text: string, at: number, innermost: Open): boolean {
   return text[at] === (innermost.keys ? '}' : ']')
 }
 
-/** The place behind what the sticky pattern matches at `at`, or `at` where it does not match. */
+/** The position behind what the sticky pattern matches at `at`, or `at` if it does not match. */
 function pass(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at
 }
 
 /**
- * The place behind the string that begins at `at`, or `at` where there is none.
- * By hand: a pattern keeps a place to go back to for each character, and 16 MiB of them end the stack (measured).
+ * The position behind the string that begins at `at`, or `at` if there is none. Written by hand: a regular expression
+ * keeps a backtracking position for each character, and 16 MiB of them overflow the stack (measured).
  * @source RFC 8259, 7
  */
 function passString(text: string, at: number): number {
@@ -172,7 +173,7 @@ function passString(text: string, at: number): number {
   return at
 }
 
-/** Values are never quoted, only the one character found: a body may hold a password. */
+/** Quotes only the one character found, never values: a body may hold a password. */
 function refuse(text: string, at: number, sentence: string): never {
   const before = text.slice(0, at)
   const line = before.split('\n').length
@@ -188,19 +189,19 @@ function shorten(name: string): string {
   return JSON.stringify(name.length > 40 ? `${name.slice(0, 40)}...` : name)
 }
 
-/** One way to speak; a server has one. */
+/** How a server's clients send bodies and credentials; each server has one. */
 export interface Dialect {
   /** Media type of every body but an upload. */
   mediaType: 'application/json' | 'application/x-www-form-urlencoded'
-  /** How the check of a body reads what `readBody` gave. */
+  /** Which kind of check fits what `readBody` returns. */
   source: Source
   /** @throws Fault `bad_json`, `bad_form`, `unsupported_media_type` */
   readBody(bytes: Uint8Array, contentType: string): unknown
-  /** What stands for a body where none was sent; undefined: that is told as a fault of the body. */
+  /** Stands for a body that was not sent; undefined makes its absence a fault. */
   nothing(): unknown
-  /** The header `WWW-Authenticate` of every 401. @source RFC 9110, 11.6.1 */
+  /** The `WWW-Authenticate` header of every 401. @source RFC 9110, 11.6.1 */
   challenge(): string
-  /** How credentials are sent, as the end of a sentence. */
+  /** How to send credentials, as the end of a sentence. */
   credentials: string
   /** The same in OpenAPI. */
   securityScheme: Readonly<Record<string, string>>
@@ -210,7 +211,7 @@ export interface Dialect {
 export const jsonDialect: Dialect = {
   mediaType: 'application/json',
   source: 'json',
-  // Programs that name the type of a body they do not send are common; an empty body is none.
+  // Programs often name the type of a body they do not send; an empty body counts as none.
   readBody: (bytes) => (bytes.length === 0 ? undefined : readJson(bytes)),
   nothing: () => undefined,
   challenge: () => 'Bearer',
@@ -231,19 +232,19 @@ export function formDialect(by: { user: string; realm: () => string; maxFields: 
       return readForm(bytes, by.maxFields)
     },
     nothing: (): Form => ({ fields: Object.create(null), faults: [] }),
-    // RFC 7617, 2.1: the one value that charset may have.
+    // RFC 7617, 2.1: the only value that charset may have.
     challenge: () => `Basic realm="${quotable(by.realm())}", charset="UTF-8"`,
     credentials: `send Authorization: Basic with the user ${by.user} and the password`,
     securityScheme: { type: 'http', scheme: 'basic' },
   }
 }
 
-/** What stands in a quoted string of a header: printable ASCII without quotes and backslashes. RFC 9110, 5.6.4 */
+/** Keeps what a quoted string of a header may hold: printable ASCII without quotes and backslashes. RFC 9110, 5.6.4 */
 function quotable(text: string): string {
   return text.replaceAll(/[^ !#-[\]-~]/g, '?')
 }
 
-/** A form is UTF-8 whatever it says; one that says otherwise would be misread in silence. */
+/** A form is always UTF-8; one that declares another charset would be misread silently. */
 function checkCharset(contentType: string): void {
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(contentType)?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset))

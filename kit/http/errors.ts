@@ -1,4 +1,4 @@
-/** Every error as an answer: fault codes and their status, and requests that are no HTTP. */
+/** Turns every error into an answer: fault codes with their status, and requests that are not valid HTTP. */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
@@ -6,7 +6,7 @@ import { Fault } from '../pure/fault.ts'
 import type { Dialect } from './dialect.ts'
 import { Reply } from './route.ts'
 
-/** Status of each fault that the kit itself throws towards a client. A daemon adds its own. */
+/** Status of each fault that the kit itself sends to a client. A daemon adds its own. */
 export const KIT_STATUS: Readonly<Record<string, number>> = {
   bad_base64: 400,
   bad_fields: 400,
@@ -47,12 +47,10 @@ interface RequestFacts {
   path: string
 }
 
-/** Turns whatever was thrown into a reply. */
+/** Turns anything thrown into a reply. */
 export type AnswerError = (error: unknown, facts: RequestFacts) => Reply
 
-/**
- * @param by `faultStatus` the daemon's own codes and their status; a code in no table is answered as `internal`
- */
+/** @param by `faultStatus` the daemon's own codes and their status; an unknown code is answered as `internal` */
 export function createAnswerError(by: {
   log: Log
   dialect: Dialect
@@ -76,17 +74,17 @@ function replyOf(fault: Fault, status: number, dialect: Dialect): Reply {
   return new Reply(status, { ...fault.details, error: fault.code, message: fault.message }, headers)
 }
 
-/** Nothing of the error goes out but the number under which the log has it. */
+/** Only the number under which the log has the error goes out. */
 function internalReply(log: Log, error: unknown, facts: RequestFacts): Reply {
   const id = randomUUID()
   const thrown = error instanceof Error ? error : new Error(`thrown without an Error: ${typeof error}`)
-  // A Fault that comes here has a code that stands in no table, which is a mistake as well.
+  // A Fault that gets here has a code without a status, which is a mistake as well.
   log.error('internal_error', { id, ...facts, error: thrown })
   const message = `this request met a fault of the program; the log has it under ${id}`
   return new Reply(500, { error: 'internal', message, id })
 }
 
-/** What Fastify itself refuses, in our words; undefined for errors that are not Fastify's. */
+/** Fastify's own refusals, in our words; undefined for errors that are not Fastify's. */
 function faultOfFastify(error: unknown, { mediaType }: Dialect): Fault | undefined {
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException
@@ -107,7 +105,7 @@ function faultOfFastify(error: unknown, { mediaType }: Dialect): Fault | undefin
 
 // What Node refuses before there is a request: broken HTTP, heads too large, clients too slow.
 
-/** Answers on the bare connection in the same shape as every error, and ends it. */
+/** Answers on the bare connection, in the same form as every error, and ends it. */
 export function answerClientError(answerError: AnswerError) {
   return (error: NodeJS.ErrnoException, connection: Socket): void => {
     if (error.code === 'ECONNRESET' || !connection.writable) {
@@ -120,7 +118,7 @@ export function answerClientError(answerError: AnswerError) {
       `HTTP/1.1 ${status} ${REASON[status] ?? 'Bad Request'}\r\nContent-Type: application/json; charset=utf-8\r\n` +
         `Content-Length: ${Buffer.byteLength(text)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${text}`,
     )
-    // `end` waits for the client to end too, which this one may never do.
+    // `end` waits for the client to end too, which it may never do.
     connection.destroySoon()
   }
 }

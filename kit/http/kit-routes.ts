@@ -39,7 +39,7 @@ export function openApiOf(of: {
   }
 }
 
-/** What was read is sent back, so that two who edit do not undo each other. */
+/** The client sends back the revision it read, so that two editors do not undo each other. */
 const IF_MATCH = {
   name: 'If-Match',
   in: 'header',
@@ -52,7 +52,7 @@ function cookieScheme(name: string): unknown {
   return { type: 'apiKey', in: 'cookie', name }
 }
 
-/** The one shape of every reply that is not 2xx. */
+/** The body of every reply that is not 2xx. */
 const ERROR = {
   type: 'object',
   required: ['error', 'message'],
@@ -93,7 +93,7 @@ function operationOf(given: Described, { mediaType }: Dialect): unknown {
   }
 }
 
-/** A schema names fields with a default among those that are required: of what is read they are, of what is sent not. */
+/** A schema lists fields with a default as required: that is true of what is read, but not of what is sent. */
 function asSent(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(asSent)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -112,7 +112,7 @@ function asSent(schema: unknown): unknown {
   }
 }
 
-/** By the header, or by the cookie of a page. */
+/** Which callers are allowed, by the header or by the cookie of a page. */
 export function whoMay({ page, who }: Pick<Described, 'page' | 'who'>): WhoMay {
   return page?.who ?? who
 }
@@ -135,7 +135,7 @@ function othersOf({ replies = {} }: Described): Record<string, unknown> {
   )
 }
 
-/** By status where it is told apart often, and every other by the ranges: docs/ERRORS.md has the codes. */
+/** Lists statuses that often need telling apart, and ranges for the rest: docs/ERRORS.md has the codes. */
 function refusalsOf(route: Described): Record<string, unknown> {
   const found = ['400', '403', '500', '503', '4XX', '5XX']
   if (route.refuses) found.push(String(route.refuses))
@@ -196,7 +196,7 @@ function parameters(schema: TSchema | undefined, where: 'query'): unknown[] {
   }))
 }
 
-/** Where the description is; a surface that has this path puts it beside. */
+/** Path of the description; below a surface that covers this path, it is moved beside it. */
 const DESCRIPTION = '/api/openapi.json'
 
 const openApiDocument = Type.Object({
@@ -237,7 +237,7 @@ export function kitRoutes(of: {
       replyType: 'text/plain',
       async handle({ caller }) {
         const { fence } = of
-        // Whole and by the library's own hand for all but the few that are held to a part of it.
+        // Only the few callers limited to some ports get filtered text; all others get the library's own.
         const isWhole = !fence || !caller?.only
         const text = await (isWhole
           ? of.metrics.text()
@@ -249,7 +249,7 @@ export function kitRoutes(of: {
   return own
 }
 
-// Routes of the journal: who changed or sent what, and who was turned away.
+// Journal routes: who changed or sent what, and who was refused.
 
 const part = Type.String({ minLength: 1, maxLength: 128 })
 const query = Type.Object(
@@ -305,14 +305,14 @@ export function journalRoutes({ journal, clock }: { journal: Journal; clock: Clo
   ]
 }
 
-/** One operation of a description, as it is read again. Two roles of a board may have the same. */
+/** One operation of a description as parsed. Two roles of a board may have the same. */
 export interface DescribedAnswers {
   method: string
-  /** With `{name}` for what is anything. */
+  /** `{name}` matches anything. */
   path: string
   requestBody?: { required: boolean; content: Record<string, { schema?: object }> }
   responses: Record<string, { content?: Record<string, { schema?: object }> }>
 }
 
-/** What stands below `components.schemas` of every description. */
+/** `components.schemas` of every description. */
 export type SharedSchemas = Record<string, object>

@@ -1,4 +1,4 @@
-/** Metrics for Prometheus, those of the traffic among them. */
+/** Metrics for Prometheus, including those of HTTP traffic. */
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
@@ -6,11 +6,12 @@ import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'pr
 import type { Log } from '../log.ts'
 import { plainAddress } from '../net/address.ts'
 
-// How often something took how long, in the form that prom-client gathers: counted by additions alone, as every request is.
+// Histograms of durations, in the form that prom-client collects: recording is only additions, since every request
+// records one.
 
 type Labels = Readonly<Record<string, string | number>>
 
-/** One value of a histogram, as a registry of prom-client takes it. */
+/** One value of a histogram, as a prom-client registry takes it. */
 interface HistogramValue {
   metricName: string
   labels: Labels
@@ -18,15 +19,18 @@ interface HistogramValue {
 }
 
 interface Histogram {
-  /** @returns counts one more under these labels, in seconds; made once by who counts often */
+  /** @returns records one more under these labels, in seconds; frequent callers should make it once */
   of(labels: Labels): (seconds: number) => void
-  /** All counts under names that end in `_bucket`, `_sum` and `_count`. @source Prometheus exposition formats, text format 0.0.4 */
+  /**
+   * All counts under names that end in `_bucket`, `_sum` and `_count`.
+   * @source Prometheus exposition formats, text format 0.0.4
+   */
   values(): HistogramValue[]
 }
 
 interface Counted {
   labels: Labels
-  /** One for each bound, and one for all that is above them. */
+  /** One for each bound, and one for everything above them. */
   buckets: number[]
   sum: number
 }
@@ -72,7 +76,7 @@ function valuesOf(name: string, boundsS: readonly number[], { labels, buckets, s
   ]
 }
 
-/** What a metric is called and what it is labelled with. Label values come from small fixed sets, or from configured things. */
+/** Name and labels of a metric. Label values come from small fixed sets, or from configured things. */
 interface MetricSpec {
   /** `plantroom_` is put before it; unit as the last word, counters end in `_total`. */
   name: string
@@ -80,29 +84,29 @@ interface MetricSpec {
   labels?: string[]
 }
 
-/** One value of a gauge that is read when asked for. */
+/** One value of a gauge, read on demand. */
 export interface Sample {
   labels: Record<string, string | number>
   value: number
 }
 
-/** A registry of its own, so that two servers in one process do not share counts. */
+/** Has its own registry, so that two servers in one process do not share counts. */
 export interface Metrics {
   /** A number that only grows. */
   counter(spec: MetricSpec): { add(labels?: Record<string, string | number>, by?: number): void }
-  /** Numbers that are looked up whenever somebody asks, so that nobody has to keep them current. */
+  /** Numbers read when somebody asks, so that nobody has to keep them current. */
   gauge(spec: MetricSpec, read: () => Sample[]): void
-  /** Counts that a part keeps itself and that only grow, looked up whenever somebody asks. */
+  /** Counts that a part keeps itself and that only grow, read when somebody asks. */
   counts(spec: MetricSpec, read: () => Sample[]): void
   /** How long things take, in seconds. */
   histogram(spec: MetricSpec, boundsS: readonly number[]): Pick<Histogram, 'of'>
   text(): Promise<string>
-  /** Those measurements alone whose labels `shows` lets through. */
+  /** Only the measurements whose labels `shows` accepts. */
   textOf(shows: (labels: Readonly<Record<string, unknown>>) => boolean): Promise<string>
   contentType: string
 }
 
-/** @param process whether memory, processor time and event loop delay of the process are told too */
+/** @param process whether to include memory, processor time and event loop delay of the process */
 export function createMetrics(options: { process: boolean }): Metrics {
   const registry = new Registry()
   if (options.process) collectDefaultMetrics({ register: registry })
@@ -123,7 +127,7 @@ export function createMetrics(options: { process: boolean }): Metrics {
         collect() {
           this.reset()
           const samples = read()
-          // A gauge without labels is 0 after its reset: what is not known is not there instead.
+          // A gauge without labels is 0 after its reset; an unknown value must be absent instead.
           if (samples.length === 0 && !spec.labels?.length) this.remove()
           for (const { labels, value } of samples) this.set(labels, value)
         },
@@ -142,7 +146,7 @@ export function createMetrics(options: { process: boolean }): Metrics {
       const { name, help } = settings(spec)
       const histogram = createHistogram(name, boundsS)
       const get = async () => ({ name, help, type: 'histogram', values: histogram.values(), aggregator: 'sum' })
-      // A registry asks a metric for its name and its values alone. prom-client's own costs 6 us a request.
+      // A registry only asks a metric for its name and values. prom-client's own histogram costs 6 us a request.
       registry.registerMetric({ name, get } as unknown as Metric)
       return histogram
     },
@@ -155,7 +159,9 @@ export function createMetrics(options: { process: boolean }): Metrics {
   }
 }
 
-/** One metric as prom-client gives it; `metricName` where a value has another name, as the buckets of a histogram do. */
+/**
+ * One metric as prom-client returns it; `metricName` where a value has another name, as the buckets of a histogram do.
+ */
 interface Measured {
   name: string
   help: string
@@ -185,11 +191,11 @@ function escaped(text: string, isLabel: boolean): string {
   return isLabel ? plain.replaceAll('"', '\\"') : plain
 }
 
-// What went through the server: one line and one count for each request.
+// Traffic: one log line and one count for each request.
 
 const BOUNDS_S = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10]
 
-/** One request that was answered, by the label of its path in the route table, never by the path that a client made up. */
+/** One answered request, labelled by its path in the route table, never by a path that a client made up. */
 interface Answered {
   route: string
   path: string
@@ -197,10 +203,10 @@ interface Answered {
   tookMs: number
 }
 
-/** Takes those that Fastify does not see. */
+/** Records requests that Fastify does not see. */
 export type CountAnswered = (request: IncomingMessage, answered: Answered) => void
 
-/** Counts and logs. @returns for what is answered without a route */
+/** Counts and logs. @returns a function to record what is answered without a route */
 export function watchTraffic(app: FastifyInstance, { log, metrics, onAnswered }: Needs): CountAnswered {
   const durations = metrics.histogram(
     { name: 'http_request_duration_seconds', help: 'Time from head to reply', labels: ['method', 'route', 'status'] },
@@ -226,7 +232,7 @@ export function watchTraffic(app: FastifyInstance, { log, metrics, onAnswered }:
 
 type Observe = (seconds: number) => void
 
-/** Finds who counts a request without making anything: there are few kinds, and requests are many. */
+/** Finds the histogram for a request without allocating: there are few kinds, and many requests. */
 function byKind(make: (kind: { method: string; route: string; status: string }) => Observe) {
   const routes = new Map<string, Map<string, Observe[]>>()
   return (method: string, route: string, status: number): Observe => {
@@ -246,17 +252,17 @@ interface Needs {
   onAnswered?: (contact: Contact) => void
 }
 
-/** Two addresses between which a request was answered. */
+/** The two addresses of an answered request. */
 export interface Contact {
   /** The client's. */
   from: string
-  /** The one of this machine's that the request arrived at; empty where the client has gone already. */
+  /** This machine's address that the request arrived at; empty if the client has gone already. */
   at: string
-  /** The User-Agent header, empty where there is none. */
+  /** The User-Agent header, empty if there is none. */
   agent: string
 }
 
-/** Pages have no routes: all of them are one label. */
+/** Pages have no routes: they share one label. */
 function unrouted(status: number): string {
   return status < 400 ? 'page' : 'unknown'
 }

@@ -1,4 +1,4 @@
-/** What a route is: who may, what it takes and gives, uploads and revisions; and who is asking. */
+/** What a route is: who may call it, what it takes and returns, uploads and revisions; and who the caller is. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
@@ -9,35 +9,35 @@ import { durationText } from '../pure/text.ts'
 import { type Dialect, jsonDialect } from './dialect.ts'
 import type { FieldFault } from './schema.ts'
 
-// A body that is handed on as it arrives: too large to be held, too long under way for the time of a usual request.
+// Uploads: a body passed on as it arrives, too large to hold in memory and too slow for the usual request timeout.
 
-/** Bounds of one upload. */
+/** Limits of one upload. */
 export interface UploadBounds {
-  /** Larger is refused: at once where the client says how long it is, else where it grows too long. */
+  /** Larger uploads are refused: at once if the client declares the length, else when the limit is passed. */
   maxBytes: number
-  /** Time that may pass without a byte while the next one is waited for. What the reader takes for itself does not count. */
+  /** Longest wait for the next byte. Time that the reader itself takes does not count. */
   idleMs: number
-  /** Time from the head to the last byte, however lively the client is. */
+  /** Longest time from the head to the last byte, however steadily the client sends. */
   wholeMs: number
 }
 
-/** What a handler gets in place of a body. */
+/** What a handler gets instead of a body. */
 export interface Upload {
-  /** As the client says; undefined where it sends in chunks of which it does not know the number. */
+  /** As the client declares it; undefined if it sends chunks of unknown total length. */
   lengthBytes: number | undefined
   /**
-   * The bytes, once. Ends when the body is whole. Errors with a Fault: `body_cut` where the client left before, or
-   * `request_timeout`, `body_too_large` by the bounds. What is left unread when the handler is done is thrown away.
+   * The bytes, readable once. Ends when the body is whole. Errors with a Fault: `body_cut` if the client left early, or
+   * `request_timeout` or `body_too_large` at a limit. Bytes left unread when the handler is done are discarded.
    */
   stream: Readable
 }
 
-/** Time for which the rest of a refused upload is still taken in, so that its client gets to read why. */
+/** How long the rest of a refused upload is still read, so that its client gets to see the reason. */
 const LINGER_MS = 2000
 
 /**
- * @param body of which nothing was read yet
- * @throws Fault `body_too_large` where the client says so itself
+ * @param body nothing of it may have been read yet
+ * @throws Fault `body_too_large` if the client declares too great a length
  */
 export function openUpload(body: IncomingMessage, bounds: UploadBounds, clock: Clock): Upload {
   const said = body.headers['content-length']
@@ -47,7 +47,7 @@ export function openUpload(body: IncomingMessage, bounds: UploadBounds, clock: C
   return { lengthBytes, stream }
 }
 
-/** Lets go of what was not read: its client hears the answer and stops, or is cut off soon. */
+/** Discards what was not read: the client sees the answer and stops, or is cut off soon. */
 export function endUpload(body: IncomingMessage, clock: Clock): void {
   if (body.complete || body.destroyed) return
   body.on('error', () => {}) // it is cut off below, or by its client
@@ -56,7 +56,9 @@ export function endUpload(body: IncomingMessage, clock: Clock): void {
   body.once('close', () => timer.cancel())
 }
 
-/** Read by hand: an iterator of the stream's own would end the connection with itself, and the answer has yet to go out. */
+/**
+ * Reads by hand: the stream's own iterator would destroy the connection when it ends, and the answer must still go out.
+ */
 async function* bytesOf(
   body: IncomingMessage,
   by: { bounds: UploadBounds; clock: Clock; lengthBytes: number | undefined },
@@ -77,7 +79,7 @@ async function* bytesOf(
   }
 }
 
-/** Resolves when there is something to read, or there never will be. @throws Fault `request_timeout` */
+/** Resolves when there is something to read, or never will be. @throws Fault `request_timeout` */
 function moved(body: IncomingMessage, clock: Clock, bounds: UploadBounds, deadlineMs: number): Promise<void> {
   const leftMs = deadlineMs - clock.monotonicMs()
   const sentence =
@@ -115,7 +117,7 @@ function tooLarge({ maxBytes }: UploadBounds, seen: string): Fault {
 /** Who may call a route. `anyone` needs no credentials, `user` any valid ones, `admin` those of an administrator. */
 export type WhoMay = 'anyone' | 'user' | 'admin'
 
-/** Who calls, as the daemon's `identify` found it. */
+/** The caller, as the daemon's `identify` recognized it. */
 export interface Caller {
   name: string
   role: Role
@@ -125,18 +127,18 @@ export interface Caller {
   only?: readonly string[]
 }
 
-/** What a handler is given. Bodies, parameters and queries are already checked against the schemas. */
+/** A handler's input. Bodies, parameters and queries are already checked against the schemas. */
 export interface Ask<Body = unknown, Params = Record<string, string>, Query = Record<string, unknown>> {
   body: Body
   params: Params
   query: Query
-  /** Who calls; undefined only on routes for anyone. */
+  /** Undefined only on routes for anyone. */
   caller: Caller | undefined
   /** The bearer token or ticket that was used, for logout; never log it. */
   token: string | undefined
   /** Address of the peer, without port. */
   remoteAddress: string
-  /** As they came, names in lower case; never log `authorization`. */
+  /** As sent, names in lower case; never log `authorization`. */
   headers: IncomingHttpHeaders
   /** Aborted when the client goes away. */
   signal: AbortSignal
@@ -148,8 +150,10 @@ export class Reply {
   readonly body: unknown
   readonly headers: Record<string, string | string[]>
 
-  /** @param body JSON value, or undefined for an empty body, or a Buffer or Readable for raw bytes (set content-type)
-   * @param headers a list stands for as many headers of that name, as `set-cookie` needs */
+  /**
+   * @param body JSON value, or undefined for an empty body, or a Buffer or Readable for raw bytes (set content-type)
+   * @param headers a list sends one header of that name per entry, as `set-cookie` needs
+   */
   constructor(status: number, body?: unknown, headers: Record<string, string | string[]> = {}) {
     this.status = status
     this.body = body
@@ -164,68 +168,70 @@ export interface Route {
   path: string
   who: WhoMay
   summary: string
-  /** Taken only under a name of this box itself: for what may be done before anybody can sign in. */
+  /** Accepted only under a name of this box itself: for what may be done before anybody can sign in. */
   ownHostOnly?: boolean
-  /** Taken only from who calls himself, through no proxy: behind one stands the whole world. */
+  /** Accepted only from a direct caller, not through a proxy: behind a proxy could be anyone. */
   directOnly?: boolean
-  /** Answers no page but those of this server, opened under the very host that is asked: for what holds credentials. */
+  /** Answers only pages of this server, opened under the very host of the request: for what holds credentials. */
   sameOriginOnly?: boolean
-  /** Takes a one-time `?ticket=` in place of the header: for what a browser opens by address, such as a download. */
+  /** Accepts a one-time `?ticket=` instead of the header: for what a browser opens by address, such as a download. */
   ticket?: boolean
   body?: TSchema
   /**
-   * What else is wrong with a body that does not fit its schema, so that it is told with the rest. Of one that fits,
-   * `handle` finds it.
+   * Further faults of a body that does not fit its schema, so that all are reported together. For a body that fits,
+   * `handle` finds them.
    */
   faultsBeside?: (body: unknown) => FieldFault[]
-  /** Largest body, where it is larger than `http.body_bytes`: for a list that is sent whole. */
+  /** Largest body if larger than `http.body_bytes`: for a list that is sent whole. */
   bodyBytes?: number
-  /** The body, of whatever type, is handed on as it arrives: see `uploadRoute`. */
+  /** The body, of any type, is passed on as it arrives: see `uploadRoute`. */
   upload?: UploadBounds
   params?: TSchema
   query?: TSchema
-  /** Shapes of a body and a query that `handle` reads by itself, for OpenAPI; in place of those that are checked before. */
+  /** Body and query that `handle` reads by itself, for OpenAPI; instead of those that are checked before. */
   reads?: { body?: TSchema | undefined; query?: TSchema | undefined }
-  /** Shape of the reply where all went well, for OpenAPI; replies are not filtered through it, tests compare them. */
+  /** Body of a successful reply, for OpenAPI; replies are not filtered through it, tests compare them. */
   reply?: TSchema
-  /** Its status, for OpenAPI; default: 200. With 204 there is none. */
+  /** Status of a successful reply, for OpenAPI; default: 200. With 204 there is no body. */
   status?: 200 | 201 | 202 | 204
-  /** It answers nothing but refusals, of which this is the status once everything else is well. */
+  /** Set on a route that only ever refuses: the status it gives once everything else is in order. */
   refuses?: 409 | 501
-  /** Other shapes that it may answer, by status, beside refusals in the form that all have. */
+  /** Other replies it may give, by status, beside refusals in the common form. */
   replies?: Readonly<Record<number, TSchema>>
-  /** It takes `If-Match` and is refused with 412 where another revision is there by now, for OpenAPI. */
+  /** It takes `If-Match` and is refused with 412 if the revision has changed since, for OpenAPI. */
   takesIfMatch?: true
-  /** Content type of the reply where it is not JSON, for OpenAPI. */
+  /** Content type of the reply if it is not JSON, for OpenAPI. */
   replyType?: string
-  /** Shape of its refusals, where it is not that of all others. */
+  /** Body of its refusals, if not the common one. */
   refusal?: TSchema
   /**
-   * Who calls is known by a cookie of a page rather than by the header, so `who` is anyone and this says who may. `check`
-   * is asked before the body is read.
+   * The caller is identified by a page's cookie instead of the header, so `who` is anyone and this says who may call.
+   * `check` runs before the body is read.
    */
   page?: PageRule & {
-    /** @throws Fault where whoever calls may not */
+    /** @throws Fault if the caller may not */
     check(head: Pick<Ask, 'remoteAddress' | 'headers'>): void
   }
-  /** Told of a call that was answered without `handle`: for its head, its caller or its body. Must not throw. */
+  /**
+   * Called when a request was answered without `handle`: refused for its head, its caller or its body. Must not throw.
+   */
   onRefused?: (refused: RefusedAsk) => void
   handle: (ask: Ask<never, never, never>) => unknown
 }
 
-/** Who may call for a page, and the cookie that tells who somebody is. */
+/** Who may call for a page, and the cookie that identifies them. */
 interface PageRule {
   cookie: string
   who: WhoMay
 }
 
-/** What OpenAPI says of an operation; that of a surface has no `handle`. */
+/** An operation as OpenAPI describes it; that of a surface has no `handle`. */
 export type Described = Omit<Route, 'handle' | 'faultsBeside' | 'onRefused' | 'page'> & { page?: PageRule }
 
-/** A call that came no further. */
+/** A request refused before its handler ran. */
 export interface RefusedAsk extends Pick<Ask, 'remoteAddress' | 'headers'> {
   status: number
-  /** Of the fault that it was refused with, where it was one. */
+  /** Code of the fault, if it was refused with one. */
   code: string | undefined
 }
 
@@ -245,7 +251,7 @@ export function route<
   return spec as Route
 }
 
-/** A route whose body is handed on as it arrives, in place of being read and checked. */
+/** A route whose body is passed on as it arrives, instead of being read and checked. */
 export function uploadRoute(
   spec: Omit<Route, 'handle' | 'body' | 'bodyBytes' | 'upload'> & {
     upload: UploadBounds
@@ -256,8 +262,8 @@ export function uploadRoute(
 }
 
 /**
- * Whether nothing at all may be sent in place of `{}`: a POST of which every field has a default or may be left out. Of a
- * change (PUT, PATCH) a body that got lost on the way is rather named than taken for a wish to change nothing.
+ * Whether an empty body may stand for `{}`: a POST whose fields all have a default or are optional. For a change (PUT,
+ * PATCH) a body that got lost on the way must be an error, not a change of nothing.
  */
 export function mayComeEmpty({ method, body }: Pick<Route, 'method' | 'body'>): boolean {
   if (method !== 'POST' || body === undefined) return false
@@ -271,9 +277,9 @@ interface ObjectSchema {
   properties?: Readonly<Record<string, { default?: unknown }>>
 }
 
-// What holds a caller to less than its role allows: a program's key that is for some things only.
+// Limits a caller to less than its role allows: a program's key that is for some things only.
 
-/** Where somebody knocks. */
+/** The route a caller asks for, and where the call comes from. */
 export interface Place {
   method: string
   /** As the route table has it: `/api/ports/:path/rest/tx`. */
@@ -284,17 +290,17 @@ export interface Place {
   remoteAddress: string
 }
 
-/** The one place of a daemon where that is decided. Routes for anyone are not asked about. */
+/** The one place of a daemon where such limits are decided. Not asked about routes for anyone. */
 export interface Fence {
-  /** Asked of every route and socket after the role. @throws Fault with a status of 403 */
+  /** Called for every route and socket after the role check. @throws Fault with a status of 403 */
   check(caller: Caller, place: Place): void
-  /** Whether a measurement with these labels is this caller's to see. */
+  /** Whether this caller may see a measurement with these labels. */
   showsSample(caller: Caller, labels: Readonly<Record<string, unknown>>): boolean
-  /** Told of every known caller that was refused, by its role or by `check`. Must not throw. */
+  /** Called for every known caller that was refused, by its role or by `check`. Must not throw. */
   refused(caller: Caller, place: Place, fault: Fault): void
 }
 
-// Whether the client of a request is still there.
+// Detects when the client of a request has gone.
 
 /** A signal that is aborted when the client goes away before its answer is out. */
 export function hangUpSignal(response: ServerResponse): AbortSignal {
@@ -304,18 +310,18 @@ export function hangUpSignal(response: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-// Two who edit the same thing: an answer names its revision, and a change may say which one it was made from.
+// Concurrent edits: an answer names its revision, and a change may say which revision it was made from.
 
 /**
- * Asked in the moment of a change, with the revision of what is there; undefined where nothing is.
+ * Called at the moment of a change with the current revision; undefined if there is none.
  * @throws Fault `changed_meanwhile`
  */
 type Expected = (revision: string | undefined) => void
 
 /**
- * What the caller's `If-Match` allows; without one, everything. `*` is whatever is there. Quotes may be missing: shells
- * take them away.
- * @source RFC 9110, 13.1.1; weak ones never match
+ * The check that the caller's `If-Match` asks for; without one, anything passes. `*` matches any revision. Quotes may
+ * be missing: shells strip them.
+ * @source RFC 9110, 13.1.1; weak tags never match
  */
 export function ifMatch({ headers }: { headers: IncomingHttpHeaders }): Expected {
   const given = headers['if-match']
@@ -332,14 +338,14 @@ function changedSentence(revision: string | undefined): string {
   return 'It was changed meanwhile, so nothing of yours was saved. Read it again, then send your change with its new ETag.'
 }
 
-/** An answer under the revision that the next change of it may be made from. */
+/** An answer with its revision, from which the next change may be made. */
 export function withRevision(body: unknown, revision: string | null, status = 200): Reply {
   return new Reply(status, body, revision === null ? {} : { etag: `"${revision}"` })
 }
 
-// What shapes of answers are made of: objects that have these fields and no others.
+// Building blocks of reply schemas: objects that have these fields and no others.
 
-/** A field that is not named here may not be there: a test finds what a description leaves out. */
+/** Fields not named here are not allowed, so a test finds what a description leaves out. */
 export function object<Properties extends TProperties>(properties: Properties, options: { description?: string } = {}) {
   return Type.Object(properties, { ...options, additionalProperties: false })
 }
@@ -357,38 +363,38 @@ export const fault = object({ code: text, message: text })
 
 // The bearer token of an Authorization header.
 
-/** RFC 6750, 2.1: `b64token`. The length bounds what is hashed for a stranger. */
+/** RFC 6750, 2.1: `b64token`. The length limits how much is hashed for a stranger. */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]{1,512}=*)$/i
 
-/** @returns undefined where there is no header, or one of another scheme or form */
+/** @returns undefined if there is no header, or one of another scheme or form */
 export function bearerOf(header: string | undefined): string | undefined {
   return header === undefined ? undefined : BEARER.exec(header.trim())?.[1]
 }
 
-// Who may call a route: credentials in, a caller or a refusal out.
+// Decides who may call a route: takes credentials, returns a caller or a refusal.
 
-/** What a daemon is asked to recognize a caller by. */
+/** What a daemon recognizes a caller by. */
 export interface Credentials {
   /** The Authorization header as sent. */
   authorization: string | undefined
   /** Address of the peer, without port. */
   remoteAddress: string
-  /** Made when it is asked for; aborted when the client hangs up. */
+  /** Created on first use; aborted when the client hangs up. */
   readonly signal?: AbortSignal
 }
 
-/** The same with the whole head, for who judges by what proxies and tunnels say of a caller. */
+/** Credentials with the whole head, for checks that look at what proxies and tunnels add. */
 export interface Knock extends Credentials {
   headers: IncomingHttpHeaders
 }
 
-/** Given by the daemon: who these credentials belong to, undefined where to nobody. May throw a Fault, such as a wait. */
+/** Provided by the daemon: the caller these credentials belong to, or undefined. May throw a Fault, such as a wait. */
 export type Identify = (knock: Knock) => Caller | undefined | Promise<Caller | undefined>
 
-/** `take` of a ticket store. @param knock from where it is shown, which may be elsewhere than where it was given */
+/** `take` of a ticket store. @param knock where the ticket is used, which may differ from where it was issued */
 export type TakeTicket = (ticket: string, knock: Knock) => Caller | undefined
 
-/** Who was recognized, and by which token or ticket. */
+/** The caller that was recognized, and the token or ticket used. */
 export interface Recognized {
   caller: Caller | undefined
   token: string | undefined
@@ -399,7 +405,7 @@ interface Claim {
   headers: IncomingHttpHeaders
   who: WhoMay
   place: Place
-  /** What the answer will go out by. */
+  /** The response that will carry the answer. */
   response: ServerResponse
   /** A one-time ticket from the query, on routes that take one. */
   ticket?: string | undefined
@@ -409,15 +415,15 @@ interface Claim {
 export interface Recognizer {
   identify: Identify
   takeTicket?: TakeTicket | undefined
-  /** Holds some callers to less than their role. */
+  /** Limits some callers to less than their role allows. */
   fence?: Fence | undefined
   /** How credentials are sent; default: as a bearer token. */
   dialect?: Dialect
 }
 
 /**
- * Recognizes the caller and holds the route's rule against it. Routes for anyone look at no credentials, so that
- * a stale token does not keep its owner from signing in.
+ * Recognizes the caller and checks it against the route's rule. Routes for anyone look at no credentials, so that a
+ * stale token does not keep its owner from signing in.
  * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
  */
 export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {

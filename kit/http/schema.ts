@@ -1,9 +1,9 @@
-/** Schemas read for people: what was expected, what was seen, one sentence for each fault. */
+/** Describes schemas and their violations to people: what was expected, what was seen, one sentence for each fault. */
 
 import type { ErrorObject } from 'ajv'
 import { counted, nearestName, SWITCH_WORDS, withArticle } from '../pure/text.ts'
 
-/** The keywords that TypeBox writes and we read; others may stand beside them. */
+/** The keywords that TypeBox writes and we read; others may be present too. */
 export interface JsonSchema {
   type?: string | string[]
   const?: unknown
@@ -30,13 +30,13 @@ export interface JsonSchema {
   minItems?: number
   maxItems?: number
   writeOnly?: boolean
-  /** Ours: a boolean that comes as the text of a form. */
+  /** Our own keyword: a boolean sent as the text of a form. */
   isSwitch?: boolean
 }
 
-// Which branch of a union schema a value means, so that defaults and sentences speak of that branch alone.
+// Finds which branch of a union schema a value means, so that defaults and messages use that branch alone.
 
-/** The branch meant: its index, or the name of the tag that was not understood, or neither. */
+/** The branch meant: its index; or the tag property whose value was not recognized; or neither. */
 interface Meant {
   index: number | undefined
   /** Property that tells the branches apart, and the values it may have. */
@@ -44,8 +44,8 @@ interface Meant {
 }
 
 /**
- * Branches that are objects are told apart by a property that is a constant in each of them (`mode`, `kind`);
- * a lone object (or list) branch beside `null` is meant by every object (or list).
+ * Object branches are told apart by a property that is a constant in each of them (`mode`, `kind`); a single object (or
+ * list) branch beside `null` is meant by every object (or list).
  */
 export function branchMeant(branches: readonly JsonSchema[], value: unknown): Meant {
   if (Array.isArray(value)) return { index: loneOf(branches, 'array'), tag: undefined }
@@ -68,9 +68,9 @@ function loneOf(branches: readonly JsonSchema[], type: string): number | undefin
   return index >= 0 && branches.filter((branch) => branch.type === type).length === 1 ? index : undefined
 }
 
-// Schemas and values in words: what was expected, what was seen.
+// Puts schemas and values into words: what was expected, what was seen.
 
-/** Longer texts are not quoted whole. */
+/** Longer texts are not quoted. */
 const LONGEST_QUOTED = 48
 
 /** What a schema takes, as the end of a sentence: `a whole number from 1 to 65535`. */
@@ -102,7 +102,7 @@ function expected(schema: JsonSchema): string {
   }
 }
 
-/** A value in few words; containers by kind alone, since printing a deep one may cost the stack. */
+/** A value in few words; containers only by kind, since printing a deep one may overflow the stack. */
 function seen(value: unknown, isSecret: boolean): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return `a list with ${counted(value.length, 'entry', 'entries')}`
@@ -139,7 +139,7 @@ function form(schema: JsonSchema): string {
   return what === undefined ? '' : ` (${what})`
 }
 
-// What ajv found wrong, said in sentences: which field, what was seen, what was expected.
+// Turns ajv's errors into sentences: which field, what was seen, what was expected.
 
 /** One fault of one field. `field` is a path as a person writes it: `line.baud`, `values[3]`, `?limit`. */
 export interface FieldFault {
@@ -147,16 +147,16 @@ export interface FieldFault {
   message: string
 }
 
-/** Each error costs a sentence; a body full of unknown names would make thousands. */
+/** Each error costs a sentence; a body full of unknown names would produce thousands. */
 const MOST_SENTENCES = 256
 
-/** Values of fields so named are never quoted. */
+/** Values of fields with such names are never quoted. */
 const SECRET = /pass|secret|token|authorization|credential|cookie|key$/i
 
 /**
  * @param errors of a validator made with `allErrors` and `verbose`
  * @param prefix put before each field
- * @returns one fault for each field; branches of a union that were not meant stay silent
+ * @returns one fault for each field; branches of a union that were not meant are left out
  */
 export function fieldFaults(errors: readonly ErrorObject[], prefix: string): FieldFault[] {
   const faults = new Map<string, FieldFault>()
@@ -171,7 +171,7 @@ export function fieldFaults(errors: readonly ErrorObject[], prefix: string): Fie
   return [...faults.values()]
 }
 
-/** A union that failed: errors of its branches are silent, but for the branch that was meant. */
+/** For each union that failed, hides the errors of its branches except the one that was meant. */
 function unionsOf(errors: readonly ErrorObject[]): { silences(error: ErrorObject): boolean }[] {
   return errors.filter(isUnion).map((union) => {
     const branches = (union.schema ?? []) as JsonSchema[]
@@ -218,7 +218,7 @@ function unknownSentence(name: string, known: readonly string[]): string {
   return `is not known; known here: ${known.slice(0, 24).join(', ')}`
 }
 
-/** `/line/baud` and a missing or unknown name as `line.baud`. */
+/** Writes `/line/baud` and a missing or unknown name as `line.baud`. */
 function fieldOf(error: ErrorObject): string {
   const steps = error.instancePath
     .split('/')
@@ -240,14 +240,14 @@ function withPrefix(prefix: string, path: string): string {
   return path === '' ? prefix.replace(/\.$/, '') : prefix + path
 }
 
-// Lists that are far too long, told before anything in them is looked at.
+// Reports lists that are far too long before their entries are checked.
 
-/** A list up to here is checked entry by entry, so that all faults of a body come at once. */
+/** Lists up to this length are checked entry by entry, so that all faults of a body come at once. */
 const LONG = 256
 
 /**
- * Each wrong entry of a list costs several errors: half a megabyte of `{}` stops a daemon for seconds.
- * @returns a fault for each list that is longer than its schema allows, and long; empty where there is none
+ * Each wrong entry of a list costs several errors: half a megabyte of `{}` blocks a daemon for seconds.
+ * @returns a fault for each list that is both long and longer than its schema allows; empty if there is none
  */
 export function longLists(schema: JsonSchema, value: unknown, path = ''): FieldFault[] {
   if (value === null || typeof value !== 'object') return []

@@ -1,4 +1,4 @@
-/** A request on its way to its route, and its answer on the way back. */
+/** Carries a request to its route, and the answer back. */
 
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
@@ -29,7 +29,7 @@ import {
 import type { FieldFault } from './schema.ts'
 import type { LongAnswers } from './unsent.ts'
 
-// From a request to a route's `handle` and back: everything is checked first, then asked, then answered.
+// Order: check everything, call the route's `handle`, answer.
 
 /** Serves one route. The caller was recognized before the body was read. */
 type Serve = (request: FastifyRequest, reply: FastifyReply, by: Recognized) => Promise<unknown>
@@ -39,11 +39,11 @@ interface ServeNeeds {
   clock: Clock
   dialect: Dialect
   longAnswers: LongAnswers
-  /** Told once everything was checked, before the route's own `handle`. */
+  /** Called once everything was checked, before the route's own `handle`. */
   onHandled?: (request: FastifyRequest) => void
 }
 
-/** @returns what answers the route: parameters, query and body are checked together, so that all faults come at once */
+/** @returns the route's handler: it checks parameters, query and body together, so that all faults come at once */
 function createServe(route: Route, needs: ServeNeeds): Serve {
   const { dialect, longAnswers } = needs
   const checkParams = route.params && createCheck(route.params, 'text', ':')
@@ -68,7 +68,7 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
     const checked = route.upload ? undefined : bodyOf(request, take)
     if (faults.length > 0) throw fieldsFault(faults)
     const body = route.upload ? openUpload(request.raw, route.upload, needs.clock) : checked
-    // Not spread: that would read the signal, and make one for every request.
+    // Not spread: that would read the signal, and create one for every request.
     const ask = Object.assign(askOf(request, reply, by), { body, params, query })
     needs.onHandled?.(request)
     const result = await route.handle(ask as Ask<never, never, never>)
@@ -83,8 +83,8 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
 const NOTHING = { type: 'object', properties: {}, additionalProperties: false } as TSchema
 
 /**
- * A read that takes nothing from its address ignores what stands there: caches are passed by with `?_=1`. A change is
- * refused instead, since whoever puts `?unitId=1` or `?dry_run=1` there means something by it.
+ * A GET without a query schema ignores its query: clients add `?_=1` to get past caches. A change refuses it, since
+ * `?unitId=1` or `?dry_run=1` there is meant to have an effect.
  */
 const IGNORED = { type: 'object' } as TSchema
 
@@ -101,7 +101,7 @@ function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: 
     token,
     remoteAddress: plainAddress(request.ip),
     headers: request.headers,
-    // Few handlers wait for anything, so the signal is made when it is asked for.
+    // Few handlers wait for anything, so the signal is created on first use.
     get signal() {
       gone ??= hangUpSignal(reply.raw)
       return gone
@@ -109,7 +109,7 @@ function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: 
   }
 }
 
-/** Sends a handler's result: a Reply as it says, nothing as 204, anything else as 200 with JSON. */
+/** Sends a handler's result: a Reply as it is, undefined as 204, anything else as 200 with JSON. */
 export function answer(reply: FastifyReply, result: unknown): FastifyReply {
   const { status, body, headers } =
     result instanceof Reply ? result : new Reply(result === undefined ? 204 : 200, result)
@@ -120,7 +120,7 @@ export function answer(reply: FastifyReply, result: unknown): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
-/** What the server was told. */
+/** Options given to the server. */
 interface RouteOptions extends Recognizer {
   config: HttpConfig
 }
@@ -131,10 +131,10 @@ interface RouteNeeds extends ServeNeeds {
   bodies: BodyTime
 }
 
-/** Each with its bounds, its caller recognized before its body is read. */
+/** Adds each route with its limits; the caller is recognized before the body is read. */
 export function addRoutes(app: FastifyInstance, by: RouteOptions, needs: RouteNeeds): void {
   for (const route of needs.routes.filter(({ upload }) => !upload)) addRoute(app, by, { route, ...needs })
-  // A scope of its own, as what reads bodies belongs to a scope.
+  // Uploads get their own scope, since body parsers belong to a scope.
   app.register((scope, _options, done) => {
     takeAnyType(scope)
     for (const route of needs.routes.filter(({ upload }) => upload)) addRoute(scope, by, { route, ...needs })
@@ -150,7 +150,7 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
     method: route.method,
     url: route.path,
     bodyLimit: Math.max(by.config.body_bytes, route.bodyBytes ?? 0),
-    // Before the body is read: who may not call a route does not get to send it 64 KiB.
+    // Runs before the body is read: a caller that may not use a route does not get to send it 64 KiB.
     onRequest: async (request, reply) => {
       const { headers } = request
       if (route.ownHostOnly && !isOwnHost(headers.host, hostname(), by.config.hosts))
@@ -186,7 +186,9 @@ function tellRefused(onRefused: (refused: RefusedAsk) => void, handled: WeakSet<
   }
 }
 
-/** Programs name any type for the bytes of a file, curl that of a form. A form that holds the file is another thing. */
+/**
+ * Programs declare any type for the bytes of a file; curl declares a form. A multipart form around the file is refused.
+ */
 function takeAnyType(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', ({ headers }, _body, done) => {
@@ -203,7 +205,7 @@ function placeOf({ method, path }: Route, request: FastifyRequest): Place {
 
 const NOBODY: Recognized = { caller: undefined, token: undefined }
 
-/** Fastify answers a method that a path does not have with 404; 405 with Allow tells the difference. */
+/** Fastify answers a method that a path does not have with 404; we answer 405 with Allow. */
 export function refuseOtherMethods(
   app: FastifyInstance,
   routes: readonly { method: string; path: string }[],
@@ -217,7 +219,7 @@ export function refuseOtherMethods(
     app.route({
       method: app.supportedMethods.filter((method) => !has.includes(method)),
       url,
-      // No Access-Control headers: pages of other sites get nothing here.
+      // No Access-Control headers, so pages of other sites get nothing here.
       onRequest: async (request, reply) => {
         await checkUnrouted(request, reply)
         return refuseMethod(request, reply, allow)
@@ -227,7 +229,7 @@ export function refuseOtherMethods(
   }
 }
 
-/** OPTIONS tells what there is, anything else is refused with it. */
+/** Answers OPTIONS with the allowed methods; refuses anything else and names them. */
 export function refuseMethod(request: FastifyRequest, reply: FastifyReply, allow: string): FastifyReply {
   reply.header('allow', allow)
   if (request.method === 'OPTIONS') return reply.code(204).send()

@@ -31,12 +31,14 @@ import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts
 import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
 import { createLongAnswers, createUnsent, holdLongAnswers, type LongAnswers, type Unsent } from './unsent.ts'
 
-// Fastify with our bounds and without its defaults that do not suit us.
+// Fastify with our limits, and without the defaults that do not suit us.
 
-/** A device path of 4096 characters, each percent-encoded, still fits a path parameter. The head's size bounds it before. */
+/**
+ * A device path of 4096 characters, each percent-encoded, still fits in a parameter. The head's size limits it before.
+ */
 const LONGEST_PARAMETER = 4096
 
-/** Routes check what comes and write what goes by themselves (serve-routes.ts), so that Fastify's own compilers stay away. */
+/** Routes check requests and write replies themselves (serve-routes.ts), so Fastify's own compilers stay out. */
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler }
 
 function noCompiler(): never {
@@ -44,9 +46,10 @@ function noCompiler(): never {
 }
 
 /**
- * A Fastify that reads bodies strictly, bounds what a client may send and how long it may take, and leaves logging to us.
+ * A Fastify that reads bodies strictly, limits what a client may send and how long it may take, and leaves logging to
+ * us.
  * @param by `frameworkErrors` answers what Fastify refuses before any hook runs, such as a broken percent-encoding;
- * `clientErrors` what Node refuses before there is a request; `socketPaths` are the only ones that upgrade
+ * `clientErrors` answers what Node refuses before there is a request; only `socketPaths` upgrade
  */
 function createFastify(
   config: HttpConfig,
@@ -57,22 +60,22 @@ function createFastify(
     bodies: BodyTime
     dialect: Dialect
     socketPaths: ReadonlySet<string>
-    /** Asked of each request before Fastify sees it. */
+    /** Gets each request before Fastify sees it. */
     surface?: ServeSurface
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
 ): FastifyInstance {
   const headersTimeout = config.headers_timeout_ms
-  // Fastify reads 0 as "not given", Node as "for ever".
+  // Fastify reads 0 as "not given", Node as "forever".
   const keepAliveTimeout = Math.max(1, config.keep_alive_ms)
   const http = {
     headersTimeout,
     maxHeaderSize: config.header_bytes,
-    // Java's client asks every plain server for HTTP/2 (Upgrade: h2c). A server is free to answer as if it had not.
+    // Java's client asks every plain server for HTTP/2 (Upgrade: h2c). A server may answer as if it had not.
     shouldUpgradeCallback: ({ url = '', headers }: IncomingMessage) =>
       headers.upgrade?.toLowerCase() === 'websocket' && by.socketPaths.has(url.split('?', 1)[0] ?? ''),
-    // Node looks for late clients only this often; its 30 s would make the timeouts above mean little.
+    // Node checks for late clients only this often; its default of 30 s would defeat the timeouts above.
     connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
   }
   const app = fastify({
@@ -84,11 +87,11 @@ function createFastify(
       by.bodies.watch(request)
       return originForm(request)
     },
-    // Called once more for each further address that `localhost` has.
+    // Called again for each further address that `localhost` has.
     serverFactory: (rest: RequestListener) => {
       const server = createServer(http, by.turns.inTurn(by.surface ? inFrontOf(rest, by.surface) : rest))
       server.keepAliveTimeout = keepAliveTimeout
-      // Counted by ourselves: Node knows one time for all.
+      // We time requests ourselves: Node has only one timeout for all.
       server.requestTimeout = 0
       by.admission.guard(server)
       by.unsent.guard(server)
@@ -103,7 +106,7 @@ function createFastify(
     async ({ headers, routeOptions }: FastifyRequest, payload: IncomingMessage) => {
       const bytes = await gatherBody(payload, routeOptions.bodyLimit ?? config.body_bytes)
       if (bytes === 'too_large') throw new Fault('body_too_large', 'the body is larger than this server takes')
-      // Nobody is there to read the reply.
+      // Nobody will read the reply.
       if (bytes === 'cut') throw new Fault('bad_http', 'the connection ended before the body did')
       return by.dialect.readBody(bytes, headers['content-type'] ?? '')
     },
@@ -117,7 +120,7 @@ function inFrontOf(rest: RequestListener, surface: ServeSurface): RequestListene
   }
 }
 
-/** What a daemon hands in. */
+/** What a daemon passes in. */
 export interface HttpServerOptions {
   log: Log
   clock: Clock
@@ -128,28 +131,28 @@ export interface HttpServerOptions {
   takeTicket?: TakeTicket
   routes: readonly Route[]
   sockets?: readonly SocketRoute[]
-  /** What the daemon answers by itself; routes below its prefix are never asked. */
+  /** Paths that the daemon answers by itself; routes below its prefix are never called. */
   surface?: Surface
-  /** Holds some callers to less than their role. */
+  /** Limits some callers to less than their role allows. */
   fence?: Fence
-  /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have died or been revoked. */
+  /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have expired or been revoked. */
   isStillSignedIn?: (caller: Caller) => boolean
   /** The built pages, read once at the start. */
   web?: WebPages
-  /** What clients speak; default: JSON and bearer tokens. */
+  /** Format of bodies and credentials; default: JSON and bearer tokens. */
   dialect?: Dialect
   /** What keeps pages of other sites out; default: they may not open sockets, and `http.hosts` bounds the names. */
   browsers?: BrowserRule
-  /** Headers of every answer, refusals too, beside those that all daemons give. */
+  /** Headers of every answer, refusals included, beside those that all daemons send. */
   headers?: () => Readonly<Record<string, string>>
   /** Status of the daemon's own fault codes. */
   faultStatus: Readonly<Record<string, number>>
   title: string
   version: string
   metrics: Metrics
-  /** What connections are counted by; default: their address, of IPv6 its /64. */
+  /** What connections are counted by; default: their address, for IPv6 its /64. */
   shareOf?: ShareOf
-  /** Told of each request that was answered, whatever with. */
+  /** Called for each request that was answered, whatever the answer. */
   onAnswered?: (contact: Contact) => void
 }
 
@@ -161,21 +164,21 @@ interface Listening {
   url: string
 }
 
-/** A server that was made and may be started once. */
+/** A server that has been created and may be started once. */
 export interface HttpServer {
   listen(): Promise<Listening>
-  /** Ends idle connections at once, sockets by a close with 1001, and after two seconds whatever is still open. */
+  /** Ends idle connections at once, closes sockets with 1001, and after two seconds ends whatever is still open. */
   close(): Promise<void>
-  /** Ends at once what `isStillSignedIn` says no to: after a password, a role or a key was changed. */
+  /** Immediately ends connections that `isStillSignedIn` rejects: after a password, a role or a key was changed. */
   endSignedOut(): void
   /** @throws Fault `not_listening` */
   address(): Listening
 }
 
-/** Time that requests under way, and sockets told to close, have to end. */
+/** Time that running requests, and sockets told to close, have to end. */
 const CLOSE_GRACE_MS = 2000
 
-/** Headers of every reply. Pages put their own rules in place of the strict ones. */
+/** Headers of every reply. Pages replace the strict ones by their own. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -183,7 +186,7 @@ const HEADERS = {
   'x-content-type-options': 'nosniff',
 }
 
-/** Makes the server; nothing listens yet. */
+/** Creates the server; nothing listens yet. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { config, log } = options
   const pages = options.web ? loadPages(options.web) : []
@@ -231,7 +234,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     admission.close()
     unsent.close()
   })
-  // The sockets' plugin sees only routes that are added after it was loaded, hence a scope of its own.
+  // The sockets' plugin only sees routes added after it was loaded, hence a scope of its own.
   app.register((scope, _options, done) => {
     sockets.addRoutes(scope)
     addRoutes(scope, options, { routes, bodies, clock, dialect, longAnswers })
@@ -243,7 +246,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return startable(app, { sockets, longAnswers }, options)
 }
 
-/** @returns refuses heads that are not plain, and hosts by which this server does not go */
+/** @returns refuses malformed heads, and hosts that this server does not serve */
 function headCheck({ browsers, config }: HttpServerOptions): (request: IncomingMessage) => void {
   const takesHost = browsers?.takesHost ?? ((host) => isHostAllowed(host, config.hosts))
   return (request) => {
@@ -275,7 +278,7 @@ function surfaceOf(
   })
 }
 
-/** Whether somebody may see pages, and learn what there is and what is not. @throws as `recognize` */
+/** Whether the caller may see pages, and learn which paths exist. @throws as `recognize` */
 type CheckUnrouted = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
 
 function unroutedCheck(by: HttpServerOptions): CheckUnrouted {
@@ -288,8 +291,8 @@ function unroutedCheck(by: HttpServerOptions): CheckUnrouted {
 }
 
 /**
- * What no route answers. Pages are among it: a route for each of sixty files, those that refuse other methods too, would
- * be 2 MB.
+ * Answers what no route does, including pages: a route for each of sixty files, with those that refuse other methods,
+ * would take 2 MB.
  */
 function answerUnknown(app: FastifyInstance, pages: ReadonlyMap<string, Page>, checkUnrouted: CheckUnrouted): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -318,7 +321,7 @@ function errorSender(answerError: AnswerError, headers: () => Record<string, str
   }
 }
 
-/** Why an address cannot be listened on, and what to do, by the system's code. */
+/** By system error code: why an address cannot be listened on, and what to do. */
 const LISTEN_FAULTS: ReadonlyMap<string, string> = new Map([
   ['EADDRINUSE', 'something listens there already; stop it, or set http.listen to another port'],
   ['EADDRNOTAVAIL', 'this machine has no such address; set http.listen to one that it has'],
@@ -326,12 +329,12 @@ const LISTEN_FAULTS: ReadonlyMap<string, string> = new Map([
   ['EACCES', 'ports below 1024 are for root and who is given the right; set http.listen to a higher one'],
 ])
 
-/** Where others reach a server that listens on every address; its `url` is for who is on the machine. */
+/** Addresses by which others reach a server that listens on every address; its `url` is for this machine. */
 function reachableAt(host: string, port: number): { at?: string } {
   if (host !== '0.0.0.0' && host !== '::') return {}
   const all = Object.values(networkInterfaces()).flatMap((infos = []) => infos)
   const outer = all.filter(({ internal, family, address }) => {
-    // An address of the link alone needs its interface beside it, which no browser takes.
+    // A link-local address needs its interface beside it, which no browser accepts.
     return !internal && (family === 'IPv4' || host === '::') && !address.startsWith('fe80:')
   })
   return outer.length === 0 ? {} : { at: outer.map(({ address }) => urlOfListen({ host: address, port })).join(',') }

@@ -1,4 +1,4 @@
-/** WebSockets: tickets that open them, and what one may hold. */
+/** WebSockets: the tickets that open them, and the limits of each. */
 
 import { randomBytes } from 'node:crypto'
 import fastifyWebsocket from '@fastify/websocket'
@@ -25,34 +25,36 @@ const OUR_FAULT = 1011
 /** A close frame holds 125 bytes, two of them the code. */
 const LONGEST_REASON_BYTES = 123
 
-/** What a daemon does with a socket. */
+/** What a daemon can do with a socket. */
 export interface Socket {
   /** Bytes that wait to be sent. */
   readonly bufferedBytes: number
   readonly isOpen: boolean
-  /** @returns false where the message was dropped: too much waits already, or the socket is closing */
+  /** @returns false if the message was dropped: too much is queued already, or the socket is closing */
   send(message: string | Uint8Array): boolean
-  /** Sets what hears each message; the bytes are its own. A Fault thrown in it closes the socket with its sentence. */
+  /**
+   * Sets the listener for messages; it may keep the bytes. A Fault thrown in it closes the socket with its sentence.
+   */
   onMessage(hear: (message: string | Uint8Array) => void): void
-  /** Runs once, whoever closed; at once where it is closed already. */
+  /** Runs once, whoever closed; at once if it is closed already. */
   onClose(hear: (code: number) => void): void
   /** @param code 1000..1013 or 3000..4999 */
   close(code: number, reason: string): void
 }
 
-/** The same with what the server itself does with it. */
+/** Also has what the server itself does with it. */
 interface ServedSocket extends Socket {
-  /** Runs what may throw: a fault closes this socket and nothing else. */
+  /** Runs what may throw: a fault closes only this socket. */
   run(what: () => void): void
-  /** Ends a peer that has not answered the last ping, and pings. */
+  /** Ends a peer that has not answered the last ping, else pings it. */
   beat(): void
   terminate(): void
 }
 
-/** What a message that waits takes beside its bytes. @source measured: 300 */
+/** Overhead of a queued message. @source measured: 300 */
 const MESSAGE_BYTES = 512
 
-/** @param bufferBytes what may wait unsent before messages are dropped, each with what it takes beside its bytes */
+/** @param bufferBytes most that may be queued unsent before messages are dropped, overhead included */
 function createSocket(bare: WebSocket, by: { bufferBytes: number; log: Log; onDropped: () => void }): ServedSocket {
   let answered = true
   let waiting = 0
@@ -64,7 +66,7 @@ function createSocket(bare: WebSocket, by: { bufferBytes: number; log: Log; onDr
     answered = true
   })
   bare.on('message', (data, isBinary) => {
-    // Without fragments ws hands out a view into its receive buffer only for binary messages of its own type.
+    // Without fragments, ws returns a view into its receive buffer only for binary messages of its own type.
     const bytes = data as Buffer
     socket.run(() => hearMessage(isBinary ? new Uint8Array(bytes) : bytes.toString()))
   })
@@ -122,20 +124,20 @@ function createSocket(bare: WebSocket, by: { bufferBytes: number; log: Log; onDr
 function shorten(reason: string): string {
   const bytes = Buffer.from(reason)
   if (bytes.length <= LONGEST_REASON_BYTES) return reason
-  // A character that the cut splits comes out as a replacement of three bytes, so it is left out.
+  // A character split by the cut becomes a replacement of three bytes, so it is left out.
   return bytes
     .subarray(0, LONGEST_REASON_BYTES)
     .toString()
     .replace(/\uFFFD+$/u, '')
 }
 
-// One-time tickets: how a browser, which cannot set headers there, opens a socket or a download.
+// One-time tickets: let a browser, which cannot set headers for these, open a socket or a download.
 
-/** A store of tickets in memory. */
+/** An in-memory store of tickets. */
 export interface Tickets<Who extends Caller> {
   /**
-   * A new ticket for this caller, 32 random bytes in base64url. Where there are too many, the oldest of whoever holds
-   * most makes room: a program that asks for them for ever keeps no other from his page.
+   * A new ticket for this caller, 32 random bytes in base64url. If there are too many, the oldest ticket of the caller
+   * with the most is dropped: a program that keeps asking for tickets cannot lock others out.
    */
   issue(caller: Who): string
   /** The caller, once; undefined for a ticket that is unknown, used or too old. */
@@ -143,12 +145,12 @@ export interface Tickets<Who extends Caller> {
 }
 
 /**
- * @param lifeMs from issue to the last moment it is taken
+ * @param lifeMs how long a ticket is valid after it was issued
  * @param max tickets outstanding at once
  */
 export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: number; max: number }): Tickets<Who> {
   const { clock, lifeMs, max } = by
-  // In order of issue, so the oldest stand first. A lookup by the whole random text tells a guesser nothing by its time.
+  // In order of issue, so the oldest come first. Looking up the whole random text gives a guesser no timing hint.
   const outstanding = new Map<string, { caller: Who; issuedMs: number }>()
 
   function makeRoom(): void {
@@ -178,11 +180,11 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
 export interface SocketRoute {
   path: string
   who: WhoMay
-  /** What it tells and takes, for the table of routes in the docs. */
+  /** What it sends and takes, for the table of routes in the docs. */
   summary: string
   /**
-   * Runs once for each socket; sets `onMessage` before it returns, or what the client says at once is lost.
-   * @param caller the very object that `identify` or the ticket gave; undefined only where anyone may
+   * Runs once for each socket; must set `onMessage` before it returns, or early messages are lost.
+   * @param caller the very object that `identify` or the ticket returned; undefined only if anyone may call
    */
   open: (socket: Socket, caller: Caller | undefined) => void
 }
@@ -196,7 +198,7 @@ interface SocketNeeds extends Recognizer {
   sockets?: readonly SocketRoute[]
   browsers?: BrowserRule
   shareOf: ShareOf
-  /** Asked of each open socket at each heartbeat, with the very caller it was opened by: false closes it. */
+  /** Asked at each heartbeat about each open socket, with the very caller that opened it: false closes it. */
   isStillSignedIn?: (caller: Caller) => boolean
 }
 
@@ -204,22 +206,22 @@ interface SocketNeeds extends Recognizer {
 const GOING_AWAY = 1001
 const TRY_AGAIN_LATER = 1013
 
-/** Of a message that comes in pieces: each holds what was read with it, up to 64 KiB, and is an object. */
+/** Limits for fragmented messages: each fragment holds what was read with it, up to 64 KiB, and is an object. */
 function messageBounds({ socket_message_bytes: maxPayload }: HttpConfig) {
   return { maxPayload, maxFragments: mostFragments(maxPayload), maxBufferedChunks: mostPackets(maxPayload) }
 }
 
 /** The sockets of one server. */
 export interface Sockets {
-  /** Belongs into a scope that is registered after the plugin. */
+  /** Call in a scope that is registered after the plugin. */
   addRoutes(scope: FastifyInstance): void
-  /** Closes those whose caller is signed in no longer. */
+  /** Closes those whose caller is no longer signed in. */
   closeSignedOut(): void
   /** Ends those whose clients did not answer the close; ws would wait 30 s for them, and the server for ws. */
   terminate(): void
 }
 
-/** Loads the plugin where there are sockets at all. */
+/** Loads the plugin if there are any sockets. */
 export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
   const routes = needs.sockets ?? []
   if (routes.length === 0) return { addRoutes() {}, closeSignedOut() {}, terminate() {} }
@@ -237,7 +239,7 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
       done()
     },
   })
-  // The plugin does so for those it has seen; what is refused before, for its Host, would stay open for ever.
+  // The plugin closes those it has seen; one refused before, for its Host, would stay open forever.
   app.addHook('onResponse', async ({ raw }) => {
     if ('upgrade' in raw && raw.upgrade === true) raw.socket.destroy()
   })
@@ -279,7 +281,7 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
   scope.route({
     method: 'GET',
     url: route.path,
-    // Everything that can refuse stands before the upgrade, so that the refusal is a plain HTTP reply.
+    // All refusals come before the upgrade, so that they are plain HTTP replies.
     onRequest: async (request, reply) => {
       if (!request.ws) throw new Fault('upgrade_required', 'this path is a WebSocket, expected an Upgrade')
       const { headers } = request
@@ -305,7 +307,7 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
         use: () => ({ use: 'lasting', sinceMs }),
         giveWay: () => socket.close(TRY_AGAIN_LATER, 'another address needs the place'),
       }
-      // Upgrades that were let in side by side may be one too many together.
+      // Upgrades let in at the same time may together be one too many.
       if (!places.take(request.ip, holder)) return socket.close(TRY_AGAIN_LATER, 'too many sockets')
       const caller = callers.get(request)
       open.set(socket, caller)

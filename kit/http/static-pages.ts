@@ -1,4 +1,4 @@
-/** The built pages, held in memory, compressed: what was read at the start is what is served until the end. */
+/** The built pages, compressed in memory: what was read at the start is served until the end. */
 import { createHash } from 'node:crypto'
 import { type Dirent, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
@@ -13,7 +13,7 @@ export interface Page {
   type: string
   cacheControl: string
   etag: string
-  /** The only copy: as it is, or by gzip where that pays. Who takes no gzip is rare, and has it unpacked for him. */
+  /** The only copy: plain, or gzipped if that pays. Clients that do not take gzip are rare; for them it is unpacked. */
   bytes: Buffer
   isPacked: boolean
   /** Its content security policy. */
@@ -35,15 +35,17 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Types that are compressed already. */
 const PACKED = new Set(['.png', '.ico', '.woff2'])
 
-/** The hash that esbuild puts in names (`page-2XQ7PLWB.js`): a name that changes with its content never goes stale. */
+/**
+ * The hash that esbuild puts in names (`page-2XQ7PLWB.js`): the name changes with the content, so it never goes stale.
+ */
 const HASHED = /-[A-Z0-9]{8}\.\w+$/
 
-/** Less is not worth a second copy. */
+/** Smaller files are not worth compressing. */
 const LEAST_COMPRESSED_BYTES = 1024
 
 /**
- * Pages load from here alone, and run no script or style that stands inside the HTML. Styles that a script sets on an
- * element are not touched by `style-src`. @source CSP Level 3, 6.7.3
+ * Pages load from here alone, and run no script or style inside the HTML. `style-src` does not cover styles that a
+ * script sets on an element. @source CSP Level 3, 6.7.3
  */
 const POLICY = [
   "default-src 'self'",
@@ -58,16 +60,20 @@ const POLICY = [
 export interface WebPages {
   /** Folder of the built pages. */
   folder: string
-  /** Who may see them, and learn that a path has none; default: anyone. */
+  /** Who may see them, and learn that a path does not exist; default: anyone. */
   who?: WhoMay
   /** More paths of pages: `{ '/matrix': '/' }`. */
   also?: Readonly<Record<string, string>>
-  /** Whether scripts of the pages may ask other hosts, known only once they are found. What they load stays from here. */
+  /**
+   * Whether scripts of the pages may call other hosts, known only once they are found. What they load still comes from
+   * here.
+   */
   asksOthers?: boolean
 }
 
 /**
- * Reads every file of a folder and its subfolders, once, before anything listens. `index.html` is served as `/`, the others by their names.
+ * Reads every file of a folder and its subfolders, once, before anything listens. `index.html` is served as `/`, the
+ * others by their names.
  * @throws Fault `pages_missing`
  */
 export function loadPages({ folder, also = {}, asksOthers = false }: WebPages): Page[] {
@@ -87,7 +93,7 @@ function filesOf(folder: string): Dirent[] {
   } catch (cause) {
     throw new Fault('pages_missing', `the pages cannot be read from ${folder}: build them first`, { cause })
   }
-  // Source maps lie beside the pages for whoever looks for a fault; they are four fifths of the bytes and not served.
+  // Source maps are for debugging and not served; they are four fifths of the bytes.
   return entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.') && !entry.name.endsWith('.map'))
 }
 
@@ -107,7 +113,10 @@ function loadPage(folder: string, file: string): Omit<Page, 'policy'> {
   }
 }
 
-/** zlib gives a view into 64 KiB however little came out, and the whole of it is held (measured: 2.8 MB for sixty files). */
+/**
+ * zlib returns a view into 64 KiB however small the output, which keeps all of it alive (measured: 2.8 MB for sixty
+ * files).
+ */
 function exactly(view: Buffer): Buffer {
   const bytes = Buffer.allocUnsafeSlow(view.length)
   view.copy(bytes)
@@ -118,7 +127,7 @@ function exactly(view: Buffer): Buffer {
 export function sendPage(page: Page, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const takesGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))|,|$)/i.test(request.headers['accept-encoding'] ?? '')
   const sendsGzip = takesGzip && page.isPacked
-  // Each content coding has a tag of its own, as it must.
+  // Each content coding needs its own tag.
   const etag = sendsGzip ? `"${page.etag}.gz"` : `"${page.etag}"`
   const vary = [reply.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ')
   reply
@@ -131,7 +140,7 @@ export function sendPage(page: Page, request: FastifyRequest, reply: FastifyRepl
   return reply.send(page.isPacked && !sendsGzip ? gunzipSync(page.bytes) : page.bytes)
 }
 
-/** Whether the client has this very content. Tags are compared weakly, as RFC 9110, 13.1.2 has it. */
+/** Whether the client already has this content. Tags are compared weakly, as RFC 9110, 13.1.2 says. */
 function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   return ifNoneMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)

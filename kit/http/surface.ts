@@ -1,4 +1,6 @@
-/** A path prefix that a daemon answers by itself: every method and path below it, under the bounds of the server. */
+/**
+ * A surface: a path prefix that a daemon answers by itself, every method and path below it, within the server's limits.
+ */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { plainAddress } from '../net/address.ts'
@@ -9,47 +11,50 @@ import { type Described, hangUpSignal, type Reply } from './route.ts'
 import { asCounted } from './unsent.ts'
 
 /**
- * What a daemon answers by itself, where an interface that others wrote says which status a wrong method, a long body or
- * a broken path has: routes of a table would answer those in the way of the house. Names of hosts, the size and time of
- * heads, the time of bodies and the headers of every answer stay the server's.
+ * For an interface defined by others, which prescribes the status of a wrong method, a long body or a broken path:
+ * table routes would answer those our own way. The server still checks host names, the size and time of heads and the
+ * time of bodies, and sets the common headers.
  */
 export interface Surface {
-  /** This path and all below it, as sent: with case, nothing decoded, no slash at the end. */
+  /** This path and all below it, as sent: case-sensitive, nothing decoded, no slash at the end. */
   prefix: string
   /** Largest body that is read. */
   bodyBytes: number
   /** Its operations, for OpenAPI. */
   describes?: readonly Described[]
-  /** What it throws is answered as any route's error is. An answer that is there at once goes out at once. */
+  /** Whatever it throws is answered like any route's error. An answer returned without a promise goes out at once. */
   handle(call: SurfaceCall): SurfaceAnswer | Promise<SurfaceAnswer>
-  /** Told of a call that the server refused before `handle` was asked: for its Host, or for a header that stands twice. */
+  /** Called when the server refused a call before `handle`: for its Host, or for a repeated header. */
   onRefused?(call: SurfaceCall, status: number): void
 }
 
 /** One request. */
 export interface SurfaceCall {
   method: string
-  /** As sent, without the query. ASCII: Node takes nothing else in the first line. */
+  /** As sent, without the query. ASCII: Node accepts nothing else in the first line. */
   path: string
-  /** What stands behind the question mark, as sent; empty where nothing does. */
+  /** The part after the question mark, as sent; empty if there is none. */
   query: string
   headers: IncomingHttpHeaders
-  /** The connection's own peer. */
+  /** Address of the connection's peer. */
   peer: string
-  /** Made when it is asked for; aborted when the client hangs up. */
+  /** Created on first use; aborted when the client hangs up. */
   signal(): AbortSignal
-  /** Reads the body, once; a call that does not need it leaves it, and it is thrown away as it comes. */
+  /** Reads the body, once; a body that is not read is discarded as it arrives. */
   body(): Promise<SurfaceBody>
-  /** Whether an answer of that size may be added to what the caller has not read yet. */
+  /** Whether an answer of that size may be added to what the client has not read yet. */
   takes(sizeBytes: number): boolean
-  /** What the server would answer to this error: `Fault` by its status, anything else by 500 and a number of the log. */
+  /** What the server would answer to this error: a `Fault` by its status, anything else by 500 and a log number. */
   answerOf(error: unknown): TextAnswer
 }
 
-/** A body as it came; `cut` ended before its end, `late` was ended for its slowness: to both nobody hears the answer. */
+/**
+ * A body as received; `cut`: it ended early; `late`: it was ended for being slow. In both cases nobody hears the
+ * answer.
+ */
 export type SurfaceBody = { kind: 'whole'; bytes: Buffer } | { kind: 'too_large' | 'cut' | 'late' }
 
-/** What goes out. A HEAD is answered with the headers alone. */
+/** An answer. A HEAD gets the headers alone. */
 export type SurfaceAnswer = TextAnswer | PiecesAnswer
 
 interface AnswerHead {
@@ -62,9 +67,9 @@ export interface TextAnswer extends AnswerHead {
   text: string
 }
 
-/** One that is long and stands ready: nothing of it is copied on its way to the socket. */
+/** A long answer that is ready: nothing of it is copied on its way to the socket. */
 export interface PiecesAnswer extends AnswerHead {
-  /** JSON as UTF-8, one behind the other. They stay the surface's, and are not changed any more. */
+  /** JSON as UTF-8, in order. They still belong to the surface and are never changed again. */
   pieces: readonly Uint8Array[]
 }
 
@@ -72,7 +77,7 @@ export interface PiecesAnswer extends AnswerHead {
 export interface SurfaceNeeds {
   /** @throws Fault `bad_http`, `foreign_host`, `foreign_origin` */
   checkHead(request: IncomingMessage): void
-  /** The very same object where nothing has changed. */
+  /** Returns the very same object while nothing has changed. */
   headers(): Readonly<Record<string, string>>
   answerError(error: unknown, facts: { method: string; path: string }): Reply
   bodies: BodyTime
@@ -95,7 +100,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
     const call = callOf(request, url, { surface, needs, response })
     needs.bodies.watch(request)
     const beganMs = needs.monotonicMs()
-    // Comes once, whatever became of the answer.
+    // Emitted once, whatever happened to the answer.
     response.on('close', () => {
       needs.onAnswered(request, response, { path: call.path, tookMs: needs.monotonicMs() - beganMs })
     })
@@ -103,7 +108,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
     return true
   }
 
-  /** Without a promise where the answer is there at once: that is most of what a probe costs. */
+  /** Uses no promise if the answer is there at once: promises would be most of the cost of a probe. */
   function serve(call: SurfaceCall, request: IncomingMessage, response: ServerResponse): void {
     const answer = answerOf(call, request)
     if (answer instanceof Promise)
@@ -133,7 +138,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
       response.end(asCounted(answer.text))
       return
     }
-    // Node holds them back until the end of this turn, and then writes all of them with one call.
+    // Node buffers them until the end of this turn, and then writes all with one call.
     if (method !== 'HEAD') for (const piece of answer.pieces) response.write(piece)
     response.end()
   }
@@ -141,7 +146,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
 
 const TYPE = 'application/json; charset=utf-8'
 
-/** What most answers have in common is a list that is made once: an object for each costs more than the rest of a head. */
+/** Reuses one list of the common headers: an object for each answer costs more than the rest of its head. */
 function headWriter({ headers: all, isClosing }: SurfaceNeeds) {
   let common: Readonly<Record<string, string>> = {}
   let list: string[] = []
@@ -178,7 +183,7 @@ function callOf(
   { surface, needs, response }: { surface: Surface; needs: SurfaceNeeds; response: ServerResponse },
 ): SurfaceCall {
   const mark = url.indexOf('?')
-  // It is kept longer than the call, in the audit: without the query, which may be long.
+  // The audit keeps it longer than the call: without the query, which may be long.
   const path = mark < 0 ? url : shortCopy(url, mark)
   const method = request.method ?? ''
   return {

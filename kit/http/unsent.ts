@@ -1,4 +1,4 @@
-/** Answers that nobody reads: counted per address and in all, and ended. */
+/** Limits answers that nobody reads: counts them per address and in total, and ends the worst. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -11,21 +11,21 @@ import { createLogGate } from '../pure/pace.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller } from './route.ts'
 
-// Answers that run until their client leaves, such as a live capture: they end with their caller's sign-in.
+// Answers that run until their client leaves, such as a live capture; they end when their caller is signed out.
 
-/** The long answers that are under way. */
+/** The long answers in progress. */
 export interface LongAnswers {
   add(caller: Caller, answer: ServerResponse): void
-  /** Cuts off those whose caller is signed in no longer. */
+  /** Ends those whose caller is no longer signed in. */
   endSignedOut(): void
 }
 
-/** @param isStillSignedIn asked with the very caller that the answer was begun for */
+/** @param isStillSignedIn gets the very caller that the answer was begun for */
 export function createLongAnswers(isStillSignedIn: (caller: Caller) => boolean): LongAnswers {
   const running = new Map<ServerResponse, Caller>()
   return {
     add(caller, answer) {
-      // Its client has left while it was begun: nobody would tell.
+      // The client left while it was being started; no event would follow.
       if (answer.destroyed) return
       running.set(answer, caller)
       answer.once('close', () => running.delete(answer))
@@ -44,34 +44,37 @@ interface UnsentNeeds {
   metrics: Metrics
 }
 
-/** What waits in the connections of a daemon. */
+/** Tracks the unsent bytes in a daemon's connections. */
 export interface Unsent {
-  /** Before the server listens. */
+  /** Call before the server listens. */
   guard(server: Server): void
   /**
-   * Before anything of an answer is made.
-   * @throws Fault `too_much_unsent` where more waits for the address than may
+   * Call before an answer is made.
+   * @throws Fault `too_much_unsent` if too much is waiting for the address
    */
   check(request: IncomingMessage): void
-  /** Whether a long answer may be added: one always may, and further ones while they fit. */
+  /** Whether a long answer may be added: the first always may, further ones while they fit. */
   takes(request: IncomingMessage, sizeBytes: number): boolean
   close(): void
 }
 
-/** An answer up to here is sent whatever waits: that is what the answer to `check` is, too. */
+/** Answers up to this size are sent whatever waits, as is the refusal by `check`. */
 const SHORT_BYTES = 65_536
 
-/** Stands for all addresses that have no share: only the bound in all is theirs. */
+/** Stands for all addresses that have no share: only the total limit applies to them. */
 const TRUSTED = ''
 
-/** What more connections than these hold is counted once in so long, not for each request; what is added meanwhile counts. */
+/**
+ * A group of more connections is recounted at most this often, not for each request; answers added meanwhile are
+ * included.
+ */
 const FEW = 4
 const COUNT_MS = 20
 
-/** Looks in the time after which a connection is stalled. */
+/** Checks per stall timeout. */
 const LOOKS = 4
 
-/** One log line for connections that were ended is written at most this often. */
+/** At most one log line about ended connections in this time. */
 const LINE_MS = 60_000
 
 export function createUnsent({ config, shareOf, clock, log, metrics }: UnsentNeeds): Unsent {
@@ -144,7 +147,7 @@ function sumOf(all: Iterable<Waiting>): number {
   return bytes
 }
 
-/** The open connections, by the address that they are counted for. */
+/** The open connections, by the share they count towards. */
 function createHoldings(shareOf: ShareOf, clock: Clock) {
   const connections = new Map<Socket, Waiting>()
   const byShare = new Map<string, Group>()
@@ -181,7 +184,7 @@ function createHoldings(shareOf: ShareOf, clock: Clock) {
       byShare.get(connections.get(socket)?.share ?? TRUSTED)?.add(bytes)
       everybody.add(bytes)
     },
-    /** Of the address for which most waits the connection in which most does. */
+    /** The connection with the most unsent bytes of the address that has the most. */
     worst(): Waiting | undefined {
       const [greediest] = [...byShare.values()]
         .map(({ members: all }) => ({ all, bytes: sumOf(all) }))
@@ -194,7 +197,7 @@ function createHoldings(shareOf: ShareOf, clock: Clock) {
 
 const byBytes = (one: { bytes: number }, other: { bytes: number }) => other.bytes - one.bytes
 
-/** What routes answer at length is held to `takes`. */
+/** Applies `takes` to long answers of routes. */
 export function holdLongAnswers(app: FastifyInstance, unsent: Pick<Unsent, 'takes'>): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const answer = typeof payload === 'string' ? asCounted(payload) : payload
@@ -205,7 +208,7 @@ export function holdLongAnswers(app: FastifyInstance, unsent: Pick<Unsent, 'take
 }
 
 /**
- * A long text as its bytes: of a text that waits Node tells the characters, and what it holds may be three times as much.
+ * Converts a long text to bytes: for a queued text Node reports characters, and it may take three times as many bytes.
  */
 export function asCounted(text: string): string | Uint8Array {
   return text.length > SHORT_BYTES / 3 ? Buffer.from(text) : text
@@ -218,8 +221,8 @@ class Group {
   #countedMs = Number.NEGATIVE_INFINITY
 
   /**
-   * What they hold; of many that was a moment ago, and never less than now but for short answers. What seems more than
-   * may wait is counted anew: those who read fast have read it by now.
+   * Their unsent bytes. For many connections the number may be slightly old, but it is too low by short answers at
+   * most. If it seems over the limit it is counted anew: fast readers have caught up by then.
    */
   bytes(nowMs: number, most: number): number {
     if (this.members.size <= FEW || nowMs - this.#countedMs >= COUNT_MS || this.#bytes > most) {
@@ -229,13 +232,13 @@ class Group {
     return this.#bytes
   }
 
-  /** A long answer, which is counted before it is written. */
+  /** Counts a long answer before it is written. */
   add(bytes: number): void {
     this.#bytes += bytes
   }
 }
 
-/** One connection, with the answers that wait behind the one that is sent. */
+/** One connection, with the answers queued behind the current one. */
 class Waiting {
   readonly socket: Socket
   readonly share: string
@@ -248,14 +251,14 @@ class Waiting {
     this.share = share
   }
 
-  /** An answer that has the connection at once waits in nothing but the connection. */
+  /** Skips an answer that has the connection at once: its bytes are counted with the connection. */
   add(response: ServerResponse): void {
     if (response.socket !== null) return
     this.#answers.add(response)
     response.on('close', () => this.#answers.delete(response))
   }
 
-  /** What the kernel has not taken, and what waits for its turn on the connection. */
+  /** Bytes the kernel has not taken, and bytes that wait for their turn on the connection. */
   bytes(): number {
     let bytes = this.socket.writableLength
     if (this.#answers.size === 0) return bytes
@@ -263,10 +266,10 @@ class Waiting {
     return bytes
   }
 
-  /** How long nothing was taken of what waits. */
+  /** How long none of the waiting bytes were taken. */
   stalledForMs(nowMs: number): number {
     const { socket } = this
-    // What libuv has left of the write that is under way: of 20 MB in one write Node tells nothing before the end.
+    // What libuv has left of the current write: of 20 MB in one write Node reports nothing before the end.
     const handle = (socket as Socket & { _handle?: { writeQueueSize?: number } | null })._handle
     const queued = `${socket.writableLength} ${socket.bytesWritten} ${handle?.writeQueueSize ?? 0}`
     if (socket.writableLength === 0 || queued !== this.#queued || this.#sinceMs === undefined) this.#sinceMs = nowMs

@@ -1,4 +1,4 @@
-/** Settings and control lines of an open serial line, and what its faults mean. */
+/** Settings and control lines of an open serial line, and what its errors mean. */
 
 import { readFileSync } from 'node:fs'
 import { type CallError, MODEM, type PlantroomOpenOptions, type PlantroomPort } from '#native/serial/index.ts'
@@ -6,9 +6,9 @@ import { systemClock } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
 import type { ControlledSettings, LineSettings, ModemLines, TransmitterState } from './line.ts'
 
-// Line settings in the words of the serialport binding.
+// Converts line settings to options of the serialport binding.
 
-/** @param line flow control of what the far end sends is that of the other direction, unless it has its own */
+/** @param line flow control of what the far end sends equals that of the other direction, unless `flow_in` is given */
 export function optionsOf(path: string, line: LineSettings & { flow_in?: LineSettings['flow'] }): PlantroomOpenOptions {
   const { rs485, flow, flow_in: flowIn = flow } = line
   return {
@@ -35,7 +35,7 @@ export function optionsOf(path: string, line: LineSettings & { flow_in?: LineSet
 
 // Turns a failed open of a device into a sentence for people.
 
-/** Errnos that mean the device is not there (any more); EIO is a pty whose far end has closed. */
+/** Errnos that mean the device is not there, or no longer; EIO comes from a pty whose far end has closed. */
 const ABSENT = ['ENOENT', 'ENXIO', 'ENODEV', 'EIO', 'HANGUP']
 
 /** @returns Fault `line_absent`, `line_busy`, `line_not_tty` or `line_refused`; details name the call and the errno */
@@ -80,20 +80,20 @@ function programOf(pid: number): string | undefined {
   }
 }
 
-/** What of a line is not the port's own. */
+/** What a line knows beside its port. */
 interface LineControlParts {
   port: PlantroomPort
   path: string
   isPty: boolean
 }
 
-/** Controls one port; every call fails with Fault `line_refused`, or `line_absent` where the device has gone. */
+/** Controls one port; every call fails with Fault `line_refused`, or `line_absent` if the device has gone. */
 export class LineControl {
   readonly #port: PlantroomPort
   readonly #path: string
   readonly #isPty: boolean
   readonly #hasModemLines: boolean
-  /** One wait for the transmitter at a time, however many changes give up waiting. */
+  /** The one wait for the transmitter, shared by all changes, however many of them time out. */
   #draining: Promise<void> | undefined
 
   constructor({ port, path, isPty }: LineControlParts) {
@@ -103,7 +103,7 @@ export class LineControl {
     this.#hasModemLines = !port.unsupported.includes('modem_lines')
   }
 
-  /** @param written resolves when the driver has what was written before */
+  /** @param written resolves when the driver has taken everything written before */
   async update(settings: ControlledSettings, drainMs: number, written: Promise<unknown>): Promise<void> {
     const { channel } = this.#port
     channel.passing.tell()
@@ -140,7 +140,7 @@ export class LineControl {
     if (!this.#hasModemLines) return false
     return this.#port.waitModem(MODEM.cts | MODEM.dsr | MODEM.dcd | MODEM.ring).then(
       () => true,
-      () => false, // a driver without TIOCMIWAIT, or a line that was closed: there is nothing to wait for
+      () => false, // a driver without TIOCMIWAIT, or a closed line: nothing to wait for
     )
   }
 
@@ -155,11 +155,11 @@ export class LineControl {
   }
 
   #drained(): Promise<void> {
-    // Nothing is on its way in a pty.
+    // A pty has no transmitter to wait for.
     if (this.#isPty) return Promise.resolve()
     this.#draining ??= this.#port
       .drain()
-      .catch(() => {}) // a line that closes meanwhile is told by the change itself
+      .catch(() => {}) // if the line closes meanwhile, the change itself reports it
       .finally(() => {
         this.#draining = undefined
       })
@@ -178,7 +178,7 @@ function withoutPath(settings: ControlledSettings) {
   return options
 }
 
-/** @returns whether it was over in time; its outcome is for whoever began it */
+/** @returns whether it settled in time; its result is for the caller that started it */
 function settledWithin(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = systemClock.after(limitMs, () => resolve(false))

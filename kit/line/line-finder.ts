@@ -1,4 +1,4 @@
-/** Finds the serial lines of this machine: what the kernel has in sysfs, and what udev knows of it. */
+/** Finds the serial lines of this machine: from the kernel's sysfs, with details from udev. */
 import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { FoundLine, LineFinder } from './line.ts'
 
-/** What udev says of one line. */
+/** What udev knows of one line. */
 interface UdevLine {
   path: string
   manufacturer?: string | undefined
@@ -20,17 +20,17 @@ interface UdevLine {
 export interface LineFinderOptions {
   log: Log
   clock?: Clock
-  /** Longest wait for udev in milliseconds; after that the answer is sysfs alone. */
+  /** Longest wait for udev in milliseconds; after that only sysfs is used. */
   udevMs?: number
-  /** Lists by udev; serialport's own, which runs udevadm. */
+  /** Lists lines by udev; default: serialport's own, which runs udevadm. */
   udev?: () => Promise<UdevLine[]>
   sys?: string
   dev?: string
 }
 
 /**
- * @returns a finder that works without udev (a container has none). udev is asked again only when lines came or went:
- * its listing walks the whole machine.
+ * @returns a finder that also works without udev (a container has none). It asks udev again only when lines came or
+ * went, since that walks the whole machine.
  */
 export function createLineFinder(options: LineFinderOptions): LineFinder {
   const { log, clock = systemClock, udevMs = 3000, sys = '/sys/class/tty', dev = '/dev' } = options
@@ -50,7 +50,7 @@ export function createLineFinder(options: LineFinderOptions): LineFinder {
     }
   }
 
-  /** Waits for udev, but no longer than `udevMs`; what is late serves the next call. */
+  /** Waits for udev, but no longer than `udevMs`; a late answer serves the next call. */
   async function refresh(seen: string): Promise<void> {
     if (knownFor === seen) return
     pending ??= ask(seen).finally(() => {
@@ -89,9 +89,9 @@ function merged(line: FoundLine, byId: string | null, known: UdevLine[]): FoundL
 }
 
 /**
- * Terminals with a driver behind them, in natural order of their names. Names and links are looked at without a thread:
- * that waits for nothing, and while passwords are hashed each step on a thread took milliseconds. What a driver or a USB
- * device is asked for may wait.
+ * Terminals with a driver behind them, in natural order of their names. Names and links are read synchronously, which
+ * never blocks: on a thread, each step took milliseconds while passwords were hashed. Files that a driver or a USB
+ * device answers may block, so they are read asynchronously.
  */
 async function kernelLines(sys: string, dev: string): Promise<FoundLine[]> {
   const names = namesIn(sys)
@@ -103,7 +103,7 @@ async function kernelLine(folder: string, path: string): Promise<FoundLine | nul
   // Consoles and ptys have no device.
   const device = targetOf(join(folder, 'device'))
   if (device === null) return null
-  // The 8250 driver makes up to 32 ports and gives those without a chip type 0.
+  // The 8250 driver creates up to 32 ports and gives those without a chip type 0.
   if ((await textOf(join(folder, 'type'))) === '0') return null
   const usb = usbDeviceOf(device)
   const fact = (name: string) => (usb === null ? Promise.resolve(null) : textOf(join(usb, name)))
@@ -121,7 +121,7 @@ async function kernelLine(folder: string, path: string): Promise<FoundLine | nul
   }
 }
 
-/** The USB device a terminal sits on: the nearest folder above with an idVendor. */
+/** The USB device of a terminal: the nearest folder above with an idVendor. */
 function usbDeviceOf(device: string): string | null {
   for (let folder = device, depth = 0; depth < 5 && folder !== '/'; folder = dirname(folder), depth++) {
     if (existsSync(join(folder, 'idVendor'))) return folder

@@ -1,59 +1,59 @@
-/** Bytes that wait to be written to a line: of each sender in its order, of all in turn, and no more than a bound. */
+/** Queue of bytes to write to a line: each sender's in order, senders in turn, and within a limit. */
 import type { Clock, Timer } from '../clock.ts'
 import { MOST_WRITES } from '../pure/memory-plan.ts'
 
-/** Bounds of what waits for one line. */
+/** Limits of one line's queue. */
 export interface LineQueueLimits {
-  /** Bytes of all who are connected. */
+  /** Bytes of all connected senders. */
   queueBytes: number
   /** The same in time: no more than the line sends within this. */
   queueMs: number
-  /** Bytes of those who have left that are still sent; what is beyond is thrown away, of whoever left most. */
+  /** Bytes still sent for senders that have left; beyond it, bytes are dropped of the address that left most. */
   leftBytes: number
-  /** How long those may take. */
+  /** How long sending those may take. */
   leftMs: number
 }
 
-/** Where nobody says otherwise, as in tests and tools. */
+/** Default, as in tests and tools. */
 export const DEFAULT_QUEUE: LineQueueLimits = { queueBytes: 65_536, queueMs: 2000, leftBytes: 65_536, leftMs: 30_000 }
 
-/** Somebody who sends to a line. */
+/** One client's write access to a line. */
 export interface LineSender {
-  /** Bytes of it that wait. */
+  /** Its bytes in the queue. */
   readonly heldBytes: number
   /**
-   * @returns how many the driver took: fewer than all where the sender left and its rest was thrown away
+   * @returns how many the driver took: fewer than all if the sender left and its rest was dropped
    * @throws Fault as `Line.write`
    */
   write(bytes: Uint8Array): Promise<number>
-  /** @param keeps whether what waits is still sent, within `leftBytes` and `leftMs`; else it is thrown away */
+  /** @param keeps whether queued bytes are still sent, within `leftBytes` and `leftMs`; else they are dropped */
   leave(keeps: boolean): void
 }
 
 export interface SenderHandlers {
-  /** Its address has enough waiting: nothing more is to be read of it; it may go on. Told at changes alone. */
+  /** True: its address has enough queued, so stop reading from it; false: go on. Called only at changes. */
   onRest(isResting: boolean): void
 }
 
 export interface LineQueueParts {
   clock: Clock
   limits: LineQueueLimits
-  /** Resolves when the driver has them. */
+  /** Resolves when the driver has taken them. */
   write(bytes: Uint8Array): Promise<void>
-  /** Something waits, and nothing is to go to the line but from here; or no more. */
+  /** True while bytes are queued: nothing else may be written to the line then. */
   onBusy(isBusy: boolean): void
-  /** Most bytes that are to be read of one client at once. */
+  /** Most bytes to read from one client at once. */
   onMostRead(most: number): void
 }
 
-/** What one write to the driver takes: what is thrown away may end behind each. */
+/** Size of one write to the driver; dropping can only cut between writes. */
 const PIECE_BYTES = 1024
-/** Of a slow line, or for many clients, too: what a client says in one message goes out in one piece up to here. */
+/** Minimum, also for a slow line or many clients: one client message up to this size goes out in one piece. */
 const LEAST_READ = 1024
 const MOST_READ = 65_536
 interface Entry {
   bytes: Uint8Array
-  /** How many the driver has. */
+  /** How many bytes the driver has taken. */
   at: number
   sender: Sender
   done(taken: number): void
@@ -61,12 +61,12 @@ interface Entry {
   isOver: Promise<unknown>
 }
 
-/** Senders of one address: they take one turn together, and one share. */
+/** Senders of one address: they share one turn and one part of the limit. */
 interface Group {
   address: string
   entries: Entry[]
   heldBytes: number
-  /** Senders that are here. */
+  /** Senders that have not left. */
   present: Set<Sender>
   isResting: boolean
 }
@@ -81,17 +81,17 @@ interface Sender {
 
 export class LineQueue {
   readonly #parts: LineQueueParts
-  /** In the order in which their turns come. */
+  /** In order of their next turn. */
   readonly #groups = new Map<string, Group>()
   readonly #own: LineSender
   #current: Entry | undefined
   #isBusy = false
   #heldBytes = 0
   #leftBytes = 0
-  /** Writes that wait, of those who have left too. */
+  /** Queued writes, including those of senders that have left. */
   #writes = 0
   #mostBytes: number
-  /** Groups somebody of which is here. */
+  /** Groups with at least one sender that has not left. */
   #present = 0
 
   constructor(parts: LineQueueParts) {
@@ -100,7 +100,9 @@ export class LineQueue {
     this.#own = this.join(OWN, undefined)
   }
 
-  /** From the daemon itself: waits its turn as everybody does, and is never at rest; who asks for it bounds it. */
+  /**
+   * Writes for the daemon itself: waits its turn like any sender, but is never paused; its callers limit themselves.
+   */
   async write(bytes: Uint8Array): Promise<void> {
     await this.#own.write(bytes)
   }
@@ -111,7 +113,7 @@ export class LineQueue {
     this.#share()
   }
 
-  /** @param address what shares a turn; @param handlers undefined for one that is never at rest */
+  /** @param address groups senders into one turn; @param handlers undefined for a sender that is never paused */
   join(address: string, handlers: SenderHandlers | undefined): LineSender {
     const group = this.#groupOf(address)
     const sender: Sender = { group, handlers: handlers ?? IGNORES, heldBytes: 0, hasLeft: false, timer: undefined }
@@ -130,14 +132,14 @@ export class LineQueue {
     }
   }
 
-  /** Resolves when what waits now is with the driver, or is not any more. */
+  /** Resolves when all that is queued now has been taken by the driver or dropped. */
   async settled(): Promise<void> {
     const waiting = [...this.#groups.values()].flatMap(({ entries }) => entries.map(({ isOver }) => isOver))
     if (this.#current) waiting.push(this.#current.isOver)
     await Promise.allSettled(waiting)
   }
 
-  /** Ends what waits with that fault. What the driver is being given ends by itself. */
+  /** Fails everything queued with that fault. The write in progress ends by itself. */
   drop(fault: () => unknown): void {
     for (const { entries } of this.#groups.values())
       for (const entry of entries.splice(0)) {
@@ -174,7 +176,7 @@ export class LineQueue {
     return promise
   }
 
-  /** An entry whose turn it is goes out whole: nobody's bytes come into another's. */
+  /** An entry goes out whole: bytes of others never come between. */
   #next(): void {
     const entry = this.#current ?? this.#takeTurn()
     if (entry === undefined) {
@@ -218,7 +220,7 @@ export class LineQueue {
     this.#next()
   }
 
-  /** That many bytes of it do not wait any more. */
+  /** Counts that many of its bytes as no longer queued. */
   #account({ sender }: Entry, length: number): void {
     sender.heldBytes -= length
     sender.group.heldBytes -= length
@@ -243,7 +245,7 @@ export class LineQueue {
     this.#share()
   }
 
-  /** Of what those left who are gone, the newest of whichever address left most. */
+  /** Drops bytes of senders that have left: the newest ones of the address that left most. */
   #leaveRoom(): void {
     const { leftBytes } = this.#parts.limits
     while (this.#leftBytes > leftBytes) {
@@ -259,7 +261,7 @@ export class LineQueue {
     this.#leaveFewer()
   }
 
-  /** The same of their writes, however short those are. */
+  /** Limits the number of their writes too, however short those are. */
   #leaveFewer(): void {
     const left = Array.from(this.#groups.values(), ({ entries }) => entries.filter(isLeft))
     for (let over = left.flat().length - MOST_WRITES; over > 0; over--) {
@@ -268,7 +270,7 @@ export class LineQueue {
     }
   }
 
-  /** The last bytes of a sender, as far as the driver is not being given them. */
+  /** Drops the last bytes of a sender, except those the driver is being given. */
   #throwAway(sender: Sender, atMost: number): void {
     const { entries } = sender.group
     let rest = atMost
@@ -287,7 +289,7 @@ export class LineQueue {
     this.#judge()
   }
 
-  /** The driver is being given a piece, which stays. */
+  /** Keeps the piece that the driver is being given. */
   #cutCurrent(atMost: number): void {
     const current = this.#current
     if (current) this.#cut(current, Math.max(0, Math.min(atMost, current.bytes.length - current.at - PIECE_BYTES)))
@@ -295,12 +297,12 @@ export class LineQueue {
 
   #cut(entry: Entry, length: number): void {
     if (length === 0) return
-    // A copy: a view would keep what it was cut from.
+    // A copy: a view would keep the whole buffer alive.
     entry.bytes = new Uint8Array(entry.bytes.subarray(0, entry.bytes.length - length))
     this.#account(entry, length)
   }
 
-  /** What is read at once goes out at once: no more of one client than what its address may have waiting. */
+  /** What is read at once is sent at once: so read no more from one client than its address may have queued. */
   #share(): void {
     this.#parts.onMostRead(Math.max(LEAST_READ, Math.min(MOST_READ, Math.floor(this.#shareBytes()))))
     this.#judge()
@@ -310,7 +312,7 @@ export class LineQueue {
     return this.#mostBytes / Math.max(1, this.#present)
   }
 
-  /** An address that has nothing waiting is always read, so that one that has much keeps nobody out. */
+  /** An address with nothing queued is always read, so that one with much cannot lock others out. */
   #judge(): void {
     const isFull = this.#heldBytes - this.#leftBytes >= this.#mostBytes || this.#writes >= 2 * MOST_WRITES
     const shareBytes = this.#shareBytes()
@@ -326,7 +328,7 @@ export class LineQueue {
   }
 }
 
-/** What the daemon itself sends is of no address. */
+/** Group of the daemon's own writes; no client has this address. */
 const OWN = ''
 const IGNORES: SenderHandlers = { onRest() {} }
 

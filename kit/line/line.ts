@@ -1,10 +1,12 @@
-/** A line as daemons see it: bytes both ways, its control lines, sockets that are passed to it. */
+/**
+ * Serial lines as daemons see them: bytes both ways, control lines, and sockets that a line passes bytes to and from.
+ */
 import type { Fault } from '../pure/fault.ts'
 import type { LineSender, SenderHandlers } from './line-queue.ts'
 
 /** Settings of one serial line, as the API and the state file keep them (docs/gateway.md). */
 export interface LineSettings {
-  /** Bits per second, any rate the driver takes (BOTHER). */
+  /** Bits per second, any rate the driver accepts (BOTHER). */
   baud: number
   data_bits: 5 | 6 | 7 | 8
   parity: 'none' | 'odd' | 'even' | 'mark' | 'space'
@@ -23,7 +25,7 @@ interface Rs485Settings {
   rx_during_tx: boolean
 }
 
-/** Counts the driver keeps (TIOCGICOUNT) since the line was opened; null where the driver keeps none. */
+/** Counts the driver keeps (TIOCGICOUNT) since the line was opened; null if it keeps none. */
 export interface DriverCounts {
   rx: number
   tx: number
@@ -39,58 +41,63 @@ export interface Line {
   /** What this driver cannot do, by feature name: rs485, low_latency, driver_counts, modem_lines. */
   readonly unsupported: readonly string[]
   /**
-   * Hands bytes to the driver; resolves once the driver has taken them all (not yet sent).
+   * Passes bytes to the driver; resolves once it has taken them all (not necessarily sent).
    * @throws Fault `line_write_failed`, `line_closed`
    */
   write(bytes: Uint8Array): Promise<void>
   /**
-   * Somebody whose bytes wait in turn with all others', and are bounded; `leave` it in the end.
-   * @param address what shares a turn and a part of the bound
+   * Creates a sender, whose bytes queue in turn with all others' and within a limit; call its `leave` in the end.
+   * @param address senders of one address share a turn and a part of the limit
    */
   sender(address: string, handlers: SenderHandlers): LineSender
   /** Resolves when the transmitter has sent everything (TCSBRK); at once on a pty. */
   drain(): Promise<void>
-  /** Throws away what was received and not yet read, and what waits to be sent: those writes fail with `line_write_failed`. */
+  /**
+   * Drops what was received and not yet read, and what is queued to send: those writes fail with `line_write_failed`.
+   */
   flush(): Promise<void>
   /** One handler; bytes belong to the handler. `atUs`: CLOCK_MONOTONIC microseconds when they were read. */
   onBytes(handler: (bytes: Uint8Array, atUs: number) => void): void
   /** One handler; runs once when the device is lost or reading fails. */
   onGone(handler: (fault: Fault) => void): void
-  /** Stops and resumes reading, so that a slow consumer slows the line and loses nothing in this process. */
+  /** Pauses and resumes reading, so that a slow consumer slows the line and nothing is lost in this process. */
   pause(): void
   resume(): void
   /**
-   * Bytes pass between the line and a connected socket at once, in the order of all writes, and are told within
-   * `tellMs`. What was not taken at once is left to the handlers. Only while somebody has `onBytes`.
-   * @param socketFd its descriptor, of which a copy is taken
+   * Passes bytes between the line and a connected socket directly, in order with all writes, and reports them within
+   * `tellMs`. What could not be passed at once is left to the handlers. Works only while an `onBytes` handler is set.
+   * @param socketFd its descriptor, which is duplicated
    * @throws Fault `line_closed`
    */
   pass(socketFd: number, tellMs: number, handlers: PassedSocketHandlers): PassedSocket
-  /** Tells now what has passed and was not told yet. */
+  /** Reports now what has passed and was not reported yet. */
   settle(): void
   driverCounts(): DriverCounts | null
   close(): Promise<void>
 }
 
-/** What a line tells of a socket it passes bytes to and from, in the order in which it happened. */
+/** What a line reports of a socket it passes bytes to and from, in order. */
 interface PassedSocketHandlers {
   /**
-   * The socket sent these; the driver took the first `taken` of them at `atUs` (CLOCK_MONOTONIC). The rest is to be
-   * written before the handler returns, or is lost.
+   * The socket sent these bytes; the driver took the first `taken` at `atUs` (CLOCK_MONOTONIC). The rest must be
+   * written before the handler returns, or it is lost.
    */
   onBytes(bytes: Uint8Array, taken: number, atUs: number): void
-  /** It did not take `rest`, the end of what `onBytes` of the line had last. Nothing more goes to it until `goDirect`. */
+  /**
+   * The socket did not take `rest`, the end of what `onBytes` of the line last had. Nothing more is passed to it until
+   * `goDirect`.
+   */
   onBehind(rest: Uint8Array): void
-  /** It ended (0) or failed (errno), and has left. */
+  /** The socket ended (0) or failed (errno), and is no longer passed to. */
   onEnded(errno: number): void
 }
 
-/** A socket that a line passes bytes to and from. After it left or ended calls are of no effect. */
+/** A socket that a line passes bytes to and from. After it left or ended, calls have no effect. */
 export interface PassedSocket {
   goDirect(): void
   /**
-   * `reading`: its bytes are read. `resting`: they are not, but its end is seen, and told while bytes of it lie unread:
-   * they are for whoever reads the socket next. `stopped`: nothing of it is seen.
+   * `reading`: its bytes are read. `resting`: they are not, but its end is detected and reported even with bytes
+   * unread; whoever reads the socket next gets them. `stopped`: nothing of it is watched.
    */
   flow(how: 'reading' | 'resting' | 'stopped'): void
   leave(): void
@@ -98,14 +105,17 @@ export interface PassedSocket {
 
 /** Opens lines. */
 export interface LineOpener {
-  /** @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in details) */
+  /**
+   * @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in
+   * details)
+   */
   open(path: string, settings: LineSettings): Promise<Line>
 }
 
-/** A line the system has, found by udev. */
+/** A serial line of the system, found by udev. */
 export interface FoundLine {
   path: string
-  /** Stable name below /dev/serial/by-id, where udev made one. */
+  /** Stable name below /dev/serial/by-id, if udev made one. */
   byId: string | null
   maker: string | null
   product: string | null
@@ -119,15 +129,15 @@ export interface LineFinder {
   list(): Promise<FoundLine[]>
 }
 
-// A serial line whose settings and signals change while it is open, as a serial server needs it.
+// Lines whose settings and signals change while open, as a serial server needs.
 
-/** Line settings with each direction's flow control of its own. */
+/** Line settings with separate flow control for each direction. */
 export interface ControlledSettings extends LineSettings {
   /** Flow control of what the far end sends. A driver has `rtscts` in both directions or in none. */
   flow_in: LineSettings['flow']
 }
 
-/** Signals of a line. */
+/** Modem signals of a line. */
 export interface ModemLines {
   dtr: boolean
   rts: boolean
@@ -137,29 +147,31 @@ export interface ModemLines {
   ring: boolean
 }
 
-/** What the transmitter has left to do. Null where the driver cannot tell. */
+/** What the transmitter has left to send. Null if the driver cannot tell. */
 export interface TransmitterState {
-  /** Bytes that wait in the driver. */
+  /** Bytes queued in the driver. */
   waitingBytes: number
-  /** The last bit has left. */
+  /** Whether the last bit has been sent. */
   isEmpty: boolean | null
 }
 
-/** Queues of a line that can be thrown away. */
+/** Queues of a line that can be purged. */
 export type Purge = 'received' | 'toSend' | 'both'
 
-/** A socket that a line passes bytes to and from, with a say in which. */
+/** A passed socket for which the caller chooses what is passed directly. */
 export interface SteeredSocket extends PassedSocket {
-  /** Nothing of the line goes to it any more until `goDirect`. */
+  /** Stops passing the line's bytes to it until `goDirect`. */
   goIndirect(): void
   /**
-   * What of its bytes goes to the line at once, the rest is told by `onBytes`: all, Telnet's data up to
-   * the first command (a doubled FF is one), or none. Over Telnet each FF of the line goes to it twice.
+   * Chooses which of its bytes go to the line directly; `onBytes` reports the rest. All, Telnet's data up to the first
+   * command (a doubled FF is one), or none. Over Telnet each FF of the line is doubled towards it.
    */
   steer(reads: 'all' | 'untilCommand' | 'none', isTelnet: boolean): void
 }
 
-/** As of any passed socket; `isHalf` says that of a doubled FF with which the rest begins it has taken the first. */
+/**
+ * As for any passed socket; `isHalf`: `rest` begins with a doubled FF whose first byte the socket has already taken.
+ */
 export interface SteeredSocketHandlers extends Omit<PassedSocketHandlers, 'onBehind'> {
   onBehind(rest: Uint8Array, isHalf: boolean): void
 }
@@ -167,20 +179,22 @@ export interface SteeredSocketHandlers extends Omit<PassedSocketHandlers, 'onBeh
 /** An open line. Every change is refused with `line_closed` once it is closed or gone. */
 export interface ControlledLine extends Omit<Line, 'pass' | 'flush'> {
   pass(socketFd: number, tellMs: number, handlers: SteeredSocketHandlers): SteeredSocket
-  /** Throws away what was received and not yet read, what waits to be sent, or both. */
+  /** Drops what was received and not yet read, what is queued to send, or both. */
   flush(what: Purge): Promise<void>
   /**
-   * Changes settings while bytes pass, and loses none: what was written before goes out with the settings before, what
-   * is written meanwhile with those after. All or nothing.
-   * @param drainMs how long what was written before may take; after that it goes out with the new settings
+   * Changes settings while bytes flow, and loses none: what was written before goes out with the old settings, what is
+   * written meanwhile with the new ones. All or nothing.
+   * @param drainMs how long sending the earlier bytes may take; after that they go out with the new settings
    * @throws Fault `line_refused` (details `field`, `wanted`, `got`), `line_closed`
    */
   update(settings: ControlledSettings, drainMs: number): Promise<void>
-  /** Null where the line has none. */
+  /** Null if the line has none. */
   modemLines(): Promise<ModemLines | null>
-  /** Without effect where the line has none. */
+  /** No effect if the line has none. */
   setModemLines(lines: { dtr?: boolean; rts?: boolean }): Promise<void>
-  /** Resolves to true at the next change of CTS, DSR, DCD or RI, to false where the driver cannot tell or the line ended. */
+  /**
+   * Resolves to true at the next change of CTS, DSR, DCD or RI, to false if the driver cannot tell or the line ended.
+   */
   modemChange(): Promise<boolean>
   setBreak(isOn: boolean): Promise<void>
   transmitter(): Promise<TransmitterState>
@@ -188,30 +202,33 @@ export interface ControlledLine extends Omit<Line, 'pass' | 'flush'> {
 
 /** Opens lines. */
 export interface ControlledLineOpener {
-  /** @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in details) */
+  /**
+   * @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in
+   * details)
+   */
   open(path: string, settings: ControlledSettings): Promise<ControlledLine>
 }
 
-// What a raw TCP server and the line behind it are to each other.
+// Interfaces between a raw TCP server and the line behind it.
 
 /** TCP clients of a raw line. What one sends goes to the line; what the line sends goes to all. */
 export interface RawSocketServer {
-  /** To every client that the line does not pass bytes to by itself. */
+  /** Sends to every client that the line does not pass bytes to directly. */
   broadcast(bytes: Uint8Array): void
   /**
-   * tcpClients now; since it listens tcpRefused (too many), tcpEvicted (made room for another address), tcpCutOff (too
-   * slow), and tcpDroppedBytes of those who left before the line took them.
+   * tcpClients now; since it listens: tcpRefused (too many), tcpEvicted (made room for another address), tcpCutOff (too
+   * slow), and tcpDroppedBytes of clients that left before the line took their bytes.
    */
   counters(): Record<string, number>
   close(): Promise<void>
 }
 
-/** How a raw socket server meets its line. */
+/** What a raw socket server needs of its line. */
 export interface RawSocketLine extends Pick<Line, 'pass' | 'sender' | 'settle' | 'pause' | 'resume'> {
-  /** A client sent these, and the line has them all. */
+  /** A client sent these bytes, and the line has taken them all. */
   onPassed(bytes: Uint8Array, atUs: number): void
   /**
-   * A client sent these, and the line has only the first `taken`. The rest is written by that sender.
+   * A client sent these bytes, and the line has taken only the first `taken`. The rest is written through that sender.
    * @returns how many of the rest the line took
    * @throws Fault `line_closed`, at once or later
    */

@@ -1,4 +1,4 @@
-/** TCP clients of a line: taken, written to within bounds, let go. */
+/** TCP clients of a line: accepts them, writes to them within limits, disconnects them. */
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -10,21 +10,21 @@ import { createLogGate, type LogGate } from '../pure/pace.ts'
 import type { PassedSocket, RawSocketLine, RawSocketOpener } from './line.ts'
 import type { LineSender } from './line-queue.ts'
 
-// What is written to a TCP client: at once, and what waits for a slow one gathered, so that it takes no more than its bytes.
+// Writes to a TCP client: at once, or gathered for a slow one, so that waiting data takes little more than its bytes.
 
-/** Owns what is written to a socket. */
+/** Writes to one socket; all writes must go through it. */
 export class SocketWriter {
   readonly #socket: Socket
   readonly #onEmpty: () => void
   readonly #gathered = new Gathered()
-  /** Of Node's, that are not over. */
+  /** Writes of Node that are not finished. */
   #writes = 0
 
-  /** @param onEmpty the kernel has taken what was written; not told of a socket that is gone */
+  /** @param onEmpty called when the kernel has taken everything written; not called for a socket that is gone */
   constructor(socket: Socket, onEmpty: () => void) {
     this.#socket = socket
     this.#onEmpty = onEmpty
-    // Node ends a socket whose other end has, once this was told: what was gathered is written before.
+    // When the other end closes, Node ends the socket after this event: gathered bytes must be written before.
     socket.prependListener('end', () => this.#flush())
   }
 
@@ -38,12 +38,12 @@ export class SocketWriter {
       this.#gathered.add(bytes, (piece) => this.#write(piece))
       return
     }
-    // What is large is not copied: it may wait for many clients.
+    // Large buffers are not copied: many clients may share one.
     this.#flush()
     this.#write(bytes)
   }
 
-  /** Closes once what waits is sent. */
+  /** Closes once everything waiting is sent. */
   end(): void {
     this.#flush()
     this.#socket.destroySoon()
@@ -63,15 +63,16 @@ export class SocketWriter {
   }
 }
 
-// A TCP port that belongs to a line: taken or refused with a sentence, and given back with every client on it.
+// The TCP port of a line: opened, or refused with a sentence, and closed with all its clients.
 
-/** Ports that lines of this process have: two lines may be given the same. */
+/** Ports opened by lines of this process: two lines may be configured with the same one. */
 const own = new Set<number>()
 
 /** Resolves when the server listens. @throws Fault `tcp_port_taken` */
 export async function listening(server: Server, host: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    // Stays for good: a connection that cannot be accepted (no memory, no descriptor) comes here too, and is only that one's loss.
+    // Stays registered: a connection that cannot be accepted (no memory, no descriptor) also errors here, and only that
+    // one is lost.
     server.on('error', (error: NodeJS.ErrnoException) => {
       reject(new Fault('tcp_port_taken', sentenceOf(host, port, error), { cause: error }))
     })
@@ -81,7 +82,7 @@ export async function listening(server: Server, host: string, port: number): Pro
   server.once('close', () => own.delete(port))
 }
 
-/** Who or what is in the way, and what to do. Which program it is may be seen by root alone. */
+/** What is in the way, and what to do. Only root can see which program it is. */
 function sentenceOf(host: string, port: number, { code, message }: NodeJS.ErrnoException): string {
   const head = `TCP port ${port} cannot be opened for this line (${code ?? message})`
   if (code === 'EADDRINUSE' && own.has(port))
@@ -93,7 +94,7 @@ function sentenceOf(host: string, port: number, { code, message }: NodeJS.ErrnoE
   return `${head}.`
 }
 
-/** Accepts nobody any more, lets every client go, and resolves when the last is gone. */
+/** Stops accepting, disconnects every client, and resolves when the last is gone. */
 export async function closed(server: Server, letClientsGo: () => void): Promise<void> {
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
@@ -101,37 +102,37 @@ export async function closed(server: Server, letClientsGo: () => void): Promise<
   })
 }
 
-// One TCP client of a raw line: what the line does not pass by itself, in order, and within the backlog.
+// One TCP client of a raw line: sends it, in order and within the backlog, what the line does not pass directly.
 
-/** What a client is made of. */
+/** Dependencies and callbacks of a client. */
 interface RawClientParts {
   socket: Socket
   line: RawSocketLine
   clock: Clock
-  /** Bytes held for it before it is told to be behind. */
+  /** Bytes held for it before it counts as behind. */
   backlogBytes: number
   /** Most bytes kept of what it sent before it left. */
   leftBytes: number
-  /** How long the line may wait before it tells what has passed. */
+  /** How long the line may wait before it reports what has passed. */
   tellMs: number
-  /** More than the backlog waits for it. */
+  /** More than the backlog is waiting for it. */
   onBehind(client: RawClient): void
-  /** It has everything. */
+  /** It has received everything. */
   onCaughtUp(client: RawClient): void
-  /** It has said all it will say; what waits for it is still sent. */
+  /** It has finished sending; what waits for it is still sent. */
   onEnding(client: RawClient): void
-  /** Bytes it sent were thrown away, as it has left. */
+  /** Bytes it sent were dropped, as it has left. */
   onDropped(count: number): void
 }
 
-/** What is written at once of one that has left, so that others have their turn between. */
+/** Size of one write for a client that has left, so that others get their turn between. */
 const COPY_BYTES = 4096
 
 /**
- * Owns the socket. While all is well the line passes its bytes to the client and the client's to the line, and this only
- * hears of them; Node's socket neither reads nor writes. When the client takes less than it is sent, Node's socket sends
- * the rest and all that follows, until it has caught up. When the line takes less than it is sent, the rest waits its turn
- * with the line, and the client is at rest while its address has enough waiting. What is unread when it ends Node reads.
+ * Owns the socket. Normally the line passes bytes both ways and this only gets reports; Node's socket neither reads nor
+ * writes. If the client takes less than it is sent, Node's socket sends the rest and all that follows until the client
+ * has caught up. If the line takes less than it is sent, the rest queues for the line, and the client is paused while
+ * its address has enough queued. What is unread when it ends is read by Node.
  */
 class RawClient {
   readonly socket: Socket
@@ -139,9 +140,9 @@ class RawClient {
   readonly #sender: LineSender
   readonly #writer: SocketWriter
   #passed: PassedSocket | undefined
-  /** The line sends to it by itself. */
+  /** Whether the line sends to it directly. */
   #isDirect = true
-  /** It ended as one does who is done. */
+  /** Whether it closed in an orderly way. */
   #hasEnded = false
   #activeMs: number
   #isResting = false
@@ -165,7 +166,7 @@ class RawClient {
     })
   }
 
-  /** Its bytes are not read, as enough of its address waits for the line. */
+  /** Whether its bytes are not read because its address has enough queued for the line. */
   get isResting(): boolean {
     return this.#isResting
   }
@@ -175,19 +176,19 @@ class RawClient {
     return this.#writer.waitingBytes
   }
 
-  /** When something of it was read last. */
+  /** When bytes of it were last read. */
   get activeMs(): number {
     return this.#activeMs
   }
 
-  /** Sends what the line does not. */
+  /** Sends what the line does not pass directly. */
   send(bytes: Uint8Array): void {
     if (this.#isDirect || this.socket.destroyed) return
     this.#writer.write(bytes)
     if (this.waitingBytes > this.#parts.backlogBytes) this.#parts.onBehind(this)
   }
 
-  /** Lets the client go, with what waits for it. */
+  /** Disconnects the client and drops what waits for it. */
   destroy(): void {
     this.#passed?.leave()
     this.#passed = undefined
@@ -202,14 +203,14 @@ class RawClient {
 
   #written(): void {
     this.#parts.onCaughtUp(this)
-    // What has passed before is not yet with the client, and may put it behind again.
+    // Bytes passed earlier may not have reached the client yet, and may put it behind again.
     this.#parts.line.settle()
     if (this.waitingBytes > 0 || this.socket.destroyed || !this.#passed) return
     this.#isDirect = true
     this.#passed.goDirect()
   }
 
-  /** Node reads what is left, finds the same end, tells the client so and closes. */
+  /** Node reads what is left, sees the same end, tells the client so and closes. */
   #ended(errno: number): void {
     this.#passed = undefined
     this.#isDirect = false
@@ -229,7 +230,7 @@ class RawClient {
         this.#parts.onDropped(bytes.length - at)
         return
       }
-      // A copy: where one is thrown away, a view would keep all that was read with it.
+      // A copy: if one piece is dropped, a view would keep the whole buffer alive.
       this.#write(new Uint8Array(bytes.subarray(at, at + COPY_BYTES)), 0)
     }
   }
@@ -248,12 +249,12 @@ class RawClient {
         () => this.destroy(),
       )
     } catch {
-      this.destroy() // the line closed this very moment; its clients are let go with it
+      this.destroy() // the line closed this very moment; its clients are disconnected with it
     }
   }
 }
 
-/** Bounds of every raw TCP server; keys of the config table `raw_tcp`. */
+/** Limits of every raw TCP server; keys of the config table `raw_tcp`. */
 export interface RawSocketLimits {
   /** Address to listen on. */
   host: string
@@ -261,23 +262,23 @@ export interface RawSocketLimits {
   backlogBytes: number
   /** Most bytes kept of what one client sent before it left. */
   leftBytes: number
-  /** Clients of one address, of one line. */
+  /** Clients of one address on one line. */
   clientsPerAddress: number
   /** Clients of all lines together. */
   clients: number
-  /** How long one client may hold up the line before it is cut off. */
+  /** How long one client may hold up the line before it is disconnected. */
   slowClientMs: number
-  /** How long bytes that passed between line and client may wait to be told. */
+  /** How long bytes that passed between line and client may go unreported. */
   tellMs: number
 }
 
-/** Clients turned away may come back at once, for ever: the log says so this often. */
+/** Refused clients may reconnect at once, forever: at most one log line in this time. */
 const LOG_EVERY_MS = 60_000
 
 interface Deps {
   limits: RawSocketLimits
   shareOf: ShareOf
-  /** Places of all lines together. */
+  /** Client places of all lines together. */
   all: Places
   clock: Clock
   log: Log
@@ -375,7 +376,7 @@ class RawClients {
   #useOf(client: RawClient | undefined, comesMs: number): ReturnType<Holder['use']> {
     const { clock, limits } = this.#deps
     const sinceMs = client?.activeMs ?? comesMs
-    // It may have left: its end comes behind bytes that its kernel holds while none are read.
+    // It may be gone: its end arrives behind bytes that its kernel holds while none are read.
     const isStuck = client?.isResting && clock.monotonicMs() - sinceMs > limits.slowClientMs
     return { use: isStuck ? 'idle' : 'kept', sinceMs }
   }
@@ -390,7 +391,7 @@ class RawClients {
         onBehind: (one) => this.#fallsBehind(one),
         onCaughtUp: (one) => this.#caughtUp(one),
         onEnding() {
-          // One that takes nothing more would never be seen to close.
+          // A client that takes nothing more would never be seen to close.
           ending = clock.after(slowClientMs, () => client.destroy())
         },
         onDropped: (count) => {
@@ -437,7 +438,7 @@ class RawClients {
   }
 }
 
-/** Node tells it of a socket that is open, though not in its types. */
+/** Node has the descriptor of an open socket, though its types do not show it. */
 function descriptorOf(socket: Socket): number {
   return (socket as Socket & { _handle?: { fd?: number } })._handle?.fd ?? -1
 }

@@ -21,10 +21,10 @@ import type {
 import { LineControl, lineFaultOf, optionsOf } from './line-control.ts'
 import { DEFAULT_QUEUE, LineQueue, type LineQueueLimits, type LineSender, type SenderHandlers } from './line-queue.ts'
 
-// Tells a serial line from every other file before it is opened: opening alone can start a watchdog or rewind a tape.
+// Tells a serial line from other files before it is opened: opening alone can start a watchdog or rewind a tape.
 
 /**
- * Resolves where the path leads to a character device of the kernel's tty class that is no console.
+ * Resolves if the path leads to a character device of the kernel's tty class that is not a console.
  * @returns whether it is a pty, which has no wire
  * @throws Fault `line_absent`, `line_not_tty`
  * @source Linux, Documentation/admin-guide/devices.txt
@@ -38,7 +38,7 @@ export async function requireTerminal(path: string): Promise<{ isPty: boolean }>
   if (!status.isCharacterDevice()) throw new Fault('line_not_tty', `${path} is no character device.`)
   const major = Number(((status.rdev >> 8n) & 0xfffn) | ((status.rdev >> 32n) & 0xfffff000n))
   const minor = Number((status.rdev & 0xffn) | ((status.rdev >> 12n) & 0xffffff00n))
-  // The device ends of ptys: sysfs does not know them.
+  // Device ends of ptys, which are not in sysfs.
   if (major >= 136 && major <= 143) return { isPty: true }
   // Virtual consoles, and /dev/tty, /dev/console, /dev/ptmx.
   if (major === 5 || (major === 4 && minor < 64)) throw new Fault('line_not_tty', `${path} is a console.`)
@@ -50,9 +50,12 @@ export async function requireTerminal(path: string): Promise<{ isPty: boolean }>
 
 type SerialStream = SerialPortStream<typeof PlantroomBinding>
 
-/** Opens lines, to be used as they are or controlled: a LineOpener and a ControlledLineOpener in one. */
+/** Opens plain and controlled lines: a LineOpener and a ControlledLineOpener in one. */
 interface SerialOpener {
-  /** @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in details) */
+  /**
+   * @throws Fault `line_absent` (no such device), `line_busy` (locked by another), `line_refused` (ioctl, errno in
+   * details)
+   */
   open(
     path: string,
     settings: LineSettings & Partial<Pick<ControlledSettings, 'flow_in'>>,
@@ -62,11 +65,11 @@ interface SerialOpener {
 interface SerialOpenerParts {
   log: Log
   clock?: Clock
-  /** Bounds of what waits to be written to each line. */
+  /** Limits of each line's write queue. */
   queue?: LineQueueLimits
 }
 
-/** @returns what opens lines by device path; symbolic links such as those below /dev/serial/by-id are followed */
+/** @returns an opener of lines by device path; symbolic links such as those below /dev/serial/by-id are followed */
 export function createSerialOpener({
   log,
   clock = systemClock,
@@ -100,14 +103,14 @@ interface SerialLineFacts {
   queue: LineQueueLimits
 }
 
-/** What the line sends at most; a byte has a start bit and its parity beside data and stop bits. */
+/** Top speed of the line; a byte has a start bit and its parity beside data and stop bits. */
 function bytesPerSecond({ baud, data_bits, parity, stop_bits }: LineSettings): number {
   return baud / (1 + data_bits + (parity === 'none' ? 0 : 1) + stop_bits)
 }
 
 /**
- * The line over an open port. Writes go through the stream; reads come straight from the binding, as the stream's own
- * reading costs four objects and a turn of the queue for each piece (docs/decisions/raw-lines.md). A lost device
+ * The line over an open port. Writes go through the stream; reads come straight from the binding, as reading through
+ * the stream costs four objects and a turn of the queue for each piece (docs/decisions/raw-lines.md). A lost device
  * closes the port by itself; `close` may be called any number of times.
  */
 class SerialLine implements Line, ControlledLine {
@@ -121,9 +124,9 @@ class SerialLine implements Line, ControlledLine {
   #onGone: ((fault: Fault) => void) | undefined
   #gone: Fault | undefined
   #isToldGone = false
-  /** Whoever has the line closed it. The stream closes the port too, when a write of a lost device fails. */
+  /** Closed by its user. The stream also closes the port when a write to a lost device fails. */
   #isClosed = false
-  /** A write from before a flush was thrown away by it. */
+  /** Number of flushes; a write started before a flush was dropped by it. */
   #flushes = 0
   readonly #queue: LineQueue
 
@@ -148,7 +151,7 @@ class SerialLine implements Line, ControlledLine {
       onMostRead: (most) => passing.limitReads(most),
     })
     this.#queue.setSpeed(bytesPerSecond(at.settings))
-    // A failed write also comes as an `error` event of the stream; its writer is told by the write itself.
+    // A failed write also emits `error` on the stream; its caller learns it from the write itself.
     stream.on('error', () => undefined)
     port.channel.onLost((error) => this.#lose(error))
   }
@@ -165,7 +168,7 @@ class SerialLine implements Line, ControlledLine {
   async drain(): Promise<void> {
     this.#requireOpen()
     await this.#queue.settled()
-    // Nothing is on its way in a pty; asking costs a thread of the pool (docs/decisions/modbus-tcp.md).
+    // A pty has nothing to drain; asking costs a thread of the pool (docs/decisions/modbus-tcp.md).
     if (!this.#isPty) await told(this.#port.drain(), this.#path)
   }
 
@@ -258,7 +261,7 @@ class SerialLine implements Line, ControlledLine {
     return new Promise((resolve, reject) => {
       this.#stream.write(bytes, undefined, (error) => {
         if (error) reject(this.#refused(error as CallError))
-        // The stream would take no write after one that failed, so the binding ends what it threw away as if written.
+        // The stream would accept no write after a failed one, so the binding ends dropped writes as if written.
         else if (flushes !== this.#flushes) reject(this.#thrownAway())
         else resolve()
       })
@@ -275,7 +278,7 @@ class SerialLine implements Line, ControlledLine {
     if (this.#gone !== undefined || this.#isClosed) return
     const sentence = `${this.#path} is gone: the device was unplugged or its driver hung up.`
     this.#gone = new Fault('line_gone', sentence, { cause })
-    // The descriptors go at once: the device node is freed only when nobody has it open.
+    // Close the descriptors at once: the device node is freed only when nobody has it open.
     this.#port.close().then(this.#tellGone, this.#tellGone)
   }
 
@@ -318,7 +321,9 @@ function writeFaultOf(error: CallError, path: string): Fault {
   })
 }
 
-/** A device that was unplugged a moment ago answers EIO before its loss is told: nothing is known of it, and that is no fault. */
+/**
+ * A device unplugged a moment ago answers EIO before its loss is reported: then nothing is known, which is no fault.
+ */
 function countsOf(port: PlantroomPort): IcounterCounts | null {
   try {
     return port.counts()
@@ -327,7 +332,7 @@ function countsOf(port: PlantroomPort): IcounterCounts | null {
   }
 }
 
-/** Counts since the line was opened; the driver's are 32 bits wide and wrap. */
+/** Counts since the line was opened; the driver's counters are 32 bits wide and wrap. */
 function since(atOpen: IcounterCounts | null, now: IcounterCounts | null): DriverCounts | null {
   if (atOpen === null || now === null) return null
   const count = (name: keyof DriverCounts) => (now[name] - atOpen[name]) >>> 0

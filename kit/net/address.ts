@@ -1,9 +1,9 @@
-/** IP addresses and origins: read, compared, allowed, our own. */
+/** IP addresses and origins: parse, compare, allow, and list this machine's own. */
 import { isIP } from 'node:net'
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 import { Fault } from '../pure/fault.ts'
 
-/** An address: 4 or 16 bytes in network order. IPv4-mapped IPv6 (`::ffff:10.0.0.1`) is read as the IPv4 it stands for. */
+/** An address: 4 or 16 bytes in network order. IPv4-mapped IPv6 (`::ffff:10.0.0.1`) is read as its IPv4 address. */
 export type Address = Uint8Array
 
 /** A range of addresses. */
@@ -12,7 +12,7 @@ export interface Network {
   prefix: number
 }
 
-/** Classes that callers treat apart; `ordinary` is every other address, private networks included. */
+/** Classes that callers distinguish; `ordinary` is every other address, private networks included. */
 export type AddressClass =
   | 'loopback'
   | 'link-local'
@@ -22,7 +22,7 @@ export type AddressClass =
   | 'reserved'
   | 'ordinary'
 
-/** @returns undefined where the text is no address; a zone (`fe80::1%eth0`) is left out */
+/** @returns undefined if the text is not an address; a zone (`fe80::1%eth0`) is dropped */
 export function parseAddress(text: string): Address | undefined {
   const bare = text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1) : text
   const family = isIP(bare)
@@ -31,8 +31,8 @@ export function parseAddress(text: string): Address | undefined {
 }
 
 /**
- * A peer's address as people write it: an IPv4 one that came in on a socket for both families without its `::ffff:`.
- * @param text undefined where the peer has gone already
+ * A peer's address as people write it: without `::ffff:` for IPv4 on a dual-stack socket.
+ * @param text undefined if the peer has gone already
  */
 export function plainAddress(text: string | undefined): string {
   if (text === undefined) return ''
@@ -41,8 +41,8 @@ export function plainAddress(text: string | undefined): string {
 }
 
 /**
- * Reads `10.0.0.0/8`, `fd00::/8`, or a lone address as a range of one. Bits behind the prefix have to be zero. An address
- * of one interface (`fe80::1%eth0`) is none: it would stand for the same one on every other too.
+ * Reads `10.0.0.0/8`, `fd00::/8`, or a single address as a range of one. Bits behind the prefix must be zero. An
+ * address with a zone (`fe80::1%eth0`) is refused: it would match the same address on every other interface too.
  */
 export function parseNetwork(text: string): Network | undefined {
   if (text.includes('%')) return undefined
@@ -59,7 +59,10 @@ export function isWithin(address: Address, { address: network, prefix }: Network
   return address.length === network.length && equal(masked(address, prefix), network)
 }
 
-/** The class of an address. Addresses inside IPv6 transition ranges (NAT64, 6to4) are classed by the IPv4 inside. */
+/**
+ * The class of an address. Addresses inside IPv6 transition ranges (NAT64, 6to4) are classed by their inner IPv4
+ * address.
+ */
 export function classOf(address: Address): AddressClass {
   const inner = innerV4(address)
   if (inner) return classOf(inner)
@@ -67,8 +70,8 @@ export function classOf(address: Address): AddressClass {
 }
 
 /**
- * What a remote address is counted by: an IPv4 address itself, of IPv6 the /64, since every host may choose
- * within its own at will.
+ * The key by which a remote address is counted: an IPv4 address itself, for IPv6 the /64, since a host may choose any
+ * address within its own.
  */
 export function networkOf(remoteAddress: string): string {
   const address = parseAddress(remoteAddress)
@@ -76,12 +79,12 @@ export function networkOf(remoteAddress: string): string {
   return address.length === 4 ? address.join('.') : `${Buffer.from(address.subarray(0, 8)).toString('hex')}/64`
 }
 
-/** What connections of an address are counted by; undefined where they are not. */
+/** The key by which connections of an address are counted; undefined if they are not counted. */
 export type ShareOf = (remoteAddress: string) => string | undefined
 
 /**
- * @param trusted addresses and networks that have no share, such as a proxy through which many call; each as
- * `parseNetwork` takes it
+ * @param trusted addresses and networks that are not counted, such as a proxy through which many call; each as
+ * `parseNetwork` reads it
  */
 export function createShareOf(trusted: readonly string[]): ShareOf {
   const networks = trusted.flatMap((text) => parseNetwork(text) ?? [])
@@ -93,8 +96,8 @@ export function createShareOf(trusted: readonly string[]): ShareOf {
 }
 
 /**
- * What networks take turns by where many come at once: of IPv4 the /24, of IPv6 the /48 that a site gets, which holds
- * 65,536 of the networks above.
+ * The wider networks that take turns when many addresses call at once: for IPv4 the /24, for IPv6 the /48 that a site
+ * gets, which holds 65,536 of the networks above.
  */
 export function wideNetworkOf(remoteAddress: string): string {
   const address = parseAddress(remoteAddress)
@@ -102,9 +105,9 @@ export function wideNetworkOf(remoteAddress: string): string {
 }
 
 /**
- * First match wins. Metadata services hand out a cloud machine's credentials to whoever asks from inside. Those of Azure,
- * Oracle and Alibaba are no link-local ones, nor are those over IPv6 of Amazon (fd00:ec2), Google (fd20:ce), Oracle (fd00:c1),
- * Scaleway (fd00:42), Linode (fd00:a9fe:a9fe) and Alibaba (fd00:100).
+ * The first match wins. Metadata services hand out a cloud machine's credentials to anyone who asks from inside. Those
+ * of Azure, Oracle and Alibaba are not link-local, nor are the IPv6 ones of Amazon (fd00:ec2), Google (fd20:ce), Oracle
+ * (fd00:c1), Scaleway (fd00:42), Linode (fd00:a9fe:a9fe) and Alibaba (fd00:100).
  * @source IANA special-purpose address registries; RFC 3927, RFC 4291, RFC 5771; the clouds' own manuals
  */
 const CLASSES: readonly (readonly [AddressClass, Network])[] = (
@@ -135,9 +138,9 @@ const CLASSES: readonly (readonly [AddressClass, Network])[] = (
 ).map(([name, text]) => [name, networkOfTable(text)])
 
 /**
- * NAT64 (RFC 6052, and a building's own prefix by RFC 8215 where it is a /96), IPv4-translated (RFC 2765, 2.1),
- * IPv4-compatible (RFC 4291, 2.5.5.1), 6to4 (RFC 3056), Teredo (RFC 4380, 4: inverted) and ISATAP (RFC 5214, 6.1) with the
- * place of the IPv4 inside.
+ * Finds the inner IPv4 address of NAT64 (RFC 6052, and a building's own prefix by RFC 8215 if it is a /96),
+ * IPv4-translated (RFC 2765, 2.1), IPv4-compatible (RFC 4291, 2.5.5.1), 6to4 (RFC 3056), Teredo (RFC 4380, 4: inverted)
+ * and ISATAP (RFC 5214, 6.1).
  */
 function innerV4(address: Address): Address | undefined {
   if (address.length === 4) return undefined
@@ -158,7 +161,7 @@ function networkOfTable(text: string): Network {
   return network
 }
 
-/** Bytes of text that `isIP` took for IPv6. */
+/** Bytes of a text that `isIP` accepted as IPv6. */
 function bytesOfV6(text: string): Address {
   const [before = '', after] = text.split('::')
   const head = groupsOf(before)
@@ -193,19 +196,19 @@ function equal(one: Address, other: Address): boolean {
   return one.length === other.length && one.every((byte, i) => byte === other[i])
 }
 
-// Lists of addresses and networks that may connect: one text, as an installer types it.
+// Allow lists: addresses and networks that may connect, in one text as an installer types it.
 
-/** Who may connect. */
+/** The parsed list. */
 interface AllowList {
-  /** @param remoteAddress of a peer, as its socket tells it; text that is no address is not allowed */
+  /** @param remoteAddress of a peer, as its socket gives it; text that is not an address is not allowed */
   allows(remoteAddress: string): boolean
 }
 
 /**
- * Reads addresses and CIDR blocks of both families, separated by commas or spaces: `10.20.4.0/24, fd00::7`. A list
- * without entries allows everybody. IPv4 in IPv6 (`::ffff:10.0.0.1`) is the IPv4 it stands for, here and of peers.
+ * Reads addresses and CIDR blocks of both families, separated by commas or spaces: `10.20.4.0/24, fd00::7`. An empty
+ * list allows everybody. IPv4 in IPv6 (`::ffff:10.0.0.1`) counts as its IPv4 address, in the list and for peers.
  * @param maxEntries more are refused
- * @throws Fault `bad_allow` that names the first entry that is neither, with what was probably meant
+ * @throws Fault `bad_allow` naming the first invalid entry, with what was probably meant
  */
 export function parseAllowList(text: string, maxEntries: number): AllowList {
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '')
@@ -231,7 +234,7 @@ function networkOfEntry(entry: string): Network {
 
 const NEITHER = 'is neither an address nor a network, expected such as 10.20.4.7, 10.20.4.0/24 or fd00::/64'
 
-/** An address and a length that would do, were the address the first one of its network. */
+/** Whether the entry would be valid if the address were the first of its network. */
 function hasBitsBehind(entry: string): boolean {
   const [host = '', length = '', ...rest] = entry.split('/')
   const address = parseAddress(host)
@@ -252,19 +255,19 @@ interface OwnAddress {
 let known: NodeJS.Dict<NetworkInterfaceInfo[]> = {}
 
 /**
- * `os.networkInterfaces` that never throws: it takes a file descriptor, and a process that has none left is told what was
- * so when it last had one.
+ * `os.networkInterfaces` that never throws: it needs a file descriptor, and a process without a free one gets the last
+ * known result.
  */
 export function interfacesNow(read = networkInterfaces): NodeJS.Dict<NetworkInterfaceInfo[]> {
   try {
     known = read()
   } catch {
-    // Asked for again every few seconds by all who ask; there is nothing to do but to wait.
+    // Callers ask again every few seconds; there is nothing to do but wait.
   }
   return known
 }
 
-/** All but loopback, by interface; cheap enough for every request. */
+/** All addresses but loopback, by interface; cheap enough for every request. */
 export function reachableAddresses(): OwnAddress[] {
   return Object.entries(interfacesNow()).flatMap(([name, list]) =>
     (list ?? [])
@@ -273,11 +276,11 @@ export function reachableAddresses(): OwnAddress[] {
   )
 }
 
-// Which Host and Origin headers a server takes: against DNS rebinding, and against pages of other sites.
+// Checks of Host and Origin headers: against DNS rebinding, and against pages of other sites.
 
 /**
- * Whether a request may carry this Host. Addresses and `localhost` always may: a page that rebinds a name has that
- * name in Host, never an address.
+ * Whether a request may carry this Host. Addresses and `localhost` are always allowed: a page that rebinds a name has
+ * that name in Host, never an address.
  * @param host the Host header, with or without port
  * @param allowed names, compared without case; empty allows every name
  */
@@ -285,17 +288,18 @@ export function isHostAllowed(host: string | undefined, allowed: readonly string
   return allowed.length === 0 || isHostAmong(host, allowed)
 }
 
-/** The same where an empty list allows no name: addresses, `localhost` and these names alone. */
+/** The same, but an empty list allows no name: only addresses, `localhost` and these names. */
 export function isHostAmong(host: string | undefined, names: readonly string[]): boolean {
   const name = hostName(host)
   return name !== undefined && (isAddress(name) || names.some((one) => one.toLowerCase() === name))
 }
 
 /**
- * Whether a request speaks to this box under a name that is its own: an address, `localhost`, the machine's own name, bare or
- * with `.local`, or one of those allowed. Where nobody has signed in yet, this keeps away a page that has bent a name of its
- * own to this box's address; what the box is called anybody on the network can ask, and put his own domain behind it.
- * @param hostname what the machine calls itself
+ * Whether a request uses a name that belongs to this box: an address, `localhost`, the machine's own name, bare or with
+ * `.local`, or an allowed one. As long as nobody has signed in yet, this keeps out a page that has pointed a name of
+ * its own at this box. Only the bare name and `.local` count: anybody on the network can ask what the box is called,
+ * and put a domain of their own behind it.
+ * @param hostname the machine's own host name
  */
 export function isOwnHost(host: string | undefined, hostname: string, allowed: readonly string[]): boolean {
   const name = hostName(host)
@@ -311,9 +315,9 @@ function isAddress(name: string): boolean {
 }
 
 /**
- * Whether a request comes from a page of this very server, or from no page at all (programs send no Origin).
- * Host and port count: another port of the same machine is another site. A TLS proxy in front may have taken `https`
- * off, so both schemes are taken.
+ * Whether a request comes from a page of this very server, or from no page at all (programs send no Origin). Host and
+ * port count: another port of the same machine is another site. Both schemes are accepted, since a TLS proxy in front
+ * may have removed `https`.
  * @param origin the Origin header
  * @param host the Host header
  */
@@ -323,31 +327,31 @@ export function isOwnOrigin(origin: string | undefined, host: string | undefined
   return from !== undefined && isOriginOf(from, host)
 }
 
-/** Where a page comes from. */
+/** Origin of a page. */
 interface Origin {
   /** As browsers write it: lower case, without the scheme's own port: `http://10.0.0.7:8080`. */
   text: string
   scheme: 'http' | 'https'
-  /** Lower case; IPv6 in its brackets. */
+  /** Lower case; IPv6 in brackets. */
   host: string
   port: number
 }
 
 /**
- * Reads an Origin header: scheme, host and port and nothing else. A path, a user, a zone, `null` and a list of several
- * are no origin of a page that anybody could have opened here.
+ * Reads an Origin header: scheme, host and port and nothing else. A path, a user, a zone, `null` or a list is not the
+ * origin of a page that anybody could have opened here.
  * @source RFC 6454, 7.1
  */
 export function parseOrigin(text: string): Origin | undefined {
   return /^https?:\/\/[^/?#@\\\s,]+$/i.test(text) ? originOf(text) : undefined
 }
 
-/** The origin of the page that a Referer names; undefined for what no browser sends. @source RFC 9110, 10.1.3 */
+/** The origin of the page in a Referer header; undefined for what no browser sends. @source RFC 9110, 10.1.3 */
 export function originOfReferer(text: string): Origin | undefined {
   return /^https?:\/\/[^/?#@\\\s,]+([/?][^\s]*)?$/i.test(text) ? originOf(text) : undefined
 }
 
-/** Whether a page of this origin was served under the Host that the request names. */
+/** Whether a page of this origin was served under the Host of the request. */
 export function isOriginOf({ scheme, text }: Origin, host: string | undefined): boolean {
   return host !== undefined && originOf(`${scheme}://${host}`)?.text === text && hostName(host) !== undefined
 }
@@ -360,10 +364,10 @@ function originOf(text: string): Origin | undefined {
   return { text: url.origin, scheme, host: url.hostname, port }
 }
 
-/** Host without port, lower case, IPv6 in its brackets and without its zone; undefined where it is no host at all. */
+/** Host without port, lower case, IPv6 in brackets and without its zone; undefined if it is not a host. */
 function hostName(host: string | undefined): string | undefined {
   if (!host || /[/?#@\\\s,]/.test(host)) return undefined
-  // A zone is the caller's own name for an interface, and nothing that a page's address can hold. RFC 6874, 1.
+  // A zone is the caller's own name for an interface; a page's address cannot hold one. RFC 6874, 1.
   const unzoned = host.replace(/^(\[[0-9a-f:.]+)%[a-z0-9._~%-]+\]/i, '$1]')
   return urlOf(`http://${unzoned}`)?.hostname.replace(/\.$/, '')
 }

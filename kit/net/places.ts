@@ -1,27 +1,27 @@
-/** Places of a server: how many connections it has, of one address and in all, and who makes room for the next. */
+/** Connection limits of a server: per address and in total, and which connection is evicted for the next. */
 
-/** Bounds of a server. */
+/** Limits of a server. */
 export interface PlaceLimits {
   /** Connections in all. */
   most: number
   /** Connections of one address. */
   mostPerAddress: number
-  /** What an address is counted by; undefined where it may take every place, and loses none to others. */
+  /** The key an address is counted by; undefined if it may take every place, and loses none to others. */
   shareOf(address: string): string | undefined
 }
 
 /**
- * How much would be lost if a connection ended now, least first: it has yet to say what it wants (`opening`), it wants
- * nothing at the moment and comes back at no cost (`idle`), it wants nothing at the moment and misses its place (`kept`), it
- * waits for something (`busy`), it lasts until somebody ends it (`lasting`).
+ * How much would be lost if a connection ended now, least first: it has not sent a request yet (`opening`); it is idle
+ * and reconnects at no cost (`idle`); it is idle but needs its place (`kept`); it waits for an answer (`busy`); it
+ * lasts until somebody ends it (`lasting`).
  */
 export type Use = 'opening' | 'idle' | 'kept' | 'busy' | 'lasting'
 
-/** Who has a place. */
+/** A connection that holds a place. */
 export interface Holder {
-  /** Of the same use, whoever is so for longest goes first. */
+  /** Among equal uses, the one that has been so for longest goes first. */
   use(): { use: Use; sinceMs: number }
-  /** Others need the place, which is free already: it ends now. */
+  /** Its place, already freed, was given to another: close it now. */
   giveWay(): void
 }
 
@@ -30,15 +30,15 @@ export interface Places {
   /** Whether `take` would give a place now. */
   hasRoom(address: string): boolean
   /**
-   * Gives a place, for which another holder may be ended:
-   * - where all are taken, one of the address with most places, if that is left with more than the newcomer has;
-   * - else, or where the newcomer's address has its share, one that is opening or idle.
-   * @returns false where nobody makes room
+   * Gives a place, for which another holder may be evicted:
+   * - if all are taken, one of the address with the most, if that still leaves it more than the newcomer has;
+   * - otherwise, or if the newcomer's address is at its limit, one that is opening or idle.
+   * @returns false if no holder can be evicted
    */
   take(address: string, holder: Holder): boolean
-  /** Without effect for one that has no place. */
+  /** No effect for a holder that has no place. */
   leave(holder: Holder): void
-  /** Since the start: who was turned away, and who was ended for others. */
+  /** Counts since the start: newcomers refused, and holders evicted. */
   counts(): { refused: number; evicted: number }
 }
 
@@ -62,13 +62,15 @@ export function createPlaces({ most, mostPerAddress, shareOf }: PlaceLimits): Pl
     if (held?.size === 0) shares.delete(share)
   }
 
-  /** @returns who makes room for one more of that share; undefined where nobody has to, `false` where nobody does */
+  /**
+   * @returns the holder to evict for one more of that share; undefined if there is room, `false` if none can be evicted
+   */
   function victimFor(share: Share): Holder | undefined | false {
     const own = shares.get(share)
     if (own && share !== TRUSTED && own.size >= mostPerAddress) return leastMissed(own, 'idle') ?? false
     if (shareOfHolder.size < most) return undefined
     const greediest = greediestShare()
-    // As many as the newcomer will have, or fewer, and it would only be the other's turn to come again.
+    // With fewer, the evicted address would only be next in turn to evict the newcomer.
     if (greediest && greediest.size >= (share === TRUSTED ? 0 : (own?.size ?? 0)) + 2)
       return leastMissed(greediest, 'lasting')
     return leastMissed(shareOfHolder.keys(), 'idle') ?? false
@@ -109,7 +111,7 @@ export function createPlaces({ most, mostPerAddress, shareOf }: PlaceLimits): Pl
   }
 }
 
-/** Places of a server that shares others with more servers: who comes in needs one of its own and one of all. */
+/** Places of one server that are also limited across several servers: a connection needs one of each. */
 export function createPlacesWithin(own: Places, all: Places): Places {
   const holdings = new Map<Holder, Holder>()
   let refused = 0
@@ -149,7 +151,7 @@ export function createPlacesWithin(own: Places, all: Places): Places {
   }
 }
 
-/** @param worthiest those of more use are left alone */
+/** @param worthiest holders of a greater use are left alone */
 function leastMissed(holders: Iterable<Holder>, worthiest: Use): Holder | undefined {
   let found: { holder: Holder; order: number; sinceMs: number } | undefined
   for (const holder of holders) {

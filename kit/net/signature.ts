@@ -1,4 +1,4 @@
-/** HMAC-SHA-256 signatures over whole bodies, as webhooks carry them. */
+/** HMAC-SHA-256 signatures over whole bodies, as in webhooks. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 /**
@@ -11,8 +11,8 @@ export function signatureOf(body: Uint8Array, secret: string): string {
 }
 
 /**
- * Whether a signature is that of the body; takes as long for any wrong one. Hex digits of either case are taken.
- * @internal a receiver's half: tests play it
+ * Whether a signature matches the body; constant time for any wrong one. Accepts hex digits of either case.
+ * @internal the receiver's half, used by tests
  */
 export function isSignedBy(signature: string, body: Uint8Array, secret: string): boolean {
   const expected = Buffer.from(signatureOf(body, secret))

@@ -1,4 +1,4 @@
-/** Hosts that a user names to be called: which may be, what they resolve to, whose certificate they show. */
+/** Hosts that a user tells us to call: which are allowed, how they resolve, whose certificates are trusted. */
 
 import { X509Certificate } from 'node:crypto'
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
@@ -9,18 +9,18 @@ import { Fault } from '../pure/fault.ts'
 import { plainText } from '../pure/text.ts'
 import { type AddressClass, classOf, parseAddress } from './address.ts'
 
-// One question to the resolver at a time for each name, however many ask.
+// Shares DNS lookups: one query per name at a time, however many callers ask.
 
-/** Hears the answer, as from `dns.lookup` with `all`. */
+/** Receives the answer, as from `dns.lookup` with `all`. */
 export type Answered = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 
 /** `dns.lookup` with `all`. */
 type LookupAll = (hostname: string, options: LookupAllOptions, answered: Answered) => void
 
 /**
- * Who asks while the same question is out gets its answer. A resolver out of reach keeps a question for half a minute,
- * Node asks two at a time, and who gives up does not take his question back: with retries every few seconds questions
- * would pile up for as long as the outage lasts, and names that do resolve would wait behind them.
+ * Callers that ask while the same query is running get its answer. An unreachable resolver holds a query for half a
+ * minute, Node runs two at a time, and a caller that gives up does not cancel its query: with retries every few
+ * seconds, queries would pile up for as long as the outage lasts, and names that do resolve would wait behind them.
  */
 export function createSharedLookup(resolve: LookupAll): LookupAll {
   const asking = new Map<string, Answered[]>()
@@ -40,7 +40,7 @@ export function createSharedLookup(resolve: LookupAll): LookupAll {
   }
 }
 
-// Certificates of those we call: whose are trusted, and what to do where one is not.
+// Certificates of hosts we call: which are trusted, and what to do about one that is not.
 
 /**
  * @param setting name of the setting that names the file, for the sentence
@@ -57,14 +57,14 @@ export function trustedAuthorities(setting: string, file: string): string[] {
   }
 }
 
-/** Each is read here, since OpenSSL passes over text that holds no certificate without a word. */
+/** Each one is parsed here, since OpenSSL silently skips text that is not a certificate. */
 function certificatesOf(file: string): string[] {
   const blocks = readFileSync(file, 'utf8').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   if (blocks.length === 0) throw new Error('it holds no PEM certificate')
   return blocks.map((block) => new X509Certificate(block).toString())
 }
 
-/** OpenSSL's reasons that end with a further authority. @source Node, tls, X509 certificate error codes */
+/** OpenSSL's error codes that a further authority would fix. @source Node, tls, X509 certificate error codes */
 const UNKNOWN_AUTHORITY = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -74,15 +74,15 @@ const UNKNOWN_AUTHORITY = new Set([
   'CERT_UNTRUSTED',
 ])
 
-/** Of the names in a certificate, in characters. */
+/** Most characters shown of the names in a certificate. */
 const LONGEST_NAMES = 200
 
 /**
- * What is wrong with a certificate and what to do about it: Node's own sentence names a flag of Node, which nobody can
+ * What is wrong with a certificate and what to do about it: Node's own message names a flag of Node, which nobody can
  * give to a daemon.
- * @param error as a TLS connection told it; nodemailer keeps its code as `originalCode`
- * @param setting that takes further authorities
- * @returns undefined where the error is about no certificate
+ * @param error from a TLS connection; nodemailer keeps its code as `originalCode`
+ * @param setting that names further authorities
+ * @returns undefined if the error is not about a certificate
  */
 export function certificateSentence(error: unknown, setting: string): string | undefined {
   const { code, originalCode, cert } = (error ?? {}) as CertificateError
@@ -102,10 +102,10 @@ interface CertificateError {
   cert?: { subjectaltname?: string; subject?: { CN?: string } }
 }
 
-/** Longest URL that is taken. */
+/** Longest URL accepted. */
 const LONGEST = 2048
 
-/** Loopback and private networks are what buildings are made of, and are allowed. */
+/** Loopback and private networks are allowed: buildings consist of them. */
 const FORBIDDEN: Readonly<Partial<Record<AddressClass, string>>> = {
   'link-local': 'a link-local address',
   metadata: 'the address of a metadata service',
@@ -115,13 +115,13 @@ const FORBIDDEN: Readonly<Partial<Record<AddressClass, string>>> = {
 }
 
 /**
- * Reads the URL of a target. An address in its host is judged here, in whatever notation it was written, since URL
- * makes it canonical; a name is judged by `lookupSafely` at each connect.
+ * Parses the URL of a target. An address as host is checked here, in any notation, since URL makes it canonical; a name
+ * is checked by `lookupSafely` at each connect.
  * @throws Fault `bad_target`; the sentence has the URL as its subject and says what is expected instead
  */
 export function parseTarget(text: string): URL {
   if (text.length > LONGEST) refuse(`has ${text.length} characters, at most ${LONGEST} are taken`)
-  // URL would drop these silently, and what is kept would not be what was checked.
+  // URL would drop these silently, so that the stored URL would differ from the checked one.
   if (/[\s\p{Cc}]/u.test(text)) refuse('has a space or a control character')
   const url = URL.parse(text)
   if (!url) return refuse('cannot be read, expected such as http://192.168.1.20:8080/hook')
@@ -138,9 +138,9 @@ export function parseTarget(text: string): URL {
 }
 
 /**
- * The `lookup` of `http.request` for targets. Fails where any address of the name is forbidden; a name that resolves
- * otherwise a moment later (DNS rebinding) gains nothing, since the socket takes what came out of here. Node does not
- * look up an address that stands in place of a name: `parseTarget` judges that one.
+ * The `lookup` of `http.request` for targets. Fails if any address of the name is forbidden; a name that resolves
+ * differently a moment later (DNS rebinding) gains nothing, since the socket uses the addresses returned here. Node
+ * does not look up a host that is an address: `parseTarget` checks that.
  * @throws to its callback Fault `bad_target`, or the resolver's own error
  */
 export const lookupSafely: LookupFunction = (hostname, options, callback) => {

@@ -1,4 +1,4 @@
-/** Bytes as text and back, and many small pieces of them gathered into few. */
+/** Bytes as text and back, and small pieces gathered into larger ones. */
 import { Fault } from './fault.ts'
 import { counted } from './text.ts'
 
@@ -38,7 +38,7 @@ export function bytesOfHex(text: string): Uint8Array {
 
 const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
 
-/** What follows a pair and is no space: a digit too many, or no digit at all. */
+/** The fault for what follows a pair without a space: a digit too many, or not a digit at all. */
 function apart(text: string, at: number): Fault {
   digitAt(text, at)
   return badHex(at + 1, `${JSON.stringify(text[at])} at position ${at + 1} follows a pair without a space between`)
@@ -60,7 +60,7 @@ function badHex(position: number, sentence: string): Fault {
   return new Fault('bad_hex', sentence, { details: { position } })
 }
 
-// Base64 text as bytes; strict, since what a lenient decoder skips would be bytes lost in silence.
+// Base64 text as bytes; strict, since what a lenient decoder skips would be bytes lost silently.
 
 /**
  * Reads base64 of the standard alphabet, padded, without white space, unused bits zero: each byte string has one text.
@@ -110,12 +110,12 @@ export class Gathered {
   #piece: Uint8Array | undefined
   #length = 0
 
-  /** Bytes that are in no full piece yet. */
+  /** Bytes not yet in a full piece. */
   get length(): number {
     return this.#length
   }
 
-  /** @param bytes copied; @param onPiece told of each piece that is full */
+  /** @param bytes copied; @param onPiece called with each full piece */
   add(bytes: Uint8Array, onPiece: (piece: Uint8Array) => void): void {
     for (let at = 0; at < bytes.length; ) {
       this.#piece ??= new Uint8Array(PIECE_BYTES)
@@ -128,10 +128,10 @@ export class Gathered {
     }
   }
 
-  /** What is in no full piece yet, as long as it is; empty where nothing is. */
+  /** Takes the bytes not yet in a full piece; empty if there are none. */
   take(): Uint8Array {
     const piece = this.#piece ?? new Uint8Array(0)
-    // A copy where it is not full: the rest of the piece would be kept with it.
+    // Copied unless full: the rest of the piece would be kept alive with it.
     const taken = this.#length < piece.length ? piece.slice(0, this.#length) : piece
     this.#piece = undefined
     this.#length = 0

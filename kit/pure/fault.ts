@@ -1,9 +1,8 @@
-/** What went wrong, with a code that a program can tell and a sentence for a person. */
+/** Faults: what went wrong, with a code for programs and a sentence for people. */
 
 /**
- * What went wrong, found where it is thrown. `code` is stable snake_case, listed once in docs/ERRORS.md;
- * the sentence (`message`) says what was seen and what was expected, with numbers, never a secret.
- * Context is added by `cause`, never by joining sentences.
+ * What went wrong. `code` is stable snake_case, listed once in docs/ERRORS.md; the sentence (`message`) says what was
+ * seen and what was expected, with numbers, never a secret. Context is added by `cause`, never by joining sentences.
  */
 export class Fault extends Error {
   readonly code: string
@@ -18,7 +17,7 @@ export class Fault extends Error {
   }
 }
 
-/** The value as a Fault: itself where it is one, else wrapped under `code` with the value as its cause. */
+/** The value as a Fault: itself if it is one, else wrapped under `code` with the value as its cause. */
 export function faultOf(value: unknown, code: string, sentence: string): Fault {
   return value instanceof Fault ? value : new Fault(code, sentence, { cause: value })
 }

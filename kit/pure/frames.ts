@@ -1,4 +1,4 @@
-/** Cuts a stream of bytes into frames by what is in it: a delimiter, a fixed length, or a length field. */
+/** Cuts a stream of bytes into frames by content: a delimiter, a fixed length, or a length field. */
 
 /** How a frame ends. */
 export type ContentFraming =
@@ -14,17 +14,17 @@ export type ContentFraming =
       adjust: number
     }
 
-/** `isCut`: the frame reached the size limit before its end came. */
+/** `isCut`: the frame reached the size limit before its end. */
 interface CutFrame {
   bytes: Uint8Array
   isCut: boolean
 }
 
 /**
- * A cutter holds at most `maxBytes` of an unfinished frame; what is longer is handed on in pieces that say so.
- * Frames of a delimiter include it. A length field that gives less than its own end or more than
- * `maxBytes` cannot be right: one byte is handed on as cut and the search goes on at the next.
- * @returns `feed`, which gives the frames that ended with these bytes, in order
+ * A cutter holds at most `maxBytes` of an unfinished frame; a longer one is passed on in pieces marked as cut.
+ * Delimited frames include the delimiter. A length field that gives less than its own end or more than `maxBytes`
+ * cannot be right: one byte is passed on as cut and the search goes on at the next.
+ * @returns `feed`, which returns the frames that ended with these bytes, in order
  */
 export function createCutter(framing: ContentFraming, maxBytes: number) {
   let held: Uint8Array = new Uint8Array(0)
@@ -57,7 +57,7 @@ function endOf(framing: ContentFraming, bytes: Uint8Array, maxBytes: number): En
   return bytes.length >= maxBytes ? { length: maxBytes, isCut: true } : undefined
 }
 
-/** @returns length of the first frame, 0 where it cannot be right, undefined while it is unknown */
+/** @returns length of the first frame, 0 if it cannot be right, undefined while it is unknown */
 function knownEnd(framing: ContentFraming, bytes: Uint8Array): number | undefined {
   if (bytes.length === 0) return undefined
   if (framing.mode === 'length') return framing.length

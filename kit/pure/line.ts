@@ -1,11 +1,11 @@
-/** What a serial line is set to, which lines are allowed, and lines that are counted. */
+/** Settings of a serial line, the rule for device paths, byte-counted lines, and the TCP port of a line. */
 import { Type } from 'typebox'
 import type { Clock } from '../clock.ts'
 import type { Line, LineOpener } from '../line/line.ts'
 import { Fault, faultOf } from './fault.ts'
 import { type BackoffLimits, createBackoff } from './pace.ts'
 
-// Settings of a serial line as PUT takes them and ports.json keeps them, with their defaults.
+// Settings of a serial line as PUT takes them and ports.json stores them, with their defaults.
 
 const rs485 = Type.Object(
   {
@@ -18,7 +18,7 @@ const rs485 = Type.Object(
   { additionalProperties: false, description: 'direction control by the driver (TIOCSRS485)' },
 )
 
-/** 9600 8N1 without flow control where nothing is said. */
+/** Defaults to 9600 8N1 without flow control. */
 export const lineSettings = Type.Object(
   {
     baud: Type.Integer({
@@ -37,9 +37,9 @@ export const lineSettings = Type.Object(
   { additionalProperties: false, default: {} },
 )
 
-// Keys of what waits to be written to a serial line, in the table of each daemon that has lines with TCP clients.
+// Settings of a line's write queue, in the table of each daemon that has lines with TCP clients.
 
-/** To be spread into a table. */
+/** Keys to spread into a table. */
 export function queueKeys() {
   return {
     queue_bytes: Type.Integer({
@@ -75,13 +75,13 @@ export function queueKeys() {
   }
 }
 
-/** As `LineQueueLimits`. */
+/** Converts to `LineQueueLimits`. */
 export function queueLimits(table: Record<keyof ReturnType<typeof queueKeys>, number>) {
   const { queue_bytes: queueBytes, queue_ms: queueMs, left_bytes: leftBytes, left_ms: leftMs } = table
   return { queueBytes, queueMs, leftBytes, leftMs }
 }
 
-/** How many TCP clients a line and all lines have places for; to be spread into a table. */
+/** Limits of TCP clients per address and of all lines; spread into a table. */
 export function clientPlaceKeys() {
   return {
     clients_per_address: Type.Integer({
@@ -101,9 +101,9 @@ export function clientPlaceKeys() {
   }
 }
 
-// Which device paths may be a port at all.
+// Which device paths may be a port.
 
-/** The kernel's serial tty classes and udev's stable names. `*` stands for anything but a slash. */
+/** The kernel's serial tty classes and udev's stable names. `*` matches anything but a slash. */
 export const serialLineGlobs: readonly string[] = [
   '/dev/ttyS*',
   '/dev/ttyUSB*',
@@ -121,7 +121,7 @@ export const serialLineGlobs: readonly string[] = [
   '/dev/serial/by-path/*',
 ]
 
-/** The longest path the kernel takes (PATH_MAX, without its end). */
+/** The longest path the kernel accepts (PATH_MAX, without its terminator). */
 const PATH_BYTES = 4095
 
 /**
@@ -151,8 +151,8 @@ export function createLineRule(globs: readonly string[], setting: string): (path
 }
 
 /**
- * The same opener for paths that the rule allows: a port that was kept from before the patterns were narrowed, or that
- * came with a restored backup, is held to it like a new one.
+ * Wraps an opener so that it only opens paths the rule allows: a port saved before the patterns were narrowed, or
+ * restored from a backup, is checked like a new one.
  * @returns an opener that throws Fault `port_not_allowed` too
  */
 export function openerOfAllowed(checkPath: (path: string) => void, opener: LineOpener): LineOpener {
@@ -181,7 +181,7 @@ function shown(path: string): string {
   return text.length > 120 ? `${text.slice(0, 120)}…` : text
 }
 
-/** @param counts raised by each byte read, and by each byte the driver took */
+/** @param counts increased by each byte read, and by each byte the driver took */
 export function countedLine(line: Line, counts: { rxBytes: number; txBytes: number }): Line {
   return {
     unsupported: line.unsupported,
@@ -228,9 +228,9 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
   }
 }
 
-// How long bytes take, and sends that may not take longer.
+// Transmission time of bytes, and sends with a time limit.
 
-/** What counts of a line's settings: bits per second. */
+/** The setting that matters here: bits per second. */
 export interface LineRate {
   baud: number
 }
@@ -247,17 +247,17 @@ interface SendLimit {
   clock: Clock
   line: Pick<Line, 'flush'>
   limitMs: number
-  /** What the sender is told. @param waitedMs whole milliseconds since the send began */
+  /** The sender's fault. @param waitedMs whole milliseconds since the send began */
   late(waitedMs: number): Fault
 }
 
-/** Resolves when `send` does; past the limit the line throws away what it holds, and everyone who waits is told. */
+/** Resolves when `send` does; past the limit the line drops what it holds, so that every waiting write fails. */
 export function sendWithin({ clock, line, limitMs, late }: SendLimit, send: () => Promise<void>): Promise<void> {
   const startMs = clock.monotonicMs()
   return new Promise((resolve, reject) => {
     const timer = clock.after(limitMs, () => {
       reject(late(Math.round(clock.monotonicMs() - startMs)))
-      line.flush().catch(() => {}) // a line that is gone has nothing left to throw away
+      line.flush().catch(() => {}) // a line that is gone has nothing left to drop
     })
     send()
       .then(resolve, reject)
@@ -265,7 +265,7 @@ export function sendWithin({ clock, line, limitMs, late }: SendLimit, send: () =
   })
 }
 
-// A TCP port of a line: opened, tried again while it cannot be, closed with the line.
+// The TCP port of a line: opened, retried while that fails, closed with the line.
 
 interface ListeningParts {
   /** @throws Fault `tcp_port_taken` */
@@ -273,19 +273,19 @@ interface ListeningParts {
   clock: Clock
   /** Waits between tries. */
   retry: BackoffLimits
-  /** The port cannot be opened: once, until it could be. */
+  /** The port cannot be opened: called once, until it could be. */
   onFault(fault: Fault): void
 }
 
 export interface Listening {
-  /** Why the port is not open; undefined while it is, and while nobody wants it. */
+  /** Why the port is not open; undefined while it is open or not wanted. */
   readonly fault: Fault | undefined
   start(): void
   /** Resolves when the port is free. */
   stop(): Promise<void>
 }
 
-/** One wish to listen, until it is taken back. */
+/** One request to listen, until `stop`. */
 interface Wish {
   isOver: boolean
   /** Ends a wait between two tries. */
@@ -295,7 +295,7 @@ interface Wish {
 export function createListening({ open, clock, retry, onFault }: ListeningParts): Listening {
   let fault: Fault | undefined
   let wish: Wish | undefined
-  /** Each wish is carried out after the one before has let go. Never rejects. */
+  /** Each request starts after the one before has closed its port. Never rejects. */
   let turn: Promise<void> = Promise.resolve()
 
   async function serve(mine: Wish): Promise<void> {
@@ -319,7 +319,7 @@ export function createListening({ open, clock, retry, onFault }: ListeningParts)
     fault = undefined
   }
 
-  /** Resolves when the wish is over, or after `atMostMs`. */
+  /** Resolves when the request is over, or after `atMostMs`. */
   function untilOver(mine: Wish, atMostMs?: number): Promise<void> {
     if (mine.isOver) return Promise.resolve()
     return new Promise((resolve) => {
@@ -350,9 +350,9 @@ export function createListening({ open, clock, retry, onFault }: ListeningParts)
   }
 }
 
-// Which stop bits a UART has: its second setting means two, or one and a half with five data bits. There is no third.
+// Stop bits a UART supports: its second setting means two, or one and a half with five data bits. There is no third.
 
-/** @returns why the two do not go together, and what does; undefined where they do */
+/** @returns why the two do not go together, and what does; undefined if they do */
 export function stopBitsFault(dataBits: number, stopBits: number): string | undefined {
   if (stopBits === 1.5 && dataBits !== 5)
     return `1.5 stop bits exist with 5 data bits only, and there are ${dataBits}. Use 1 or 2.`

@@ -1,28 +1,31 @@
-/** What a daemon may hold in memory, as rows that follow from settings, and the rows that every daemon has. */
+/** Memory plan: what a daemon may hold in memory, as rows that depend on settings, and the rows every daemon has. */
 
-/** Writes that wait of all who are connected, and as many of those who have left: a client may send byte by byte, and each is an object. */
+/**
+ * Most writes queued by connected clients, and as many by those who left: a client may send byte by byte, and each
+ * write is an object.
+ */
 export const MOST_WRITES = 256
 
-/** A number among the settings, by its name such as `http.body_bytes`. */
+/** Looks up a numeric setting by its name, such as `http.body_bytes`. */
 export type Setting = (name: string) => number
 
-/** A number, the setting that says it, or what follows from several. */
+/** A number, the name of a setting, or a function of several settings. */
 export type Amount = number | string | ((setting: Setting) => number)
 
-/** Something that is held, and what bounds it: `all` bytes, or `each` for every one of so `many`. */
+/** Something held in memory, and its limit: `all` bytes, or `each` for every one of `many`. */
 export type MemoryRow = HeldAll | HeldByMany
 
 interface Held {
   what: string
-  /** Lies on the heap of V8's main thread, which is bounded by itself and has garbage besides. */
+  /** It is on the heap of V8's main thread, which has its own limit and also holds garbage. */
   isHeap?: boolean
-  /** The test that fills it to its bound, or shows its size. */
+  /** The test that fills it to its limit, or shows its size. */
   shownBy: string
 }
 
 interface HeldAll extends Held {
   all: Amount
-  /** Who has a share of it that is bounded by itself, and the bytes of that. */
+  /** What has its own limited share of it, and the bytes of that. */
   of?: string
   each?: Amount
   many?: undefined
@@ -35,43 +38,48 @@ interface HeldByMany extends Held {
   all?: undefined
 }
 
-/** What one daemon may take. */
+/** Memory of one daemon. */
 export interface MemoryPlan {
-  /** Resident when it has started and nobody has asked it anything, bytes: Node, its code and the daemon's own. Measured. */
+  /** Resident bytes after the start, before any request: Node, its code and the daemon's own. Measured. */
   idleBytes: number
-  /** Garbage that V8 may have, as a part of what lives on the heap. */
+  /** Garbage that V8 may have, as a fraction of live heap. */
   garbage: number
-  /** Young objects of the main thread at most, bytes: three half spaces. */
+  /** Most bytes of young objects in the main thread: three half spaces. */
   youngBytes: number
   rows: readonly MemoryRow[]
-  /** Threads and processes at once, by what they are. */
+  /** Threads and processes at once, by kind. */
   tasks: Readonly<Record<string, Amount>>
 }
 
 export const KIB = 1024
 export const MIB = 1_048_576
 
-/** What the kernel holds for a connection whose bytes nobody reads, until it has learned that it is a fast one. @source tcp(7): tcp_rmem */
+/**
+ * What the kernel holds for a connection that nobody reads, before its autotuning grows the buffer. @source tcp(7):
+ * tcp_rmem
+ */
 export const KERNEL_BYTES = 131_072
 
-/** What Node has of a connection. @source measured: 500 connections at rest of a gateway take 6 MB */
+/** Node's overhead of a connection. @source measured: 500 idle connections of a gateway take 6 MB */
 const CONNECTION_BYTES = 16 * KIB
 
-/** Heads that wait on one connection are together no more than so many of the largest size: 64 usual ones are much less. */
+/**
+ * Heads queued on one connection may together take this many times the largest head: 64 usual ones are much smaller.
+ */
 export const PIPELINED_HEADS = 4
 
-/** What Node and a daemon have of a TCP client beside its bytes. */
+/** Overhead in Node and a daemon of a TCP client beside its bytes. */
 export const CLIENT_BYTES = 16 * KIB
 
-/** What is read of a line at once, and what has passed and is not told yet. */
+/** What is read from a line at once, and what has passed and is not reported yet. */
 const READ_BYTES = 128 * KIB
 
-/** A write that waits for its line, beside its bytes, with its sender where that has no other. @source measured: 1.2 to 2.4 KiB */
+/** Overhead of a queued write to a line, including a sender used only once. @source measured: 1.2 to 2.4 KiB */
 const LINE_WRITE_BYTES = 3 * KIB
 
 /**
- * What is held for one line: read at once, waiting of clients and of the daemon itself, left behind, and the objects of
- * both, which a client that sends byte by byte makes many.
+ * Memory of one line: read at once, queued by clients and by the daemon itself, left behind, and the objects of both
+ * queues, of which a client that sends byte by byte makes many.
  * @param table of the settings of `queueKeys`
  */
 export function lineBytes(setting: Setting, table: string): number {
@@ -79,32 +87,35 @@ export function lineBytes(setting: Setting, table: string): number {
   return bytes + 2 * MOST_WRITES * LINE_WRITE_BYTES
 }
 
-/** What is held for one TCP client of a line. @param table of its settings */
+/** Memory of one TCP client of a line. @param table of its settings */
 export function clientBytes(setting: Setting, table: string): number {
   return CLIENT_BYTES + KERNEL_BYTES + setting(`${table}.backlog_bytes`)
 }
 
-/** What Node reads of a connection at once; a view of a part holds the whole. */
+/** What Node reads from a connection at once; a view of a part keeps all of it alive. */
 const PACKET_BYTES = 64 * KIB
 
-/** What has come in once more, as an object. @source measured: 260 bytes */
+/** Overhead of each received packet as an object. @source measured: 260 bytes */
 const PACKET_OBJECT_BYTES = 512
 
-/** Fragments that a message of a WebSocket may come in: clients make few, of a size of their own. */
+/** Fragments of a WebSocket message: clients send few, of their own size. */
 export const mostFragments = (messageBytes: number) => 8 + Math.ceil(messageBytes / (64 * KIB))
 
-/** Packets that one frame may come in: four times as many as of the smallest packets of TCP. */
+/** Packets of one frame: four times as many as of TCP's smallest packets. */
 export const mostPackets = (messageBytes: number) => 64 + Math.ceil(messageBytes / 128)
 
-/** Answers up to here are sent whatever waits. */
+/** Answers up to this size are sent whatever waits. */
 const SHORT_ANSWER_BYTES = 64 * KIB
 
-/** Threads of Node itself: the main one, four of libuv, one of V8 (scripts/bundle.ts), and two that wait for signals and delayed tasks. */
+/**
+ * Threads of Node itself: the main one, four of libuv, one of V8 (scripts/bundle.ts), and two for signals and delayed
+ * tasks.
+ */
 export const NODE_TASKS = 8
 
 /**
- * Of the HTTP server.
- * @param body where the largest body of a request is another one that lies elsewhere, and what is read of it is bounded by itself
+ * Rows of the HTTP server.
+ * @param body set if the largest request body is another one that is held elsewhere, and has its own limit
  */
 export function serverRows(body: { bytes?: number; isHeap?: false } = {}): MemoryRow[] {
   const connections = { of: 'connection', many: 'http.max_connections' }
@@ -116,7 +127,7 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
     },
     {
       ...{ what: 'heads of requests, those that wait for the answer before theirs too', ...connections, isHeap: true },
-      // As they came, and as they were read: the one that is answered, and those behind it (kit/http/admission.ts).
+      // Raw and parsed: the one being answered, and those queued behind it (kit/http/admission.ts).
       each: (setting) => 2 * (1 + PIPELINED_HEADS) * setting('http.header_bytes'),
       shownBy: 'kit/test/http/admission.test.ts',
     },
@@ -132,7 +143,7 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
     },
     {
       ...{ what: 'messages to WebSockets, until what waits is looked at next', ...sockets },
-      // The pieces that Node cuts messages from are not used to their ends.
+      // Node does not use the pieces it cuts messages from to their ends.
       each: (setting) => setting('http.socket_buffer_bytes') + PACKET_BYTES,
       shownBy: 'kit/test/http/sockets.test.ts',
     },
@@ -156,7 +167,7 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
 }
 
 /**
- * Of signing in.
+ * Rows of signing in.
  * @param keys settings: passwords hashed at once, sign-ins that wait, those remembered as wrong, homes
  */
 export function signInRows(keys: { workers: string; queue: string; table: string; homes: string }): MemoryRow[] {
@@ -172,7 +183,7 @@ export function signInRows(keys: { workers: string; queue: string; table: string
     },
     {
       ...{ what: 'wrong sign-ins and homes that are remembered', of: 'network or account', each: KIB / 2 },
-      // Of the first as many networks, accounts, and pairs of both.
+      // Wrong tries are kept for as many networks, accounts, and pairs of both.
       many: (setting) => 3 * setting(keys.table) + setting(keys.homes),
       isHeap: true,
       shownBy: 'kit/test/pure/sign-in-limiter.test.ts',
@@ -180,15 +191,15 @@ export function signInRows(keys: { workers: string; queue: string; table: string
   ]
 }
 
-/** Services of one round as the library decodes them, 3.3 MB where their keys are numbers. @source measured */
+/** Services of one round as the library decodes them, 3.3 MB if their keys are numbers. @source measured */
 const HEARD_BYTES = 4 * MIB
 
-/** Of the journal and of mDNS. */
+/** Rows of the journal and of mDNS. */
 export function houseRows(): MemoryRow[] {
   return [
     {
       ...{ what: 'the journal', isHeap: true },
-      // In UTF-16; what is asked for, or written anew, is made in pieces.
+      // In UTF-16; lists and rewrites are made in pieces.
       all: (setting) => 3 * setting('journal.chars'),
       shownBy: 'kit/test/records/journal-list.test.ts',
     },
@@ -199,10 +210,10 @@ export function houseRows(): MemoryRow[] {
   ]
 }
 
-/** A thread that has a heap of its own. @param of whose tasks it does; @param shownBy as of a row */
+/** A thread with its own heap. @param of whose tasks it runs; @param shownBy as for a row */
 export function threadRow(what: string, heapMib: number, shownBy: string): MemoryRow {
   return { what: `${what}: its heap and stack`, all: (heapMib + THREAD_MIB) * MIB, shownBy }
 }
 
-/** Of a thread beside its heap: code, stack and what Node has for it. @source measured: 7 to 9 MB */
+/** Overhead of a thread beside its heap: code, stack and what Node keeps for it. @source measured: 7 to 9 MB */
 const THREAD_MIB = 10

@@ -1,7 +1,7 @@
-/** How often and in which order: back-off, one after another, a log that does not flood, who holds most goes first. */
+/** Pacing and fairness: back-off, one after another, log rate limiting, and eviction of the greediest. */
 import type { Clock, Timer } from '../clock.ts'
 
-// Waits between tries that grow and stay bounded.
+// Back-off: waits between tries that grow up to a limit.
 
 export interface BackoffLimits {
   /** Wait before the first retry, in milliseconds. */
@@ -10,7 +10,9 @@ export interface BackoffLimits {
   maxMs: number
 }
 
-/** @returns a function that gives the wait before the next try (doubling each time), and `reset` for after a success */
+/**
+ * @returns a function that returns the wait before the next try (doubling each time), and `reset` for after a success
+ */
 export function createBackoff(limits: BackoffLimits) {
   let nextMs = limits.firstMs
   return {
@@ -25,12 +27,13 @@ export function createBackoff(limits: BackoffLimits) {
   }
 }
 
-// Who makes room in a store that is full: whoever holds most, so that one program that asks for ever puts out nobody else.
+// Eviction in a full store: the holder with the most entries loses one, so that a program that keeps asking pushes out
+// nobody else.
 
 /**
- * Leaves room for one entry more: drops of the holder with the most entries the first, which is the oldest where they
- * stand in that order, until there are fewer than `most`.
- * @param holderOf whose an entry is; compared as keys of a map are
+ * Makes room for one more entry: drops the first entry of the holder with the most (the oldest, if in that order),
+ * until there are fewer than `most`.
+ * @param holderOf the holder of an entry; compared like keys of a map
  */
 export function dropGreediest<Key, Entry>(
   entries: Map<Key, Entry>,
@@ -47,13 +50,13 @@ function dropOfGreediest<Key, Entry>(entries: Map<Key, Entry>, holderOf: (entry:
   for (const [key, entry] of entries) if (held.get(holderOf(entry)) === greediest) return void entries.delete(key)
 }
 
-// Keeps one troubled target from filling the log: the first trouble at once, then one line a period with a count.
+// Keeps one failing target from filling the log: the first event at once, then one line a period with a count.
 
-/** Gathers what happens too often to be logged each time. */
+/** Combines events that are too frequent to log each time. */
 export interface LogGate {
-  /** Says it now, or counts it for the line at the end of the period. `times` is how often it happened, at least 1. */
+  /** Logs at once, or counts for the line at the end of the period. `times` is how often it happened, at least 1. */
   note(facts: Record<string, unknown>, times?: number): void
-  /** Says what was counted and not said yet. */
+  /** Logs what was counted but not logged yet. */
   close(): void
 }
 
@@ -90,7 +93,7 @@ export function createLogGate(
   }
 }
 
-/** Runs a change after those before it, whatever came of them. */
+/** Runs a change after earlier ones have settled, whether or not they failed. */
 export type InTurn = <Result>(change: () => Promise<Result>) => Promise<Result>
 
 export function createTurn(): InTurn {

@@ -1,6 +1,8 @@
-/** Heads that proxies, balancers and tunnels add to what they pass on: whoever sends one speaks for somebody else. */
+/**
+ * Headers that proxies, balancers and tunnels add to what they forward: a request with one may come from somebody else.
+ */
 
-/** Names as Node has them, with `-` for `_`, which some servers take for the same. */
+/** Names as Node gives them, with `-` for `_`, which some servers treat as the same. */
 const EXACT: ReadonlySet<string> = new Set([
   ...['forwarded', 'via', 'x-via', 'cdn-loop', 'client-ip', 'true-client-ip', 'x-client-ip', 'x-cluster-client-ip'],
   ...['x-real-ip', 'x-real-port', 'x-remote-ip', 'x-remote-addr', 'x-coming-from', 'x-source-ip', 'x-host', 'x-scheme'],
@@ -21,12 +23,12 @@ const BEGINNINGS = [
   ...['ali-', 'x-alicdn-', 'x-cdn'],
 ]
 
-/** Names that were judged: nearly all requests bring the same few. */
+/** Cache of checked names: nearly all requests send the same few. */
 const JUDGED_NAMES = 64
 const JUDGED_CHARS = 64
 const judged = new Map<string, boolean>()
 
-/** @param headers by their names, in whatever capitals */
+/** @param headers by name, in any case */
 export function hasProxySign(headers: Readonly<Record<string, unknown>>): boolean {
   for (const name in headers) if (headers[name] !== undefined && isSign(name)) return true
   return false

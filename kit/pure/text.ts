@@ -1,22 +1,22 @@
-/** Text for people: safe to print, in words, near what was meant. */
+/** Text for people: made safe to print, counts and durations in words, suggestions for mistyped names. */
 
 /**
- * The first characters of a text, to be kept: what `slice` gives of V8 holds the whole text behind it, as long as it was.
+ * The first characters of a text, for keeping: V8's `slice` would keep the whole text alive, however long.
  * @param most characters kept
  */
 export function shortCopy(text: string, most: number): string {
-  // Joined with another it is copied; what is sliced of that holds one character too many, and no more.
+  // Joining copies the text; the slice of that keeps only one extra character alive.
   return text.length <= most ? text : ` ${text.slice(0, most)}`.slice(1)
 }
 
 /**
- * Control characters, line ends, half pairs, and signs that are not seen but turn or hide what stands beside them
- * (bidirectional marks, zero width) go; runs of white space become one space.
+ * Removes control characters, line ends, half surrogate pairs, and invisible characters that turn or hide their
+ * neighbours (bidirectional marks, zero width); runs of white space become one space.
  * @param most characters kept
  */
 export function plainText(text: string, most: number): string {
   const seen = text
-    // What is cut off below is not looked at: text of a stranger may be long.
+    // Text beyond the limit is not processed: a stranger's text may be long.
     .slice(0, most * 4)
     .toWellFormed()
     .normalize('NFC')
@@ -27,8 +27,8 @@ export function plainText(text: string, most: number): string {
 }
 
 /**
- * Terminal escapes and line ends, C1 and the Unicode separators too, and signs that turn what stands beside them, as \uXXXX:
- * within a text of JSON it is the same text.
+ * Writes terminal escapes and line ends, C1 and the Unicode separators, and bidirectional marks as \uXXXX: within JSON
+ * text it means the same.
  */
 export function escapeControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -36,18 +36,19 @@ export function escapeControls(text: string): string {
   return text.replace(signs, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** As `escapeControls`, line by line: what a terminal is shown that others have written. */
+/** Like `escapeControls`, line by line: for text of others shown in a terminal. */
 export function escapeLines(text: string): string {
   return text.split('\n').map(escapeControls).join('\n')
 }
 
-// Articles, counts and durations within sentences, for daemons and pages alike: nobody reads `a encoder` or `24814 ms`.
+// Articles, counts and durations in sentences, for daemons and pages alike, so that nobody reads `a encoder` or `24814
+// ms`.
 
-/** Said with a vowel in front, or written so: `an hour`, `an M-Bus`, but `a unit` and `a USB server`. */
+/** Nouns that take `an`, by sound or by spelling: `an hour`, `an M-Bus`, but `a unit` and `a USB server`. */
 const VOWEL = /^(?:[aeio]|hour|honest|un(?!i)|up|[FHLMNRSX](?=[A-Z\d-]|$))/
 const CAPITAL_VOWEL = /^(?:[AEIO]|Hour|Un(?!i)|Up)/
 
-/** `an encoder`, `a decoder`. @param noun begins as it is written within a sentence */
+/** `an encoder`, `a decoder`. @param noun as written within a sentence */
 export function withArticle(noun: string): string {
   return `${VOWEL.test(noun) || CAPITAL_VOWEL.test(noun) ? 'an' : 'a'} ${noun}`
 }
@@ -69,7 +70,7 @@ const UNITS: readonly (readonly [name: string, seconds: number])[] = [
   ['s', 1],
 ]
 
-/** `300 ms`, `24.8 s`, `2 min 5 s`, `3 h`: as exact as somebody needs who reads it. */
+/** `300 ms`, `24.8 s`, `2 min 5 s`, `3 h`: as exact as a reader needs. */
 export function durationText(ms: number): string {
   if (Math.round(ms) < 1000) return `${Math.round(ms)} ms`
   const tenths = Math.round(ms / 100)
@@ -85,7 +86,7 @@ export function durationText(ms: number): string {
   return words.join(' ')
 }
 
-// A switch as people and programs write it: on or off in the words that forms, shells and site files use.
+// Switches as people and programs write them: on or off in the words that forms, shells and site files use.
 
 const SWITCHES: ReadonlyMap<string, boolean> = new Map([
   ['1', true],
@@ -98,22 +99,22 @@ const SWITCHES: ReadonlyMap<string, boolean> = new Map([
   ['no', false],
 ])
 
-/** What a switch may be written as, for sentences. */
+/** Accepted spellings of a switch, for messages. */
 export const SWITCH_WORDS = '1 or 0 (or true, false, on, off, yes, no)'
 
-/** @returns what the text says, in capitals or not; undefined where it says neither on nor off, as an empty one */
+/** @returns the switch, in any case; undefined if the text means neither on nor off, such as an empty one */
 export function readSwitch(text: string): boolean | undefined {
   return SWITCHES.get(text.trim().toLowerCase())
 }
 
-// The known name that an unknown one was probably meant to be.
+// Finds the known name that an unknown one was probably meant to be.
 
-/** Names longer than this are not compared: the cost grows with the product of the lengths. */
+/** Longer names are not compared: the cost grows with the product of the lengths. */
 const LONGEST_COMPARED = 64
 
 /**
- * The known name with the least edit distance, where that is at most a third of the longer name (at least 1).
- * @returns undefined where no known name is near
+ * The known name with the least edit distance, if that is at most a third of the longer name (at least 1).
+ * @returns undefined if no known name is near
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_COMPARED) return undefined

@@ -1,4 +1,4 @@
-/** The journal of who changed or sent what: its entries in memory and its file. */
+/** The journal of who changed or sent what: entries in memory and in a file. */
 import { closeSync, constants, fstatSync, fsync, ftruncateSync, mkdirSync, readSync, writeFile } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -8,50 +8,50 @@ import { Fault } from '../pure/fault.ts'
 import { shortCopy } from '../pure/text.ts'
 import { openPlain, replaceFile } from '../store/store.ts'
 
-// The entries of a journal in memory: numbered, bounded, looked through from the newest on.
+// Entries in memory: numbered, limited, searched from the newest on.
 
-/** What is recorded. Never a secret: a password that was changed is told, not shown. */
+/** What to record. Never a secret: a changed password is mentioned, not shown. */
 export interface JournalNote {
   /** User name, key name, or `plantroom` for the command line. */
   who: string
   /** Address of the peer, or `console`. */
   from: string
-  /** What was done, in a word or two: `port changed`, `bytes sent`. */
+  /** The action, in a word or two: `port changed`, `bytes sent`. */
   what: string
-  /** What it was done to. */
+  /** Its object. */
   target?: string
   /** Further facts, plain JSON; shortened beyond 2 kB. */
   detail?: unknown
-  /** What comes by the thousand, and would push out what was changed; absent: a change. */
+  /** Set for frequent entries, which would otherwise push out changes; absent: a change. */
   kind?: JournalKind
 }
 
-/** Each has a bound of its own: somebody signed in, something was sent to a line, somebody was turned away. */
+/** Each kind has its own limit: somebody signed in, something was sent to a line, somebody was refused. */
 type JournalKind = 'sign-in' | 'sent' | 'refusal'
 
 /** A note with its number and its time. */
 export interface JournalEntry extends JournalNote {
-  /** Grows by each entry, over restarts too: tells apart what happened in the same millisecond. */
+  /** Grows with each entry, over restarts too: orders entries of the same millisecond. */
   seq: number
   /** Epoch ms. */
   at: number
 }
 
-/** What is looked for. */
+/** A search. */
 interface JournalQuery {
   /** Entries at most. */
   limit: number
-  /** Only entries with a smaller number: the last one of the page before. */
+  /** Only entries with a smaller number: that of the last one on the page before. */
   before?: number
-  /** Part of the name of who did it, whatever its case. */
+  /** Part of the actor's name, in any case. */
   who?: string
-  /** Part of what was done, whatever its case. */
+  /** Part of the action, in any case. */
   what?: string
 }
 
-/** Holds entries in the order of their numbers. */
+/** Keeps entries in the order of their numbers. */
 interface JournalList {
-  /** Takes the entry with the next number; the oldest makes room. */
+  /** Adds the entry with the next number; the oldest is dropped if full. */
   add(entry: JournalEntry): void
   /** Newest first. */
   find(query: JournalQuery): JournalEntry[]
@@ -64,18 +64,19 @@ interface JournalList {
 }
 
 /**
- * How much is kept. Of `maxEntries` each kind has `most` at most: who guesses at passwords pushes out what is told of
- * such as him, a program that writes to a line each second what programs sent, and neither what people changed.
+ * Limits of what is kept. Within `maxEntries` each kind has its own limit in `most`: password guesses push out only
+ * other refusals, a program that writes to a line each second pushes out only what programs sent, and neither pushes
+ * out changes.
  */
 interface JournalBounds {
   maxEntries: number
-  /** What all entries take, in characters of their texts with something for each value; beyond, the kind that takes most loses its oldest. */
+  /** Characters of all entries, with overhead per value; beyond it, the kind that takes most loses its oldest. */
   maxChars: number
-  /** A kind without a figure is bounded by `maxEntries` alone. */
+  /** A kind without a number is limited by `maxEntries` alone. */
   most?: Readonly<Partial<Record<JournalKind, number>>>
 }
 
-/** @param kept entries of the file, oldest first; more than the bounds allow may be there */
+/** @param kept entries of the file, oldest first; may be more than the limits allow */
 export function createJournalList(bounds: JournalBounds, kept: readonly JournalEntry[]): JournalList {
   const entries = newestOf(kept, bounds)
   const counts = new Map<JournalKind, number>()
@@ -98,7 +99,7 @@ export function createJournalList(bounds: JournalBounds, kept: readonly JournalE
     if (gone) count(gone, -1)
   }
 
-  /** The newest entry stays, whatever it is. */
+  /** Always keeps the newest entry. */
   function dropLong(): void {
     while (allChars > bounds.maxChars && entries.length > 1) {
       const [[longest] = []] = [...chars].toSorted(([, one], [, other]) => other - one)
@@ -141,7 +142,7 @@ export function createJournalList(bounds: JournalBounds, kept: readonly JournalE
   }
 }
 
-/** What an entry takes beside its texts, and so does each value within its detail: an empty list is `[]`, and an object. */
+/** Overhead of an entry beside its texts, and of each value within its detail: an empty list is `[]`, and an object. */
 const ENTRY_CHARS = 128
 const VALUE_CHARS = 16
 const BEFORE_VALUES = /[[{,:]/g
@@ -169,7 +170,7 @@ function newestOf(kept: readonly JournalEntry[], { maxEntries, most = {} }: Jour
 
 /** How a journal is made. */
 interface JournalOptions extends JournalBounds {
-  /** Exists, or is made. */
+  /** Created if missing. */
   folder: string
   clock: Clock
   log: Log
@@ -177,13 +178,13 @@ interface JournalOptions extends JournalBounds {
 
 /** The journal of one daemon. */
 export interface Journal {
-  /** Takes a note; it is on the list at once and on the disk soon after. Never throws and never waits for the disk. */
+  /** Adds a note; it is listed at once and on the disk soon after. Never throws and never waits for the disk. */
   record(note: JournalNote): void
   /** Newest first. */
   list(query: JournalQuery): JournalEntry[]
-  /** Everything that is kept, oldest first, as JSON lines of at most some hundred entries at a time. */
+  /** All kept entries, oldest first, as JSON lines in pieces of at most some hundred entries. */
   lines(): Generator<string>
-  /** Notes that are on the list and could not be written to the disk. */
+  /** Number of listed notes that could not be written to the disk. */
   unwritten(): number
   /** Resolves when everything that can be written is written. */
   close(): Promise<void>
@@ -193,19 +194,19 @@ const FILE = 'journal.jsonl'
 const LONGEST_DETAIL = 2048
 const LONGEST_TEXT = 512
 const LINES_AT_ONCE = 200
-/** No journal of ours comes near it: what is longer would be held in memory several times over. */
+/** Our journals never get near this size; a longer file would be held in memory several times over. */
 const LARGEST_FILE_BYTES = 268_435_456
 
-/** Opens the journal of a folder. Reads the file that is there; a line torn by a crash is dropped, the rest stays. */
+/** Opens the journal of a folder. Reads an existing file; drops a line torn by a crash, keeps the rest. */
 export function createJournal(options: JournalOptions): Journal {
   const { clock, log, maxEntries } = options
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   const path = join(options.folder, FILE)
   const file = readEntries(path, log)
   const list = createJournalList(options, file.entries)
-  /** Lines the file holds, those no longer kept too: it is cut only now and then, not at each note. */
+  /** Lines in the file, including dropped entries: the file is rewritten only now and then, not at each note. */
   let linesInFile = file.lines
-  /** The last entry that was handed to the disk. */
+  /** The last entry passed to the disk. */
   let handedSeq = list.lastSeq()
   let unwritten = 0
   let writing: Promise<void> | undefined
@@ -221,7 +222,7 @@ export function createJournal(options: JournalOptions): Journal {
 
   async function writeBatch(batch: readonly JournalEntry[]): Promise<void> {
     try {
-      // After a failure the file may lack notes that the list has: it is written whole, and nothing is missing.
+      // After a failure the file may lack notes: it is then written whole, so that nothing is missing.
       if (unwritten > 0 || linesInFile + batch.length > maxEntries * 2) {
         const kept = list.all()
         await replaceFile(path, piecesOf(kept))
@@ -242,7 +243,7 @@ export function createJournal(options: JournalOptions): Journal {
   return {
     record(note) {
       list.add(shortened({ seq: list.lastSeq() + 1, at: clock.epochMs(), ...note }))
-      // Notes of one turn of the loop share one write and one fsync.
+      // Notes of one turn of the event loop share one write and one fsync.
       writing ??= Promise.resolve().then(writeAll)
     },
     list: (query) => list.find(query),
@@ -252,7 +253,7 @@ export function createJournal(options: JournalOptions): Journal {
   }
 }
 
-/** The entries of a file; what does not read as one is told and left out. `lines` counts those too. */
+/** The entries of a file; unreadable lines are logged and skipped. `lines` counts those too. */
 function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: number } {
   const bytes = bytesOf(path, log)
   const lines = bytes.toString('utf8').split('\n').slice(0, -1)
@@ -266,7 +267,7 @@ function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: 
   return { entries, lines: lines.length }
 }
 
-/** Whole lines of the file, the newest where it is far too long; nothing where there is none. */
+/** Whole lines of the file, only the newest if it is far too long; nothing if there is none. */
 function bytesOf(path: string, log: Log): Buffer {
   let descriptor: number
   try {
@@ -295,7 +296,7 @@ function bytesOf(path: string, log: Log): Buffer {
   }
 }
 
-/** @param nextSeq for an entry without a number, or with one that does not come next: a restored file, an older version */
+/** @param nextSeq used for an entry whose number is missing or out of order: a restored file, an older version */
 function entryOf(line: string, nextSeq: number): JournalEntry | undefined {
   try {
     const entry = JSON.parse(line) as JournalEntry
@@ -316,7 +317,7 @@ function linesOf(entries: readonly JournalEntry[]): string {
   return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
 }
 
-/** Texts come from callers that may be hostile: a line has a bound, and so has the file. */
+/** Texts come from callers that may be hostile, so lines are limited, and thereby the file. */
 function shortened(entry: JournalEntry): JournalEntry {
   const { seq, at, target, kind } = entry
   const detail = JSON.stringify(entry.detail)

@@ -1,14 +1,14 @@
-/** What a daemon writes down of its callers: changes, sends, sign-ins, refusals. */
+/** Records of what callers did: changes, sends, sign-ins, refusals. */
 import type { Clock, Timer } from '../clock.ts'
 import type { JournalConfig } from '../config/tables.ts'
 import type { Log } from '../log.ts'
 import { createJournal, type Journal } from './journal.ts'
 
-// Who was turned away, for the journal: the first at once, the rest as a count, so that a guesser fills no journal.
+// Refusals in the journal: the first at once, the rest as a count, so that guessing cannot flood the journal.
 
-/** One that was turned away. */
+/** One refused caller. */
 export interface Refusal {
-  /** What it is counted with, such as a network or a key. */
+  /** What it is counted by, such as a network or a key. */
   group: string
   who: string
   from: string
@@ -18,21 +18,21 @@ export interface Refusal {
   detail: Readonly<Record<string, unknown>>
 }
 
-/** What the journal is told; `times` in the detail is how often it happened since the entry before. */
+/** A note for the journal; `times` in the detail counts refusals since the entry before. */
 export type RefusalNote = Omit<Refusal, 'group'> & { kind: 'refusal' }
 
 interface RefusalParts {
   clock: Clock
   record(note: RefusalNote): void
-  /** A group is told again at most this often; key `journal.refused_ms`. */
+  /** A group is recorded again at most this often; key `journal.refused_ms`. */
   quietMs: number
-  /** Groups counted apart; further ones are counted together. Key `journal.refused_groups`. */
+  /** Groups counted separately; further ones are counted together. Key `journal.refused_groups`. */
   maxGroups: number
 }
 
 export interface Refusals {
   add(refusal: Refusal): void
-  /** Tells what was counted and not told yet. */
+  /** Records what was counted but not recorded yet. */
   close(): void
 }
 
@@ -68,9 +68,9 @@ export function createRefusals({ clock, record, quietMs, maxGroups }: RefusalPar
   }
 }
 
-// Who changed or sent what, as one line of the journal.
+// Records who changed or sent what, as one journal entry.
 
-/** The part of a request that says who asks. */
+/** The caller's part of a request. */
 interface Asker {
   caller: { name: string } | undefined
   remoteAddress: string
@@ -79,17 +79,17 @@ interface Asker {
 /** Writes one kind of note. `detail` is plain JSON without secrets. */
 type Write = (asker: Asker, what: string, target?: string, detail?: unknown) => Promise<void>
 
-/** For routes after which something is otherwise than before: settings, users, keys. */
+/** For routes that change something: settings, users, keys. */
 export interface Recorder {
   changed: Write
 }
 
-/** For routes that send to a line: programs do that each second, so it has a bound of its own in the journal. */
+/** For routes that send to a line: programs do so each second, so these have their own limit in the journal. */
 export interface SendRecorder {
   sent: Write
 }
 
-/** For sign-ins, bounded as well. */
+/** For sign-ins, which have their own limit too. */
 export interface SignInRecorder {
   signedIn: Write
 }
@@ -119,11 +119,11 @@ export interface Records {
   journal: Journal
   recorder: Recorder & SendRecorder & SignInRecorder
   refusals: Refusals
-  /** Tells what was counted, and resolves when everything is written. */
+  /** Records what was counted, and resolves when everything is written. */
   close(): Promise<void>
 }
 
-/** What they need of the daemon. */
+/** What records need from the daemon. */
 interface RecordNeeds {
   stateFolder: string
   clock: Clock
@@ -131,7 +131,7 @@ interface RecordNeeds {
   config: { journal: JournalConfig }
 }
 
-/** Opens what the state folder has of them. */
+/** Opens the records of a state folder. */
 export function openRecords({ stateFolder: folder, clock, log, config }: RecordNeeds): Records {
   const bounds = config.journal
   const {
@@ -141,7 +141,7 @@ export function openRecords({ stateFolder: folder, clock, log, config }: RecordN
     refused_ms: quietMs,
     refused_groups: maxGroups,
   } = bounds
-  // However small the journal is set, a quarter of it is for changes.
+  // However small the journal, a quarter of it is reserved for changes.
   const share = (figure: number, parts: number) => Math.min(figure, Math.ceil(maxEntries / parts))
   const most = { sent: share(bounds.sent, 2), refusal: share(refused, 8), 'sign-in': share(bounds.sign_ins, 8) }
   const journal = createJournal({ folder, clock, log, maxEntries, maxChars, most })

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import facts from '../../package.json' with { type: 'json' }
 import { Fault } from '../pure/fault.ts'
 
-// What a process of ours says to the script that started it.
+// Exit codes, for the script that started a process.
 
 /** Exit codes of daemons and commands; `plantroom --help` prints them. */
 export const exitCodes = {
@@ -21,7 +21,7 @@ export const exitCodes = {
   crashed: 70,
 } as const
 
-// The version of what runs, from package.json; bundles carry it inside.
+// The running version, from package.json; bundles contain it.
 
 /** The product's version, `major.minor.patch`. */
 export const version: string = facts.version
@@ -29,25 +29,25 @@ export const version: string = facts.version
 /** What a daemon was started with. */
 export interface DaemonArguments {
   configFile: string
-  /** Whether the file was named, and must therefore be there. */
+  /** Whether the file was named, and so must exist. */
   isConfigNamed: boolean
   stateFolder: string
   /** `key=VALUE` texts, `--listen` among them. */
   sets: string[]
-  /** Absolute; of a daemon that takes one. */
+  /** Absolute; for a daemon that takes one. */
   importFile: string | undefined
   wants: 'run' | 'help' | 'version'
 }
 
-/** Who asks: name and place in the world. */
+/** The daemon and its environment. */
 export interface DaemonPlace {
   name: string
   env: NodeJS.ProcessEnv
-  /** Whether `--import FILE` is an argument of it. */
+  /** Whether it takes `--import FILE`. */
   takesImport?: boolean
 }
 
-/** What the help of a daemon is made of. */
+/** Contents of a daemon's help. */
 interface HelpFacts {
   name: string
   title: string
@@ -56,12 +56,12 @@ interface HelpFacts {
   commands?: readonly { name: string; form: string; summary: string }[]
 }
 
-/** Reads a daemon's arguments. @throws Fault `bad_usage` for what is unknown or lacks its value */
+/** Reads a daemon's arguments. @throws Fault `bad_usage` for an unknown argument or a missing value */
 export function readArguments(argv: readonly string[], place: DaemonPlace): DaemonArguments {
   const { values } = parseStrict(argv)
   if (values.import !== undefined && !place.takesImport) throw new Fault('bad_usage', "Unknown option '--import'")
   const sets = [...(values.set ?? [])]
-  // A JSON string is a TOML string: quoted, so that no address is taken for a number or a date.
+  // A JSON string is also a TOML string: quoted, so that an address is not taken for a number or a date.
   if (values.listen !== undefined) sets.push(`http.listen=${JSON.stringify(values.listen)}`)
   return {
     configFile: resolve(values.config ?? configFileOf(place.name)),
@@ -90,12 +90,12 @@ Runs until SIGTERM or SIGINT. Exit codes: 0 stopped as told, 1 failed, 2 wrong u
 ${others}`
 }
 
-/** Where a daemon's settings are unless told otherwise. */
+/** Default path of a daemon's settings. */
 export function configFileOf(name: string): string {
   return `/etc/plantroom/${name}.toml`
 }
 
-/** Where a daemon's state is unless told otherwise. systemd may name several folders; the first is the daemon's. */
+/** Default state folder. systemd may name several folders; the first is the daemon's. */
 export function stateFolderOf({ name, env }: DaemonPlace): string {
   return env.STATE_DIRECTORY?.split(':')[0] || `/var/lib/plantroom/${name}`
 }

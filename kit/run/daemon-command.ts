@@ -1,4 +1,4 @@
-/** What a daemon's program does besides running as one: `plantroom <daemon> <command>`, with the daemon's own settings. */
+/** Commands of a daemon's program beside running it: `plantroom <daemon> <command>`, with the daemon's own settings. */
 import { resolve } from 'node:path'
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import type { TObject } from 'typebox'
@@ -8,13 +8,13 @@ import { nearestName } from '../pure/text.ts'
 import { configFileOf, type DaemonPlace, exitCodes, stateFolderOf } from './arguments.ts'
 import type { StateUse } from './state-folder.ts'
 
-/** What a command was called with. */
+/** A command's input. */
 export interface CommandCall<Config> {
   config: Config
-  /** Absolute; may not be there, and may belong to a daemon that runs. */
+  /** Absolute; may not exist, and may belong to a running daemon. */
   stateFolder: string
   words: readonly string[]
-  /** The command's own options that were given: texts, and true for switches. */
+  /** The command's own options as given: texts, and true for switches. */
   options: ReadonlyMap<string, string | true>
   out(text: string): void
 }
@@ -22,23 +22,23 @@ export interface CommandCall<Config> {
 /** One command of a daemon. */
 export interface DaemonCommand<Config> {
   name: string
-  /** What stands behind the name: `FILE [--replace]`. */
+  /** What follows the name: `FILE [--replace]`. */
   form: string
   /** One line for the daemon's help. */
   summary: string
-  /** What it does, its own options, and its exit codes; ends with a line end. */
+  /** What it does, its own options, and its exit codes; ends with a newline. */
   help: string
-  /** How many words there may be. */
+  /** Number of positional arguments. */
   words: readonly [least: number, most: number]
-  /** Which of its words name files of whoever calls it, counted from 0, and whether it makes the state folder. */
+  /** Which of its words name files of the caller, counted from 0, and whether it creates the state folder. */
   files: { reads?: number; writes?: number; makesState: boolean }
-  /** Its own options; `--state`, `--config`, `--set` and `--help` each command has. */
+  /** Its own options; `--state`, `--config`, `--set` and `--help` exist for every command. */
   options?: ParseArgsOptionsConfig
-  /** @returns the exit code; what it throws is told as at a start of the daemon */
+  /** @returns the exit code; whatever it throws is reported as at a start of the daemon */
   run(call: CommandCall<Config>): Promise<number>
 }
 
-/** What commands are found and run by. */
+/** What is needed to find and run commands. */
 export interface CommandPlace<Config> extends DaemonPlace {
   schema: TObject
   commands: readonly DaemonCommand<Config>[]
@@ -54,8 +54,8 @@ const COMMON = {
 } as const
 
 /**
- * Runs the command that the first argument names.
- * @returns its exit code; undefined where the first argument is an option, or there is none: the daemon is meant
+ * Runs the command named by the first argument.
+ * @returns its exit code; undefined if the first argument is missing or an option, which means the daemon itself
  * @throws Fault `bad_usage`, `config_refused`, and what the command throws
  */
 export async function runCommand<Config>(
@@ -92,8 +92,8 @@ export async function runCommand<Config>(
 }
 
 /**
- * What a command does with files, before it is run.
- * @returns undefined where it touches none, as when the daemon is meant or something is wrong with the call
+ * What a command will do with files, before it is run.
+ * @returns undefined if it touches none: the daemon itself is meant, or the call is wrong
  * @throws Fault `bad_usage`
  */
 export function stateUseOf<Config>(

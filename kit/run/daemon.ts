@@ -1,4 +1,4 @@
-/** One daemon from its arguments to its end: ready, watched, and quiet in memory. */
+/** One daemon from its arguments to its end: readiness, watchdog, and memory sweeps. */
 import { getHeapStatistics } from 'node:v8'
 import type { Static, TObject } from 'typebox'
 import { notify } from '#native/notify/index.ts'
@@ -24,32 +24,32 @@ import {
 } from './parts.ts'
 import { becomeOwner, lockState, ownerOfFolder, type StateUse } from './state-folder.ts'
 
-// Gives memory back that the start, or a busy time, left behind: V8 alone does it only when it needs more.
+// Memory sweeps: return memory left over from the start or a busy time; V8 by itself does so only when it needs more.
 
-/** What a sweep looks at and does. */
+/** Measurements and actions of a sweep. */
 interface MemorySweepOptions {
   clock: Clock
   /** Processor time of the process so far, in microseconds. */
   cpuUs: () => number
-  /** What the heap takes from the system, in bytes. */
+  /** Heap memory taken from the system, in bytes. */
   heapBytes: () => number
-  /** Collects, and hands empty pages back. Stops the program meanwhile: 17 to 30 ms measured for a gateway. */
+  /** Collects garbage, and returns empty pages. Stops the program meanwhile: 17 to 30 ms measured for a gateway. */
   collect: () => void
 }
 
-/** How often it is looked whether the daemon has nothing to do. */
+/** How often to check whether the daemon is idle. */
 const PERIOD_MS = 3000
-/** Less than 2 % of a processor is nothing to do: the stop then meets no traffic. */
+/** Using less than 2 % of a processor counts as idle: the pause then hits no traffic. */
 const QUIET_US = PERIOD_MS * 1000 * 0.02
-/** After the start: V8 throws away code that only the start used when it has seen it unused a few times. */
+/** Sweeps after the start: V8 discards code that only the start used once it has seen it unused a few times. */
 const FIRST_SWEEPS = 3
-/** Sweeps after those are this far apart at least, and only where the heap has grown by this much since. */
+/** Later sweeps are at least this far apart, and only if the heap has grown by this much since. */
 const PAUSE_MS = 600_000
 const GROWTH_BYTES = 4_000_000
 
 /**
- * Sweeps three times when the daemon is first quiet, and again when it is quiet after it has grown.
- * @returns what ends it
+ * Sweeps three times when the daemon is first idle, and again when it is idle after it has grown.
+ * @returns a handle that ends it
  */
 export function startMemorySweep(options: MemorySweepOptions): Timer {
   const { clock, cpuUs, heapBytes, collect } = options
@@ -72,12 +72,12 @@ export function startMemorySweep(options: MemorySweepOptions): Timer {
     sweeps++
     sweptAtMs = clock.monotonicMs()
     leftBytes = heapBytes()
-    // What collecting cost is no traffic.
+    // The cost of collecting is not traffic.
     lastUs = cpuUs()
   })
 }
 
-/** The sweep of this process; nothing where Node was not started with `--expose-gc`, as when sources are run. */
+/** The sweep of this process; does nothing if Node was started without `--expose-gc`, as when run from sources. */
 export function sweepMemory(clock: Clock): Timer {
   const { gc } = globalThis
   if (!gc) return { cancel: () => {} }
@@ -87,38 +87,38 @@ export function sweepMemory(clock: Clock): Timer {
       const { user, system } = process.cpuUsage()
       return user + system
     },
-    // Not process.memoryUsage(), which opens a file and throws where none may be opened any more.
+    // Not process.memoryUsage(), which opens a file and throws if no more may be opened.
     heapBytes: () => getHeapStatistics().total_heap_size,
     collect: () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
   })
 }
 
-// What systemd is told of a daemon: ready, stopping, its status, and that its event loop turns.
+// Reports a daemon to systemd: ready, stopping, its status, and that its event loop runs.
 
-/** How a daemon is watched. */
+/** What the supervisor needs. */
 interface SupervisorOptions {
   clock: Clock
   log: Log
-  /** Sends one state text; false when nobody listens; throws where the socket refuses. */
+  /** Sends one state text; false if nobody listens; throws if the socket refuses. */
   notify: (state: string) => boolean
   /** WATCHDOG_USEC and WATCHDOG_PID are read from here. */
   env: NodeJS.ProcessEnv
   pid: number
   /** One line for `systemctl status`. */
   status: () => string
-  /** Whether pings go out; a daemon that knows it is stuck says false and is restarted. */
+  /** Whether to send watchdog pings; a daemon that knows it is stuck returns false and is restarted. */
   isHealthy: () => boolean
 }
 
-/** Tells systemd how a daemon is. */
+/** Reports a daemon's state to systemd. */
 interface Supervisor {
   ready(): void
   stopping(): void
-  /** Before the process restarts: it is away and will say ready again, which systemd waits for as at a start. */
+  /** Call before the process restarts: systemd then waits for it to be ready again, as at a start. */
   restarting(): void
 }
 
-/** The status line is looked at this often when there is no watchdog that asks for more. */
+/** The status line is checked this often. */
 const STATUS_PERIOD_MS = 10_000
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -128,7 +128,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let timers: Timer[] = []
   let isRefused = false
 
-  /** A socket that refuses is told once: without its pings systemd restarts the daemon, which is what is done about it. */
+  /** A refusing socket is logged once: without pings systemd restarts the daemon, which is the remedy. */
   function notify(state: string): void {
     try {
       options.notify(state)
@@ -158,7 +158,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       sendStatus()
       timers = [clock.every(STATUS_PERIOD_MS, sendStatus)]
       if (watchdogMs === undefined) return
-      // A timer runs only while the event loop turns: a loop that hangs stops the pings by itself.
+      // Timers only run while the event loop does, so a hung loop stops the pings by itself.
       timers.push(
         clock.every(watchdogMs / 2, () => {
           if (options.isHealthy()) notify('WATCHDOG=1')
@@ -171,7 +171,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 }
 
-/** The period systemd waits for pings, undefined when it does not. @source sd_watchdog_enabled(3) */
+/** The period in which systemd expects pings, undefined if it expects none. @source sd_watchdog_enabled(3) */
 function watchdogOf(env: NodeJS.ProcessEnv, pid: number): number | undefined {
   const periodUs = Number(env.WATCHDOG_USEC)
   if (!Number.isSafeInteger(periodUs) || periodUs <= 0) return undefined
@@ -179,67 +179,68 @@ function watchdogOf(env: NodeJS.ProcessEnv, pid: number): number | undefined {
   return Math.max(2, periodUs / 1000)
 }
 
-/** What a daemon is put together from. */
+/** What a daemon is assembled from. */
 export interface AssembleContext<Config> {
   config: Config
-  /** Exists, is writable, and belongs to this process alone. */
+  /** Exists, is writable, and is locked by this process. */
   stateFolder: string
   log: Log
   clock: Clock
   parts: Parts
   version: string
   configFile: string
-  /** What `--import` names: to be taken in where there is no state yet. */
+  /** The file of `--import`: to be imported if there is no state yet. */
   importFile?: string
   /**
-   * Stops all parts and restarts as the same process: its id, its terminal and its place under systemd stay. A
-   * signal that comes meanwhile wins. Returns at once; only the first call counts.
+   * Stops all parts and restarts as the same process: its id, its terminal and its place under systemd stay. A signal
+   * that comes meanwhile wins. Returns at once; only the first call counts.
    */
   restart(how: Restart): void
 }
 
-/** What a daemon answers once it is put together. */
+/** What an assembled daemon provides. */
 export interface Assembled {
-  /** One line on how it is, for `systemctl status`. */
+  /** One line about its state, for `systemctl status`. */
   status(): string
-  /** Default: healthy while the event loop turns. */
+  /** Default: healthy while the event loop runs. */
   isHealthy?(): boolean
 }
 
-/** The accounts of a daemon that is stopped, for who is locked out. */
+/** Access to the accounts of a stopped daemon, for a user who is locked out. */
 export interface KeptAccounts {
   usernames: readonly string[]
   /**
-   * Gives one of them a new password; where there is none, makes the first one, an administrator. On the disk when it
+   * Sets the password of an account; if there are none, creates the first one, an administrator. On the disk when it
    * resolves.
    */
   setPassword(username: string, password: string): Promise<void>
   close(): Promise<void>
 }
 
-/** What a daemon's `main.ts` says of it. */
+/** What a daemon's `main.ts` defines. */
 interface DaemonOptions<Schema extends TObject> {
-  /** Folder, unit, bundle, TOML file and command are called this. */
+  /** Name of its folder, unit, bundle, TOML file and command. */
   name: string
   title: string
   defaultPort: number
   config: Schema
-  /** What it may hold in memory by its settings. */
+  /** Its memory plan, which depends on its settings. */
   memory?: () => MemoryPlan
-  /** The name of the only user it has, where it has no others. */
+  /** The name of its only user, if it has just one. */
   onlyUser?: string
-  /** Where it tells its version to whoever asks. Default `/api/status`. */
+  /** Path at which it reports its version. Default `/api/status`. */
   statusPath?: string
   /** Whether it takes `--import FILE`. */
   takesImport?: boolean
-  /** What its program does besides running: `plantroom <name> <command>`. */
+  /** Commands of its program beside running: `plantroom <name> <command>`. */
   commands?: readonly DaemonCommand<Static<Schema>>[]
-  /** Codes of faults in what it was given, by which nothing was started or changed: it ends with 2 then. */
+  /** Fault codes that mean bad input, with nothing started or changed: it then exits with 2. */
   refusals?: readonly string[]
-  /** Opens the accounts of a daemon that is stopped, where it keeps them by itself and not in users.json. */
+  /** Opens the accounts of a stopped daemon that does not keep them in users.json. */
   openAccounts?(stateFolder: string): Promise<KeptAccounts>
   /**
-   * Whether the daemon could start with the files of a folder, which are whole: asked of a backup before it is put back.
+   * Checks whether the daemon could start with the files of a folder, which are whole: used on a backup before it is
+   * restored.
    * @throws Fault `bad_backup`, which names the file below the folder and not the folder
    */
   checkState?(folder: string): Promise<void> | void
@@ -259,7 +260,7 @@ export interface Daemon {
   /** Both as in DaemonOptions. */
   openAccounts?(stateFolder: string): Promise<KeptAccounts>
   checkState?(folder: string): Promise<void> | void
-  /** What a command of its own does with files; undefined where it is to run, or says how it is called. */
+  /** What one of its commands will do with files; undefined if the call is to run the daemon or shows help. */
   stateUse(argv: readonly string[]): StateUse | undefined
   /** Names of its own commands. */
   commands: readonly string[]
@@ -267,7 +268,7 @@ export interface Daemon {
   run(argv: readonly string[]): Promise<number>
 }
 
-/** Makes a daemon out of its settings and its parts. */
+/** Creates a daemon from its settings and its parts. */
 export function daemon<Schema extends TObject>(options: DaemonOptions<Schema>): Daemon {
   return {
     name: options.name,
@@ -299,7 +300,7 @@ async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv:
     return await runDaemon(options, given)
   } catch (error) {
     const fault = faultOf(error, 'start_failed', `could not start: ${error instanceof Error ? error.message : error}`)
-    // Without its priority the journal would file the one line that matters under information.
+    // Without its priority the journal would file this important line as information.
     const priority = isJournal(2) ? '<3>' : ''
     for (const line of linesOf(fault))
       process.stderr.write(`${priority}plantroom ${options.name}: ${escapeControls(line)}\n`)
@@ -308,7 +309,7 @@ async function run<Schema extends TObject>(options: DaemonOptions<Schema>, argv:
   }
 }
 
-/** The sentence, and the faults of a document that are told with their places. */
+/** The sentence, and the faults of a document with their places. */
 function linesOf({ message, details = {} }: Fault): string[] {
   const faults = Array.isArray(details.faults) ? details.faults : []
   const placed = faults.filter((one): one is { path: string; sentence: string } => typeof one?.path === 'string')
@@ -317,7 +318,7 @@ function linesOf({ message, details = {} }: Fault): string[] {
   return [...message.split('\n'), ...lines, ...more]
 }
 
-/** From its settings to its end. */
+/** Loads the settings and runs to the end. */
 async function runDaemon<Schema extends TObject>(
   options: DaemonOptions<Schema>,
   given: DaemonArguments,
@@ -335,7 +336,7 @@ async function runDaemon<Schema extends TObject>(
   return code
 }
 
-/** The life of a daemon whose settings are good. */
+/** Runs a daemon whose settings are valid. */
 async function live<Schema extends TObject>(
   options: DaemonOptions<Schema>,
   given: DaemonArguments & { notifySocket: string },
@@ -380,11 +381,11 @@ async function live<Schema extends TObject>(
   }
 }
 
-/** The socket is this process's own: a child that inherited its name could answer in our place. */
+/** The socket is only for this process: a child that inherited it could answer in our place. */
 function takeNotifySocket(): string {
   const socket = process.env.NOTIFY_SOCKET
   delete process.env.NOTIFY_SOCKET
-  // An empty name, not undefined: that one would be looked up in the environment again.
+  // Empty, not undefined: undefined would be looked up in the environment again.
   return socket ?? ''
 }
 
@@ -398,7 +399,10 @@ async function lockFolder(folder: string, log: Log) {
   return lockState(folder)
 }
 
-/** Started by root on a folder of somebody else, a daemon is his from here on. @throws Fault `state_foreign`, `state_unreachable` */
+/**
+ * If root starts a daemon on another user's folder, the daemon becomes that user. @throws Fault `state_foreign`,
+ * `state_unreachable`
+ */
 function actAsOwner(folder: string, log: Log): void {
   if (process.geteuid?.() !== 0) return
   const { owner, barrier } = ownerOfFolder(folder)
@@ -412,7 +416,7 @@ function actAsOwner(folder: string, log: Log): void {
   log.notice('the state folder belongs to another user, who this daemon is from now on', { folder, ...owner })
 }
 
-/** A stop that was asked for in the middle of the start is no failure of the start. */
+/** A stop requested during the start is not a failure of the start. */
 async function startUnlessAsked(parts: Parts, end: End): Promise<void> {
   try {
     await parts.start()

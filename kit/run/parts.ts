@@ -1,4 +1,4 @@
-/** The parts of a daemon: started in order, stopped in reverse, and started anew in place. */
+/** The parts of a daemon: started in order, stopped in reverse; and its end or restart in place. */
 import { argv, env, execArgv, execPath, execve } from 'node:process'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -6,17 +6,17 @@ import { Fault, faultOf } from '../pure/fault.ts'
 import { durationText } from '../pure/text.ts'
 import { exitCodes } from './arguments.ts'
 
-// A process that restarts in its own place: same id, same parent, same terminal, nothing else of before.
+// Restart in place: the same process id, parent and terminal, nothing else kept.
 
 /** How a daemon restarts. */
 export interface Restart {
-  /** For the log, one word or two. */
+  /** Reason for the log, one word or two. */
   reason: string
-  /** Further arguments, behind those there are; where an argument can stand once, the last one counts. */
+  /** Further arguments, appended to the present ones; where an argument may occur once, the last one counts. */
   args?: readonly string[]
 }
 
-/** What a process is replaced by. */
+/** The program that replaces a process. */
 interface NextProgram {
   file: string
   argv: string[]
@@ -24,8 +24,8 @@ interface NextProgram {
 }
 
 /**
- * The program that a restart runs: this one, as it lies on the disk now.
- * @param notifySocket what NOTIFY_SOCKET was before it was taken out of the environment; empty where there was none
+ * The program for a restart: this one, as it is on the disk now.
+ * @param notifySocket what NOTIFY_SOCKET was before it was taken out of the environment; empty if there was none
  */
 export function nextProgram(how: Restart, notifySocket: string): NextProgram {
   const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined)
@@ -37,51 +37,51 @@ export function nextProgram(how: Restart, notifySocket: string): NextProgram {
 }
 
 /**
- * Replaces this process. Node opens every descriptor close-on-exec, so sockets, files and locks are let go by the kernel
- * in the same instant; what was written before is in its hands. Where execve(2) fails, Node ends by SIGABRT, and systemd
- * starts the daemon again. Measured with Node 24.21: docs/decisions/board-settings-and-restart.md.
+ * Replaces this process. Node opens every descriptor close-on-exec, so the kernel closes sockets, files and locks at
+ * the same instant; what was written before is safe with the kernel. If execve(2) fails, Node ends by SIGABRT, and
+ * systemd starts the daemon again. Measured with Node 24.21: docs/decisions/board-settings-and-restart.md.
  */
 export function replaceProcess({ file, argv, env }: NextProgram): never {
-  // Typed as absent for the sake of Windows.
+  // Its type is optional because of Windows.
   if (!execve) throw new Error('a process cannot be replaced on this system')
   return execve(file, argv, env)
 }
 
-// Why and how a daemon ends: signals, failed parts, what nobody caught, and the wish to restart.
+// Why and how a daemon ends: signals, failed parts, uncaught errors, and restarts.
 
 /** How a daemon has ended. */
 export interface Ending {
   /** See arguments.ts. */
   code: number
-  /** The process goes on as a new program. */
+  /** Set if the process goes on as a new program. */
   restart?: Restart
 }
 
-/** Gathers the reasons to end. */
+/** Collects the reasons to end. */
 export interface End {
-  /** Asks for the end; only the first reason counts. */
+  /** Requests the end; only the first reason counts. */
   because(reason: string, code: number, fault?: unknown): void
-  /** Asks for the end and a new beginning; a signal that comes before the end makes it an end alone. */
+  /** Requests a restart; a signal before the end turns it into a plain end. */
   restart(how: Restart): void
   isAsked(): boolean
-  /** What is done when the end is asked for; done at once when it already was. */
+  /** Sets what to do when the end is requested; runs at once if it already was. */
   whenAsked(stop: (ending: Ending) => Promise<void>): void
   /** Resolves once everything has stopped. */
   reached: Promise<Ending>
   close(): void
 }
 
-/** Listens for signals and for what nobody caught, from now until `close`. */
+/** Listens for signals and uncaught errors, from now until `close`. */
 export function createEnd(log: Log): End {
   let ending: Ending | undefined
   let stop: ((ending: Ending) => Promise<void>) | undefined
   const { promise: reached, resolve } = Promise.withResolvers<Ending>()
-  // Timers of the clock do not keep a process alive; a daemon without connections must stay all the same.
+  // The clock's timers do not keep a process alive, but a daemon without connections must stay.
   const keepAlive = setInterval(() => {}, 3_600_000)
 
   async function finish(asked: Ending): Promise<void> {
     await stop?.(asked)
-    // Not what was asked: a restart may have become an end meanwhile.
+    // Not `asked`: a restart may have become an end meanwhile.
     resolve(ending ?? asked)
   }
   function ask(asked: Ending): void {
@@ -97,7 +97,7 @@ export function createEnd(log: Log): End {
   function onSignal(signal: NodeJS.Signals): void {
     if (ending && !ending.restart) process.exit(exitCodes.failed)
     because(`told to stop by ${signal}`, exitCodes.fine)
-    // Whoever stops a daemon that is just restarting wants it stopped.
+    // A signal during a restart means: stop.
     ending = { code: exitCodes.fine }
   }
   const onUncaught = (error: unknown) => because('nobody caught an error', exitCodes.crashed, error)
@@ -128,31 +128,34 @@ export function createEnd(log: Log): End {
   }
 }
 
-/** Something with a life: a server, a line, a store. */
+/** Something that starts and stops: a server, a line, a store. */
 export interface Part {
   name: string
   start(): Promise<void> | void
   stop(): Promise<void> | void
   /** Default 60 s. A start that takes longer fails. */
   startDeadlineMs?: number
-  /** Default 5 s. A stop that takes longer is logged and left behind. */
+  /** Default 5 s. A stop that takes longer is logged and abandoned. */
   stopDeadlineMs?: number
 }
 
 /** All parts of one daemon. */
 export interface Parts {
-  /** Adds a part behind those there are; before `start` only. */
+  /** Adds a part behind the present ones; before `start` only. */
   add(part: Part): void
   /**
-   * Starts all, in order. One that fails ends it, and what was started is stopped again.
-   * @throws Fault of the part that failed, or `part_start_failed`; `stopped_early` when `stop` was called meanwhile
+   * Starts all, in order. If one fails, starting ends and the started parts are stopped again.
+   * @throws Fault of the part that failed, or `part_start_failed`; `stopped_early` if `stop` was called meanwhile
    */
   start(): Promise<void>
-  /** Stops what was started, in reverse. Never throws: what fails or takes too long is logged. Twice is once. */
+  /**
+   * Stops what was started, in reverse. Never throws: failures and timeouts are logged. A second call does nothing
+   * more.
+   */
   stop(): Promise<void>
-  /** Takes over a promise nobody awaits: its rejection ends the daemon. */
+  /** Takes charge of a promise that nobody awaits: its rejection ends the daemon. */
   own(promise: Promise<unknown>, name: string): void
-  /** One handler; runs at the first failure of an owned promise that happens before `stop`. */
+  /** One handler; runs at the first failure of an owned promise before `stop`. */
   onFailure(handler: (fault: Fault) => void): void
 }
 
@@ -191,7 +194,7 @@ export function createParts({ log, clock }: { log: Log; clock: Clock }): Parts {
       started.push(part)
       log.debug('part started', { part: part.name })
     } catch (error) {
-      // A start that threw has cleaned up; one that ran out of time may still hold what its stop lets go.
+      // A start that threw has cleaned up; one that timed out may still hold what its stop releases.
       if (error instanceof Fault && error.code === 'deadline_passed') started.push(part)
       throw faultOf(error, 'part_start_failed', `${part.name} did not start: ${messageOf(error)}`)
     }
@@ -204,7 +207,7 @@ export function createParts({ log, clock }: { log: Log; clock: Clock }): Parts {
   }
 
   async function stopAll(): Promise<void> {
-    // The part that starts right now ends its start first, within its deadline, and is then stopped like the others.
+    // A part that is just starting finishes first, within its deadline, and is then stopped like the others.
     await starting?.catch(() => {})
     for (let part = started.pop(); part; part = started.pop()) {
       try {
@@ -236,7 +239,7 @@ export function createParts({ log, clock }: { log: Log; clock: Clock }): Parts {
   }
 }
 
-/** Runs something that may take `deadlineMs` and no longer; what it does afterwards is nobody's business. */
+/** Runs something with a deadline; what it does after that is ignored. */
 async function within(clock: Clock, deadlineMs: number, run: () => Promise<void> | void): Promise<void> {
   const running = Promise.resolve().then(run)
   let timer: { cancel(): void } | undefined

@@ -1,4 +1,4 @@
-/** The state folder: whose it is, who has it open, and files that a caller hands over. */
+/** The state folder: its owner, its lock, and files that a caller passes in. */
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -17,46 +17,46 @@ import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../pure/fault.ts'
 import { makePlain, syncFolder, systemDisk } from '../store/store.ts'
 
-// Whose a folder is, for what root runs on it. Who owns a folder, or one above it, may put a link, another folder or a pipe in
-// the place of anything in it at any instant: what root did there he would do, with root's rights. So root becomes him first.
+// Ownership, for when root runs on the folder. Whoever owns it, or one above it, may replace anything in it at any
+// instant by a link, another folder or a pipe, and so misuse root's rights. So root becomes that user first.
 
-/** A user, by numbers: one that systemd made for a service has no name while the service is stopped. */
+/** A user, by numbers: one that systemd created for a service has no name while the service is stopped. */
 export interface Owner {
   uid: number
   gid: number
 }
 
-/** A folder and who decides what is in it. */
+/** A folder and who controls its contents. */
 export interface OwnedFolder {
-  /** Without links. */
+  /** With links resolved. */
   path: string
   isThere: boolean
-  /** The first on the way from / to the folder to whom something belongs that is not root's; undefined where all is root's. */
+  /** Owner of the first folder on the way from / that is not root's; undefined if all are root's. */
   owner: Owner | undefined
-  /** Whether the folder itself is his, but not the one that it stands in. */
+  /** Whether the folder itself is that user's, but not the one it is in. */
   isOwnerOfItAlone: boolean
-  /** The first folder of root's on the way that the owner may not pass through. */
+  /** The first of root's folders on the way that the owner may not enter. */
   barrier: string | undefined
 }
 
-/** As many as the kernel follows. */
+/** As many links as the kernel follows. */
 const MOST_LINKS = 40
-/** What nobody's files belong to; the group of root would let its owner read what root's group may. */
+/** A group that owns no files; root's group would let the owner read what that group may. */
 const NOGROUP = 65_534
 
 /**
- * Goes from / to a folder, link by link.
- * @throws Fault `state_foreign` where somebody could put another folder of somebody else, or of root, in its place
+ * Walks from / to a folder, link by link.
+ * @throws Fault `state_foreign` if somebody could replace it by a folder of somebody else, or of root
  */
 export function ownerOfFolder(folder: string): OwnedFolder {
   const names = resolve(folder).split('/').filter(Boolean)
   const found: OwnedFolder = { path: '/', isThere: true, owner: undefined, isOwnerOfItAlone: false, barrier: undefined }
-  /** Folders of root's on the way, as who comes later must pass through them. */
+  /** Root's folders on the way, which the owner must be able to enter. */
   const passed: { path: string; stats: Stats }[] = []
   let links = 0
   while (names.length > 0) {
     const name = names.shift() ?? ''
-    // A link may lead up again; `path` has no links in it, so that its parent is what it says.
+    // A link may lead up again; `path` has no links in it, so its parent is correct.
     if (name === '..') found.path = dirname(found.path)
     if (name === '..' || name === '.') continue
     const path = join(found.path, name)
@@ -94,7 +94,7 @@ function refuseMixed(path: string, stats: Stats, owner: Owner | undefined): void
       `${path} belongs to user ${uid}, and the way to it leads through what is user ${owner.uid}'s, who could put another in its place: give both to one of them, or the upper one to root (chown)`,
     )
   const isOpen = (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && gid !== 0)
-  // In a folder with the sticky bit nobody moves what is another's.
+  // In a folder with the sticky bit nobody can move what belongs to others.
   const isSticky = (mode & 0o1000) !== 0
   if (uid === 0 && stats.isDirectory() && isOpen && !isSticky)
     throw new Fault(
@@ -108,13 +108,13 @@ function mayPass({ mode, gid }: Stats, owner: Owner): boolean {
 }
 
 /**
- * Makes this process, all its threads, somebody's for good. The kernel lets nobody but root look into it from then on (it
- * cannot be dumped), not even another process of his.
+ * Makes this process, with all its threads, run as a user for good. From then on the kernel lets only root inspect it
+ * (it cannot be dumped), not even other processes of that user.
  */
 export function becomeOwner({ uid, gid }: Owner): void {
   const { setgroups, setgid, setuid, geteuid, getuid } = process
   if (!setgroups || !setgid || !setuid) throw new Error('a process cannot change its user on this system')
-  // In this order: the last takes the right to do the others.
+  // In this order: the last call gives up the right to make the others.
   setgroups([])
   setgid(gid)
   setuid(uid)
@@ -122,18 +122,19 @@ export function becomeOwner({ uid, gid }: Owner): void {
   if (geteuid?.() !== uid || getuid?.() !== uid) throw new Error(`this process could not become user ${uid}`)
 }
 
-// Files that whoever typed a command named. They are his: read and written with his rights, although the command acts as the
-// owner of the state folder. As root he runs the command as another process, which is handed them open (scripts/cli/as-owner.ts).
+// Files named by the caller of a command. They are read and written with the caller's rights, although the command runs
+// as the owner of the state folder. If the caller is root, the command runs in another process, which receives the
+// files already open (scripts/cli/as-owner.ts).
 
-/** What a command does with files; paths as they were typed. */
+/** What a command does with files; paths as typed. */
 export interface StateUse {
-  /** The daemon whose program the command needs besides its own. */
+  /** The daemon whose program the command needs beside its own. */
   daemon?: string
-  /** Of the daemon; absolute. */
+  /** The daemon's folder; absolute. */
   folder: string
-  /** Whether it is made where it is not there. */
+  /** Whether the folder is created if missing. */
   makes: boolean
-  /** Files of the caller that are read, each only where it is there. */
+  /** Files of the caller to read, each only if it exists. */
   reads?: readonly string[]
   /** A file of the caller that is replaced whole. */
   writes?: string
@@ -141,33 +142,35 @@ export interface StateUse {
   replaces?: boolean
 }
 
-/** What a process is handed that acts as the owner of a state folder; descriptors by number. */
+/** What a process gets that acts as the owner of a state folder; descriptors by number. */
 export interface Handed {
   owner: Owner
   reads: Readonly<Record<string, number>>
   writes: number | undefined
-  /** An empty folder beside the state folder, the owner's: what is to take its place. */
+  /** An empty folder beside the state folder, with the same owner, to take its place. */
   fresh: string | undefined
 }
 
-/** Carries it, as JSON: each bundle of a process reads it by itself. Made by root for a child of its own. */
+/**
+ * Environment variable that carries it, as JSON: each bundle of a process reads it itself. Set by root for its child.
+ */
 export const HANDED_VARIABLE = 'PLANTROOM_HANDED'
 
-/** Undefined where this process acts as who called it. */
+/** Undefined if this process runs as its caller. */
 export function handed(): Handed | undefined {
   const text = process.env[HANDED_VARIABLE]
   return text === undefined ? undefined : (JSON.parse(text) as Handed)
 }
 
-/** Opens a file of the caller to be read; whoever opens it closes it. @throws the error of open(2) */
+/** Opens a file of the caller for reading; the caller of this function closes it. @throws the error of open(2) */
 export function openToRead(path: string): number {
   return handed()?.reads[resolve(path)] ?? openSync(path, 'r')
 }
 
 /**
- * Writes a file of the caller, which takes its name when it is whole, is nobody else's to read, and is new: no link in its place
- * is followed.
- * @param write gets a descriptor; false where nothing came of it, and what was there stays
+ * Writes a file of the caller: it gets its name once whole, only its owner may read it, and it is new: a link in its
+ * place is not followed.
+ * @param write gets a descriptor; false if it failed, and the old file stays
  * @throws the error of the call that failed
  */
 export async function writeWhole(path: string, write: (descriptor: number) => Promise<boolean>): Promise<void> {
@@ -176,7 +179,7 @@ export async function writeWhole(path: string, write: (descriptor: number) => Pr
     await write(given)
     return
   }
-  // A name that nobody can guess: in /tmp another may have made one of those that can be.
+  // An unguessable name: in /tmp somebody else may have created a guessable one.
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}`)
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
   const descriptor = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -196,15 +199,15 @@ export interface StateLock {
   release(): void
 }
 
-/** The file that carries the lock; empty, and never removed, since a removed one can be locked twice. */
+/** The lock file; empty, and never removed, since a removed one can be locked twice. */
 export const LOCK_FILE = 'daemon.lock'
 
 /**
  * Locks a state folder for this process.
  *
  * Node has no flock, and a file with a process id in it outlives a SIGKILL and can be replaced by two at once. SQLite,
- * which is built in, takes a POSIX lock on a file of its own in one call; the kernel lets it go with the process.
- * @throws Fault `state_locked` when another process holds it, `state_unusable` when the folder cannot be written
+ * which is built in, takes a POSIX lock on a file of its own in one call; the kernel releases it with the process.
+ * @throws Fault `state_locked` if another process holds it, `state_unusable` if the folder cannot be written
  */
 export function lockState(folder: string): StateLock {
   const path = join(folder, LOCK_FILE)
@@ -212,7 +215,7 @@ export function lockState(folder: string): StateLock {
   try {
     makePlain(path)
     database = new DatabaseSync(path, { timeout: 0 })
-    // The journal in memory leaves no second file behind.
+    // A journal in memory leaves no second file behind.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
   } catch (error) {
     database?.close()

@@ -1,11 +1,11 @@
-/** A thread of a daemon from a file of its own, which the bundle of the daemon carries as text. */
+/** Starts a thread of a daemon from its own file, which the daemon's bundle contains as text. */
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /**
- * @param file `new URL('./<name>-thread.ts', import.meta.url)`, to the letter: scripts/bundle-threads.ts puts the text of
- * the bundled thread in its place, since a daemon is one file
+ * @param file `new URL('./<name>-thread.ts', import.meta.url)`, written exactly so: scripts/bundle-threads.ts replaces
+ * it by the text of the bundled thread, since a daemon is one file
  */
 export function startThread(file: URL | string, options: Pick<WorkerOptions, 'workerData' | 'resourceLimits'>): Worker {
-  // No flags and no variables of the daemon but what V8 shares anyway.
+  // Without the daemon's flags and variables, except what V8 shares anyway.
   return new Worker(file, { ...options, eval: typeof file === 'string', execArgv: [], env: {} })
 }

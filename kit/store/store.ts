@@ -1,4 +1,4 @@
-/** Files of a daemon's state: each is there whole or not at all, with the last good version beside it. */
+/** Files of a daemon's state: each is written whole or not at all, with the last good version beside it. */
 import {
   closeSync,
   constants,
@@ -17,16 +17,16 @@ import { type Clock, systemClock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { Fault } from '../pure/fault.ts'
 
-// Files that are there whole or not at all, whatever happens while they are written.
+// Atomic files: whole or absent, whatever happens while they are written.
 
-// A mark beside a daemon's accounts that there were some: who finds none beside the mark has lost them, and has not started for
-// the first time. docs/decisions/browser-origins-and-local-callers.md.
+// A mark that accounts existed once: a daemon that finds the mark but no accounts has lost them, and is not starting
+// for the first time. docs/decisions/browser-origins-and-local-callers.md.
 
-/** Of one state folder. */
+/** The mark of one state folder. */
 interface SetUpMark {
   isSet(): boolean
   set(): void
-  /** For who gives the last account up. */
+  /** Call when the last account is removed. */
   clear(): void
 }
 
@@ -43,7 +43,7 @@ export function setUpMark(folder: string): SetUpMark {
   }
 }
 
-/** The calls to the disk that a save makes, so that a test can make any of them fail. */
+/** Disk calls that a save makes, so that a test can make any of them fail. */
 export interface Disk {
   open(path: string, flags: string, mode?: number): Promise<FileHandle>
   rename(from: string, to: string): Promise<void>
@@ -53,17 +53,17 @@ export interface Disk {
 /** The disk of the machine. */
 export const systemDisk: Disk = { open, rename, link }
 
-/** How a file is replaced. */
+/** How to replace a file. */
 interface ReplaceOptions {
   disk?: Disk
-  /** Where the file that is replaced is kept; what was there goes. */
+  /** Where to keep the replaced file; an earlier backup there is overwritten. */
   backup?: string
 }
 
 /**
  * Replaces a file: temporary file beside it, fsync, rename, fsync of the folder. Mode 0600.
- * @param text in pieces where it is long, which are asked for one after the other
- * @throws the error of the call that failed; the old file is untouched then, and no temporary file is left
+ * @param text in pieces if it is long, which are produced one after the other
+ * @throws the error of the call that failed; the old file is then untouched, and no temporary file is left
  */
 export async function replaceFile(
   path: string,
@@ -84,14 +84,14 @@ export async function replaceFile(
   await syncFolder(disk, folder)
 }
 
-/** Where the next version of a file is written before it takes the file's name. */
+/** Where the next version of a file is written before it gets the file's name. */
 function temporaryOf(path: string): string {
   return `${path}.tmp`
 }
 
 /**
- * Makes a folder for state, for its owner alone, with what is missing above it, which everybody passes through: a daemon with
- * a user of its own has to reach what the command line made for it, whatever the umask of root's shell is.
+ * Creates a folder for state, for its owner alone, and any missing folder above it, open to everybody: a daemon with
+ * its own user has to reach what the command line created for it, whatever the umask of root's shell.
  */
 export async function makeFolder(folder: string): Promise<void> {
   await makeOne(folder, 0o700)
@@ -101,7 +101,7 @@ async function makeOne(folder: string, mode: number): Promise<void> {
   if (existsSync(folder)) return
   await makeOne(dirname(folder), 0o755)
   try {
-    // Not by `recursive`, which turns for ever where nothing can be made, as below /proc.
+    // Not by `recursive`, which loops forever where nothing can be created, as below /proc.
     await mkdir(folder, { mode })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && existsSync(folder)) return
@@ -111,8 +111,8 @@ async function makeOne(folder: string, mode: number): Promise<void> {
 }
 
 /**
- * Opens a file of the state, but nothing else that stands in its place: a link is not followed, a pipe does not keep anybody
- * waiting. Whoever opens it closes it.
+ * Opens a file of the state, and nothing else in its place: a link is not followed, and a pipe does not block. The
+ * caller closes it.
  * @param flags of open(2), such as O_RDONLY
  * @throws the error of open(2); ELOOP for a link or a pipe, EISDIR for a folder
  */
@@ -125,9 +125,9 @@ export function openPlain(path: string, flags: number, mode = 0o600): number {
 }
 
 /**
- * Makes a file for SQLite, which follows links, where there is none: its log and its index get the mode of the file. One that is
- * there is not opened: closing it would let go of the locks that this process has on it.
- * @throws the error of open(2); ELOOP where something stands there that is no plain file
+ * Creates a file for SQLite, which follows links, if there is none: its log and its index get the mode of the file. An
+ * existing one is not opened: closing it would release this process's locks on it.
+ * @throws the error of open(2); ELOOP if something there is not a plain file
  */
 export function makePlain(path: string): void {
   const { O_RDWR, O_CREAT, O_EXCL } = constants
@@ -156,7 +156,7 @@ export async function syncFolder(disk: Disk, folder: string): Promise<void> {
 }
 
 async function writeSynced(disk: Disk, path: string, text: string | Uint8Array | Iterable<string>): Promise<void> {
-  // Left by a crash, or put there as a link: it is made anew, never written through.
+  // Left by a crash, or planted as a link: it is created anew, never written through.
   await rm(path, { force: true })
   const handle = await disk.open(path, 'wx', 0o600)
   try {
@@ -168,8 +168,8 @@ async function writeSynced(disk: Disk, path: string, text: string | Uint8Array |
 }
 
 /**
- * Gives the present file a second name, without a moment in which it has none. Where hard links are refused
- * (FAT, some network and overlay file systems) it is copied instead.
+ * Gives the present file a second name, without a moment in which it has none. Where hard links are refused (FAT, some
+ * network and overlay file systems) it is copied instead.
  */
 async function keepBackup(disk: Disk, path: string, backup: string): Promise<void> {
   const temporary = temporaryOf(backup)
@@ -178,7 +178,7 @@ async function keepBackup(disk: Disk, path: string, backup: string): Promise<voi
     await disk.link(path, temporary)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // The first save has nothing to keep.
+    // The first save has nothing to back up.
     if (code === 'ENOENT' || !existsSync(path)) return
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'EMLINK') throw error
     await copyFile(path, temporary, constants.COPYFILE_EXCL)
@@ -191,44 +191,44 @@ async function keepBackup(disk: Disk, path: string, backup: string): Promise<voi
   }
 }
 
-/** How a store is made. */
+/** How to create a store. */
 interface StoreOptions<T> {
   folder: string
   /** The file is `<name>.json`. */
   name: string
-  /** Checks and types what was read; throws a Fault for what it is not. */
+  /** Checks and types what was read; throws a Fault if it is invalid. */
   check(value: unknown): T
   /** The value of a store that was never saved. */
   initial(): T
   log: Log
-  /** Names the time in `<name>.json.damaged-<time>`. Default: the clock of the machine. */
+  /** For the time in `<name>.json.damaged-<time>`. Default: the system clock. */
   clock?: Clock
   disk?: Disk
 }
 
-/** No state of ours comes near it: what is larger would be held in memory several times over. */
+/** Our state never gets near this size; a larger file would be held in memory several times over. */
 const LARGEST_FILE_BYTES = 67_108_864
 
-/** What `load` found: nothing yet, the file, its backup, or that there never was one. */
+/** What `load` found: nothing yet, the file, its backup, or no file at all. */
 type StoreState = 'unloaded' | 'file' | 'backup' | 'initial'
 
-/** A value that lives in a file. */
+/** A value kept in a file. */
 export interface Store<T> {
   /**
    * Reads the file. A damaged one is reported and set aside, and the backup takes its place.
-   * @throws Fault `store_damaged` when there is a damaged file and no good backup: both stay where they are
+   * @throws Fault `store_damaged` if there is a damaged file and no good backup: both stay where they are
    */
   load(): Promise<T>
   /**
-   * Saves a value, as it is at the call. One save runs at a time; of those that wait only the last is written.
-   * Resolves when this value or a later one is on the disk.
-   * @throws Fault `store_write_failed`; the file on the disk is the one before
+   * Saves a value as it is at the call. One save runs at a time; of the waiting ones only the last is written. Resolves
+   * when this value or a later one is on the disk.
+   * @throws Fault `store_write_failed`; the file on the disk is then the one before
    */
   save(value: T): Promise<void>
   readonly state: StoreState
 }
 
-/** Makes a store; touches the disk at `load` and `save` only. */
+/** Creates a store; touches the disk at `load` and `save` only. */
 export function createStore<T>(options: StoreOptions<T>): Store<T> {
   const path = join(options.folder, `${options.name}.json`)
   const write = (text: string) => writeState(options, path, text)
@@ -237,7 +237,7 @@ export function createStore<T>(options: StoreOptions<T>): Store<T> {
 
   async function load(): Promise<T> {
     await makeFolder(options.folder)
-    // Left by a crash in the middle of a save: never acknowledged, so nobody misses it.
+    // Left by a crash during a save: it was never acknowledged, so nobody misses it.
     await rm(temporaryOf(path), { force: true })
     const found = await readState(options, path)
     state = found.state
@@ -281,7 +281,7 @@ function createSaver(write: (text: string) => Promise<void>): (text: string) => 
   return (text) =>
     new Promise((resolve, reject) => {
       next = { text, waiters: [...(next?.waiters ?? []), { resolve, reject }] }
-      // Never rejects: each outcome goes to those who wait for it.
+      // Never rejects: each outcome goes to its waiters.
       if (!isWriting) void run()
     })
 }
@@ -320,7 +320,7 @@ async function readState<T>(options: StoreOptions<T>, path: string): Promise<{ v
   return { value: backup.value, state: 'backup' }
 }
 
-/** A value, or why there is none; `damage` is undefined when there is no file. */
+/** A value, or why there is none; `damage` is undefined if there is no file. */
 type Read<T> = { isGood: true; value: T } | { isGood: false; damage: unknown }
 
 async function readChecked<T>(path: string, check: (value: unknown) => T): Promise<Read<T>> {
@@ -328,7 +328,7 @@ async function readChecked<T>(path: string, check: (value: unknown) => T): Promi
   try {
     text = textOf(path)
   } catch (error) {
-    // A disk that cannot be read is no damaged file: nothing may be set aside on its word.
+    // A disk that cannot be read is not a damaged file: nothing may be set aside because of it.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { isGood: false, damage: undefined }
     throw new Fault('store_unreadable', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
       cause: error,
@@ -341,7 +341,7 @@ async function readChecked<T>(path: string, check: (value: unknown) => T): Promi
   }
 }
 
-/** @throws the error of the disk; EFBIG for what no daemon has written */
+/** @throws the error of the disk; EFBIG for a file too large for any daemon to have written */
 function textOf(path: string): string {
   const descriptor = openPlain(path, constants.O_RDONLY)
   try {
@@ -353,7 +353,10 @@ function textOf(path: string): string {
   }
 }
 
-/** @throws Fault `store_damaged` with the place alone: the parser's own sentence quotes what stands there, such as a secret */
+/**
+ * @throws Fault `store_damaged` with the position only: the parser's own message quotes the text there, such as a
+ * secret
+ */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -367,7 +370,7 @@ function reasonOf(damage: unknown): string {
   return damage instanceof Error ? damage.message : String(damage)
 }
 
-/** 20251121T015200Z: sorts, and is a file name everywhere. */
+/** 20251121T015200Z: sortable, and valid as a file name everywhere. */
 function timeOfName(clock: Clock): string {
   return new Date(clock.epochMs()).toISOString().replace(/[-:]|\.\d+/g, '')
 }

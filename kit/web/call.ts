@@ -1,24 +1,27 @@
-/** Calls to the daemon: JSON or a form in, JSON out, faults as values a page can show; calls that wait for a sign-in, and those made again and again. */
+/**
+ * Calls to the daemon: JSON or a form in, JSON out, faults as values a page can show; calls that wait for a sign-in;
+ * and polling.
+ */
 import { type Signal, signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isLost, lose } from './contact.ts'
 import * as texts from './texts.ts'
 
-// Calls that were refused because nobody is signed in any more: they wait over the page until somebody is again.
+// Calls refused because the user is signed out: they wait until somebody signs in again.
 
-/** Who waits, and whether anybody has to be asked. */
+/** Calls that wait, and whether to ask for a sign-in. */
 interface Renewal {
-  /** True while the daemon refuses what was good before: the dialog over the page asks again. */
+  /** True while the daemon refuses credentials that were valid before: a dialog over the page asks again. */
   readonly isSignedOut: Signal<boolean>
-  /** Resolves when somebody signed in; brings the dialog up. */
+  /** Resolves once somebody has signed in; opens the dialog. */
   wait(): Promise<void>
-  /** Somebody signed in: what waited goes on. */
+  /** Somebody signed in: waiting calls continue. */
   done(): void
-  /** The page is left: what waited is dropped with the page it belonged to. */
+  /** The page is left: its waiting calls are dropped. */
   drop(): void
 }
 
-/** One for the life of a page. */
+/** Create one for the life of a page. */
 export function createRenewal(): Renewal {
   const isSignedOut = signal(false)
   let waiting: (() => void)[] = []
@@ -45,13 +48,13 @@ export function createRenewal(): Renewal {
   }
 }
 
-/** What the daemon refused, in its own words. */
+/** A refusal by the daemon, in its own words. */
 export class CallFault extends Error {
   readonly status: number
   readonly code: string
-  /** Faults of single fields, by dotted name as the API spells them. */
+  /** Faults of single fields, by dotted name as in the API. */
   readonly fields: readonly FieldFault[]
-  /** Of `changed_meanwhile`: what is there now; null where nothing is. */
+  /** With `changed_meanwhile`: the current revision; null if the thing is gone. */
   readonly revision: string | null
 
   constructor(status: number, body: { error?: string; message?: string; fields?: unknown; revision?: string | null }) {
@@ -64,13 +67,13 @@ export class CallFault extends Error {
   }
 }
 
-/** What is wrong with one field. */
+/** Fault of one field. */
 export interface FieldFault {
   field: string
   message: string
 }
 
-/** Faults come as a list where order matters to the daemon, or as an object of names and sentences. */
+/** Faults come as a list if order matters to the daemon, else as an object of names and messages. */
 function fieldsOf(fields: unknown): readonly FieldFault[] {
   if (Array.isArray(fields)) return fields as FieldFault[]
   return Object.entries(fields ?? {}).map(([field, message]) => ({ field, message: String(message) }))
@@ -87,47 +90,50 @@ export class NoContact extends Error {
 /** Method and path of a call, `PUT /api/ports/x`. */
 export type Target = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
 
-/** How long an answer may take; what acts on a bus or a far system is given longer by its caller. */
+/** Default timeout of an answer; calls that act on a bus or a remote system set a longer one. */
 const ANSWER_MS = 8000
 
-/** How a call differs from the usual. */
+/** Options of a call. */
 interface CallOptions {
-  /** Answer time allowed, ms. */
+  /** Timeout of the answer, ms. */
   answerMs?: number
-  /** Do not ask to sign in again when the token is refused; the fault is thrown. */
+  /** Do not ask to sign in again if the token is refused; throw the fault. */
   isSignIn?: boolean
-  /** Revision that a change was made from: it is refused where another is there by now. */
+  /** Revision that a change was made from: the daemon refuses it if the revision has changed since. */
   ifMatch?: string | undefined
 }
 
-/** How the calls of a page say who calls. */
+/** Credentials of a page's calls. */
 export interface Credentials {
-  /** Value of the `authorization` header; null where the page sends none. */
+  /** Value of the `authorization` header; null if the page sends none. */
   header(): string | null
-  /** Whether somebody is signed in, so that calls make sense. */
+  /** Whether the user is signed in, so that calls make sense. */
   isReady(): boolean
-  /** Calls carry this header and nothing that the browser keeps, so that it never asks its user by itself. */
+  /**
+   * Calls carry only this header and no credentials stored by the browser, so that it never asks the user by itself.
+   */
   isAlone?: boolean
-  /** What was refused with 401 is asked for again; resolves when there is another one. @param used the header that was refused */
+  /** Called after a 401; resolves once there are new credentials. @param used the header that was refused */
   renewed(used: string | null): Promise<void>
 }
 
 let credentials: Credentials | undefined
 
-/** Says how calls are signed. Where a page never says, a call that is refused is a fault like any other. */
+/** Sets the credentials of calls. Without them, a refused call is a fault like any other. */
 export function signCallsWith(given: Credentials): void {
   credentials = given
 }
 
-/** Whether a call has what it is signed with. */
+/** Whether calls have credentials. */
 export function canCall(): boolean {
   return credentials?.isReady() ?? true
 }
 
 /**
- * Calls the daemon. Refused credentials are asked for again and the call is repeated, so nothing typed is lost.
- * @param body sent as a form where it is one, else as JSON
- * @throws CallFault what the daemon refused; NoContact when no answer came
+ * Calls the daemon. If credentials are refused, the user is asked again and the call repeated, so nothing typed is
+ * lost.
+ * @param body sent as a form if it is one, else as JSON
+ * @throws CallFault if the daemon refused; NoContact if no answer came
  */
 export async function call<Answer>(target: Target, body?: unknown, options: CallOptions = {}): Promise<Answer> {
   for (;;) {
@@ -170,25 +176,25 @@ async function bodyOf(reply: Response): Promise<unknown> {
   }
 }
 
-/** The sentence of whatever was thrown. */
+/** The message of anything thrown. */
 export function sentenceOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
-// Looking again and again at something of the daemon, as long as a part shows it.
+// Polling: reads something from the daemon again and again while a part shows it.
 
-/** What a part knows of its looking. */
+/** State of polling, for the part. */
 interface Look {
-  /** What the daemon refused last, as a sentence; null while all is well. Lack of contact is said by the banner. */
+  /** The daemon's last refusal, as a sentence; null while all is well. Lost contact is shown by the banner. */
   refused: string | null
-  /** Looks at once, after the hand changed something; resolves when that look is done. */
+  /** Polls at once, after a change by the user; resolves when done. */
   again(): Promise<void>
 }
 
 /**
- * Asks while the part is drawn and the page is looked at, `everyMs` after the answer before. While there is no contact
- * it rests, and goes on by itself.
- * @param about what is asked about; when it changes, it is asked at once
+ * Polls while the part is drawn and the page visible, `everyMs` after each answer. Pauses while there is no contact,
+ * and resumes by itself.
+ * @param about key of what is polled; when it changes, it is polled at once
  */
 export function useLook(ask: () => Promise<unknown>, everyMs: number, about = ''): Look {
   const [refused, setRefused] = useState<string | null>(null)
@@ -222,9 +228,11 @@ export function useLook(ask: () => Promise<unknown>, everyMs: number, about = ''
   return { refused, again }
 }
 
-// Sends what a hand moves: one at a time, and of what comes meanwhile the last.
+// Sends values that a user is dragging: one at a time, then only the latest of those that came meanwhile.
 
-/** @returns what takes the next value; what failed is thrown at `refuse`, and what waited is dropped then */
+/**
+ * @returns a function that takes the next value; a failure is passed to `refuse`, and a waiting value is then dropped
+ */
 export function sendLatest<Value>(
   send: (value: Value) => Promise<void>,
   refuse: (thrown: unknown) => void,

@@ -1,25 +1,25 @@
-/** What time it is here and at the daemon, and whether it can be reached: since when not, and when it is tried again. */
+/** Time here and at the daemon, and contact with it: lost since when, and when the next try is. */
 import { computed, signal } from '@preact/signals'
 
-// The page's clock: steps a few times a second while the page is looked at, and knows the daemon's time.
+// The page's clock: ticks twice a second while the page is visible, and knows the daemon's time.
 
 const STEP_MS = 500
 
-/** Time of the browser, epoch ms; steps twice a second while the page is visible. */
+/** Time of the browser, epoch ms; ticks twice a second while the page is visible. */
 export const now = signal(Date.now())
 
 /** How far the browser's clock is ahead of the daemon's, in ms. */
 export const aheadMs = signal(0)
 
-/** The daemon's time zone; undefined until it is known, then times are the site's. */
+/** The daemon's time zone; undefined until known, then the site's zone is used. */
 export const zone = signal<string | undefined>(undefined)
 
-/** The daemon's time as this page understands it, epoch ms, stepping with `now`. */
+/** The daemon's time as estimated here, epoch ms, ticking with `now`. */
 export function daemonNow(): number {
   return now.value - aheadMs.value
 }
 
-/** Starts the clock; hidden pages stand still. */
+/** Starts the clock; it stops on hidden pages. */
 export function startNow(): void {
   setInterval(() => {
     if (!document.hidden) now.value = Date.now()
@@ -29,7 +29,7 @@ export function startNow(): void {
   })
 }
 
-/** Waits between tries while there is no contact: quick at first, never longer than the last. */
+/** Back-off between tries while there is no contact; the last value repeats. */
 export const RETRY_MS: readonly number[] = [1000, 2000, 4000, 8000]
 
 /** State of the contact. All times are the browser's, epoch ms. */
@@ -37,9 +37,9 @@ interface Contact {
   isLost: boolean
   /** When the daemon last answered anything. */
   lastGoodAt: number
-  /** When it is asked again; only while lost. */
+  /** Time of the next try; only while lost. */
   nextTryAt: number
-  /** Tries in vain since it was lost. */
+  /** Failed tries since contact was lost. */
   tries: number
 }
 
@@ -48,7 +48,7 @@ export function contactKept(atMs: number): Contact {
   return { isLost: false, lastGoodAt: atMs, nextTryAt: 0, tries: 0 }
 }
 
-/** The contact after a try in vain. */
+/** The contact after a failed try. */
 export function contactFailed(before: Contact, atMs: number): Contact {
   const waitMs = RETRY_MS[Math.min(before.tries, RETRY_MS.length - 1)] ?? 8000
   return { isLost: true, lastGoodAt: before.lastGoodAt, nextTryAt: atMs + waitMs, tries: before.tries + 1 }
@@ -57,7 +57,7 @@ export function contactFailed(before: Contact, atMs: number): Contact {
 /** The contact of this page. */
 export const contact = signal<Contact>(contactKept(Date.now()))
 
-/** True while there is no contact: values look old and controls wait. */
+/** True while there is no contact: values look old and controls are disabled. */
 export const isLost = computed(() => contact.value.isLost)
 
 let wake: () => void = () => {}
@@ -69,9 +69,9 @@ export function tryNow(): void {
 }
 
 /**
- * Asks the daemon again and again: every `everyMs` while the page is looked at, after the waits of RETRY_MS while
- * there is no contact. Everything else that fails for lack of contact calls `lose` and is found out here.
- * @param ask rejects when there is no contact; whatever else goes wrong it keeps to itself
+ * Polls the daemon: every `everyMs` while the page is visible, with the back-off of RETRY_MS while there is no contact.
+ * Other code that gets no answer calls `lose`, which polls at once.
+ * @param ask rejects if there is no contact; it must handle all other errors itself
  */
 export function startContact(ask: () => Promise<void>, everyMs: number): void {
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -98,7 +98,7 @@ export function startContact(ask: () => Promise<void>, everyMs: number): void {
   void turn()
 }
 
-/** Something else got no answer: find out at once whether contact is lost. */
+/** Call when another request got no answer: checks at once whether contact is lost. */
 export function lose(): void {
   if (!contact.value.isLost) wake()
 }

@@ -1,17 +1,17 @@
-/** What leaves the page: copies, also where it came over plain HTTP, and downloads. */
+/** Copying, also on pages loaded over plain HTTP, and downloads. */
 import { call } from './call.ts'
 import { toast } from './parts.ts'
 import * as texts from './texts.ts'
 
-// Copying, also where the page came over plain HTTP.
+// Copying, also on pages loaded over plain HTTP.
 
-/** Copies and says so. @param told what was copied: `The key is copied.` */
+/** Copies and shows a message. @param told the message: `The key is copied.` */
 export async function copyText(text: string, told: string): Promise<void> {
   const isCopied = await copied(text)
   toast(isCopied ? told : texts.cannotCopy)
 }
 
-/** The clipboard is there over HTTPS only; what browsers had before it works everywhere, for a text that is marked. */
+/** The clipboard API exists over HTTPS only; the older way, copying selected text, works everywhere. */
 async function copied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
@@ -30,7 +30,7 @@ async function copied(text: string): Promise<boolean> {
   }
 }
 
-/** Has the browser save what a path answers. @throws CallFault, NoContact when no ticket was given */
+/** Lets the browser save the answer of a path. @throws CallFault, NoContact if no ticket was given */
 export async function download(path: string): Promise<void> {
   const { ticket } = await call<{ ticket: string }>('POST /api/ticket')
   const link = document.createElement('a')
@@ -39,12 +39,12 @@ export async function download(path: string): Promise<void> {
   link.click()
 }
 
-/** Has the browser save bytes the page holds. */
+/** Lets the browser save bytes the page holds. */
 export function saveBytes(parts: BlobPart[], name: string, type: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob(parts, { type }))
   link.download = name
   link.click()
-  // The browser has taken the bytes once the click is done; a while later it has written them too.
+  // The browser has the bytes once the click is done, and has written them some time later.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

@@ -1,4 +1,4 @@
-/** Dialogs: the browser's own, so that Esc, the focus trap and the return of the focus are its work. */
+/** Dialogs: the browser's own, which handles Esc, traps the focus and restores it. */
 import type { VNode } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type Child, html } from './html.ts'
@@ -6,12 +6,12 @@ import { type Child, html } from './html.ts'
 /** What a dialog is made of. */
 export interface DialogProps {
   title: string
-  /** Runs when it is closed by Esc; without it Esc does nothing, because the page cannot go on without an answer. */
+  /** Runs when closed by Esc; without it Esc does nothing, because the page needs an answer. */
   close?: () => void
   children?: Child
 }
 
-/** A dialog over the page, open as long as it is drawn. When it goes, the focus returns to where it was. */
+/** A dialog over the page, open as long as it is rendered. When it goes, the focus returns to where it was. */
 export function Dialog({ title, close, children }: DialogProps): VNode {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -31,13 +31,13 @@ export function Dialog({ title, close, children }: DialogProps): VNode {
   </dialog>`
 }
 
-/** What is asked before something that cannot be undone. */
+/** A question before something that cannot be undone. */
 export interface ConfirmProps {
   title: string
   text: string
-  /** The button that does it: the act itself, "Remove port". */
+  /** Text of the confirming button: the act itself, "Remove port". */
   act: string
-  /** The way back says what stays: "Keep port". */
+  /** Text of the cancelling button, which says what stays: "Keep port". */
   keep: string
   run: () => void
   close: () => void

@@ -1,4 +1,4 @@
-/** Parts to read: figures, the chain of checks, tables, steps; and segments, which choose what is read. */
+/** Display parts: figures, the chain of checks, tables, steps, and segments to choose between. */
 import type { VNode } from 'preact'
 import { type Child, html } from './html.ts'
 import { UNKNOWN } from './numbers.ts'
@@ -6,14 +6,14 @@ import { type Lit, lamp } from './parts.ts'
 
 // Figures: one live value each, with its unit, a note and a small history.
 
-/** What a figure shows. `value` is ready to read; `–` is drawn faint. */
+/** One figure. `value` is already formatted; `–` is drawn faint. */
 export interface FigureFacts {
   name: string
   value: string
   unit?: string
   note?: string
   lit?: Lit
-  /** Oldest first; drawn when there are at least two. */
+  /** Oldest first; drawn if there are at least two. */
   history?: readonly number[]
 }
 
@@ -32,7 +32,7 @@ function figure(facts: FigureFacts): VNode {
   </li>`
 }
 
-/** A small line without scale: only whether it is calm. Drawn from zero to the highest value seen. */
+/** A small line without a scale: only shows whether the value is steady. Drawn from zero to the highest value seen. */
 export function spark(history: readonly number[] | undefined): VNode {
   if (!history || history.length < 2) return html`<span></span>`
   const top = Math.max(...history, 1e-9)
@@ -42,7 +42,7 @@ export function spark(history: readonly number[] | undefined): VNode {
     <path d=${`M${points.join('L')}`} /></svg>`
 }
 
-// The chain: what is checked from the source to the result, in order. The first broken one is the reason.
+// The chain of checks from the source to the result, in order. The first one broken is the reason.
 
 /** One check. */
 export interface Link {
@@ -54,10 +54,10 @@ export interface Link {
   text: string
 }
 
-/** More do not stand side by side on a phone. */
+/** More do not fit side by side on a phone. */
 const FEW = 6
 
-/** The checks: flat while all is well, standing up with their details when not. */
+/** The checks: a row while all is well, a column with details when not. */
 export function chain(links: readonly Link[], isDown: boolean): VNode {
   return html`<ol class=${isDown ? 'chain down' : links.length > FEW ? 'chain long' : 'chain'}>${links.map(
     ({ key, lit, head, text }) =>
@@ -65,7 +65,7 @@ export function chain(links: readonly Link[], isDown: boolean): VNode {
   )}</ol>`
 }
 
-// A table to read: names at the left, what is known of them at the right.
+// A table to read: names at the left, values at the right.
 
 /** The table. @param kind `tight`, with the values in a column of numbers, or nothing */
 export function readTable(rows: readonly (readonly [name: string, value: Child])[], kind: 'tight' | '' = ''): VNode {
@@ -75,9 +75,9 @@ export function readTable(rows: readonly (readonly [name: string, value: Child])
   )}</tbody></table>`
 }
 
-// A choice between few that are all in sight.
+// A choice between few options, all visible.
 
-/** One of few, all in sight. */
+/** Options and action of a choice. */
 interface SegmentFacts {
   label: string
   name: string
@@ -86,7 +86,7 @@ interface SegmentFacts {
   choose: (value: string) => void
 }
 
-/** A choice between few, all of them in sight. */
+/** A choice between few options, all visible. */
 export function segments({ label, name, value, options, choose }: SegmentFacts): VNode {
   return html`<div class="seg" role="radiogroup" aria-label=${label}>
     ${options.map(
@@ -95,7 +95,7 @@ export function segments({ label, name, value, options, choose }: SegmentFacts):
     )}</div>`
 }
 
-/** The steps; `at` is the one under way, the number of them when all are done. */
+/** The steps; `at` is the current one, or their number when all are done. */
 export function steps(names: readonly string[], at: number): VNode {
   return html`<ol class="steps">${names.map(
     (name, index) =>
@@ -103,7 +103,7 @@ export function steps(names: readonly string[], at: number): VNode {
   )}</ol>`
 }
 
-/** The first field of a step has the focus, so that Enter goes on; on a step without fields its button has it. */
+/** Focuses the first field of a step, so that Enter goes on; on a step without fields, its button. */
 export function focusStep(): void {
   const first = document.querySelector<HTMLElement>(
     'form input[type=text], form input[type=password], form select, form input[type=radio]:checked',

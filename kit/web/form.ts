@@ -1,4 +1,4 @@
-/** Forms and their fields: what was typed, what the daemon said of it, and where the focus goes then. */
+/** Forms and their fields: typed values, the daemon's faults, and where the focus goes. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -13,29 +13,29 @@ export type Values = Record<string, string | boolean>
 
 /** A form of one page. */
 export interface Form {
-  /** Start of its element ids. */
+  /** Prefix of its element ids. */
   readonly id: string
   readonly values: Signal<Values>
-  /** Field name to sentence, as the daemon said it. */
+  /** Field name to sentence, as the daemon sent it. */
   readonly faults: Signal<Record<string, string>>
   /** A refusal that belongs to no field on this page. */
   readonly refusal: Signal<string>
   readonly isBusy: Signal<boolean>
   set(name: string, value: string | boolean): void
   isChanged(name: string): boolean
-  /** Whether anything is otherwise than it was saved, or than it began. */
+  /** Whether anything differs from what was saved or loaded. */
   hasChanges(): boolean
-  /** Whether changed fields say so. */
+  /** Whether changed fields are marked. */
   readonly marksChanges: boolean
-  /** Takes the values as they are now for the saved ones, or new ones. */
+  /** Takes the current values, or new ones, as saved. */
   settle(values?: Values): void
-  /** Runs a save. A refused one puts every fault at its field and the focus at the first; true when it went through. */
+  /** Runs a save. If refused, puts every fault at its field and focuses the first; true if it went through. */
   submit(save: () => Promise<void>): Promise<boolean>
 }
 
 let made = 0
 
-/** `edit` marks what was changed; `edit` and `draft`, which is a new record, ask before what was typed is lost. */
+/** `edit` marks changes; `edit` and `draft`, which is a new record, ask before typed values are lost. */
 type FormKind = 'new' | 'draft' | 'edit'
 
 /** A form for the life of a component. */
@@ -43,14 +43,14 @@ export function useForm(initial: Values, kind: FormKind = 'new'): Form {
   const [form] = useState(() => createForm(initial, kind))
   useEffect(() => {
     if (kind === 'new') return
-    // Fetched while there is contact: without it there would be no way to leave.
+    // Loaded while there is contact: without it the user could not leave the page.
     import('./shell-dialogs.ts').catch(() => {})
     return guardEdits(() => form.hasChanges())
   }, [])
   return form
 }
 
-/** Makes a form. */
+/** Creates a form. */
 export function createForm(initial: Values, kind: FormKind = 'new'): Form {
   made += 1
   const id = `f${made}`
@@ -75,7 +75,7 @@ export function createForm(initial: Values, kind: FormKind = 'new'): Form {
     refusal.value = ''
     try {
       await save()
-      // What is saved may be left.
+      // Saved values may be left without asking.
       saved.value = values.value
       return true
     } catch (thrown) {
@@ -111,8 +111,8 @@ export function createForm(initial: Values, kind: FormKind = 'new'): Form {
 }
 
 /**
- * Which sentence stands at which field. A fault of a group (`line.rs485`) stands at the first field of the group;
- * a fault of no field here is the refusal of the whole form.
+ * Assigns sentences to fields. A fault of a group (`line.rs485`) goes to the first field of the group; a fault of no
+ * field here refuses the whole form.
  */
 export function sortFaults(
   thrown: unknown,
@@ -130,7 +130,7 @@ export function sortFaults(
   return { faults, refusal: rest.join(' ') }
 }
 
-/** The field itself, the field it is part of (`headers.X-Key`, `values[3]`), or the first one of the group. */
+/** The field itself, the field that contains it (`headers.X-Key`, `values[3]`), or the first one of the group. */
 function nameFor(field: string, names: readonly string[]): string | undefined {
   const isPart = (each: string): boolean => field.startsWith(`${each}.`) || field.startsWith(`${each}[`)
   return (
@@ -142,11 +142,11 @@ function focusFault(id: string): void {
   const first = document.querySelector<HTMLElement>(`[id^="${id}-"][aria-invalid="true"]`)
   const place = first ?? document.getElementById(`${id}-refusal`)
   place?.focus({ preventScroll: true })
-  // Bars stick to the top and the foot of the page, on a phone two of them: only the middle is surely in sight.
+  // Bars stick to the top and the bottom of the page, two of them on a phone: only the middle is surely visible.
   place?.scrollIntoView({ block: 'center' })
 }
 
-/** A typed number as the API wants it: a number where it is one, else the text itself for the API to refuse. */
+/** A typed number as the API expects it: a number if it is one, else the text itself for the API to refuse. */
 export function typedNumber(text: string | boolean | undefined): number | string {
   const trimmed = String(text ?? '')
     .trim()
@@ -154,9 +154,9 @@ export function typedNumber(text: string | boolean | undefined): number | string
   return /^[-+]?(\d+\.?\d*|\.\d+)$/.test(trimmed) ? Number(trimmed) : String(text ?? '')
 }
 
-// Fields of a form: label, control with unit, and a hint or what is wrong with it.
+// Fields of a form: label, control with unit, and a hint or a fault.
 
-/** What every kind of field has. */
+/** Common to every kind of field. */
 interface FieldFacts {
   form: Form
   name: string
@@ -166,7 +166,7 @@ interface FieldFacts {
   kind?: string
 }
 
-/** A field one types into. */
+/** A text field. */
 interface InputFacts extends FieldFacts {
   unit?: string
   type?: 'text' | 'password' | 'number'
@@ -179,7 +179,10 @@ interface InputFacts extends FieldFacts {
   first?: boolean
 }
 
-/** A field to type into. Numbers are text with a numeric keyboard: nothing changes under the wheel, and the API judges. */
+/**
+ * A text field. Numbers are text with a numeric keyboard, so that the mouse wheel changes nothing, and the API
+ * validates.
+ */
 export function input(facts: InputFacts): VNode {
   const { form, name, unit, type = 'text' } = facts
   const list = facts.options ? `${idOf(facts)}-list` : undefined
@@ -204,12 +207,12 @@ export function input(facts: InputFacts): VNode {
   return field(facts, html`<div class="input">${control}${behind}</div>${suggestions}`)
 }
 
-/** `autofocus` works once a page load; this works whenever the field appears. */
+/** `autofocus` works only once per page load; this works whenever the field appears. */
 export function focusOnce(element: HTMLElement | null): void {
   element?.focus()
 }
 
-/** A field to choose one of few in. */
+/** A field to choose one of a few options. */
 export function choice(facts: FieldFacts & { options: readonly (readonly [value: string, label: string])[] }): VNode {
   const { form, name, options } = facts
   const value = String(form.values.value[name] ?? '')
@@ -244,7 +247,7 @@ export function toggle(facts: FieldFacts): VNode {
     ${note(facts, fault, hint)}</div>`
 }
 
-/** What the daemon refused about the form as a whole. @param more of fields that are not on the page */
+/** The daemon's refusal of the form as a whole. @param more faults of fields that are not on the page */
 export function refusal(form: Form, more: readonly string[] = []): VNode | null {
   const said = [form.refusal.value, ...more].filter(Boolean).join(' ')
   if (said === '') return null

@@ -1,4 +1,4 @@
-/** Journal: who changed or sent what, when, and from where. Newest first; what is older is fetched by request. */
+/** Journal: who changed or sent what, when, and from where. Newest first; older entries are loaded on request. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { JournalEntry } from '../records/journal.ts'
@@ -11,15 +11,15 @@ import { Act, say, toast } from './parts.ts'
 import * as texts from './texts.ts'
 import { filterInput, Tools } from './tools.ts'
 
-// The journal as the page reads it: asked by pages, put together without gaps or doubles, an entry told in full.
+// Reading the journal: pages of entries, merged without gaps or duplicates, and an entry in full.
 
-/** What is looked for; empty means all. */
+/** A search; empty means all. */
 export interface JournalFilter {
   who: string
   what: string
 }
 
-/** Entries asked for at once. */
+/** Entries per request. */
 export const PAGE = 100
 
 /** The calls. */
@@ -36,13 +36,13 @@ export function queryOf({ who, what }: JournalFilter, before?: number): string {
   return query.toString()
 }
 
-/** Newer entries before older ones, each once. */
+/** Newer entries before older ones, without duplicates. */
 export function merged(newer: readonly JournalEntry[], older: readonly JournalEntry[]): JournalEntry[] {
   const known = new Set(newer.map(({ seq }) => seq))
   return [...newer, ...older.filter((entry) => !known.has(entry.seq))]
 }
 
-/** Everything that is known of an entry, name and text. @param time when, to the millisecond */
+/** All facts of an entry, name and text. @param time of the entry, to the millisecond */
 export function factsOf(entry: JournalEntry, time: string): [name: string, text: string][] {
   const facts: [string, string][] = [
     [texts.exactlyAt, time],
@@ -67,10 +67,10 @@ function detailOf(detail: unknown, prefix = ''): [string, string][] {
 }
 
 const LOOK_JOURNAL_MS = 5000
-/** A filter is asked when the hand rests. */
+/** A filter is applied after a pause in typing. */
 const REST_MS = 300
 
-/** How a daemon calls what something was done on; the name as it stands without one. */
+/** How a daemon displays the target of an action; the plain name by default. */
 export type NameTarget = (target: string) => string
 
 /** The page. */

@@ -1,36 +1,36 @@
-/** The keys of a page, in layers: those of the part in sight, and those that every page of a daemon understands. */
+/** Keyboard shortcuts of a page, in layers: those of visible parts, and those of every page of a daemon. */
 import { signal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { goTo } from './route.ts'
 import * as texts from './texts.ts'
 
-/** One key of a page. */
+/** One shortcut. */
 export interface Key {
   /** `KeyboardEvent.key`; two characters with a space for `g p`. */
   key: string
   what: string
-  /** Returns false when it did not apply, so that the browser goes on with it. */
+  /** Returns false if it did not apply, so that the browser handles the key. */
   run: (event: KeyboardEvent) => boolean | undefined
 }
 
 const OFF = 'plantroom.keys-off'
-/** What the parts that are drawn understand; later ones are asked first. */
+/** Shortcuts of rendered parts; later ones take precedence. */
 export const layers: { title: string; keys: () => Key[] }[] = []
-/** True while the list of keys is shown. */
+/** True while the list of shortcuts is shown. */
 export const areShown = signal(false)
-/** True while letter keys rest. */
+/** True while letter keys are switched off. */
 export const areOff = signal(typeof localStorage !== 'undefined' && localStorage.getItem(OFF) === '1')
-/** `Event.timeStamp`, which a page that is busy does not move. */
+/** Compares `Event.timeStamp`, which a busy page does not delay. */
 let pendingG = Number.NEGATIVE_INFINITY
 
-/** How long the letter after `g` may take. */
+/** Longest time from `g` to the letter. */
 const SECOND_KEY_MS = 1500
 
-/** Adds keys as long as the component is drawn; later layers are asked first. */
+/** Adds shortcuts as long as the component is rendered; later layers take precedence. */
 export function useKeys(title: string, keys: Key[]): void {
   const current = useRef(keys)
   current.current = keys
-  // Not an effect of later: a page that is in sight has its keys.
+  // A layout effect, so that a visible page has its shortcuts at once.
   useLayoutEffect(() => {
     const layer = { title, keys: () => current.current }
     layers.push(layer)
@@ -85,7 +85,7 @@ export function switchKeys(): void {
   else localStorage.removeItem(OFF)
 }
 
-// The keys that every page of a daemon understands: `?`, `g` and a letter, and `/` for the filter in sight.
+// Shortcuts of every page of a daemon: `?`, `g` and a letter, and `/` for the visible filter.
 
 /** A page and the letter that goes to it after `g`. */
 export interface KeyedPage {
@@ -94,7 +94,7 @@ export interface KeyedPage {
   key: string
 }
 
-/** As long as the component is drawn. */
+/** Active as long as the component is rendered. */
 export function useEverywhereKeys(pages: readonly KeyedPage[]): void {
   useKeys(texts.everywhere, [
     { key: '?', what: texts.showsTheseKeys, run: () => false },
@@ -107,7 +107,7 @@ function go(word: string): undefined {
   goTo(word)
 }
 
-/** Filters are marked, so that `/` finds the one of the page; some are behind a button that opens them. */
+/** Filters are marked so that `/` finds the page's own; some are behind a button that opens them. */
 function focusFilter(): boolean {
   const filter = document.querySelector<HTMLElement>('[data-filter]')
   filter?.focus()

@@ -1,4 +1,4 @@
-/** Pages that are fetched when they are first opened, and what stands in their place until then. */
+/** Pages that are loaded when first opened, and placeholders until then. */
 import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { contact, isLost, lose } from './contact.ts'
@@ -6,24 +6,25 @@ import { html } from './html.ts'
 import { say } from './parts.ts'
 import * as texts from './texts.ts'
 
-// What stands alone on the page until the daemon has answered for the first time.
+// Shown alone on the page until the daemon's first answer.
 
-/** What is waited for, or that nothing answers. @param box what sentences call it, `board` */
+/** Says what is awaited, or that nothing answers. @param box how sentences name it, `board` */
 export function firstWait(box: string, asks: string): VNode {
   if (isLost.value) return say('warn', texts.noContact(box), texts.itIsAskedAgain)
   return say('busy', asks, texts.usuallyBrief)
 }
 
-/** Waiting is said only when it can be felt. */
+/** A wait is only shown if it is noticeable. */
 const SAID_AFTER_MS = 300
-/** What could not be fetched is tried once more: by then it is known whether there is contact. */
+/** A failed load is tried once more after this: by then it is known whether there is contact. */
 const AGAIN_MS = 3000
 
 type Waiting = 'briefly' | 'long' | 'in vain'
 
 /**
- * A component that fetches itself when it is first drawn. What failed for lack of contact is fetched again when contact
- * is back; what is no longer there, because the box was updated under an open page, is found by loading the page anew.
+ * A component that loads itself when first rendered. If loading failed for lack of contact, it is loaded again when
+ * contact is back; if the file is gone, because the box was updated under an open page, the user has to reload the
+ * page.
  */
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): (props: Props) => VNode | null {
   let loaded: ComponentType<Props> | undefined
@@ -68,7 +69,7 @@ function fetching(): VNode {
   return say('busy', texts.fetchingPage, texts.fetchingMeans)
 }
 
-/** By hand: what was typed elsewhere on the page would be lost. */
+/** Reloading is left to the user: what was typed elsewhere on the page would be lost. */
 function gone(): VNode {
   const anew = html`<button class="btn" type="button" onClick=${() => location.reload()}>Load anew</button>`
   return say('warn', texts.pageCouldNotBeFetched, texts.pageIsOld, anew)

@@ -1,12 +1,15 @@
-/** Levels of sound as a page was told them, and how a meter moves between two messages: up at once, down slowly, and its peak stands a while. */
+/**
+ * Sound levels as received by a page, and how a meter moves between two messages: up at once, down slowly, with the
+ * peak held for a while.
+ */
 
-// How a meter moves: up at once, down slowly, and its peak stands a while.
+// Movement of a meter: up at once, down slowly, with the peak held for a while.
 
-/** Where a scale ends at the left, dBFS. */
+/** Left end of the scale, dBFS. */
 export const FLOOR_DB = -60
-/** Nobody hears what is below; it is called silent. */
+/** Inaudible below this; shown as silent. */
 const SILENT_DB = -90
-/** The highest sample there is, but for what rounding takes away: it was cut, or nearly. */
+/** The highest possible sample, allowing for rounding: the sound was clipped, or nearly. */
 const CLIP_DB = -0.01
 const FALL_DB_PER_MS = 20 / 1000
 const HELD_MS = 1500
@@ -14,19 +17,19 @@ const HELD_MS = 1500
 /** One channel of a meter at an instant of the page's clock. */
 export interface Needle {
   atMs: number
-  /** Where the bar ends, dBFS. */
+  /** End of the bar, dBFS. */
   levelDb: number
-  /** Where the mark stands, dBFS, and since when. */
+  /** The peak mark, dBFS, and since when. */
   peakDb: number
   peakAtMs: number
 }
 
-/** A needle that has seen nothing. */
+/** A needle that has seen nothing yet. */
 export function restingNeedle(atMs: number): Needle {
   return { atMs, levelDb: SILENT_DB, peakDb: SILENT_DB, peakAtMs: atMs }
 }
 
-/** A needle that was left alone until now. */
+/** A needle that has fallen since, without a new level. */
 export function fallen({ atMs: beforeMs, levelDb, peakDb, peakAtMs }: Needle, atMs: number): Needle {
   const heldUntilMs = peakAtMs + HELD_MS
   const fallenMs = Math.max(0, atMs - Math.max(heldUntilMs, beforeMs))
@@ -38,7 +41,7 @@ export function fallen({ atMs: beforeMs, levelDb, peakDb, peakAtMs }: Needle, at
   }
 }
 
-/** A needle that is told a level; null is silence. */
+/** A needle after a new level; null is silence. */
 export function moved(before: Needle, told: { rmsDb: number | null; peakDb: number | null }, atMs: number): Needle {
   const now = fallen(before, atMs)
   const peakDb = told.peakDb ?? SILENT_DB
@@ -51,35 +54,35 @@ export function moved(before: Needle, told: { rmsDb: number | null; peakDb: numb
   }
 }
 
-/** Whether the sound was as loud as can be while the mark stands. */
+/** Whether the sound reached full scale while the peak mark is held. */
 export function isClipped({ peakDb }: Needle): boolean {
   return peakDb >= CLIP_DB
 }
 
-/** Whether there was nothing to hear while the mark stands. */
+/** Whether there was only silence while the peak mark is held. */
 export function isSilent({ peakDb }: Needle): boolean {
   return peakDb <= SILENT_DB
 }
 
-/** Without a message for so long nothing is known: a meter that stands still would tell a lie. */
+/** After this long without a message nothing is known: a frozen meter would mislead. */
 const KNOWN_MS = 1500
-/** A board has eight; more would be somebody's joke. */
+/** A board has eight; a message with more is bogus. */
 const MOST_CHANNELS = 64
 
-/** What a message says: dBFS, a number for each channel; null is silence. */
+/** A message: dBFS, a number for each channel; null is silence. */
 export interface ToldLevels {
   peak_db: readonly (number | null)[]
   rms_db: readonly (number | null)[]
 }
 
-/** Levels of one place. */
+/** Levels of one source or output. */
 export interface Levels {
   hear(told: ToldLevels, atMs: number): void
-  /** Each channel as it is at an instant; null while nothing is known. */
+  /** Each channel at an instant; null if nothing is known. */
   at(atMs: number): readonly Needle[] | null
 }
 
-/** Levels of which nothing is known yet. */
+/** Levels without any message yet. */
 export function createLevels(): Levels {
   let needles: readonly Needle[] = []
   let heardMs = Number.NEGATIVE_INFINITY

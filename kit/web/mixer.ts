@@ -1,4 +1,4 @@
-/** Meters and faders: what a hand and an eye need of sound. */
+/** Meters and faders for sound. */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isLost } from './contact.ts'
@@ -8,16 +8,16 @@ import { fixed, UNKNOWN } from './numbers.ts'
 import { Act, icon } from './parts.ts'
 import * as texts from './texts.ts'
 
-// Meters: one bar a channel, drawn thirty times a second without drawing the page.
+// Meters: one bar per channel, animated thirty times a second without rendering the page.
 
-/** Drawn at most so often; figures at most so often, as everywhere. */
+/** Shortest time between two frames, and between two updates of the numbers. */
 const FRAME_MS = 1000 / 30
 const FIGURE_MS = 250
-/** A frame of a 60 Hz display that comes a little early counts for the next. */
+/** A frame of a 60 Hz display that comes slightly early still counts. */
 const SLACK_MS = 4
 const SCALE = [-60, -48, -36, -24, -18, -9, 0]
 
-/** What meters show. */
+/** Contents of the meters. */
 interface MetersFacts {
   names: readonly string[]
   levels: Levels
@@ -33,7 +33,7 @@ export function Meters({ names, levels }: MetersFacts): VNode {
   )}<div class="scale" aria-hidden="true">${SCALE.map((db) => html`<span style=${{ '--db': db }}>${fixed(db, 0)}</span>`)}</div></div>`
 }
 
-/** Names of channels: left and right where there are two, else numbers. */
+/** Names of channels: left and right if there are two, else numbers. */
 export function channelNames(count: number): string[] {
   if (count === 2) return [texts.left, texts.right]
   return Array.from({ length: count }, (_, at) => String(at + 1))
@@ -83,24 +83,24 @@ function wordsOf(needle: Needle | undefined): string {
   return isSilent(needle) ? texts.silent : fixed(needle.peakDb, 1)
 }
 
-/** What a fader shows and does. */
+/** Value and actions of a fader. */
 interface FaderFacts {
   label: string
   /** 0..100 */
   value: number
-  /** What the value is, in words: `−12.0 dB`. */
+  /** The value in words: `−12.0 dB`. */
   text: string
-  /** Large, behind it. */
+  /** Large text behind it. */
   output: VNode
   slide: (value: number) => void
   /** One dB up or down. */
   step: (step: 1 | -1) => void
 }
 
-/** How long after the hand the daemon's word counts again. */
+/** How long after the last drag the daemon's value is shown again. */
 const HELD_MS = 700
 
-/** The fader. While a hand is on it, it stands where the hand is. */
+/** The fader. While it is dragged, it shows the dragged value. */
 export function Fader({ label, value, text, output, slide, step }: FaderFacts): VNode {
   const [held, setHeld] = useState<number | null>(null)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)

@@ -1,9 +1,9 @@
-/** Numbers, ages, times and sentences as every page writes them: the same in every country. */
+/** Numbers, ages, times and sentences in the format of every page: the same in every country. */
 import { nounFor } from '../pure/text.ts'
 
 /** Narrow no-break space: between thousands, and between a value and its unit. */
 export const THIN = '\u202f'
-/** What stands where nothing is known: never 0. */
+/** Shown for unknown values: never 0. */
 export const UNKNOWN = '–'
 const MINUS = '\u2212'
 
@@ -22,7 +22,7 @@ export function fixed(value: number | null | undefined, decimals: number): strin
   return value < 0 && !isZero ? MINUS + text : text
 }
 
-/** Milliseconds on a bus, without decimals; what took less than one says so. */
+/** Milliseconds on a bus, without decimals; less than one reads `<1`. */
 export function msText(ms: number | null | undefined): string {
   return ms !== null && ms !== undefined && ms < 0.5 ? '<1' : fixed(ms, 0)
 }
@@ -53,7 +53,7 @@ const STEPS: [string, number][] = [
 ]
 
 /**
- * How long: `0.4 s`, `12 s`, `3 min 12 s`, `41 d 6 h`.
+ * A duration: `0.4 s`, `12 s`, `3 min 12 s`, `41 d 6 h`.
  * @param parts 2 in sentences, 1 in tables
  */
 export function age(durationMs: number, parts: 1 | 2 = 2): string {
@@ -95,7 +95,7 @@ function partsOf(atMs: number, zone: string | undefined): Record<string, string>
 
 /**
  * Time of day in the site's zone: `14:02:31.482`, `14:02:31` or `14:02`.
- * @param zone IANA name; the reader's own zone without one
+ * @param zone IANA name; default: the reader's own zone
  */
 export function timeOf(atMs: number, zone?: string, detail: 'ms' | 's' | 'min' = 's'): string {
   const p = partsOf(atMs, zone)
@@ -110,7 +110,7 @@ export function dateOf(atMs: number, zone?: string): string {
   return `${p.year}-${p.month}-${p.day}`
 }
 
-/** Since when, as short as it can be said: `13:40` today, `2031-03-09 13:40` before. */
+/** A start time, as short as possible: `13:40` today, `2031-03-09 13:40` before. */
 export function sinceText(atMs: number, nowMs: number, zone?: string): string {
   const time = timeOf(atMs, zone, 'min')
   return dateOf(atMs, zone) === dateOf(nowMs, zone) ? time : `${dateOf(atMs, zone)} ${time}`
@@ -126,26 +126,26 @@ export function whole(value: number, more: string): string {
   return value === 2 ? `Both ${more}` : `All ${count(value)} ${more}`
 }
 
-/** `a`, `a and b`, `a, b and c`; after `most` names the rest is counted. */
+/** `a`, `a and b`, `a, b and c`; beyond `most` names the rest is counted. */
 export function listed(names: string[], most = 3): string {
   const shown = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} more`] : names
   if (shown.length < 2) return shown.join('')
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-// Words of daemons and devices made fit to stand alone: capital first, full stop last.
+// Makes words of daemons and devices stand alone: capital first, full stop last.
 
 /** `usb device` reads `Usb device`. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** With a full stop, unless it ends by itself. */
+/** Adds a full stop, unless the text ends with punctuation. */
 export function ended(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`
 }
 
-/** What goes on from a name, or has no end: under a field or in a dialog it stands alone. */
+/** Makes a fragment a sentence: under a field or in a dialog it stands alone. */
 export function sentence(text: string): string {
   return ended(capital(text))
 }

@@ -1,11 +1,11 @@
-/** The parts every page is made of: icons, lamps and their words, buttons, toasts. */
+/** Basic parts of every page: icons, lamps and their words, buttons, toasts. */
 import { signal } from '@preact/signals'
 import { h, type VNode } from 'preact'
 import { isLost } from './contact.ts'
 import { type Child, html } from './html.ts'
 import * as texts from './texts.ts'
 
-// The icons of the pages as inline SVG: nothing is loaded, nothing is referenced by URL.
+// Icons of the pages as inline SVG: nothing is loaded, nothing is referenced by URL.
 
 const PATHS = {
   ports: 'M3.5 4.5h9v4a4 4 0 0 1-4 4h-1a4 4 0 0 1-4-4zM6 4.5v-3M10 4.5v-3M8 12.5v2.5',
@@ -38,7 +38,7 @@ const PATHS = {
   copy: 'M5.5 5.5v-3h8v8h-3M2.5 5.5h8v8h-8z',
 } as const
 
-/** Names of the icons there are. */
+/** Names of the icons. */
 export type IconName = keyof typeof PATHS
 
 /** One icon, always beside a word or inside something with an `aria-label`. */
@@ -46,9 +46,9 @@ export function icon(name: IconName): VNode {
   return h('svg', { class: 'i', viewBox: '0 0 16 16', 'aria-hidden': 'true' }, h('path', { d: PATHS[name] }))
 }
 
-// Lamps and what stands right beside them: chip, verdict and the sentence of an empty, loading or failed part.
+// Lamps and what accompanies them: chip, verdict and the message of an empty, loading or failed part.
 
-/** What a lamp can say; shape, colour and word say the same. */
+/** States of a lamp; shape, colour and word say the same. */
 export type Lit = 'ok' | 'busy' | 'warn' | 'fault' | 'off' | 'mute' | 'gone'
 
 const WORDS: Record<Lit, string> = {
@@ -61,7 +61,7 @@ const WORDS: Record<Lit, string> = {
   gone: texts.absent,
 }
 
-/** A lamp beside its word. Without a word beside it, give `alone`: then it speaks for itself. */
+/** A lamp beside its word. Without a word beside it, give `alone`: then it has a label of its own. */
 export function lamp(lit: Lit, alone: boolean | string = false): VNode {
   if (!alone) return html`<i class="lamp" data-s=${lit} aria-hidden="true"></i>`
   return html`<i class="lamp" data-s=${lit} role="img" aria-label=${alone === true ? WORDS[lit] : alone}></i>`
@@ -72,7 +72,7 @@ export function chip(lit: Lit, word: string): VNode {
   return html`<span class="chip" data-s=${lit}>${lamp(lit)}${word}</span>`
 }
 
-/** One judgement: what is the case, and behind it why and what to do. */
+/** One judgement: what is the case, and in `why` the reason and the remedy. */
 export interface Judgement {
   lit: Lit
   sentence: string
@@ -80,7 +80,7 @@ export interface Judgement {
   why?: string
 }
 
-/** The first thing the eye meets. Only the sentence is announced: ages in `why` would speak every second. */
+/** The most prominent line. Only the sentence is announced: ages in `why` would be read out every second. */
 export function verdict(judged: Judgement, remedy?: Child): VNode {
   return html`<div class="verdict">
     ${lamp(judged.lit, true)}<strong role="status">${spoken(judged.sentence)}</strong>
@@ -88,27 +88,27 @@ export function verdict(judged: Judgement, remedy?: Child): VNode {
   </div>`
 }
 
-/** A number with a unit of time; narrow spaces are those of our own numbers. */
+/** A number with a unit of time; narrow spaces as in our own numbers. */
 const AGES = /((?:\d[\d.]*[ \u202f](?:ms|s|min|h|d)\b[ \u202f]?)+)/
 
-/** A sentence of a live region in which times run on silently: only what else changes is spoken. */
+/** A sentence of a live region whose running times are not announced: only other changes are spoken. */
 function spoken(sentence: string): Child[] {
   return sentence.split(AGES).map((part, at) => (at % 2 === 1 ? html`<span aria-live="off">${part}</span>` : part))
 }
 
-/** A part that has nothing to show says so, and how it fills or what to do. */
+/** The message of a part with nothing to show: what the state is, and how it fills or what to do. */
 export function say(lit: Lit, head: string, text: Child, act?: Child): VNode {
   return html`<div class="say"><b data-s=${lit}>${lamp(lit)}${head}</b><span>${text}</span>${act}</div>`
 }
 
-// Buttons that ask the daemon for something: they wait while there is no contact.
+// Buttons that call the daemon: disabled while there is no contact.
 
-/** What a button is. */
+/** Properties of a button. */
 interface ButtonFacts {
-  /** `primary` (one a view), `quiet`, `danger`. */
+  /** `primary` (one per view), `quiet`, `danger`. */
   kind?: string
   type?: 'button' | 'submit'
-  /** Busy or not allowed now. */
+  /** Disabled: busy or not allowed now. */
   waits?: boolean
   label?: string
   run?: () => void
@@ -126,7 +126,7 @@ const SHOWN_MS = 6000
 const shown = signal<{ sentence: string; undo?: () => void } | null>(null)
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Says what the hand just did. A newer one replaces it. @param undo takes it back */
+/** Shows what was just done. A newer toast replaces it. @param undo reverts it */
 export function toast(sentence: string, undo?: () => void): void {
   clearTimeout(timer)
   shown.value = { sentence, undo }
@@ -137,7 +137,7 @@ function gone(): void {
   shown.value = null
 }
 
-/** Where toasts appear; the region is always there, so that screen readers hear what comes into it. */
+/** Place of toasts; the region always exists, so that screen readers announce what appears in it. */
 export function Toasts(): VNode {
   const now = shown.value
   function takeBack(): void {

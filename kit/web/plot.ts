@@ -1,39 +1,42 @@
-/** Plots over time: traces, the band between earliest and latest, a limit, ticks for what was lost, and a crosshair that reads all of them. */
+/**
+ * Plots over time: traces, the band between earliest and latest, a limit, ticks for losses, and a crosshair that reads
+ * all of them.
+ */
 import type { VNode } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { type Child, html } from './html.ts'
 import { fixed, timeOf } from './numbers.ts'
 
-/** One value at each instant; null where nothing is known. */
+/** One value at each instant; null if unknown. */
 export type Points = readonly (number | null)[]
 
 /** A line of the plot. */
 export interface Trace {
   name: string
   points: Points
-  /** How it is drawn: traces differ by dash too. Without a line it is read by the crosshair alone. */
+  /** Line style: traces also differ by dash. `read` has no line and is shown only by the crosshair. */
   kind: 'line' | 'dashed' | 'dotted' | 'read'
 }
 
-/** What a plot shows. */
+/** Contents of a plot. */
 export interface PlotFacts {
-  /** What it is and what it says, for who cannot see it. */
+  /** Description for screen readers. */
   label: string
-  /** Epoch ms of the first point, and between two. */
+  /** Epoch ms of the first point, and the interval between two. */
   fromMs: number
   stepMs: number
-  /** From the left end to the newest point, however few there are. */
+  /** Width from the left end to the newest point, however few there are. */
   spanMs: number
   traces: readonly Trace[]
   unit: string
   decimals: number
-  /** The band, by the places of its traces. */
+  /** The band, by the indexes of its traces. */
   band?: readonly [upper: number, lower: number]
   limit?: { name: string; value: number }
-  /** What was lost at each instant; above 0 it is a tick at the foot. */
+  /** Losses at each instant; above 0 a tick is drawn at the bottom. */
   lost?: { name: string; points: Points }
-  /** The scale covers at least these. */
+  /** The scale covers at least this range. */
   least: readonly [bottom: number, top: number]
   heightPx: number
   zone?: string | undefined
@@ -43,7 +46,7 @@ const DASHES: Readonly<Record<Trace['kind'], number[]>> = { line: [], dashed: [6
 const INK: readonly string[] = ['--trace-1', '--trace-2', '--trace-3']
 const TICK_PX = 9
 
-/** The plot. Its words stand in the page's own type, its colours are the page's. */
+/** The plot, with the page's font and colours. */
 export function Plot(facts: PlotFacts): VNode {
   const ref = useRef<HTMLDivElement>(null)
   const latest = useRef(facts)
@@ -72,7 +75,7 @@ export function Plot(facts: PlotFacts): VNode {
   return html`<div class="uplot-in" role="img" aria-label=${facts.label} ref=${ref}></div>`
 }
 
-/** What the lines, bands and ticks of a plot are called. */
+/** Legend of a plot's lines, bands and ticks. */
 export function legend({ traces, band, limit, lost }: PlotFacts, words?: Child): VNode {
   const lines = traces.filter(({ kind }, at) => kind !== 'read' && !band?.includes(at))
   return html`<div class="legend">${band ? html`<span><i class="k-band"></i>earliest to latest</span>` : null}
@@ -87,7 +90,7 @@ function dataOf({ fromMs, stepMs, traces }: PlotFacts): uPlot.AlignedData {
   return [xs, ...traces.map(({ points }) => [...points])]
 }
 
-/** The value of a token where it is drawn. */
+/** The value of a CSS token at an element. */
 function token(place: Element, name: string): string {
   return getComputedStyle(place).getPropertyValue(name).trim()
 }
@@ -147,7 +150,7 @@ function seriesOf({ name, kind }: Trace, isLine: boolean, stroke: () => string):
   return { label: name, stroke, width: isLine ? 1.5 : 0, dash: DASHES[kind], points: { show: false } }
 }
 
-/** The trace's own colour, light enough to lie under a line. Tokens are hexadecimal. */
+/** The trace's own colour, light enough to be under a line. Tokens are hexadecimal. */
 function faint(colour: string): string {
   return `${colour}2e`
 }
@@ -165,7 +168,7 @@ function rangeOf({ least, limit }: PlotFacts, low: number | null, high: number |
   return [bottom === 0 ? 0 : bottom - air, top + air]
 }
 
-/** As many as the steps of the scale need, at most those of the quantity. */
+/** As many decimals as the steps of the scale need, at most those of the quantity. */
 function decimalsOf(splits: number[], most: number): number {
   return splits.every((each) => Number.isInteger(each)) ? 0 : most
 }
@@ -203,7 +206,7 @@ function drawLost({ ctx, bbox, data, valToPos }: uPlot, place: Element, { lost }
   ctx.restore()
 }
 
-/** Says beside the crosshair what all traces are at its instant. */
+/** Shows beside the crosshair the value of every trace at its instant. */
 function readCursor(plot: uPlot, facts: PlotFacts): void {
   const { idx, left = -1 } = plot.cursor
   let words = plot.over.querySelector<HTMLElement>('.read-out')
@@ -221,7 +224,7 @@ function readCursor(plot: uPlot, facts: PlotFacts): void {
   words.style.setProperty('--x', `${left}px`)
 }
 
-/** What the crosshair says, line by line: the time, then each trace, then what was lost. */
+/** The crosshair's text, line by line: the time, then each trace, then losses. */
 export function linesAt({ fromMs, stepMs, traces, unit, decimals, lost, zone }: PlotFacts, at: number): string[] {
   const lines = traces.map(({ name, points }) => `${name} ${fixed(points[at], decimals)} ${unit}`)
   const missed = lost ? [`${lost.name} ${fixed(lost.points[at], 0)}`] : []

@@ -1,4 +1,4 @@
-/** Popovers: beside what they belong to; from the bottom where it is narrow. */
+/** Popovers: beside their anchor; from the bottom on narrow screens. */
 import type { VNode } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { type Child, html } from './html.ts'
@@ -7,7 +7,7 @@ import { icon } from './parts.ts'
 /** What a popover is made of. */
 export interface PopProps {
   title: string
-  /** What it belongs to; it is asked for again whenever the place may have changed. */
+  /** The element it belongs to; looked up again whenever the layout may have changed. */
   anchor: () => Element | null
   close: () => void
   children?: Child
@@ -18,8 +18,8 @@ const GAP_PX = 12
 const EDGE_PX = 16
 
 /**
- * A popover as long as it is drawn. Beside its anchor the page stays in reach, and a press elsewhere closes it; where it
- * is narrow it is a sheet over the page. Esc closes both and gives the focus back.
+ * A popover, open as long as it is rendered. Beside its anchor the page stays usable, and a press elsewhere closes it;
+ * on narrow screens it is a sheet over the page. Esc closes both and restores the focus.
  */
 export function Pop({ title, anchor, close, children }: PopProps): VNode {
   const ref = useRef<HTMLDialogElement>(null)
@@ -67,7 +67,7 @@ export function Pop({ title, anchor, close, children }: PopProps): VNode {
     <button class="btn quiet icon" type="button" aria-label="Close" onClick=${close}>${icon('close')}</button></header>${children}</dialog>`
 }
 
-/** To the right of its anchor where there is room, else to the left, and never out of sight. */
+/** To the right of its anchor if there is room, else to the left, and never outside the window. */
 function place(dialog: HTMLDialogElement, anchor: Element | null): void {
   if (!anchor || matchMedia(NARROW).matches) {
     dialog.removeAttribute('style')

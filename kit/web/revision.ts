@@ -1,12 +1,15 @@
-/** Edits that know what they were made from: where somebody else was quicker they are kept, and their writer decides. */
+/**
+ * Concurrent edits: a save knows the revision it was made from; if somebody else saved first, the edits are kept and
+ * the user decides.
+ */
 import { useState } from 'preact/hooks'
 import { CallFault } from './call.ts'
 import * as texts from './texts.ts'
 
-/** What one form was read as, until it saves. */
+/** The revision that one form was loaded with, until it saves. */
 export interface Revision {
   /**
-   * Saves from what was read. Refused where it is otherwise by now; the next save then replaces what is there.
+   * Saves from the loaded revision. Refused if it has changed since; the next save then overwrites.
    * @throws CallFault
    */
   save<Saved extends { revision?: string | null }>(
@@ -14,13 +17,13 @@ export interface Revision {
   ): Promise<Saved>
 }
 
-/** @param first as the form was read; null of what is new */
+/** @param first the loaded revision; null for something new */
 export function useRevision(first: string | null | undefined): Revision {
   const [revision] = useState(() => createRevision(first))
   return revision
 }
 
-/** Makes one. */
+/** Creates a revision. */
 export function createRevision(first: string | null | undefined): Revision {
   let known = first
   return {

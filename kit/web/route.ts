@@ -1,12 +1,13 @@
-/** Where the reader is: the part of the address after `#`, as words; and edits that are asked for before he leaves them. */
+/** The route: the part of the address after `#`, as words; and the question before unsaved edits are left. */
 import { signal } from '@preact/signals'
 
-// The address of a page, without user and password.
+// Removes user and password from the page's address.
 
 /**
- * Begins once the page is at an address without user and password, or opens it anew at that. Opened as
- * `http://admin:PW@board/`, every call by a path fails, since the path is completed by an address that no request may have
- * (Fetch, 5.3, step 6); and the password stood in the address bar. The browser has kept it and signs in with it.
+ * Starts if the page's address has no user and password; otherwise reloads it without them. Opened as
+ * `http://admin:PW@board/`, every call by a path would fail, since the path is completed with an address that no
+ * request may have (Fetch, 5.3, step 6), and the password would be visible in the address bar. The browser has stored
+ * it and signs in with it.
  */
 export function atPlainAddress(begin: () => void): void {
   const { username, password } = new URL(document.URL)
@@ -15,31 +16,31 @@ export function atPlainAddress(begin: () => void): void {
   else location.replace(`${origin}${pathname}${search}${hash}`)
 }
 
-// Edits that were not saved: they are asked for before the page leaves them, by a link, a key, the back button or a closed tab.
+// Unsaved edits: the user is asked before leaving them by a link, a key, the back button or a closed tab.
 
-/** Forms on the page that hold more than what is saved say so. */
+/** Checks of the forms on the page: true if they hold unsaved edits. */
 const keepers = new Set<() => boolean>()
 
-/** Where the reader wants to go, while he is asked. */
+/** Continues to where the user wants to go, while the question is open. */
 export const leaving = signal<(() => void) | null>(null)
 
-/** Has edits asked for as long as they are on the page. @returns ends that */
+/** Registers a check for unsaved edits. @returns removes it */
 export function guardEdits(isDirty: () => boolean): () => void {
   keepers.add(isDirty)
   return () => void keepers.delete(isDirty)
 }
 
-/** Whether something typed would be lost. */
+/** Whether anything typed would be lost. */
 function hasUnsaved(): boolean {
   return [...keepers].some((isDirty) => isDirty())
 }
 
-/** Asks whether edits may be lost. @param go runs once the reader says so */
+/** Asks whether edits may be lost. @param go runs if the user agrees */
 function askToLeave(go: () => void): void {
   leaving.value = go
 }
 
-/** Asks when a tab is closed or loaded anew; the browser has its own words for that. */
+/** Asks before a tab is closed or reloaded; the browser uses its own words. */
 function startUnsaved(): void {
   addEventListener('beforeunload', (event) => {
     if (hasUnsaved()) event.preventDefault()
@@ -51,7 +52,7 @@ function read(): string[] {
   return words.filter((word) => word !== '').map(decoded)
 }
 
-/** A word somebody typed wrongly is taken as it stands. */
+/** A malformed word is taken as it is. */
 function decoded(word: string): string {
   try {
     return decodeURIComponent(word)
@@ -63,7 +64,7 @@ function decoded(word: string): string {
 /** The words of the address: `#/port/%2Fdev%2FttyUSB0` is `['port', '/dev/ttyUSB0']`. */
 export const place = signal<string[]>(typeof location === 'undefined' ? [] : read())
 
-/** Address of a page from its words. */
+/** Link to a page from its words. */
 export function linkTo(...words: string[]): string {
   return `#/${words.map(encodeURIComponent).join('/')}`
 }
@@ -73,7 +74,7 @@ export function goTo(...words: string[]): void {
   open(linkTo(...words))
 }
 
-/** The reader has said that edits may be lost. */
+/** True once the user has agreed to lose edits. */
 let isAgreed = false
 
 function open(hash: string): void {
@@ -85,7 +86,7 @@ function open(hash: string): void {
     })
 }
 
-/** Follows the address bar. A new page starts at its top with the focus on it, unless a hand was quicker. */
+/** Follows the address bar. A new page starts at its top with the focus on it, unless the user was quicker. */
 export function startRoute(): void {
   let here = location.hash
   startUnsaved()
@@ -104,7 +105,7 @@ export function startRoute(): void {
     }
     if (hash === here) return
     if (isAgreed || !hasUnsaved()) return follow()
-    // Back, forward and what is typed into the address bar are there already: the page in sight has its address again.
+    // Back, forward and the address bar have already changed the address: restore that of the visible page.
     history.replaceState(null, '', here || location.pathname)
     askToLeave(() => {
       history.replaceState(null, '', hash || location.pathname)

@@ -1,15 +1,15 @@
-/** Dialogs that are fetched when they are first needed: the list of keys, and the question before edits are left. */
+/** Dialogs loaded on demand: the list of shortcuts, and the question before edits are left. */
 import type { VNode } from 'preact'
 import { Confirm, Dialog } from './dialog.ts'
 import { html } from './html.ts'
 import { areOff, areShown, layers, switchKeys } from './keys.ts'
 import { leaving } from './route.ts'
 
-// The list of keys, fetched when somebody asks for it.
+// The list of shortcuts, loaded on demand.
 
 const NAMES: Record<string, string> = { ' ': 'Space', ArrowUp: '↑', ArrowDown: '↓' }
 
-/** The list of keys, under `?`. */
+/** The list of shortcuts, opened by `?`. */
 export function KeysDialog(): VNode {
   const close = (): void => {
     areShown.value = false
@@ -26,7 +26,7 @@ export function KeysDialog(): VNode {
   </${Dialog}>`
 }
 
-/** The question, while there is one. */
+/** The question, while it is open. */
 export function LeaveQuestion(): VNode | null {
   const go = leaving.value
   if (!go) return null

@@ -1,4 +1,4 @@
-/** What every page wears: name plate, navigation, banner, toasts, keys and the way past them. */
+/** The frame of every page: name plate, navigation, banner, toasts, shortcuts and the skip link. */
 import type { VNode } from 'preact'
 import { contact, isLost, now, tryNow, zone } from './contact.ts'
 import { type Child, html } from './html.ts'
@@ -12,10 +12,10 @@ import * as texts from './texts.ts'
 const LeaveQuestion = lazy(async () => (await import('./shell-dialogs.ts')).LeaveQuestion)
 const KeysDialog = lazy(async () => (await import('./shell-dialogs.ts')).KeysDialog)
 
-/** The engraved label: what this box is, its name and its address. */
+/** The name plate: what this box is, its name and its address. */
 export interface PlateFacts {
   role: string
-  /** What sentences call it, where that is not its role: `board`. */
+  /** How sentences name it, if not by its role: `board`. */
   box?: string
   name: string
   address: string
@@ -34,21 +34,21 @@ export interface Entry {
   sub?: Entry[]
 }
 
-/** What the shell is told. */
+/** Contents of the shell. */
 export interface ShellFacts {
   plate: PlateFacts
   entries: Entry[]
-  /** The state of everything in a few words, for the phone's bar. */
+  /** The overall state in a few words, for the phone's bar. */
   state?: { lit: Lit; words: string }
   footer: Child
-  /** Stands over the page whatever page it is. */
+  /** Shown above every page. */
   notices?: Child
-  /** In place of the banner of lost contact, while it is known why there is none. */
+  /** Replaces the banner of lost contact while the reason is known. */
   waits?: Child
   children?: Child
 }
 
-/** The engraved label alone. */
+/** The name plate alone. */
 export function plate({ role, name, address }: PlateFacts): VNode {
   return html`<div class="plate"><small>${role}</small><b>${name}</b><span class="mono">${address}</span></div>`
 }
@@ -78,18 +78,18 @@ function entry(facts: Entry): VNode {
     ${facts.sub?.length ? html`<div class="sub">${facts.sub.map(entry)}</div>` : null}`
 }
 
-/** The address is the page's place, so the jump is made by hand and leaves it as it is. */
+/** The hash is the page's route, so the skip link moves the focus itself and leaves the hash alone. */
 function skip(event: Event): void {
   event.preventDefault()
   focusMain()
 }
 
-/** Where what had the focus is gone, Tab goes on at the top of the page and not at that of the window. */
+/** When the focused element is gone, makes Tab continue at the top of the page, not of the window. */
 export function focusMain(): void {
   document.getElementById('main')?.focus({ preventScroll: true })
 }
 
-/** Contact lost: since when, how old the values are, when it is tried again. Comes back by itself. */
+/** Contact lost: since when, how old the values are, when the next try is. Goes away by itself. */
 function Banner({ box }: { box: string }): VNode | null {
   const { isLost: lost, lastGoodAt, nextTryAt } = contact.value
   if (!lost) return null

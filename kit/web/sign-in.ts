@@ -1,4 +1,4 @@
-/** Signing in: the page before everything, and the dialog over a page whose token has run out. */
+/** Signing in: the page before everything else, and the dialog over a page whose token has expired. */
 import type { VNode } from 'preact'
 import { call } from './call.ts'
 import { Dialog } from './dialog.ts'
@@ -12,7 +12,7 @@ interface Login {
   token: string
 }
 
-/** Name and password; the name may stay empty where there is one user only. */
+/** Name and password; the name may be empty if there is only one user. */
 function fields(form: Form): VNode {
   return html`${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: true, kind: 'wide' })}
     ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', kind: 'wide' })}`
@@ -39,7 +39,7 @@ export function SignIn({ plate, footer }: { plate: Child; footer?: Child }): VNo
     </div></form><p class="faint small">${footer}</p></div></main>`
 }
 
-/** Asks for the password again over the page, which stays as it is with everything typed. */
+/** Asks for the password again over the page, which keeps everything typed. */
 export function SignedOut(): VNode {
   const form = useForm({ username: '', password: '' })
   function submit(event: Event): void {

@@ -1,18 +1,21 @@
-/** One WebSocket for as long as a page wants it, opened with a one-time ticket, opened again when it was cut; and the live feed of events over it. */
+/**
+ * A WebSocket for as long as a page wants it: opened with a one-time ticket, reopened after a cut; and the live feed of
+ * events over it.
+ */
 import { signal } from '@preact/signals'
 import { call, canCall, type Target } from './call.ts'
 import { isLost, RETRY_MS } from './contact.ts'
 
-/** What a page does with a socket. Messages are JSON both ways. */
+/** Callbacks of a page's socket. Messages are JSON both ways. */
 interface SocketUse {
-  /** Every time it is open, the first and after every cut. */
+  /** Called every time it opens, at first and after every cut. */
   begin(send: (message: object) => void): void
   hear(message: unknown): void
-  /** Cut, or closed by the page. */
+  /** It was cut, or closed by the page. */
   end?(): void
 }
 
-/** Where a socket is, and who gives tickets for it. */
+/** Path of a socket, and where to get its tickets. */
 interface SocketPlace {
   ticket: Target
   path: string
@@ -20,7 +23,7 @@ interface SocketPlace {
 
 const USUAL: SocketPlace = { ticket: 'POST /api/ticket', path: '/ws' }
 
-/** A socket that is kept until closed. */
+/** A socket that is kept open until closed. */
 export interface KeptSocket {
   close(): void
 }
@@ -43,7 +46,7 @@ export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket 
         use.begin((message) => made.send(JSON.stringify(message)))
       }
       made.onmessage = (event) => {
-        // What lay in a socket that is closed is old.
+        // Messages still buffered in a closed socket are stale.
         if (!isClosed) use.hear(JSON.parse(String(event.data)))
       }
       made.onclose = again
@@ -66,7 +69,7 @@ export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket 
     else again()
   }
 
-  // Contact that is back is found by others first; values that stay old for seconds more would look like new ones.
+  // Others notice first that contact is back; retry at once, since values that stay old for seconds would look current.
   const stopWatching = isLost.subscribe((lost) => {
     if (lost || timer === undefined) return
     clearTimeout(timer)
@@ -91,13 +94,13 @@ function addressOf(path: string, ticket: string): URL {
   return url
 }
 
-// The live feed of events: a kept socket that is told what the page wants to hear.
+// The live feed of events: a kept socket with a subscription.
 
-/** What a page wants to hear. */
+/** The subscription of a page. */
 interface Wish {
   port?: string
   events?: string[]
-  /** Past events to be told first. */
+  /** Number of past events to send first. */
   replay?: number
 }
 
@@ -107,13 +110,13 @@ export type FeedMessage =
   | { type: 'summary'; dropped: number }
   | { type: 'error'; error: string; message: string }
 
-/** True while the feed runs. */
+/** True while the feed is open. */
 export const isFed = signal(false)
 
 /** A feed that runs until closed. */
 export type Feed = KeptSocket
 
-/** Listens; survives cuts: every time the socket opens, the wish is told again with its replay, after `begin`. */
+/** Subscribes, and survives cuts: every time the socket opens, it calls `begin` and subscribes again, with replay. */
 export function openFeed(wish: Wish, hear: (message: FeedMessage) => void, begin: () => void): Feed {
   return keepSocket({
     begin(send) {

@@ -1,6 +1,6 @@
 /**
- * What the shared parts of pages say: labels, empty states, toasts. Sorted by the file that says it. What stands between
- * the tags of a template stands there.
+ * Texts of the shared parts of pages: labels, empty states, toasts. Sorted by the file that shows them. Text between
+ * the tags of a template stays in the template.
  */
 
 // Shell and banner (shell.ts)
@@ -69,7 +69,7 @@ export const off = 'Off'
 export const muted = 'Muted'
 export const absent = 'Absent'
 
-// Saves that meet (revision.ts)
+// Concurrent saves (revision.ts)
 
 export const removedMeanwhile =
   'Somebody else removed this in the meantime. Nothing was saved; what you typed is still here.'

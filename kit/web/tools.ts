@@ -1,14 +1,14 @@
-/** What a page of rows needs: its filter, the one thing one adds there, and keys that walk the rows. */
+/** Tools of a page of rows: its filter, the button to add one, and keys to move through the rows. */
 import type { VNode } from 'preact'
 import { type Child, html } from './html.ts'
 import { icon } from './parts.ts'
 import * as texts from './texts.ts'
 
-/** What the tools are told. */
+/** Contents of the tools. */
 interface ToolsFacts {
   filter: string
   setFilter: (text: string) => void
-  /** Spoken name of the filter, `Filter users`. */
+  /** Accessible name of the filter, `Filter users`. */
   label: string
   placeholder?: string
   /** A second filter beside the first. */
@@ -29,7 +29,7 @@ export function Tools({
     <div class="acts">${children}</div></header>`
 }
 
-/** A filter; Esc empties it. @param facts.isFirst the one that `/` finds */
+/** A filter; Esc clears it. @param facts.isFirst the one that `/` finds */
 export function filterInput(facts: ToolsFacts & { isFirst?: boolean }): VNode {
   const onInput = (event: InputEvent): void => facts.setFilter((event.target as HTMLInputElement).value)
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -49,14 +49,14 @@ export function matches(text: string, filter: string): boolean {
     .every((word) => lower.includes(word))
 }
 
-// Rows of a table under the hand: arrows walk their links, a press anywhere on a row follows its link.
+// Table rows: arrow keys move through their links, a press anywhere on a row follows its link.
 
-/** The links of the rows a selector names, in the order of the page. */
+/** The links of the rows matching a selector, in page order. */
 export function rowLinks(selector: string): HTMLElement[] {
   return [...document.querySelectorAll<HTMLElement>(selector)]
 }
 
-/** Gives the focus to the next link, or the one before; stays at the ends. @returns false where there is none */
+/** Focuses the next link, or the previous one; stops at the ends. @returns false if there is none */
 export function walkRows(selector: string, step: number): boolean {
   const all = rowLinks(selector)
   const at = all.indexOf(document.activeElement as HTMLElement)
@@ -65,7 +65,7 @@ export function walkRows(selector: string, step: number): boolean {
   return next !== undefined
 }
 
-/** Follows a row that was pressed; a link inside it goes its own way, and marked text stays marked. */
+/** Follows the link of a pressed row, unless a link inside it was pressed or text is selected. */
 export function followRow(event: Event, href: string): void {
   if (event.target instanceof Element && event.target.closest('a')) return
   if (getSelection()?.toString()) return

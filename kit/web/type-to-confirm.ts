@@ -1,27 +1,27 @@
-/** Asks for a name to be typed before something that cannot be undone. */
+/** Asks to type a name before something that cannot be undone. */
 import type { VNode } from 'preact'
 import { Dialog } from './dialog.ts'
 import { input, refusal, useForm } from './form.ts'
 import { type Child, html } from './html.ts'
 import { Act } from './parts.ts'
 
-/** What is asked. */
+/** Contents of the dialog. */
 export interface TypeToConfirmProps {
   title: string
-  /** What happens, and what stays. */
+  /** What happens, and what is kept. */
   text: Child
-  /** What is to be typed, to the letter. */
+  /** The text to type, exactly. */
   name: string
-  /** The button that does it: the act itself, "Reset board". */
+  /** Text of the confirming button: the act itself, "Reset board". */
   act: string
-  /** The way back says what stays: "Keep settings". */
+  /** Text of the cancelling button, which says what stays: "Keep settings". */
   keep: string
-  /** Does it; what it throws stands in the dialog, which stays open. */
+  /** Does it; if it throws, the dialog stays open and shows the message. */
   run: () => Promise<void>
   close: () => void
 }
 
-/** The dialog; its button waits until the name stands there. */
+/** The dialog; its button is disabled until the name is typed. */
 export function TypeToConfirm({ title, text, name, act, keep, run, close }: TypeToConfirmProps): VNode {
   const form = useForm({ typed: '' })
   const isTyped = String(form.values.value.typed).trim() === name

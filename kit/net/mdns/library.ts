@@ -1,4 +1,4 @@
-/** bonjour-service behind a guard: what it may hear, and what it found. */
+/** Wraps bonjour-service: filters what it hears, and validates what it found. */
 
 import { EventEmitter } from 'node:events'
 import type Bonjour from 'bonjour-service'
@@ -11,49 +11,52 @@ import { type Link, linkOf } from './sockets.ts'
 
 // Kinds of services, as multicast DNS names them.
 
-/** A kind. */
+/** One kind. */
 export interface ServiceKind {
   /** `plantroom` for `_plantroom._tcp.local`. */
   type: string
-  /** A part of the kind that is looked for instead of all: `ravenna_session`. @source RFC 6763, 7.1 */
+  /** A subtype to look for instead of the whole kind: `ravenna_session`. @source RFC 6763, 7.1 */
   subtype?: string
 }
 
-/** What every daemon is. */
+/** The kind of every daemon. */
 export const DAEMON: ServiceKind = { type: 'plantroom' }
 
-/** What services of a kind are called behind their own name. */
+/** The domain that follows the instance name of services of a kind. */
 export function domainOf({ type }: ServiceKind): string {
   return `_${type}._tcp.local`
 }
 
-/** What is asked for to find them. */
+/** The name to query to find them. */
 export function soughtOf(kind: ServiceKind): string {
   return kind.subtype === undefined ? domainOf(kind) : `_${kind.subtype}._sub.${domainOf(kind)}`
 }
 
-/** Labels one of which stands in each message that has to do with the kind. */
+/** Labels, at least one of which is in every message about the kind. */
 export function labelsOf({ subtype, type }: ServiceKind): string[] {
   return subtype === undefined ? [`_${type}`] : [`_${type}`, `_${subtype}`]
 }
 
-// What another daemon says of itself, cleaned of whatever a stranger may have put into it.
+// What another daemon announces, with anything a stranger may have injected removed.
 
-/** A daemon that was heard. Every text is a stranger's: short, without control characters but `name`, and not to be believed. */
+/**
+ * A daemon that was heard. Every text comes from a stranger: short, without control characters except in `name`, and
+ * not to be trusted.
+ */
 export interface HeardService {
-  /** Its full name, lower case: what tells it from others. */
+  /** Its full name, lower case: identifies it. */
   id: string
-  /** The name before its kind sign for sign as it is written: by no other is it found. Not for people. */
+  /** The instance name exactly as sent, since it is found by no other. Not for display. */
   name: string
-  /** Where it says it runs: `name.local`, lower case; empty where it names no such host. */
+  /** Host name it claims to run on: `name.local`, lower case; empty if it names no such host. */
   host: string
   /** 1..65535 */
   port: number
-  /** Where it may be reached, the likeliest first. At most four. */
+  /** Addresses where it may be reached, the likeliest first. At most four. */
   reach: readonly string[]
-  /** The address the message came from, which is its own or that of a repeater. */
+  /** The address the message came from: its own or that of a repeater. */
   from: string
-  /** What stands in its text record: at most sixteen keys. */
+  /** Its text record: at most sixteen keys. */
   text: ReadonlyMap<string, string>
 }
 
@@ -67,7 +70,7 @@ const KEY = /^[a-z0-9_-]{1,16}$/
 
 /**
  * @param links those of this machine
- * @returns undefined where it is no daemon that could be spoken to, or nothing that is wholly said
+ * @returns undefined if it is not a daemon we could talk to, or its records are incomplete
  */
 export function heardServiceOf(service: Service, links: readonly Link[]): HeardService | undefined {
   const { fqdn, host, port, referer, addresses = [], txt } = service
@@ -82,9 +85,9 @@ export function heardServiceOf(service: Service, links: readonly Link[]): HeardS
 }
 
 /**
- * The address the message came from where it is among those announced: that one is reached for certain. Where it is not,
- * a repeater stands between. What stands on another wire than the message came over is not believed then: whoever is
- * on one wire could have us ask machines on another (docs/decisions/mdns-and-peers.md).
+ * If the sender's address is among those announced, it alone is used: it is certainly reachable. Otherwise the message
+ * came through a repeater. Announced addresses on any other link of ours are then ignored: otherwise anyone on one
+ * network could make us call machines on another (docs/decisions/mdns-and-peers.md).
  */
 function reachOf(announced: readonly string[], from: string, links: readonly Link[]): string[] {
   if (announced.includes(from)) return [from]
@@ -97,7 +100,7 @@ function reachOf(announced: readonly string[], from: string, links: readonly Lin
   return v4First.length > 0 ? v4First.slice(0, MOST_REACH) : [from]
 }
 
-/** IPv6 addresses of one wire alone cannot be opened in a browser. */
+/** Link-local IPv6 addresses cannot be opened in a browser. */
 function isReachable(text: string, fromKind: AddressClass | undefined): boolean {
   const kind = kindOf(text)
   if (kind === 'loopback') return fromKind === 'loopback'
@@ -118,26 +121,26 @@ function textOf(txt: unknown): Map<string, string> {
   return text
 }
 
-// What bonjour-service takes for its socket: every message passes here, in and out.
+// The socket given to bonjour-service: every message passes through here, in and out.
 
-/** What it needs of the world. */
+/** Dependencies. */
 interface LibrarySocketOptions {
   clock: Clock
   links: readonly Link[]
   kind: string
   /** The machine's name with its domain; messages that say where a service runs carry its addresses. */
   host: string
-  /** Sends on one link; failing is told there. */
+  /** Sends on one link; failures are reported there. */
   send(link: Link, bytes: Uint8Array): void
   /** 0..1 */
   chance(): number
 }
 
-/** No record goes out twice within this. @source RFC 6762, 6 */
+/** No record is sent twice within this time. @source RFC 6762, 6 */
 const SAME_AGAIN_MS = 1000
-/** Answers of many are spread over this, so that not all are sent at the same moment. @source RFC 6762, 6 */
+/** Random delay of answers, so that many responders do not all send at once. @source RFC 6762, 6 */
 const SPREAD_MS = { least: 20, most: 120 } as const
-/** Different messages that are held back or remembered; our own records make about ten. */
+/** Different messages held back or remembered; our own records make about ten. */
 const MOST_HELD = 32
 /** More entries than the library puts into one message. */
 const MOST_ENTRIES = 1024
@@ -145,8 +148,8 @@ const MOST_ENTRIES = 1024
 type Sent = (error?: Error | null) => void
 
 /**
- * A datagram socket as far as multicast-dns uses one that it is given (`multicast: false`, `bind: false`). Questions go
- * out at once unless somebody else has just put them; answers a little later, once a second at most; both mended for
+ * Acts as the datagram socket that multicast-dns is given (`multicast: false`, `bind: false`). Questions go out at
+ * once, unless somebody else has just asked them; answers a little later, at most once a second. Both are corrected for
  * each link.
  */
 export class LibrarySocket extends EventEmitter {
@@ -155,7 +158,7 @@ export class LibrarySocket extends EventEmitter {
   readonly #waiting = new Map<Timer, Sent>()
   readonly #askedMs = new Map<Link, number>()
   #isClosed = false
-  /** A question is left out where it was put on that link within this time, by whomever. @source RFC 6762, 7.3 */
+  /** A question is skipped on a link where anybody asked it within this time. @source RFC 6762, 7.3 */
   spareMs = 0
 
   constructor(options: LibrarySocketOptions) {
@@ -163,7 +166,7 @@ export class LibrarySocket extends EventEmitter {
     this.#options = options
   }
 
-  /** Hands a message to the library, which throws on some that are hostile: that is the caller's to catch. */
+  /** Passes a message to the library, which throws on some hostile ones; the caller must catch that. */
   hear(bytes: Uint8Array, from: { address: string; port: number }, { link, asksForOurs }: Admitted): void {
     if (this.#isClosed) return
     if (asksForOurs) this.#askedMs.set(link, this.#options.clock.monotonicMs())
@@ -171,7 +174,7 @@ export class LibrarySocket extends EventEmitter {
     this.emit('message', buffer, { ...from, family: 'IPv4', size: bytes.length })
   }
 
-  /** As the library calls it: buffer, offset, length, port, address, callback. Port and address are not ours to ask. */
+  /** Called by the library: buffer, offset, length, port, address, callback. Port and address are ignored. */
   send(bytes: Uint8Array, ...rest: unknown[]): void {
     const sent = rest.at(-1) as Sent
     const message = openMessage(bytes, MOST_ENTRIES)
@@ -195,7 +198,7 @@ export class LibrarySocket extends EventEmitter {
     this.#waiting.set(timer, sent)
   }
 
-  /** As the library calls it. */
+  /** Called by the library. */
   close(closed?: () => void): void {
     this.#isClosed = true
     for (const timer of this.#waiting.keys()) timer.cancel()
@@ -237,7 +240,7 @@ export class LibrarySocket extends EventEmitter {
   }
 }
 
-/** What is told of others. */
+/** Reports of other daemons. */
 interface Hearing {
   onHeard(service: HeardService): void
   onGoodbye(id: string): void
@@ -247,22 +250,25 @@ interface Hearing {
 /** bonjour-service over one socket. */
 export interface Library {
   publish(announced: { instance: string; hostname: string; port: number; text: Readonly<Record<string, string>> }): void
-  /** Asks who is there. Each round begins knowing nobody, so that everybody who answers is told of again. */
+  /**
+   * Asks which daemons are there. Each round starts with an empty list, so that everybody who answers is reported
+   * again.
+   */
   find(hearing: Hearing): void
-  /** Takes back what was published. */
+  /** Withdraws what was published. */
   farewell(clock: Clock, deadlineMs: number): Promise<void>
   close(): void
 }
 
 /**
- * Bytes of messages that a round may remember; past this it knows nobody, and whoever is heard is told of again. The
- * library keeps each service as it came, decoded: a key that is a number alone takes kilobytes.
+ * Bytes of messages that a round may remember; beyond this it starts over, and daemons heard again are reported again.
+ * The library keeps each service decoded: a key that is only a number takes kilobytes.
  */
 const REMEMBERED_BYTES = 32_768
 
 /**
- * @param socket heard and spoken through; the library has none of its own
- * @param onFault what could not be sent; the library would throw it where nobody catches
+ * @param socket used for all messages; the library opens none itself
+ * @param onFault receives failures to send, which the library would throw uncaught
  */
 export async function openLibrary(
   socket: LibrarySocket,
@@ -273,11 +279,11 @@ export async function openLibrary(
   const settings = { socket, bind: false, multicast: false } as unknown as ConstructorParameters<typeof Bonjour>[0]
   const bonjour = new Library(settings, onFault)
   const subtypes = subtype === undefined ? [] : [subtype]
-  // The library's browser knows no subtypes; a name stands where one would.
+  // The library's browser knows no subtypes; we pass the subtype in place of a name.
   const sought = subtype === undefined ? { type } : { type, name: `_${subtype}._sub` }
   let browser: Browser | undefined
   let rememberedBytes = 0
-  // Before the library hears it: of some messages it remembers a part and throws at the rest.
+  // Runs before the library's own listener: it remembers part of some messages and throws at the rest.
   socket.prependListener('message', ({ length }: Uint8Array) => {
     rememberedBytes += length
     if (rememberedBytes <= REMEMBERED_BYTES) return
@@ -288,7 +294,7 @@ export async function openLibrary(
   return {
     publish({ instance, hostname, port, text }) {
       const host = `${hostname}.local`
-      // Probing: of two that meet, the loser would take back the winner's records.
+      // No probing: if two daemons met, the loser would withdraw the winner's records.
       bonjour.publish({ name: instance, type, subtypes, host, port, txt: { ...text }, probe: false })
     },
     find({ onHeard, onGoodbye, links }) {

@@ -1,4 +1,4 @@
-/** A daemon on the network: the name it has there, announcing it and finding others on every link, as links come and go. */
+/** mDNS for a daemon: its instance name, announcing it and finding others on every link, as links come and go. */
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname as machineName } from 'node:os'
@@ -22,19 +22,19 @@ import {
 import { type Admitted, createGuard, mentions, type Refusal } from './message.ts'
 import { areSameLinks, chooseLinks, type Interfaces, type Link, type OpenSockets, openMulticast } from './sockets.ts'
 
-// Sockets with a library over them: what lives from one change of interfaces to the next.
+// Sockets and the library over them, reopened at each change of interfaces.
 
 /** What is open now. */
 interface Stage {
   links: readonly Link[]
   library: Library
-  /** A question that was put within this time, by whomever, is not put again. */
+  /** Skips a question that anybody asked within this time. */
   spareQuestions(withinMs: number): void
-  /** @param farewell whether what was announced is taken back */
+  /** @param farewell whether to withdraw what was announced */
   close(farewell: boolean): Promise<void>
 }
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface StageOptions {
   clock: Clock
   links: readonly Link[]
@@ -42,23 +42,23 @@ interface StageOptions {
   openSockets: OpenSockets
   chance(): number
   kind: ServiceKind
-  /** What the machine is called, lower case, without a domain. Undefined where nothing is announced. */
+  /** The machine's host name, lower case, without a domain. Undefined if nothing is announced. */
   hostname: string | undefined
-  /** The name that is announced. Undefined where nothing is. */
+  /** The instance name announced. Undefined if nothing is announced. */
   instance: string | undefined
   perSecond: number
   isFinding: boolean
   onRefused(why: Refusal): void
   /** bonjour-service threw at a message. */
   onBroken(from: string, fault: unknown): void
-  /** A link, or all, cannot be spoken or listened to. */
+  /** One link, or all, cannot send or receive. */
   onTrouble(link: Link | undefined, fault: unknown): void
 }
 
 /** How long a farewell may take. */
 const FAREWELL_MS = 500
 
-/** @throws the system's error where the port cannot be shared */
+/** @throws the system's error if the port cannot be shared */
 async function openStage(options: StageOptions): Promise<Stage> {
   const { clock, links, port, kind, isFinding, chance, hostname, openSockets, onTrouble } = options
   const sought = soughtOf(kind)
@@ -82,7 +82,7 @@ async function openStage(options: StageOptions): Promise<Stage> {
       options.onBroken(from.address, fault)
     }
   }
-  /** What we said ourselves comes back to us; what another daemon of this machine says has the same address. */
+  /** Our own messages come back to us; those of another daemon on this machine have the same address. */
   function isOwn(bytes: Uint8Array, from: string, { message, link }: Admitted): boolean {
     return message.isResponse && link.addresses.includes(from) && mentions(bytes, own)
   }
@@ -104,58 +104,58 @@ async function openStage(options: StageOptions): Promise<Stage> {
   }
 }
 
-/** A name as `mentions` compares it: its bytes, one character each, lower case as far as those are letters. */
+/** A name as `mentions` compares it: its bytes, one character each, letters in lower case. */
 function asHeard(instance: string): string {
   return Buffer.from(instance).toString('latin1').toLowerCase()
 }
 
-/** What a daemon says of itself. */
+/** What a daemon announces. */
 export interface Announcement {
-  /** Of a daemon `instanceName` gives it. At most 63 bytes, without dots. */
+  /** For a daemon, from `instanceName`. At most 63 bytes, without dots. */
   instance: string
-  /** What the machine calls itself; a domain behind it is left out. */
+  /** The machine's host name; a domain behind it is dropped. */
   hostname: string
-  /** Where its HTTP interface listens. */
+  /** Port of its HTTP interface. */
   port: number
   /** role, name, version, path and what the role adds. */
   text: Readonly<Record<string, string>>
 }
 
-/** What is done with other daemons. Without it nobody is looked for, and nothing that others say is decoded. */
+/** What to do with other daemons. Without it none is looked for, and no response is decoded. */
 export interface Finding {
-  /** How often is asked who is there, unless somebody else on the link has just asked. */
+  /** How often to ask, unless somebody else on the link has just asked. */
   queryMs: number
-  /** Somebody is there, or has changed: told at least once a query, and as soon as it says so itself. */
+  /** A daemon is there or has changed: called at least once per query, and as soon as it announces itself. */
   onHeard(service: HeardService): void
-  /** Somebody takes leave, or somebody else does so in its name: ask it. */
+  /** A goodbye was sent, perhaps by somebody else in its name: ask the daemon itself. */
   onGoodbye(id: string): void
 }
 
-/** What happened since the start. */
+/** Counts since the start. */
 export interface MdnsCounts {
   refused: Readonly<Record<Refusal, number>>
-  /** Messages that bonjour-service broke off at. */
+  /** Messages that made bonjour-service throw. */
   broken: number
   /** Interfaces in use now. */
   links: number
 }
 
-/** What it is made of; the world is there to be taken out in tests. */
+/** Dependencies and settings; tests replace `world`. */
 interface MdnsOptions {
   clock: Clock
   log: Log
   config: MdnsConfig
-  /** The host that HTTP listens on: where it is one address, others need not know. */
+  /** The host that HTTP listens on: if it is one address, only that one is announced. */
   listenHost: string
-  /** Undefined for the one of daemons. */
+  /** Default: the kind of daemons. */
   kind?: ServiceKind
-  /** What is said; asked for again with each look at the interfaces. Undefined where nothing is to be announced. */
+  /** What to announce; called again at each check of the interfaces. Undefined if nothing is to be announced. */
   announcement(): Announcement | undefined
   finding?: Finding
   world?: Partial<MdnsWorld>
 }
 
-/** The world. */
+/** System calls and chance, replaced in tests. */
 export interface MdnsWorld {
   interfaces(): Interfaces
   openSockets: OpenSockets
@@ -165,18 +165,18 @@ export interface MdnsWorld {
 }
 
 const WORLD: MdnsWorld = { interfaces: interfacesNow, openSockets: openMulticast, port: 5353, chance: Math.random }
-/** Asked again soon after the start, when others may have started too; then in the rhythm. */
+/** Delays of two further questions after the start, when others may be starting too; then they are regular. */
 const ASKED_AGAIN_MS = [1000, 3000]
 const ASKED_APART_MS = 1000
-/** Different troubles told until the interfaces change. */
+/** Different troubles logged until the interfaces change. */
 const MOST_TOLD = 64
 
-/** How others hear an instance of a service, lower case. */
+/** The full name of an instance, lower case, as others see it. */
 function fullName(instance: string, kind: ServiceKind = DAEMON): string {
   return `${instance}.${domainOf(kind)}`.toLowerCase()
 }
 
-/** One daemon on multicast DNS, from `start` to `stop`. Whatever does not work is logged and tried again. */
+/** One daemon on multicast DNS, from `start` to `stop`. Whatever fails is logged and tried again. */
 export class Mdns {
   readonly #options: MdnsOptions
   readonly #world: MdnsWorld
@@ -184,9 +184,9 @@ export class Mdns {
   readonly #wanted: string
   readonly #refused: Record<Refusal, number> = { malformed: 0, stranger: 0, flood: 0 }
   #broken = 0
-  /** As it is said now. */
+  /** What is announced now. */
   #said: Announcement | undefined
-  /** Put behind the name once another daemon goes by it. */
+  /** Appended to the instance name once another daemon has the same. */
   #suffix = ''
   #stage: Stage | undefined
   #isStarted = false
@@ -219,26 +219,26 @@ export class Mdns {
     this.#timers.push(clock.every(finding.queryMs, inRhythm))
   }
 
-  /** Takes leave. */
+  /** Withdraws the announcement. */
   async stop(): Promise<void> {
     for (const timer of this.#timers.splice(0)) timer.cancel()
     this.#isStarted = false
     await this.#inTurn(() => this.#close(true))
   }
 
-  /** Asks who is there now, at most once a second. */
+  /** Asks which daemons are there now, at most once a second. */
   askNow(): void {
     if (this.#options.clock.monotonicMs() - this.#askedMs < ASKED_APART_MS) return
     this.#stage?.spareQuestions(ASKED_APART_MS / 2)
     this.#ask()
   }
 
-  /** The full name as others hear it, lower case; undefined where nothing was announced yet. */
+  /** The full name as others see it, lower case; undefined if nothing was announced yet. */
   id(): string | undefined {
     return this.#said && fullName(this.#said.instance, this.#kind)
   }
 
-  /** Its address on the first interface in use; empty while there is none. */
+  /** Its address on the first interface in use; empty if there is none. */
   address(): string {
     return this.#stage?.links[0]?.address ?? ''
   }
@@ -247,13 +247,16 @@ export class Mdns {
     return { refused: { ...this.#refused }, broken: this.#broken, links: this.#stage?.links.length ?? 0 }
   }
 
-  /** One after the other: an interface that changes while sockets are being opened waits. What fails is tried again. */
+  /**
+   * Runs one after the other: an interface that changes while sockets are being opened waits. What fails is tried
+   * again.
+   */
   #inTurn(run: () => Promise<void>): Promise<void> {
     this.#turn = this.#turn.then(run).catch((fault) => this.#warn('the network could not be looked at', { fault }))
     return this.#turn
   }
 
-  /** Opens anew. What fails now is tried again when the interfaces are looked at. */
+  /** Reopens everything. What fails now is tried again at the next check of the interfaces. */
   async #renew(): Promise<void> {
     const said = this.#announcement()
     await this.#close(this.#said !== undefined && this.#said.instance !== said?.instance)
@@ -338,7 +341,7 @@ export class Mdns {
     })
   }
 
-  /** Cards that were copied whole may have one identity: who hears its own name takes another, once. */
+  /** Cloned SD cards may share one identity: a daemon that hears its own name changes it, once. */
   #meetDouble(from: string): void {
     if (this.#suffix !== '') return
     this.#suffix = `-${randomBytes(4).toString('hex')}`
@@ -346,7 +349,7 @@ export class Mdns {
     void this.#inTurn(() => this.#renew())
   }
 
-  /** Once for each thing that does not work, until the interfaces change. */
+  /** Logs each trouble once, until the interfaces change. */
   #warn(what: string, facts: Record<string, unknown>): void {
     const key = `${what} ${facts.interface ?? ''}`
     if (this.#told.has(key) || this.#told.size >= MOST_TOLD) return
@@ -363,7 +366,7 @@ function isEqual(one: Announcement | undefined, other: Announcement | undefined)
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** A name as it may stand before `.local`. @source RFC 1123, 2.1 */
+/** A valid label before `.local`. @source RFC 1123, 2.1 */
 function hostLabel(hostname: string): string {
   const label =
     hostname
@@ -376,20 +379,20 @@ function hostLabel(hostname: string): string {
 
 // The presence of a daemon on the network, and its name there.
 
-// The name under which a daemon is found: its own on the whole network, the same at each start.
+// The instance name: unique on the whole network, the same at each start.
 
 /** What tells one daemon from another. */
 interface Identity {
-  /** Of the machine; images that were copied may share it. */
+  /** The machine's id; cloned images may share it. */
   machineId: string
-  /** Hardware addresses of its network cards, which copies do not share. */
+  /** Hardware addresses of its network cards, which clones do not share. */
   hardware: readonly string[]
-  /** Two daemons of one machine have two. */
+  /** Tells two daemons on one machine apart. */
   stateFolder: string
 }
 
 /**
- * `board-4f0c1a2b9d`: the machine's id goes out as part of a digest only, since it is not to leave the machine.
+ * `board-4f0c1a2b9d`: the machine's id is only sent as part of a digest, since it must not leave the machine.
  * @source machine-id(5), "should be considered confidential"
  */
 export function instanceName(daemon: string, { machineId, hardware, stateFolder }: Identity): string {
@@ -397,7 +400,7 @@ export function instanceName(daemon: string, { machineId, hardware, stateFolder 
   return `${daemon}-${digest.digest('hex').slice(0, 10)}`
 }
 
-/** The identity of this machine and state folder. A machine without an id has its cards and folders. */
+/** The identity of this machine and state folder. Without a machine id, cards and folder still tell it apart. */
 export function identityHere(stateFolder: string): Identity {
   return { machineId: machineIdHere(), hardware: hardwareHere(), stateFolder }
 }
@@ -411,13 +414,13 @@ function machineIdHere(): string {
   }
 }
 
-/** Cards alone: bridges and tunnels get new addresses at each start. */
+/** Physical cards only: bridges and tunnels get new addresses at each start. */
 function hardwareHere(): string[] {
   const cards = Object.entries(interfacesNow()).filter(([name]) => existsSync(`/sys/class/net/${name}/device`))
   return [...new Set(cards.flatMap(([, infos = []]) => infos.map(({ mac }) => mac)))].sort()
 }
 
-/** What is announced of whom. */
+/** What to announce for which daemon. */
 interface PresenceOptions {
   clock: Clock
   log: Log
@@ -426,11 +429,11 @@ interface PresenceOptions {
   /** Name of the daemon. */
   daemon: string
   version: string
-  /** Where HTTP listens; asked for once that is known. */
+  /** Port of HTTP; called once it is known. */
   port(): number
   /**
-   * What it is called, and what it does; looked at again every now and then. `hostname` is that of the machine unless
-   * given; `more` are texts that this kind of daemon alone has.
+   * Its name and role; read again from time to time. `hostname` defaults to the machine's; `more` are texts that only
+   * this kind of daemon has.
    */
   says(): { role: string; name: string; hostname?: string; more?: Readonly<Record<string, string>> }
   finding?: Finding
@@ -439,16 +442,16 @@ interface PresenceOptions {
 /** An announced daemon. */
 interface Presence {
   part: Part
-  /** Its full name, lower case, as others hear it, or would where nothing is announced; it may change once. */
+  /** Its full name, lower case, as others see it or would see it; it may change once. */
   id(): string
-  /** Asks who is there now. */
+  /** Asks which daemons are there now. */
   ask(): void
   counts(): MdnsCounts
-  /** Its address on the first interface in use; empty while there is none. */
+  /** Its address on the first interface in use; empty if there is none. */
   address(): string
 }
 
-/** Of a name, which has four bytes a sign at most; a text with its key has 255 bytes. @source RFC 6763, 6.1 */
+/** Limit of a name: a character has four bytes at most, and a text with its key 255. @source RFC 6763, 6.1 */
 const LONGEST_TEXT = 60
 
 export function createPresence(options: PresenceOptions): Presence {

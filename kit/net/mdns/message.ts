@@ -1,30 +1,30 @@
-/** Messages of mDNS, and which of them are let in. */
+/** mDNS messages, and a filter of those worth decoding. */
 
 import type { Clock } from '../../clock.ts'
 import { parseAddress } from '../address.ts'
 import { type Link, linkOf } from './sockets.ts'
 
-/** Types of records that are told apart. @source RFC 1035, 3.2.2; RFC 3596; RFC 2782 */
+/** Types of records that we distinguish. @source RFC 1035, 3.2.2; RFC 3596; RFC 2782 */
 const TYPE = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33 } as const
 
-/** The longest any record of ours is believed: a daemon that was cut off is forgotten by then. */
+/** Longest TTL of our records, so that a daemon that was cut off is soon forgotten. */
 const LONGEST_TTL_S = 120
 
-/** Set in the class of a record of which there is one: those known before are to be forgotten. @source RFC 6762, 10.2 */
+/** Class bit of a unique record: earlier ones are to be forgotten. @source RFC 6762, 10.2 */
 const FLUSH = 0x8000
 
 const CLASS_IN = 1
 const HEADER_BYTES = 12
 const QUESTION_TAIL_BYTES = 4
 const RECORD_TAIL_BYTES = 10
-/** What gives a list of all kinds of services there are; it is nobody's own. @source RFC 6763, 9 */
+/** Name of the list of all service types; it belongs to no single daemon. @source RFC 6763, 9 */
 const ALL_KINDS = '\x09_services\x07_dns-sd\x04_udp\x05local\0'
 
 /** One record; offsets into the message. */
 interface MessageRecord {
-  /** Of its name. */
+  /** Start of its name. */
   startAt: number
-  /** Behind its data. */
+  /** End of its data. */
   endAt: number
   type: number
   classAt: number
@@ -45,15 +45,15 @@ interface Message {
 }
 
 /**
- * Goes through a message without decoding names or data.
- * @param mostEntries questions and records together; whoever sends more is not heard
- * @returns undefined where it is no whole message of opcode 0 without error, or holds too much
+ * Walks a message without decoding names or data.
+ * @param mostEntries most questions and records together; longer messages are ignored
+ * @returns undefined if it is not a whole message of opcode 0 without error, or holds too much
  * @source RFC 1035, 4.1; RFC 6762, 18
  */
 export function openMessage(bytes: Uint8Array, mostEntries: number): Message | undefined {
   if (bytes.length < HEADER_BYTES) return undefined
   const flags = word(bytes, 2)
-  // Opcode and response code are to be zero; what has others is to be ignored.
+  // Messages with a nonzero opcode or response code must be ignored.
   if ((flags & 0x780f) !== 0) return undefined
   const [questions = 0, ...counts] = [4, 6, 8, 10].map((at) => word(bytes, at))
   if (questions + counts.reduce((sum, count) => sum + count, 0) > mostEntries) return undefined
@@ -75,37 +75,37 @@ export function openMessage(bytes: Uint8Array, mostEntries: number): Message | u
   return { isResponse: (flags & 0x8000) !== 0, questions, recordsAt, records }
 }
 
-/** Whether a label stands in the message anywhere, in either case. Compressed names point into the message itself. */
+/** Whether a label is anywhere in the message, in either case. Compressed names point into the message itself. */
 export function mentions(bytes: Uint8Array, labels: readonly string[]): boolean {
   const text = latin(bytes).toLowerCase()
   return labels.some((label) => text.includes(String.fromCharCode(label.length) + label))
 }
 
-/** Whether all that a message does is ask for one name's pointers, of which it knows none yet. */
+/** Whether a message only asks for one name's pointers, and lists no known answers. */
 export function asksFor(bytes: Uint8Array, { isResponse, questions, records }: Message, name: string): boolean {
   if (isResponse || questions !== 1 || records.length > 0) return false
   const question = latin(bytes.subarray(HEADER_BYTES)).toLowerCase()
   return question.startsWith(`${nameBytes(name)}\0\x0c`)
 }
 
-/** Whether a message takes back what was said. */
+/** Whether a message withdraws records. */
 export function isGoodbye({ isResponse, records }: Message): boolean {
   return isResponse && records.length > 0 && records.every(({ ttlS }) => ttlS === 0)
 }
 
-/** What a link's messages say of the machine. */
+/** How a link's messages describe this machine. */
 interface OwnHost {
   /** `name.local` */
   host: string
-  /** Those of the link, as text. */
+  /** Addresses of the link, as text. */
   addresses: readonly string[]
 }
 
 /**
- * A message of ours as it should go out on one link. What bonjour-service 1.4.4 writes has the addresses of every
- * interface on each of them, is believed for eight hours, says nowhere that it replaces what was said before, and takes
- * back the machine's addresses and the kind of service along with the daemon (docs/decisions/mdns-and-peers.md).
- * @returns undefined where nothing is left to be said
+ * Corrects one of our messages for one link. bonjour-service 1.4.4 lists the addresses of every interface on each of
+ * them, sets a TTL of eight hours, never marks a record as replacing earlier ones, and withdraws the machine's
+ * addresses and the service type along with the daemon (docs/decisions/mdns-and-peers.md).
+ * @returns undefined if nothing is left to send
  */
 export function mended(bytes: Uint8Array, message: Message, own: OwnHost): Uint8Array | undefined {
   const sections: Uint8Array[][] = [[], [], []]
@@ -168,7 +168,7 @@ function recordAt(bytes: Uint8Array, startAt: number, section: number): MessageR
   return { startAt, endAt, type: word(bytes, nameEnd), classAt, ttlAt, ttlS, dataAt, section }
 }
 
-/** Where a name ends that begins here: behind its empty label, or behind the pointer that stands for the rest of it. */
+/** Where the name that begins here ends: behind its empty label, or behind the pointer to the rest of it. */
 function endOfName(bytes: Uint8Array, at: number): number | undefined {
   while (at < bytes.length) {
     const length = bytes[at] ?? 0
@@ -180,7 +180,7 @@ function endOfName(bytes: Uint8Array, at: number): number | undefined {
   return undefined
 }
 
-/** A name as it stands in a message, one character a byte. */
+/** A name as encoded in a message, one character a byte. */
 function nameBytes(name: string): string {
   return `${name
     .split('.')
@@ -196,46 +196,46 @@ function word(bytes: Uint8Array, at: number): number {
   return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 }
 
-// Which messages of the network are looked at, before anything decodes them.
+// Filter: decides which messages are worth decoding.
 
-/** Why messages were not looked at; counted. */
+/** Why messages were refused; counted. */
 export type Refusal = 'malformed' | 'stranger' | 'flood'
 
-/** A message that may be looked at. */
+/** A message that passed the filter. */
 export interface Admitted {
   message: Message
   link: Link
-  /** It asks for what we look for ourselves, so that we need not. */
+  /** It asks the question that we would ask, so that we need not. */
   asksForOurs: boolean
 }
 
-/** What is asked of each message. */
+/** Rules of the filter. */
 interface GuardOptions {
   clock: Clock
   links: readonly Link[]
-  /** Port that responses have to come from. */
+  /** Port that responses must come from. */
   port: number
-  /** Labels one of which a message has to mention to matter to us, lower case: those of our own names. */
+  /** Labels of our own names, lower case; a message must mention one to matter to us. */
   labels: readonly string[]
   /** The kind of service, with its domain: `_plantroom._tcp.local`. */
   kind: string
   /** Whether responses matter at all. */
   isFinding: boolean
-  /** Messages looked at per second and source; ten times as many at once. */
+  /** Messages accepted per second and source; ten times as many in a burst. */
   perSecond: number
   onRefused(why: Refusal): void
 }
 
-/** The longest message there may be. @source RFC 6762, 17 */
+/** The longest message allowed. @source RFC 6762, 17 */
 const LONGEST_BYTES = 9000
-/** A message of ours has seven entries; a repeater may put several daemons into one. */
+/** Our messages have seven entries; a repeater may put several daemons into one. */
 const MOST_ENTRIES = 64
-/** Sources are told apart by a hash of their address: a table that no flood can make grow. */
+/** Sources are told apart by a hash of their address: the table cannot grow in a flood. */
 const BUCKETS = 1024
 
 /**
- * @returns a function that gives what is to be looked at; undefined for everything else. Messages that have nothing to
- *   do with us are left out silently, since a building is full of them.
+ * @returns a function that returns a message if it passes, else undefined. Messages that do not concern us are dropped
+ * silently, since a building is full of them.
  * @source RFC 6762: 6 (source port of responses), 11 (off-link sources), 18 (codes)
  */
 export function createGuard({ clock, links, port, labels, kind, isFinding, perSecond, onRefused }: GuardOptions) {

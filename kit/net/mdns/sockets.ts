@@ -1,4 +1,4 @@
-/** Links that mDNS is spoken on, and its sockets. */
+/** Links on which mDNS is used, and its sockets. */
 
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -7,31 +7,31 @@ import { isWithin, masked, type Network, parseAddress } from '../address.ts'
 
 // The interfaces over which daemons find each other.
 
-/** One interface that is used. */
+/** One interface in use. */
 export interface Link {
   /** `eth0` */
   name: string
-  /** Its IPv4 address with which the group is joined and messages are sent. */
+  /** The IPv4 address used to join the group and send messages. */
   address: string
-  /** Every address of it that is announced, IPv4 first. */
+  /** Its announced addresses, IPv4 first. */
   addresses: readonly string[]
-  /** The IPv4 networks that are reached over it without a router. */
+  /** The IPv4 networks reached over it without a router. */
   networks: readonly Network[]
 }
 
-/** Linux lets a socket join twenty groups at most (igmp_max_memberships); nobody has that many wires. */
+/** Linux lets a socket join twenty groups at most (igmp_max_memberships); no machine has that many networks. */
 const MOST_LINKS = 16
-/** A message stays below what a packet carries. */
+/** Keeps a message within one packet. */
 const MOST_ADDRESSES = 8
 
-/** What the system tells of its interfaces: `os.networkInterfaces`. */
+/** The system's list of interfaces: `os.networkInterfaces`. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>
 
 /**
- * The interfaces to use: all that have an IPv4 address; the loopback one where there is no other, so that the daemons
- * of a machine without a network find each other.
- * @param wanted name or address of the only one to use; empty for all. Of one that is named by an address, no other
- *   address is announced: a server may listen on that one alone
+ * The interfaces to use: all that have an IPv4 address; loopback only if there is no other, so that the daemons of a
+ * machine without a network find each other.
+ * @param wanted name or address of the only one to use; empty for all. If given by address, no other address is
+ * announced: a server may listen on that one alone
  */
 export function chooseLinks(interfaces: Interfaces, wanted: string): Link[] {
   const links: { link: Link; isInternal: boolean }[] = []
@@ -55,7 +55,7 @@ export function linkOf(links: readonly Link[], address: string): Link | undefine
   return bytes && links.find(({ networks }) => networks.some((network) => isWithin(bytes, network)))
 }
 
-/** Whether two choices are the same: what was joined, and what is announced. */
+/** Whether two choices are the same in what is joined and announced. */
 export function areSameLinks(one: readonly Link[], other: readonly Link[]): boolean {
   return JSON.stringify(one.map(keyOf)) === JSON.stringify(other.map(keyOf))
 }
@@ -75,28 +75,28 @@ const GROUP = '224.0.0.251'
 
 /** Open sockets. */
 interface MulticastSockets {
-  /** Links that could not be joined are told to `onTrouble` and left out. */
+  /** Links that could not be joined are reported to `onTrouble` and skipped. */
   send(link: Link, bytes: Uint8Array): void
   close(): void
 }
 
-/** What is opened. */
+/** What to open. */
 export interface SocketsOptions {
   links: readonly Link[]
-  /** 5353, but for tests. */
+  /** 5353, except in tests. */
   port: number
   onMessage(bytes: Uint8Array, from: { address: string; port: number }): void
   /** Something on a link does not work; what is sent there is lost. */
   onTrouble(link: Link | undefined, error: Error): void
 }
 
-/** Opens the sockets. @throws the system's error where the port cannot be shared */
+/** Opens the sockets. @throws the system's error if the port cannot be shared */
 export type OpenSockets = (options: SocketsOptions) => Promise<MulticastSockets>
 
 /**
- * The one that hears is bound to the group, so that datagrams sent to this machine alone, from anywhere, do not come in.
- * Those that speak are connected to the group: they hear nothing, take no datagram away from another responder on this
- * machine, and each keeps its interface, which one socket for all would have to change before each message.
+ * The receiving socket is bound to the group, so that unicast datagrams to this machine never come in. The sending
+ * sockets are connected to the group: they receive nothing, take no datagram from another responder on this machine,
+ * and each keeps its interface, which a single shared socket would have to change before each message.
  */
 export const openMulticast: OpenSockets = async ({ links, port, onMessage, onTrouble }) => {
   const open = new Set<Socket>()
