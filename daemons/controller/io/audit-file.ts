@@ -1,4 +1,4 @@
-/** The audit on the disk: records wait in batches, one commit each, and the oldest rows are trimmed. */
+/** The audit on disk: records are written in batches, one commit each, and the oldest rows are trimmed. */
 import { join } from 'node:path'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -9,37 +9,37 @@ import type { Row } from '../core/site/book.ts'
 import { createAuditReader, type OpenReader } from './audit-reader.ts'
 import { type AuditStore, type AuditTask, createAuditStore, rowOfRecord, type SqlRow } from './audit-store.ts'
 
-// Batches: records that wait for the disk. Each batch is one commit, and all of its records hear of it together.
+// Batches: records that wait for the disk. Each batch is one commit, and its records become durable together.
 
 /** Rows that become durable together. */
 interface AuditBatch {
   rows: SqlRow[]
-  /** When it is written at the latest, in monotonic ms; at once where an answer waits for one of it. */
+  /** Latest time to write it, in monotonic ms; at once if an answer waits for one of its rows. */
   dueMs: number
   done: PromiseWithResolvers<void>
 }
 
-/** What waits, oldest first. */
+/** The queue of batches, oldest first. */
 interface AuditBatches {
-  /** @returns the batch that has the row now */
+  /** @returns the batch that the row was added to */
   add(row: SqlRow, dueMs: number): AuditBatch
-  /** Takes off the first: nothing is added to it afterwards. */
+  /** Removes the first batch: nothing is added to it afterwards. */
   take(): AuditBatch | undefined
-  /** Puts back, before all others, what could not be written. */
+  /** Puts a batch that could not be written back at the front. */
   putBack(batch: AuditBatch): void
-  /** When the first is due; undefined where nothing waits. */
+  /** When the first batch is due; undefined if the queue is empty. */
   dueMs(): number | undefined
-  /** All of it is due now. @returns the last one, where something waits */
+  /** Makes all batches due now. @returns the last one, if there is any */
   hurry(nowMs: number): AuditBatch | undefined
-  /** Rows that wait. */
+  /** Number of queued rows. */
   size(): number
 }
 
-/** @param mostRows of one batch */
+/** @param mostRows most rows of one batch */
 function createAuditBatches(mostRows: number): AuditBatches {
   const batches: AuditBatch[] = []
   let size = 0
-  /** The only one that may still grow: what was put back is as it was asked for. */
+  /** The only batch that may still grow: one that was put back stays as it is. */
   let open: AuditBatch | undefined
 
   return {
@@ -49,7 +49,7 @@ function createAuditBatches(mostRows: number): AuditBatches {
         batches.push(open)
       }
       open.rows.push(row)
-      // A full one waits for nothing.
+      // A full batch is due at once.
       open.dueMs = open.rows.length >= mostRows ? Number.NEGATIVE_INFINITY : Math.min(open.dueMs, dueMs)
       size++
       return open
@@ -73,9 +73,9 @@ function createAuditBatches(mostRows: number): AuditBatches {
   }
 }
 
-// Trimming: the oldest rows go, a few at a time, and never because a clock was wrong.
+// Trimming: removes the oldest rows, a few at a time, and never because a clock was wrong.
 
-/** Trims again and again until it is stopped. */
+/** Trims periodically until it is stopped. */
 interface AuditTrim {
   start(): void
   stop(): void
@@ -83,16 +83,16 @@ interface AuditTrim {
 
 const DAY_MS = 86_400_000
 
-/** A wall clock that moved by more than this beside the monotonic one was set by somebody. */
+/** If the wall clock deviates from the monotonic one by more than this, somebody has set it. */
 const STEP_MS = 3_600_000
 
-/** Between two steps of one trim, so that what is written meanwhile does not wait. */
+/** Pause between two steps of one trim, so that writes need not wait. */
 const PAUSE_MS = 50
 
 /**
- * By age only once the clock has been steady for a day of this run: a box without a battery that wakes in 2038 would else
- * throw away everything it knows. By number always.
- * @param by `run` does one task; what it throws is logged, and tried again with the next period
+ * Trims by age only after the clock has been steady for a day of this run: otherwise a box without a battery that wakes
+ * in 2038 would delete everything. Trims by number always.
+ * @param by `run` executes one task; its errors are logged, and it is retried in the next period
  */
 function createAuditTrim(by: {
   clock: Clock
@@ -101,13 +101,13 @@ function createAuditTrim(by: {
   run: (task: AuditTask) => Promise<boolean>
 }): AuditTrim {
   const { clock, limits } = by
-  // What the clock did before the start nobody knows: a box without a battery wakes with any time.
+  // What the clock did before the start is unknown: a box without a battery wakes with any time.
   let steadySinceMs = clock.monotonicMs()
   let offsetMs = clock.epochMs() - clock.monotonicMs()
   let timer: Timer | undefined
   let isStopped = false
 
-  /** Epoch ms from before which rows may go; 0 while nobody knows how old they are. */
+  /** Rows older than this, in epoch ms, may go; 0 while their age is uncertain. */
   function oldest(): number {
     const nowMs = clock.monotonicMs()
     const offset = clock.epochMs() - nowMs
@@ -136,10 +136,9 @@ function createAuditTrim(by: {
   }
 }
 
-// The file: records gather while a batch is written, within a bound on what may wait.
-/** What an audit needs. */
+// The file: records gather in a bounded queue while a batch is written.
 interface AuditNeeds {
-  /** Of the daemon's state. */
+  /** The daemon's state folder. */
   folder: string
   clock: Clock
   log: Log
@@ -148,19 +147,18 @@ interface AuditNeeds {
 
 const LOST_LINE_MS = 10_000
 
-/** Of the queue, one part in so many is kept free for records that an answer waits for. */
+/** One part in so many of the queue is reserved for records that an answer waits for. */
 const PARTS_OF_QUEUE = 4
 
-/** Of a record that an answer waits for and that has no room: who waits has a bound of his own. */
+/** Returned for an awaited record that found no room: the waiting answer has a timeout of its own. */
 const NEVER: Promise<void> = new Promise(() => {})
 
-/** Of a call that was carried out and answered 500. */
+/** Detail of a call that was carried out but answered with 500. */
 const LATE = 'the answer was 500, as this record did not reach the disk in time'
 
 /** The file's name in the state folder. */
 export const AUDIT_FILE = 'audit.db'
 
-/** The audit in the state folder. */
 export class AuditFile implements AuditBook, AuditReader {
   readonly #clock: Clock
   readonly #log: Log
@@ -199,13 +197,15 @@ export class AuditFile implements AuditBook, AuditReader {
     )
   }
 
-  /** @throws Fault `audit_write_failed` where there can be no file: a controller that records nothing does not start */
+  /**
+   * @throws Fault `audit_write_failed` if the file cannot be created: a controller that cannot record does not start
+   */
   async start(): Promise<void> {
     await this.#store.open()
     this.#trim.start()
   }
 
-  /** Writes what waits, then lets the file go. */
+  /** Writes what is queued, then closes the file. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#trim.stop()
@@ -239,12 +239,15 @@ export class AuditFile implements AuditBook, AuditReader {
     const late: AuditRecord = { ...record, status: 500, facts: { action, outcome, detail: LATE } }
     const row = this.#rows.get(record)
     if (row === undefined) void this.add(late)
-    // What the disk is taking cannot be changed any more, unless it does not take it.
+    // A row that is being written cannot be changed any more, unless the write fails.
     else if (this.#onTheWay?.rows.includes(row) === true) this.#lateOnTheWay.set(row, late)
     else row.splice(0, row.length, ...rowOfRecord(late))
   }
 
-  /** The disk has answered: what was found late meanwhile is changed where it comes again, and else told by another record. */
+  /**
+   * Called after a write. Late records in the batch are changed if it will be written again; otherwise another record
+   * reports them.
+   */
   #tellLate(isWritten: boolean): void {
     this.#onTheWay = undefined
     for (const [row, late] of this.#lateOnTheWay)
@@ -257,7 +260,7 @@ export class AuditFile implements AuditBook, AuditReader {
     return !this.#isFailing && !this.#isStopped && this.#batches.size() < this.#limits.queue_rows
   }
 
-  /** Resolves when what waits now is on the disk, or when the disk takes nothing. */
+  /** Resolves when everything queued now is on disk, or when writing fails. */
   async flush(): Promise<void> {
     let isDone = true
     const last = this.#batches.hurry(this.#clock.monotonicMs())
@@ -271,7 +274,7 @@ export class AuditFile implements AuditBook, AuditReader {
     while (this.#writing && !(isDone && last)) await this.#writing
   }
 
-  /** What has happened since the start, and what waits now. */
+  /** Counts since the start, and the present queue. */
   counts(): { written: number; lost: number; waiting: number; isFailing: boolean } {
     return { written: this.#written, lost: this.#lost, waiting: this.#batches.size(), isFailing: this.#isFailing }
   }
@@ -288,7 +291,7 @@ export class AuditFile implements AuditBook, AuditReader {
     return this.#reader.list(search)
   }
 
-  /** Writes the first batch when it is due, or sees to it that somebody looks again then. */
+  /** Writes the first batch if it is due, else sets a timer for it. */
   #pump(): void {
     const dueMs = this.#batches.dueMs()
     if (this.#writing || this.#isFailing || dueMs === undefined) return
@@ -308,7 +311,7 @@ export class AuditFile implements AuditBook, AuditReader {
     })
   }
 
-  /** Goes on at once with what has come to be due meanwhile. */
+  /** Continues at once with whatever has become due in the meantime. */
   async #writeNext(): Promise<void> {
     const batch = this.#batches.take()
     if (batch) await this.#write(batch)
@@ -334,7 +337,7 @@ export class AuditFile implements AuditBook, AuditReader {
     this.#backoff.reset()
   }
 
-  /** What could not be written stays and is tried again; what comes meanwhile waits behind it, within the bound. */
+  /** The failed batch stays first and is retried; new records queue behind it, up to the limit. */
   #failed(fault: unknown): void {
     const retryMs = this.#backoff.next()
     if (!this.#isFailing) this.#log.error('audit_failing', { fault, retryMs })

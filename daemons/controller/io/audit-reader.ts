@@ -1,4 +1,4 @@
-/** Reads the audit from the newest record to the oldest, a bounded piece at a time. */
+/** Reads the audit from the newest record to the oldest, in bounded pieces. */
 import { existsSync } from 'node:fs'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { Fault } from '#kit/pure/fault.ts'
@@ -6,18 +6,18 @@ import type { AuditReader, AuditSearch } from '../core/audit.ts'
 import type { Row } from '../core/site/book.ts'
 import { rowOfTable, SELECT_ABOVE, SELECT_BELOW, SELECT_SOMEBODY } from './audit-store.ts'
 
-/** How long the thread that writes may hold the file. */
+/** How long the writing thread may hold the file. */
 const BUSY_MS = 1000
 
-/** A reader with its own connection to the file, which is opened when somebody reads. */
+/** A reader with its own connection to the file, opened on the first read. */
 export interface OpenReader extends AuditReader {
-  /** Lets the file go; the next read opens it anew. */
+  /** Closes the file; the next read opens it again. */
   close(): void
 }
 
 /**
- * @param by `flush` writes what waits, so that who reads finds what he did before; `chunkRows` are read at once, and
- * everything else has its turn in between; `lookRows` bounds one search
+ * @param by `flush` writes what is queued, so that callers find their own latest actions; `chunkRows` are read at once,
+ * and other work runs in between; `lookRows` limits one search
  */
 export function createAuditReader(by: {
   file: string
@@ -86,7 +86,7 @@ export function createAuditReader(by: {
   }
 }
 
-/** @returns whether a database is one that the audit's rows can be read from */
+/** @returns whether a database has audit rows that can be read */
 export function isAudit(file: string): boolean {
   const db = new DatabaseSync(file, { readOnly: true })
   try {
@@ -113,7 +113,7 @@ function isFound(row: Row, search: Omit<AuditSearch, 'limit' | 'beforeId'>): boo
   )
 }
 
-/** Whether an audit has a call of somebody with an account. One that cannot be read is none; its own start says so. */
+/** Whether an audit contains a call by an account. An unreadable file counts as none; the start reports it. */
 export function namesAccounts(file: string): boolean {
   if (!existsSync(file)) return false
   try {

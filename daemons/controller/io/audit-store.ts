@@ -1,4 +1,4 @@
-/** Where rows of the audit go: the table, the thread that writes its file, and what is done when that is damaged. */
+/** Stores rows of the audit: the table, the thread that writes its file, and the handling of a damaged file. */
 import { rename, rm } from 'node:fs/promises'
 import type { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
@@ -11,7 +11,7 @@ import { AUDIT_HEAP_MIB } from '../core/keys.ts'
 import type { Row } from '../core/site/book.ts'
 import { isDamaged } from './sql.ts'
 
-// The table: its columns, and how a record becomes a row of bounded, plain values and back.
+// The table: its columns, and the conversion between records and rows of bounded, plain values.
 
 /** Values of one row in the order of `COLUMNS`, without the id. */
 export type SqlRow = (string | number | null)[]
@@ -38,42 +38,42 @@ const COLUMNS = {
 
 const names = Object.keys(COLUMNS)
 
-/** Written by a start that finds no table. The id grows with every row: it is the order, whatever the clock did. */
+/** Executed at a start without a table. Ids grow with every row: they define the order, whatever the clock did. */
 const CREATE_TABLE = `CREATE TABLE IF NOT EXISTS request_history (id INTEGER PRIMARY KEY, ${Object.entries(COLUMNS)
   .map(([name, type]) => `${name} ${type}`)
   .join(', ')}) STRICT`
 
-/** For files of before: what each column is added with that a file has not. */
+/** For older files: the statement that adds each missing column. */
 const ADD_COLUMNS: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(COLUMNS).map(([name, type]) => [name, `ALTER TABLE request_history ADD COLUMN ${name} ${type}`]),
 )
 
-/** What anybody can have recorded, as often as he likes: calls of nobody, and refused ones. */
+/** Calls that anybody can produce at will: those without an account, and refused ones. */
 const CHEAP = '(user_id IS NULL OR granted = 0)'
 
-/** A condition on rows, in the words of the index. */
+/** The same condition in the form that uses the index. */
 const IS_CHEAP = `${CHEAP} = 1`
 
-/** Whether there is a call of somebody, by the index. */
+/** Whether there is a call by an account, using the index. */
 export const SELECT_SOMEBODY = `SELECT 1 FROM request_history WHERE ${CHEAP} = 0 LIMIT 1`
 
-/** So that the oldest of them are found, and all rows counted, without a look at whole rows. */
+/** Finds the oldest cheap rows, and counts all rows, without reading whole rows. */
 const INDEX_CHEAP = `CREATE INDEX IF NOT EXISTS cheap_requests ON request_history (${CHEAP})`
 
-/** One row, bound by place. */
+/** One row, with positional parameters. */
 const INSERT_ROW = `INSERT INTO request_history (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`
 
-/** Rows below an id, the newest first: bound are the id and how many. */
+/** Rows below an id, newest first; parameters are the id and the limit. */
 export const SELECT_BELOW = `SELECT id, ${names.join(', ')} FROM request_history WHERE id < ? ORDER BY id DESC LIMIT ?`
 
-/** Rows above an id, the oldest first: bound are the id and how many. */
+/** Rows above an id, oldest first; parameters are the id and the limit. */
 export const SELECT_ABOVE = `SELECT id, ${names.join(', ')} FROM request_history WHERE id > ? ORDER BY id LIMIT ?`
 
-/** Characters kept of each text: what is longer was made up by somebody. */
+/** Most characters stored of each text: anything longer was made up by somebody. */
 const LONGEST = { method: 32, path: 512, client_ip: 64, username: 128, reason: 64, target: 128 } as const
 const LONGEST_FACTS = { action: 256, detail: 512 } as const
 
-/** @returns a row that the strict table takes whatever the record holds: one it refuses would hold up all behind it */
+/** @returns a row that the strict table always accepts: a rejected row would block all rows behind it */
 export function rowOfRecord(record: AuditRecord): SqlRow {
   return [
     whole(record.at),
@@ -99,19 +99,22 @@ function factsOf(facts: AuditFacts | null): (string | null)[] {
   return [plain(action, LONGEST_FACTS.action), outcome, detail === null ? null : plain(detail, LONGEST_FACTS.detail)]
 }
 
-/** @param values as SQLite gives them. @returns the row as every table's rows are: booleans as such, created when it was written */
+/**
+ * @param values as SQLite returns them. @returns a row like those of every table: booleans as such, created_at from its
+ * time
+ */
 export function rowOfTable(values: Readonly<Record<string, unknown>>): Row {
   const at = values.at as number
   const columns = values as Readonly<Record<string, Json>>
   return { ...columns, id: values.id as number, created_at: at, updated_at: at, granted: values.granted === 1 }
 }
 
-/** What nearly every text is, and costs least to find out. */
+/** Nearly every text matches, and the test is cheap. */
 const PLAIN = /^[ -~]*$/
 
 /**
- * SQLite ends a text at NUL, and half pairs are no UTF-8: both, and whatever else is not seen, become a mark. So do signs
- * that turn the direction of writing: behind one of them a name reads as another.
+ * SQLite ends a text at NUL, and lone surrogates are not UTF-8: both, and other invisible characters, are replaced. So
+ * are characters that change the direction of writing: a name after one of them reads as another.
  */
 function plain(text: string, longest: number): string {
   if (text.length <= longest && PLAIN.test(text)) return text
@@ -129,24 +132,23 @@ function whole(figure: number): number {
   return Number.isFinite(figure) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(figure))) : 0
 }
 
-// One step of a trim: which rows go when there are too many, or too old ones.
+// One step of a trim: removes rows that are too many or too old.
 
-/** One step of a trim. */
 interface TrimStep {
-  /** Epoch ms: rows from before it may go. */
+  /** Epoch ms: older rows may go. */
   beforeAt: number
-  /** Rows that may stay. */
+  /** How many rows may stay. */
   most: number
-  /** Rows that may go in this step: what is written meanwhile waits for it. */
+  /** Most rows removed in this step: writes wait for it. */
   step: number
-  /** Tells rows that anybody can have made, as SQL. */
+  /** SQL condition for rows that anybody can produce. */
   isCheap: string
 }
 
 /**
- * Removes at most `step` of the oldest rows: those that are too old, and those beyond `most`. Of the latter go first what
- * anybody can make, but of the newest half: else a stranger who asks often enough would push out what is known of everybody.
- * Handed to a thread as text: it may use nothing that stands outside of it.
+ * Removes at most `step` of the oldest rows: those that are too old, and those beyond `most`. Of the latter, cheap rows
+ * go first, except those in the newest half: otherwise a stranger could push out all other records by calling often
+ * enough. Passed to a thread as text: it must not use anything outside its body.
  * @returns whether there may be more to do
  */
 function trimAudit(db: DatabaseSync, { beforeAt, most, step, isCheap }: TrimStep): boolean {
@@ -156,7 +158,7 @@ function trimAudit(db: DatabaseSync, { beforeAt, most, step, isCheap }: TrimStep
     return Number(changes)
   }
 
-  /** In the order of writing, up to the first that is young: a clock that was set back takes nothing with it. */
+  /** In order of writing, up to the first recent row: a clock that was set back removes nothing extra. */
   function oldRows(): number {
     const times = db.prepare('SELECT at FROM request_history ORDER BY id LIMIT ?').all(step)
     const young = times.findIndex(({ at }) => Number(at) >= beforeAt)
@@ -172,9 +174,9 @@ function trimAudit(db: DatabaseSync, { beforeAt, most, step, isCheap }: TrimStep
   return tooOld + cheap + removeOldest(over - cheap) === step
 }
 
-// The thread that has the file open for writing: a card may take 100 ms to make a batch durable, and blocks meanwhile.
+// The thread that has the file open for writing: a card may block for 100 ms to make a batch durable.
 
-/** What the thread is told, one thing at a time. */
+/** Tasks for the thread, one at a time. */
 export type AuditTask =
   | { kind: 'open' }
   | { kind: 'write'; rows: readonly SqlRow[] }
@@ -184,10 +186,10 @@ export type AuditTask =
 /** A thread that lives until it is ended. */
 interface AuditThread {
   /**
-   * Tasks are done in the order in which they are asked for.
-   * @returns whether there is more of the kind to do (`trim`)
-   * @throws Fault `audit_file_broken` where the file is no database or a damaged one, `audit_write_failed` for everything
-   * else: nothing of the task is on the disk then
+   * Executes tasks in the order of the calls.
+   * @returns whether there is more to do (`trim`)
+   * @throws Fault `audit_file_broken` if the file is damaged or not a database, `audit_write_failed` for everything
+   * else: nothing of the task is on disk then
    */
   ask(task: AuditTask): Promise<boolean>
   end(): Promise<void>
@@ -201,7 +203,7 @@ interface Reply {
 /** How long a backup or a reader may hold the file. */
 const BUSY_MS = 1000
 
-/** What SQLite's log is cut down to once what is in it stands in the file. */
+/** SQLite's log is truncated to this size once its contents are in the file. */
 const LOG_BYTES = 4_194_304
 
 const HEAP = { maxOldGenerationSizeMb: AUDIT_HEAP_MIB.old, maxYoungGenerationSizeMb: AUDIT_HEAP_MIB.young }
@@ -215,7 +217,7 @@ function createAuditThread(file: string): AuditThread {
     insertRow: INSERT_ROW,
   }
   const workerData = { file, busyMs: BUSY_MS, logBytes: LOG_BYTES, ...table }
-  // From its text, so that a daemon stays one file.
+  // Started from its text, so that a daemon stays one file.
   const worker = new Worker(`(${write})(${trimAudit})`, {
     eval: true,
     workerData,
@@ -233,7 +235,7 @@ function createAuditThread(file: string): AuditThread {
 
   worker.on('message', (reply: Reply) => {
     asked.shift()?.resolve(reply)
-    // It keeps the process alive while somebody waits for it, and no longer.
+    // It keeps the process alive only while somebody waits for it.
     if (asked.length === 0) worker.unref()
   })
   worker.on('error', endAll)
@@ -259,7 +261,7 @@ function faultOfSqlite({ code, message }: { code: number; message: string }): Fa
   return new Fault('audit_write_failed', `the audit cannot be written: ${message}`)
 }
 
-/** Runs in the thread, as text: it may use nothing that stands outside of it. */
+/** Runs in the thread, as text: it must not use anything outside its body. */
 function write(trim: typeof trimAudit): void {
   const { closeSync, constants, openSync } = process.getBuiltinModule('node:fs')
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
@@ -268,14 +270,14 @@ function write(trim: typeof trimAudit): void {
   let insert: import('node:sqlite').StatementSync
 
   function open(): void {
-    // The log and its index get the mode of the file: who did what is nobody else's to read.
-    // A link in its place, which SQLite would follow, is none of ours.
+    // Created with this mode, which the log and its index copy: the audit is private. A symbolic link here, which
+    // SQLite would follow, is not accepted.
     const { O_WRONLY, O_CREAT, O_NOFOLLOW, O_NONBLOCK } = constants
     closeSync(openSync(workerData.file, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600))
     db = new DatabaseSync(workerData.file, { timeout: workerData.busyMs })
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${workerData.logBytes}`)
     db.exec(workerData.createTable)
-    // A file of an older version lacks what was added since; its rows have null there.
+    // A file of an older version lacks newer columns; its rows have null there.
     const has = new Set(
       db
         .prepare("SELECT name FROM pragma_table_info('request_history')")
@@ -323,25 +325,25 @@ function write(trim: typeof trimAudit): void {
   })
 }
 
-// The store: takes rows, opens the file when it is needed, puts it aside when it turns out to be damaged.
+// The store: opens the file on demand, writes rows, and puts a damaged file aside.
 
-/** Where rows go. */
+/** Stores rows. */
 export interface AuditStore {
   /** @throws Fault `audit_write_failed` */
   open(): Promise<void>
-  /** Durable when it resolves. @throws Fault `audit_write_failed`: none of the rows is there then */
+  /** Durable when it resolves. @throws Fault `audit_write_failed`: none of the rows was written */
   write(rows: readonly SqlRow[]): Promise<void>
   /** @returns whether there is more to do. @throws Fault `audit_write_failed`, `audit_file_broken` */
   ask(task: AuditTask): Promise<boolean>
   close(): Promise<void>
 }
 
-/** @param by `onPutAside` is told before the file is moved: what has it open reads the old one */
+/** @param by `onPutAside` is called before the file is moved, so that readers close the old one */
 export function createAuditStore(by: { file: string; log: Log; onPutAside: () => void }): AuditStore {
   const { file, log } = by
   let thread: Promise<AuditThread> | undefined
 
-  /** The one there is, or a new one; who asks meanwhile gets the same. */
+  /** The current thread, or a new one; concurrent callers get the same. */
   function current(): Promise<AuditThread> {
     thread ??= open()
     return thread
@@ -364,7 +366,8 @@ export function createAuditStore(by: { file: string; log: Log; onPutAside: () =>
     try {
       return await (await mine).ask(task)
     } catch (fault) {
-      // A failed write is tried once more with the file opened again: a card may have been pulled. A trim can wait, and leaves it as it is.
+      // After a failed write the file is opened again for the retry: a card may have been pulled. A failed trim can
+      // wait.
       if (thread === mine && (task.kind === 'write' || isBroken(fault))) {
         thread = undefined
         await mine.then((each) => each.end()).catch(() => {})
@@ -373,7 +376,7 @@ export function createAuditStore(by: { file: string; log: Log; onPutAside: () =>
     }
   }
 
-  /** Once more with a new file where the old one is damaged; what is in it stays beside, for whoever can mend it. */
+  /** Retries with a new file if the old one is damaged; the old one is kept beside it, for anyone who can repair it. */
   async function despiteDamage<Given>(run: () => Promise<Given>): Promise<Given> {
     try {
       return await run()

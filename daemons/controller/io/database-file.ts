@@ -1,4 +1,4 @@
-/** The file controller.db: opened, checked, brought to the tables of the registry, read, and written by a thread. */
+/** The file controller.db: opened, checked, migrated to the tables of the registry, read, and written by a thread. */
 import { existsSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -23,10 +23,10 @@ import {
 /** The file's name in the state folder. */
 export const DATABASE_FILE = 'controller.db'
 
-/** Says whose file it is: `PLCT`. */
+/** Identifies our files: `PLCT`. */
 const APPLICATION_ID = 0x504c4354
 
-/** Grows when what is there means something else; tables and columns that are only added need no number. */
+/** Increased when existing data changes its meaning; added tables and columns need no new version. */
 const SCHEMA_VERSION = 1
 
 /** Whether a state folder has a database. */
@@ -35,14 +35,15 @@ export function hasDatabase(folder: string): boolean {
 }
 
 /**
- * Opens a database, or makes it. What a crash left in its log is taken in, and a torn end of that log is left out.
+ * Opens or creates a database. Recovers what a crash left in its log, except for a torn end.
  * @param busyMs how long another process may hold it
- * @throws Fault `database_damaged`, `database_foreign`, `database_newer`, `database_unusable`; the file is as it was then
+ * @throws Fault `database_damaged`, `database_foreign`, `database_newer`, `database_unusable`; the file is then
+ * unchanged
  */
 export function openDatabase(path: string, nowMs: number, busyMs: number): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
-    // The log and its index get the mode and the owner of the file: nobody else reads hashes and passwords.
+    // The log and its index copy the mode and owner of the file: nobody else may read hashes and passwords.
     makePlain(path)
     database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
     prove(database, path)
@@ -56,7 +57,8 @@ export function openDatabase(path: string, nowMs: number, busyMs: number): Datab
 }
 
 /**
- * Opens a database of a backup as a start would, reads all of it, and lets it go; what it lacks is added to it.
+ * Opens a database from a backup as a start would, reads all of it, and closes it; missing tables and columns are
+ * added.
  * @throws Fault as `openDatabase`
  */
 export function tryDatabase(path: string, nowMs: number): void {
@@ -68,14 +70,16 @@ export function tryDatabase(path: string, nowMs: number): void {
   }
 }
 
-/** The rows of a table by id: all, or so many of the newest and those that have not ended. @throws Fault `database_damaged` */
+/**
+ * The rows of a table by id: all, or only the newest plus those that have not ended. @throws Fault `database_damaged`
+ */
 export function readTable(database: DatabaseSync, path: string, table: Table, most?: number): Row[] {
   try {
     const statement = database.prepare(selectStatement(table, most))
     statement.setReturnArrays(true)
     const decode = rowDecoder(table)
     const rows: Row[] = []
-    // One after another: all at once would hold every row twice.
+    // Row by row: reading all at once would hold every row twice.
     for (const values of statement.iterate() as unknown as Iterable<unknown[]>) rows.push(decode(values))
     return rows
   } catch (error) {
@@ -86,9 +90,9 @@ export function readTable(database: DatabaseSync, path: string, table: Table, mo
 }
 
 /**
- * What a book holds, and the highest id that each table ever had, all as of one instant: another process may write meanwhile,
- * and half of what it applies together would be another site.
- * @param records of one table of records at most
+ * The rows of a book, and the highest id that each table ever had, all read in one transaction: another process may
+ * write in the meantime, and half of a change would be a different site.
+ * @param records most records of one table
  * @throws Fault `database_damaged`
  */
 export function readSite(
@@ -114,7 +118,7 @@ function highestIds(database: DatabaseSync): Map<string, number> {
   return new Map(rows.map((row) => [String(row.name), Number(row.seq)]))
 }
 
-/** @throws Fault where it is no database of ours, or damaged */
+/** @throws Fault if it is damaged or not one of our databases */
 function prove(database: DatabaseSync, path: string): void {
   const isEmpty = number(database, 'SELECT count(*) FROM sqlite_schema') === 0
   if (!isEmpty && number(database, 'PRAGMA application_id') !== APPLICATION_ID)
@@ -129,7 +133,7 @@ function prove(database: DatabaseSync, path: string): void {
     )
 }
 
-/** Adds what the registry has and the file has not, in one transaction, and keeps a row of it. */
+/** Adds tables and columns that the file lacks, in one transaction, and records it. */
 function migrate(database: DatabaseSync, nowMs: number): void {
   const kept = tables().filter((table) => table.keeping !== 'audit')
   const statements = kept.flatMap((table) => missingIn(database, table))
@@ -138,7 +142,7 @@ function migrate(database: DatabaseSync, nowMs: number): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     for (const sql of statements) database.exec(sql)
-    // What was done is kept as the names of what was added: enough to see when a column came.
+    // The names of what was added are recorded: enough to see when a column came.
     const name = statements.length > kept.length / 2 ? 'tables of the registry' : statements.join('; ')
     if (log !== undefined) database.prepare(insertStatement(log)).run(null, nowMs, nowMs, SCHEMA_VERSION, name)
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`)
@@ -176,9 +180,9 @@ function faultOf(path: string, error: unknown): Fault {
   return new Fault('database_unusable', `${path} cannot be used (${message})`, { cause: error })
 }
 
-// The thread that writes: SQLite is synchronous, and a card may take its time to sync.
+// The writing thread: SQLite is synchronous, and a card may take its time to sync.
 
-/** One statement, run once for each list of values. */
+/** One statement, executed once for each list of values. */
 export interface Work {
   sql: string
   values: readonly (readonly SqlValue[])[]
@@ -187,29 +191,29 @@ export interface Work {
 /** Writes in the order of the calls. */
 export interface Writer {
   /**
-   * Runs all of it in one transaction; resolves when it is on the disk.
+   * Executes everything in one transaction; resolves when it is on disk.
    * @throws Fault `store_write_failed`: nothing of it was written
    */
   write(work: readonly Work[]): Promise<void>
-  /** Ends the thread after what was asked before. */
+  /** Ends the thread after all earlier requests. */
   close(): Promise<void>
 }
 
-/** What the thread answers. */
+/** A reply from the thread. */
 interface Answer {
   error?: { message: string; errcode?: number }
 }
 
-/** What SQLite's log is cut down to once what is in it stands in the database. */
+/** SQLite's log is truncated to this size once its contents are in the database. */
 const LOG_BYTES = 8_388_608
 
 /**
- * The thread keeps the process until it is closed, so that none ends with changes that still wait for their time.
- * @param path of a database that is made already
+ * The thread keeps the process alive until it is closed, so that the process does not exit with unwritten changes.
+ * @param path a database that already exists
  * @param busyMs how long another process may hold it
  */
 export function startWriter(path: string, busyMs: number): Writer {
-  // As text: a bundle is one file, and has none beside it that a thread could be started from.
+  // As text: a bundle is a single file, so there is no other file to start a thread from.
   const thread = new Worker(`(${threadMain.toString()})()`, {
     eval: true,
     workerData: { path, busyMs, logBytes: LOG_BYTES },
@@ -248,7 +252,7 @@ export function startWriter(path: string, busyMs: number): Writer {
   }
 }
 
-/** Names the file and not its folder: callers are told the sentence. */
+/** Names the file without its folder: callers see the sentence. */
 function notWritten(path: string, error: NonNullable<Answer['error']>): Fault {
   const why = isDiskFull(error.errcode) ? 'the disk is full' : `the database answered ${error.message}`
   return new Fault('store_write_failed', `${basename(path)} was not written: ${why}; it is as it was before`, {
@@ -256,13 +260,13 @@ function notWritten(path: string, error: NonNullable<Answer['error']>): Fault {
   })
 }
 
-/** Runs in the thread, from its own text: it may use nothing of this file. */
+/** Runs in the thread, from its own text: it must not use anything else in this file. */
 function threadMain(): void {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const { path, busyMs, logBytes } = workerData as { path: string; busyMs: number; logBytes: number }
   const database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
-  // What is acknowledged is on the disk, after a power cut too; what a big import grew the log by is given back.
+  // Acknowledged writes survive a power cut; space by which a big import grew the log is given back.
   database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${logBytes}`)
   const statements = new Map<string, ReturnType<typeof database.prepare>>()
 

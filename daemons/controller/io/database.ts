@@ -1,4 +1,4 @@
-/** The store of a site: its book in memory, what the daemon writes, and changes that wait for Apply All. */
+/** The store of a site: its book in memory, the daemon's own writes, and changes that wait for Apply All. */
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '#kit/clock.ts'
@@ -31,14 +31,14 @@ import {
 } from './database-file.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
 
-// Pending changes of accounts, read anew when others wait than before.
+// Pending changes of accounts, read again whenever they have changed.
 
-/** Both ends of what waits: ids grow and are never given twice, so other changes have others. Two looks into the index. */
+/** First and last id of the pending changes: ids are never reused, so the pair identifies them. Two index look-ups. */
 const MARK = 'SELECT (SELECT min(id) FROM pending_change) AS "first", (SELECT max(id) FROM pending_change) AS "last"'
 
 /**
- * The command line stages from a process of its own, so the file is asked each time.
- * @param read all that waits, in the order in which it is applied
+ * The command line stages changes from its own process, so the file is asked each time.
+ * @param read returns all pending changes, in the order in which they are applied
  */
 export function createWaitingAccounts(database: DatabaseSync, read: () => readonly Row[]): WaitingOf {
   const mark = database.prepare(MARK)
@@ -56,7 +56,7 @@ export function createWaitingAccounts(database: DatabaseSync, read: () => readon
     try {
       look()
     } catch {
-      // A disk that cannot be read keeps nobody from reading out of memory: what was known counts.
+      // If the disk cannot be read, access must go on from memory: the last known state counts.
     }
     return waiting.get(userId)
   }
@@ -74,67 +74,66 @@ function byUser(rows: readonly Row[]): Map<number, Waiting> {
 }
 
 // The store.
-/** Settings of the store. */
 export interface StoreLimits {
-  /** Changes are gathered this long before they are written. */
+  /** How long changes are gathered before they are written. */
   commitMs: number
   /** How long another process may hold the database. */
   busyMs: number
-  /** Records of one table that are kept in memory, and on the disk. */
+  /** Most records of one table in memory, and on disk. */
   records: number
   recordChars: number
   keptRecords: number
-  /** Faults that are told when changes that waited do not fit any more. */
+  /** Most faults reported when pending changes no longer fit. */
   faults: number
 }
 
-/** One change that waits, readable: who asked for it, and when (epoch ms). `pendingId` grows with time. */
+/** One pending change in readable form, with its author and time (epoch ms). `pendingId` grows with time. */
 export interface StagedDifference extends Difference {
   pendingId: number
   at: number
   author: string
 }
 
-/** Changes that an import made and nobody has applied yet. */
+/** Changes from an import that have not been applied yet. */
 interface Pending {
-  /** What waits, in the order in which it is applied. */
+  /** The pending changes, in the order in which they are applied. */
   list(): StagedDifference[]
-  /** What waits as it would be made real. */
+  /** The pending changes as they would be applied. */
   changes(): readonly Change[]
-  /** How many wait, and the `pendingId` of the last; quick, however many there are. */
+  /** How many there are, and the `pendingId` of the last; quick, however many there are. */
   mark(): { count: number; lastId: number }
   /**
-   * Keeps changes until they are applied or discarded, after a restart too. Where the very same wait already, they go on
-   * waiting.
+   * Stores changes until they are applied or discarded; they survive a restart. If the same changes are already
+   * pending, nothing happens.
    * @param author who asked for them, for the list
-   * @throws Fault `pending_waiting` where others wait already, `store_write_failed`
+   * @throws Fault `pending_waiting` if other changes are pending already, `store_write_failed`
    */
   stage(changes: readonly Change[], author: string): Promise<void>
   /**
-   * Makes all of them real in one transaction.
+   * Applies all of them in one transaction.
    * @returns how many
-   * @throws Fault `pending_stale` where they do not fit what the site has become, `store_write_failed`; they wait on then
+   * @throws Fault `pending_stale` if they no longer fit the site, `store_write_failed`; they then stay pending
    */
   applyAll(): Promise<number>
-  /** @returns how many are forgotten */
+  /** @returns how many were discarded */
   discard(): Promise<number>
 }
 
-/** A store that is open. */
+/** An open store. */
 export interface SiteStore {
   book: Book
-  /** `add` is for tables of records. */
+  /** `add` is only for tables of records. */
   keeper: Keeper & Pick<SiteKeeper, 'add'>
   pending: Pending
-  /** What waits of one account. */
+  /** The pending change of one account. */
   waitingOf: WaitingOf
-  /** Rows of a table that the store keeps for itself, as the file has them now. */
+  /** Rows of an internal table of the store, as the file has them now. */
   innerRows(table: string): readonly Row[]
-  /** Above every id that a table ever had. */
+  /** An id above every id that the table ever had. */
   nextId(table: string): number
-  /** Makes changes real at once, in one transaction: for a controller that does not run. */
+  /** Applies changes at once, in one transaction: for a controller that is not running. */
   applyNow(changes: readonly Change[]): Promise<void>
-  /** Writes what waits to be written and lets the file go. */
+  /** Writes what is queued and closes the file. */
   close(): Promise<void>
 }
 
@@ -151,8 +150,8 @@ interface Open {
 }
 
 /**
- * Opens the store in a state folder, making it where there is none, and reads the site into memory.
- * @param file another name than controller.db, for one that is being made
+ * Opens or creates the store in a state folder, and reads the site into memory.
+ * @param file another name than controller.db, for a new database under construction
  * @throws Fault as `openDatabase`
  */
 export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits, file = DATABASE_FILE): SiteStore {
@@ -202,7 +201,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   }
 }
 
-/** Asked for each beat of a page: of thousands of changes none is read for it. */
+/** Executed for each beat of a page: it reads none of possibly thousands of changes. */
 const COUNT_PENDING = 'SELECT count(*) AS "count", coalesce(max(id), 0) AS "lastId" FROM pending_change'
 
 function pendingOf(open: Open): Pending {
@@ -243,14 +242,14 @@ function pendingOf(open: Open): Pending {
         count = changes.length
         if (count === 0) return undefined
         refuseStale(open, changes)
-        // One that another process stages meanwhile has a higher id, and stays.
+        // A change staged by another process in the meantime has a higher id, and stays.
         return { changes, write: () => writeChanges(open, changes, [forgetPending(lastId)]) }
       })
       return count
     },
     async discard() {
       let count = 0
-      // In turn with applyAll: what that makes real is not said to be discarded.
+      // Takes turns with applyAll: changes that it applies must not be reported as discarded.
       await keeper.apply(() => {
         const { count: waiting, lastId } = mark()
         count = waiting
@@ -261,7 +260,7 @@ function pendingOf(open: Open): Pending {
   }
 }
 
-/** Whether two lists ask for the same. When they were made does not count. */
+/** Whether two lists of changes are the same, ignoring their times. */
 function isSameAs(some: readonly Change[], others: readonly Change[]): boolean {
   const wish = (change: Change): Json => {
     const { kind, entity, row_id, columns } = stagedColumns(change)
@@ -286,7 +285,7 @@ function stagedColumns(change: Change): { kind: string; entity: string; row_id: 
   return { kind, entity, row_id, columns: kind === 'add' ? change.row : kind === 'change' ? change.columns : null }
 }
 
-/** Read from the disk each time: the command line stages from a process of its own. */
+/** Read from disk each time: the command line stages changes from its own process. */
 function stagedRows({ database, path }: Open): Row[] {
   return readTable(database, path, required('pending_change'))
 }
@@ -303,7 +302,7 @@ function changeOf(row: Row): Change {
   return { ...place, kind: 'change', columns: row.columns as Readonly<Record<string, Json>> }
 }
 
-/** The site has gone on since the changes were made: what they touch may be gone, or taken. */
+/** The site may have changed since: what the changes refer to may be gone, or already exist. */
 function refuseStale({ book, limits }: Open, changes: readonly Change[]): void {
   const { rows, lost } = rowsAfter(book, changes)
   const faults = createFaultList(limits.faults)
@@ -321,7 +320,7 @@ function refuseStale({ book, limits }: Open, changes: readonly Change[]): void {
   }
 }
 
-/** Rows over those that are there; of records the oldest go. */
+/** Upserts rows; in tables of records the oldest are deleted. */
 function workOfRows(rows: readonly { table: string; row: Row }[], keptRecords: number): Work[] {
   return [...groupRows(rows)].flatMap(([name, group]) => {
     const work = workOf(name, upsertStatement, group)
@@ -338,7 +337,7 @@ async function writeChanges(open: Open, changes: readonly Change[], more: readon
     if (kind === 'add') open.highest.set(table, Math.max(open.highest.get(table) ?? 0, id))
 }
 
-/** All that change are deleted before any is inserted, so that two users may swap their names. */
+/** Deletes all changed rows before inserting any, so that two users may swap their names. */
 function workOfChanges(book: Book, changes: readonly Change[]): Work[] {
   const gone = Map.groupBy(
     changes.filter(({ kind }) => kind !== 'add'),

@@ -1,4 +1,4 @@
-/** What drivers get of this machine: ways to their devices, within bounds of each and of all; a log that does not overflow. */
+/** What drivers get from this machine: connections to devices, within limits per device and in all, and a log. */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -31,13 +31,13 @@ import {
 import { connectUdp, udpWire } from './transports/udp.ts'
 
 interface DriverWorldLimits extends ConnectionLimits, HeardConnectionLimits {
-  /** One line of a driver's own a device and period; the others are counted. */
+  /** At most one log line per device and period; the others are counted. */
   logEveryMs: number
-  /** Connections that stay, of all devices together. */
+  /** Most lasting connections of all devices together. */
   heardDevices: number
-  /** Bytes that are kept of all devices together. */
+  /** Most buffered bytes of all devices together. */
   keptBytes: number
-  /** Bytes of the body of an answer over HTTP. */
+  /** Most bytes in the body of an HTTP answer. */
   httpBytes: number
 }
 
@@ -53,9 +53,9 @@ interface DriverWorldParts {
 interface Shared extends DriverWorldParts {
   kept: KeptBytes
   budget: HeardBudget
-  /** Connections that stay, those that are being made included. */
+  /** Lasting connections, including those being opened. */
   connections: Set<object>
-  /** What was said of a device, as long as its row is the same. */
+  /** Messages already logged for a device, for as long as its row is the same. */
   said: WeakMap<Row, Set<string>>
 }
 
@@ -71,9 +71,9 @@ export function createDriverWorld(parts: DriverWorldParts): DriverWorld {
   return { clock, chance, open: (device) => new OpenDevice(device, shared) }
 }
 
-/** Ways to a device that is heard or asked. */
+/** The connections to a device, other than the sender. */
 interface Ways {
-  /** Of requests over HTTP. */
+  /** The queue of HTTP requests. */
   turns: SendTurns
   /** Aborted when the session ends. */
   ended: AbortController
@@ -81,8 +81,8 @@ interface Ways {
 }
 
 /**
- * The world of one session of one device: everything in it ends with `close`. Ways are made when they are first used,
- * since there are thousands of devices and most have one.
+ * The environment of one session with one device: everything in it ends with `close`. Connections are created on first
+ * use, since there are thousands of devices and most use one kind.
  */
 class OpenDevice implements DeviceWorld {
   readonly #shared: Shared
@@ -137,7 +137,7 @@ class OpenDevice implements DeviceWorld {
       throw error
     }
 
-    /** Its place is free when its socket is. */
+    /** Frees the connection's place when its socket is closed. */
     function free(closed: WireEvents['closed']): WireEvents['closed'] {
       return (reason) => {
         connections.delete(own)
@@ -155,7 +155,7 @@ class OpenDevice implements DeviceWorld {
     this.#said.close()
   }
 
-  /** As sentences name it. */
+  /** The name in messages. */
   get #name(): string {
     return `device ${this.#device.id}`
   }
@@ -202,7 +202,7 @@ class OpenDevice implements DeviceWorld {
     return new HeardConnection(parts, openWire)
   }
 
-  /** Once, as long as the row of the device is the same. */
+  /** Logs a message once, for as long as the row of the device is the same. */
   #sayOnce(kind: string, sentence: string): void {
     const said = this.#shared.said.get(this.#device) ?? new Set()
     this.#shared.said.set(this.#device, said)

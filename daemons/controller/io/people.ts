@@ -1,4 +1,4 @@
-/** What the rules about people need of this machine: networks, randomness, digests, passwords, and letters over SMTP. */
+/** What the rules about people need from this machine: networks, random bytes, digests, passwords, mail. */
 import { hash as digestOf, randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { hashPassword as phcOf, verifyPassword } from '#kit/auth/password.ts'
@@ -16,16 +16,16 @@ import { LONGEST_PASSWORD } from '../core/access/sign-in.ts'
 
 // Networks of the settings `trusted_proxies` and `local_networks`.
 
-/** Characters of an entry that a sentence says again. */
+/** Longest excerpt of an entry that a fault quotes, in characters. */
 const LONGEST_QUOTED = 60
 
-/** How addresses are read. */
+/** Address parsing. */
 export const addresses: Addresses = { parseAddress, parseNetwork, isWithin }
 
 /**
- * Reads addresses and CIDR blocks of both families. An empty list holds nobody.
- * @param key the setting, for the sentence
- * @throws Fault `bad_network` that names the first entry which is neither
+ * Parses addresses and CIDR blocks of both families. An empty list matches nobody.
+ * @param key the setting, for the error message
+ * @throws Fault `bad_network` that names the first invalid entry
  */
 export function networksOf(key: string, entries: readonly string[]): Network[] {
   return entries.map((entry) => {
@@ -36,29 +36,29 @@ export function networksOf(key: string, entries: readonly string[]): Network[] {
   })
 }
 
-// Randomness, digests and passwords.
+// Random bytes, digests and passwords.
 
-/** A quick digest does: nobody guesses 190 random bits, as they would a password. */
+/** A fast digest is enough: nobody can guess 190 random bits, unlike a password. */
 export const machineSecrets: Secrets = {
   randomBytes: (count) => randomBytes(count),
   digest: (secret) => digestOf('sha256', secret, 'base64url'),
 }
 
-/** What the columns `hash` and `salt` of an account hold. */
+/** The columns `hash` and `salt` of an account. */
 interface KeptPassword {
-  /** argon2id as a PHC string, salt included: all that is needed to compare. */
+  /** argon2id as a PHC string, including the salt: all that is needed to compare. */
   hash: string
-  /** The salt of that string once more, since the table has a column for it. */
+  /** The salt of that string again, since the table has a column for it. */
   salt: string
 }
 
-/** One at a time, so that an import of a thousand accounts leaves room for those who sign in. */
+/** One at a time, so that an import of a thousand accounts leaves time for sign-ins. */
 const inTurn = createTurn()
 
 /**
- * What is kept of a password, for imports and administrators.
- * @param known hashes of the same account: one that is of this password is kept as it is
- * @throws Fault `bad_password` for one that nobody could sign in with
+ * Hashes a password, for imports and administrators.
+ * @param known hashes of the same account: if one of them matches the password, it is kept
+ * @throws Fault `bad_password` for a password that nobody could sign in with
  */
 export function hashPassword(text: string, known: readonly string[] = []): Promise<KeptPassword> {
   if (text === '' || text.length > LONGEST_PASSWORD)
@@ -75,12 +75,12 @@ export function hashPassword(text: string, known: readonly string[] = []): Promi
 }
 
 async function firstOf(text: string, known: readonly string[]): Promise<string | undefined> {
-  // A damaged one is replaced.
+  // A damaged hash is replaced.
   for (const hash of known) if (await verifyPassword(text, hash).catch(() => false)) return hash
   return undefined
 }
 
-/** Compares passwords. How many at once is the rate limiter's to say. */
+/** Compares passwords. The rate limiter decides how many at once. */
 export function createPasswordCheck(log: Log): PasswordCheck {
   return {
     async verify(password, stored) {
@@ -89,47 +89,48 @@ export function createPasswordCheck(log: Log): PasswordCheck {
       } catch (error) {
         if (!(error instanceof Fault) || error.code !== 'bad_password_hash') throw error
         log.error('bad_password_hash', { fault: error })
-        // An account that is damaged refuses like any other, and as late.
+        // A damaged account is refused like any other, and takes as long.
         return await verifyPassword(password, undefined)
       }
     },
   }
 }
 
-// Letters over SMTP, by nodemailer.
+// Mail over SMTP, with nodemailer.
 
-/** The mail server, as table `smtp` of the settings says; `password` is what its file holds. */
+/** The mail server, from table `smtp` of the settings; `password` is the content of its file. */
 export interface SmtpSettings {
   host: string
   port: number
   /**
-   * `offered`: STARTTLS where the server has it, and TLS from the start on port 465; with a user it has to be, and the
-   * certificate right, unless the server is this machine. `required` and `from_start` insist on it; `none` never asks.
+   * `offered`: STARTTLS if the server supports it, and TLS from the start on port 465. With a user name, TLS and a
+   * valid certificate are required, unless the server is this machine. `required` and `from_start` insist on TLS;
+   * `none` never uses it.
    */
   tls: 'offered' | 'required' | 'from_start' | 'none'
   /** `plantroom@example.org`, or `Plant room <plantroom@example.org>`. */
   from: string
-  /** Empty for nobody. */
+  /** Empty for none. */
   username: string
   password: string
-  /** What the server has for each answer. */
+  /** Timeout for each answer of the server. */
   timeoutMs: number
-  /** Authorities in PEM that are trusted instead of Node's own; with them the certificate has to be right. */
+  /** PEM certificates trusted instead of Node's own; with them, the server's certificate must be valid. */
   ca?: string[]
 }
 
-/** Of one answer of a server, in bytes. */
+/** Longest answer of a server, in bytes. */
 const LONGEST_ANSWER = 64 * 1024
 
-/** Of what a server said, in characters, as the log has it. */
+/** Longest excerpt of an answer in the log, in characters. */
 const LONGEST_SAID = 400
 
-/** What nodemailer says where another try would end the same. */
+/** nodemailer's error codes for which a retry would be useless. */
 const IN_VAIN = new Set(['EENVELOPE', 'EMESSAGE', 'ECONFIG', 'ENOAUTH', 'EFILEACCESS', 'EURLACCESS'])
 
 /**
- * @returns hands one letter to the server, on a connection of its own: letters are rare
- * @throws Fault `mail_refused` for what the server or the settings refuse for good, `mail_failed` for the rest
+ * @returns a function that sends one letter, on a connection of its own: letters are rare
+ * @throws Fault `mail_refused` if the server or the settings refuse it for good, `mail_failed` for the rest
  */
 export function createSmtp(settings: SmtpSettings): (letter: Letter, signal: AbortSignal) => Promise<void> {
   let transport: Promise<Transport> | undefined
@@ -154,7 +155,7 @@ export function createSmtp(settings: SmtpSettings): (letter: Letter, signal: Abo
 
 type Transport = Awaited<ReturnType<typeof openTransport>>
 
-/** nodemailer is a quarter of a megabyte: loaded with the first letter. */
+/** nodemailer has a quarter of a megabyte: it is loaded with the first letter. */
 async function openTransport({ host, port, username, password, ca, timeoutMs, tls }: SmtpSettings) {
   const { createTransport } = await import('nodemailer')
   const mustHide = username !== '' && !isThisMachine(host)
@@ -167,7 +168,7 @@ async function openTransport({ host, port, username, password, ca, timeoutMs, tl
     requireTLS: !isImplicit && (tls === 'required' || (tls === 'offered' && mustHide)),
     ignoreTLS: tls === 'none',
     opportunisticTLS: tls === 'offered' && !isStrict,
-    // Without a secret to hide, any encryption is better than none, whoever signed the certificate (RFC 7435).
+    // Without a secret to protect, any encryption is better than none, whoever signed the certificate (RFC 7435).
     tls: { rejectUnauthorized: isStrict, ...(ca !== undefined && { ca }) },
     ...(username !== '' && { auth: { user: username, pass: password } }),
     connectionTimeout: timeoutMs,
@@ -175,7 +176,7 @@ async function openTransport({ host, port, username, password, ca, timeoutMs, tl
     socketTimeout: timeoutMs,
     dnsTimeout: timeoutMs,
     maxResponseSize: LONGEST_ANSWER,
-    // Else localhost is not found on a machine whose network is not up.
+    // Otherwise localhost is not found while the machine's network is down.
     allowInternalNetworkInterfaces: true,
   })
 }
@@ -184,7 +185,7 @@ function isThisMachine(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-/** What the server said is shortened, and has no line ends: it goes into the log. */
+/** The server's answer is shortened and has its line ends removed, because it goes into the log. */
 function faultOfSending(error: unknown): Fault {
   const { code, responseCode, response, message } = (error ?? {}) as Record<string, unknown>
   const isForGood = typeof responseCode === 'number' ? responseCode >= 500 : IN_VAIN.has(String(code))
@@ -195,15 +196,15 @@ function faultOfSending(error: unknown): Fault {
   return new Fault(isForGood ? 'mail_refused' : 'mail_failed', `${sentence}: ${said}`)
 }
 
-// The mailer: a queue before the mail server, and a log of what it does not take.
+// The mailer: a queue for the mail server, and a log of failed letters.
 
-/** One line in so long says that mail does not go out. */
+/** At most one log line per period says that mail does not go out. */
 const LOG_PERIOD_MS = 60_000
 
 interface MailerParts {
   clock: Clock
   log: Log
-  /** Undefined where no mail server is set up: letters are refused with `mail_not_set_up`. */
+  /** Undefined if no mail server is set up: letters are then refused with `mail_not_set_up`. */
   smtp: SmtpSettings | undefined
   limits: MailQueueLimits
 }

@@ -1,4 +1,4 @@
-/** Site files on their way into a state folder: as its first site, or as changes of the one that is there. */
+/** Imports site files into a state folder: as its first site, or as changes of the existing one. */
 import { closeSync, existsSync, fstatSync, readFileSync } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,28 +21,28 @@ export interface ImportParts {
   limits: SiteLimits
   store: StoreLimits
   hashPassword: HashPassword
-  /** What is wrong with one line of role rules. */
+  /** Returns what is wrong with one line of role rules. */
   ruleFault?(line: string): string | undefined
-  /** Told the site as it will be, once the file is found good. */
+  /** Called with the resulting site once the file has been found valid. */
   onChecked?(site: SiteRows): void
 }
 
-/** How a site file meets a site that is there. */
+/** How a site file is applied to an existing site. */
 interface ImportWish {
   mode: ImportMode
-  /** `pending`: kept until Apply All. `now`: for a controller that does not run. */
+  /** `pending`: stored until Apply All. `now`: for a controller that is not running. */
   becomes: 'pending' | 'now'
   author: string
 }
 
-/** Where a first site is made before it takes its name. */
+/** Name of a first database under construction. */
 const MAKING = `${DATABASE_FILE}.new`
 
-/** What SQLite puts beside a database. */
+/** Suffixes of SQLite's files for a database. */
 const BESIDE = ['', '-wal', '-shm', '-journal']
 
 /**
- * Makes the first site of a state folder, whole or not at all: whatever ends this, there is no database or all of it.
+ * Creates the first site of a state folder, all or nothing: however this ends, there is no database or a complete one.
  * @returns how many rows
  * @throws Fault `site_too_large`, `site_not_json`, `site_faults`, `site_exists`, `store_write_failed`
  */
@@ -52,8 +52,8 @@ export async function importFirstSite(folder: string, bytes: Uint8Array, parts: 
   const changes = await checkSite(readSiteText(bytes, parts.limits), { ...parts, ...base })
   parts.onChecked?.(rowsAfter(base.book, changes).rows)
   await makeFolder(folder)
-  // Left by a crash: of a first site that was never whole, or the log of a database that somebody moved away,
-  // which SQLite would take into the new one.
+  // Left by a crash: an incomplete first site, or the log of a database that somebody moved away, which SQLite would
+  // read into the new one.
   await removeAll([MAKING, DATABASE_FILE].flatMap((name) => BESIDE.map((end) => join(folder, `${name}${end}`))))
   try {
     const store = openSiteStore(folder, parts.clock, parts.store, MAKING)
@@ -62,7 +62,7 @@ export async function importFirstSite(folder: string, bytes: Uint8Array, parts: 
     } finally {
       await store.close()
     }
-    // The last to close has put the log into the file; the file alone gets the name.
+    // Closing has merged the log into the file; only the file is renamed.
     if (existsSync(join(folder, `${MAKING}-wal`)))
       throw new Fault('store_write_failed', `${folder}: the log of the new database is still in use`)
     await rename(join(folder, MAKING), join(folder, DATABASE_FILE))
@@ -74,7 +74,9 @@ export async function importFirstSite(folder: string, bytes: Uint8Array, parts: 
   return changes.length
 }
 
-/** What `--import FILE` does at start: makes the first site, or says that there is one. @throws as `importFirstSite` */
+/**
+ * What `--import FILE` does at start: creates the first site, or logs that there is one. @throws as `importFirstSite`
+ */
 export async function importAtStart(folder: string, file: string, parts: ImportParts & { log: Log }): Promise<void> {
   if (hasDatabase(folder)) {
     parts.log.notice('site file not imported, there is a database', { file, folder })
@@ -85,7 +87,7 @@ export async function importAtStart(folder: string, file: string, parts: ImportP
 }
 
 /**
- * Takes a site file into a site that is there.
+ * Imports a site file into an existing site.
  * @returns how many changes it makes
  * @throws Fault as `importFirstSite`, `pending_waiting`
  */
@@ -112,7 +114,7 @@ function hashOf(change: Change | undefined): string | undefined {
   return typeof hash === 'string' ? hash : undefined
 }
 
-/** Reads a site file, but none that is too large. @throws Fault `site_unreadable`, `site_too_large` */
+/** Reads a site file, unless it is too large. @throws Fault `site_unreadable`, `site_too_large` */
 export async function readSiteFile(file: string, limits: SiteLimits): Promise<Uint8Array> {
   try {
     const descriptor = openToRead(file)
@@ -132,7 +134,7 @@ export async function readSiteFile(file: string, limits: SiteLimits): Promise<Ui
   }
 }
 
-/** Why a file cannot be read, by the system's code. */
+/** Why a file cannot be read, by the system's error code. */
 const UNREADABLE: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'there is no such file'],
   ['EACCES', 'the user who runs this may not'],

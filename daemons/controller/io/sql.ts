@@ -1,11 +1,11 @@
-/** The registry as SQL: statements, rows as values of SQLite and back, and what the codes of its errors mean. */
+/** The registry as SQL: statements, conversion of rows to and from SQLite values, and SQLite's error codes. */
 import type { Json } from '../core/json.ts'
 import type { Row } from '../core/site/book.ts'
 import type { Column, Table } from '../core/site/column.ts'
 
-// Codes of SQLite's errors. @source SQLite, Result and Error Codes
+// SQLite's error codes. @source SQLite, Result and Error Codes
 
-/** The kind is the low byte; what stands above tells in detail where it was met. */
+/** The low byte is the kind of error; the higher ones give details. */
 const KIND = 0xff
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB. */
@@ -14,24 +14,24 @@ const DAMAGED: ReadonlySet<number> = new Set([11, 26])
 /** SQLITE_FULL. */
 const FULL = 13
 
-/** The file is no database, or a damaged one. @param code as `errcode` of an error; undefined where it has none */
+/** Whether the file is damaged or not a database. @param code the `errcode` of an error; undefined if it has none */
 export function isDamaged(code: number | undefined): boolean {
   return DAMAGED.has((code ?? 0) & KIND)
 }
 
-/** The disk has no room. @param code as `errcode` of an error; undefined where it has none */
+/** Whether the disk is full. @param code the `errcode` of an error; undefined if it has none */
 export function isDiskFull(code: number | undefined): boolean {
   return ((code ?? 0) & KIND) === FULL
 }
 
-// Statements by the registry, and rows as values of SQLite and back.
+// Statements from the registry, and conversion of rows to and from SQLite values.
 
-/** What a column of a STRICT table holds. */
+/** A value in a STRICT table. */
 export type SqlValue = null | number | string
 
 const TYPES = { integer: 'INTEGER', real: 'REAL', text: 'TEXT', boolean: 'INTEGER', json: 'TEXT' } as const
 
-/** Statements that make a table. AUTOINCREMENT, so that the id of a removed row is never given to another. */
+/** Statements that create a table. AUTOINCREMENT, so that the id of a removed row is never reused. */
 export function createStatements(table: Table): string[] {
   const columns = table.columns.map((column) =>
     column.name === 'id' ? '"id" INTEGER PRIMARY KEY AUTOINCREMENT' : columnSql(column),
@@ -45,12 +45,12 @@ export function createStatements(table: Table): string[] {
   ]
 }
 
-/** A statement that adds a column which the registry has and the table has not. */
+/** A statement that adds a column that the table lacks. */
 export function addColumnStatement(table: Table, column: Column): string {
   return `ALTER TABLE "${table.name}" ADD COLUMN ${columnSql(column)}`
 }
 
-/** All rows by id; or the newest of them and those that have not ended. */
+/** All rows by id; or only the newest plus those that have not ended. */
 export function selectStatement(table: Table, most?: number): string {
   const all = `SELECT ${columnList(table)} FROM "${table.name}"`
   if (most === undefined) return `${all} ORDER BY id`
@@ -67,7 +67,7 @@ export function insertStatement(table: Table): string {
   return `INSERT INTO "${table.name}" (${columnList(table)}) VALUES (${table.columns.map(() => '?').join(', ')})`
 }
 
-/** Writes a row over the one with its id. */
+/** Inserts a row, or replaces the one with its id. */
 export function upsertStatement(table: Table): string {
   const set = table.columns.filter(({ name }) => name !== 'id').map(({ name }) => `"${name}" = excluded."${name}"`)
   return `${insertStatement(table)} ON CONFLICT (id) DO UPDATE SET ${set.join(', ')}`
@@ -83,9 +83,9 @@ export function encodeRow(table: Table, row: Row): SqlValue[] {
 }
 
 /**
- * Makes rows of values in the order of the columns. Each row is a copy of one that is empty: all share one shape, and
- * what is null, which is most, costs nothing.
- * @returns a function that throws SyntaxError where JSON is none
+ * Builds rows from values in the order of the columns. Each row is a copy of an empty one: all share one shape, and
+ * null values, which are most, cost nothing.
+ * @returns a function that throws SyntaxError if a value is not valid JSON
  */
 export function rowDecoder(table: Table): (values: readonly unknown[]) => Row {
   const { columns } = table
@@ -129,7 +129,7 @@ function columnSql(column: Column): string {
   return `"${column.name}" ${TYPES[column.type]}${defaultSql(column)}${check}`
 }
 
-/** SQLite adds a column that is NOT NULL only with a default. */
+/** SQLite adds a NOT NULL column only with a default. */
 function defaultSql(column: Column): string {
   const initial = column.default ?? (column.isRequired ? emptyOf(column) : null)
   if (initial === null) return ''

@@ -1,4 +1,4 @@
-/** The drivers of a building: a lane for each enabled device of the book, and no device driven by two. */
+/** The drivers of a building: one lane per enabled device in the book; a device is never driven by two at once. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { LiveKeeper } from '../live/live-book.ts'
 import { type Book, type Row, zonesByDevice } from '../site/book.ts'
@@ -8,9 +8,9 @@ import { DeviceLane, type LaneLimits, type LaneView } from './lane.ts'
 import { CommandRoom } from './session.ts'
 
 export interface HostLimits extends LaneLimits {
-  /** Devices that are being opened at once. */
+  /** Most devices being opened at once. */
   opening: number
-  /** Characters of the commands of all devices that wait or are being carried out. */
+  /** Most characters of all commands that are queued or in progress, for all devices. */
   commandChars: number
 }
 
@@ -22,10 +22,10 @@ interface HostParts {
   limits: HostLimits
 }
 
-/** Columns that no driver looks at: a change of these alone leaves the session as it is. */
+/** Columns that no driver reads: if only these change, the session goes on. */
 const NOT_DRIVEN = new Set(['updated_at', 'icon', 'position', 'elevated', 'overrides', 'zone_group_id'])
 
-/** Devices that are opened or closed before others have their turn: a few milliseconds. */
+/** Devices opened or closed per turn of the event loop: takes a few milliseconds. */
 const DEVICES_AT_ONCE = 256
 
 interface Driven {
@@ -34,20 +34,20 @@ interface Driven {
   zones: readonly Row[]
 }
 
-/** Lives as long as the daemon. Opens nothing before the first `refresh`, or the first command. */
+/** Lives as long as the daemon. Opens nothing before the first `refresh` or the first command. */
 export class Drivers implements DriverHost {
   readonly #parts: HostParts
   readonly #byName: ReadonlyMap<string, Driver>
   readonly #driven = new Map<number, Driven>()
-  /** Lanes of devices that are not closed yet: whoever drives the device next waits for it. */
+  /** Lanes that are still closing: the next lane of the same device waits for them. */
   readonly #closing = new Map<number, Promise<void>>()
   readonly #zonesOf: (deviceId: number) => readonly Row[]
   readonly #inSlots: InSlots
   readonly #room: CommandRoom
-  /** Devices whose driver is not known: said in their live state, as long as they are there. */
+  /** Devices with an unknown driver: their live state says so for as long as they exist. */
   readonly #unknown = new Set<number>()
   #seen: readonly number[] = []
-  /** Of the round that is under way. */
+  /** The refresh in progress. */
   #steps: Iterator<void> | undefined
   #isClosed = false
 
@@ -72,8 +72,8 @@ export class Drivers implements DriverHost {
   }
 
   /**
-   * Opens what the book has, closes what it has no more, does both for what has changed. Cheap where nothing has. Many
-   * devices are gone through in turns, in between which everything else goes on; `execute` waits for none of them.
+   * Opens devices that are new in the book, closes those that are gone, and reopens those that changed. Cheap if
+   * nothing changed. Many devices are handled in several turns of the event loop; `execute` does not wait for them.
    */
   refresh(): void {
     const { book } = this.#parts
@@ -85,7 +85,7 @@ export class Drivers implements DriverHost {
   }
 
   #goOn(steps: Iterator<void>): void {
-    // The book has changed again meanwhile: another round has taken the place of this one.
+    // The book has changed again: another refresh has replaced this one.
     if (this.#isClosed || steps !== this.#steps) return
     for (let at = 0; at < DEVICES_AT_ONCE; at++) {
       if (!steps.next().done) continue
@@ -95,7 +95,9 @@ export class Drivers implements DriverHost {
     this.#parts.world.clock.soon(() => this.#goOn(steps))
   }
 
-  /** One step for each device. All that go are let go before any comes: two of them may be the same box. */
+  /**
+   * One step per device. All outdated lanes are dropped before new ones open: two rows may be the same physical device.
+   */
   *#refreshing(): Generator<void, void> {
     for (const id of [...this.#driven.keys(), ...this.#unknown]) {
       this.#letGo(id)
@@ -107,7 +109,7 @@ export class Drivers implements DriverHost {
     }
   }
 
-  /** Where the book has it no more, or another one in its place. */
+  /** Drops the lane if the device is no longer in the book, or has changed. */
   #letGo(id: number): void {
     const { book, live } = this.#parts
     if (this.#unknown.delete(id)) live.forget(id, [])
@@ -125,12 +127,12 @@ export class Drivers implements DriverHost {
     if (device && device.enabled !== false && !this.#driven.has(id)) this.#take(device)
   }
 
-  /** @returns undefined where the device is not driven */
+  /** @returns undefined if the device is not driven */
   view(deviceId: number): LaneView | undefined {
     return this.#driven.get(deviceId)?.lane.view()
   }
 
-  /** Resolves when every session is closed, within the limits. What is asked afterwards fails. */
+  /** Resolves when every session is closed, within the time limits. Later commands fail. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const [id, held] of [...this.#driven]) this.#drop(id, held)

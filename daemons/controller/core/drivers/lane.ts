@@ -1,4 +1,4 @@
-/** One device as it is driven: its session opened again and again, its commands one at a time. */
+/** One device: keeps its session open, with retries, and runs its commands one at a time. */
 
 import type { Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -25,26 +25,26 @@ import {
 
 /**
  * - `closed` not driven, before the first opening and after the last
- * - `opening` its driver makes a session
+ * - `opening` its driver is opening a session
  * - `ready` there is a session with nothing to do
- * - `busy` one command or poll is under way
- * - `stuck` its deadline is over, and the driver has not let go of it
+ * - `busy` one command or poll is in progress
+ * - `stuck` the deadline has passed, and the driver has not let go of the command
  * - `leaving` the device is lost, its session is being closed
- * - `waiting` until the next try
+ * - `waiting` until the next retry
  * - `closing` for good
  */
 export type LaneState = 'closed' | 'opening' | 'ready' | 'busy' | 'stuck' | 'leaving' | 'waiting' | 'closing'
 
 /**
  * - `openAsked` the device is in the book
- * - `opened`, `failed` the driver made a session; it did not, or not in time
+ * - `opened`, `failed` the driver opened a session, or did not in time
  * - `sent` the driver was given a command or a poll
- * - `settled` the driver is done with it, well or not
- * - `late` the deadline is over
- * - `lost` the driver said that the device is gone, or did not let go in time
- * - `left` the session is closed, or took too long to
+ * - `settled` the driver has finished it, successfully or not
+ * - `late` the deadline has passed
+ * - `lost` the driver reported the device as gone, or did not let go in time
+ * - `left` the session is closed, or closing took too long
  * - `retryDue` the wait is over, or a command cut it short
- * - `closeAsked` the row changed or went, or the daemon stops
+ * - `closeAsked` the row changed or was removed, or the daemon stops
  */
 export type LaneEvent =
   | 'openAsked'
@@ -70,44 +70,44 @@ export const laneStateTable: Readonly<Record<LaneState, Partial<Record<LaneEvent
   closing: { left: 'closed' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the state after the event; unchanged if the table has no such pair */
 export function nextLaneState(state: LaneState, event: LaneEvent): LaneState {
   return laneStateTable[state][event] ?? state
 }
 
 // The lane.
 export interface LaneLimits extends QueueLimits, SessionLimits, TurnLimits {
-  /** Wait before the first try to open a lost device again; doubles with each. */
+  /** Wait before the first retry to open a lost device; doubles with each. */
   retryFirstMs: number
   retryMaxMs: number
   /** Shortest time between polls. */
   pollMinMs: number
-  /** Characters of an answer of a device. */
+  /** Longest answer of a device, in characters. */
   answerChars: number
 }
 
 interface LaneParts extends SessionParts {
   limits: LaneLimits
-  /** Of the commands of all devices. */
+  /** Shared by the commands of all devices. */
   room: CommandRoom
-  /** So many devices are opened at once. */
+  /** Limits how many devices are opened at once. */
   inSlots: InSlots
-  /** The same device as it was before, being closed. */
+  /** Resolves when the previous lane of the same device has closed. */
   before: Promise<void>
 }
 
-/** A lane as a page shows it. Counts are since it was made. */
+/** A lane as a page shows it. Counts start with the lane. */
 export interface LaneView {
   state: LaneState
   queued: number
   done: number
-  /** The driver said no. */
+  /** Commands that the driver rejected. */
   failed: number
   timedOut: number
   coalesced: number
 }
 
-/** Made for one row of a device; another row is another lane. */
+/** One lane per version of a device's row; a changed row gets a new lane. */
 export class DeviceLane {
   readonly #parts: LaneParts
   readonly #queue: CommandQueue
@@ -120,12 +120,12 @@ export class DeviceLane {
   #retry: Timer | undefined
   #poll: Timer | undefined
   #isPollDue = false
-  /** The newest call of the driver's `open` has not come to its end: a second one waits for that. */
+  /** The last call of the driver's `open` has not settled: another one must wait for it. */
   #isOpenHanging = false
   #lastTryMs = Number.NEGATIVE_INFINITY
   #error = ''
   readonly #stopper = new AbortController()
-  /** A session that is being opened, or closed after a loss. */
+  /** A session being opened, or closed after a loss. */
   #underWay: Promise<unknown> | undefined
   #closed: Promise<void> | undefined
 
@@ -148,7 +148,7 @@ export class DeviceLane {
     })
   }
 
-  /** Once. */
+  /** Call this once. */
   open(): void {
     void this.#open('openAsked')
   }
@@ -157,7 +157,7 @@ export class DeviceLane {
   async execute(command: DriverCommand): Promise<Ack> {
     const { clock } = this.#parts.world
     if (this.#state === 'closing' || this.#state === 'closed') throw this.#closingFault()
-    // A person is waiting: the next try may come early, though no sooner after the last than the shortest wait.
+    // A user is waiting: retry early, but not sooner after the last attempt than the shortest wait.
     if (this.#state === 'waiting' && clock.monotonicMs() - this.#lastTryMs >= this.#parts.limits.retryFirstMs)
       void this.#open('retryDue')
     if (this.#state === 'waiting' || this.#state === 'leaving') throw this.#offline()
@@ -170,7 +170,7 @@ export class DeviceLane {
     return { state: this.#state, queued: this.#queue.length, ...this.#counts, coalesced: this.#queue.coalesced }
   }
 
-  /** Resolves when nothing of the device is open any more, within the limits; who waits is told. Never rejects. */
+  /** Resolves when the device is fully closed, within the time limits; waiting callers get an error. Never rejects. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -180,7 +180,7 @@ export class DeviceLane {
     const session = this.#session
     this.#session = undefined
     this.#move('closeAsked')
-    // One for all: its stack is most of what closing ten thousand devices costs.
+    // One error for all waiters: its stack is most of the cost of closing ten thousand devices.
     const fault = this.#closingFault()
     this.#letGo(fault)
     this.#stopper.abort(fault)
@@ -210,7 +210,7 @@ export class DeviceLane {
     }
   }
 
-  /** @returns undefined where the lane has been closed meanwhile: nothing is open then */
+  /** @returns undefined if the lane was closed in the meantime: then nothing is open */
   async #openOne(): Promise<HeldSession | undefined> {
     if (this.#state !== 'opening') return undefined
     if (this.#isOpenHanging) throw new Fault('driver_timeout', 'its driver still hangs in the last try to open it')
@@ -230,7 +230,7 @@ export class DeviceLane {
     return undefined
   }
 
-  /** Half to all of the wait, so that a rack that lost its power is not asked for in step. */
+  /** Random between half and all of the back-off, so that devices that lost power together do not retry in step. */
   #waitForRetry(): void {
     const { world, limits } = this.#parts
     const waitMs = Math.max(limits.retryFirstMs, this.#backoff.next() * (1 - world.chance() / 2))
@@ -263,7 +263,7 @@ export class DeviceLane {
     })
   }
 
-  /** Whatever is under way or waits ends now. */
+  /** Fails everything in progress or queued, and cancels the timers. */
   #letGo(fault: Fault): void {
     this.#turn.drop(fault)
     this.#retry?.cancel()
@@ -290,7 +290,7 @@ export class DeviceLane {
     this.#turn.start(task, session)
   }
 
-  /** What comes of a poll is in what the driver reports; one that fails is tried again when it is due. */
+  /** The result of a poll is what the driver reports; a failed poll is repeated when the next one is due. */
   #startPoll(session: HeldSession): void {
     this.#isPollDue = false
     this.#move('sent')
@@ -315,7 +315,7 @@ export class DeviceLane {
     return answer === undefined ? {} : { answer }
   }
 
-  /** What a driver throws is a failure, whatever it calls it: its code is none of the host's. */
+  /** Every error from a driver becomes `driver_failed`: its own code is not one of the host's. */
   #failed(error: unknown): Fault {
     this.#counts.failed++
     return new Fault('driver_failed', `${this.#name}: ${sentenceOf(error)}`, { cause: error })
@@ -329,7 +329,7 @@ export class DeviceLane {
     return new Fault('driver_failed', `${this.#name} is being closed`)
   }
 
-  /** Undefined where the device is not to be polled. */
+  /** Undefined if the device is not polled. */
   get #pollMs(): number | undefined {
     const { device, limits } = this.#parts
     const { poll_ms: pollMs } = device
@@ -341,7 +341,7 @@ export class DeviceLane {
   }
 }
 
-/** Longest sentence of a driver that is passed on. */
+/** Longest error message of a driver that is passed on. */
 const LONGEST_SENTENCE = 512
 
 function sentenceOf(error: unknown): string {

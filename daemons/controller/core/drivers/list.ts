@@ -1,4 +1,4 @@
-/** The drivers there are: each is a folder beside this file and a line here. */
+/** All drivers: each is a folder beside this file and a line here. */
 import type { Driver } from './driver.ts'
 import { createSimDriver } from './sim/sim.ts'
 import { createTcpDriver } from './tcp/tcp.ts'

@@ -1,4 +1,4 @@
-/** What one device is driven with: a session of its driver, the one command or poll under way, and the commands that wait. */
+/** The parts of a lane: the driver's session, the one command or poll in progress, and the command queue. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -10,12 +10,12 @@ import type { Row } from '../site/book.ts'
 import { within } from '../turns.ts'
 import type { Ack, DeviceWorld, Driver, DriverCommand, DriverContext, DriverSession, DriverWorld } from './driver.ts'
 
-// A session: opened and closed within bounds, with a context that falls silent when it ends.
+// A session: opened and closed within time limits; its context goes silent when it ends.
 
 export interface SessionLimits {
-  /** Deadline of opening a device. */
+  /** Timeout of opening a device. */
   openMs: number
-  /** Deadline of closing one. */
+  /** Timeout of closing one. */
   closeMs: number
 }
 
@@ -28,25 +28,25 @@ export interface SessionParts {
   limits: SessionLimits
 }
 
-/** What a driver says of its device while it is heard. */
+/** What a driver reports about its device during the session. */
 interface SessionHooks {
   online(): void
   lost(error: string): void
-  /** The call of `open` has ended, in time or not. */
+  /** The call of `open` has settled, in time or not. */
   settled(): void
 }
 
-/** A session as the lane holds it. */
+/** A session as the lane uses it. */
 export interface HeldSession extends Pick<DriverSession, 'execute' | 'poll'> {
-  /** Resolves when it is closed, or has taken too long to. Never rejects. */
+  /** Resolves when it is closed, or closing took too long. Never rejects. */
   close(): Promise<void>
 }
 
-/** Columns of a device that a driver gets by `secret` only. */
+/** Columns of a device that a driver gets only through `secret`. */
 const SECRETS = ['password', 'api_key'] as const
 
 /**
- * Opens a device. A session that comes too late, or after `stop`, is closed at once.
+ * Opens a device. A session that arrives too late, or after `stop`, is closed at once.
  * @throws Fault `driver_timeout`, the reason of `stop`, or what the driver threw
  */
 export async function openSession(parts: SessionParts, stop: AbortSignal, hooks: SessionHooks): Promise<HeldSession> {
@@ -72,13 +72,13 @@ export async function openSession(parts: SessionParts, stop: AbortSignal, hooks:
     return held(session, parts, () => (isHeard = false), end)
   } catch (error) {
     end()
-    // Whatever comes of it: what is thrown here says why there is no session.
+    // The result no longer matters: the error thrown here says why there is no session.
     opening.then(async (session) => session.close()).catch(() => {})
     throw error
   }
 }
 
-/** @param deafen ends what the driver can say; @param end its connections too */
+/** @param deafen ignores the driver from now on; @param end closes its connections as well */
 function held(
   session: DriverSession,
   { world, limits }: SessionParts,
@@ -91,7 +91,7 @@ function held(
     async close() {
       deafen()
       const late = () => new Fault('driver_timeout', `closing took longer than ${durationText(limits.closeMs)}`)
-      // However it ends, its connections are cut behind it: nothing of it is left.
+      // Whatever the result, its connections are then cut: nothing of it remains.
       const closing = (async () => session.close())()
       await within(closing, { clock: world.clock, limitMs: limits.closeMs, late }).catch(() => {})
       end()
@@ -99,7 +99,7 @@ function held(
   }
 }
 
-/** A driver speaks of its own device and zones only, and only while its session lasts. */
+/** A driver may report only on its own device and zones, and only during its session. */
 function contextOf(
   { device, zones, world, live }: SessionParts,
   ground: DeviceWorld,
@@ -143,42 +143,42 @@ function publicRow(device: Row): Row {
   return { ...device, ...Object.fromEntries(SECRETS.filter((name) => name in device).map((name) => [name, null])) }
 }
 
-// A turn: one command or poll under way, its deadline, and how long its driver may take to let go.
+// A turn: one command or poll in progress, its deadline, and the grace period in which its driver must let go.
 
 export interface TurnLimits {
   /** Deadline of one command or poll. */
   deadlineMs: number
-  /** How long a driver may take to let go of one that is late, before its session is given up. */
+  /** How long a driver may take to let go of a late command before its session is dropped. */
   graceMs: number
 }
 
-/** A command with who waits for it, or a poll. */
+/** A command with its waiting caller, or a poll. */
 interface Task {
   run(session: HeldSession, signal: AbortSignal): Promise<Ack>
   resolve(ack: Ack): void
-  /** The driver threw. */
+  /** The driver threw an error. */
   failed(error: unknown): void
-  /** The deadline, or the loss of the device. */
+  /** The deadline passed, or the device was lost. */
   dropped(fault: Fault): void
 }
 
-/** What the lane does about it. */
+/** How the lane reacts. */
 interface TurnHooks {
-  /** The driver is done, in time or not, and the task is answered. */
+  /** The driver has finished, in time or not, and the task has its result. */
   settled(): void
   late(): void
-  /** The driver does not let go: its session is worth nothing. */
+  /** The driver does not let go: its session is unusable. */
   stuck(): void
 }
 
 export interface Turn {
-  /** Only where nothing is under way. */
+  /** Call this only when nothing is in progress. */
   start(task: Task, session: HeldSession): void
-  /** Ends what is under way: it is told, its driver too, and what comes of it is nobody's. */
+  /** Aborts the task in progress: the task and the driver are told, and a later result is ignored. */
   drop(fault: Fault): void
 }
 
-/** @param name as sentences name the device */
+/** @param name the device's name in error messages */
 export function createTurn(clock: Clock, limits: TurnLimits, name: string, hooks: TurnHooks): Turn {
   let current: { task: Task; stopper: AbortController; timer: Timer; isLate: boolean } | undefined
 
@@ -220,18 +220,18 @@ export function createTurn(clock: Clock, limits: TurnLimits, name: string, hooks
   }
 }
 
-// The queue: commands for one device, bounded and in order; a newer one may take the place of an older one.
+// The queue: commands for one device, bounded and in order; a newer command may replace an older one.
 
 export interface QueueLimits {
-  /** Commands that wait for one device. */
+  /** Most commands queued for one device. */
   queue: number
-  /** Callers that wait for one of them: those whose commands became one. */
+  /** Most callers waiting for one of them, after their commands were merged. */
   waiters: number
   /** How long a command waits for its turn. */
   waitMs: number
 }
 
-/** A command with all who wait for its outcome. Settling it twice does nothing. */
+/** A command with all callers that wait for its result. Settling it twice does nothing. */
 export interface Job {
   readonly command: DriverCommand
   resolve(ack: Ack): void
@@ -239,8 +239,8 @@ export interface Job {
 }
 
 /**
- * Commands of all devices that wait or are being carried out, by the characters of their args. Where they are too many, the
- * device with most that waits loses its newest.
+ * Counts the characters of the args of all commands that are queued or in progress, for all devices. If they exceed the
+ * limit, the device with the most queued characters loses its newest command.
  */
 export class CommandRoom {
   readonly #mostChars: number
@@ -255,7 +255,7 @@ export class CommandRoom {
     return this.#chars
   }
 
-  /** @param by less where it is negative */
+  /** @param by negative to release */
   count(by: number): void {
     this.#chars += by
   }
@@ -275,7 +275,7 @@ export class CommandRoom {
   }
 }
 
-/** What a command takes beside its args. */
+/** Overhead of a command besides its args. */
 const COMMAND_CHARS = 704
 
 interface Waiter {
@@ -290,7 +290,6 @@ interface Waiting {
   waiters: Set<Waiter>
 }
 
-/** Belongs to one device. */
 export class CommandQueue {
   readonly #clock: Clock
   readonly #limits: QueueLimits
@@ -300,7 +299,7 @@ export class CommandQueue {
   #chars = 0
   #coalesced = 0
 
-  /** @param name as sentences name the device */
+  /** @param name the device's name in error messages */
   constructor(clock: Clock, limits: QueueLimits, name: string, room: CommandRoom) {
     this.#clock = clock
     this.#room = room
@@ -312,17 +311,17 @@ export class CommandQueue {
     return this.#waiting.length
   }
 
-  /** Characters of what waits. */
+  /** Characters of the queued commands. */
   get waitingChars(): number {
     return this.#chars
   }
 
-  /** Commands that became a newer one. */
+  /** Commands that were merged into a newer one. */
   get coalesced(): number {
     return this.#coalesced
   }
 
-  /** @returns what comes of it. @throws Fault `driver_queue_full`, `driver_timeout` where its turn did not come */
+  /** @returns the result. @throws Fault `driver_queue_full`, `driver_timeout` if its turn did not come */
   async add(command: DriverCommand): Promise<Ack> {
     const { queue, waiters } = this.#limits
     const overtaken = this.#waiting.findLast((job) => isOvertaken(job.command, command))
@@ -340,13 +339,13 @@ export class CommandQueue {
     return this.#wait(job)
   }
 
-  /** The next one, which waits no longer. */
+  /** Removes the next command from the queue. */
   take(): Job | undefined {
     const job = this.#waiting.shift()
     if (!job) return undefined
     this.#gone(job)
     for (const { timer } of job.waiters) timer.cancel()
-    // It is held until its device is done with it.
+    // Counted until its device has finished it.
     this.#room.count(job.chars)
     let isOver = false
     const end = () => {
@@ -366,7 +365,7 @@ export class CommandQueue {
     }
   }
 
-  /** Who waits for the last one is told. */
+  /** Rejects the newest command and its waiting callers. */
   refuseNewest(fault: Fault): void {
     const job = this.#waiting.pop()
     if (!job) return
@@ -377,12 +376,12 @@ export class CommandQueue {
     }
   }
 
-  /** Nobody waits any longer. */
+  /** Rejects all queued commands. */
   failAll(fault: Fault): void {
     for (let job = this.take(); job; job = this.take()) job.reject(fault)
   }
 
-  /** It keeps its place, unless something behind it is for the same zone: what was asked last has to come last. */
+  /** Keeps its place, unless a later command concerns the same zone: the last request must be carried out last. */
   #overtake(job: Waiting, command: DriverCommand): void {
     job.command = command
     const before = job.chars
@@ -405,7 +404,7 @@ export class CommandQueue {
 
   #giveUp(job: Waiting, waiter: Waiter): void {
     job.waiters.delete(waiter)
-    // What nobody waits for is not done later, when nobody expects it.
+    // A command that nobody waits for any more is not carried out later, when nobody expects it.
     if (job.waiters.size === 0) this.#remove(job)
     waiter.reject(
       new Fault('driver_timeout', `${this.#name} was busy: no turn within ${durationText(this.#limits.waitMs)}`),
@@ -433,16 +432,16 @@ function charsOfCommand({ args }: DriverCommand): number {
   return COMMAND_CHARS + charsOf(args)
 }
 
-/** The newer one says all that the older says: the same zone and verb, and a value for each of its args. */
+/** The newer command replaces the older: the same zone and verb, and a value for each of its args. */
 function isOvertaken(older: DriverCommand, newer: DriverCommand): boolean {
-  // A device as a whole takes what belongs to many things: register 1 is not overtaken by register 2.
+  // Commands to a whole device may concern different things: register 2 does not replace register 1.
   if (!older.zone || older.zone.id !== newer.zone?.id) return false
   const verb = foldedName(newer.verb)
   if (foldedName(older.verb) !== verb || ADDING_VERBS.has(verb)) return false
   return Object.keys(older.args).every((key) => Object.hasOwn(newer.args, key))
 }
 
-/** Whether their order matters: a command for the device as a whole may touch any zone. */
+/** Whether their order matters: a command to the whole device may affect any zone. */
 function isEntangled(one: DriverCommand, other: DriverCommand): boolean {
   return !one.zone || !other.zone || one.zone.id === other.zone.id
 }

@@ -1,37 +1,40 @@
-/** The configuration of a building in memory: rows by table, found by id and by name, and values derived from them. */
+/** The configuration of a building in memory: rows by table, looked up by id and name, and values derived from them. */
 import type { Json } from '../json.ts'
 
 // Rows and tables, as everything behind the store sees them.
 
-/** One row. Every table has `id`, `created_at` and `updated_at` (epoch ms); a row is never changed, only replaced. */
+/**
+ * One row. Every table has `id`, `created_at` and `updated_at` (epoch ms). Rows are immutable; a change replaces the
+ * row.
+ */
 export interface Row {
   readonly id: number
   readonly [column: string]: Json
 }
 
-/** The configuration of a building, in memory, as it is applied: pending changes are no part of it. */
+/** The applied configuration of a building, in memory: pending changes are not part of it. */
 export interface Book {
   /** All rows of a table, by id ascending; the same array until the table changes. Empty for a table without rows. */
   rows(table: string): readonly Row[]
   row(table: string, id: number): Row | undefined
   /** Rows whose column `name` is exactly this, by id. */
   named(table: string, name: string): readonly Row[]
-  /** Grows with every change of a table: what was derived from its rows is stale when it differs. */
+  /** Grows with every change of a table: if it differs, values derived from the table are stale. */
   revision(table: string): number
 }
 
-/** Writes that the daemon makes itself, beside imports and Apply All: durable when the promise resolves. */
+/** Writes by the daemon itself, besides imports and Apply All: durable when the promise resolves. */
 export interface Keeper {
-  /** Changes columns of one row; what is not named stays. @throws Fault `row_gone` */
+  /** Changes columns of one row; columns that are not named stay. @throws Fault `row_gone` */
   change(table: string, id: number, columns: Readonly<Record<string, Json>>): Promise<void>
 }
 
-// Derived values: worked out from rows, and kept until one of their tables changes.
+// Derived values: computed from rows, and cached until one of their tables changes.
 
 /**
- * Keeps what `build` made until one of the tables changes: control works out scopes 500 times a second, tables change
- * a few times a day.
- * @returns gives the value, built anew where a table it came of has changed
+ * Caches the result of `build` until one of the tables changes: control asks for scopes 500 times a second, while
+ * tables change a few times a day.
+ * @returns a function that returns the value, rebuilt if one of its tables has changed
  */
 export function derived<Value>(book: Book, tables: readonly string[], build: () => Value): () => Value {
   let kept: { value: Value; revisions: readonly number[] } | undefined
@@ -48,7 +51,7 @@ export function zonesByDevice(book: Book): (deviceId: number) => readonly Row[] 
   return (deviceId) => index().get(deviceId) ?? []
 }
 
-/** Rows by the number in a column that refers to another table; rows without one are left out. */
+/** Groups rows by the id in a reference column; rows without an id are left out. */
 export function groupedBy(rows: readonly Row[], column: string): Map<number, Row[]> {
   const groups = new Map<number, Row[]>()
   for (const row of rows) {
@@ -65,12 +68,12 @@ export function groupedBy(rows: readonly Row[], column: string): Map<number, Row
 
 const NONE: readonly Row[] = Object.freeze([])
 
-/** A book that its store writes to. Who asks for a table's rows keeps what he got: it is never changed under him. */
+/** A book that its store can write to. An array from `rows` never changes after it was returned. */
 export interface WritableBook extends Book {
-  /** Puts a row in the place of the one with its id, or adds it. */
+  /** Replaces the row with the same id, or adds it. */
   put(table: string, row: Row): void
   remove(table: string, id: number): void
-  /** How many rows a table has, without asking for them. */
+  /** How many rows a table has; does not count as reading them. */
   count(table: string): number
   /** Replaces a whole table. @param rows in any order, ids differ */
   replace(table: string, rows: readonly Row[]): void
@@ -112,8 +115,8 @@ interface Shelf {
 }
 
 /**
- * One table. The list of its rows is copied when it changes after somebody asked for it, so thousands of changes
- * between two looks cost one copy; places and names are found anew when they are asked for after they changed.
+ * One table. The list of rows is copied only on a change after it was read, so thousands of changes between two reads
+ * cost one copy. The indexes of ids and names are rebuilt on demand.
  */
 function createShelf(): Shelf {
   let list: Row[] = []

@@ -1,4 +1,4 @@
-/** Changes of the configuration: by an import or a form, as a person reads them, and by the daemon itself. */
+/** Changes of the configuration: by an import or a form, as readable text, and by the daemon itself. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createTurn } from '#kit/pure/pace.ts'
@@ -9,7 +9,7 @@ import type { Column, Table } from './column.ts'
 import { bookTables, isSecretColumn, tableOf } from './registry.ts'
 import { readValue } from './site-text.ts'
 
-// Changes of rows: what an import or a form asks for, before it becomes real.
+// Changes of rows: what an import or a form asks for, before it is applied.
 
 /** One change of one row. */
 export type Change =
@@ -18,22 +18,22 @@ export type Change =
       readonly kind: 'change'
       readonly table: string
       readonly id: number
-      /** What becomes of the columns that change; others stay as they are when it becomes real. */
+      /** The new values of the columns that change; others stay as they are when the change is applied. */
       readonly columns: Readonly<Record<string, Json>>
     }
   | { readonly kind: 'remove'; readonly table: string; readonly id: number }
 
-/** Rows by table and id, all tables that a book holds. */
+/** Rows by table and id, for all tables that a book holds. */
 export type SiteRows = ReadonlyMap<string, ReadonlyMap<number, Row>>
 
-/** The rows of a book, as they are. Maps of ours: who gets them may change them. */
+/** The current rows of a book. The maps are copies: the caller may change them. */
 export function rowsOf(book: Book): Map<string, Map<number, Row>> {
   return new Map(bookTables().map(({ name }) => [name, new Map(book.rows(name).map((row) => [row.id, row]))]))
 }
 
 /**
  * The rows of a book after these changes.
- * @returns also the changes that have nothing to change any more: rows that are gone
+ * @returns also the changes that no longer apply, because their rows are gone
  */
 export function rowsAfter(book: Book, changes: readonly Change[]): { rows: SiteRows; lost: readonly Change[] } {
   const rows = rowsOf(book)
@@ -47,13 +47,13 @@ export function rowsAfter(book: Book, changes: readonly Change[]): { rows: SiteR
   return { rows, lost }
 }
 
-/** A row after a change; undefined where there is none then. */
+/** A row after a change; undefined if it no longer exists. */
 export function rowAfter(row: Row | undefined, change: Change): Row | undefined {
   if (change.kind === 'add') return change.row
   return change.kind === 'remove' || row === undefined ? undefined : { ...row, ...change.columns }
 }
 
-/** What turns the rows of a book into these, row by row; `updated_at` of what changes becomes `nowMs`. */
+/** The changes that turn the rows of a book into these, row by row; changed rows get `nowMs` as `updated_at`. */
 export function changesBetween(book: Book, next: SiteRows, nowMs: number): Change[] {
   const changes: Change[] = []
   for (const [table, rows] of next) {
@@ -74,7 +74,7 @@ export function changesBetween(book: Book, next: SiteRows, nowMs: number): Chang
 
 function changedColumns(before: Row, after: Row): Record<string, Json> | undefined {
   let changed: Record<string, Json> | undefined
-  // Column names are those of the registry: no key from outside is among them.
+  // Column names come from the registry, never from outside.
   for (const column of Object.keys(after)) {
     const value = after[column] ?? null
     if (column === 'updated_at' || isSameJson(before[column] ?? null, value)) continue
@@ -84,31 +84,31 @@ function changedColumns(before: Row, after: Row): Record<string, Json> | undefin
   return changed
 }
 
-// Differences: changes as a person reads them. They never show a secret.
+// Differences: changes in readable form. They never show a secret.
 
-/** One column that changes, with values as they may be shown. */
+/** One changed column, with values that are safe to show. */
 interface ColumnDifference {
   column: string
   before: string
   after: string
 }
 
-/** One change, readable. */
+/** One change in readable form. */
 export interface Difference {
   kind: Change['kind']
   table: string
   id: number
-  /** What the row is called; empty where it has no name. */
+  /** The name of the row; empty if it has none. */
   name: string
   columns: ColumnDifference[]
   /** `zone 12 "Hall": max 100 -> 80` */
   sentence: string
 }
 
-/** Longer values are cut. */
+/** Longer values are shortened. */
 const LONGEST_SHOWN = 60
 
-/** What a change does to the rows of a book. */
+/** Describes what a change does to the rows of a book. */
 export function differenceOf(book: Book, change: Change): Difference {
   const table = tableOf(change.table)
   const before = book.row(change.table, change.id)
@@ -151,7 +151,7 @@ function shown(table: Table, column: Column, value: Json, row: Readonly<Record<s
   return typeof value === 'string' ? JSON.stringify(shortened(value)) : String(value)
 }
 
-/** The value of an attribute may be a blob with secrets inside. */
+/** The value of an attribute may be JSON with secrets inside. */
 function shownText(value: string): string {
   try {
     return shortened(JSON.stringify(withoutSecrets(JSON.parse(value) as Json)))
@@ -164,9 +164,10 @@ function shortened(text: string): string {
   return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…`.toWellFormed() : text
 }
 
-// The keeper: writes of the daemon itself, seen at once, written together in few transactions, taken back where that fails.
+// The keeper: writes by the daemon itself. They are visible at once, written together in few transactions, and undone
+// if the write fails.
 
-/** One row as it is to be written. */
+/** One row to be written. */
 export interface KeptRow {
   table: string
   row: Row
@@ -177,44 +178,44 @@ interface KeeperParts {
   clock: Clock
   /** How long changes are gathered before they are written; each commit costs a write to the card. */
   commitMs: number
-  /** Records of one table that stay in memory; older ones that have ended are on the disk alone. */
+  /** Records of one table kept in memory; older ones that have ended are only on disk. */
   mostRecords: number
-  /** Characters of those, as core/json.ts counts them; the same goes for what is beyond. */
+  /** Their size in characters, as core/json.ts counts them; records beyond it are treated the same way. */
   recordChars: number
-  /** An id above all that the table ever had; never the same twice. */
+  /** Returns an id above all that the table ever had; never the same one twice. */
   takeId(table: string): number
-  /** Writes all rows in one transaction. Rejects where nothing of it is on the disk. */
+  /** Writes all rows in one transaction. Rejects if nothing was written. */
   write(rows: readonly KeptRow[]): Promise<void>
 }
 
-/** A keeper that also makes changes of a whole site real. */
+/** A keeper that also applies changes of a whole site. */
 export interface SiteKeeper extends Keeper {
   /**
-   * Adds a record, such as a run of a macro: seen at once, durable when the promise resolves.
-   * @param columns what is not named is the default
+   * Adds a record, such as a run of a macro: visible at once, durable when the promise resolves.
+   * @param columns columns that are not named get their default
    * @returns the row, with its id
    * @throws Fault `bad_column`
    */
   add(table: string, columns: Readonly<Record<string, Json>>): Promise<Row>
   /**
-   * Makes changes real, all or none, between two writes of its own: `write` puts them on the disk, then the book
-   * has them. What `change` was asked meanwhile stays, but for columns that both change.
+   * Applies changes, all or none, between two writes of its own: `write` puts them on disk, then the book gets them.
+   * Changes made by `change` in the meantime stay, except for columns that both change.
    */
   apply(prepare: () => Applying | undefined): Promise<void>
-  /** Resolves when everything that was asked so far is written or was refused. */
+  /** Resolves when everything requested so far has been written or refused. */
   flush(): Promise<void>
 }
 
-/** Changes with what writes them. */
+/** Changes, and the function that writes them. */
 interface Applying {
   changes: readonly Change[]
   write(): Promise<void>
 }
 
-/** JSON that the daemon itself puts into a column is held to this depth. */
+/** Greatest depth of JSON that the daemon itself puts into a column. */
 const DEEPEST_JSON = 64
 
-/** A row that changed and is not on the disk yet. `before` is what the disk holds; undefined where it has no such row. */
+/** A changed row that is not on disk yet. `before` is the row on disk; undefined if it is not there. */
 interface Dirty {
   table: string
   id: number
@@ -222,7 +223,7 @@ interface Dirty {
   columns: Record<string, Json>
 }
 
-/** Rows that are written together, and whoever waits for them. */
+/** Rows that are written together, and the promise of their writers. */
 interface Batch {
   dirty: Map<string, Dirty>
   done: PromiseWithResolvers<void>
@@ -234,11 +235,11 @@ export function createKeeper(parts: KeeperParts): SiteKeeper {
   let open: Batch | undefined
 
   async function commit(batch: Batch): Promise<void> {
-    // Written already, before its time came: by a flush, or before changes of the whole site.
+    // Already written before its time: by a flush, or before changes of the whole site.
     if (open !== batch) return
     open = undefined
     const rows = [...batch.dirty.values()].flatMap(({ table, id, before, columns }) => {
-      // A record may be out of memory by now, and is written all the same.
+      // A record may have left memory by now, but is written all the same.
       const row = book.row(table, id) ?? (before === undefined ? (columns as Row) : undefined)
       return row === undefined ? [] : [{ table, row }]
     })
@@ -256,7 +257,7 @@ export function createKeeper(parts: KeeperParts): SiteKeeper {
     if (open !== undefined) return open
     const batch: Batch = { dirty: new Map(), done: Promise.withResolvers() }
     open = batch
-    // Its outcome goes to those who asked for the changes.
+    // Errors are reported to the callers that made the changes.
     clock.after(commitMs, () => void inTurn(() => commit(batch)))
     return batch
   }
@@ -298,14 +299,16 @@ export function createKeeper(parts: KeeperParts): SiteKeeper {
   }
 }
 
-/** @throws Fault `bad_column` for a table whose rows are no records */
+/** @throws Fault `bad_column` for a table whose rows are not records */
 function emptyRow(name: string): Record<string, Json> {
   const table = tableOf(name)
   if (table?.keeping !== 'record') throw new Fault('bad_column', `${name} is no table of records`)
   return { ...table.empty }
 }
 
-/** A tenth at a time: each time costs a copy of the table. What has not ended is still to be changed, and stays. */
+/**
+ * Drops a tenth at a time, since each time copies the table. Records that have not ended will still change, and stay.
+ */
 function forgetOld(book: WritableBook, table: string, most: number): void {
   if (book.count(table) <= most * 1.1) return
   const rows = book.rows(table)
@@ -314,7 +317,7 @@ function forgetOld(book: WritableBook, table: string, most: number): void {
   book.replace(table, [...open, ...rows.slice(-most)])
 }
 
-/** Counted once for each row, which nothing changes. */
+/** Counted once per row, since rows are immutable. */
 const charsOfRows = new WeakMap<Row, number>()
 
 function charsOfRow(row: Row): number {
@@ -323,12 +326,12 @@ function charsOfRow(row: Row): number {
   return chars
 }
 
-/** The oldest that have ended go, of traces that are too long together; what waits for the disk stays, as does the newest. */
+/** Drops the oldest ended records if the traces are too long together; unwritten records and the newest stay. */
 export function forgetLong(book: WritableBook, table: string, mostChars: number, waiting?: Batch): void {
   const rows = book.rows(table)
   let over = rows.reduce((sum, row) => sum + charsOfRow(row), 0) - mostChars
   if (over <= 0) return
-  // A tenth more than has to be, as each time costs a copy of the table.
+  // A tenth more than necessary, since each time copies the table.
   over += mostChars / 10
   const end = tableOf(table)?.endColumn
   const kept = rows.filter((row, at) => {
@@ -356,7 +359,7 @@ function checkedColumns(table: string, columns: Readonly<Record<string, Json>>):
   return Object.fromEntries(checked)
 }
 
-/** Rows become what the disk holds, with what was asked of them after the batch was closed. */
+/** Restores rows to their state on disk, plus the changes made after the batch was closed. */
 function takeBack(book: WritableBook, batch: Batch, later: Batch | undefined): void {
   for (const [key, { table, id, before }] of batch.dirty) {
     if (book.row(table, id) === undefined) continue
@@ -370,14 +373,14 @@ function takeBack(book: WritableBook, batch: Batch, later: Batch | undefined): v
   }
 }
 
-/** Table by table: row by row would copy a table once for each. */
+/** Replaces whole tables: row by row would copy a table once per row. */
 function putAll(book: WritableBook, changes: readonly Change[]): void {
   const { rows } = rowsAfter(book, changes)
   for (const table of new Set(changes.map((change) => change.table)))
     book.replace(table, [...(rows.get(table)?.values() ?? [])])
 }
 
-/** What the disk holds of rows that wait has changed under them. */
+/** Updates `before` of waiting rows after the rows on disk have changed. */
 function rebase({ dirty }: Batch, changes: readonly Change[]): void {
   for (const change of changes) {
     const key = `${change.table} ${change.id}`

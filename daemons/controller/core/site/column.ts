@@ -1,31 +1,31 @@
-/** What the registry says of a column and of a table, and how both are written down. */
+/** The description of columns and tables in the registry, and the functions that define them. */
 import type { Json } from '../json.ts'
 
-/** `json` is read and written as JSON text and held as its value. */
+/** `json` is read and written as JSON text, and held as its value. */
 export type ColumnType = 'integer' | 'real' | 'text' | 'boolean' | 'json'
 
-/** What a column may say beside its name and type. */
+/** Optional properties of a column. */
 interface ColumnFacts {
-  /** Null is refused; without a default a row must state it. */
+  /** Null is refused; without a default, a row must give a value. */
   isRequired?: boolean
-  /** What a row gets that does not name the column. */
+  /** The value in a row that does not give one. */
   default?: Json
   /** Null in every row that leaves the controller. */
   isSecret?: boolean
   /** JSON in which values under sensitive keys are secret. */
   isJsonSecret?: boolean
-  /** The table whose `id` this is. */
+  /** The table that this id refers to. */
   reference?: string
-  /** The column that names the table whose `id` this is. */
+  /** The column that names the table this id refers to. */
   referenceBy?: string
-  /** No two rows have the same; with `isNoCase` none that differ by case alone. Null may repeat. */
+  /** No two rows have the same value; with `isNoCase`, none that differ only by case. Null may repeat. */
   isUnique?: boolean
   isNoCase?: boolean
-  /** Epoch ms; a site file may write it as an ISO 8601 text. */
+  /** Epoch ms; a site file may also write an ISO 8601 text. */
   isTime?: boolean
-  /** Text in which a site file may write any JSON, which is kept as JSON text. */
+  /** Text in which a site file may write any JSON, which is stored as JSON text. */
   isAnyJson?: boolean
-  /** What the daemon keeps for itself in a row of the site: stays where a file does not state it, and is in no export. */
+  /** The daemon's own data in a row of the site: kept if a file does not give it, and never exported. */
   isInner?: boolean
   choices?: readonly string[]
   minimum?: number
@@ -40,21 +40,22 @@ export interface Column extends Readonly<ColumnFacts> {
 }
 
 /**
- * Where rows of a table are kept: `site` in memory and in the site file; `record` grows, so that the newest are in
- * memory and those that have not ended, a bounded number on the disk, and none in an export; `audit` in a file of its own; `inner` for the store itself.
+ * Where the rows of a table are stored. `site`: in memory and in the site file. `record`: a growing table, with the
+ * newest rows and those that have not ended in memory, a bounded number on disk, and none in an export. `audit`: in a
+ * file of its own. `inner`: for the store itself.
  */
 type Keeping = 'site' | 'record' | 'audit' | 'inner'
 
-/** What a table may say beside its columns. */
+/** Optional properties of a table. */
 interface TableFacts {
   keeping?: Keeping
-  /** Columns by which a row of a file without an id is found again. Default: the label. */
+  /** Columns that identify an existing row for a row of a file without an id. Default: the label. */
   key?: readonly string[]
-  /** Of records that come to an end: null in this column until they do. Such a row stays in memory, however old it is. */
+  /** For records that end: this column is null until they do. Such a row stays in memory, however old it is. */
   endColumn?: string
-  /** Columns of which no two rows have the same together. */
+  /** Columns whose combined values are unique. */
   uniqueTogether?: readonly string[]
-  /** The column by which people and site files name a row. Default: `name`, where there is one. */
+  /** The column by which people and site files name a row. Default: `name`, if there is one. */
   label?: string
 }
 
@@ -67,20 +68,19 @@ export interface Table {
   readonly endColumn: string | undefined
   readonly uniqueTogether: readonly string[]
   readonly label: string | undefined
-  /** A row with every column, at its default: what rows are made from, so that all have one shape. */
+  /** A row with every column at its default: all rows are made from it, so that they have the same shape. */
   readonly empty: Readonly<Record<string, Json>>
   /** A column by its exact name; safe for names from outside. */
   column(name: string): Column | undefined
 }
 
-/** Every table has these. */
 const COMMON: readonly Column[] = [
   integer('id', { isRequired: true, minimum: 1 }),
   integer('created_at', { isRequired: true, isTime: true }),
   integer('updated_at', { isRequired: true, isTime: true }),
 ]
 
-/** A table with the columns that every table has before its own. */
+/** Defines a table: the common columns, then its own. */
 export function table(name: string, own: readonly Column[], facts: TableFacts = {}): Table {
   const columns = [...COMMON, ...own]
   const byName = new Map(columns.map((column) => [column.name, column]))
@@ -98,7 +98,7 @@ export function table(name: string, own: readonly Column[], facts: TableFacts = 
   }
 }
 
-/** A whole number, within what JavaScript counts exactly. */
+/** An integer that JavaScript represents exactly. */
 export function integer(name: string, facts: ColumnFacts = {}): Column {
   return { default: null, ...facts, name, type: 'integer' }
 }
@@ -116,17 +116,16 @@ export function text(name: string, facts: ColumnFacts = {}): Column {
   return { default: null, ...facts, name, type: 'text' }
 }
 
-/** Text that no row leaves the controller with. */
+/** Text that never leaves the controller. */
 export function secret(name: string): Column {
   return text(name, { isSecret: true })
 }
 
-/** What a row is called: stated by every row. */
+/** The name of a row: required in every row. */
 export function label(name = 'name', facts: ColumnFacts = {}): Column {
   return text(name, { isRequired: true, ...facts })
 }
 
-/** Never null. */
 export function flag(name: string, initial: boolean): Column {
   return { name, type: 'boolean', isRequired: true, default: initial }
 }
@@ -135,17 +134,17 @@ export function json(name: string, facts: ColumnFacts = {}): Column {
   return { default: null, ...facts, name, type: 'json' }
 }
 
-/** JSON with secrets somewhere inside. */
+/** JSON that may contain secrets. */
 export function jsonWithSecrets(name: string): Column {
   return json(name, { isJsonSecret: true })
 }
 
-/** The id of a row of another table, or of this one. */
+/** The id of a row of another table, or of the same one. */
 export function reference(name: string, to: string, facts: ColumnFacts = {}): Column {
   return integer(name, { reference: to, ...facts })
 }
 
-/** A reference that a row must have. */
+/** A reference that must not be null. */
 export function owner(name: string, to: string): Column {
   return reference(name, to, { isRequired: true })
 }

@@ -1,4 +1,4 @@
-/** Rows as a site file states them: read table by table and column by column, references still as they were written. */
+/** Rows as a site file gives them: parsed table by table and column by column, with references not yet resolved. */
 import { counted, nearestName } from '#kit/pure/text.ts'
 import { LONGEST_PASSWORD } from '../access/sign-in.ts'
 import { foldedName, TARGET_KEYS } from '../control/reading.ts'
@@ -7,9 +7,9 @@ import type { Column, Table } from './column.ts'
 import { bookTables, tableOf } from './registry.ts'
 import { type FaultList, quoted, type ReadValue, readValue, type SiteLimits } from './site-text.ts'
 
-// Overrides of a zone: for each verb another target and command, as one JSON value.
+// Overrides of a zone: another target and command per verb, as one JSON value.
 
-/** Keys of an override that name a row, and the table they name it in. */
+/** Keys of an override that refer to a row, and the table of that row. */
 const TARGETS = new Map([
   ['zone_id', 'zone'],
   ['device_id', 'device'],
@@ -23,7 +23,7 @@ interface OverrideTarget {
   said: Json
 }
 
-/** All references inside overrides; what has another form than overrides have is passed over. */
+/** All references inside overrides; anything malformed is skipped. */
 export function overrideTargets(overrides: Json): OverrideTarget[] {
   return entriesOf(overrides).flatMap(([verb, override]) =>
     entriesOf(override).flatMap(([key, said]) => {
@@ -33,7 +33,7 @@ export function overrideTargets(overrides: Json): OverrideTarget[] {
   )
 }
 
-/** The same overrides with each reference put through `resolve`, which answers null for one that is wrong. */
+/** The same overrides with each reference replaced by the result of `resolve`, which is null for a wrong one. */
 export function withTargets(overrides: Json, resolve: (target: OverrideTarget) => Json): Json {
   const targets = new Map(overrideTargets(overrides).map((target) => [target.path, target]))
   return objectOf(
@@ -49,7 +49,10 @@ export function withTargets(overrides: Json, resolve: (target: OverrideTarget) =
   )
 }
 
-/** What is wrong with the form of overrides, by path. @source the tables: overrides json {verb: {zone_id?, device_id?, command, args}} */
+/**
+ * Checks the form of overrides; faults by path. @source the tables: overrides json {verb: {zone_id?, device_id?,
+ * command, args}}
+ */
 export function overrideFaults(overrides: Json): { path: string; sentence: string }[] {
   if (overrides === null) return []
   if (!isObject(overrides))
@@ -85,9 +88,9 @@ function entriesOf(value: Json): [string, Json][] {
   return isObject(value) ? Object.entries(value) : []
 }
 
-// Drafts: values are read, references still as they were written.
+// Drafts: values are parsed, references are still as written.
 
-/** A reference as it was written: an id, or what the row is called. */
+/** A reference as written: an id, or the name of a row. */
 export type Wish = { id: number } | { name: string }
 
 /** One row of a site file. */
@@ -95,40 +98,40 @@ export interface Draft {
   readonly table: Table
   /** `zone[3]` */
   readonly path: string
-  /** As stated, later as given. */
+  /** The given id; later the assigned one. */
   id: number | undefined
   readonly values: Map<string, Json>
   wishes: Map<string, Wish> | undefined
-  /** Set for a user whose password stands in the file; hashed when everything else is good. */
+  /** Set for a user whose password is in the file; hashed once everything else is valid. */
   password?: string
-  /** Columns of which what was stated is a fault already. */
+  /** Columns for which a fault has already been reported. */
   refused: Set<string> | undefined
-  /** Which of `userLists` a user states. */
+  /** Which of `userLists` the file gives for a user. */
   lists: Set<string> | undefined
-  /** The user in whose list a link stands. */
+  /** The user whose list contains this link. */
   readonly user?: Draft
 }
 
-/** A document whose form is good, before names mean anything. */
+/** A document with a valid form, before names are resolved. */
 export interface SiteDraft {
-  /** By table, in the file's order; a table that the file does not name is missing. */
+  /** By table, in the file's order; tables that the file does not name are absent. */
   readonly tables: ReadonlyMap<string, readonly Draft[]>
   /** Rows of auth_user_role and auth_user_site that come from lists of users. */
   readonly links: ReadonlyMap<string, readonly Draft[]>
 }
 
-/** Whether a column says which row is meant, in place of a value. */
+/** Whether a column refers to a row rather than holding a value. */
 export function isReference(column: Column): boolean {
   return column.reference !== undefined || column.referenceBy !== undefined
 }
 
-/** A draft that states nothing yet. What few rows have is made when it is needed: there may be 200,000 of them. */
+/** An empty draft. Rare fields are created on demand: there may be 200,000 drafts. */
 function emptyDraft(table: Table, path: string, user?: Draft): Draft {
   const none = undefined
   return { table, path, id: none, values: new Map(), wishes: none, password: none, refused: none, lists: none, user }
 }
 
-/** Notes that what was stated of a column is a fault already. */
+/** Records that a fault has already been reported for a column. */
 function refuse(draft: Draft, column: string): void {
   draft.refused ??= new Set()
   draft.refused.add(column)
@@ -139,15 +142,15 @@ function wish(draft: Draft, column: string, said: Wish): void {
   draft.wishes.set(column, said)
 }
 
-/** The lists that a user may carry, and the rows that they stand for. */
+/** The lists that a user may have, and the rows that they stand for. */
 export const userLists = [
   { key: 'roles', links: 'auth_user_role', column: 'role_id' },
   { key: 'sites', links: 'auth_user_site', column: 'site_id' },
 ] as const
 
-// Reading a document, table by table and column by column, without asking what its names mean.
+// Parses a document, table by table and column by column, without resolving names.
 
-/** What the reading needs and fills. */
+/** What parsing needs and fills. */
 interface Reading {
   limits: SiteLimits
   faults: FaultList
@@ -155,7 +158,7 @@ interface Reading {
   links: Map<string, Draft[]>
 }
 
-/** @param faults gets everything that is wrong with the document's form */
+/** @param faults receives everything that is wrong with the document's form */
 export function readDrafts(document: unknown, limits: SiteLimits, faults: FaultList): SiteDraft {
   const found = new Map<string, Draft[]>()
   const reading: Reading = { limits, faults, links: new Map() }
@@ -227,7 +230,7 @@ function readKey(reading: Reading, draft: Draft, key: string, said: unknown): vo
   else draft.values.set(key, read.value)
 }
 
-/** Whatever is kept is looked through by queries, and told in answers, as a whole. */
+/** Limits texts and JSON: whatever is stored is searched by queries and sent in answers as a whole. */
 function withinChars(read: ReadValue, most: number): ReadValue {
   const { value } = read
   if (value === undefined || (typeof value !== 'string' && (typeof value !== 'object' || value === null))) return read
@@ -235,7 +238,7 @@ function withinChars(read: ReadValue, most: number): ReadValue {
   return chars > most ? { fault: `has ${chars} characters, at most ${most} are taken` } : read
 }
 
-/** A list in which something is no text is handed on as it is, so that the fault says so. */
+/** A list with something other than texts is returned unchanged, so that the fault reports it. */
 function linesOf(said: readonly unknown[]): unknown {
   return said.every((line) => typeof line === 'string') ? said.join('\n') : said
 }
@@ -270,7 +273,7 @@ export function wishOf(said: unknown): Wish | string {
   return 'must be {"id": number} or {"name": text}'
 }
 
-/** @returns whether the key is one that users alone have */
+/** @returns whether the key is one that only users have */
 function readUserKey(reading: Reading, draft: Draft, key: string, said: unknown): boolean {
   if (key === 'password') {
     const length = typeof said === 'string' ? said.length : 1

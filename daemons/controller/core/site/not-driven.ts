@@ -1,4 +1,4 @@
-/** Rows of a site that are kept and have no effect yet, each with the reason: told at import, in the log and on the page. */
+/** Rows of a site that are stored but have no effect yet, with the reason: for the import, the log and the page. */
 import { nearestName } from '#kit/pure/text.ts'
 import { parseRoleRules } from '../access/accounts.ts'
 import { isCommonVerb } from '../control/reading.ts'
@@ -10,16 +10,16 @@ import type { Row } from './book.ts'
 import { tableOf } from './registry.ts'
 import { quoted } from './site-text.ts'
 
-/** One row, or a part of it. `row` is `device 3 "Amp"`. Holds no secret. */
+/** One row, or part of it. `row` is `device 3 "Amp"`. Contains no secret. */
 export interface NotDriven {
   row: string
   why: string
 }
 
-/** A site: rows by table. */
+/** A site: returns the rows of a table. */
 export type RowsOf = (table: string) => Iterable<Row>
 
-/** What of rows of these tables has no effect, whatever it says. */
+/** Tables whose rows have no effect at all. */
 const TABLES: Readonly<Record<string, string>> = {
   schedule: 'schedules are not run yet',
   trigger: 'triggers are not run yet',
@@ -28,7 +28,7 @@ const TABLES: Readonly<Record<string, string>> = {
   license: 'licences are not looked at yet',
 }
 
-/** Columns that have no effect where they are set. */
+/** Columns that have no effect if they are set. */
 const COLUMNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   device: { command_set: 'command sets are not read yet' },
   av_zone: { default_volume: 'no volume is set by itself yet', source_id: 'no source is set by itself yet' },
@@ -41,7 +41,7 @@ const COLUMNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Everything of a site that has no effect, in the order of its tables. */
+/** Everything in a site that has no effect, in the order of its tables. */
 export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven[] {
   const byName = new Map(drivers.map((driver) => [driver.name, driver]))
   return [
@@ -95,7 +95,7 @@ function ofDevice(device: Row, drivers: ReadonlyMap<string, Driver>): NotDriven[
   )
 }
 
-/** Keys are named, values never: a secret may stand there. */
+/** Names keys but never values, which may be secret. */
 function strangeKeys(column: string, value: Json | undefined, known: readonly string[], driver: string): string[] {
   if (!isObject(value)) return []
   return Object.keys(value)
@@ -125,7 +125,7 @@ function ofCommand(command: Row): NotDriven[] {
   }
 }
 
-/** Macros that cannot be read, and commands that nobody here knows: those go to the device as they are written. */
+/** Macros that cannot be parsed, and unknown commands, which are sent to the device as written. */
 function ofMacros(rowsOf: RowsOf): NotDriven[] {
   const steps = Map.groupBy(rowsOf('macro_step'), ({ macro_id }) => macro_id)
   const verbs = new Set([...rowsOf('command')].map(({ name }) => String(name)))

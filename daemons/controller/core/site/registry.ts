@@ -1,4 +1,4 @@
-/** The registry of all tables: from it follow the store, the guards, the forms, the check of an import; and the settings. */
+/** The registry of all tables, which defines store, guards, forms and import check; and the site settings. */
 import { readSwitch } from '#kit/pure/text.ts'
 import type { Json } from '../json.ts'
 import type { Book } from './book.ts'
@@ -25,13 +25,13 @@ const ALL: readonly Table[] = inOrder([
 ])
 const BY_NAME = new Map(ALL.map((table) => [table.name, table]))
 
-/** Columns that are flags, in whatever table: no secret stands under such a name, whatever it ends in. */
+/** Names of boolean columns in any table: they are never secret, whatever their ending. */
 const FLAGS: ReadonlySet<string> = new Set(
   ALL.flatMap(({ columns }) => columns.flatMap(({ name, type }) => (type === 'boolean' ? [name] : []))),
 )
 
 /**
- * The entities that a session without elevation may read. A list of what may, so that a new table is closed.
+ * The entities that a session without elevation may read. An allow list, so that a new table is closed by default.
  * @source document 1, GET /api/data, Guards 1
  */
 const READABLE: ReadonlySet<string> = new Set([
@@ -81,12 +81,12 @@ export function tables(): readonly Table[] {
   return ALL
 }
 
-/** The tables whose rows a book holds, and a site file may: those of the site, and records. */
+/** The tables that a book holds and a site file may contain: those of the site, and records. */
 export function bookTables(): readonly Table[] {
   return ALL.filter(({ keeping }) => keeping === 'site' || keeping === 'record')
 }
 
-/** The tables that are the site: whole in memory, and in an export. */
+/** The tables of the site itself: complete in memory and in an export. */
 export function siteTables(): readonly Table[] {
   return ALL.filter(({ keeping }) => keeping === 'site')
 }
@@ -102,8 +102,8 @@ export function isReadable(table: string): boolean {
 }
 
 /**
- * Whether the column is null in every row that leaves the controller. A column that nobody knows is judged by its name,
- * but for the names of flags.
+ * Whether the column is null in every row that leaves the controller. An unknown column is judged by its name, unless
+ * that is the name of a flag.
  * @source document 1, Secret-bearing columns
  */
 export function isSecretColumn(table: string, column: string): boolean {
@@ -119,7 +119,7 @@ export function isJsonSecret(table: string, column: string): boolean {
   return BY_NAME.get(table)?.column(column)?.isJsonSecret === true
 }
 
-/** The tables that a column's ids may be of; none where it is no reference. */
+/** The tables that a column may refer to; empty if it is not a reference. */
 export function referredTables(column: Column): readonly string[] {
   if (column.reference !== undefined) return [column.reference]
   return column.referenceBy === undefined ? [] : attributeTargets.filter((target) => target !== 'controller')
@@ -129,7 +129,7 @@ function isTextual(column: Column): boolean {
   return column.type === 'text' || column.type === 'json'
 }
 
-/** Each table after those its rows refer to; itself does not count. */
+/** Orders tables so that each comes after those it refers to; references to itself do not count. */
 function inOrder(all: readonly Table[]): Table[] {
   const byName = new Map(all.map((table) => [table.name, table]))
   const placed = new Set<Table>()
@@ -146,7 +146,7 @@ function inOrder(all: readonly Table[]): Table[] {
   return [...placed]
 }
 
-// Settings in the table `setting`: what they are, their bounds, and their values now.
+// Settings in the table `setting`: their definitions, limits and current values.
 
 /** One setting of the site. */
 interface SettingFacts {
@@ -189,21 +189,21 @@ export const siteSettings: readonly SettingFacts[] = [
   },
 ]
 
-/** What the settings are now. */
+/** The current values of the settings. */
 interface SiteSettings {
   api_token_life: number
   api_2fa_ttl_seconds: number
   rest_api_enabled: boolean
 }
 
-/** The settings of a book; what no row says, or says out of bounds, is the default. */
+/** The settings of a book; a missing or invalid value falls back to the default. */
 export function settingOf(book: Book): SiteSettings {
   const said = new Map(book.rows('setting').map((row) => [row.key, row.value]))
   const values = siteSettings.map((facts) => [facts.key, readSetting(facts, said.get(facts.key)) ?? facts.default])
   return Object.fromEntries(values)
 }
 
-/** @returns the value that a text, number or boolean says, or undefined where it is none of this setting */
+/** @returns the value of a text, number or boolean; undefined if it is not valid for this setting */
 export function readSetting(facts: SettingFacts, said: Json | undefined): number | boolean | undefined {
   const text = String(said ?? '').trim()
   if (facts.type === 'boolean') return readSwitch(text)

@@ -1,4 +1,4 @@
-/** Drafts become rows: names become ids, rows are found again, and secrets that a file leaves out stay. */
+/** Turns drafts into rows: resolves names to ids, matches existing rows, and keeps secrets that a file leaves out. */
 import { isList, isObject, isSameJson, type Json, objectOf } from '../json.ts'
 import { bracketsOf, isSensitiveName, secretKeys, secretPairs, withoutSecrets } from '../secrets.ts'
 import type { Book, Row } from './book.ts'
@@ -18,19 +18,19 @@ import {
 import { bookTables, tableOf } from './registry.ts'
 import { type FaultList, quoted } from './site-text.ts'
 
-// The site as it would be: rows by table and by name, and the place in the file that each came from.
+// The site after the import: rows by table and by name, and the place in the file that each came from.
 
-/** Ids that a sentence lists of rows with the same name. */
+/** Most ids that a fault lists for rows with the same name. */
 const MOST_LISTED = 5
 
-/** A site that is being made. */
+/** A site being built. */
 export interface NextSite {
   readonly rows: Map<string, Map<number, Row>>
-  /** Says where a row comes from, for a fault. */
+  /** Records where a row comes from, for faults. */
   setPath(table: string, id: number, path: string): void
-  /** `zone[3]`, or `zone 12` for a row that the file does not hold. */
+  /** `zone[3]`, or `zone 12` for a row that is not in the file. */
   pathOf(table: string, id: number): string
-  /** The id that a reference means; undefined where it means none, which is a fault at `path`. */
+  /** The id that a reference means; undefined if it cannot be resolved, which adds a fault at `path`. */
   find(table: Table, wish: Wish, path: string): number | undefined
 }
 
@@ -56,7 +56,7 @@ function createNextSite(faults: FaultList): NextSite {
     },
     pathOf: (table, id) => paths.get(table)?.get(id) ?? `${table} ${id}`,
     find(table, wish, path) {
-      // Whether there is a row of this id is looked at when the site is whole.
+      // Whether a row with this id exists is checked when the site is complete.
       if ('id' in wish) return wish.id
       const known = namesOf(table)
       const ids = known.get(foldedLabel(table, wish.name)) ?? []
@@ -74,7 +74,7 @@ function createNextSite(faults: FaultList): NextSite {
   }
 }
 
-/** A value as it counts where no two may be the same. */
+/** A value as it is compared for uniqueness. */
 export function folded(column: Column | undefined, value: Json): Json {
   return typeof value === 'string' && column?.isNoCase ? value.normalize('NFC').toLowerCase() : value
 }
@@ -107,18 +107,18 @@ function ambiguous(table: Table, name: string, ids: readonly number[]): string {
   return `there are ${ids.length} rows of ${table.name} called ${quoted(name)} (ids ${listed}): refer by id`
 }
 
-/** The table that a row's reference column points into; undefined where it points nowhere. */
+/** The table that a row's reference points into; undefined if there is none. */
 export function targetTable(column: Column, values: (column: string) => Json | undefined): Table | undefined {
   const name = column.reference ?? (column.referenceBy === undefined ? undefined : values(column.referenceBy))
   return typeof name === 'string' ? tableOf(name) : undefined
 }
 
-// Secrets that a file leaves out of a JSON column stay as they were.
+// Secrets that a file leaves out of a JSON column keep their old value.
 
 /**
- * Puts a secret of `before` where `next` has null under the same sensitive key: an export carries no
- * secrets of other machines, and importing it again must not lose them. In lists an item gets them back only from an
- * item in the same place that is otherwise the same.
+ * Restores a secret of `before` where `next` has null under the same sensitive key: an export contains no secrets of
+ * other systems, and importing it again must not lose them. In a list, an item gets them back only from an item in the
+ * same place that is otherwise equal.
  */
 function keepSecrets(next: Json, before: Json): Json {
   if (isList(next)) {
@@ -142,7 +142,7 @@ function keepSecrets(next: Json, before: Json): Json {
       const had = old.get(key) ?? null
       if (isSensitiveName(key)) return [key, value ?? had]
       if (!isSecretKey(key)) return [key, keepSecrets(value, had)]
-      // What stood beside another name is no secret of this one.
+      // A value given for another name is not the secret of this one.
       const isSameName = isSameJson(withoutSecrets(before), withoutSecrets(next))
       return [key, value ?? (isSameName ? had : null)]
     }),
@@ -151,10 +151,10 @@ function keepSecrets(next: Json, before: Json): Json {
 
 // Attributes: which of their values are secret, and secrets inside values that are JSON as text.
 
-/** JSON that is nested deeper is taken as the file has it: nobody is shown what stands down there. */
+/** More deeply nested JSON is taken from the file as it is: nobody is shown what is below this level. */
 const DEEPEST = 64
 
-/** Whether a column holds what an attribute is set to, now or before. */
+/** Whether a column holds the present or previous value of an attribute. */
 export function isAttributeValue(table: Table, column: Column): boolean {
   return table.name === 'attribute' && column.isAnyJson === true
 }
@@ -164,14 +164,14 @@ export function isSecretAttribute({ secure, name }: Readonly<Record<string, Json
   return secure === true || isSensitiveName(String(name))
 }
 
-/** A value with null where a secret is nested in it; the very same where there is none. @source document 1, Guards 3 */
+/** A value with null for nested secrets; unchanged if there are none. @source document 1, Guards 3 */
 export function withoutNested(value: Json): Json {
   const json = jsonIn(value)
   const seen = withoutSecrets(json)
   return seen === json ? value : JSON.stringify(seen)
 }
 
-/** The value that a file states, with the secrets that it leaves out and that `before` holds in the same place. */
+/** The value from the file, plus the secrets that it leaves out and that `before` has in the same place. */
 function keepNested(next: Json, before: Json): Json {
   if (typeof next !== 'string' || next === before || bracketsOf(next) > DEEPEST) return next
   const had = jsonIn(before)
@@ -181,7 +181,7 @@ function keepNested(next: Json, before: Json): Json {
   return isSameJson(kept, had) ? before : JSON.stringify(kept)
 }
 
-/** What stands in a text, where that is an object or a list of JSON; null else. */
+/** The object or list of JSON in a text; null if there is none. */
 function jsonIn(value: Json): Json {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return null
   try {
@@ -191,24 +191,25 @@ function jsonIn(value: Json): Json {
   }
 }
 
-// Resolving: names become ids, rows without an id are found again or get a new one, the rest gets defaults.
+// Resolving: names become ids, rows without an id are matched to existing ones or get a new id, and defaults are filled
+// in.
 
 /**
- * `replace`: a table that the file names becomes what the file says, rows that it leaves out are removed; tables that it
+ * `replace`: a table that the file names becomes what the file says, and its other rows are removed; tables that it
  * does not name stay. `merge`: nothing is removed, and columns that a row leaves out stay.
  */
 export type ImportMode = 'replace' | 'merge'
 
-/** What an import meets. */
+/** The site that an import is applied to, and how. */
 export interface SiteBase {
   book: Book
   mode: ImportMode
   nowMs: number
-  /** Above every id that the table ever had: one that was removed is not given to another. */
+  /** An id above every id that the table ever had: the id of a removed row is never reused. */
   nextId(table: string): number
 }
 
-/** What resolving works on. */
+/** The data of one resolution. */
 interface Resolving {
   base: SiteBase
   draft: SiteDraft
@@ -216,14 +217,14 @@ interface Resolving {
   next: NextSite
 }
 
-/** @param faults gets references that mean nothing, ids that stand twice, columns that are missing */
+/** @param faults receives unresolved references, duplicate ids and missing columns */
 export function resolveRows(draft: SiteDraft, base: SiteBase, faults: FaultList): NextSite {
   const next = createNextSite(faults)
   for (const [name, rows] of rowsOf(base.book)) next.rows.set(name, rows)
   const resolving: Resolving = { base, draft, faults, next }
   for (const table of bookTables()) {
     const drafts = [...(draft.tables.get(table.name) ?? []), ...(draft.links.get(table.name) ?? [])]
-    // What refers to the table itself waits until its rows have ids.
+    // References to the table itself wait until its rows have ids.
     for (const one of drafts) resolveWishes(resolving, one, (target) => target !== table)
     giveIds(resolving, table, drafts)
     const rows = keptRows(resolving, table)
@@ -234,7 +235,7 @@ export function resolveRows(draft: SiteDraft, base: SiteBase, faults: FaultList)
   return next
 }
 
-/** Turns the wishes of a draft into values where `isTurn` says so of the table they mean. */
+/** Turns the references of a draft into values, if `isTurn` accepts their table. */
 function resolveWishes(resolving: Resolving, draft: Draft, isTurn: (target: Table) => boolean): void {
   if (draft.user?.id !== undefined) draft.values.set('user_id', draft.user.id)
   for (const [name, wish] of draft.wishes ?? []) {
@@ -252,7 +253,7 @@ function resolveWishes(resolving: Resolving, draft: Draft, isTurn: (target: Tabl
   }
 }
 
-/** What a draft says of a column, or the row that it changes. */
+/** The value of a column in a draft, or in the row that it changes. */
 function saidOf({ base }: Resolving, draft: Draft, column: string): Json | undefined {
   const said = draft.values.get(column)
   return said !== undefined || draft.id === undefined ? said : base.book.row(draft.table.name, draft.id)?.[column]
@@ -276,7 +277,7 @@ function giveIds({ base, faults }: Resolving, table: Table, drafts: readonly Dra
   }
 }
 
-/** Ids that no draft has claimed, lowest first, by what else tells their rows apart. */
+/** Ids not claimed by any draft, lowest first, by the key of their rows. */
 function rowsByKey(book: Book, table: Table, taken: ReadonlyMap<number, string>): Map<string, number[]> {
   const ids = new Map<string, number[]>()
   if (table.key.length === 0) return ids
@@ -299,13 +300,13 @@ function keyOf(table: Table, value: (column: string) => Json | undefined): strin
   )
 }
 
-/** Rows of before that the file does not speak of and that stay. */
+/** Existing rows that the file does not mention and that stay. */
 function keptRows({ base, draft, next }: Resolving, table: Table): Map<number, Row> {
   const isWhole = base.mode === 'replace' && table.keeping === 'site' && draft.tables.has(table.name)
   const rows = next.rows.get(table.name) ?? new Map<number, Row>()
   const list = userLists.find(({ links }) => links === table.name)
   if (list === undefined) return isWhole ? new Map() : new Map(rows)
-  // Who may have which role: links go with their user, and a list that a user states is the whole of his.
+  // Links go with their user, and a list given for a user replaces all his links.
   const users = next.rows.get('auth_user')
   const listed = new Set(draft.tables.get('auth_user')?.flatMap(({ id, lists }) => (lists?.has(list.key) ? id : [])))
   const isKept = ({ user_id }: Row) =>
@@ -344,7 +345,7 @@ function columnOf(base: SiteBase, draft: Draft, column: Column, before: Row | un
   return column.isJsonSecret ? keepSecrets(said, had) : said
 }
 
-/** References of a row into its own table, and those inside the overrides of a zone. */
+/** Resolves a row's references into its own table, and those inside the overrides of a zone. */
 function resolveOwn(resolving: Resolving, draft: Draft): void {
   const { next, faults } = resolving
   const { table, id } = draft

@@ -1,4 +1,4 @@
-/** The site file: a whole document is checked before anything is written, and a site is written down as one. */
+/** The site file: checks a whole document before anything is written, and exports a site as one. */
 import { withArticle } from '#kit/pure/text.ts'
 import { parseRoleRules, uiNames } from '../access/accounts.ts'
 import { charsOf, type Json } from '../json.ts'
@@ -20,22 +20,22 @@ import {
 } from './rows.ts'
 import { createFaultList, type FaultList, quoted, type SiteLimits } from './site-text.ts'
 
-// The whole site: every reference has its row, nothing that is unique stands twice, no circle of parents.
+// The whole site: every reference has its row, unique values occur once, no circle of parents.
 
 /** Where a row comes from: `zone[3]` of a file, or `zone 12`. */
 type PathOf = (table: string, id: number) => string
 
-/** Rows of a circle that a sentence names. */
+/** Most rows of a circle that a fault names. */
 const MOST_SHOWN = 8
 
-/** What the checks go by. */
+/** What the checks use. */
 interface Whole {
   site: SiteRows
   pathOf: PathOf
   faults: FaultList
 }
 
-/** Looks at all rows, those too that nothing was asked of: what they refer to may be gone. */
+/** Checks all rows, including those that did not change: what they refer to may be gone. */
 export function checkWhole(site: SiteRows, pathOf: PathOf, faults: FaultList): void {
   const whole: Whole = { site, pathOf, faults }
   for (const table of siteTables()) {
@@ -94,7 +94,7 @@ function sayable(value: Json): string {
   return typeof value === 'string' ? quoted(value) : String(value)
 }
 
-/** Each row is walked up from once: what was found good before is not walked again. */
+/** Follows the parents of each row once: rows already found good are not followed again. */
 function checkCircles({ site, pathOf, faults }: Whole, table: Table, column: string): void {
   const rows = site.get(table.name) ?? new Map<number, Row>()
   const good = new Set<number>()
@@ -137,27 +137,28 @@ function checkSetting({ pathOf, faults }: Whole, row: Row): void {
 
 // Checking a file.
 /**
- * How a password in clear is kept.
- * @param known hashes of the same account: one that is of this password is kept, so that an import again changes nothing
+ * Hashes a plain-text password.
+ * @param known hashes of the same account: if one matches the password it is kept, so that importing again changes
+ * nothing
  */
 export type HashPassword = (text: string, known: readonly string[]) => Promise<{ hash: string; salt: string }>
 
-/** What a site file is checked with. */
+/** What a site file is checked against. */
 export interface SiteWorld extends SiteBase {
   limits: SiteLimits
   /** Called for one user after another. */
   hashPassword: HashPassword
-  /** What is wrong with one line of role rules; none is looked at where this is left out. */
+  /** What is wrong with one line of role rules; if absent, lines are not checked. */
   ruleFault?(line: string): string | undefined
-  /** The hash that waits for Apply All to be that of a user. */
+  /** The hash that a pending change would give to a user. */
   waitingHash?(id: number): string | undefined
 }
 
 /**
- * Checks a document and says what it would change. No password of it is left in clear.
- * @param document as read from JSON
- * @returns all rows as additions where the book is empty
- * @throws Fault `site_faults`: details.faults are all of them with their paths
+ * Checks a document and returns what it would change. No password stays in clear text.
+ * @param document as parsed from JSON
+ * @returns all rows as additions if the book is empty
+ * @throws Fault `site_faults`: details.faults are all faults, with their paths
  */
 export async function checkSite(document: unknown, world: SiteWorld): Promise<Change[]> {
   const faults = createFaultList(world.limits.faults)
@@ -190,7 +191,7 @@ function checkRules(next: NextSite, { ruleFault }: SiteWorld, faults: FaultList)
     }
 }
 
-/** Of the site as it would be: files that are within their bounds may together be too much. */
+/** Checks the size of the resulting site: several files within their limits may together be too much. */
 function checkSize({ rows }: NextSite, limits: SiteLimits, faults: FaultList): void {
   let [count, chars] = [0, 0]
   for (const { name, columns } of siteTables()) {
@@ -209,10 +210,10 @@ function checkSize({ rows }: NextSite, limits: SiteLimits, faults: FaultList): v
     faults.add('', `the site would have ${chars} characters in JSON columns, at most ${limits.jsonChars} are taken`)
 }
 
-/** UIs that a sentence lists. */
+/** Most UIs that a fault lists. */
 const MOST_UIS = 12
 
-/** A misspelt UI would be denied to nobody, without a word. */
+/** Reports unknown UIs: otherwise a misspelt deny would silently have no effect. */
 function uiFault(line: string, known: ReadonlySet<string>, uis: readonly Row[], faults: FaultList): string | undefined {
   const { allow, deny } = parseRoleRules(line).lists.ui
   const wrong = [...allow, ...deny].find((name) => name !== '*' && !known.has(name))
@@ -240,20 +241,21 @@ async function hash(next: NextSite, { id, password }: Draft, world: SiteWorld): 
 // Exporting: a document from which an import makes the same site.
 
 /**
- * `people`: of secrets in columns and attributes only hash and salt of users, which are no passwords; into the controller it came from such a
- * document is imported without losing the others. `all`: everything that a new machine needs, to be kept like a key.
+ * `people`: the only secrets from columns and attributes are hash and salt of users, which are not passwords; imported
+ * into the controller it came from, such a document does not erase the others. `all`: everything that a new machine
+ * needs; keep such a document like a key.
  */
 type ExportedSecrets = 'people' | 'all'
 
-/** Secrets that stand in every export: without them nobody could sign in after an import. */
+/** Secrets in every export: without them nobody could sign in after an import. */
 const ALWAYS: ReadonlySet<string> = new Set(['hash', 'salt'])
 
-/** Columns that the next import gives anew. */
+/** Columns that the next import sets itself. */
 const NEVER: ReadonlySet<string> = new Set(['created_at', 'updated_at'])
 
 /**
- * The document: tables in the order in which they refer to each other, rows with their ids, without what is null or the
- * default. References are ids; roles and sites of users are lists of names, or of ids where a name is not enough.
+ * The document: tables ordered by their references, rows with their ids, without null and default values. References
+ * are ids; roles and sites of users are lists of names, or of ids where a name is ambiguous.
  */
 export function exportSite(book: Book, secrets: ExportedSecrets = 'people'): Record<string, Json> {
   const document: Record<string, Json> = {}

@@ -1,4 +1,4 @@
-/** A site file as text: within its bounds, JSON, values as columns take them, and every fault with its place. */
+/** Parses a site file: its size, its JSON, and the values of its columns; reports every fault with its place. */
 import { Fault } from '#kit/pure/fault.ts'
 import { nearestName } from '#kit/pure/text.ts'
 import { type Json, kindOf } from '../json.ts'
@@ -6,45 +6,48 @@ import type { Column } from './column.ts'
 
 // Faults: all at once, each with its place.
 
-/** How much of a site file is taken in. Settings of the controller. */
+/** Limits of a site file. Settings of the controller. */
 export interface SiteLimits {
-  /** Bytes of the file at most. */
+  /** Most bytes of the file. */
   bytes: number
-  /** Rows of all tables of a file together at most, and of the site that comes of it. */
+  /** Most rows of all tables together, in a file and in the resulting site. */
   rows: number
-  /** Devices of a site at most. */
+  /** Most devices of a site. */
   devices: number
-  /** Characters of all JSON columns of a site at most, as core/json.ts counts them. */
+  /** Most characters of all JSON columns of a site, as core/json.ts counts them. */
   jsonChars: number
-  /** Levels of a JSON column at most. */
+  /** Most levels of a JSON column. */
   depth: number
-  /** Characters of a text at most, and of JSON as text. */
+  /** Most characters of a text, and of JSON as text. */
   textChars: number
-  /** Faults that are told; more are counted. */
+  /** Most faults that are listed; more are counted. */
   faults: number
 }
 
-/** One fault. `path` is `zone[3].device_id`, empty for the whole file; `sentence` holds no secret. */
+/** One fault. `path` is `zone[3].device_id`, empty for the whole file; `sentence` contains no secret. */
 export interface SiteFault {
   path: string
   sentence: string
 }
 
-/** Where faults are gathered. */
+/** Collects faults. */
 export interface FaultList {
-  /** Of faults in one place only the first is taken: others mostly follow from it. */
+  /** Keeps only the first fault of each place: others mostly follow from it. */
   add(path: string, sentence: string): void
-  /** `; the nearest is "..."`, or nothing. Looks only so often: a list of thousands of names costs. */
+  /**
+   * `; the nearest is "..."`, or nothing. The total of comparisons is limited, since lists of thousands of names are
+   * slow.
+   */
   nearest(name: string, known: readonly string[]): string
   readonly count: number
-  /** @throws Fault `site_faults` with `details.faults` and `details.more` where anything was added */
+  /** @throws Fault `site_faults` with `details.faults` and `details.more` if anything was added */
   refuse(): void
 }
 
-/** Comparisons of names that one check makes at most. */
+/** Most comparisons of names in one check. */
 const MOST_COMPARED = 20_000
 
-/** A sentence quotes no more of a name than this. */
+/** Longest excerpt of a name in a fault. */
 const LONGEST_QUOTED = 60
 
 export function createFaultList(most: number): FaultList {
@@ -80,16 +83,16 @@ export function createFaultList(most: number): FaultList {
   }
 }
 
-/** A name from outside as a sentence shows it: in quotes, short, in one line. */
+/** A name from outside as a fault shows it: quoted, shortened, in one line. */
 export function quoted(name: string): string {
   const short = name.length > LONGEST_QUOTED ? `${name.slice(0, LONGEST_QUOTED)}…` : name
   return JSON.stringify(short.toWellFormed())
 }
 
-// The text: within its bounds, UTF-8, JSON, and no key twice in one object.
+// The text: within its limits, UTF-8, JSON, and no duplicate keys in an object.
 
 /**
- * Reads the document. A key that stands twice is a fault, since one of the two would be lost without a word.
+ * Parses the document. A duplicate key is a fault, since one of the two would silently be lost.
  * @throws Fault `site_too_large`, `site_not_json`, `site_faults`
  */
 export function readSiteText(bytes: Uint8Array, limits: SiteLimits): unknown {
@@ -111,7 +114,7 @@ function decoded(bytes: Uint8Array): string {
   }
 }
 
-/** The parser's own sentence is not passed on: it quotes what stands there, such as a password. */
+/** The parser's own message is not passed on: it quotes the text, which may contain a password. */
 function parsed(text: string): unknown {
   if (text.trim() === '') throw new Fault('site_not_json', 'the site file is empty')
   try {
@@ -122,8 +125,8 @@ function parsed(text: string): unknown {
 }
 
 /**
- * Many of the parser's sentences name no position. So the shortest beginning is looked for that nothing could follow to
- * make JSON of it: what stands at its end is wrong.
+ * Many of the parser's messages give no position. So this searches for the shortest prefix that cannot be continued to
+ * valid JSON: the fault is at its end.
  */
 function lineOfFault(text: string): string {
   let good = 0
@@ -131,14 +134,14 @@ function lineOfFault(text: string): string {
   if (!isBroken(text)) return `${text.trimEnd().split('\n').length}, where it ends too early`
   while (bad - good > 1) {
     const middle = Math.floor((good + bad) / 2)
-    // A word that is cut is no fault.
+    // A truncated word is not a fault.
     if (isBroken(text.slice(0, middle).replace(/[a-z]{1,5}$/, ''))) bad = middle
     else good = middle
   }
   return String(text.slice(0, good).split('\n').length)
 }
 
-/** Whether a text is no beginning of JSON either. */
+/** Whether the text cannot even be the beginning of JSON. */
 function isBroken(text: string): boolean {
   try {
     JSON.parse(text)
@@ -157,7 +160,7 @@ interface Level {
   index: number
 }
 
-/** Goes through text that is JSON once. */
+/** Scans valid JSON text once. */
 function repeatedKeys(text: string): { path: string; key: string }[] {
   const repeated: { path: string; key: string }[] = []
   const levels: Level[] = []
@@ -184,7 +187,7 @@ function repeatedKeys(text: string): { path: string; key: string }[] {
   return repeated
 }
 
-/** The marks that brackets and commas are, and strings; numbers and words in between say nothing here. */
+/** Brackets, commas and strings; numbers and words between them do not matter here. */
 function* tokensOf(text: string): Generator<string> {
   const mark = /["{}[\],]/g
   for (let found = mark.exec(text); found !== null; found = mark.exec(text)) {
@@ -199,14 +202,14 @@ function* tokensOf(text: string): Generator<string> {
 }
 
 /**
- * The place behind the string that begins at `at`. By hand: a pattern keeps a place to go back to for each character, and
- * some millions of them end the stack (measured).
+ * The position after the string that begins at `at`. Written by hand: a regular expression stores a backtracking
+ * position per character, and some millions of them overflow the stack (measured).
  */
 function endOfString(text: string, at: number): number {
   for (let end = text.indexOf('"', at + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end - 1
     while (text[before] === '\\') before--
-    // An even number of backslashes are signs of their own, and end before the quote.
+    // An even number of backslashes before the quote escape each other, so the quote ends the string.
     if ((end - before) % 2 === 1) return end + 1
   }
   return text.length
@@ -219,15 +222,15 @@ function pathOf(levels: readonly Level[]): string {
     .replace(/^\./, '')
 }
 
-// One value, as its column takes it.
+// One value, checked against its column.
 
-/** The value as it is kept, or what is wrong with it; never quotes the value, which may be a secret. */
+/** The value to store, or what is wrong with it; never quotes the value, which may be a secret. */
 export type ReadValue = { value: Json; fault?: undefined } | { value?: undefined; fault: string }
 
 /**
- * Reads a value that is no reference. Lenient where nothing can be misunderstood: a number for text, 0 and 1 for
+ * Parses a value that is not a reference. Lenient where nothing can be misunderstood: a number for text, 0 and 1 for
  * booleans, ISO 8601 for times, `rules` as a list of lines.
- * @param depth levels that a JSON column may have
+ * @param depth most levels of a JSON column
  */
 export function readValue(column: Column, said: unknown, depth: number): ReadValue {
   if (said === null) return column.isRequired ? { fault: 'must not be null' } : { value: null }
@@ -260,7 +263,7 @@ function readInteger(column: Column, said: unknown): ReadValue {
   return within(column, value)
 }
 
-/** Only what begins with a date: Date.parse takes `1` and other things that nobody meant as a time. */
+/** Requires a full date: Date.parse takes `1` and other texts that nobody meant as a time. */
 function epochOf(said: string): number | undefined {
   const isIso = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(said)
   const epoch = isIso ? Date.parse(said) : Number.NaN
@@ -271,7 +274,7 @@ function within(column: Column, value: number): ReadValue {
   const { minimum = -Infinity, maximum = Infinity } = column
   if (value < minimum) return { fault: `must be at least ${minimum}, is ${value}` }
   if (value > maximum) return { fault: `must be at most ${maximum}, is ${value}` }
-  // -0 would come back from the store as 0.
+  // The store would return -0 as 0.
   return { value: value === 0 ? 0 : value }
 }
 
@@ -297,10 +300,10 @@ function checkedText(column: Column, said: string): ReadValue {
   return { value: said }
 }
 
-/** A number beyond what JavaScript holds would come back from the store as null. */
+/** A number too large for JavaScript would come back from the store as null. */
 function readJson(said: unknown, depth: number): ReadValue {
   let level: unknown[] = [said]
-  // Level by level, so that no depth can exhaust the stack.
+  // Level by level, so that no depth can overflow the stack.
   for (let left = depth; level.length > 0; left--) {
     if (left < 0) return { fault: `is nested deeper than ${depth} levels` }
     if (level.some((value) => typeof value === 'number' && !Number.isFinite(value)))

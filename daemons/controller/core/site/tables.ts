@@ -1,4 +1,4 @@
-/** The tables of a building: devices and zones, sound and vision, people, macros, user interfaces, the controller itself. */
+/** The tables of a building: devices, zones, sound and vision, people, macros, user interfaces, the controller. */
 import {
   flag,
   integer,
@@ -14,9 +14,9 @@ import {
   time,
 } from './column.ts'
 
-// The building: sites, devices, zones, and what is known of them.
+// The building: sites, devices, zones and their attributes.
 
-/** What an attribute may belong to; all but `controller` are tables. */
+/** What an attribute may belong to; all except `controller` are tables. */
 export const attributeTargets = ['device', 'zone', 'subsystem', 'macro', 'controller'] as const
 
 export const buildingTables = [
@@ -33,7 +33,7 @@ export const buildingTables = [
     reference('subsystem_id', 'subsystem'),
     text('driver'),
     text('command_set'),
-    // A place to connect to may carry the password of that place.
+    // The address to connect to may contain its password.
     jsonWithSecrets('transport'),
     text('address'),
     text('ip_address'),
@@ -94,7 +94,7 @@ export const buildingTables = [
   ]),
 ]
 
-// Sound and vision: sources, the zones they go to, channels.
+// Sound and vision: sources, the zones they play in, channels.
 
 export const avTables = [
   table('av_source', [
@@ -103,7 +103,7 @@ export const avTables = [
     text('input'),
     text('icon'),
     integer('position'),
-    // Where a camera's picture is fetched, with what it asks for.
+    // Where a camera's picture is fetched, with its credentials.
     jsonWithSecrets('stream'),
   ]),
   table('av_zone', [
@@ -122,7 +122,7 @@ export const avTables = [
     'channel',
     [
       owner('provider_id', 'channel_provider'),
-      // Radio counts in parts: 101.3.
+      // Radio channels have fractions: 101.3.
       real('number'),
       label(),
       text('logo'),
@@ -140,7 +140,7 @@ export const peopleTables = [
   table('auth_role', [
     label(),
     flag('elevated', false),
-    // Off is the exception that somebody sets: a role that says nothing keeps nobody out.
+    // Off is a deliberate exception: a role that does not mention it keeps nobody out.
     flag('allow_remote', true),
     flag('skip_2fa_local', false),
     text('rules', { isRequired: true, default: '' }),
@@ -180,7 +180,7 @@ export const peopleTables = [
   }),
 ]
 
-// Macros, what starts them, and what came of their runs.
+// Macros, what starts them, and records of their runs.
 
 /** What a macro does when it is started while it runs. */
 const macroModes = ['single', 'restart', 'queued', 'parallel'] as const
@@ -250,7 +250,7 @@ export const macroTables = [
   ]),
 ]
 
-// User interfaces: what they show, and the zones that make their scope.
+// User interfaces: what they show, and the zones that form their scope.
 
 export const uiTables = [
   table('ui_theme', [label(), json('tokens'), flag('dark', false)]),
@@ -292,7 +292,7 @@ export const uiTables = [
   }),
 ]
 
-// The controller itself: what it reaches others with, its settings, its records.
+// The controller itself: its credentials for other systems, its settings, its records.
 
 export const systemTables = [
   table('credential', [
@@ -363,7 +363,7 @@ export const systemTables = [
       text('kind', { isRequired: true, choices: ['add', 'change', 'remove'] }),
       label('entity'),
       integer('row_id', { isRequired: true }),
-      // Whole rows, hashes and passwords among them.
+      // Whole rows, including hashes and passwords.
       json('columns', { isSecret: true }),
       text('summary'),
       text('author'),

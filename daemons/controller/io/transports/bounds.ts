@@ -1,15 +1,15 @@
-/** What devices may take together and each: bytes that are kept of them, what is read of them a second. */
+/** Limits on devices, for each and in all: the bytes buffered for them, and the bytes read from them per second. */
 import type { Clock } from '#kit/clock.ts'
 
-// Bytes that are kept: frames that are not whole, messages and answers on their way.
+// Buffered bytes: partial frames, messages and answers in transit.
 
-/** Whoever keeps bytes of a device. */
+/** Anything that buffers bytes of a device. */
 export interface Keeper {
-  /** @param reason why it has to give them up */
+  /** @param reason why it must give them up */
   give(reason: string): void
 }
 
-/** Of all devices together. Where they are too many, whoever keeps most gives up. */
+/** Counts the buffered bytes of all devices. When they exceed the limit, the keeper with most gives up. */
 export class KeptBytes {
   readonly #most: number
   readonly #of = new Map<Keeper, number>()
@@ -23,7 +23,7 @@ export class KeptBytes {
     return this.#total
   }
 
-  /** @param bytes that it keeps now; 0 forgets it */
+  /** @param bytes how many it buffers now; 0 removes it */
   set(keeper: Keeper, bytes: number): void {
     this.#total += bytes - (this.#of.get(keeper) ?? 0)
     if (bytes === 0) this.#of.delete(keeper)
@@ -36,9 +36,9 @@ export class KeptBytes {
   }
 }
 
-// Bytes that are read a second.
+// Bytes read per second.
 
-/** What was read, less what has been allowed since: a bucket that leaks. */
+/** A leaky bucket: what was read, minus what has been allowed since. */
 class Debt {
   readonly #perS: number
   #bytes = 0
@@ -58,20 +58,20 @@ class Debt {
   }
 }
 
-/** A frame costs as much as so many bytes: a device that says nothing but line ends is a flood too. */
+/** A frame costs as much as this many bytes: a device that sends only line ends is a flood too. */
 const FRAME_COST = 64
 
-/** Shortest pause of one that has said too much. */
+/** Shortest pause after a device has sent too much. */
 const SHORTEST_PAUSE_MS = 10
 
 export interface HeardLimits {
-  /** Bytes a second that are read of one device. */
+  /** Bytes per second that are read from one device. */
   heardBytes: number
-  /** The same of all together; beyond, those that say more than their share wait. */
+  /** The same for all together; beyond it, devices above their equal share wait. */
   heardInAll: number
 }
 
-/** How much may be read of each device that is heard. A second's worth may come at once. */
+/** How much may be read from each device. One second's worth may come in a burst. */
 export class HeardBudget {
   readonly #clock: Clock
   readonly #limits: HeardLimits
@@ -99,7 +99,7 @@ export class HeardBudget {
     this.#of.get(device)?.add(cost, nowMs)
   }
 
-  /** How long nothing may be read of it; 0 where it may. */
+  /** How long reading from it must pause; 0 if it need not. */
   pauseMs(device: object): number {
     const { heardBytes, heardInAll } = this.#limits
     const nowMs = this.#clock.monotonicMs()

@@ -1,4 +1,4 @@
-/** A connection to a device that stays: what comes is cut into frames within bounds, questions are matched with answers. */
+/** A lasting connection to a device: cuts its data into frames within limits, and matches questions with answers. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createCutter } from '#kit/pure/frames.ts'
@@ -11,13 +11,13 @@ export interface HeardConnectionLimits extends HeardLimits, UnsentLimits {
   frameBytes: number
 }
 
-/** What happens once to a device is said once. */
+/** Logs each kind of message once per device. */
 export type SayOnce = (kind: string, sentence: string) => void
 
 interface HeardConnectionParts {
-  /** As sentences name the device. */
+  /** The device's name in messages. */
   name: string
-  /** Undefined where each chunk is a frame: datagrams. */
+  /** Undefined if each chunk is a frame: datagrams. */
   framing: Framing | undefined
   clock: Clock
   limits: HeardConnectionLimits
@@ -27,7 +27,7 @@ interface HeardConnectionParts {
   events: ConnectionEvents
 }
 
-/** Cut at once, and then looked whether more may be read. */
+/** Bytes cut at once, before checking whether more may be read. */
 const PART_BYTES = 512
 
 interface Question {
@@ -43,7 +43,7 @@ export class HeardConnection implements Connection, Keeper {
   readonly #framer: Framer
   readonly #name: string
   #question: Question | undefined
-  /** What is read and waits to be cut. */
+  /** Data that was read and waits to be cut. */
   #rest: Uint8Array = new Uint8Array(0)
   #pause: Timer | undefined
   #isClosed = false
@@ -70,7 +70,7 @@ export class HeardConnection implements Connection, Keeper {
     })
   }
 
-  /** From here: nobody is told that it has ended. */
+  /** Closed from our side: nobody is told that it has ended. */
   close(): void {
     this.#stop()
     this.#wire.close()
@@ -80,7 +80,7 @@ export class HeardConnection implements Connection, Keeper {
     this.#end(reason)
   }
 
-  /** What its signal ends while it is under way ends the connection: half of it may be out, or its answer owed. */
+  /** An abort during a task ends the connection: half of the message may be out, or its answer still to come. */
   #inTurn<Result>(bytes: Uint8Array, signal: AbortSignal, task: () => Promise<Result>): Promise<Result> {
     const result = this.#turns.run(bytes.length, async () => {
       signal.throwIfAborted()
@@ -106,18 +106,18 @@ export class HeardConnection implements Connection, Keeper {
     return result
   }
 
-  /** Ends what is under way. */
+  /** Ends the task in progress. */
   #whenClosed = () => {}
 
   #read(chunk: Uint8Array): void {
     if (this.#isClosed) return
-    // However little comes, it is put behind what is held: that costs too.
+    // Even a small chunk is appended to the buffer: that has a cost too.
     this.#parts.budget.spend(this, 0, 1)
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     this.#cut()
   }
 
-  /** A little at a time: when a device sends too much, the rest waits, and so does the device. */
+  /** Cuts a little at a time: when a device sends too much, the rest waits, and reading from it pauses. */
   #cut(): void {
     const { budget, framing } = this.#parts
     while (this.#rest.length > 0 && !this.#isClosed && !this.#pause) {
@@ -143,7 +143,7 @@ export class HeardConnection implements Connection, Keeper {
     }
     say('flood', `${sentence}: it is slowed down`)
     if (this.#framer.loseTime()) say('gap', `${this.#name} was slowed down within a message: it was dropped`)
-    // A part of what the socket gave would keep all of it.
+    // Copied: a part of the socket's buffer would keep all of it in memory.
     this.#rest = this.#rest.slice()
     this.#count()
     this.#pause = clock.after(pauseMs, () => {
@@ -154,7 +154,7 @@ export class HeardConnection implements Connection, Keeper {
   }
 
   #hear(frame: Uint8Array): void {
-    // What comes in the same packet as the end of the connection is heard; what is cut after it is not.
+    // Frames that arrive in one packet with the end of the connection are handled; frames cut after the end are not.
     if (this.#isClosed) return
     try {
       const question = this.#question
@@ -168,7 +168,7 @@ export class HeardConnection implements Connection, Keeper {
     }
   }
 
-  /** Of the driver's own accord or not: who is lost is told, and what is under way fails. */
+  /** Ends the connection, for whatever reason: the listener is told, and tasks in progress fail. */
   #end(reason: string): void {
     if (this.#isClosed) return
     this.close()
@@ -196,13 +196,13 @@ export class HeardConnection implements Connection, Keeper {
   }
 }
 
-// Frames, as whole ones only: what has no end within the bound is dropped, and so is its tail.
+// Frames, passed on only when complete: a frame beyond the limit is dropped, together with its tail.
 
 interface Framer {
   /** @returns how many frames ended */
   feed(bytes: Uint8Array): number
   heldBytes(): number
-  /** From here on some time passes unseen. @returns whether a message was lost by it */
+  /** Time is about to pass unobserved. @returns whether that lost a message */
   loseTime(): boolean
   close(): void
 }
@@ -215,7 +215,7 @@ function framerOf(
   let isTail = false
   const cut = (frame: Uint8Array, isCut: boolean) => {
     const isWhole = !isCut && !isTail
-    // Behind a length that cannot be right the next frame may begin; behind a piece comes the rest of it.
+    // After an invalid length the next frame may begin at once; after a truncated frame comes its rest.
     isTail = isCut && framing?.mode !== 'length_field'
     if (isWhole) hear(frame)
     else say('endless', `${name} sent a message longer than drivers.frame_bytes (${frameBytes}): it was dropped`)
@@ -245,7 +245,9 @@ function framerOf(
   }
 }
 
-/** The silence is the device's own: what this program does not read meanwhile, because it is busy or holds it back, is none. */
+/**
+ * Only silence by the device itself counts, not time in which this program does not read because it is busy or paused.
+ */
 function silenceFramer(
   clock: Clock,
   silenceMs: number,
@@ -254,7 +256,7 @@ function silenceFramer(
 ): Framer {
   let held = Buffer.alloc(0)
   let timer: Timer | undefined
-  /** Nobody knows where what is coming began. */
+  /** The start of the current message is unknown. */
   let isLost = false
   const end = (isCut: boolean) => {
     const frame = held
@@ -269,7 +271,7 @@ function silenceFramer(
       if (!isLost) held = Buffer.concat([held, bytes])
       const isCut = held.length > mostBytes
       if (isCut) end(true)
-      // The silence that ends what was dropped is waited for too. When it is over, what has come by then is read first.
+      // The silence that ends a dropped message is awaited too. When it is over, data that has arrived is read first.
       timer = clock.after(silenceMs, () => {
         timer = clock.soon(() => end(false))
       })

@@ -1,4 +1,4 @@
-/** HTTP to devices: one request and its answer, whole and bounded; and which TCP port a gateway gives a line. */
+/** HTTP to devices: one request and its complete, bounded answer; and the look-up of a gateway line's TCP port. */
 import { type ClientRequest, request as open } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
 import { gatherBody, readJson } from '#kit/http/dialect.ts'
@@ -20,13 +20,13 @@ interface HttpParts {
   kept: KeptBytes
   limits: {
     connectMs: number
-    /** Bytes of the body of an answer. */
+    /** Most bytes in the body of an answer. */
     httpBytes: number
   }
 }
 
 /**
- * On a connection of its own; no redirect is followed, nothing is kept.
+ * Sends a request on a connection of its own; follows no redirect, keeps nothing.
  * @throws Fault `device_unreachable`, `device_cut_off`, `answer_too_long`, or the reason of `signal`
  */
 export function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: AbortSignal): Promise<DeviceAnswer> {
@@ -78,8 +78,8 @@ function tooLong(name: string, most: number): Fault {
 
 /**
  * The raw TCP port that a gateway has opened for a line.
- * @param request asks the gateway
- * @throws Fault `gateway_line` where there is none, and as `request` does
+ * @param request sends a request to the gateway
+ * @throws Fault `gateway_line` if there is none, and the errors of `request`
  * @source interface document 2, part A, Ports
  */
 export async function placeOfLine(

@@ -1,4 +1,4 @@
-/** TCP to devices: connections that are kept for a moment for what is sent, and connections that stay and are heard. */
+/** TCP to devices: short-lived connections for sending, and lasting connections that are read. */
 import { lookup } from 'node:dns'
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
@@ -8,13 +8,13 @@ import { durationText } from '#kit/pure/text.ts'
 import type { Place, Sender } from '../../core/drivers/driver.ts'
 
 export interface ConnectionLimits extends UnsentLimits {
-  /** Deadline of connecting. */
+  /** Timeout of connecting. */
   connectMs: number
-  /** How long a connection is kept after what was sent last. */
+  /** How long a connection is kept after the last message. */
   keepMs: number
 }
 
-/** How long a device that was idle has to close its side. */
+/** How long a device has to close its side after an idle connection was ended. */
 const LINGER_MS = 1000
 
 const SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 }
@@ -23,7 +23,7 @@ const SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 }
 
 const sharedLookup = createSharedLookup((hostname, options, answered) => lookup(hostname, options, answered))
 
-/** A resolver out of reach is asked once for each name, however many devices wait for it. */
+/** Shares look-ups: a resolver out of reach is asked once per name, however many devices wait. */
 export const resolved: LookupFunction = (hostname, options, answered) => {
   sharedLookup(hostname, { ...options, all: true }, (error, addresses) => {
     if (error || options.all) return answered(error, addresses)
@@ -32,8 +32,8 @@ export const resolved: LookupFunction = (hostname, options, answered) => {
 }
 
 /**
- * @param opened is given the socket before it is connected: whoever destroys it then makes this fail
- * @returns a socket that is not read yet; its errors are told by its end
+ * @param opened receives the socket before it is connected: destroying it then makes this fail
+ * @returns a socket that is not read yet; its errors are reported by its end
  * @throws Fault `device_unreachable`, `device_cut_off`, or the reason of `signal`
  */
 export function connectTcp(
@@ -63,7 +63,7 @@ export function connectTcp(
     signal.addEventListener('abort', stopped, { once: true })
     opened(socket)
     socket.once('close', closed)
-    // Stays for good: an error of a connection that stands is told by its end.
+    // Stays for good: errors of an open connection are reported by its end.
     socket.on('error', (cause: NodeJS.ErrnoException) => fail(unreachable(name, cause)))
     socket.once('connect', () => {
       done()
@@ -72,16 +72,16 @@ export function connectTcp(
   })
 }
 
-// Messages that wait.
+// The queue of messages.
 
 export interface UnsentLimits {
-  /** Messages that wait for one device. */
+  /** Most messages queued for one device. */
   unsent: number
-  /** Their bytes. */
+  /** Most bytes of those messages. */
   unsentBytes: number
 }
 
-/** One after another, whatever came of those before. Of one device. */
+/** Runs the tasks of one device one after another, whether or not earlier ones failed. */
 export class SendTurns {
   readonly #limits: UnsentLimits
   readonly #name: string
@@ -89,18 +89,18 @@ export class SendTurns {
   #waiting = 0
   #bytes = 0
 
-  /** @param name as sentences name the device */
+  /** @param name the device's name in messages */
   constructor(limits: UnsentLimits, name: string) {
     this.#limits = limits
     this.#name = name
   }
 
-  /** Of what waits, what is under way included. */
+  /** Bytes of queued messages, including the one in progress. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** @param size of the message; one alone may have any. @throws Fault `device_busy`, or what `task` threw */
+  /** @param size of the message; a single one may have any. @throws Fault `device_busy`, or what `task` threw */
   run<Result>(size: number, task: () => Promise<Result>): Promise<Result> {
     const { unsent, unsentBytes } = this.#limits
     if (this.#waiting > unsent || (this.#waiting > 0 && this.#bytes + size > unsentBytes)) {
@@ -118,7 +118,7 @@ export class SendTurns {
   }
 }
 
-// A connection that is opened when something is to be sent, kept for a moment, then closed.
+// A connection that is opened to send something, kept for a moment, then closed.
 
 interface Kept {
   socket: Socket
@@ -127,9 +127,9 @@ interface Kept {
 }
 
 /**
- * Lives as long as a session. Sends one after another; what the device answers is thrown away.
- * Kept for a moment only: within it order is that of one connection, after it a new one proves that the device is
- * there, and a device that serves one client is free for others.
+ * Lives as long as a session. Sends one message after another; what the device answers is discarded. A connection is
+ * kept only for a moment: meanwhile it preserves the order of messages. Later, a new one proves that the device is
+ * there, and a device that serves one client at a time is free for others.
  */
 export class DeviceConnection {
   readonly #clock: Clock
@@ -139,14 +139,17 @@ export class DeviceConnection {
   #kept: Kept | undefined
   #isClosed = false
 
-  /** @param name as sentences name the device */
+  /** @param name the device's name in messages */
   constructor(clock: Clock, limits: ConnectionLimits, name: string) {
     this.#clock = clock
     this.#limits = limits
     this.#turns = new SendTurns(limits, name)
   }
 
-  /** Resolves when the kernel has all bytes. @throws Fault `device_unreachable`, `device_cut_off`, or the reason of `signal` */
+  /**
+   * Resolves when the kernel has accepted all bytes. @throws Fault `device_unreachable`, `device_cut_off`, or the
+   * reason of `signal`
+   */
   send(place: Place, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     return this.#turns.run(bytes.length, async () => {
       const name = nameOf(place)
@@ -155,7 +158,7 @@ export class DeviceConnection {
         try {
           return await this.#write(kept, bytes, signal)
         } catch (error) {
-          // The kernel had lost the connection before it took the bytes: they may go out on a new one.
+          // The kernel had lost the connection before it accepted the bytes: they may be sent on a new one.
           if (signal.aborted || this.#isClosed) throw error
         }
       }
@@ -169,7 +172,7 @@ export class DeviceConnection {
     return { send: (bytes, signal) => this.send(place, bytes, signal) }
   }
 
-  /** What is under way fails; what was sent still arrives. */
+  /** Sends in progress fail; what was sent still arrives. */
   close(): void {
     this.#isClosed = true
     this.#kept?.idle?.cancel()
@@ -180,13 +183,13 @@ export class DeviceConnection {
     this.#kept = undefined
   }
 
-  /** The connection that is kept, where it goes there and the other side has not ended it. */
+  /** The kept connection, if it leads to this place and the other side has not ended it. */
   async #usable(name: string): Promise<Kept | undefined> {
     const kept = this.#kept
     if (!kept) return undefined
     this.#kept = undefined
     kept.idle?.cancel()
-    // That the device hung up may lie there unread.
+    // Lets the event loop read a pending end of the connection.
     await new Promise<void>((resolve) => this.#clock.soon(resolve))
     if (kept.name === name && kept.socket.writable && !kept.socket.readableEnded) return kept
     kept.socket.destroySoon()
@@ -209,7 +212,7 @@ export class DeviceConnection {
         this.#keep(kept)
         return reject(signal.reason)
       }
-      // Half of it may be out: nothing else may follow on this connection.
+      // Half of the message may be out: nothing else may follow on this connection.
       const stopped = () => {
         socket.destroy()
         reject(signal.reason)
@@ -239,26 +242,26 @@ export class DeviceConnection {
   }
 }
 
-// A connection that stays.
+// A lasting connection.
 
-/** What carries bytes: a socket that is connected. */
+/** Carries bytes: a connected socket. */
 export interface Wire {
-  /** Resolves when the kernel has all bytes. @throws Fault `device_cut_off` */
+  /** Resolves when the kernel has accepted all bytes. @throws Fault `device_cut_off` */
   write(bytes: Uint8Array): Promise<void>
-  /** Stops reading, or goes on. @returns false where nothing can hold the other side back */
+  /** Pauses or resumes reading. @returns false if the other side cannot be held back */
   hold(isHeld: boolean): boolean
   /** What was written still arrives. */
   close(): void
 }
 
-/** What a wire says. */
+/** Events of a wire. */
 export interface WireEvents {
   bytes(chunk: Uint8Array): void
-  /** Once, however it came. */
+  /** Called once, whatever the cause. */
   closed(reason: string): void
 }
 
-/** @param socket connected, and not read yet; it is the wire's from now on */
+/** @param socket connected and not read yet; the wire owns it from now on */
 export function tcpWire(socket: Socket, name: string, clock: Clock, { bytes, closed }: WireEvents): Wire {
   let reason = `${name} closed the connection`
   socket.on('error', (error: NodeJS.ErrnoException) => {
@@ -285,7 +288,7 @@ export function tcpWire(socket: Socket, name: string, clock: Clock, { bytes, clo
   }
 }
 
-// What is said of it.
+// Errors and names.
 
 export function unreachable(name: string, cause: NodeJS.ErrnoException): Fault {
   const { code = cause.message } = cause

@@ -1,4 +1,4 @@
-/** UDP to devices: one socket a device, which takes datagrams from that device alone. */
+/** UDP to devices: one socket per device, which accepts datagrams only from that device. */
 import { createSocket, type Socket } from 'node:dgram'
 import type { LookupAddress } from 'node:dns'
 import type { Clock } from '#kit/clock.ts'
@@ -9,8 +9,8 @@ import { within } from '../../core/turns.ts'
 import { bare, cutOff, nameOf, resolved, unreachable, type Wire, type WireEvents } from './tcp.ts'
 
 /**
- * Looks the name up and fixes the other side, so that the kernel passes nothing on from anybody else. That somebody is
- * there is not known by it.
+ * Looks up the name and connects the socket, so that the kernel drops datagrams from anybody else. This does not show
+ * whether anybody is there.
  * @throws Fault `device_unreachable`, or the reason of `signal`
  */
 export async function connectUdp(
@@ -23,7 +23,7 @@ export async function connectUdp(
   const { address, family } = await within(addressOf(place), { clock, limitMs: connectMs, late, stop: signal })
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
   await new Promise<void>((resolve, reject) => {
-    // As it is made: an address that no route leads to.
+    // Reported on connect: an address without a route.
     socket.once('error', (cause) => reject(unreachable(name, cause)))
     socket.connect(place.port, address, resolve)
   }).catch((error) => {
@@ -42,7 +42,7 @@ function addressOf(place: Place): Promise<LookupAddress> {
   })
 }
 
-/** @param socket connected; it is the wire's from now on */
+/** @param socket connected; the wire owns it from now on */
 export function udpWire(socket: Socket, name: string, { bytes, closed }: WireEvents): Wire {
   let isOpen = true
   const close = () => {
@@ -50,7 +50,7 @@ export function udpWire(socket: Socket, name: string, { bytes, closed }: WireEve
     isOpen = false
   }
   let reason = `${name} was closed`
-  // The other side says that nothing listens there.
+  // The other side reports that nothing listens there.
   socket.on('error', (cause) => {
     reason = unreachable(name, cause).message
     close()

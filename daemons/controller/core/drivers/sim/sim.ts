@@ -1,4 +1,4 @@
-/** Devices that are not there: zones that do what they are told, late or never where device.config says so. */
+/** Simulated devices: their zones do as they are told, with delays and failures set in device.config. */
 import { wait } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { foldedName } from '../../control/reading.ts'
@@ -6,15 +6,15 @@ import { boundedCopy, type Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
 import type { Driver, DriverCommand, DriverContext } from '../driver.ts'
 
-/** What device.config may ask for. */
+/** The settings in device.config. */
 interface Behaviour {
   /** How long a command takes. */
   delayMs: number
   /** How long opening takes. */
   openDelayMs: number
-  /** Verbs that fail; `true` is all of them. */
+  /** Verbs that fail; `true` for all of them. */
   fails: boolean | readonly Json[]
-  /** No command ever ends, whatever the host says. */
+  /** No command ever ends, not even when aborted. */
   hangs: boolean
   /** It cannot be opened. */
   isAbsent: boolean
@@ -27,14 +27,14 @@ const BEHAVIOUR_KEYS = ['delay_ms', 'open_delay_ms', 'fail', 'hang', 'absent', '
 
 type Values = Readonly<Record<string, Json>>
 
-/** Devices of which is kept what their zones did; more than one building has. */
+/** Most devices whose zones are remembered; more than one building has. */
 const MOST_DEVICES = 20_000
-/** Values of one zone: whoever commands one may make up verbs for ever. */
+/** Most values of one zone: callers may invent verbs forever. */
 const MOST_VALUES = 64
-/** Characters of one value, names in it included. */
+/** Most characters of one value, including names in it. */
 const LONGEST_VALUE = 4096
 
-/** What a zone of a type does before it is told anything. */
+/** The initial state of a zone, by type. */
 const AT_FIRST: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['thermostat', { state: 'idle', setpoint: 21, mode: 'auto' }],
   ['climate', { state: 'idle', setpoint: 21, mode: 'auto' }],
@@ -47,7 +47,7 @@ const AT_FIRST: ReadonlyMap<string, Values> = new Map<string, Values>([
 ])
 const LIGHT_AT_FIRST: Values = { state: 'off', on: false, level: 0 }
 
-/** What a verb without a value of its own makes of a zone. */
+/** The effect of verbs without a value. */
 const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['on', { state: 'on', on: true, level: 100 }],
   ['off', { state: 'off', on: false, level: 0 }],
@@ -57,21 +57,21 @@ const STATE_OF: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['unlock', { state: 'unlocked' }],
 ])
 
-/** Verbs of which it knows what they do besides. */
+/** Other verbs with a known effect. */
 const OWN_VERBS: ReadonlySet<string> = new Set(['toggle', 'level'])
 
-/** Values that a device which counts changes in turns. `value` is when, in epoch ms. */
+/** Values that a counting device changes in turn. `value` is the time of the change, in epoch ms. */
 const COUNTED = ['level', 'temperature', 'humidity', 'position', 'volume'] as const
 
 /**
- * Keeps what zones do as long as it lives, as devices do while nobody is connected to them. A zone that a device has no
- * longer is forgotten when it is opened again.
- * @param mostDevices beyond them that which was opened longest ago is forgotten
+ * Remembers the state of zones for its lifetime, as real devices do while nobody is connected. Zones that a device no
+ * longer has are forgotten when it is opened again.
+ * @param mostDevices beyond this, the device that was opened longest ago is forgotten
  */
 export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
   const keptOf = new Map<number, Map<number, Values>>()
 
-  /** What the zones of a device do as it is opened. */
+  /** The state of a device's zones when it is opened. */
   function opened(device: Row, zones: readonly Row[]): Map<number, Values> {
     const before = keptOf.get(device.id)
     const first = ({ id, type }: Row) => before?.get(id) ?? AT_FIRST.get(String(type)) ?? LIGHT_AT_FIRST
@@ -103,7 +103,7 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
           await delayed(behaviour, context, signal)
           if (isAmong(behaviour.fails, command.verb))
             throw new Fault('sim_failed', `the simulated device ${device.id} is set to fail`)
-          // A device as a whole is all of its zones.
+          // A command to the whole device applies to all its zones.
           for (const zone of command.zone ? [command.zone] : zones) apply(zone, command)
           return {}
         },
@@ -114,7 +114,7 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
   }
 }
 
-/** @throws Fault `sim_failed` for a value that is too large, and for one too many */
+/** @throws Fault `sim_failed` for a value that is too large, or one value too many */
 function withEffect(before: Values, command: DriverCommand): Values {
   const effect = boundedCopy(effectOf(command, before), LONGEST_VALUE)
   if (effect === undefined)
@@ -125,7 +125,7 @@ function withEffect(before: Values, command: DriverCommand): Values {
   return values
 }
 
-/** A device that is busy: what is made of thousands of them shows what a building may do at once. */
+/** A busy device: thousands of these show how much a building can do at once. */
 function counting(zones: readonly Row[], { clock, report }: DriverContext): () => Promise<void> {
   let count = 0
   return async () => {
@@ -135,7 +135,7 @@ function counting(zones: readonly Row[], { clock, report }: DriverContext): () =
   }
 }
 
-/** `on` with a value of its own is what the value says: {"on": false} is off. */
+/** A value given with `on` decides: {"on": false} is off. */
 function effectOf({ verb: said, args }: DriverCommand, before: Values): Values {
   const name = foldedName(said)
   const verb = STATE_OF.has(name) || OWN_VERBS.has(name) ? name : said

@@ -1,14 +1,14 @@
-/** Devices that take lines over TCP and have no command set: `<address> <command> <args as JSON>`, one line a command. */
+/** Driver for devices that take lines over TCP: `<address> <command> <args as JSON>`, one line per command. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Row } from '../../site/book.ts'
 import { type Driver, type DriverCommand, placeOf } from '../driver.ts'
 
-/** Longest line, its end included: what takes lines has a small buffer for one. */
+/** Longest line, including its end: such devices have a small buffer for a line. */
 const LONGEST_LINE = 8192
 
 /**
- * A command is done when the kernel has its line: these devices answer in no form that is known. One that cannot be
- * reached is lost. The zone's address counts, that of the device where there is none.
+ * A command is done when the kernel has accepted its line: the form of these devices' answers is unknown. A device that
+ * cannot be reached is lost. The line uses the zone's address, or the device's if the zone has none.
  */
 export function createTcpDriver(): Driver {
   return {
@@ -43,12 +43,12 @@ function flawOf(device: Row): string | undefined {
   }
 }
 
-/** What some programs end a line at, and JSON lets stand: the next line would be a command that nobody has judged. */
+/** Line ends to some programs that JSON does not escape: the next line would be a command that no gate has checked. */
 const LINE_ENDS_OF_SOME = /[\u007f-\u009f\u2028\u2029]/g
 
 /**
- * @returns one line in UTF-8 with its LF; JSON has no line end of its own, and what others take for one is escaped
- * @throws Fault `line_invalid` where address or verb would not be one word of a line, or the line is too long
+ * @returns one line in UTF-8 with its LF; JSON contains no line end, and what other programs take for one is escaped
+ * @throws Fault `line_invalid` if address or verb is not a single word, or the line is too long
  */
 export function lineOf(device: Row, { zone, verb, args }: DriverCommand): Uint8Array {
   const [owner, address] =
@@ -67,7 +67,7 @@ function escaped(sign: string): string {
   return `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** The address of a zone or device as text, empty where it has none. */
+/** The address of a zone or device as text; empty if it has none. */
 function textOf({ address }: Row): string {
   return typeof address === 'string' || typeof address === 'number' ? String(address) : ''
 }
