@@ -1,4 +1,4 @@
-/** The controller put together: with assemble/ the only place that knows both io/ and api/. */
+/** Assembles the controller: with assemble/ the only place that knows both io/ and api/. */
 import { join } from 'node:path'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
@@ -18,10 +18,10 @@ import { AuditFile } from './io/audit-file.ts'
 import { openSiteStore } from './io/database.ts'
 import { importAtStart } from './io/site-import.ts'
 
-/** Of what lives in the heap, before garbage is looked for: docs/decisions/idle-memory-and-speed.md. */
+/** Growth relative to the live heap before a collection: docs/decisions/idle-memory-and-speed.md. */
 const HEAP_GROWTH_PERCENT = 25
 
-/** Loads what was kept, and adds the parts in the order they depend on each other: the audit outlives all others. */
+/** Loads the stored state, and adds the parts in order of their dependencies: the audit outlives all others. */
 export async function assemble(context: AssembleContext<ControllerConfig>): Promise<Assembled> {
   const { clock, config, importFile, log, parts, stateFolder } = context
   if (importFile !== undefined) await importAtStart(stateFolder, importFile, { ...importParts(config, clock), log })
@@ -83,7 +83,7 @@ function statusLine({ audit, context, site }: House): string {
   return `${written} calls recorded since the start`
 }
 
-/** @param metrics gains the counts of what was written and lost, and gauges of what waits and whether the disk takes it */
+/** @param metrics gets counters of records written and lost, and gauges of records waiting and of failing writes */
 function measureAudit(metrics: Metrics, audit: AuditFile): void {
   metrics.counts({ name: 'audit_records_written_total', help: 'Calls recorded on the disk' }, () => [
     { labels: {}, value: audit.counts().written },

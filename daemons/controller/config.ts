@@ -1,4 +1,4 @@
-/** Every key of controller.toml: type, default, range, unit and meaning. */
+/** Every key of controller.toml: type, default, range, unit and description. */
 import { type Static, Type } from 'typebox'
 import { headerBytes, httpTable, journalTable, networks, tablesOf } from '#kit/config/tables.ts'
 import {
@@ -17,11 +17,11 @@ import {
 } from './core/keys.ts'
 import { memoryPlan } from './core/memory.ts'
 
-/** The port the controller listens on unless told otherwise. */
+/** The default port of the controller. */
 export const DEFAULT_PORT = 3130
 
 const httpKeys = {
-  // A query of `data.query_bytes` and headers beside it.
+  // Room for a query of `data.query_bytes` and other headers.
   header_bytes: headerBytes(32_768),
   trusted_proxies: networks([], 'proxies whose X-Forwarded-For is believed: addresses and networks'),
   forwarded_hops: count('', 32, [1, 256], 'entries of one X-Forwarded-For that are looked at'),
@@ -42,7 +42,7 @@ const tunnel = Type.Object(
 
 export const config = Type.Object(
   {
-    // Whoever signs in here is bounded by the table `people`.
+    // Sign-ins here are limited by the table `people`.
     ...tablesOf(httpTable(DEFAULT_PORT, httpKeys)),
     store: storeKeys,
     site: siteKeys,
@@ -63,5 +63,5 @@ export const config = Type.Object(
 
 export type ControllerConfig = Static<typeof config>
 
-/** What the daemon may hold in memory, by these settings. */
+/** The memory budget of the daemon with these settings. */
 export const memory = memoryPlan

@@ -1,8 +1,10 @@
-/** Shapes of the controller's answers that more than one of its surfaces has, and those of its page. */
+/** Schemas of the controller's answers: those that several of its surfaces share, and those of its page. */
 import { Type } from 'typebox'
 import { count, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
 
-/** Every refusal holds `error`; clients look for it on every answer, since several come with status 200. */
+/**
+ * Every refusal contains `error`; clients check for it in every answer, since several refusals come with status 200.
+ */
 export const refusal = Type.Object(
   {
     error: Type.String({ description: 'what clients compare' }),
@@ -23,7 +25,7 @@ export const envelope = object({
 
 const step = Type.Object({ step: Type.Unknown(), type: text, state: text })
 
-/** Of a command, and of a macro. */
+/** The answer to a command or a macro. */
 export const commanded = object({
   success: Type.Boolean({ description: 'false: a driver refused it, or the macro failed; `error` says why' }),
   zone_id: Type.Optional(Type.Integer()),
@@ -52,12 +54,12 @@ const person = {
   site: object(site),
 }
 
-/** Who is signed in to the page. */
+/** The person signed in to the page. */
 export const personAnswer = object(person)
 
 const signedIn = object({ signed_in: Type.Literal(true), ...person })
 
-/** Of a sign-in, and of the first account: the refusals of `POST /api/token` come with status 200 here as well. */
+/** The answer to a sign-in, and to the first account: as in `POST /api/token`, refusals come with status 200. */
 export const signInAnswer = Type.Union([signedIn, envelope])
 
 export const handoffAnswer = Type.Union([signedIn, object({ signed_in: Type.Literal(false) })])

@@ -1,9 +1,9 @@
-/** The endpoints of document 1 as a table, and what OpenAPI says of them. */
+/** The endpoints of document 1 as a table, and their OpenAPI descriptions. */
 import { type TSchema, Type } from 'typebox'
 import type { Described } from '#kit/http/route.ts'
 import { commanded, doneAnswer, envelope, refusal } from './answers.ts'
 
-/** One row of the table. `allow` is what a 405 tells. */
+/** One row of the table. `allow` is the header of a 405. */
 export interface RestEndpoint {
   name: 'token' | 'logout' | 'me' | 'session_handoff' | 'health' | 'version' | 'control' | 'data'
   method: 'GET' | 'POST'
@@ -84,11 +84,11 @@ const identity = Type.Object(
   closed,
 )
 
-/** A field that may be left out, or be null as clients write it that send every field that there is. */
+/** An optional field that may also be null, since some clients write every field there is. */
 const field = (schema: TSchema, description: string) =>
   Type.Optional(Type.Union([schema, Type.Null()], { description }))
 
-/** A body of a command or of a macro. @source document 1, Command payload; Macro payload */
+/** The body of a command or of a macro. @source document 1, Command payload; Macro payload */
 export const controlBody = Type.Object(
   {
     zone_id: field(Type.Integer(), 'of a command: one target of four'),
@@ -106,7 +106,7 @@ export const controlBody = Type.Object(
   { description: 'null stands for a field that is left out' },
 )
 
-/** Of a sign-in. @source document 1, POST /api/token */
+/** The body of a sign-in. @source document 1, POST /api/token */
 export const credentials = Type.Object({
   username: Type.String(),
   password: Type.String(),
@@ -169,7 +169,10 @@ const shapes: Readonly<Record<RestEndpoint['name'], Shapes>> = {
   data: { query, reply: rows },
 }
 
-/** The eight endpoints. `/api/sync`, for paired controllers, belongs to another interface and answers that it is not built yet. */
+/**
+ * The eight endpoints. `/api/sync`, for paired controllers, belongs to another interface and answers that it is not
+ * built yet.
+ */
 export const restDescription: readonly Described[] = restEndpoints.map(({ name, method, path, who, summary }) => ({
   ...{ method, path, who, summary, refusal },
   ...shapes[name],

@@ -1,4 +1,4 @@
-/** The REST surface: in which order a call is checked, what answers it, and its record. */
+/** The REST surface: the order in which a call is checked, its answer, and its audit record. */
 import type { Clock } from '#kit/clock.ts'
 import { readJson } from '#kit/http/dialect.ts'
 import { bearerOf, type Identify } from '#kit/http/route.ts'
@@ -13,9 +13,9 @@ import { BODY_BYTES } from '../core/memory.ts'
 import type { Rules } from '../core/surfaces.ts'
 import { type RestEndpoint, restDescription, restEndpoints } from './rest-endpoints.ts'
 
-// Answers that no rule gives: each with its status, its body and its reason in the audit.
+// Answers that do not come from a rule: each with its status, its body and its reason in the audit.
 
-/** An outcome, and headers that go with it. */
+/** An outcome with additional headers. */
 interface RestOutcome extends Outcome {
   headers?: Readonly<Record<string, string | string[]>>
 }
@@ -23,7 +23,7 @@ interface RestOutcome extends Outcome {
 /** @source document 1, What the service does */
 const restDisabled = refusal(401, 'rest api disabled', 'rest_disabled')
 
-/** Nothing in the audit's list of reasons says so; the status does. */
+/** The audit has no reason for this; the status says it. */
 const notFound: RestOutcome = {
   status: 404,
   body: { text: JSON.stringify({ error: 'not found', message: 'nothing is served under this path' }) },
@@ -69,8 +69,8 @@ function methodNotAllowed(allow: string): RestOutcome {
 }
 
 /**
- * In the envelope of `/api/token`, for every endpoint: one form of it is enough.
- * @param detail what is wrong with the body and where; no value of it
+ * The same envelope as in `/api/token`, for every endpoint.
+ * @param detail what is wrong with the body, and where; contains no value from it
  * @source document 1, Error envelope; Audit denial reasons
  */
 function malformedBody(detail: string, status = 400): RestOutcome {
@@ -79,8 +79,8 @@ function malformedBody(detail: string, status = 400): RestOutcome {
 }
 
 /**
- * For a call that has to be recorded and cannot be. 500, as document 1 knows no status for a server that is not able.
- * @param done whether the call was carried out all the same: its record was taken, and then did not reach the disk
+ * For a call that must be recorded and cannot be. 500, because document 1 has no status for an unavailable server.
+ * @param done whether the call was carried out anyway: its record was accepted, but did not reach the disk
  */
 export function notRecorded(done: boolean): RestOutcome {
   const message = done
@@ -89,7 +89,7 @@ export function notRecorded(done: boolean): RestOutcome {
   return { status: 500, body: { text: JSON.stringify({ error: 'audit_unavailable', message }) }, reason: null }
 }
 
-/** @param json what a call that was granted answers */
+/** @param json the answer to a granted call */
 function granted(json: unknown): RestOutcome {
   return { status: 200, body: { text: JSON.stringify(json) }, reason: null }
 }
@@ -98,14 +98,14 @@ function refusal(status: number, error: string, reason: AuditReason): RestOutcom
   return { status, body: { text: JSON.stringify({ error }) }, reason }
 }
 
-// The session token of a call: from its headers alone, never from a query or a cookie.
+// The session token of a call: taken only from its headers, never from a query or a cookie.
 
-/** No token of ours is longer; what is longer is not looked up. */
+/** None of our tokens is longer; a longer one is not looked up. */
 const LONGEST_TOKEN = 512
 
 /**
- * `Authorization: Bearer` wins over `svc-api-token`, also with a token that is not good or missing: who names both means
- * the first. Another scheme than Bearer says nothing of a token.
+ * `Authorization: Bearer` wins over `svc-api-token`, even if its token is invalid or missing: a caller who sends both
+ * means the first. Any scheme other than Bearer is ignored.
  * @source document 1, Session token; Authentication 2
  */
 export function tokenOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
@@ -115,15 +115,15 @@ export function tokenOf(headers: Readonly<Record<string, string | string[] | und
   return text === undefined || text === '' || text.length > LONGEST_TOKEN ? undefined : text
 }
 
-// Bodies: JSON, whatever their Content-Type says.
+// Bodies: JSON, whatever their Content-Type.
 
-/** A body that was read, or what is wrong with it. */
+/** A parsed body, or what is wrong with it. */
 type RestBody = { value: unknown } | { flaw: string; isLate: boolean }
 
 /**
- * Older clients name no type, curl names that of a form: it is not looked at, nor a charset, which JSON has not. No body
- * at all is one without fields. A body that says it is compressed is refused: nobody needs 256 KB packed, and unpacking
- * what strangers send is a risk of its own.
+ * Ignores the Content-Type: older clients send none, and curl sends that of a form. Also ignores the charset, since
+ * JSON has only one. A missing body counts as one without fields. A compressed body is refused: 256 KB need no
+ * compression, and unpacking data from strangers is a risk of its own.
  * @source document 1, Limits; Audit denial reasons
  */
 async function readRestBody(call: SurfaceCall): Promise<RestBody> {
@@ -146,7 +146,7 @@ function flaw(sentence: string): RestBody {
 
 // The order of checks: from here to the end of the section, top to bottom.
 
-/** An endpoint and what stands in its path for `:action` or `:entity`, decoded; empty for those that take nothing. */
+/** An endpoint, and the decoded path part for `:action` or `:entity`; empty for endpoints without one. */
 interface RestPlace {
   endpoint: RestEndpoint
   part: string
@@ -155,7 +155,7 @@ interface RestPlace {
 const byFirst = new Map(restEndpoints.map((endpoint) => [endpoint.path.split('/')[2] ?? '', endpoint]))
 
 /**
- * Compares exactly: with case, without a slash too many. `/api/sync` is none: that is the channel between paired
+ * Compares exactly: with case, and without extra slashes. `/api/sync` does not match: it is the channel between paired
  * controllers.
  * @param path as sent, without the query
  */
@@ -163,7 +163,7 @@ function placeOf(path: string): RestPlace | undefined {
   return fixed.get(path) ?? placeOfParts(path)
 }
 
-/** Those that take nothing in their path, by it. */
+/** Endpoints without a parameter, by path. */
 const fixed: ReadonlyMap<string, RestPlace> = new Map(
   restEndpoints.flatMap((endpoint) => (endpoint.path.includes(':') ? [] : [[endpoint.path, { endpoint, part: '' }]])),
 )
@@ -178,7 +178,7 @@ function placeOfParts(path: string): RestPlace | undefined {
   return { endpoint, part: decoded(part ?? '') }
 }
 
-/** A part that is no percent-encoded UTF-8 is the name it reads as: one that nothing has. */
+/** A part that is not valid percent-encoded UTF-8 is kept as it is: no endpoint or entity has such a name. */
 function decoded(part: string): string {
   if (!part.includes('%')) return part
   try {
@@ -188,33 +188,33 @@ function decoded(part: string): string {
   }
 }
 
-/** What answers calls. */
+/** What the surface depends on. */
 interface RestNeeds {
   rules: Rules
   audit: AuditBook
   clock: Clock
   log: Log
   version: string
-  /** The switch, as it was when the daemon began. @source document 1, What the service does */
+  /** The switch, as it was when the daemon started. @source document 1, What the service does */
   isEnabled: boolean
   limits: {
-    /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+    /** How long an answer waits for its record to be on disk (config `audit.record_ms`). */
     recordMs: number
   }
 }
 
-/** One call on its way through the checks, and what was found out on it. */
+/** A call during the checks, with what is known about it so far. */
 interface RestCall extends SurfaceCall {
   origin: Origin
   place: RestPlace | undefined
-  /** Set once it is known, for the audit. */
+  /** Set as soon as it is known, for the audit. */
   session?: Session
 }
 
 /** Methods that would write rows. @source document 1, GET /api/data/:entity */
 const WRITES: ReadonlySet<string> = new Set(['POST', 'PATCH', 'PUT', 'DELETE'])
 
-/** Reasons that say who calls, or that nobody does. */
+/** Reasons after which the caller need not be identified. */
 const ABOUT_WHO: ReadonlySet<Outcome['reason']> = new Set<Outcome['reason']>([
   'invalid_session',
   'unauthorized',
@@ -223,10 +223,12 @@ const ABOUT_WHO: ReadonlySet<Outcome['reason']> = new Set<Outcome['reason']>([
 
 const ACTIONS: ReadonlySet<string> = new Set(['command', 'macro'])
 
-/** A body that is read before it is known who calls. */
+/** Most bytes of a body that is read before the caller is known. */
 const STRANGER_BYTES = 4096
 
-/** @returns what answers calls: at once where nothing is waited for, as for the two calls that probes make */
+/**
+ * @returns the function that answers calls: synchronously if nothing has to be awaited, as for the two calls of probes
+ */
 function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Promise<RestOutcome> {
   const { audit, isEnabled, rules } = needs
   const versioned = granted({ version: needs.version })
@@ -236,7 +238,7 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
     return outcome instanceof Promise ? outcome.then((late) => identified(call, late)) : identified(call, outcome)
   }
 
-  /** Refused before it was asked who calls: the record tells it all the same. */
+  /** If a call was refused before its caller was identified, the record names the caller anyway. */
   function identified(call: RestCall, outcome: RestOutcome): RestOutcome {
     if (outcome.status >= 400 && call.session === undefined && !ABOUT_WHO.has(outcome.reason)) identify(call)
     return outcome
@@ -247,9 +249,9 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
     const name = place?.endpoint.name
     const isRead = method === 'GET' || method === 'HEAD'
 
-    // The channel between paired controllers is none of this, whatever the switch says.
+    // The channel between paired controllers is separate, whatever the switch says.
     if (isSync(call.path)) return syncNotBuilt
-    // 1. The switch, before everything: also before what is wrong with a call, and before paths that nothing has.
+    // 1. The switch comes before everything else: also before malformed calls and unknown paths.
     if (!isEnabled && !(isRead && (name === 'health' || name === 'version'))) return restDisabled
     // 2. The path, 3. the method, 4. the action.
     if (!place) return notFound
@@ -259,14 +261,14 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
     if (name === 'control' && !ACTIONS.has(place.part)) return invalidAction
     if (name === 'health') return healthy
     if (name === 'version') return versioned
-    // Who wants to leave is let go, whatever is wrong with the rest of the call.
+    // A logout always succeeds, whatever is wrong with the rest of the call.
     if (name === 'logout') return logout(call)
     return method === 'POST' ? judgedWithBody(call, place) : judgedOfCaller(needs, call, place, undefined)
   }
 
   /** 5. The body, of a POST. */
   async function judgedWithBody(call: RestCall, place: RestPlace): Promise<RestOutcome> {
-    // A stranger's long body is not read to find out what else is wrong with it.
+    // A stranger's long body is not read just to report what else is wrong with it.
     if (place.endpoint.name !== 'token' && isLong(call.headers)) {
       const session = rules.resolve(tokenOf(call.headers), call.origin)
       if (session === undefined) return judgedOfCaller(needs, call, place, undefined)
@@ -290,7 +292,7 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
   }
 }
 
-/** The second half of the order, for calls that somebody has to be signed in for. @param body undefined for a read */
+/** The second half of the order, for calls that need a session. @param body undefined for a read */
 function judgedOfCaller(
   { audit, rules }: RestNeeds,
   call: RestCall,
@@ -298,7 +300,7 @@ function judgedOfCaller(
   body: unknown,
 ): RestOutcome | Promise<RestOutcome> {
   const { name } = place.endpoint
-  // 6. Who calls.
+  // 6. The caller.
   const session = rules.resolve(tokenOf(call.headers), call.origin)
   if (session === undefined) return name === 'session_handoff' ? unauthorized : invalidSession
   call.session = session
@@ -313,19 +315,19 @@ function judgedOfCaller(
   return place.part === 'macro' ? rules.runMacro(session, body) : rules.command(session, body)
 }
 
-/** Begins a call: where it comes from and what it names. */
+/** Begins a call: determines its origin and its endpoint. */
 function beginCall(call: SurfaceCall, { rules }: RestNeeds): RestCall {
   const { headers, path, peer } = call
   return { ...call, origin: rules.origin(peer, headers), place: placeOf(path) }
 }
 
-/** `command` with a macro is one, and which of the two it is is for the rule that reads the body to say. */
+/** A `command` with a macro_id calls a macro; the rule that reads the body decides which it is. */
 function functionOf(action: string, body: unknown): ApiFunction | undefined {
   if (action === 'macro') return 'macro'
   return isMacroCall(body) ? undefined : 'command'
 }
 
-/** Longer than any command by hand, or of a length that only reading tells. */
+/** Whether a body is longer than any command written by hand, or of unknown length. */
 function isLong(headers: RestCall['headers']): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > STRANGER_BYTES
 }
@@ -335,10 +337,10 @@ function isSync(path: string): boolean {
   return path === '/api/sync' || path.startsWith('/api/sync/')
 }
 
-// The surface as the server serves it: each call is answered by the order of checks, and recorded.
+// The surface as the server uses it: each call goes through the order of checks, and is recorded.
 
 /**
- * Everything under `/api`. Answers to `/api/token` and `/api/control/*` go out when their record is on the disk, the
+ * Everything under `/api`. Answers to `/api/token` and `/api/control/*` are sent when their record is on disk, the
  * others at once.
  * @source document 1
  */
@@ -367,7 +369,7 @@ export function restSurface(needs: RestNeeds): Surface {
   function recorded(rest: RestCall, made: RestOutcome, beganMs: number): SurfaceAnswer | Promise<SurfaceAnswer> {
     const outcome = rest.takes(sizeOf(made)) ? made : unreadBefore
     const record = recordOf(rest, outcome, { at: clock.epochMs(), elapsedMs: clock.monotonicMs() - beganMs })
-    // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
+    // A refusal had no effect that would need a record: while the disk accepts nothing, it is not held back.
     if (isAwaited(rest) && (record.granted || audit.takes()))
       return onceKept(wait, record, outcome, notRecorded(true)).then(answerOf)
     void audit.add(record)
@@ -386,14 +388,14 @@ export function restSurface(needs: RestNeeds): Surface {
   }
 }
 
-/** Whose answers wait for their record, refusals too. */
+/** Whether the answer waits for its record, even if it is a refusal. */
 function isAwaited({ place }: RestCall): boolean {
   return place?.endpoint.name === 'token' || place?.endpoint.name === 'control'
 }
 
 /**
- * What a rule threw: its status where its code has one, else 500 without a word of it. A disk that took nothing is no
- * fault that a caller could mend, and its sentence names files of the house: that is 500 as well.
+ * The answer to an exception: its status if its code has one, else 500 without details. A failed write to disk is also
+ * 500: the caller cannot fix it, and its message names files of the building.
  * @source document 1, HTTP statuses
  */
 function failed(error: unknown, call: SurfaceCall): RestOutcome {
@@ -426,12 +428,12 @@ function recordOf(
   }
 }
 
-/** What comes to more than a little is rows, and those come in pieces or are short. */
+/** The size of an answer: only rows can be large, and those come in pieces or are short. */
 function sizeOf({ body }: RestOutcome): number {
   return 'pieces' in body ? body.pieces.reduce((sum, { length }) => sum + length, 0) : 0
 }
 
-/** Nothing is to be undone of what was only read. */
+/** Reads have no effect that would have to be undone. */
 const unreadBefore: RestOutcome = {
   status: 503,
   body: {
@@ -448,11 +450,11 @@ function answerOf({ status, headers, body }: RestOutcome): SurfaceAnswer {
   return headers ? { status, headers, ...content } : { status, ...content }
 }
 
-// Callers of what is served beside the REST surface, such as `/metrics`: sessions of it that may read.
+// Callers of routes beside the REST surface, such as `/metrics`: sessions of it that may read.
 
 /**
- * An elevated session is an administrator of the house. Where a call comes from is judged as on the REST surface, by the
- * chain of trusted proxies and the mark of the tunnel: who keeps to the building reads nothing here from outside.
+ * An elevated session counts as an administrator. The origin is judged as on the REST surface, by the chain of trusted
+ * proxies and the mark of the tunnel: a user who is kept inside the building cannot read this from outside.
  * @source document 1, Authentication 5
  */
 export function houseCallers(rules: Pick<Rules, 'origin' | 'resolve'>): Identify {

@@ -1,4 +1,4 @@
-/** What only elevated sessions see and do: the record of calls, the REST switch, changes that wait for Apply All. */
+/** Routes for elevated sessions only: the audit, the REST switch, changes that wait for Apply All. */
 import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
@@ -8,14 +8,14 @@ import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest }
 import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
-/** What these routes stand on. */
+/** What these routes depend on. */
 interface UiAdminParts {
   audit: UiAudit
   rest: UiRest
   pending: UiPending
 }
 
-/** Rows of one answer. */
+/** Most rows of one answer. */
 const MOST_ROWS = 500
 
 const time = () => Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -72,7 +72,7 @@ function auditView({ requestType, elapsedMs, clientIp, userId, runId, facts, ...
   return { ...row, request_type: type, elapsed_ms: elapsedMs, ...who, run_id: runId, action, outcome, detail }
 }
 
-/** Rows that one answer tells of. */
+/** Most rows in one answer. */
 const MOST_NOT_DRIVEN = 500
 
 function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
@@ -114,16 +114,16 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
 }
 
 function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
-  // Whoever applies or discards has seen what it is: another's change in between is not carried along.
+  // You apply or discard exactly the changes you saw: someone else's later change is not included.
   const changed = () =>
     new Fault('pending_changed', 'The list has changed since it was shown. Look at it again, then decide.')
-  /** @param decide what is done with the list that was looked at; @returns how many changes it found */
+  /** @param decide what to do with the list that was shown; @returns how many changes it found */
   const decided = async (body: unknown, decide: () => Promise<number>) => {
-    // Counted first: what goes between the two looks makes the revision another.
+    // Counted first: if anything is removed between the two reads, the revision differs.
     const seen = pending.count()
     if (readApply(body).revision !== pending.revision()) throw changed()
     const count = await decide()
-    // Somebody else has decided in the same moment, and was first.
+    // Somebody else has decided at the same moment and was first.
     if (count === 0 && seen > 0) throw changed()
     return count
   }
@@ -161,7 +161,7 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
   ]
 }
 
-/** Secrets go out as the fact that they are changed, whatever the port gave. */
+/** Of secrets only the fact that they change is sent, whatever the port returned. */
 function pendingView({ rowId, columns, ...change }: PendingChange) {
   return {
     ...change,

@@ -1,4 +1,4 @@
-/** What comes before every route of the pages: whose page asks, whose session it is, and the record of the call. */
+/** Runs before every route of the pages: checks the page's origin and the session, and records the call. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { TSchema } from 'typebox'
@@ -17,17 +17,17 @@ import { notRecorded } from './rest-surface.ts'
 
 // Cookies: the session of the pages, and the nonce with which another system hands a person over.
 
-/** The session of a page. Cookies do not tell ports apart, so the name is nobody else's. */
+/** The session of a page. Cookies are shared between ports, so the name must be unique. */
 export const SESSION_COOKIE = 'svc_controller'
-/** The nonce of POST /api/session_handoff, set by whoever asked for it. @source document 1, Handoff nonce */
+/** The nonce of POST /api/session_handoff, set by the system that asked for it. @source document 1, Handoff nonce */
 export const HANDOFF_COOKIE = 'svc_handoff'
 
-/** Longer is no token of ours. */
+/** None of our tokens is longer. */
 const LONGEST = 256
 
 /**
- * The value of a cookie; undefined where there is none, or several that differ: then somebody else has set one of them,
- * for a path or a domain of his own, and which one is ours cannot be told.
+ * The value of a cookie; undefined if there is none, or several that differ: then somebody else has set one of them for
+ * another path or domain, and it cannot be told which is ours.
  * @source RFC 6265, 5.4
  */
 export function cookieOf(headers: IncomingHttpHeaders, name: string): string | undefined {
@@ -41,28 +41,30 @@ export function cookieOf(headers: IncomingHttpHeaders, name: string): string | u
   return /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+$/.test(value) && value.length <= LONGEST ? value : undefined
 }
 
-/** The `Set-Cookie` that keeps a session. @param lifeMs how long the browser keeps it; @param isSecure over TLS only */
+/**
+ * The `Set-Cookie` that stores a session. @param lifeMs how long the browser keeps it; @param isSecure over TLS only
+ */
 export function keepSession(token: string, lifeMs: number, isSecure: boolean): string {
   const lifeS = Math.max(1, Math.ceil(lifeMs / 1000))
   return `${SESSION_COOKIE}=${token}; Max-Age=${lifeS}; ${attributes(isSecure)}`
 }
 
-/** The `Set-Cookie` that ends one. */
+/** The `Set-Cookie` that ends a session. */
 export function dropSession(isSecure: boolean): string {
   return `${SESSION_COOKIE}=; Max-Age=0; ${attributes(isSecure)}`
 }
 
 /**
- * The `Set-Cookie`s that clear what a system under a sibling name has set for a domain that both are in: of two that
- * differ none counts, and whoever signs in could never stay.
+ * The `Set-Cookie`s that clear cookies which a system under a sibling name has set for a shared domain: two different
+ * values are both ignored, so nobody could stay signed in.
  */
 export function dropPlanted(host: string | undefined, isSecure: boolean): string[] {
   return domainsOf(host).map((domain) => `${dropSession(isSecure)}; Domain=${domain}`)
 }
 
 /**
- * The `Set-Cookie`s that clear the nonce. A system under another name can only have set it for a domain that both are
- * in, and a cookie is cleared under the domain alone that it was set for: hence one for each that it may have been.
+ * The `Set-Cookie`s that clear the nonce. A system under another name can only have set it for a shared domain, and a
+ * cookie can only be cleared under the domain it was set for: hence one for each possible domain.
  */
 export function dropHandoff(host: string | undefined): string[] {
   const clear = `${HANDOFF_COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict`
@@ -73,7 +75,7 @@ function attributes(isSecure: boolean): string {
   return `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
 }
 
-/** `a.b.example` is in itself and in `b.example`; an address and a bare name are in nothing. */
+/** `a.b.example` belongs to itself and `b.example`; an address or a bare name belongs to none. */
 function domainsOf(host: string | undefined): string[] {
   const name = (host ?? '').replace(/:\d*$/, '').toLowerCase()
   if (!/^[a-z0-9.-]{1,253}$/.test(name) || isIP(name) !== 0) return []
@@ -82,48 +84,48 @@ function domainsOf(host: string | undefined): string[] {
 }
 
 // The gate before every route.
-/** What the gate stands on. */
+/** What the gate depends on. */
 export interface UiGateParts {
   people: Pick<UiPeople, 'sessionOf'>
   audit: AuditBook
   clock: Clock
   log: Log
   limits: {
-    /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+    /** How long an answer waits for its record to be on disk (config `audit.record_ms`). */
     recordMs: number
   }
-  /** Where a request comes from, by its peer and the proxies that are trusted. */
+  /** Where a request comes from, judged by its peer and the trusted proxies. */
   originOf(ask: { remoteAddress: string; headers: IncomingHttpHeaders }): Origin
 }
 
-/** What a handler of the pages is given. */
+/** What a handler of the pages receives. */
 export interface UiAsk {
-  /** As it came; each handler reads its own. */
+  /** Unparsed; each handler parses its own. */
   body: unknown
   query: unknown
   headers: IncomingHttpHeaders
   from: Origin
-  /** The token of the session's cookie, whether it is good or not; never log it. */
+  /** The token in the session cookie, valid or not; never log it. */
   token: string | undefined
   /** Aborted when the client hangs up. */
   readonly signal: AbortSignal
-  /** Says whose call it was, where that is known only afterwards. */
+  /** Sets the caller for the record, if it becomes known only later. */
   calledBy(who: Pick<Session, 'userId' | 'username'>): void
 }
 
-/** The same with who is signed in. */
+/** The same, with the signed-in session. */
 interface SignedAsk extends UiAsk {
   session: Session
   token: string
 }
 
-/** What a handler gives back: a body for 200, an outcome of the rules, or that with cookies. */
+/** What a handler returns: an outcome, with cookies to set. */
 export interface UiAnswer {
   outcome: Outcome
   cookies?: readonly string[]
 }
 
-/** What has a shape to describe: a reader, or what reads by rules of its own. */
+/** Anything with a schema to describe: a reader, or a parser with rules of its own. */
 interface Readable {
   readonly schema: TSchema
 }
@@ -133,32 +135,32 @@ interface UiRouteSpec<Asked> {
   method: Route['method']
   path: string
   summary: string
-  /** Shape of the answer. */
+  /** Schema of the answer. */
   reply: TSchema
-  /** What its handler reads the body and the query by. */
+  /** The schemas by which its handler parses the body and the query. */
   body?: Readable
   query?: Readable
-  /** Only where the request names an own address or name of this box. */
+  /** Only if the request uses an address or name of this machine. */
   ownHostOnly?: boolean
   /**
-   * Does what must not be done unrecorded, always or with these headers: begun only while the audit takes records, and
-   * answered once its own is on the disk.
+   * For actions that must not go unrecorded, always or with these headers: started only while the audit accepts
+   * records, and answered once the record is on disk.
    */
   isRecordedFirst?: true | ((headers: IncomingHttpHeaders) => boolean)
   handle(ask: Asked): Promise<UiAnswer> | UiAnswer
 }
 
-/** Makes routes, each held to the same rules. */
+/** Creates routes that all follow the same rules. */
 export interface UiGate {
-  /** For who is not signed in yet. */
+  /** For callers who need not be signed in. */
   open(spec: UiRouteSpec<UiAsk>): Route
-  /** For who is signed in. */
+  /** For signed-in callers. */
   signed(spec: UiRouteSpec<SignedAsk>): Route
-  /** For who is signed in with a role that has Elevated on. */
+  /** For callers signed in with a role that has Elevated on. */
   elevated(spec: UiRouteSpec<SignedAsk>): Route
 }
 
-/** Status of the faults that routes of the controller throw. */
+/** Statuses of the faults that routes of the controller throw. */
 export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   not_signed_in: 401,
   not_elevated: 403,
@@ -170,7 +172,7 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   audit_read_failed: 500,
 }
 
-/** With those that the server answers by itself: the record tells the status that went out. */
+/** Includes the faults that the server itself answers: the record contains the status that was sent. */
 const STATUS = new Map(Object.entries({ ...KIT_STATUS, ...UI_FAULT_STATUS }))
 
 const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
@@ -183,14 +185,14 @@ const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['setup_remote', 'remote_denied'],
 ])
 
-/** A call that was granted. */
+/** The answer to a granted call. */
 export function granted(json: unknown, target?: string): UiAnswer {
   return { outcome: { status: 200, body: { json }, reason: null, ...(target === undefined ? {} : { target }) } }
 }
 
 /**
- * Cookie in, session or refusal out, one record for each call, whatever came of it.
- * @returns makes the routes; their handlers may throw any Fault, which is recorded and answered by the server
+ * Turns the cookie into a session or a refusal, and records each call whatever its result.
+ * @returns the functions that create routes; handlers may throw any Fault, which is recorded and answered by the server
  */
 export function createUiGate(parts: UiGateParts): UiGate {
   const make = <Entered extends object>(spec: UiRouteSpec<UiAsk & Entered>, { who, enter }: Door<Entered>): Route =>
@@ -211,7 +213,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
       summary: spec.summary,
       reply: spec.reply,
       refusal,
-      // Read by the handler, behind the gate: what is wrong with it is recorded like any other refusal.
+      // Parsed by the handler, after the gate: so errors in it are recorded like any other refusal.
       ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
       reads: { body: spec.body?.schema, query: spec.query?.schema },
       onRefused: (refused) => recordRefused(parts, spec, refused),
@@ -226,10 +228,10 @@ export function createUiGate(parts: UiGateParts): UiGate {
 
 const ANYTHING = { additionalProperties: true }
 
-/** Who calls, as far as the head of a request says. */
+/** The caller, as far as the head of a request tells. */
 type Visit = Pick<UiAsk, 'from' | 'token' | 'calledBy'>
 
-/** Who may come in. Asked before the body is read, and again when it is there: a session may have ended by then. */
+/** Decides who may enter. Checked before the body is read, and again after: a session may have ended in between. */
 interface Door<Entered> {
   who: WhoMay
   /** @throws Fault `not_signed_in`, `not_elevated` */
@@ -256,7 +258,7 @@ function elevated(entered: Entered): Entered {
   return entered
 }
 
-/** What a request brings. */
+/** The request, and the handler to run. */
 interface Called {
   ask: { body: unknown; query: unknown; remoteAddress: string; headers: IncomingHttpHeaders; signal: AbortSignal }
   run(ask: UiAsk): Promise<UiAnswer> | UiAnswer
@@ -301,9 +303,9 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     const mustRecord = typeof first === 'function' ? first(ask.headers) : first
     const answer = mustRecord && !audit.takes() ? { outcome: notRecorded(false) } : await run(given)
     const record = recordOf(answer.outcome)
-    // Nothing is to be undone of what was refused: while the disk takes nothing, nobody is kept waiting for that.
+    // A refusal had no effect that would need a record: while the disk accepts nothing, it is not held back.
     if (mustRecord && (record.granted || audit.takes())) {
-      // Without its cookies: nobody is signed in by what is said to have no record.
+      // Without its cookies: nobody is signed in by a call that was not recorded.
       const unrecorded: UiAnswer = { outcome: notRecorded(true) }
       return replyOf(await onceKept({ ...parts, recordMs: parts.limits.recordMs }, record, answer, unrecorded))
     }
@@ -317,8 +319,8 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
 }
 
 /**
- * Records a call that was refused before its handler ran: for its head, or because its body is too long, missing or no JSON.
- * Probing of that kind shows in the audit too.
+ * Records a call that was refused before its handler ran: because of its head, or because its body is too long, missing
+ * or not JSON. So the audit also shows probing of this kind.
  */
 function recordRefused(
   parts: UiGateParts,
@@ -336,10 +338,10 @@ function recordRefused(
   })
 }
 
-/** What a body is refused with before it is read by a handler. */
+/** Statuses for a body that is refused before the handler reads it. */
 const BODY_STATUS: ReadonlySet<number> = new Set([400, 413, 415])
 
-/** The cookie is sent for whatever page asks, so the page is asked where it comes from; programs send no Origin. */
+/** The browser sends the cookie for any page, so the page's origin is checked; programs send no Origin. */
 function checkPage(headers: IncomingHttpHeaders): void {
   const page = pageOf(headers, { takesOrigin: () => false })
   if (page !== 'own' && page !== 'none')

@@ -1,4 +1,4 @@
-/** The routes and the socket of the pages, put together. */
+/** Combines the routes and the socket of the pages. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
 import type { Route, TakeTicket } from '#kit/http/route.ts'
@@ -15,16 +15,16 @@ import { createUiGate } from './ui-gate.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
 import { createUiLive, type UiCaller, uiZoneRoutes } from './ui-zone-routes.ts'
 
-/** Bounds of the pages, from the `ui` table and `http`. */
+/** Limits of the pages, from the `ui` table and `http`. */
 interface UiLimits extends FeedLimits {
   socketsPerSession: number
   ticketLifeMs: number
   maxTickets: number
-  /** How long an answer waits for its record to be on the disk (config `audit.record_ms`). */
+  /** How long an answer waits for its record to be on disk (config `audit.record_ms`). */
   recordMs: number
 }
 
-/** What the pages stand on. */
+/** What the pages depend on. */
 export interface UiParts {
   people: UiPeople
   setUp: UiSetUp
@@ -36,26 +36,29 @@ export interface UiParts {
   live: LiveBook
   clock: Clock
   log: Log
-  /** Pages come by TLS: cookies are marked so that they never go without. */
+  /** Pages are served over TLS: cookies are marked Secure. */
   isSecure: boolean
   originOf(ask: { remoteAddress: string; headers: IncomingHttpHeaders }): Origin
   limits: UiLimits
 }
 
-/** What the server is given. */
+/** What the server gets. */
 export interface Ui {
   routes: readonly Route[]
   sockets: readonly SocketRoute[]
   /**
-   * `takeTicket` of the server: a ticket is worth no more than the session it was given to, and opens no socket too many.
-   * The socket is judged by where it is opened from, not by where its ticket was asked for.
+   * `takeTicket` of the server: a ticket is worth no more than its session, and cannot exceed the limit on sockets. A
+   * socket is judged by the origin that opens it, not by the one that asked for its ticket.
    */
   takeTicket: TakeTicket
-  /** Closes sockets of sessions that are over, at once: after an account was changed. They are found out at the next beat anyway. */
+  /**
+   * Closes sockets of ended sessions at once, after an account was changed. Without this, the next beat would find
+   * them.
+   */
   closeEnded(): void
 }
 
-/** Puts them together over the ports; nothing is opened or timed before a page comes. */
+/** Combines everything over the ports; opens nothing and sets no timer before a page connects. */
 export function createUi(parts: UiParts): Ui {
   const { people, clock, limits } = parts
   const tickets = createTickets<UiCaller>({ clock, lifeMs: limits.ticketLifeMs, max: limits.maxTickets })
@@ -73,7 +76,7 @@ export function createUi(parts: UiParts): Ui {
   }
 }
 
-/** Every route of the pages, behind one gate. */
+/** All routes of the pages, behind one gate. */
 export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ended'>): Route[] {
   const gate = createUiGate(parts)
   return [...uiSessionRoutes(gate, parts), ...uiZoneRoutes(gate, parts), ...uiAdminRoutes(gate, parts)]

@@ -1,4 +1,4 @@
-/** Routes by which a session of the pages begins and ends: the first account, sign-in, handoff, sign-out. */
+/** Routes that begin and end a session of the pages: the first account, sign-in, handoff, sign-out. */
 import { Type } from 'typebox'
 import { newPassword, userName } from '#kit/auth/credentials.ts'
 import { createReader } from '#kit/http/check.ts'
@@ -29,10 +29,10 @@ import type { UiCaller } from './ui-zone-routes.ts'
 
 // The first account, on a controller that nobody could sign in to.
 
-/** What it stands on. */
+/** What it depends on. */
 interface UiSetUpParts {
   setUp: UiSetUp
-  /** Signs in who was just made, as POST /ui/sign-in does. */
+  /** Signs in the newly created user, as POST /ui/sign-in does. */
   signIn(ask: UiAsk, credentials: { username: string; password: string }): Promise<UiAnswer>
 }
 
@@ -54,8 +54,9 @@ const readForm = createReader(
 )
 
 /**
- * Works once, from the building alone, and under a name or address of this box: a page elsewhere has none of them. What
- * cannot be told to be in the building is not: behind a proxy that nobody has set up here stands the whole world.
+ * Works once, only from inside the building, and only under a name or address of this machine, so that a page from
+ * elsewhere cannot use it. An origin that cannot be told counts as outside: behind an unknown proxy there may be the
+ * whole world.
  */
 function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Route {
   return gate.open({
@@ -86,21 +87,21 @@ function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Route {
   })
 }
 
-// Signing in and out, by password or by the nonce of another system, and who one is.
+// Signing in and out, by password or by the nonce of another system, and the identity of the user.
 
-/** What these routes stand on. */
+/** What these routes depend on. */
 export interface UiSessionParts {
   people: UiPeople
   setUp: UiSetUp
   book: Book
   tickets: Tickets<UiCaller>
-  /** Pages come by TLS, so that cookies never go without. */
+  /** Pages are served over TLS, so cookies are marked Secure. */
   isSecure: boolean
-  /** Ends at once what this token has open. */
+  /** Closes at once what an ended session has open. */
   ended(): void
 }
 
-/** Routes by which a session begins and ends. @source document 1, POST /api/token and Handoff nonce */
+/** Routes that begin and end a session. @source document 1, POST /api/token and Handoff nonce */
 export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
   const { people, setUp, book, tickets, isSecure, ended } = parts
   return [
@@ -174,13 +175,13 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
 async function redeem(parts: UiSessionParts, ask: UiAsk): Promise<UiAnswer> {
   const cleared = dropHandoff(ask.headers.host)
   const nonce = cookieOf(ask.headers, HANDOFF_COOKIE)
-  // Asked by every page that finds no session: that nobody was handed over is no refusal.
+  // Every page without a session asks this: that there is no handoff is not a refusal.
   if (nonce === undefined) return { ...granted({ signed_in: false }), cookies: cleared }
   const answer = begin(parts, ask, await parts.people.redeem(nonce, ask.from))
   return { ...answer, cookies: [...(answer.cookies ?? []), ...cleared] }
 }
 
-/** The token goes into the cookie and nowhere else; a session that the page had before is over. */
+/** The token is put only into the cookie; a previous session of the page is ended. */
 function begin({ people, book, isSecure }: UiSessionParts, ask: UiAsk, outcome: Outcome): UiAnswer {
   if (outcome.reason !== null) return { outcome }
   const { token, expires } = tokenOf(outcome)
@@ -193,14 +194,14 @@ function begin({ people, book, isSecure }: UiSessionParts, ask: UiAsk, outcome: 
   return { outcome: { ...outcome, body }, cookies }
 }
 
-/** An account may end in the moment that it is let in. */
+/** An account may end at the moment of its sign-in. */
 const OVER: Outcome = {
   status: 401,
   body: { json: { error: 'not_signed_in', message: 'The session that was just begun is over. Sign in again.' } },
   reason: 'invalid_session',
 }
 
-/** @throws Error where the rules grant without a token: a fault of the program, which must not look like a refusal */
+/** @throws Error if a sign-in is granted without a token: a bug, which must not look like a refusal */
 function tokenOf({ body }: Outcome): { token: string; expires: number } {
   const { token, expires } = ('json' in body ? body.json : JSON.parse(bodyText(body))) as Record<string, unknown>
   if (typeof token !== 'string' || !/^[\w.~+/-]+$/.test(token) || typeof expires !== 'number')

@@ -1,4 +1,4 @@
-/** Zones on the pages: the list, the socket that tells changes, commands and macros. */
+/** Zones on the pages: the list, the socket that sends changes, commands and macros. */
 import type { Clock } from '#kit/clock.ts'
 import type { Caller, Route } from '#kit/http/route.ts'
 import type { Socket, SocketRoute } from '#kit/http/sockets.ts'
@@ -12,15 +12,15 @@ import { commanded, zonesAnswer } from './answers.ts'
 import { controlBody } from './rest-endpoints.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
-// The socket `/ui/live`: what zones do, as it happens.
+// The socket `/ui/live`: live changes of zones.
 
-/** Whom a ticket was given to: the session behind it, and from where it came. */
+/** The holder of a ticket: the session behind it, and its origin. */
 export interface UiCaller extends Caller {
   token: string
   from: Origin
 }
 
-/** What the socket stands on. */
+/** What the socket depends on. */
 interface UiLiveParts {
   people: Pick<UiPeople, 'sessionOf'>
   control: Pick<UiControl, 'scope'>
@@ -29,24 +29,24 @@ interface UiLiveParts {
   live: LiveBook
   clock: Clock
   limits: FeedLimits & {
-    /** Sockets open at once for one session: one for each tab that somebody really looks at. */
+    /** Most sockets of one session: one per open tab. */
     socketsPerSession: number
   }
 }
 
-/** The socket, and what ends it. */
+/** The socket, and the functions that limit and end it. */
 interface UiLive {
   route: SocketRoute
-  /** Whether one more may be opened for a session. Asked before the upgrade, so that a page that is refused waits longer each time. */
+  /** Whether a session may open one more. Checked before the upgrade, so that a refused page backs off. */
   hasRoom(token: string): boolean
-  /** Closes every socket whose session is over, at once. */
+  /** Closes at once every socket whose session is over. */
   closeEnded(): void
 }
 
 /** RFC 6455, 7.4.1. */
 const POLICY = 1008
 
-/** Sockets that tell and never take; each is asked at every message whether its session still stands. */
+/** Sockets that only send; before each message, the session is checked again. */
 export function createUiLive({ people, control, pending, ...parts }: UiLiveParts): UiLive {
   const open = new Map<ZoneFeed, string>()
 
@@ -95,14 +95,14 @@ export function createUiLive({ people, control, pending, ...parts }: UiLiveParts
   }
 }
 
-/** A token of the REST surface opens no page. */
+/** A token of the REST surface cannot open a page's socket. */
 function isUiCaller(caller: Caller | undefined): caller is UiCaller {
   return caller !== undefined && 'from' in caller && 'token' in caller
 }
 
 // The routes: zones with their live state, and commands.
 
-/** What these routes stand on. */
+/** What these routes depend on. */
 interface UiZoneParts {
   control: UiControl
   book: Book
@@ -110,7 +110,7 @@ interface UiZoneParts {
   clock: Clock
 }
 
-/** Routes of what a person sees and does. @source document 1, POST /api/control/:action */
+/** Routes for what a person sees and does. @source document 1, POST /api/control/:action */
 export function uiZoneRoutes(gate: UiGate, { control, book, live, clock }: UiZoneParts): Route[] {
   return [
     gate.signed({

@@ -1,4 +1,4 @@
-/** What the command line does with a controller's state: import, export, simulate, replay, passwords, the check of a backup. */
+/** The commands on a controller's state: import, export, simulate, replay, passwords, the check of a backup. */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Clock, systemClock } from '#kit/clock.ts'
@@ -31,9 +31,9 @@ import { hashPassword } from '../io/people.ts'
 import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
 import { importParts, notDrivenIn } from './house.ts'
 
-// Simulating one macro of a site, told in lines.
+// Simulates one macro of a site, and prints the result.
 
-/** What is simulated. */
+/** What to simulate. */
 interface SimulationWish {
   /** Its name, or its id in digits. */
   macro: string
@@ -43,8 +43,8 @@ interface SimulationWish {
 }
 
 /**
- * @returns lines to print, and whether the run would end as done
- * @throws Fault `unknown_macro`, `macro_args`, and as `readPlan`
+ * @returns the text to print, and whether the run would end as done
+ * @throws Fault `unknown_macro`, `macro_args`, and those of `readPlan`
  */
 export function simulateMacro(
   book: Book,
@@ -56,7 +56,7 @@ export function simulateMacro(
   const simulation = simulate(plan, readArgs(text, limits), {
     book: macros,
     attributes: { read: (ref) => readAttribute(book, ref) },
-    // Nothing is heard of devices here.
+    // There are no live values of devices here.
     live: { read: (target) => ('fault' in resolveTarget(book, target) ? undefined : null) },
     secrets: secretsOf(book),
     limits,
@@ -100,12 +100,12 @@ function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(3)} s`
 }
 
-// Replaying one run of a macro from its trace.
+// Replays one run of a macro from its trace.
 
 /**
  * @param said the id of its row in `macro_run`, in digits
- * @returns lines to print, and whether this version decides every step as it was decided then
- * @throws Fault `macro_trace`, and as `replay`
+ * @returns the text to print, and whether this version makes the same decision at every step
+ * @throws Fault `macro_trace`, and those of `replay`
  */
 function replayRun(book: Book, said: string): { text: string; isSame: boolean } {
   const row = /^\d+$/.test(said) ? book.row('macro_run', Number(said)) : undefined
@@ -126,7 +126,7 @@ function replayRun(book: Book, said: string): { text: string; isSame: boolean } 
 
 type Call = CommandCall<ControllerConfig>
 
-/** Faults of what was handed in, by which nothing was changed. */
+/** Faults in the input; nothing was changed. */
 export const refusals: readonly string[] = [
   'site_unreadable',
   'site_too_large',
@@ -230,7 +230,7 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
   }
 }
 
-/** What waits is applied on the page, by somebody who signs in. @throws Fault `nobody_to_apply` */
+/** Pending changes are applied on the page, by somebody who can sign in. @throws Fault `nobody_to_apply` */
 function refuseWithoutAccounts({ book }: SiteStore): void {
   if (isWithoutAccounts(book))
     throw new Fault(
@@ -246,10 +246,10 @@ function importWords(count: number, becomes: 'pending' | 'now'): string {
   return `The controller runs: ${changes} pending, until somebody applies them on its page.`
 }
 
-/** Rows of which an import tells one by one. */
+/** Most rows that an import lists one by one. */
 const MOST_TOLD = 200
 
-/** What is kept and has no effect yet, a line each; nothing where all of it has. */
+/** Lists rows that are stored but have no effect yet, one per line; empty if there are none. */
 function notDrivenWords(left: readonly NotDriven[]): string {
   if (left.length === 0) return ''
   const lines = left.slice(0, MOST_TOLD).map(({ row, why }) => `  ${row}: ${why}`)
@@ -261,7 +261,10 @@ function notDrivenWords(left: readonly NotDriven[]): string {
   return `${[head, ...lines, ...more].join('\n')}\n`
 }
 
-/** Undefined where a controller runs on a site; while one makes its first it is in the way. @throws Fault `state_locked` */
+/**
+ * Undefined if a controller with a site is running; one that is still creating its first site is in the way. @throws
+ * Fault `state_locked`
+ */
 function lockUnlessRunning(folder: string): StateLock | undefined {
   try {
     return lockState(folder)
@@ -313,7 +316,7 @@ async function replayOne({ config, stateFolder, words, out }: Call): Promise<num
   })
 }
 
-/** Opens the site that is there. @throws Fault `no_site`, and as `openSiteStore` */
+/** Opens the existing site. @throws Fault `no_site`, and those of `openSiteStore` */
 async function withStore<Result>(
   { config, stateFolder }: Pick<Call, 'config' | 'stateFolder'>,
   use: (store: SiteStore) => Promise<Result>,
@@ -327,9 +330,9 @@ async function withStore<Result>(
   }
 }
 
-// The accounts of a controller that is stopped, for `plantroom password`.
+// The accounts of a stopped controller, for `plantroom password`.
 
-/** @throws Fault as `openDatabase`, `config_refused` */
+/** @throws Fault as in `openDatabase`, `config_refused` */
 export async function openAccounts(stateFolder: string): Promise<KeptAccounts> {
   const { value } = await loadConfig({ schema, file: configFileOf('controller'), mustExist: false, sets: [] })
   const { store: limits } = value as ControllerConfig
@@ -351,9 +354,9 @@ function changesFor({ book, nextId }: SiteStore, username: string, kept: { hash:
   return [{ kind: 'change', table, id: user.id, columns: { ...kept, updated_at: nowMs } }]
 }
 
-// The check of a backup: whether a controller could start with its files, before they replace those that are there.
+// Checks a backup: whether a controller could start with its files, before they replace the present ones.
 
-/** What a fault of a database that is opened means for a backup; others are told as they are. */
+/** What a database fault means for a backup; other faults are reported as they are. */
 const MEANINGS: ReadonlyMap<string, string> = new Map([
   ['database_foreign', 'is a database of another program'],
   ['database_newer', 'was written by a newer version: install that one first'],

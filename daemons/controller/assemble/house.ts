@@ -1,4 +1,4 @@
-/** What the parts of the controller share while they are put together: the house, its drivers, imports, the heap. */
+/** What the parts of the controller share during assembly: the open stores, drivers, imports, the heap. */
 import { setFlagsFromString } from 'node:v8'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -15,7 +15,7 @@ import type { SiteStore } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
 import type { ImportParts } from '../io/site-import.ts'
 
-/** What is there before the rules. */
+/** What exists before the rules. */
 export interface House {
   context: AssembleContext<ControllerConfig>
   audit: AuditFile
@@ -23,10 +23,10 @@ export interface House {
   site: SiteStore
 }
 
-/** Told when rows were changed by the daemon itself: who waits for a value looks again. */
+/** Notifies listeners when the daemon itself has changed rows, so that waiting code reads them again. */
 export interface Changed {
   tell(): void
-  /** @returns ends it */
+  /** @returns ends the subscription */
   onChange(listener: () => void): () => void
 }
 
@@ -46,15 +46,15 @@ export function createChanged(): Changed {
 
 // Drivers, and rows of a site that have no effect with them.
 
-/** Rows that one line of the log names; the page and an import tell all. */
+/** Rows named in one log line; the page and an import list all. */
 const MOST_LOGGED = 5
 
-/** Rows of a site that are kept without effect. */
+/** Rows of a site that are stored without effect. */
 export function notDrivenIn(rowsOf: RowsOf): NotDriven[] {
   return notDriven(rowsOf, createDrivers())
 }
 
-/** One line, where there are any. */
+/** Logs one line, if there are any. */
 export function logNotDriven(book: Book, log: Log): void {
   const found = notDrivenIn((table) => book.rows(table))
   if (found.length === 0) return
@@ -68,18 +68,18 @@ export function importParts(config: Pick<ControllerConfig, 'site' | 'store'>, cl
   return { clock, limits: limitsOf(config.site), store: limitsOf(config.store), hashPassword, ruleFault }
 }
 
-/** One line is read by itself: which line it is, the check of the file says. */
+/** Checks a single line; the check of the file adds the line number. */
 function ruleFault(line: string): string | undefined {
   return parseRoleRules(line).faults[0]?.replace(/^line 1: /, '')
 }
 
-// The heap: how far it may grow before V8 collects all of it, once the daemon has started.
+// The heap: how far it may grow between full garbage collections, once the daemon has started.
 
 /**
- * V8 lets a heap grow to more than twice what lives in it where there is memory: a building that reports thousands of
- * values a second then takes a hundred MB of garbage. The start is better off without a bound, since all that it makes
- * lives on. V8 reads this flag at each full collection, and nowhere else (docs/decisions/idle-memory-and-speed.md).
- * @param percent of what lived after the collection before
+ * With enough memory, V8 lets a heap grow to more than twice its live size: a building that reports thousands of values
+ * a second then accumulates a hundred MB of garbage. The start runs better without a limit, since all it allocates
+ * stays alive. V8 reads this flag only at each full collection (docs/decisions/idle-memory-and-speed.md).
+ * @param percent growth relative to the live heap after the last collection
  */
 export function boundHeapGrowth(percent: number): void {
   setFlagsFromString(`--heap-growing-percent=${percent}`)

@@ -1,4 +1,4 @@
-/** The rules of document 1, put together from their parts: people, control, macros, data. */
+/** Combines the rules of document 1 from their parts: people, control, macros, data. */
 import { readFileSync } from 'node:fs'
 import { openHomes } from '#kit/auth/homes.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
@@ -38,7 +38,7 @@ import {
 } from '../io/people.ts'
 import { type Changed, createChanged, type House } from './house.ts'
 
-// People: passwords, mail, sessions, and where a call comes from.
+// People: passwords, mail, sessions, and the origin of calls.
 
 async function openPeople({ context, records, site }: House): Promise<{ people: People; originOf: OriginOf }> {
   const { clock, config, log, parts, stateFolder: folder } = context
@@ -76,7 +76,10 @@ async function openPeople({ context, records, site }: House): Promise<{ people: 
   return { people, originOf }
 }
 
-/** @throws Fault `mail_sender_missing`, `mail_password_unreadable`, `ca_file_unreadable` at the start, rather than with the first letter */
+/**
+ * @throws Fault `mail_sender_missing`, `mail_password_unreadable`, `ca_file_unreadable` at the start, not at the first
+ * letter
+ */
 function smtpOf(table: House['context']['config']['smtp']): SmtpSettings | undefined {
   const { host, port, tls, from, username, timeout_ms: timeoutMs, password_file: file, ca_file: caFile } = table
   if (host === '') return undefined
@@ -99,9 +102,9 @@ function passwordOf(file: string): string {
   }
 }
 
-// Ports of macros: commands, attributes, live values, and the rows that their runs are kept in.
+// Ports of macros: commands, attributes, live values, and the storage of runs.
 
-/** What the macros of a house act through. */
+/** What the macros of a building act through. */
 interface MacroNeeds {
   dispatcher: Dispatcher
   live: LiveState
@@ -114,7 +117,7 @@ function macroPorts(house: House, { dispatcher, live, changed }: MacroNeeds): Ma
   const accounts = createAccounts(site.book)
   const isClosing = createClosing(site.book, clock, site.waitingOf)
 
-  /** @throws Fault `macro_target` where it is not there, or may be several */
+  /** @throws Fault `macro_target` if it does not exist or is ambiguous */
   function targetOf(named: Readonly<Record<string, unknown>>): Target {
     const resolved = dispatcher.resolve(named)
     if ('fault' in resolved) throw new Fault('macro_target', resolved.sentence)
@@ -126,7 +129,7 @@ function macroPorts(house: House, { dispatcher, live, changed }: MacroNeeds): Ma
     chance: Math.random,
     refusal(session, named, verb) {
       const resolved = dispatcher.resolve(named)
-      // Whoever is not told what there is, is not told that this is not there.
+      // A caller who may not learn which targets exist must not learn that this one does not.
       if ('fault' in resolved) return 'scope_denied'
       return dispatcher.checkTarget({ session, by: 'macro' }, resolved.target, verb)
     },
@@ -146,13 +149,13 @@ function macroPorts(house: House, { dispatcher, live, changed }: MacroNeeds): Ma
       },
       onChange: (listener) => live.onChange(() => listener()),
     },
-    // Whom it goes to, and how, is for people to set up; until then whoever reads the journal learns of it.
+    // Recipients and channels are not configurable yet; until then notifications go to the journal.
     async notify({ text, macroId, runId, userId }) {
       records.journal.record({
         ...{ who: 'plantroom', from: 'macro', what: 'notice of a macro', target: `macro ${macroId}` },
         detail: { text, runId, userId },
       })
-      // Its text may hold what the caller gave: that goes to whom it is for, not into the log.
+      // The text may contain data from the caller: it goes to the recipient, not into the log.
       log.notice('macro_notice', { macro: macroId, run: runId })
     },
     keeper: runKeeper(house),
@@ -160,7 +163,7 @@ function macroPorts(house: House, { dispatcher, live, changed }: MacroNeeds): Ma
   }
 }
 
-/** Rows of macro_run. */
+/** Stores runs as rows of macro_run. */
 function runKeeper({ context, site }: House): RunKeeper {
   const { book, keeper } = site
   return {
@@ -209,16 +212,16 @@ function liveField(live: LiveState, { zone, device }: Target, field: string): Js
   return values.get(field) ?? null
 }
 
-// Control: live state, drivers, the dispatcher between them, and the engine of macros.
+// Control: live state, drivers, the dispatcher between them, and the macro engine.
 
-/** What the rest asks of it. */
+/** What the rest of the daemon uses of it. */
 interface Control {
   live: LiveState
   command: Command
   runMacro: RunMacro
   /** Zones that a session may see and command, as the pages show them. */
   scope(session: Session): ReadonlySet<number> | 'all'
-  /** Devices and zones of the site are others: their drivers follow. */
+  /** Call this when devices or zones of the site have changed: the drivers follow. */
   refresh(): void
 }
 
@@ -296,7 +299,7 @@ function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
   }
 }
 
-/** The audit comes in pieces; what the store keeps for itself is little, and read whole. */
+/** The audit is read in pieces; the store's internal tables are small and read whole. */
 function historyOf(audit: AuditFile, site: SiteStore): History {
   return {
     pieces: (table, isNewestFirst) =>
@@ -311,7 +314,7 @@ async function* inner(site: SiteStore, table: string, isNewestFirst: boolean): A
 
 // The rules.
 
-/** What the rules are for the rest of the daemon. */
+/** The rules and their parts, for the rest of the daemon. */
 export interface Brought {
   rules: Rules
   /** The switch of the REST surface, as it is at this start. @source document 1, What the service does */

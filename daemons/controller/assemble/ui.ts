@@ -1,4 +1,4 @@
-/** The pages and what they need, put together: the first account, the audit, pending changes. */
+/** Combines the pages with what they need: the first account, the audit, pending changes. */
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { setUpMark } from '#kit/store/store.ts'
@@ -28,7 +28,7 @@ import { hashPassword } from '../io/people.ts'
 import { type House, logNotDriven, notDrivenIn } from './house.ts'
 import type { Brought } from './rules.ts'
 
-// The first account: made once on the page, and asked for in the log until it is there.
+// The first account: created once on the page; the log asks for it until it exists.
 
 function openSetUp({ context, records, site }: House, { changed }: Pick<Brought, 'changed'>): UiSetUp {
   const { clock, log } = context
@@ -38,7 +38,7 @@ function openSetUp({ context, records, site }: House, { changed }: Pick<Brought,
     isNeeded,
     isLost: () => isLost({ context, site }),
     async begin({ username, password, siteName, timeZone }) {
-      // Hashing takes its time, and two may ask at once.
+      // Hashing takes time, and two requests may come at once.
       if (isUnderWay || !isNeeded())
         throw new Fault('already_set_up', 'Somebody else has just made the first account. Sign in instead.')
       isUnderWay = true
@@ -59,22 +59,25 @@ function openSetUp({ context, records, site }: House, { changed }: Pick<Brought,
 
 type Kept = Pick<House, 'context' | 'site'>
 
-/** Whether nobody ever had an account here. */
+/** Whether there has never been an account here. */
 function isFirstStart(house: Kept): boolean {
   return isWithoutAccounts(house.site.book) && !setUpMark(house.context.stateFolder).isSet()
 }
 
-/** Whether there were accounts and there are none. */
+/** Whether there were accounts and now there are none. */
 export function isLost({ context, site }: Kept): boolean {
   return isWithoutAccounts(site.book) && setUpMark(context.stateFolder).isSet()
 }
 
-/** Looked at before anybody can call. An audit that names somebody is of a house, whatever became of its database. */
+/**
+ * Runs before anybody can call. An audit that names an account proves that there were accounts, even if the database is
+ * gone.
+ */
 export function markAccounts({ context: { stateFolder }, site }: Kept): void {
   if (!isWithoutAccounts(site.book) || namesAccounts(join(stateFolder, AUDIT_FILE))) setUpMark(stateFolder).set()
 }
 
-/** What somebody who looks at the log does next. */
+/** Tells a reader of the log what to do next. */
 export function tellWithoutAccounts({ context, site }: House): void {
   if (!isWithoutAccounts(site.book)) return
   if (isLost({ context, site }))
@@ -87,9 +90,9 @@ export function tellWithoutAccounts({ context, site }: House): void {
     )
 }
 
-// The audit as the page asks for it: by parts of names, newest first, within what one search may look at.
+// The audit as the page queries it: by parts of names, newest first, within the limits of one search.
 
-/** Within what one search looks at; what is older is found by asking for what is before the last one. */
+/** One search looks at a limited number of rows; older ones are found by asking for those before the last one. */
 function auditBook(audit: AuditFile): AuditBook & UiAudit {
   return {
     add: (record, isAwaited) => audit.add(record, isAwaited),
@@ -139,9 +142,9 @@ function factsOf(action: string | null, outcome: string | null, detail: string |
   return action === null || outcome === null ? null : { action, outcome: outcome as AuditOutcome, detail }
 }
 
-// Pending changes as people read them: rows that a column points to have names, and instants are marked as such.
+// Pending changes in readable form: referenced rows get names, and instants are marked as such.
 
-/** @param book the site as it is: what a change points to is in there, or among the changes */
+/** @param book the current site: a referenced row is either in there or among the changes */
 export function pendingView(staged: readonly StagedDifference[], book: Pick<Book, 'row'>): PendingChange[] {
   const named = new Map(staged.flatMap(({ table, id, name }) => (name === '' ? [] : [[`${table} ${id}`, name]])))
   const nameOf = (table: string, id: Json): string | null => {
@@ -171,7 +174,7 @@ function columnView(
   return { ...plain, kind: 'row', names: { before: nameOf(to, plain.before), after: nameOf(to, plain.after) } }
 }
 
-/** A difference has values as one-line texts; those that were cut stay texts. */
+/** A difference has values as one-line texts; shortened ones stay texts. */
 function plainOf(shown: string): Json {
   if (shown === 'none') return null
   try {
@@ -197,7 +200,7 @@ export function openUi(house: House, brought: Brought): Ui {
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: { ...limitsOf(config.ui), recordMs: config.audit.record_ms },
   })
-  // What an account lost by Apply All is over now, and not at the next beat.
+  // A session that ended with Apply All is closed now, not at the next beat.
   brought.changed.onChange(ui.closeEnded)
   return ui
 }
@@ -211,7 +214,7 @@ function peopleOf({ people }: Brought): UiPeople {
   }
 }
 
-/** The page's routes take the token out of the body and put it into the cookie. */
+/** The page's routes move the token from the body into the cookie. */
 function withToken({ outcome, issued }: SignInResult): Outcome {
   if (issued === undefined) return outcome
   return { ...outcome, body: { json: { token: issued.token, expires: issued.lifeMs } } }
@@ -246,10 +249,10 @@ function pendingOf({ context, records, site }: House, { control, changed, people
   return {
     changes: view,
     count: () => pending.mark().count,
-    // What waits is told by itself: the command line stages from a process of its own.
+    // Read each time: the command line stages changes from its own process.
     revision: () => pending.mark().lastId,
     async apply(by) {
-      // Before, too: a Valid Until that has passed may be put off by these changes, and what it ended stays ended.
+      // Also before: these changes may extend a Valid Until that has passed, but sessions it ended must stay ended.
       people.endOver()
       const count = await pending.applyAll().catch((fault) => {
         throw refusedOf(fault, pending.list())
@@ -270,7 +273,7 @@ function pendingOf({ context, records, site }: House, { control, changed, people
   }
 }
 
-/** What does not fit is told beside the change that it is about. */
+/** Faults are reported with the change they belong to. */
 function refusedOf(cause: unknown, waiting: readonly StagedDifference[]): unknown {
   if (!(cause instanceof Fault) || cause.code !== 'pending_stale') return cause
   const faults = (cause.details?.faults ?? []) as readonly { path: string; sentence: string }[]

@@ -1,4 +1,4 @@
-/** What the pages ask the controller. */
+/** The calls of the pages to the controller. */
 import { CallFault, call } from '#kit/web/call.ts'
 import type { PersonView, SiteView } from '../core/access/accounts.ts'
 import type { Json } from '../core/json.ts'
@@ -13,20 +13,20 @@ export interface Zones {
   macros: MacroView[]
 }
 
-/** What a sign-in may be answered with: a person, a challenge, or a refusal. */
+/** The answer to a sign-in: a person, a challenge, or a refusal. */
 type SignInAnswer =
   | ({ signed_in: true } & PersonView)
   | { signed_in: false }
   | { error: string; message: string; ttl_seconds?: number }
 
-/** What was typed. */
+/** The sign-in form as typed. */
 export interface SignInForm {
   username: string
   password: string
   two_factor_token?: string
 }
 
-/** The first account; `site` where no site is named yet. */
+/** The first account; `site` only if the site has no name yet. */
 interface SetUpForm {
   username: string
   password: string
@@ -34,7 +34,7 @@ interface SetUpForm {
   time_zone?: string
 }
 
-/** One call as it was recorded. */
+/** One recorded call. */
 export interface AuditEntry {
   id: number
   at: number
@@ -49,13 +49,16 @@ export interface AuditEntry {
   reason: string | null
   target: string | null
   run_id: number | null
-  /** Of commands and macros: `level 40 on "Hall"`, what came of it, and why. */
+  /** For commands and macros: `level 40 on "Hall"`, the result, and the reason. */
   action: string | null
   outcome: string | null
   detail: string | null
 }
 
-/** Newest first; `before` asks for what is older, null where there is nothing: one search looks at so many and no more. */
+/**
+ * Newest first; `before` continues with older rows, null if there are none: one search looks at a limited number of
+ * rows.
+ */
 export interface AuditPage {
   rows: AuditEntry[]
   before: number | null
@@ -68,13 +71,13 @@ export interface Rest {
   waits_for_restart: boolean
 }
 
-/** What of the site has no effect yet; `count` counts what is not listed too. */
+/** Rows of the site without effect; `count` includes those that are not listed. */
 export interface NotDrivenRows {
   rows: NotDriven[]
   count: number
 }
 
-/** One column of a change; of secrets it is only known that they change. */
+/** One column of a change; for secrets only the fact that they change. */
 export type ChangedColumn =
   | { column: string; secret: true }
   | {
@@ -82,12 +85,12 @@ export type ChangedColumn =
       secret: false
       before: Json
       after: Json
-      /** An instant in epoch ms, or the id of another row, which `names` calls by its name. */
+      /** An instant in epoch ms, or the id of another row, whose name is in `names`. */
       kind?: 'time' | 'row'
       names?: { before: string | null; after: string | null }
     }
 
-/** One change that waits. */
+/** One pending change. */
 export interface Change {
   id: number
   at: number
@@ -99,18 +102,18 @@ export interface Change {
   columns: ChangedColumn[]
 }
 
-/** Changes that wait; `revision` is what Apply All is asked for. */
+/** The pending changes; Apply All is called with `revision`. */
 export interface Pending {
   revision: number
   changes: Change[]
 }
 
-/** A device has 5 s, and a command may wait behind others. */
+/** A device has 5 s, and a command may be queued behind others. */
 const DEVICE_MS = 20_000
-/** Applying writes every row, and a macro answers after ten seconds at the latest. */
+/** Applying writes every row; a macro is answered after ten seconds at the latest. */
 const LONG_MS = 30_000
 
-/** Every call of the pages. Each throws CallFault for a refusal and NoContact where no answer came. */
+/** All calls of the pages. Each throws CallFault for a refusal and NoContact if no answer came. */
 export const api = {
   me: () => call<PersonView>('GET /ui/me', undefined, { isSignIn: true }),
   site: () =>
@@ -132,7 +135,7 @@ export const api = {
   discard: (revision: number) => call<unknown>('POST /ui/pending/discard', { revision }),
 }
 
-/** What came of a command or a macro. */
+/** The result of a command or a macro. */
 export interface Done {
   success: boolean
   error?: string
@@ -141,7 +144,7 @@ export interface Done {
   steps?: readonly RunStep[]
 }
 
-/** One step of a run; what was decided only for who is elevated. */
+/** One step of a run; its decision is sent only to elevated users. */
 export interface RunStep {
   step: string
   type: string
@@ -152,7 +155,7 @@ export interface RunStep {
   steps?: readonly RunStep[]
 }
 
-/** A macro that did not end well, with what is told of its steps. */
+/** A macro that did not end well, with its steps. */
 export class RunFault extends CallFault {
   readonly steps: readonly RunStep[]
 
@@ -162,7 +165,7 @@ export class RunFault extends CallFault {
   }
 }
 
-/** What a device did not do comes as 200. @throws CallFault for that as well, with the status 200 */
+/** A failed command comes with status 200. @throws CallFault for that as well, with the status 200 */
 async function done(target: 'POST /ui/command' | 'POST /ui/macro', body: unknown, answerMs: number): Promise<Done> {
   const answer = await call<Done>(target, body, { answerMs })
   if (answer.success) return answer

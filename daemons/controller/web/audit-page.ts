@@ -1,4 +1,4 @@
-/** Audit: who asked for what, from where, and what became of it; dates are picked in the site's zone. */
+/** The audit page: who asked for what, from where, with what result; dates are picked in the site's zone. */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
@@ -12,19 +12,19 @@ import { filterInput } from '#kit/web/tools.ts'
 import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
 import * as texts from './texts.ts'
 
-// Dates and times as a hand picks them, in the site's zone: the wall clock of the building, wherever the reader sits.
+// Dates and times as they are picked, in the site's zone: the wall clock of the building, wherever the reader is.
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /**
- * The instant of `2031-03-09T14:00` as an `<input type="datetime-local">` gives it; NaN where it is none.
- * In the hour that is there twice in autumn it is the first of both; in the one that spring leaves out, an hour later.
+ * The instant of `2031-03-09T14:00`, as an `<input type="datetime-local">` returns it; NaN if it is not valid. In the
+ * hour that occurs twice in autumn, the first one is taken; a time in the hour that spring skips becomes an hour later.
  * @param zone IANA name; the reader's own zone without one
  */
 export function instantOf(text: string, zone?: string): number {
   const asUtcMs = Date.parse(/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?$/.test(text) ? `${text}Z` : '')
   if (Number.isNaN(asUtcMs)) return Number.NaN
-  // Zones are at most 14 h from UTC and change once within that: the offset of the one side or of the other is right.
+  // Zones are at most 14 h from UTC and change once within that: one of the two offsets is right.
   const candidates = [-1, 1].map((side) => asUtcMs - offsetMs(asUtcMs + side * DAY_MS, zone))
   const fitting = candidates.filter((atMs) => atMs + offsetMs(atMs, zone) === asUtcMs)
   return fitting.length > 0 ? Math.min(...fitting) : Math.max(...candidates)
@@ -32,7 +32,7 @@ export function instantOf(text: string, zone?: string): number {
 
 const DAY_MS = 86_400_000
 
-/** How far the wall clock of a zone is ahead of UTC at an instant. */
+/** How far a zone's wall clock is ahead of UTC at an instant. */
 function offsetMs(atMs: number, zone: string | undefined): number {
   const whole = Math.floor(atMs / 1000) * 1000
   const p = Object.fromEntries(
@@ -56,9 +56,9 @@ function formatOf(zone: string | undefined): Intl.DateTimeFormat {
   return format
 }
 
-// Reasons in plain words: why a call was refused, and where one looks to change it.
+// Reasons in plain words: why a call was refused, and where to change that.
 
-/** Short for the row, and what to do about it. */
+/** A short form for the row, and what to do about it. */
 interface Words {
   short: string
   more: string
@@ -132,19 +132,19 @@ const REASONS: Readonly<Record<string, Words>> = {
   },
 }
 
-/** Every reason with its short words, for choosing. */
+/** Every reason with its short words, for the filter. */
 export const reasonChoices: readonly (readonly [reason: string, words: string])[] = Object.entries(REASONS)
   .map(([reason, { short }]) => [reason, short] as const)
   .sort(([, one], [, other]) => one.localeCompare(other))
 
-/** How it went, in a few words. */
+/** The result in a few words. */
 export function outcomeWords({ granted, reason, status, outcome }: AuditEntry): string {
   if (reason !== null) return Object.hasOwn(REASONS, reason) ? (REASONS[reason]?.short ?? reason) : reason
   if (outcome !== null && Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome]?.words ?? outcome
   return granted ? texts.isGranted : texts.auditFailed(status)
 }
 
-/** The same in a sentence, with what the device or the macro said. */
+/** The same in a sentence, with the message of the device or the macro. */
 export function outcomeSentence(entry: AuditEntry): string {
   const { granted, reason, status, outcome, detail } = entry
   const more = detail === null ? '' : ` ${ended(detail)}`
@@ -155,7 +155,7 @@ export function outcomeSentence(entry: AuditEntry): string {
   return texts.answeredWithNothingElseIsRecorded(status)
 }
 
-/** What came of commands and macros that were granted. */
+/** Results of commands and macros that were granted. */
 const OUTCOMES: Readonly<Record<string, { words: string; sentence: string; lit: Lit }>> = {
   done: { words: texts.done, sentence: texts.doneSentence, lit: 'ok' },
   partly: { words: texts.doneInPart, sentence: texts.partlySentence, lit: 'warn' },
@@ -163,26 +163,26 @@ const OUTCOMES: Readonly<Record<string, { words: string; sentence: string; lit: 
   running: { words: texts.stillRan, sentence: texts.runningSentence, lit: 'busy' },
 }
 
-/** Green is for what was done, or read: a command that its device refused was granted, and is not green. */
+/** Green means done or read: a granted command that its device refused is not green. */
 export function outcomeLit({ granted, reason, status, outcome }: AuditEntry): Lit {
   if (!granted || reason !== null || status >= 500) return 'warn'
   return outcome !== null && Object.hasOwn(OUTCOMES, outcome) ? (OUTCOMES[outcome]?.lit ?? 'ok') : 'ok'
 }
 
-/** What a row is asked for by. */
+/** The filter of the list. */
 export interface AuditChoice {
   outcome: 'all' | 'refused' | 'granted'
   user: string
   path: string
   reason: string
-  /** Hours back, `picked` for those of `from` and `until`, empty for all. */
+  /** Hours back, `picked` to use `from` and `until`, empty for all. */
   hours: string
-  /** Wall time of the site as it was picked, `2031-03-09T14:00`; empty for no end on that side. */
+  /** Wall time of the site as picked, `2031-03-09T14:00`; empty if open on that side. */
   from: string
   until: string
 }
 
-/** Nothing but what was refused: what one opens the audit for. */
+/** Only refused calls: they are why one opens the audit. */
 export const FIRST_CHOICE: AuditChoice = {
   outcome: 'refused',
   user: '',
@@ -193,7 +193,7 @@ export const FIRST_CHOICE: AuditChoice = {
   until: '',
 }
 
-/** When: the controller's time in epoch ms, and the site's zone. */
+/** The controller's time in epoch ms, and the site's zone. */
 interface AuditTime {
   nowMs: number
   zone: string | undefined
@@ -201,7 +201,7 @@ interface AuditTime {
 
 const MINUTE_MS = 60_000
 
-/** From an instant on, and before another one; undefined where there is no end on that side. */
+/** Start (inclusive) and end (exclusive); undefined if open on that side. */
 function auditSpan({ hours, from, until }: AuditChoice, { nowMs, zone }: AuditTime) {
   const at = (text: string): number | undefined => {
     const ms = instantOf(text, zone)
@@ -210,17 +210,17 @@ function auditSpan({ hours, from, until }: AuditChoice, { nowMs, zone }: AuditTi
   if (hours === '') return { fromMs: undefined, untilMs: undefined }
   if (hours !== 'picked') return { fromMs: Math.floor(nowMs - Number(hours) * 3_600_000), untilMs: undefined }
   const last = at(until)
-  // Who picks 14:30 means calls of 14:30 as well.
+  // An end of 14:30 includes the calls of 14:30.
   return { fromMs: at(from), untilMs: last === undefined ? undefined : last + MINUTE_MS }
 }
 
-/** Whether nothing can fit: it ends before it begins. */
+/** Whether nothing can match: the span ends before it begins. */
 export function isBackward(choice: AuditChoice, time: AuditTime): boolean {
   const { fromMs, untilMs } = auditSpan(choice, time)
   return fromMs !== undefined && untilMs !== undefined && untilMs <= fromMs
 }
 
-/** The query of a choice. */
+/** The query for a filter. */
 export function auditQuery(choice: AuditChoice, time: AuditTime, before: number | null): string {
   const query = new URLSearchParams({ limit: '100' })
   if (choice.outcome !== 'all') query.set('granted', String(choice.outcome === 'granted'))
@@ -234,7 +234,7 @@ export function auditQuery(choice: AuditChoice, time: AuditTime, before: number 
   return query.toString()
 }
 
-// The tools above the list: outcome, user, path, reason, and from when until when.
+// The filter controls above the list: outcome, user, path, reason, and the span of time.
 
 const TIMES = [
   ['', texts.anyTime],
@@ -244,14 +244,14 @@ const TIMES = [
   ['picked', 'from … until …'],
 ] as const
 
-/** What the tools are told. */
+/** Properties of the filter controls. */
 interface AuditToolsFacts {
   choice: AuditChoice
   choose(choice: AuditChoice): void
   children?: Child
 }
 
-/** The tools. Times are those of the building, which need not be those of the reader. */
+/** The filter controls. Times are those of the building, which may differ from the reader's. */
 function AuditTools({ choice, choose, children }: AuditToolsFacts): VNode {
   const change = (part: Partial<AuditChoice>): void => choose({ ...choice, ...part })
   const isGranted = choice.outcome === 'granted'
@@ -290,7 +290,7 @@ function select({ label, value, options, isOff, pick }: SelectFacts): VNode {
     ${options.map(([each, words]) => html`<option value=${each} selected=${each === value}>${words}</option>`)}</select></div>`
 }
 
-/** Both ends of a time that is picked; one may stay open. */
+/** Both ends of a picked span; one may stay open. */
 function span(choice: AuditChoice, change: (part: Partial<AuditChoice>) => void): VNode {
   const end = (name: 'from' | 'until', label: string): VNode => html`<label class="span-end"><span>${label}</span>
     <span class="input"><input type="datetime-local" value=${choice[name]}
@@ -300,10 +300,9 @@ function span(choice: AuditChoice, change: (part: Partial<AuditChoice>) => void)
 }
 
 // The page.
-/** A filter is asked when the hand rests: each look is a row of the audit itself. */
+/** A filter is applied after typing pauses: each search is itself recorded in the audit. */
 const REST_MS = 400
 
-/** The page. */
 export function AuditPage(): VNode {
   const [choice, setChoice] = useState(FIRST_CHOICE)
   const [rows, setRows] = useState<AuditEntry[] | null>(null)
@@ -312,7 +311,7 @@ export function AuditPage(): VNode {
   const [isBusy, setBusy] = useState(false)
   const [opened, setOpened] = useState<number | null>(null)
 
-  /** The choice that is asked for, and the one that was answered last. */
+  /** The filter that is requested, and the one that was answered last. */
   const latest = useRef('')
   const answered = useRef('')
   const about = JSON.stringify(choice)
@@ -323,7 +322,7 @@ export function AuditPage(): VNode {
     try {
       const isVain = isBackward(choice, time())
       const page = isVain ? NOTHING : await api.audit(auditQuery(choice, time(), older))
-      // What was asked for meanwhile counts, whichever answer is quicker.
+      // Only the latest request counts, whichever answer comes first.
       if (latest.current !== about) return
       answered.current = about
       setRows((known) => (older === null || known === null ? page.rows : [...known, ...page.rows]))
@@ -335,14 +334,14 @@ export function AuditPage(): VNode {
       setBusy(false)
     }
   }
-  // What was not answered for lack of contact is asked again when contact is back.
+  // A request that failed for lack of contact is repeated when contact is back.
   const isBack = !isLost.value
   useEffect(() => {
     if (!isBack || answered.current === about) return
     const timer = setTimeout(() => void read(null), rows === null ? 0 : REST_MS)
     return () => clearTimeout(timer)
   }, [about, isBack])
-  // The button goes with what it ends.
+  // The button disappears with what it ends.
   function showAll(): void {
     setChoice({ ...FIRST_CHOICE, outcome: 'all' })
     focusMain()
@@ -379,7 +378,7 @@ function table(rows: AuditEntry[] | null, opening: Opening): Child {
     <tbody>${rows.flatMap((entry) => rowsOf(entry, opening))}</tbody></table>`
 }
 
-/** @param older where one search did not look at everything */
+/** @param older shown if one search did not look at everything */
 function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null): Child {
   const all = html`<div class="acts start">${older}<button class="btn" type="button" onClick=${showAll}>Show all calls</button></div>`
   if (isBackward(choice, time())) return say('warn', texts.untilLiesBefore, texts.noCallCanMatch, all)

@@ -1,4 +1,4 @@
-/** Starts the controller's pages, and says which is shown: sign-in, or one of the pages inside the shell. */
+/** Starts the controller's pages, and chooses which is shown: sign-in, or one of the pages inside the shell. */
 import { render, type VNode } from 'preact'
 import { signCallsWith } from '#kit/web/call.ts'
 import { startContact, startNow } from '#kit/web/contact.ts'
@@ -26,7 +26,7 @@ import * as texts from './texts.ts'
 import { shortVerdict } from './zone-words.ts'
 import { ZonesPage } from './zones-page.ts'
 
-// The pages. All but the first are loaded when they are opened.
+// The pages. All except the first are loaded when they are opened.
 
 const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
@@ -36,7 +36,7 @@ const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
 
-/** The pages of the rail, by the word in the address; some are for elevated sessions. */
+/** The pages in the rail, by the word in the address; some are only for elevated sessions. */
 const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
   { word: 'zones', label: texts.zones, icon: 'rooms', key: 'z' },
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true },
@@ -80,7 +80,7 @@ function Signed({ person }: { person: PersonView }): VNode {
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
 }
 
-/** In the phone's bar, on every page. */
+/** The state in the phone's bar, on every page. */
 function barState(): { lit: Lit; words: string } | undefined {
   if (!list.value) return undefined
   return isSlow.value ? { lit: 'warn', words: texts.notLive } : shortVerdict(allZones.value)

@@ -1,4 +1,4 @@
-/** Pending: what will change with Apply All, in sentences, column by column. */
+/** The pending page: what Apply All will change, in sentences, column by column. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { CallFault, type FieldFault, sentenceOf } from '#kit/web/call.ts'
@@ -13,11 +13,11 @@ import { api, type Change, type ChangedColumn, type Pending } from './api.ts'
 import { pendingCount } from './state.ts'
 import * as texts from './texts.ts'
 
-// Changes as sentences: which row, what becomes of it, and how each column reads before and after.
+// Changes as sentences: which row, what happens to it, and each column before and after.
 
 const KINDS = { add: texts.pendingNew, change: texts.changed, remove: texts.removed } as const
 
-/** Longer values are cut: the difference is to be read, not the file. */
+/** Longer values are shortened: the difference matters, not the file. */
 const LONGEST = 300
 
 /** `Changed: zone 12, Lobby`. */
@@ -26,7 +26,7 @@ export function changeTitle({ kind, table, row_id: id, name }: Change): string {
   return `${KINDS[kind]}: ${row}${name === null ? '' : `, ${name}`}`
 }
 
-/** What to show of a value. */
+/** A value as text. */
 function valueText(value: Json): string {
   if (value === null || value === '') return UNKNOWN
   if (typeof value === 'boolean') return value ? texts.yes : texts.no
@@ -34,7 +34,7 @@ function valueText(value: Json): string {
   return text.length > LONGEST ? texts.characters(text.slice(0, LONGEST), text.length) : text
 }
 
-/** `kind tcp, host 10.20.4.9, port 4352`; what is nested deeper stays JSON. */
+/** `kind tcp, host 10.20.4.9, port 4352`; nested values stay JSON. */
 function objectText(value: Exclude<Json, string | number | boolean | null>): string {
   const isFlat =
     !Array.isArray(value) && Object.values(value).every((each) => each === null || typeof each !== 'object')
@@ -44,7 +44,9 @@ function objectText(value: Exclude<Json, string | number | boolean | null>): str
     .join(', ')
 }
 
-/** A column before and after; of secrets only that there is one, or another. @param zone of the site, for times */
+/**
+ * A column before and after; for secrets only whether there is one, or a new one. @param zone of the site, for times
+ */
 export function columnTexts(column: ChangedColumn, zone?: string): { name: string; before: string; after: string } {
   const name = column.column.replaceAll('_', ' ')
   if (column.secret) return { name, before: texts.secret, after: texts.newSecret }
@@ -64,7 +66,7 @@ function whenText(value: Json, zone: string | undefined): string {
   return typeof value === 'number' ? `${dateOf(value, zone)} ${timeOf(value, zone)}` : valueText(value)
 }
 
-/** `Lobby (7)`: people know it by its name, and two may have the same. */
+/** `Lobby (7)`: people know the name, but two rows may share it. */
 function rowText(id: Json, name: string | null | undefined): string {
   return id === null || !name ? valueText(id) : `${name} (${valueText(id)})`
 }
@@ -75,14 +77,14 @@ export function pendingSentence(count: number): string {
   return count === 1 ? texts.n1ChangeWaits : texts.changesWait(count)
 }
 
-/** Why a row does not fit, by the id of its change. */
+/** Why rows do not fit, by the id of the change. */
 export function refusedRows(fields: readonly FieldFault[]): ReadonlyMap<number, string> {
   return new Map(fields.map(({ field, message }) => [Number(field), message]))
 }
 
-// The page: a row that does not fit is named, and nothing is applied by halves.
+// The page: names rows that do not fit; nothing is applied partially.
 
-/** More are shown when they are asked for: an import may bring thousands. */
+/** The rest is shown on request: an import may bring thousands. */
 const MOST_SHOWN = 100
 
 /** What is wrong, and with which rows. */
@@ -91,7 +93,6 @@ interface Refusal {
   rows: ReadonlyMap<number, string>
 }
 
-/** The page. */
 export function PendingPage(): VNode {
   const [known, setKnown] = useState<Pending | null>(null)
   const [refusal, setRefusal] = useState<Refusal | null>(null)
@@ -121,10 +122,10 @@ export function PendingPage(): VNode {
       if (known === null) return
       toast(await what(known.revision))
       await read()
-      // The buttons go with the last change.
+      // The buttons disappear with the last change.
       focusMain()
     })
-  // Others change things too: what they add is seen by its count.
+  // Others may add changes: their number shows it.
   const isBack = !isLost.value
   useEffect(() => {
     if (isBack && known?.changes.length !== pendingCount.value) look()
@@ -159,7 +160,7 @@ export function PendingPage(): VNode {
 
 const REMEDY = texts.howToMendChanges
 
-/** Rows that do not fit come first: among a thousand nobody finds them. */
+/** Rows that do not fit come first: nobody would find them among a thousand. */
 function inOrder(changes: readonly Change[], refusal: Refusal | null): readonly Change[] {
   if (refusal === null || refusal.rows.size === 0) return changes
   return changes.toSorted((one, other) => Number(refusal.rows.has(other.id)) - Number(refusal.rows.has(one.id)))
@@ -182,7 +183,7 @@ function panel(change: Change, fault: string | undefined): VNode {
     ${change.columns.length === 0 ? null : table(change)}</section>`
 }
 
-/** A new row has no before, a removed one no after. */
+/** A new row has no "before", a removed one no "after". */
 function table({ kind, columns }: Change): VNode {
   const hasBefore = kind !== 'add'
   const hasAfter = kind !== 'remove'

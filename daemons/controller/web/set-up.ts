@@ -1,4 +1,4 @@
-/** The first account, made where nobody could sign in: name, password and what the building is called. */
+/** The first account, created while nobody can sign in: name, password and the name of the building. */
 import type { VNode } from 'preact'
 import { CallFault } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
@@ -9,13 +9,13 @@ import { api } from './api.ts'
 import { needsAccount, signedIn, site } from './state.ts'
 import * as texts from './texts.ts'
 
-/** The controller has the last word; this one spares a way there. */
+/** The controller decides in the end; this check saves a request. */
 const LEAST_PASSWORD = 8
 
 /** The first page of a controller without accounts. @param plate the name plate */
 export function SetUp({ plate }: { plate: Child }): VNode {
   const form = useForm({ username: 'admin', password: '', isShown: false, site: '' })
-  // A site file without accounts names the building already.
+  // A site file without accounts has already named the building.
   const isNamed = site.value?.name != null
   const submit = (event: Event) => {
     event.preventDefault()
@@ -49,7 +49,7 @@ async function setUp(form: Form, isNamed: boolean): Promise<void> {
     needsAccount.value = false
     if ('signed_in' in answer && answer.signed_in) signedIn(answer)
   } catch (thrown) {
-    // Somebody else was first: what is left is to sign in.
+    // Somebody else was first: this user can now sign in.
     if (!(thrown instanceof CallFault && thrown.code === 'already_set_up')) throw thrown
     needsAccount.value = false
   }
@@ -62,7 +62,7 @@ function checkHere(username: string, password: string): void {
   if (Object.keys(fields).length > 0) throw new CallFault(400, { error: 'bad_fields', fields })
 }
 
-/** Who sets a building up stands in it. */
+/** The browser's time zone: whoever sets up a building is inside it. */
 function timeZone(): { time_zone?: string } {
   const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
   return timeZone === undefined ? {} : { time_zone: timeZone }

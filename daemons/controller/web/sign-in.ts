@@ -1,4 +1,4 @@
-/** Signing in, with the mailed code where the account asks for one; who is signed in, and the way out. */
+/** Sign-in, with a mailed code if the account needs one; the signed-in person, and sign-out. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { CallFault, NoContact } from '#kit/web/call.ts'
@@ -13,7 +13,7 @@ import { api } from './api.ts'
 import { knownAt, leave, me, signedIn } from './state.ts'
 import * as texts from './texts.ts'
 
-// Refusals: what to do next, and never which of name and password was wrong.
+// Refusals: say what to do next, and never whether the name or the password was wrong.
 
 const SENTENCES: Readonly<Record<string, string>> = {
   missing_credential: texts.missingCredentialMeans,
@@ -25,14 +25,14 @@ const SENTENCES: Readonly<Record<string, string>> = {
   '2fa_mismatch': texts.wrongCodeMeans,
 }
 
-/** @param error of the envelope @param message of the envelope, for what is not known here */
+/** @param error of the envelope @param message of the envelope, for unknown errors */
 export function signInSentence(error: string, message: string): string {
   if (Object.hasOwn(SENTENCES, error)) return SENTENCES[error] ?? message
   const text = message === '' ? error : message
   return ended(texts.controllerRefused(text))
 }
 
-/** What stands beside the code: how long it is good, or that it is over. */
+/** The text beside the code: how long it is valid, or that it has expired. */
 export function codeLifeText(leftMs: number): string {
   if (leftMs <= 0) return texts.codeHasExpired
   const seconds = Math.ceil(leftMs / 1000)
@@ -40,22 +40,22 @@ export function codeLifeText(leftMs: number): string {
   return texts.goodForAnother(Math.floor(seconds / 60), rest)
 }
 
-/** A code as it is compared: capitals, without the spaces that people type. */
+/** A code as it is compared: upper case, without the spaces that people type. */
 export function typedCode(text: string): string {
   return text.replaceAll(/[\s-]/g, '').toUpperCase()
 }
 
-// Signing in: name and password, then the mailed code where the account asks for one.
+// Sign-in: name and password, then the mailed code if the account needs one.
 
-/** A code that was mailed. Times of the browser, epoch ms. */
+/** A mailed code. Times of the browser, epoch ms. */
 interface Challenge {
   message: string
   goodUntil: number
-  /** A new mail is sent no earlier. */
+  /** No new mail is sent before. */
   againAt: number
 }
 
-/** The controller mails anew only after this time. */
+/** The controller sends another mail only after this time. */
 const AGAIN_MS = 30_000
 
 /** The sign-in page. @param plate the name plate, so that nobody signs in to the wrong building */
@@ -69,7 +69,7 @@ export function SignIn({ plate }: { plate: Child }): VNode {
     <p class="small soft contact-line" role="status">${isLost.value ? html`${lamp('warn')} No contact with this controller. It is tried again by itself.` : null}</p></div></main>`
 }
 
-/** Asks again over the page, which stays as it is with everything typed. */
+/** Asks for another sign-in over the page, which keeps everything typed. */
 export function SignedOut(): VNode {
   const at = useSignIn(me.value?.username ?? '')
   return html`<${Dialog} title=${at.challenge ? texts.codeFromMail : texts.signInAgain}>
@@ -81,7 +81,7 @@ export function SignedOut(): VNode {
   </${Dialog}>`
 }
 
-/** A page that was left alone overnight shows what was the case in the evening. */
+/** A page left alone overnight still shows the evening's values. */
 function oldness(): string {
   return knownAt.value === 0 ? '' : texts.shownFrom(sinceText(knownAt.value, now.value, zone.value))
 }
@@ -110,7 +110,7 @@ function useSignIn(username: string): SigningIn {
       const sentence = signInSentence(answer.error, answer.message)
       throw code === '' ? new Error(sentence) : atCode(sentence)
     }
-    // As the page counts: its clock steps, and nobody is promised a second too much.
+    // The page's own clock: it moves in steps, and promises no second too many.
     const atMs = now.value
     form.set('code', '')
     setChallenge({
@@ -119,7 +119,7 @@ function useSignIn(username: string): SigningIn {
       againAt: atMs + AGAIN_MS,
     })
   }
-  /** What is wrong stands at the field, and the hand goes on there. */
+  /** Shows the error at the field, and puts the focus there. */
   async function tryCode(code: string): Promise<void> {
     if (code === '') throw atCode(texts.typeCodeWasMailed)
     await ask(code)
@@ -140,7 +140,7 @@ function useSignIn(username: string): SigningIn {
   }
 }
 
-/** The hand goes on where something is missing, else at the password, which is there to be typed over. */
+/** Puts the focus on a missing field, else on the password, ready to be typed over. */
 function retype(form: Form): void {
   const name = form.values.value.username === '' ? 'username' : 'password'
   setTimeout(() => {
@@ -168,7 +168,7 @@ function fields({ form, challenge }: SigningIn, kind: 'again' | 'first' = 'first
     ${input({ form, name: 'code', label: texts.code, autocomplete: 'one-time-code', mono: true, first: true, kind: 'wide code', hint })}${refusal(form)}`
 }
 
-/** No mail is said to be wrong: it may still be under way, or lie among those nobody reads. */
+/** Does not say that the mail failed: it may still be in transit, or in the spam folder. */
 function under({ form, challenge, resend, back }: SigningIn): VNode | null {
   if (!challenge) return null
   const waitS = Math.ceil((challenge.againAt - now.value) / 1000)
@@ -177,9 +177,8 @@ function under({ form, challenge, resend, back }: SigningIn): VNode | null {
     <${Act} waits=${waitS > 0 || form.isBusy.value} run=${resend}>${waitS > 0 ? texts.newCodeInS(waitS) : texts.sendNewCode}</${Act}></div></div>`
 }
 
-// Who is signed in, what that allows, and the way out.
+// The signed-in person, what the roles allow, and sign-out.
 
-/** The page. */
 export function AccountPage(): VNode | null {
   const person = me.value
   if (!person) return null

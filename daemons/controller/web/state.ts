@@ -1,4 +1,4 @@
-/** What the pages know: who is signed in, and of this building, asked once, then told as it changes. */
+/** The state of the pages: who is signed in, and the building, fetched once and then updated live. */
 import { computed, signal } from '@preact/signals'
 import { CallFault, type Credentials, createRenewal, NoContact, sendLatest, sentenceOf } from '#kit/web/call.ts'
 import { aheadMs, lose, zone as zoneOfTime } from '#kit/web/contact.ts'
@@ -9,71 +9,72 @@ import type { ZoneMessage } from '../core/live/zone-feed.ts'
 import type { ZoneState, ZoneView } from '../core/live/zones.ts'
 import { api, type Zones } from './api.ts'
 
-// Who is signed in on this page. The session is a cookie that no script sees: the page knows the person alone.
+// Who is signed in on this page. Scripts cannot see the session cookie: the page knows only the person.
 
 /** The person; null when nobody is signed in, undefined until that is known. */
 export const me = signal<PersonView | null | undefined>(undefined)
-/** What the name plate says. */
+/** The content of the name plate. */
 export const site = signal<SiteView | null>(null)
-/** True while the controller has no account at all, so that the first is to be made. */
+/** True while the controller has no account, so that the first must be created. */
 export const needsAccount = signal(false)
 
 const renewal = createRenewal()
-/** True while the controller refuses the session that was good before. */
+/** True while the controller refuses a session that was valid before. */
 export const { isSignedOut } = renewal
 
-/** Somebody signed in; what waited for that goes on. */
+/** Called when somebody has signed in; waiting calls go on. */
 export function signedIn(person: PersonView): void {
   me.value = person
   site.value = person.site
   renewal.done()
 }
 
-/** Nobody is signed in: the sign-in page comes up, and what waited is dropped with the page it belonged to. */
+/** Called when nobody is signed in: shows the sign-in page, and drops waiting calls with their page. */
 function signedOut(): void {
   renewal.drop()
   me.value = null
 }
 
-/** Calls carry the cookie by themselves; a refused one asks the reader to sign in again, over the page. */
+/** The browser sends the cookie by itself; after a refusal the reader signs in again, over the page. */
 export const cookieCredentials: Credentials = {
   header: () => null,
   isReady: () => me.value !== null && me.value !== undefined && !isSignedOut.value,
   renewed: () => renewal.wait(),
 }
 
-// The live socket of the zones, kept open as long as somebody is signed in.
+// The live socket of the zones, kept open while somebody is signed in.
 
-/** What hears it. */
+/** Callbacks of the live socket. */
 interface LiveUse {
   hear(message: ZoneMessage): void
-  /** Open, the first time and after every cut. */
+  /** Called on opening, the first time and after every interruption. */
   begun(): void
   ended(): void
 }
 
-/** Opens it with a ticket of the session's cookie, and again when it was cut. */
+/** Opens it with a ticket for the session's cookie, and reopens it after an interruption. */
 function openLive({ hear, begun, ended }: LiveUse): KeptSocket {
   const use = { begin: begun, hear: (message: unknown) => hear(message as ZoneMessage), end: ended }
   return keepSocket(use, { ticket: 'POST /ui/ticket', path: '/ui/live' })
 }
 
-// What zones do now, from two sources that overtake each other: the list, which is asked for, and changes, which are told.
+// The current state of zones, from two sources that may overtake each other: the list that is fetched, and live
+// changes.
 
-/** A value steps at most so often: nobody reads faster. */
+/** Shortest time between two steps of a value: nobody reads faster. */
 export const STEP_MS = 250
 
-/** Zones by id, as they are to be drawn; a zone that did not change is the very object of before. */
+/** Zones by id, as drawn; a zone that did not change is the same object as before. */
 type Drawn = ReadonlyMap<number, ZoneView>
 
 /** Lives as long as the page. Times of the browser, epoch ms. */
 interface ToldZones {
-  /** The list is asked for from now on: it will hold whatever was told until here. */
+  /** Call this when requesting the list: it will include everything reported so far. */
   ask(): void
-  /** The list came. What was told since it was asked for may be newer than it. */
+  /** Takes the requested list. Changes reported since the request may be newer. */
   list(zones: readonly ZoneView[], nowMs: number): void
   hear(zones: readonly ZoneState[]): void
-  /** Draws what is due. @returns the zones, and when something is due next; null where nothing waits */
+  /** Draws what is due. @returns the zones, and when something is due next; null if nothing is waiting */
   draw(nowMs: number): { zones: Drawn; dueAt: number | null }
   /** Forgets everything. */
   clear(): void
@@ -81,9 +82,9 @@ interface ToldZones {
 
 export function createToldZones(): ToldZones {
   let zones = new Map<number, ZoneView>()
-  /** Told and not drawn yet. */
+  /** Reported but not drawn yet. */
   const waiting = new Map<number, ZoneState>()
-  /** Told since the list was asked for. */
+  /** Reported since the list was requested. */
   const since = new Map<number, ZoneState>()
   const drawnAt = new Map<number, number>()
 
@@ -129,39 +130,39 @@ export function createToldZones(): ToldZones {
   }
 }
 
-// The building: asked for once, then told as it changes.
+// The building: fetched once, then updated live.
 
-/** How often it is looked whether there is contact; the live socket tells it by itself. */
+/** Interval of checks for contact; the live socket reports it by itself. */
 export const LOOK_MS = 2500
-/** The controller beats every two seconds; after three missed ones it is asked whether it is there. */
+/** The controller beats every two seconds; after three missed beats it is probed. */
 const SILENT_MS = 7000
-/** Without the socket values are asked for so often. */
+/** Interval of fetching values without the socket. */
 const WITHOUT_LIVE_MS = 10_000
-/** A socket that is not there for so long is worth a word. */
+/** If the socket is missing for this long, the page says so. */
 const SLOW_MS = 4000
-/** How long the probe may take. */
+/** Timeout of the probe. */
 const PROBE_MS = 5000
-/** Lists are asked for at most so often, however often the controller says that they are others. */
+/** Shortest interval between fetches of the lists, however often the controller says that they have changed. */
 const LIST_EVERY_MS = 1000
-/** What is told is drawn at most so often: a page that shows everything a building does has to stay usable. */
+/** Shortest interval between drawings: a page that shows all of a busy building must stay usable. */
 const DRAW_EVERY_MS = 80
 
-/** The list of zones without what they do; null until the first answer. */
+/** The list of zones without their live values; null until the first answer. */
 export const list = signal<Zones | null>(null)
-/** What zones are and do now, by id. */
+/** Zones with their live values, by id. */
 const drawn = signal<Drawn>(new Map())
-/** True while changes arrive by themselves. */
+/** True while changes arrive through the socket. */
 const isLive = signal(false)
-/** When levels were last known to be those of now, epoch ms of the browser. */
+/** When levels were last known to be current, epoch ms of the browser. */
 export const knownAt = signal(0)
-/** True while they have not for some seconds, though there is contact: something between lets no socket through. */
+/** True if they have not been for some seconds despite contact: something in between blocks the socket. */
 export const isSlow = signal(false)
-/** Changes that wait for Apply All; null where that is not for this person, or not known yet. */
+/** Number of pending changes; null if this person may not know, or it is not known yet. */
 export const pendingCount = signal<number | null>(null)
 /** Why the zones could not be read. */
 export const zonesRefused = signal<string | null>(null)
 
-/** Every zone, with what it does now. */
+/** Every zone, with its live values. */
 export const allZones = computed<ZoneView[]>(() =>
   (list.value?.groups ?? []).flatMap(({ zones }) => zones.map(current)),
 )
@@ -173,12 +174,12 @@ let askedAt = 0
 let cutAt = 0
 let socket: KeptSocket | undefined
 
-/** A zone of the list with what was told since; the same object as long as nothing was. */
+/** A zone of the list with its live changes; the same object while there are none. */
 export function current(zone: ZoneView): ZoneView {
   return drawn.value.get(zone.id) ?? zone
 }
 
-/** One look. Costs the controller nothing while the socket beats. @throws NoContact when nothing answers */
+/** One check. Costs the controller nothing while the socket beats. @throws NoContact when nothing answers */
 export async function look(): Promise<void> {
   if (me.value === undefined) await begin()
   else if (Date.now() - heardAt > SILENT_MS) await probe()
@@ -189,7 +190,7 @@ export async function look(): Promise<void> {
   if (me.value && !isSignedOut.value) attend()
 }
 
-/** The zones are asked for when the socket stands, so that no change falls between; without it, now and then. */
+/** Fetches the zones once the socket is open, so that no change is missed; without it, now and then. */
 function attend(): void {
   if (!socket) {
     cutAt = Date.now()
@@ -200,7 +201,7 @@ function attend(): void {
   if (!isLive.value && Date.now() - Math.max(askedAt, cutAt) > waitMs) loadZones()
 }
 
-/** Finds out who is here: by the session, by what another system left, or nobody. */
+/** Finds out who is here: by the session, by a handoff from another system, or nobody. */
 async function begin(): Promise<void> {
   const { me: person, setup = false, ...place } = await api.site()
   needsAccount.value = setup
@@ -214,13 +215,13 @@ async function begin(): Promise<void> {
   else signedOut()
 }
 
-/** Also where a phone slept or a router forgot: the socket seems to stand and nothing comes through it any more. */
+/** Also after a phone slept or a router lost its state: the socket looks open, but nothing arrives. */
 function closeSocket(): void {
   socket?.close()
   socket = undefined
 }
 
-/** A file that is served as it lies: nothing is asked of the building, and nothing recorded. */
+/** Fetches a static file: costs no query of the building and no audit record. */
 async function probe(): Promise<void> {
   try {
     const reply = await fetch('icon.svg', { method: 'HEAD', cache: 'no-store', signal: AbortSignal.timeout(PROBE_MS) })
@@ -230,7 +231,7 @@ async function probe(): Promise<void> {
   }
 }
 
-/** Asks for all zones anew: one answer at a time, and once more where it was asked for meanwhile. */
+/** Fetches all zones: one request at a time, and once more if requested in the meantime. */
 export function loadZones(): void {
   ask(null)
 }
@@ -238,7 +239,7 @@ export function loadZones(): void {
 let wantsPerson = false
 let ask = createAsking()
 
-/** One for each who sits here: a call of somebody who left waits for ever, and its answer is nobody's. */
+/** One per signed-in person: the calls of a person who left never settle, and their answers are ignored. */
 function createAsking(): (nothing: null) => void {
   const isMine = (): boolean => ask === own
   const own = sendLatest(async () => {
@@ -278,7 +279,7 @@ function take(answer: Zones): void {
   zonesRefused.value = null
 }
 
-/** A fault of this page, which the browser's console shows. */
+/** Shows an error of this page in the browser's console. */
 function rethrow(thrown: unknown): never {
   throw thrown
 }
@@ -307,7 +308,7 @@ function hear(message: ZoneMessage): void {
     told.hear(message.zones)
     drawAt(lastDrawnAt + DRAW_EVERY_MS)
   }
-  // Rooms, zones or rights are others: also what this person may see beside the zones.
+  // Rooms, zones or rights have changed, so this person's other rights may have too.
   else {
     wantsPerson = true
     loadZones()
@@ -343,7 +344,7 @@ async function readPerson(isMine: () => boolean): Promise<void> {
   }
 }
 
-/** Ends the session, and forgets everything of whom it was. Without contact it stays: its cookie cannot be taken back. */
+/** Ends the session, and forgets everything about its person. Needs contact: the page cannot remove the cookie itself. */
 export async function leave(): Promise<void> {
   try {
     await api.signOut()

@@ -1,4 +1,4 @@
-/** The REST switch: what it does, what is set, and what runs until the next restart. */
+/** The system page with the REST switch: what it does, what is set, and what runs until the next restart. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
@@ -11,7 +11,6 @@ import * as texts from './texts.ts'
 
 const RESTART = 'systemctl restart plantroom-controller'
 
-/** The page. */
 export function SystemPage(): VNode {
   const [rest, setRest] = useState<Rest | null>(null)
   const [refused, setRefused] = useState<string | null>(null)
@@ -23,7 +22,7 @@ export function SystemPage(): VNode {
       setRest(await what())
       setRefused(null)
     } catch (thrown) {
-      // Looking is done again when contact is back; what the hand did has to be told.
+      // A failed read is repeated when contact is back; a failed action must be reported.
       if (rest !== null || !(thrown instanceof NoContact)) setRefused(sentenceOf(thrown))
     }
     setBusy(false)
@@ -32,7 +31,7 @@ export function SystemPage(): VNode {
   useEffect(() => {
     if (!isBack) return
     void ask(api.rest)
-    // Where it cannot be read the panel stays away: the switch above says why.
+    // If this cannot be read, the panel stays away: the switch above says why.
     api.notDriven().then(setLeft, () => {})
   }, [isBack])
   return html`<div class="head"><h1>System</h1></div>
@@ -42,7 +41,7 @@ export function SystemPage(): VNode {
     ${left === null ? null : notDrivenPanel(left)}`
 }
 
-/** What the site says and nothing here does yet. */
+/** Rows of the site that have no effect yet. */
 function notDrivenPanel({ rows, count: all }: NotDrivenRows): VNode {
   const head = html`<header><h2>Not driven</h2>${chip(all === 0 ? 'ok' : 'warn', all === 0 ? texts.nothing : count(all))}</header>`
   if (all === 0)
@@ -65,7 +64,7 @@ interface Switching {
   flip(): void
 }
 
-/** Both lines at the foot are always there, so that the switch stays under the hand. */
+/** Both lines at the foot are always present, so that the switch does not move. */
 function body({ enabled, running, waits_for_restart: waits }: Rest, { refused, isBusy, flip }: Switching): VNode {
   return html`<div class="in stack">
     <label class="switch"><input type="checkbox" role="switch" checked=${enabled} disabled=${isBusy || isLost.value} onChange=${flip} />

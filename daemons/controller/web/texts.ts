@@ -1,6 +1,7 @@
 /**
- * What the pages of the controller say: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file that says it;
- * what several say stands where it is said first. What stands between the tags of a template stands there.
+ * The texts of the controller's pages: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file
+ * that uses them; a text used by several is listed with the first. Text between the tags of a template stays in the
+ * template.
  */
 import { counted } from '#kit/pure/text.ts'
 import { many, whole } from '#kit/web/numbers.ts'

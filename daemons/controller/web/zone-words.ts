@@ -1,16 +1,16 @@
-/** What a zone does, in words and numbers: nothing is guessed, and what is not known is said to be so. */
+/** The state of a zone in words and numbers: nothing is guessed, and unknown values are shown as unknown. */
 import { age, capital, fixed, listed, many, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { ZoneView } from '../core/live/zones.ts'
 import * as texts from './texts.ts'
 
-/** A value and its unit; the unit is lighter. */
+/** A value and its unit; the unit is drawn lighter. */
 export interface Shown {
   value: string
   unit: string
 }
 
-/** Where a slider begins and ends. */
+/** The range of a slider. */
 export interface Range {
   min: number
   max: number
@@ -18,7 +18,7 @@ export interface Range {
   unit: string
 }
 
-/** When something is said. */
+/** The time and zone for a text. */
 export interface When {
   nowMs: number
   zone: string | undefined
@@ -41,14 +41,14 @@ const WORDS: Readonly<Record<string, string>> = {
   ok: '',
 }
 
-/** Whether nothing is known of it now: its device is away, or has said nothing. */
+/** Whether its state is unknown: its device is away, or has reported nothing. */
 export function isUnknown({ values, device }: ZoneView): boolean {
   if (device && device.state !== 'online') return true
   const { state, ...others } = values
   return (state === undefined || state === 'unknown') && Object.keys(others).length === 0
 }
 
-/** A slider of this zone. Levels are percent where the building says nothing else. */
+/** The range of a slider for this zone. Levels are in percent unless the building defines something else. */
 export function rangeOf({ min, max, unit }: ZoneView, verb: 'level' | 'volume' | 'setpoint'): Range {
   const usual = verb === 'setpoint' ? { min: 5, max: 35, unit: '°C' } : { min: 0, max: 100, unit: '%' }
   const low = min ?? usual.min
@@ -63,7 +63,7 @@ export function quantity(value: number, unit: string): Shown {
   return { value: fixed(value, decimals), unit }
 }
 
-/** The one value that stands large on its tile. */
+/** The one value drawn large on its tile. */
 export function headline(zone: ZoneView): Shown {
   if (isUnknown(zone)) return { value: UNKNOWN, unit: '' }
   const { values } = zone
@@ -80,7 +80,7 @@ export function headline(zone: ZoneView): Shown {
   return { value: stateWord(zone) || UNKNOWN, unit: '' }
 }
 
-/** Its state as a word; empty where that says nothing beside the value. */
+/** Its state as a word; empty if that adds nothing to the value. */
 function stateWord({ values }: ZoneView): string {
   const state = values.state === 'unknown' || values.state === undefined ? values.on : values.state
   if (state === undefined) return ''
@@ -89,7 +89,7 @@ function stateWord({ values }: ZoneView): string {
   return word ?? capital(text)
 }
 
-/** Whether it is on; undefined where nobody knows. */
+/** Whether it is on; undefined if unknown. */
 export function isOn(zone: ZoneView): boolean | undefined {
   if (isUnknown(zone)) return undefined
   const { on, state, level } = zone.values
@@ -104,9 +104,9 @@ function isOff(zone: ZoneView): boolean {
 }
 
 /**
- * What stands at the foot of a tile: why nothing is known, or what else there is to say.
- * @param when asked only where the time is told, so that other tiles stand still
- * @param isBrief something stands before it on the same line
+ * The text at the foot of a tile: why nothing is known, or what else there is to say.
+ * @param when called only if a time is shown, so that other tiles do not redraw
+ * @param isBrief something precedes it on the same line
  */
 export function footnote(zone: ZoneView, when: () => When, isBrief = false): { lit: Lit | null; text: string } {
   const { device, values, refused } = zone
@@ -129,7 +129,7 @@ function lostText(lastSeenAt: number | null, { nowMs, zone }: When, isBrief: boo
   return isBrief ? `${since}.` : texts.ago(since, age(Math.max(1000, nowMs - lastSeenAt), 1))
 }
 
-/** Over all zones: how many are known, and which are not. */
+/** Sums up all zones: how many are known, and which are not. */
 export function judgeZones(zones: readonly ZoneView[]): Judgement {
   const unknown = zones.filter(isUnknown)
   if (unknown.length === 0) {
@@ -151,7 +151,7 @@ export function judgeZones(zones: readonly ZoneView[]): Judgement {
   }
 }
 
-/** There is always a line below the verdict, so that the rooms stay where they are when it changes. */
+/** There is always a line below the verdict, so that the rooms do not move when it changes. */
 function onText(zones: readonly ZoneView[]): string {
   const on = zones.filter(isOn)
   if (on.length === 0) return texts.nothingIsOn
@@ -167,7 +167,7 @@ export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: str
     : { lit: 'warn', words: texts.unknown(unknown) }
 }
 
-/** One text of a value. */
+/** A value as one text. */
 export function textOf({ value, unit }: Shown): string {
   return unit === '' ? value : `${value}${THIN}${unit}`
 }

@@ -1,4 +1,4 @@
-/** Zones by room: what is on, one place to touch for each, and macros with a button. */
+/** The zones page: zones by room with their state and controls, and macros with a button. */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CallFault, NoContact, sendLatest } from '#kit/web/call.ts'
@@ -27,7 +27,7 @@ import {
   textOf,
 } from './zone-words.ts'
 
-// Why a command was not carried out, in words for whoever pressed.
+// Why a command was not carried out, in words for the user.
 
 const SENTENCES: Readonly<Record<string, string>> = {
   unauthorized: texts.unauthorizedMeans,
@@ -47,23 +47,23 @@ const SENTENCES: Readonly<Record<string, string>> = {
   macro_timed_out: texts.macroTimedOutMeans,
 }
 
-/** A sentence, or two: what was the case, and what to do where there is something. */
+/** One or two sentences: what happened, and what to do if anything can be done. */
 export function commandSentence(thrown: unknown): string {
   if (thrown instanceof NoContact) return texts.noAnswerFromController
   if (!(thrown instanceof CallFault)) return thrown instanceof Error ? thrown.message : String(thrown)
   if (stepsOfFault(thrown).length > 0) return texts.notDoneStepFailedAndMacro
   if (Object.hasOwn(SENTENCES, thrown.code)) return SENTENCES[thrown.code] ?? thrown.message
   if (thrown.status !== 200) return thrown.message
-  // What a device did not do: its driver's own words.
+  // A device's failure: its driver's own words.
   const said = /without a reason/.test(thrown.message) ? thrown.code : thrown.message
   return ended(texts.notDone(said))
 }
 
-/** Steps of a run that failed, in a sentence each, those of macros that it called among them. */
+/** The failed steps of a run, a sentence each, including those of macros that it called. */
 export function failedSteps(steps: readonly RunStep[], place = ''): string[] {
   const last = new Map(steps.map(({ step }, at) => [step, at]))
   return steps.flatMap((one, at) => {
-    // What another try made good has not failed; a parallel step failed by its branches, a call by what it called.
+    // A step that a retry fixed has not failed; a parallel step failed by its branches, a call by its called steps.
     const inner = failedSteps(one.steps ?? [], `${place}${one.step}, `)
     if (inner.length > 0 || one.state !== 'failed' || one.type === 'parallel' || last.get(one.step) !== at) return inner
     const why = one.message ?? SENTENCES[one.error ?? ''] ?? one.error ?? texts.failed
@@ -71,7 +71,7 @@ export function failedSteps(steps: readonly RunStep[], place = ''): string[] {
   })
 }
 
-/** The failed steps that a refusal tells of. */
+/** The failed steps that a refusal reports. */
 export function stepsOfFault(thrown: unknown): string[] {
   return thrown instanceof RunFault ? failedSteps(thrown.steps) : []
 }
@@ -84,29 +84,29 @@ function stepWords({ type, decided }: RunStep): string {
   return texts.commandOn(said.command, String(target))
 }
 
-// Orders to one zone: sent one at a time, the last of what moves meanwhile, and what came of each.
+// Orders to one zone: sent one at a time, keeping only the latest of a moving control, with the result of each.
 
-/** One thing that is asked. */
+/** One order. */
 interface Order {
   verb: string
-  /** Goes out as the argument of the verb's own name. */
+  /** Sent as the argument with the verb's own name. */
   value?: number | boolean
 }
 
 /** The orders of a tile. */
 interface Orders {
-  /** What the hand asked for last, as long as it counts more than what is told. */
+  /** What the user asked for last, while that takes precedence over reported values. */
   held: Order | null
-  /** Why the last one was not carried out; null where it was, and when whoever pressed has read it. */
+  /** Why the last order failed; null if it did not, and again after a while. */
   fault: string | null
-  /** An order whose zone does not tell what it does: `60 %`, or empty. */
+  /** An order to a zone that does not report its state: `60 %`, or empty. */
   sent: Order | null
   give(order: Order): void
 }
 
-/** So long after the answer the hand still counts: a device tells its new level a moment later. */
+/** How long after the answer the user's value is kept: a device reports its new level a moment later. */
 const SETTLE_MS = 1500
-/** So long a refusal is told; on a tablet on a wall that of yesterday would look like one of now. */
+/** How long a refusal is shown; on a wall tablet, yesterday's would look like a current one. */
 const FAULT_MS = 120_000
 
 /** They live as long as the tile of their zone. */
@@ -129,7 +129,7 @@ function useOrders({ id }: Pick<ZoneView, 'id'>): Orders {
     clearTimeout(timer.current)
     timer.current = setTimeout(() => setHeld(null), SETTLE_MS)
   }
-  // Made once: it knows what is under way.
+  // Created once: it keeps track of the order in progress.
   const [queue] = useState(() => sendLatest(send, refuse))
   return {
     held,
@@ -139,22 +139,22 @@ function useOrders({ id }: Pick<ZoneView, 'id'>): Orders {
       clearTimeout(timer.current)
       setFault(null)
       setHeld(order)
-      // A stop waits behind nothing.
+      // A stop is never queued.
       if (order.verb === 'stop') void send(order).catch(refuse)
       else queue(order)
     },
   }
 }
 
-// Controls of a tile: a slider, on and off, open and close, a setpoint.
+// The controls of a tile: a slider, on and off, open and close, a setpoint.
 
-/** A zone and what is asked of it. */
+/** A zone and its orders. */
 interface ControlFacts {
   zone: ZoneView
   orders: Orders
 }
 
-/** All controls of a zone, in the order in which hands look for them. */
+/** All controls of a zone, in the order in which people look for them. */
 function controls(facts: ControlFacts): VNode | null {
   const { verbs } = facts.zone
   const has = (verb: string): boolean => verbs.includes(verb)
@@ -173,7 +173,7 @@ interface PressFacts extends ControlFacts {
   verb: string
   label: string
   value?: boolean
-  /** Whether it is so now; undefined where the button shows no state. */
+  /** Whether the state is active; undefined if the button shows no state. */
   isSo?: boolean
 }
 
@@ -183,7 +183,7 @@ function press({ zone, orders, verb, label, value, isSo }: PressFacts): VNode | 
     aria-pressed=${isSo === undefined ? undefined : String(isSo)} onClick=${() => orders.give({ verb, value })}>${label}</button>`
 }
 
-/** Two buttons rather than a switch: a switch cannot say that nobody knows. */
+/** Two buttons rather than a switch: a switch cannot show an unknown state. */
 function onOff(facts: ControlFacts): VNode {
   const { verb } = facts.orders.held ?? {}
   const now = verb === 'on' ? true : verb === 'off' ? false : isOn(facts.zone)
@@ -206,12 +206,12 @@ function heldNumber({ orders: { held } }: ControlFacts, verb: string): number | 
   return held?.verb === verb && typeof held.value === 'number' ? held.value : undefined
 }
 
-/** While a hand is on it, it stands where the hand is; where nobody knows, it stands at its foot and says so. */
+/** While the user moves it, it follows the user; if the value is unknown, it stands at the minimum and says so. */
 function slider(facts: ControlFacts, verb: 'level' | 'volume'): VNode {
   const { zone, orders } = facts
   const { min, max, step, unit } = rangeOf(zone, verb)
   const { values } = zone
-  // A blind tells where it stands as its position, and is told where to go as a level.
+  // A blind reports its place as a position, and is moved by a level.
   const told = isUnknown(zone) ? undefined : (values[verb] ?? (verb === 'level' ? values.position : undefined))
   const shown = heldNumber(facts, verb) ?? (typeof told === 'number' ? told : undefined)
   const at = shown === undefined ? min : Math.min(max, Math.max(min, shown))
@@ -236,15 +236,15 @@ function setpoint(facts: ControlFacts): VNode {
     <b>${now === undefined ? '–' : textOf(quantity(now, range.unit))}</b></output>${button(1)}</div>`
 }
 
-/** From an unknown setpoint the first press goes to the middle. */
+/** From an unknown setpoint, the first press goes to the middle. */
 function stepped(now: number | undefined, by: 1 | -1, { min, max, step }: Range): number {
   const from = now ?? (min + max) / 2 - by * step
   return Math.min(max, Math.max(min, Math.round((from + by * step) / step) * step))
 }
 
-// A tile: one zone, its name, what it does, its control, and what came of an order.
+// A tile: one zone with its name, state, control, and the result of an order.
 
-/** The tile. Its foot is always there, so that nothing moves when something is said. */
+/** The tile. Its foot is always present, so that nothing moves when a text appears. */
 function ZoneTile({ zone }: { zone: ZoneView }): VNode {
   const orders = useOrders(zone)
   const { value, unit } = heldHeadline(zone, orders) ?? headline(zone)
@@ -253,7 +253,7 @@ function ZoneTile({ zone }: { zone: ZoneView }): VNode {
     ${controls({ zone, orders })}${foot(zone, orders)}</article>`
 }
 
-/** A slider that is moved tells its value large, so that the hand sees what it asks for. */
+/** A slider being moved shows its value large, so that the user sees what is asked for. */
 function heldHeadline(zone: ZoneView, { held }: Orders): Shown | null {
   if (held === null || typeof held.value !== 'number' || held.verb === 'setpoint') return null
   return quantity(held.value, rangeOf(zone, held.verb === 'volume' ? 'volume' : 'level').unit)
@@ -268,7 +268,7 @@ function foot(zone: ZoneView, orders: Orders): VNode {
   return html`<p class="said">${lit ? lamp(lit) : null}<span>${note}</span></p>`
 }
 
-/** What went out is no knowledge of what it does, and is told as what it is. */
+/** A sent value is not a known state, and is labelled as sent. */
 function sentText(zone: ZoneView, { sent }: Orders): string {
   if (sent === null) return ''
   const { verb, value } = sent
@@ -277,9 +277,8 @@ function sentText(zone: ZoneView, { sent }: Orders): string {
   return texts.sent(textOf(quantity(value, rangeOf(zone, kind).unit)))
 }
 
-// Macros with a button each, and what came of a run.
+// Macros with a button each, and the result of a run.
 
-/** The panel. */
 function MacrosPanel({ macros }: { macros: readonly MacroView[] }): VNode {
   return html`<section class="panel macros" aria-label="Macros"><header><h2>Macros</h2></header>
     <ul>${macros.map((macro) => html`<${MacroRow} macro=${macro} key=${macro.id} />`)}</ul></section>`
@@ -288,7 +287,7 @@ function MacrosPanel({ macros }: { macros: readonly MacroView[] }): VNode {
 interface Told {
   lit: Lit
   text: string
-  /** Steps that failed, a line each. */
+  /** Failed steps, a line each. */
   steps: readonly string[]
 }
 
@@ -318,13 +317,12 @@ function MacroRow({ macro }: { macro: MacroView }): VNode {
 }
 
 // The page.
-/** Fewer are found by looking. */
+/** With fewer zones than this there is no filter. */
 const FILTERED_FROM = 7
-/** More tiles are drawn when they are asked for. */
+/** More tiles are drawn on request. */
 const MOST_TILES = 240
 const IMPORT = 'plantroom controller import FILE'
 
-/** The page. */
 export function ZonesPage(): VNode {
   const [filter, setFilter] = useState('')
   const [isWhole, setWhole] = useState(false)
@@ -352,7 +350,7 @@ export function ZonesPage(): VNode {
     ${filter === '' ? macros() : null}`
 }
 
-/** There is contact, but something between lets no socket through: what is seconds old must not look like now. */
+/** There is contact, but something in between blocks the socket: values that are seconds old must not look current. */
 function NotLive(): VNode {
   const ageMs = Math.max(1000, now.value - knownAt.value)
   return html`<p class="not-live" data-s="warn">${lamp('warn')}<span><b role="status">Levels are not live.</b>
@@ -367,7 +365,7 @@ function waiting(): VNode {
   return html`<div class="head"><h1>Zones</h1></div><section class="panel">${words}</section>`
 }
 
-/** Nothing to command is no fault; it says what to do next, to those who can. */
+/** Having nothing to command is not an error; this says what to do next, to those who can. */
 function empty(): VNode {
   if (!me.value?.elevated) return say('off', texts.noZonesForYou, texts.howZonesBecomeYours)
   const act = html`<div class="copy"><code tabindex="0">${IMPORT}</code>
@@ -405,7 +403,7 @@ function room({ id, name, within, zones }: ZoneGroup): VNode {
     <div class="tiles">${zones.map(tileOf)}</div></section>`
 }
 
-/** A zone that did not change keeps the very tile that was drawn: of a hundred tiles, those are drawn anew that have to. */
+/** A zone that did not change keeps its drawn tile: of a hundred tiles, only changed ones are drawn again. */
 function tileOf(zone: ZoneView): VNode {
   const known = tiles.get(zone)
   if (known) return known
@@ -416,7 +414,7 @@ function tileOf(zone: ZoneView): VNode {
 
 const tiles = new WeakMap<ZoneView, VNode>()
 
-/** From tile to tile: the first control of each. */
+/** Moves from tile to tile: to the first control of each. */
 function walk(step: 1 | -1): boolean {
   const tiles = rowLinks('.tile')
   const here = tiles.findIndex((tile) => tile.contains(document.activeElement))

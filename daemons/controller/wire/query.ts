@@ -1,26 +1,26 @@
 /**
- * The query string of GET /api/data/:entity: its values, its syntax tree, and the branches it is read from.
+ * The query string of GET /api/data/:entity: its values, its syntax tree, and the branches it is parsed from.
  * @source interface document 1, GET /api/data/:entity
  */
 import { Fault } from '#kit/pure/fault.ts'
 
-// Values that conditions compare with: texts that read as numbers are numbers.
+// Values in conditions: texts that read as numbers are numbers.
 
-/** A number, and the text that it has where texts are compared: `007` is 7 and `7`; digits beyond 2^53 stay in the text. */
+/** A number, and its text for comparison with texts: `007` is 7 and `7`; digits beyond 2^53 are kept in the text. */
 interface QueryNumber {
   readonly number: number
   readonly text: string
 }
 
-/** Null comes from JSON only. */
+/** Null comes only from JSON. */
 export type QueryValue = null | boolean | string | QueryNumber
 
-/** Each digit has one place to go in this pattern: it takes time in proportion to the text. */
+/** Every digit can match in only one place, so matching takes time proportional to the text. */
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/
 const WHOLE = /^[+-]?\d+$/
 
 /**
- * A text as a number: decimal and exponent forms of what a double can hold.
+ * Parses a number: decimal and exponent forms that fit a double.
  * @returns undefined for everything else: empty, hexadecimal, Infinity, NaN, with spaces
  * @source document 1, GET /api/data/:entity, a parameter value that parses as a number
  */
@@ -31,12 +31,12 @@ export function readNumber(text: string): QueryNumber | undefined {
   return { number, text: WHOLE.test(text) ? wholeText(text) : String(number) }
 }
 
-/** A value as it stands in a query string. */
+/** A value from a query string. */
 export function valueOfText(text: string): QueryValue {
   return readNumber(text) ?? text
 }
 
-/** A value as it stands in JSON: its type is said there, so a text stays a text (`"007"` is not 7). */
+/** A value from JSON: JSON has types, so a text stays a text (`"007"` is not 7). */
 export function valueOfJson(json: null | boolean | number | string): QueryValue {
   return typeof json === 'number' ? { number: json, text: String(json) } : json
 }
@@ -49,9 +49,9 @@ function wholeText(text: string): string {
   return text.startsWith('-') && digits !== '0' ? `-${digits}` : digits
 }
 
-// The syntax tree that a query string becomes: guards are asked of it, rows are tried against it.
+// The syntax tree of a query string: guards check it, and rows are tested against it.
 
-/** What a condition asks; `in` is equality too, with any of the values. */
+/** The operator of a condition; `in` also means equality with any of the values. */
 export type Operator =
   | 'in'
   | 'notin'
@@ -66,8 +66,8 @@ export type Operator =
   | 'null'
 
 /**
- * One column asked one thing. `in`, `like`, `contains`: any of the values; `notin`, `notequal`: none of them;
- * `between`: two values; `gt`, `gte`, `lt`, `lte`: one; `null`: one boolean.
+ * A test of one column. `in`, `like`, `contains`: any of the values; `notin`, `notequal`: none of them; `between`: two
+ * values; `gt`, `gte`, `lt`, `lte`: one; `null`: one boolean.
  */
 export interface Condition {
   readonly column: string
@@ -75,7 +75,7 @@ export interface Condition {
   readonly values: readonly QueryValue[]
 }
 
-/** All conditions hold, and of each group of `either` at least one part. */
+/** All conditions must hold, and at least one part of each group in `either`. */
 export interface Where {
   readonly conditions: readonly Condition[]
   readonly either: readonly (readonly Where[])[]
@@ -86,55 +86,58 @@ export interface OrderBy {
   readonly isDescending: boolean
 }
 
-/** A column of the answer, under another name where `alias` is there. */
+/** A column of the answer, under another name if `alias` is given. */
 export interface FieldAsk {
   readonly column: string
   readonly alias?: string
 }
 
-/** What `_fields` says; `isPlain` is false where it is anything but names of columns, and then `fault` may say what. */
+/**
+ * The contents of `_fields`; `isPlain` is false if it has anything but names of columns, and `fault` may then say what.
+ */
 export interface Fields {
   readonly columns: readonly FieldAsk[]
   readonly isPlain: boolean
   readonly fault?: string
 }
 
-/** A whole query. Names of columns are as they were sent: whether there are such columns is not known here. */
+/** A whole query. Column names are as sent: whether the columns exist is not checked here. */
 export interface Query {
   readonly where: Where
   /** 1..10,000. */
   readonly limit: number
   readonly offset: number
-  /** Each column once: a second time it could decide nothing. */
+  /** Each column once: a repetition could not change the order. */
   readonly order: readonly OrderBy[]
   readonly fields: Fields | undefined
-  /** True: rows; a text: rows in which this column is not null. */
+  /** True counts rows; a text counts rows in which this column is not null. */
   readonly count: boolean | string
   readonly isInstance: boolean
 }
 
-/** What a query may cost to read. All are settings. */
+/** Limits on parsing a query. All are settings. */
 export interface QueryLimits {
   /** Characters of the raw query string, which is ASCII. */
   readonly queryBytes: number
   readonly conditions: number
-  /** How deep `_or` may stand in `_or`. */
+  /** Most levels of nested `_or`. */
   readonly depth: number
-  /** Values of one condition. */
+  /** Most values of one condition. */
   readonly listItems: number
-  /** Characters of one pattern of `_like` or `_contains`. */
+  /** Most characters of one pattern of `_like` or `_contains`. */
   readonly patternChars: number
 }
 
-// Percent encoding, read strictly: what is broken is told, never guessed.
+// Percent decoding, strict: errors are reported, never guessed around.
 
 const PLUS = 0x2b
 const PERCENT = 0x25
 
 /**
- * One name or value of a query string as text; `+` is a space.
- * @param part printable ASCII, as it stands in the request line
- * @throws Fault `query_unreadable` for a broken escape, for what is no UTF-8 behind escapes, for what should be escaped
+ * Decodes one name or value of a query string; `+` is a space.
+ * @param part printable ASCII, as in the request line
+ * @throws Fault `query_unreadable` for a broken escape, escaped bytes that are not UTF-8, and characters that must be
+ * escaped
  * @source document 1, GET /api/data/:entity; WHATWG URL, application/x-www-form-urlencoded, without its leniency
  */
 function decodePart(part: string): string {
@@ -161,33 +164,36 @@ function decodePart(part: string): string {
   }
 }
 
-/** Fatal: halves of surrogate pairs and overlong forms are refused. A byte order mark stays, as it is part of the text. */
+/** Fatal: lone surrogates and overlong forms are refused. A byte order mark is kept, as it is part of the text. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function hexByte(digits: string): number | undefined {
   return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : undefined
 }
 
-// Branches: names with brackets, and JSON, as one kind of tree, so that every spelling is read by the same rules.
+// Branches: bracketed names and JSON as one kind of tree, so that every spelling is read by the same rules.
 
-/** A value at the end of a name: text of the query string, or a scalar of JSON, which says its type. `isItem`: of a list. */
+/**
+ * A value at the end of a name: text of the query string, or a scalar of JSON, which has a type. `isItem`: element of a
+ * list.
+ */
 export type Leaf = ({ readonly text: string } | { readonly json: null | boolean | number | string }) & {
   readonly isItem: boolean
 }
 
-/** What stands at a name: values, and what stands in brackets behind it. `isList`: it was an array of JSON. */
+/** The values of a name, and what follows it in brackets. `isList`: it was a JSON array. */
 export interface Branch {
   readonly leaves: Leaf[]
-  /** A Map: names come from outside, `__proto__` among them. */
+  /** A Map: names come from outside, including `__proto__`. */
   readonly children: Map<string, Branch>
   readonly isList: boolean
 }
 
-/** JSON deeper than this is no query. */
+/** Deeper JSON is refused. */
 const MOST_LEVELS = 16
 
 /**
- * The raw query string as a tree; empty parts between `&` say nothing.
+ * Parses the raw query string into a tree; empty parts between `&` are ignored.
  * @param raw without the `?`
  * @throws Fault `query_unreadable`
  */
@@ -206,8 +212,8 @@ export function branchOfQuery(raw: string): Branch {
 }
 
 /**
- * A value that must be JSON, as a tree.
- * @param what the name it stands at, for the sentence
+ * Parses a value that must be JSON into a tree.
+ * @param what the name of the value, for the error message
  * @throws Fault `query_unreadable`
  */
 export function branchOfJsonText(text: string, what: string): Branch {
@@ -220,21 +226,21 @@ export function branchOfJsonText(text: string, what: string): Branch {
   return branchOfJson(json, 1)
 }
 
-/** Characters of a name that a sentence says again. */
+/** Longest excerpt of a name that an error message quotes. */
 const LONGEST_SAID = 64
 
-/** A name of the query as it may stand in a sentence: shortened, in quotes. */
+/** A name of the query for an error message: shortened and quoted. */
 export function named(name: string): string {
   return JSON.stringify(name.length > LONGEST_SAID ? `${name.slice(0, LONGEST_SAID)}...` : name)
 }
 
-/** The name of a column in a list of names; undefined where something else stands there. */
+/** The name of a column in a list of names; undefined for anything else. */
 export function nameIn(leaf: Leaf): string | undefined {
   if ('text' in leaf) return leaf.text
   return typeof leaf.json === 'string' ? leaf.json : undefined
 }
 
-/** Whether it is the name of an element of a list: `a[]`, `a[0]`. */
+/** Whether the name is that of a list element: `a[]`, `a[0]`. */
 export function isIndex(name: string): boolean {
   return /^\d{0,5}$/.test(name)
 }
@@ -271,7 +277,7 @@ function childOf(branch: Branch, name: string): Branch {
   return child
 }
 
-/** `_or[0][_gt][id]` as its four names. */
+/** Splits `_or[0][_gt][id]` into its four names. */
 function pathOf(name: string): string[] {
   const open = name.indexOf('[')
   if (open < 0 && name !== '') return [name]

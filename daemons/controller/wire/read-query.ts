@@ -1,4 +1,4 @@
-/** Reads the query string of GET /api/data/:entity: conditions in all their spellings, modifiers, columns. */
+/** Parses the query string of GET /api/data/:entity: conditions in all their spellings, modifiers, columns. */
 import { Fault } from '#kit/pure/fault.ts'
 import {
   type Branch,
@@ -22,17 +22,17 @@ import {
   type Where,
 } from './query.ts'
 
-// Operands: what follows an operator, as values to compare with.
+// Operands: the values that an operator compares with.
 
-/** Take lists: a comma separates, unless the value is an element of an array already. */
+/** Operators that take lists: a comma separates, unless the value is already an array element. */
 const LISTS: ReadonlySet<string> = new Set(['in', 'notin', 'between'])
-/** Take texts as they are: `_contains[address]=007` looks for these three characters. */
+/** Operators that take text literally: `_contains[address]=007` looks for these three characters. */
 const PATTERNS: ReadonlySet<string> = new Set(['like', 'contains'])
-/** Take one value: a second one would contradict the first or say nothing. */
+/** Operators that take one value: a second one would contradict the first or change nothing. */
 const SINGLE: ReadonlySet<string> = new Set(['gt', 'gte', 'lt', 'lte', 'null'])
 
 /**
- * The values of one condition, in number and kind as its operator wants them.
+ * The values of one condition, in the number and kind that its operator requires.
  * @throws Fault `query_unreadable`
  */
 function operandOf(
@@ -54,7 +54,7 @@ function operandOf(
   return operator === 'null' ? [truthOf(values[0], refuse)] : values
 }
 
-/** Its own, and those of `col[]=1` and `col[0]=1`. */
+/** The branch's own values, and those of `col[]=1` and `col[0]=1`. */
 function leavesOf(branch: Branch, refuse: (why: string) => Fault): Leaf[] {
   const leaves = [...branch.leaves]
   for (const [name, child] of branch.children) {
@@ -99,7 +99,7 @@ function truthOf(value: QueryValue | undefined, refuse: (why: string) => Fault):
 
 // Conditions in all their spellings: `col=v`, `_op[col]=v`, `col[_op]=v`, `_op={"col": v}`, and `_or`.
 
-/** Exactly as they are written: `_LIKE` is an unknown name. */
+/** Case-sensitive: `_LIKE` is an unknown name. */
 const OPERATORS = new Map<string, Operator>(
   (['in', 'notin', 'like', 'contains', 'gt', 'gte', 'lt', 'lte', 'between', 'notequal', 'null'] as const).map(
     (operator) => [`_${operator}`, operator],
@@ -107,8 +107,8 @@ const OPERATORS = new Map<string, Operator>(
 )
 
 /**
- * What a branch asks of a row.
- * @param isModifier names at this level that are no conditions; deeper in there are none
+ * Parses the conditions of a branch.
+ * @param isModifier names at the top level that are not conditions; there are none further down
  * @throws Fault `query_unreadable`; `query_unknown_name` for any other name that begins with `_`
  * @source document 1, GET /api/data/:entity, Modifiers
  */
@@ -116,15 +116,15 @@ function readWhere(root: Branch, limits: QueryLimits, isModifier: (name: string)
   return whereOf(root, { limits, isModifier, count: 0 }, 0)
 }
 
-/** What is read so far. */
+/** The state of parsing. */
 interface Reading {
   readonly limits: QueryLimits
   readonly isModifier: (name: string) => boolean
-  /** Conditions, everywhere in the query. */
+  /** Conditions so far, in the whole query. */
   count: number
 }
 
-/** @param depth how many `_or` stand around it */
+/** @param depth the number of enclosing `_or` */
 function whereOf(branch: Branch, reading: Reading, depth: number): Where {
   const conditions: Condition[] = []
   const either: Where[][] = []
@@ -207,11 +207,11 @@ function operatorOf(name: string): Operator {
   return operator
 }
 
-// `_fields`: which columns an answer shows, in all spellings, and whether anything but plain names stands in it.
+// `_fields`: the columns of an answer, in all spellings, and whether there is anything but plain names.
 
 /**
- * Names separated by commas, repeated, `_fields[]=`, `_fields[0]=`, or an array of JSON with names and pairs in it.
- * What is wrong is told in the result: who may not give pairs is refused for that before anything else.
+ * Accepts names separated by commas, repeated, `_fields[]=`, `_fields[0]=`, or a JSON array of names and pairs. Errors
+ * are returned in the result: a caller who may not use pairs is refused for that first.
  * @throws Fault `query_unreadable` for broken JSON
  * @source document 1, GET /api/data/:entity, Modifiers, Guards 7
  */
@@ -239,7 +239,7 @@ function only(branch: Branch, leaf: Leaf): Branch {
   return { ...branch, leaves: [leaf], children: new Map() }
 }
 
-/** Undefined stands for what is neither a name nor a pair. */
+/** Undefined marks anything that is neither a name nor a pair. */
 function asksOf({ leaves, children }: Branch): (FieldAsk | undefined)[] {
   const inner = [...children].flatMap(([name, child]) => {
     if (!isIndex(name)) return [undefined]
@@ -266,7 +266,7 @@ function pairOf({ leaves, children }: Branch): FieldAsk | undefined {
   return { column, alias }
 }
 
-// Modifiers: how many rows, from where, in which order, which columns, or only their number.
+// Modifiers: how many rows, from where, in which order, which columns, or only their count.
 
 const ROWS_BY_DEFAULT = 1000
 const MOST_ROWS = 10_000
@@ -281,13 +281,13 @@ const MODIFIERS: ReadonlySet<string> = new Set([
   '_instance',
 ])
 
-/** Names that stand at the top of a query and ask nothing of a row. */
+/** Names at the top of a query that are not conditions. */
 function isModifier(name: string): boolean {
   return MODIFIERS.has(name)
 }
 
 /**
- * The modifiers of a query. Where one is given twice it is refused, but for lists, which grow.
+ * Parses the modifiers of a query. A repeated one is refused, except for lists, which are joined.
  * @throws Fault `query_unreadable`
  * @source document 1, GET /api/data/:entity, Modifiers
  */
@@ -311,7 +311,7 @@ function once(children: Branch['children'], name: string): string | undefined {
   return leaf.text
 }
 
-/** Zero, negative and non-numeric are as if it was not given. */
+/** Zero, negative and non-numeric values count as absent. */
 function wholeAbove0(text: string | undefined): number | undefined {
   const whole = Math.floor(readNumber(text ?? '')?.number ?? 0)
   return whole > 0 ? whole : undefined
@@ -345,7 +345,7 @@ function orderOf(items: readonly Leaf[]): OrderBy[] {
   return [...order.values()]
 }
 
-/** The items of a list modifier: repeated, `name[]`, `name[0]`, or an array of JSON. */
+/** The items of a list modifier: repeated, `name[]`, `name[0]`, or a JSON array. */
 function itemsOf(branch: Branch | undefined, name: string): Leaf[] {
   if (branch === undefined) return []
   const inner = branch.leaves.flatMap((leaf) => {
@@ -366,8 +366,8 @@ function listed({ leaves, children }: Branch, name: string): Leaf[] {
 
 // The whole query.
 /**
- * A whole query; everything in it has a meaning here or is refused, nothing is dropped.
- * @param raw without the `?`, as it stands in the request line
+ * Parses a whole query; anything without a meaning is refused, nothing is ignored.
+ * @param raw without the `?`, as in the request line
  * @throws Fault `query_unreadable`, `query_unknown_name`
  * @source document 1, GET /api/data/:entity, Modifiers
  */
