@@ -22,14 +22,21 @@ export interface OtaRig {
   left(): string[]
 }
 
-/** @param sets further settings @param within put before the command; `STATE` becomes the state folder */
-export async function otaRig(t: Test, { sets = [] as string[], within = [] as string[] } = {}): Promise<OtaRig> {
+/**
+ * @param sets further settings
+ * @param within put before the command; `STATE` becomes the state folder
+ * @param keep how the command keeps an image: by `cp`, or by `ln` where a copy would take gigabytes
+ */
+export async function otaRig(
+  t: Test,
+  { sets = [] as string[], within = [] as string[], keep = 'cp' as 'cp' | 'ln' } = {},
+): Promise<OtaRig> {
   const keys = keysForTest(t)
   const folder = mkdtempSync(join(tmpdir(), 'ota-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const installed = join(folder, 'installed')
   const command = join(folder, 'install')
-  writeFileSync(command, `#!/bin/sh\ncp "$1" ${installed}\n`)
+  writeFileSync(command, `#!/bin/sh\n${keep} "$1" ${installed}\n`)
   chmodSync(command, 0o755)
   const stateFolder = join(folder, 'state')
   const board = await startBoard(t, {
