@@ -7,7 +7,7 @@
  */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { tablesOf as settingTables } from '#kit/config/load.ts'
+import { schemaTables as settingTables } from '#kit/config/load.ts'
 import { claimFaults, errorFaults, type Known } from './doc-claims.ts'
 import { codesOf, routesOf, settingsOf } from './doc-facts.ts'
 import { staleParts } from './doc-parts.ts'

@@ -7,7 +7,7 @@
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, join, posix } from 'node:path'
-import { bareCode, cyclesOf, type Import, importsOf, targetOf } from './imports.ts'
+import { bareCode, cyclesOf, type Import, importsOf, importTarget } from './imports.ts'
 import { isMain } from './is-main.ts'
 import { faultOfImport, placeOf, RULES } from './layers.ts'
 
@@ -30,7 +30,7 @@ export function layerFaults(root: string): string[] {
     for (const one of imports) {
       const fault = faultOf(root, file, one)
       if (fault !== undefined) faults.push(`${file}:${one.line}: ${one.specifier}: ${fault}`)
-      const target = targetOf(file, one.specifier)
+      const target = importTarget(file, one.specifier)
       if (target !== undefined) graph.get(file)?.push(target)
     }
   }
@@ -38,7 +38,7 @@ export function layerFaults(root: string): string[] {
 }
 
 function faultOf(root: string, file: string, { specifier, isType }: Import): string | undefined {
-  const target = targetOf(file, specifier)
+  const target = importTarget(file, specifier)
   if (target === undefined) return faultOfPackage(file, specifier, isType)
   if (!/\.(ts|mjs|cjs|json|css|svg)$/.test(target)) return 'the ending is missing'
   // What a .cjs without source exports is declared beside it.

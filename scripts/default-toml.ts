@@ -5,7 +5,7 @@
  */
 import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
-import { expectedText, tablesOf } from '#kit/config/load.ts'
+import { expectedText, schemaTables } from '#kit/config/load.ts'
 import { isMain } from './is-main.ts'
 
 /** TOML with every key of the schema as a comment: meaning, what is allowed, `key = default`. Lines of 100 at most. */
@@ -13,7 +13,7 @@ export function defaultToml(name: string, schema: TObject): string {
   const lines = [`# Every setting of plantroom-${name} with its default. Nobody reads this file, and each upgrade`]
   lines.push(`# replaces it: what is to be different goes into /etc/plantroom/${name}.toml, below the same [table].`)
   lines.push(`# After a change: plantroom check-config ${name} && systemctl restart plantroom-${name}`)
-  for (const [table, { properties, description }] of Object.entries(tablesOf(schema))) {
+  for (const [table, { properties, description }] of Object.entries(schemaTables(schema))) {
     lines.push('', ...(description ? wrapped(description) : []), `[${table}]`)
     for (const [key, property] of Object.entries(properties)) {
       lines.push('', ...wrapped(property.description ?? ''), ...wrapped(`Allowed: ${expectedText(property)}.`))

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
 import { journalRoutes, kitRoutes, whoMay } from '#kit/http/kit-routes.ts'
 import type { Described, Route } from '#kit/http/route.ts'
-import { isBelow } from '#kit/http/surface.ts'
+import { isPathBelow } from '#kit/http/surface.ts'
 import { CODES_OF_VARIABLES } from './fault-codes.ts'
 
 /** One line of a daemon's interface. Sockets have the method `WS`. */
@@ -65,7 +65,7 @@ export async function describedOf(root: string, daemon: string): Promise<Describ
 function routesOfAll(prefix: string | undefined): Route[] {
   const surface = prefix === undefined ? undefined : { prefix }
   const all = [...kitRoutes({ surface } as never), ...journalRoutes(anything() as never)]
-  return all.filter(({ path }) => prefix === undefined || !isBelow(path, prefix))
+  return all.filter(({ path }) => prefix === undefined || !isPathBelow(path, prefix))
 }
 
 /** Every fault code of the sources: given to `Fault` or `faultOf` as text, or listed with a status. */
@@ -112,7 +112,7 @@ export async function settingsOf(root: string, daemon: string): Promise<TObject>
 }
 
 /** Every state table below daemons/. */
-export async function tablesOf(root: string): Promise<TableFact[]> {
+export async function stateTables(root: string): Promise<TableFact[]> {
   const found: TableFact[] = []
   for (const file of globSync('daemons/**/core/**/*.ts', { cwd: root }).sort()) {
     if (!/^export const \w+Table\b/m.test(readFileSync(join(root, file), 'utf8'))) continue

@@ -2,8 +2,8 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { referenceOf } from '#kit/config/load.ts'
-import { type RouteFact, routesOf, settingsOf, type TableFact, tablesOf } from './doc-facts.ts'
-import { memoryOf, memoryTable } from './memory-facts.ts'
+import { type RouteFact, routesOf, settingsOf, stateTables, type TableFact } from './doc-facts.ts'
+import { memorySum, memoryTable } from './memory-facts.ts'
 
 /** `<!-- generated: routes gateway -->` up to `<!-- end -->`. */
 const PART = /(<!-- generated: (\w+)(?: ([\w-]+))? -->\n)([\s\S]*?)(<!-- end -->)/g
@@ -33,8 +33,8 @@ async function withParts(root: string, text: string): Promise<string> {
 async function partOf(root: string, kind: string, name: string): Promise<string> {
   if (kind === 'routes') return routeTable(await routesOf(root, name))
   if (kind === 'settings') return referenceOf(await settingsOf(root, name))
-  if (kind === 'memory') return memoryTable(await memoryOf(root, name))
-  if (kind === 'lifecycles') return (await tablesOf(root)).map(stateTable).join('\n')
+  if (kind === 'memory') return memoryTable(await memorySum(root, name))
+  if (kind === 'lifecycles') return (await stateTables(root)).map(stateTable).join('\n')
   throw new Error(`no part of the docs is called '${kind}'`)
 }
 

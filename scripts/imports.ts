@@ -25,7 +25,7 @@ export function importsOf(source: string): Import[] {
 }
 
 /** Path from the root of what a specifier in `file` means; undefined for packages and Node's modules. */
-export function targetOf(file: string, specifier: string): string | undefined {
+export function importTarget(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('#')) return specifier.slice(1)
   if (specifier.startsWith('.')) return posix.join(posix.dirname(file), specifier)
   return undefined

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { defaultSettings, type MemorySum, sumOfMemory } from '#kit/config/memory.ts'
 
 /** By the settings as they are where nobody has set any. */
-export async function memoryOf(root: string, daemon: string): Promise<MemorySum> {
+export async function memorySum(root: string, daemon: string): Promise<MemorySum> {
   const { config, memory } = await import(pathToFileURL(join(root, `daemons/${daemon}/config.ts`)).href)
   return sumOfMemory(memory(), defaultSettings(config))
 }
@@ -37,7 +37,7 @@ export function memoryTable({ lines, allBytes, heapBytes, memoryMaxMib, tasks, t
 export async function memoryFaults(root: string, daemons: readonly string[]): Promise<string[]> {
   const faults: string[] = []
   for (const daemon of daemons) {
-    const sum = await memoryOf(root, daemon)
+    const sum = await memorySum(root, daemon)
     const unit = `systemd/plantroom-${daemon}.service`
     const text = existsSync(join(root, unit)) ? readFileSync(join(root, unit), 'utf8') : ''
     for (const line of [`MemoryMax=${sum.memoryMaxMib}M`, `TasksMax=${sum.tasksMax}`])

@@ -1,6 +1,6 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
-import { httpTable, journalTable, loginKeys, tablesOf } from '#kit/config/tables.ts'
+import { commonTablesWith, httpTable, journalTable, loginKeys } from '#kit/config/tables.ts'
 import { otaKeys } from './core/machine/firmware.ts'
 import { memoryPlan } from './core/memory.ts'
 import { peerKeys } from './core/peers/keys.ts'
@@ -128,7 +128,7 @@ export const config = Type.Object(
     streams: streamKeys,
     peers: peerKeys,
     journal: journalTable(),
-    ...tablesOf(httpTable(DEFAULT_PORT, { ...loginKeys(LOGIN), ...httpKeys })),
+    ...commonTablesWith(httpTable(DEFAULT_PORT, { ...loginKeys(LOGIN), ...httpKeys })),
   },
   { additionalProperties: false },
 )

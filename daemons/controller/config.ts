@@ -1,9 +1,9 @@
 /** Every key of controller.toml: type, default, range, unit and description. */
 import { type Static, Type } from 'typebox'
-import { headerBytes, httpTable, journalTable, networks, tablesOf } from '#kit/config/tables.ts'
+import { commonTablesWith, headerBytesKey, httpTable, journalTable, networks } from '#kit/config/tables.ts'
 import {
   auditKeys,
-  count,
+  countKey,
   dataKeys,
   driverKeys,
   letterKeys,
@@ -22,9 +22,9 @@ export const DEFAULT_PORT = 3130
 
 const httpKeys = {
   // Room for a query of `data.query_bytes` and other headers.
-  header_bytes: headerBytes(32_768),
+  header_bytes: headerBytesKey(32_768),
   trusted_proxies: networks([], 'proxies whose X-Forwarded-For is believed: addresses and networks'),
-  forwarded_hops: count('', 32, [1, 256], 'entries of one X-Forwarded-For that are looked at'),
+  forwarded_hops: countKey('', 32, [1, 256], 'entries of one X-Forwarded-For that are looked at'),
   local_networks: networks([], 'public networks that belong to the building: who calls from there is not remote'),
 }
 
@@ -43,7 +43,7 @@ const tunnel = Type.Object(
 export const config = Type.Object(
   {
     // Sign-ins here are limited by the table `people`.
-    ...tablesOf(httpTable(DEFAULT_PORT, httpKeys)),
+    ...commonTablesWith(httpTable(DEFAULT_PORT, httpKeys)),
     store: storeKeys,
     site: siteKeys,
     people: peopleKeys,

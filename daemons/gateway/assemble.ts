@@ -31,7 +31,7 @@ import { createEventHub, type EventHub } from './core/lines/events.ts'
 import { createHourCount, Port } from './core/lines/port.ts'
 import { PortRegistry } from './core/lines/port-registry.ts'
 import type { PortRecord } from './core/lines/ports.ts'
-import { createSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
+import { createPageSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
 import type { TemplateLibrary } from './core/points/definition.ts'
 import { linkTypeOf, makeAdapter, servedValues } from './core/protocols.ts'
@@ -213,7 +213,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
   const { captures, hub, identity, people, points, registry, templates, webhooks } = house
   const { book, keys, list, users } = people
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
-  const sessions = createSessions(list, createTokenStore(tokens))
+  const sessions = createPageSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
   const metrics = createMetrics({ process: true })

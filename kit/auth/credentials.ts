@@ -72,7 +72,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
  * @returns undefined if there is no header, or it has another scheme or form
  * @source RFC 7617, 2 and 2.1
  */
-export function basicOf(header: string | undefined): BasicCredentials | undefined {
+export function readBasic(header: string | undefined): BasicCredentials | undefined {
   const coded = header === undefined ? undefined : BASIC.exec(header.trim())?.[1]
   const text = coded === undefined ? undefined : textOf(coded)
   const colon = text?.indexOf(':') ?? -1

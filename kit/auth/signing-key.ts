@@ -38,7 +38,7 @@ export function signerOf(keys: readonly PublicKey[], bytes: Uint8Array, signatur
 }
 
 /** @returns 64 bytes */
-export function signatureOf(key: KeyObject, bytes: Uint8Array): Uint8Array {
+export function signBytes(key: KeyObject, bytes: Uint8Array): Uint8Array {
   return sign(null, bytes, key)
 }
 

@@ -272,7 +272,7 @@ export async function loadConfig<Schema extends TObject>(options: LoadOptions<Sc
   const file = await readSource(options.file, options.mustExist)
   const line = sourceOfSets(options.sets)
   const faults = [...file.faults, ...line.faults]
-  const tables = tablesOf(options.schema)
+  const tables = schemaTables(options.schema)
   const value = defaultsOf(tables)
   // The command line comes last and wins; faults in the file still count.
   for (const setting of [...file.settings, ...line.settings]) {
@@ -284,7 +284,7 @@ export async function loadConfig<Schema extends TObject>(options: LoadOptions<Sc
 }
 
 /** The tables of a schema with their keys, in order; a schema of any other form is a mistake in the daemon. */
-export function tablesOf(schema: TObject): Record<string, TableSchema> {
+export function schemaTables(schema: TObject): Record<string, TableSchema> {
   const tables = (schema as unknown as TableSchema<Partial<TableSchema>>).properties
   for (const [name, table] of Object.entries(tables))
     if (!table.properties) throw new Fault('config_refused', `the schema's ${name} is no table of keys`)
@@ -347,7 +347,7 @@ function suggestion(nearest: string | undefined, known: string[]): string {
 /** A Markdown table of every key: name, what is allowed, default, meaning. */
 export function referenceOf(schema: TObject): string {
   const rows = ['| key | allowed | default | meaning |', '|---|---|---|---|']
-  for (const [table, { properties }] of Object.entries(tablesOf(schema)))
+  for (const [table, { properties }] of Object.entries(schemaTables(schema)))
     for (const [name, key] of Object.entries(properties)) {
       const cells = [
         `\`${table}.${name}\``,

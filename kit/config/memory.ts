@@ -1,7 +1,7 @@
 /** How much memory a daemon may need: the sum of its rows, and the limit in its unit. */
 import type { TObject } from 'typebox'
 import { type Amount, type MemoryPlan, type MemoryRow, MIB, type Setting } from '../pure/memory-plan.ts'
-import { tablesOf } from './load.ts'
+import { schemaTables } from './load.ts'
 
 /** A memory row with its figures. */
 export interface MemoryLine {
@@ -60,7 +60,7 @@ export function sumOfMemory(plan: MemoryPlan, setting: Setting): MemorySum {
 
 /** The settings of a daemon with nothing configured. */
 export function defaultSettings(schema: TObject): Setting {
-  const tables = tablesOf(schema)
+  const tables = schemaTables(schema)
   return settingsOf((table, key) => tables[table]?.properties[key]?.default)
 }
 

@@ -227,11 +227,11 @@ export function logTable() {
 
 /** The tables of a daemon to which people sign in for a token; spread them into its `config.ts`. */
 export function commonTables(defaultPort: number) {
-  return tablesOf(httpTable(defaultPort, tokenLoginKeys()))
+  return commonTablesWith(httpTable(defaultPort, tokenLoginKeys()))
 }
 
 /** The tables of any daemon, with an `http` table of its own. */
-export function tablesOf<Http extends TSchema>(http: Http) {
+export function commonTablesWith<Http extends TSchema>(http: Http) {
   return { http, connections: connectionsTable(), mdns: mdnsTable(), log: logTable() }
 }
 
@@ -271,7 +271,7 @@ function addressKeys(defaultPort: number) {
 }
 
 /** A daemon with long queries sets its own default. @param byDefault bytes */
-export function headerBytes(byDefault: number) {
+export function headerBytesKey(byDefault: number) {
   return Type.Integer({
     default: byDefault,
     minimum: 4096,
@@ -291,7 +291,7 @@ function requestKeys() {
       unit: 'bytes',
       description: 'largest request body; more is answered 413',
     }),
-    header_bytes: headerBytes(16_384),
+    header_bytes: headerBytesKey(16_384),
     headers_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request head'),
     request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request body'),
     keep_alive_ms: milliseconds(5000, 0, 600_000, 'time an idle connection is kept open'),

@@ -290,7 +290,7 @@ interface Share {
   waiting: (() => void)[]
 }
 
-export function createTurns(needs: TurnsNeeds): Turns {
+export function createRequestTurns(needs: TurnsNeeds): Turns {
   const { config, shareOf } = needs
   const lines = new WeakMap<Socket, Line>()
   const begin = createShares(needs)

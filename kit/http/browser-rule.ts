@@ -28,7 +28,7 @@ export type Page = 'none' | 'own' | 'friend' | 'foreign'
  * Goes by Origin, or by Referer if there is none. Browsers send Origin with every request that changes something, and a
  * page can neither omit nor forge it. @source Fetch Standard, 3.1 and 4.9
  */
-export function pageOf(headers: IncomingHttpHeaders, rule: Pick<BrowserRule, 'takesOrigin'>): Page {
+export function callingPage(headers: IncomingHttpHeaders, rule: Pick<BrowserRule, 'takesOrigin'>): Page {
   const { origin, referer, host } = headers
   if (origin === undefined && referer === undefined) return isForeignFetch(headers) ? 'foreign' : 'none'
   const from = origin === undefined ? originOfReferer(referer ?? '') : parseOrigin(origin)
@@ -39,7 +39,7 @@ export function pageOf(headers: IncomingHttpHeaders, rule: Pick<BrowserRule, 'ta
 
 /** Whether a WebSocket may be opened: browsers do not ask before they open one to another site. */
 export function opensSocket(headers: IncomingHttpHeaders, rule: BrowserRule | undefined): boolean {
-  return rule ? pageOf(headers, rule) !== 'foreign' : isOwnOrigin(headers.origin, headers.host)
+  return rule ? callingPage(headers, rule) !== 'foreign' : isOwnOrigin(headers.origin, headers.host)
 }
 
 /** Uses `Sec-Fetch-Site`, for when the browser sends neither Origin nor Referer. @source W3C Fetch Metadata, 2.4 */
@@ -67,7 +67,7 @@ export function holdBrowsers(app: FastifyInstance, rule: BrowserRule, paths: Bro
   app.addHook('onRequest', async (request, reply) => {
     // No cache in between may give one page's answer to another.
     reply.header('vary', 'origin')
-    const page = pageOf(request.headers, rule)
+    const page = callingPage(request.headers, rule)
     const isOwnOnly = paths.sameOriginOnly.has(request.routeOptions.url ?? '')
     if (isOwnOnly) checkOwn(request, page)
     else if (page === 'friend' && request.headers.origin !== undefined)
@@ -82,7 +82,7 @@ export function holdBrowsers(app: FastifyInstance, rule: BrowserRule, paths: Bro
 
 /** The same for a request that matches no route: pages of other sites change nothing. @throws Fault `foreign_origin` */
 export function checkPage(request: Pick<IncomingMessage, 'method' | 'headers'>, rule: BrowserRule): void {
-  if (!LOOKS.has(request.method ?? '') && pageOf(request.headers, rule) === 'foreign') throw foreign(request)
+  if (!LOOKS.has(request.method ?? '') && callingPage(request.headers, rule) === 'foreign') throw foreign(request)
 }
 
 /** Whoever reads this answer can act as the signed-in user, so not even another board's page may. */

@@ -7,7 +7,7 @@ import type { Journal } from '../records/journal.ts'
 import { type Dialect, jsonDialect } from './dialect.ts'
 import type { Metrics } from './metrics.ts'
 import { type Described, type Fence, mayComeEmpty, Reply, type Route, route, type WhoMay } from './route.ts'
-import { isBelow, type Surface } from './surface.ts'
+import { isPathBelow, type Surface } from './surface.ts'
 
 // The OpenAPI 3.1 description of a route table. TypeBox schemas are JSON Schema 2020-12, which 3.1 takes as it is.
 
@@ -220,7 +220,7 @@ export function kitRoutes(of: {
   const own: Route[] = [
     {
       method: 'GET',
-      path: of.surface && isBelow(DESCRIPTION, of.surface.prefix) ? '/openapi.json' : DESCRIPTION,
+      path: of.surface && isPathBelow(DESCRIPTION, of.surface.prefix) ? '/openapi.json' : DESCRIPTION,
       who: 'user',
       summary: 'This description, OpenAPI 3.1',
       reply: openApiDocument,

@@ -14,7 +14,7 @@ import {
   checkLoneHeaders,
   createAdmission,
   createBodyTime,
-  createTurns,
+  createRequestTurns,
   originForm,
   type Turns,
   withinFiles,
@@ -211,7 +211,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     onAnswered: (request, answered) => count.answered?.(request, answered),
   })
   const admission = createAdmission({ ...options, config: withinFiles(config, log), shareOf })
-  const turns = createTurns({ ...options, shareOf })
+  const turns = createRequestTurns({ ...options, shareOf })
   const guards = { admission, unsent, turns }
   const needs = { ...guards, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
   const app: FastifyInstance = createFastify(config, needs)

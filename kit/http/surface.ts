@@ -96,7 +96,7 @@ export function createSurface(surface: Surface, needs: SurfaceNeeds): ServeSurfa
   const writeHead = headWriter(needs)
   return (request, response) => {
     const url = originForm(request)
-    if (!isBelow(url, prefix)) return false
+    if (!isPathBelow(url, prefix)) return false
     const call = callOf(request, url, { surface, needs, response })
     needs.bodies.watch(request)
     const beganMs = needs.monotonicMs()
@@ -173,7 +173,7 @@ function lengthOf(answer: SurfaceAnswer): number {
 }
 
 /** Whether a path is the prefix or lies below it. */
-export function isBelow(url: string, prefix: string): boolean {
+export function isPathBelow(url: string, prefix: string): boolean {
   return url.startsWith(prefix) && (url.length === prefix.length || '/?'.includes(url[prefix.length] ?? ''))
 }
 

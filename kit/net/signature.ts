@@ -6,7 +6,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
  * @returns `sha256=` and 64 lower-case hex digits
  * @source interface document 2, part A, Events 2 and 3
  */
-export function signatureOf(body: Uint8Array, secret: string): string {
+export function webhookSignature(body: Uint8Array, secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 }
 
@@ -15,7 +15,7 @@ export function signatureOf(body: Uint8Array, secret: string): string {
  * @internal the receiver's half, used by tests
  */
 export function isSignedBy(signature: string, body: Uint8Array, secret: string): boolean {
-  const expected = Buffer.from(signatureOf(body, secret))
+  const expected = Buffer.from(webhookSignature(body, secret))
   const given = Buffer.from(signature.toLowerCase())
   return given.length === expected.length && timingSafeEqual(given, expected)
 }

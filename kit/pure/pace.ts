@@ -96,7 +96,7 @@ export function createLogGate(
 /** Runs a change after earlier ones have settled, whether or not they failed. */
 export type InTurn = <Result>(change: () => Promise<Result>) => Promise<Result>
 
-export function createTurn(): InTurn {
+export function createSerialTurn(): InTurn {
   let turn: Promise<unknown> = Promise.resolve()
   return (change) => {
     const mine = turn.then(change)

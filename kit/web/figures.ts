@@ -68,7 +68,7 @@ export function chain(links: readonly Link[], isDown: boolean): VNode {
 // A table to read: names at the left, values at the right.
 
 /** The table. @param kind `tight`, with the values in a column of numbers, or nothing */
-export function readTable(rows: readonly (readonly [name: string, value: Child])[], kind: 'tight' | '' = ''): VNode {
+export function factTable(rows: readonly (readonly [name: string, value: Child])[], kind: 'tight' | '' = ''): VNode {
   return html`<table class=${`table read ${kind}`}><tbody>${rows.map(
     ([name, value]) =>
       html`<tr key=${name}><th scope="row">${name}</th><td class=${kind === 'tight' ? 'n' : undefined}>${value}</td></tr>`,

@@ -43,7 +43,7 @@ export function merged(newer: readonly JournalEntry[], older: readonly JournalEn
 }
 
 /** All facts of an entry, name and text. @param time of the entry, to the millisecond */
-export function factsOf(entry: JournalEntry, time: string): [name: string, text: string][] {
+export function entryFacts(entry: JournalEntry, time: string): [name: string, text: string][] {
   const facts: [string, string][] = [
     [texts.exactlyAt, time],
     [texts.from, entry.from],
@@ -174,7 +174,7 @@ function rows(entry: JournalEntry, { opened, setOpened, nameTarget }: Opening): 
     }}><b>${entry.what}</b></button></td><td class="setup">${nameTarget(target)}</td>
     <td class="state">${entry.who}</td><td class="wide mono faint">${entry.from}</td></tr>`
   if (!isOpen) return [row]
-  const facts = factsOf(entry, timeOf(entry.at, zone.value, 'ms'))
+  const facts = entryFacts(entry, timeOf(entry.at, zone.value, 'ms'))
   return [
     row,
     html`<tr key=${`${key} facts`} class="facts"><td colspan="5"><dl>${facts.map(

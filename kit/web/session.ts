@@ -15,7 +15,7 @@ const renewal = createRenewal()
 export const { isSignedOut } = renewal
 
 /** Stores a token; waiting calls continue. */
-export function signIn(fresh: string): void {
+export function keepToken(fresh: string): void {
   sessionStorage.setItem(KEY, fresh)
   token.value = fresh
   renewal.done()

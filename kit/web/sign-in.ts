@@ -5,7 +5,7 @@ import { Dialog } from './dialog.ts'
 import { type Form, input, refusal, useForm } from './form.ts'
 import { type Child, html } from './html.ts'
 import { Act } from './parts.ts'
-import { signIn, signOut } from './session.ts'
+import { keepToken, signOut } from './session.ts'
 import * as texts from './texts.ts'
 
 interface Login {
@@ -22,7 +22,7 @@ async function login(form: Form): Promise<void> {
   const { username, password } = form.values.value
   const body = username === '' ? { password } : { username, password }
   const answer = await call<Login>('POST /api/login', body, { isSignIn: true })
-  signIn(answer.token)
+  keepToken(answer.token)
 }
 
 /** The sign-in page. @param plate the name plate, so that nobody signs in to the wrong box */

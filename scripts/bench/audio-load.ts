@@ -24,7 +24,7 @@ function ticksOf(pid: number): number {
 }
 
 /** Of a list of measured values. @param part 0..1 */
-export function quantile(values: readonly number[], part: number): number {
+export function sampleQuantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { measureLatency } from '../../daemons/board/test/sound/latency.ts'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
-import { quantile } from './audio-load.ts'
+import { sampleQuantile } from './audio-load.ts'
 import { measureCpu, measureHistory, measureSpacing, measureStreams, measureWire } from './audio-runs.ts'
 import { chapterOf, optionOf, tableRow } from './chapter.ts'
 
@@ -60,7 +60,7 @@ async function spacingFigures(t: Owner, seconds: number): Promise<Figure[]> {
   const off = ours.map((spacing) => Math.abs(spacing - 1000))
   const peer = theirs.map((spacing) => Math.abs(spacing - 1000))
   const text = (all: readonly number[]) => {
-    const [half, most, worst] = [0.5, 0.99, 1].map((part) => quantile(all, part).toFixed(0))
+    const [half, most, worst] = [0.5, 0.99, 1].map((part) => sampleQuantile(all, part).toFixed(0))
     return `p50 ${half} us, p99 ${most} us, max ${worst} us`
   }
   return [
@@ -68,7 +68,7 @@ async function spacingFigures(t: Owner, seconds: number): Promise<Figure[]> {
       what: what(`board ${realtime ? 'with' : 'WITHOUT'} real-time priority`, ours.length),
       measured: text(off),
       wanted: `p99 <= ${MOST_SPACING_OFF_US} us`,
-      isMet: quantile(off, 0.99) <= MOST_SPACING_OFF_US,
+      isMet: sampleQuantile(off, 0.99) <= MOST_SPACING_OFF_US,
     },
     { what: what('gst-launch-1.0 beside it', theirs.length), measured: text(peer) },
   ]
@@ -78,7 +78,7 @@ async function latencyFigures(t: Owner, impulses: number): Promise<Figure[]> {
   const found = await measureLatency(t, LINKS, impulses)
   return found.map(({ linkMs, all, median }) => {
     const deviation = Math.sqrt(all.reduce((sum, ms) => sum + (ms - median) ** 2, 0) / all.length)
-    const measured = `${median.toFixed(3)} ms, p1 ${quantile(all, 0.01).toFixed(3)}, p99 ${quantile(all, 0.99).toFixed(3)}, sd ${deviation.toFixed(3)}`
+    const measured = `${median.toFixed(3)} ms, p1 ${sampleQuantile(all, 0.01).toFixed(3)}, p99 ${sampleQuantile(all, 0.99).toFixed(3)}, sd ${deviation.toFixed(3)}`
     const what = `end to end at link ${linkMs} ms, ${all.length} impulses`
     if (linkMs !== HELD_LINK) return { what, measured }
     const isMet = Math.abs(median - linkMs) <= MOST_LATENCY_OFF_MS

@@ -1,8 +1,8 @@
 /** What is measured of a running controller, each as numbers. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { quantile } from './audio-load.ts'
-import { PEOPLE, signIn } from './controller-site.ts'
-import { type Connection, openConnection, requestOf } from './keep-alive.ts'
+import { sampleQuantile } from './audio-load.ts'
+import { PEOPLE, signInRequest } from './controller-site.ts'
+import { type Connection, openConnection, requestBytes } from './keep-alive.ts'
 
 /** Who is asked what, under which name. */
 export interface Contender {
@@ -69,7 +69,7 @@ async function rateOf({ name, url, request }: Contender, seconds: number): Promi
 
 /** The median of the ratios round by round: the machine's speed drifts, and within a round it drifts for all alike. */
 export function medianRatio(own: readonly number[], other: readonly number[]): number {
-  return quantile(
+  return sampleQuantile(
     own.map((rate, round) => rate / (other[round] ?? Number.NaN)),
     0.5,
   )
@@ -90,7 +90,7 @@ export async function measureCommands(
     const connection = free.shift() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)))
     const command = Math.floor(at / COMMANDED_ZONES) % 2 === 0 ? 'on' : 'off'
     const body = { zone_id: (at % COMMANDED_ZONES) + 1, command }
-    const answered = await connection.ask(requestOf('POST', '/api/control/command', { token, body }))
+    const answered = await connection.ask(requestBytes('POST', '/api/control/command', { token, body }))
     times.push(performance.now() - dueMs)
     if (answered.status !== 200 || JSON.parse(answered.body.toString()).success !== true) failed++
     const next = waiting.shift()
@@ -109,7 +109,7 @@ export async function measureCommands(
   }
   await Promise.all(sent)
   for (const connection of all) connection.close()
-  const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((part) => quantile(times, part))
+  const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((part) => sampleQuantile(times, part))
   return { p50, p99, max, failed, count }
 }
 
@@ -117,9 +117,9 @@ export async function measureCommands(
 export async function measureRefusals(url: string, each: number): Promise<Record<string, number>> {
   const connection = await openConnection(url)
   const requests = {
-    unknown: signIn(PEOPLE.unknown),
-    wrong: signIn(PEOPLE.plain, 'not the password'),
-    disabled: signIn(PEOPLE.disabled),
+    unknown: signInRequest(PEOPLE.unknown),
+    wrong: signInRequest(PEOPLE.plain, 'not the password'),
+    disabled: signInRequest(PEOPLE.disabled),
   }
   const times: Record<string, number[]> = {}
   for (let round = 0; round <= each; round++) {
@@ -133,7 +133,7 @@ export async function measureRefusals(url: string, each: number): Promise<Record
     }
   }
   connection.close()
-  return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, quantile(all, 0.5)]))
+  return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, sampleQuantile(all, 0.5)]))
 }
 
 /** What a crowd met: those that found no place among the sign-ins of their address were told to come again. */
@@ -148,7 +148,7 @@ interface Crowd {
 export async function measureCrowd(url: string, logins: number): Promise<Crowd> {
   const connections = await Promise.all(Array.from({ length: logins }, () => openConnection(url)))
   const health = await openConnection(url)
-  const request = requestOf('GET', '/api/health')
+  const request = requestBytes('GET', '/api/health')
   const times: number[] = []
   let isOver = false
   const beginMs = performance.now()
@@ -160,7 +160,7 @@ export async function measureCrowd(url: string, logins: number): Promise<Crowd> 
       await sleep(ASK_EVERY_MS)
     }
   })()
-  const answers = await Promise.all(connections.map((connection) => connection.ask(signIn(PEOPLE.elevated))))
+  const answers = await Promise.all(connections.map((connection) => connection.ask(signInRequest(PEOPLE.elevated))))
   const allMs = performance.now() - beginMs
   isOver = true
   await watch

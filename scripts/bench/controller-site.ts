@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { hashPassword } from '../../daemons/controller/io/people.ts'
 import { importFirstSite } from '../../daemons/controller/io/site-import.ts'
-import { askOnce, openConnection, requestOf } from './keep-alive.ts'
+import { askOnce, openConnection, requestBytes } from './keep-alive.ts'
 import { listeningUrl } from './listening-url.ts'
 
 /** What ends what was started, the last first. */
@@ -115,7 +115,7 @@ async function start(ends: Ends, name: string, [program = '', ...args]: string[]
   })
   const url = await listeningUrl(name, child)
   const connection = await openConnection(url)
-  const { status } = await connection.ask(requestOf('GET', '/api/health'))
+  const { status } = await connection.ask(requestBytes('GET', '/api/health'))
   const startMs = performance.now() - beginMs
   connection.close()
   if (status !== 200) throw new Error(`${name} answers ${status} to /api/health`)
@@ -123,13 +123,13 @@ async function start(ends: Ends, name: string, [program = '', ...args]: string[]
 }
 
 /** The request of a sign-in. */
-export function signIn(username: string, password = PASSWORD): Buffer {
-  return requestOf('POST', '/api/token', { body: { username, password } })
+export function signInRequest(username: string, password = PASSWORD): Buffer {
+  return requestBytes('POST', '/api/token', { body: { username, password } })
 }
 
 /** @returns a token of that account */
-export async function tokenOf(url: string, username: string): Promise<string> {
-  const answer = await askOnce<{ token?: string }>(url, signIn(username))
+export async function newToken(url: string, username: string): Promise<string> {
+  const answer = await askOnce<{ token?: string }>(url, signInRequest(username))
   if (answer.token === undefined) throw new Error(`no token for ${username}: ${JSON.stringify(answer)}`)
   return answer.token
 }

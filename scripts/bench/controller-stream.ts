@@ -1,8 +1,8 @@
 /** A subscribed page while a whole building changes: what is told of 5,000 changes a second, how late, and at what cost. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { quantile } from './audio-load.ts'
+import { sampleQuantile } from './audio-load.ts'
 import { type Ends, endAll, PASSWORD, PEOPLE, prepareSite, type Running, startController } from './controller-site.ts'
-import { memoryOf } from './memory.ts'
+import { processMemory } from './memory.ts'
 
 /** What was seen of it. Times in ms, from the change in the driver to the message in the client. */
 interface Streamed {
@@ -80,11 +80,11 @@ async function watch({ url, pid }: Running, ends: Ends, seconds: number): Promis
   let rssMb = 0
   for (let at = 0; at < seconds; at++) {
     await sleep(SAMPLE_MS)
-    rssMb = Math.max(rssMb, memoryOf(pid).rssMb)
+    rssMb = Math.max(rssMb, processMemory(pid).rssMb)
   }
   const { changes, lost, lateMs } = seen.end()
   const perSecond = (changes * 1000) / (performance.now() - beginMs)
-  const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((part) => quantile(lateMs, part))
+  const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((part) => sampleQuantile(lateMs, part))
   return { perSecond, changes, lost, wrong: await compare(url, cookie, seen.counts), p50, p99, max, rssMb }
 }
 

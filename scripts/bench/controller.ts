@@ -12,22 +12,22 @@ import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
-import { quantile } from './audio-load.ts'
+import { sampleQuantile } from './audio-load.ts'
 import { chapterOf, optionOf, tableRow } from './chapter.ts'
 import { measureCommands, measureCrowd, measureRates, measureRefusals, medianRatio } from './controller-runs.ts'
 import {
   type Ends,
   endAll,
+  newToken,
   PEOPLE,
   prepareSite,
   type Running,
   startBare,
   startController,
-  tokenOf,
 } from './controller-site.ts'
 import { streamFigures } from './controller-stream.ts'
-import { requestOf } from './keep-alive.ts'
-import { memoryOf } from './memory.ts'
+import { requestBytes } from './keep-alive.ts'
+import { processMemory } from './memory.ts'
 
 /** A row of the table. `isMet` is absent where nothing was asked for. */
 interface Figure {
@@ -56,10 +56,10 @@ const STREAM_SECONDS = 20
 const ZONES = '/api/data/zone?_limit=1000'
 const ATTRIBUTES = '/api/data/attribute?_limit=1000'
 
-const perSecond = (rates: readonly number[] = []) => `${quantile([...rates], 0.5).toFixed(0)}/s`
+const perSecond = (rates: readonly number[] = []) => `${sampleQuantile([...rates], 0.5).toFixed(0)}/s`
 
 async function healthFigures(controller: Running, bare: Running, rounds: number): Promise<Figure[]> {
-  const request = requestOf('GET', '/api/health')
+  const request = requestBytes('GET', '/api/health')
   const contenders = [
     { name: 'controller', url: controller.url, request },
     { name: 'bare', url: bare.url, request },
@@ -79,13 +79,13 @@ async function healthFigures(controller: Running, bare: Running, rounds: number)
 
 async function zoneFigures(controller: Running, bare: Running, rounds: number): Promise<Figure[]> {
   const { url } = controller
-  const [high, low] = [await tokenOf(url, PEOPLE.elevated), await tokenOf(url, PEOPLE.plain)]
+  const [high, low] = [await newToken(url, PEOPLE.elevated), await newToken(url, PEOPLE.plain)]
   const contenders = [
-    { name: 'elevated', url, request: requestOf('GET', ZONES, { token: high }) },
-    { name: 'plain', url, request: requestOf('GET', ZONES, { token: low }) },
-    { name: 'bare', url: bare.url, request: requestOf('GET', '/zones') },
-    { name: 'elevated attributes', url, request: requestOf('GET', ATTRIBUTES, { token: high }) },
-    { name: 'plain attributes', url, request: requestOf('GET', ATTRIBUTES, { token: low }) },
+    { name: 'elevated', url, request: requestBytes('GET', ZONES, { token: high }) },
+    { name: 'plain', url, request: requestBytes('GET', ZONES, { token: low }) },
+    { name: 'bare', url: bare.url, request: requestBytes('GET', '/zones') },
+    { name: 'elevated attributes', url, request: requestBytes('GET', ATTRIBUTES, { token: high }) },
+    { name: 'plain attributes', url, request: requestBytes('GET', ATTRIBUTES, { token: low }) },
   ]
   const rates = await measureRates(contenders, { rounds, seconds: SECONDS })
   const [elevated = [], plain = [], other = [], ...attributes] = contenders.map(({ name }) => rates.get(name))
@@ -116,7 +116,7 @@ async function zoneFigures(controller: Running, bare: Running, rounds: number): 
 }
 
 async function commandFigures({ url }: Running): Promise<Figure[]> {
-  const token = await tokenOf(url, PEOPLE.elevated)
+  const token = await newToken(url, PEOPLE.elevated)
   const { p50, p99, max, failed, count } = await measureCommands({ url, token }, COMMANDS)
   return [
     {
@@ -136,7 +136,7 @@ async function startFigures(folder: string): Promise<Figure[]> {
     times.push((await startController(ends, folder)).startMs)
     await endAll(ends)
   }
-  const middle = quantile(times, 0.5)
+  const middle = sampleQuantile(times, 0.5)
   return [
     {
       what: `start with 10,000 devices and 50,000 attributes, to the first answer, median of ${STARTS}`,
@@ -148,7 +148,7 @@ async function startFigures(folder: string): Promise<Figure[]> {
 }
 
 function memoryFigure(when: string, { pid }: Running): Figure {
-  const { rssMb, anonMb } = memoryOf(pid)
+  const { rssMb, anonMb } = processMemory(pid)
   return {
     what: `resident memory with 10,000 devices and 50,000 attributes, ${when}`,
     measured: `${rssMb.toFixed(1)} MB, ${anonMb.toFixed(1)} MB of its own`,

@@ -23,7 +23,7 @@ const LENGTH = /\r\ncontent-length: *(\d+)/i
 const read = Buffer.alloc(1 << 20)
 
 /** A request as it goes over the wire, made once and sent often. */
-export function requestOf(method: string, path: string, given: { token?: string; body?: unknown } = {}): Buffer {
+export function requestBytes(method: string, path: string, given: { token?: string; body?: unknown } = {}): Buffer {
   const { token, body } = given
   const text = body === undefined ? '' : JSON.stringify(body)
   const heads = [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1']

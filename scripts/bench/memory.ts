@@ -46,7 +46,7 @@ export async function measureIdleMemory(options: IdleMemoryOptions = {}): Promis
     for (let index = 0; index < ports; index++) devices.push(openPty())
     await use(url, devices)
     await sleep(idleMs)
-    return memoryOf(child.pid ?? 0)
+    return processMemory(child.pid ?? 0)
   } finally {
     if (child.exitCode === null && child.signalCode === null) {
       child.kill('SIGTERM')
@@ -110,7 +110,7 @@ async function listeningUrl(child: ChildProcess): Promise<string> {
 }
 
 /** Of a process that runs. @source proc(5): status, smaps_rollup */
-export function memoryOf(pid: number): IdleMemory {
+export function processMemory(pid: number): IdleMemory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   const mbOf = (text: string, key: string) => {

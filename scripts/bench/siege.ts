@@ -20,9 +20,9 @@ import { type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-d
 import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../sim/modbus-device.ts'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
-import { quantile } from './audio-load.ts'
+import { sampleQuantile } from './audio-load.ts'
 import { chapterOf, optionOf, tableRow } from './chapter.ts'
-import { type Ends, endAll, PASSWORD, PEOPLE, prepareSite, tokenOf } from './controller-site.ts'
+import { type Ends, endAll, newToken, PASSWORD, PEOPLE, prepareSite } from './controller-site.ts'
 
 /** What siege-attack.ts is told: addresses, and the tokens of callers who may ask but do not read. */
 export interface SiegeTargets {
@@ -147,7 +147,7 @@ function signIn(name: string, url: string): Errand {
 async function startController(ends: Ends, owner: Owner) {
   const stateFolder = await prepareSite(ends)
   const daemon = await startDaemon(owner, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
-  const token = await tokenOf(daemon.url, PEOPLE.elevated)
+  const token = await newToken(daemon.url, PEOPLE.elevated)
   const headers = jsonFor(token)
   const often = { good: is200, everyMs: EVERY_MS, mostMs: MOST_P99_MS }
   const errands: Errand[] = [
@@ -161,7 +161,7 @@ async function startController(ends: Ends, owner: Owner) {
     },
     signIn('controller', `${daemon.url}/api/token`),
   ]
-  return { daemon, plainToken: await tokenOf(daemon.url, PEOPLE.plain), errands }
+  return { daemon, plainToken: await newToken(daemon.url, PEOPLE.plain), errands }
 }
 
 /** A serial server with one slow raw line. */
@@ -248,7 +248,7 @@ interface Figure {
 }
 
 function errandFigure({ what, mostMs }: Errand, { ms, failed }: Done): Figure {
-  const [p50, p99, most] = [0.5, 0.99, 1].map((part) => quantile(ms, part))
+  const [p50, p99, most] = [0.5, 0.99, 1].map((part) => sampleQuantile(ms, part))
   const times = [p50, p99, most].map((value = Number.NaN) => value.toFixed(1)).join(' / ')
   const wanted = mostMs === undefined ? 'none failed' : `p99 < ${mostMs} ms, none failed`
   const isMet = failed.length === 0 && (mostMs === undefined || (p99 ?? Number.NaN) < mostMs)

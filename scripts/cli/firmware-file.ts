@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
-import { type PublicKey, readPrivateKey, signatureOf, signerOf } from '#kit/auth/signing-key.ts'
+import { type PublicKey, readPrivateKey, signBytes, signerOf } from '#kit/auth/signing-key.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import {
   headLength,
@@ -47,7 +47,7 @@ export async function signImage(
 ): Promise<void> {
   const signed = signedPart(manifest)
   openManifest(splitHead(Buffer.concat([signed, new Uint8Array(64)])).manifest)
-  const signature = signatureOf(await readPrivateKey(keyFile), signed)
+  const signature = signBytes(await readPrivateKey(keyFile), signed)
   await written(image, async (file) => {
     await file.appendFile(signed)
     await file.appendFile(signature)

@@ -1,6 +1,6 @@
 /** A simulated single-phase energy meter that measures a small plant room. */
 import type { Clock } from '#kit/clock.ts'
-import { type Flow, jitter, type Law, steady, swinging, switched, together, wave } from './laws.ts'
+import { type Flow, jitter, type Law, steadyLoad, swinging, switched, together, wave } from './laws.ts'
 import { type SimulatedUnit, simulatedUnit } from './modbus-unit.ts'
 import { type SimulatedRegister, type Span, wordsAt } from './register-map.ts'
 
@@ -33,8 +33,8 @@ export interface Load {
 export function plantRoomLoad(seed: number): Load {
   const phase = seed % 7
   const compressor = { periodMs: 90_000, share: 0.6 }
-  const watts = together(steady(265), swinging(18, 37_000, phase), switched(1450, compressor))
-  const vars = together(steady(60), swinging(4, 23_000, phase), switched(520, compressor))
+  const watts = together(steadyLoad(265), swinging(18, 37_000, phase), switched(1450, compressor))
+  const vars = together(steadyLoad(60), swinging(4, 23_000, phase), switched(520, compressor))
   const ripple = wave(1.4, 61_000, phase)
   const digit = jitter(0.3, 500, seed)
   const sway = wave(0.018, 47_000, phase)

@@ -21,7 +21,7 @@ export function jitter(swing: number, stepMs: number, seed: number): Law {
 }
 
 /** A load that always runs. */
-export function steady(value: number): Flow {
+export function steadyLoad(value: number): Flow {
   return { rate: () => value, total: (ageMs) => value * ageMs }
 }
 

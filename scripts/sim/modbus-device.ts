@@ -5,7 +5,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import {
   hasGoodCrc,
   type ModbusRequest,
-  openRequest,
+  readModbusRequest,
   requestLength,
   sealed,
 } from '../../daemons/gateway/wire/modbus-request.ts'
@@ -136,7 +136,7 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
 /** @returns null for one whose checksum is right, and its content is not */
 function opened(frame: Uint8Array): ModbusRequest | null {
   try {
-    return openRequest(frame)
+    return readModbusRequest(frame)
   } catch (error) {
     if (error instanceof Fault && error.code === 'modbus_malformed') return null
     throw error

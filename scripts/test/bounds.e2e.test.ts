@@ -8,7 +8,7 @@ import { addressOf } from '#kit/test/http/half-open.ts'
 import { mostResidentMb } from '#kit/test/process-memory.ts'
 import { type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { memoryOf } from '../memory-facts.ts'
+import { memorySum } from '../memory-facts.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const MB = 1e6
@@ -75,7 +75,7 @@ for (const { name, sets, prepare, open, body } of attacked)
       t.equal(await statusOf(daemon.url + open), 200, 'another address is answered')
     await until('who reads nothing is ended', () => daemon.output().includes('unread_answers_ended'), UNREAD_MS)
     t.equal(await statusOf(daemon.url + open), 200, 'and afterwards')
-    const sum = await memoryOf(ROOT, name)
+    const sum = await memorySum(ROOT, name)
     const [idle, garbage] = [sum.lines[0], sum.lines.at(-1)]
     const filled = sum.lines.filter((line) => line === idle || line === garbage || line.shownBy?.startsWith(HTTP_ROWS))
     const allowed = filled.reduce((bytes, { allBytes }) => bytes + allBytes, 0) / MB

@@ -1,7 +1,7 @@
 /** What stands at the board's door: who may in, with what, and for pages of whom. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
-import { basicOf, newBasicPassword } from '#kit/auth/credentials.ts'
+import { newBasicPassword, readBasic } from '#kit/auth/credentials.ts'
 import { verifyPassword } from '#kit/auth/password.ts'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
@@ -14,7 +14,7 @@ import { createTickets } from '#kit/http/sockets.ts'
 import { isHostAmong, networkOf, parseOrigin } from '#kit/net/address.ts'
 import { hasProxySign } from '#kit/pure/proxy-signs.ts'
 import type { Recorder, Records } from '#kit/records/records.ts'
-import { ADMIN, type AdminPassword, createSignIn, type From, type HttpKeys, type Signed } from '../core/sign-in.ts'
+import { ADMIN, type AdminPassword, createBoardSignIn, type From, type HttpKeys, type Signed } from '../core/sign-in.ts'
 
 // Whose pages may call: its own, under each of its names, and those of boards it has found.
 
@@ -71,7 +71,7 @@ interface Gate {
 function createGate(parts: GateParts): Gate {
   const { limiter, password, records, table } = parts
   const key = randomBytes(32)
-  const signIn = createSignIn({
+  const signIn = createBoardSignIn({
     password,
     verify: verifyPassword,
     // The same letters typed on another keyboard may be composed otherwise, as kit/auth/password.ts has it.
@@ -93,7 +93,7 @@ function createGate(parts: GateParts): Gate {
       // While there is no password everybody is the administrator who reaches the board: who comes by a proxy may be anyone.
       if (!password.isSet() && hasProxySign(headers)) return undefined
       const from = { address: remoteAddress, network: networkOf(remoteAddress), signal }
-      return signIn.callerOf(basicOf(authorization), from)
+      return signIn.callerOf(readBasic(authorization), from)
     },
     // A ticket is worth no more than the sign-in it was given to, and dies with it.
     takeTicket(ticket) {
@@ -147,7 +147,7 @@ export function passwordRoutes({ password, recorder, tickets }: PasswordRoutePar
         }),
       }),
       handle({ caller, headers }) {
-        const shown = caller?.name === ADMIN ? basicOf(headers.authorization) : undefined
+        const shown = caller?.name === ADMIN ? readBasic(headers.authorization) : undefined
         return {
           username: ADMIN,
           password: shown?.password ?? null,

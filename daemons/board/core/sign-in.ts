@@ -1,7 +1,7 @@
 /** Who calls a board: the administrator, by the one password; everybody, while there is none. */
 import { type Static, type TObject, Type } from 'typebox'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 
 // Keys of the table `http` that only a board has.
 
@@ -63,7 +63,7 @@ interface AdminPasswordParts {
 /** @param kept as loaded */
 export function createAdminPassword(kept: PasswordRecord | undefined, parts: AdminPasswordParts): AdminPassword {
   let record = kept
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
   const hearers: (() => void)[] = []
 
   async function changeNow(text: string): Promise<void> {
@@ -137,7 +137,7 @@ interface SignInParts {
   onRefused(from: From): void
 }
 
-export function createSignIn(parts: SignInParts): SignIn {
+export function createBoardSignIn(parts: SignInParts): SignIn {
   const { limiter, password } = parts
   const passOf = new WeakMap<Signed, PasswordRecord | undefined>()
   /** The digest of what was right last, so that the next request costs no tenth of a second of the whole processor. */

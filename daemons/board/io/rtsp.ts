@@ -7,7 +7,7 @@ import { plainAddress, type ShareOf } from '#kit/net/address.ts'
 import { createPlaces, type Holder, type Places } from '#kit/net/places.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { answerRtsp, type RtspSession } from '../core/streams/announcing.ts'
-import { cutRtsp, type RtspReply, replyOf, requestOf, writeReply, writeRequest } from '../wire/streams/rtsp.ts'
+import { cutRtsp, type RtspReply, replyOf, rtspRequest, writeReply, writeRequest } from '../wire/streams/rtsp.ts'
 import { LONGEST_SDP } from '../wire/streams/sdp.ts'
 
 // The client.
@@ -231,7 +231,7 @@ class Talk implements Holder {
           this.#socket.destroy()
           return
         }
-        const { isDescription, text } = answerRtsp(requestOf(cut.message), this.#options.session())
+        const { isDescription, text } = answerRtsp(rtspRequest(cut.message), this.#options.session())
         if (isDescription) this.#events.described()
         this.#hasAsked = true
         this.#activeMs = this.#options.clock.monotonicMs()

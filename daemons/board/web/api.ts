@@ -59,8 +59,8 @@ export async function learn(): Promise<void> {
 }
 
 /** Tries a password; what waited for one goes on where it is the right one. @returns whether it is */
-export async function signIn(password: string): Promise<boolean> {
-  const tried = basicOf(password)
+export async function tryPassword(password: string): Promise<boolean> {
+  const tried = basicHeader(password)
   const answer = await fetch(AUTH, { headers: { authorization: tried }, credentials: 'omit' }).catch(() => undefined)
   if (!answer?.ok) return false
   header = tried
@@ -73,7 +73,7 @@ export async function signIn(password: string): Promise<boolean> {
 export async function changePassword(password: string, change: () => Promise<unknown>): Promise<void> {
   async function run(): Promise<void> {
     await change()
-    header = password === '' ? null : basicOf(password)
+    header = password === '' ? null : basicHeader(password)
     isLearned = true
     if (password !== '') await tellBrowser(password)
   }
@@ -87,7 +87,7 @@ export async function changePassword(password: string, change: () => Promise<unk
 }
 
 /** Value of the `authorization` header for a password. @source RFC 7617, 2 and 2.1: UTF-8 */
-export function basicOf(password: string): string {
+export function basicHeader(password: string): string {
   const bytes = new TextEncoder().encode(`${USER}:${password}`)
   return `Basic ${btoa(String.fromCharCode(...bytes))}`
 }

@@ -12,7 +12,7 @@ import { age, fixed, THIN } from '#kit/web/numbers.ts'
 import { Act, type IconName, type Lit, lamp, toast } from '#kit/web/parts.ts'
 import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
-import { api, isSignedOut, type Status, signIn } from './api.ts'
+import { api, isSignedOut, type Status, tryPassword } from './api.ts'
 import { isLate, isSettingUp, lookNow, plateFacts, restarting, status, waitText } from './state.ts'
 import * as texts from './texts.ts'
 import { litOf, stateWords } from './words.ts'
@@ -84,7 +84,7 @@ function openNotice({ password_set: hasPassword }: Status): Child {
 function SignedOut(): VNode {
   const form = useForm({ password: '' })
   async function tryIt(): Promise<void> {
-    if (!(await signIn(String(form.values.value.password)))) throw new Error(texts.boardDoesNotTakePassword)
+    if (!(await tryPassword(String(form.values.value.password)))) throw new Error(texts.boardDoesNotTakePassword)
   }
   function submit(event: Event): void {
     event.preventDefault()

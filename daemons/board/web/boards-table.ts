@@ -8,8 +8,8 @@ import { count, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Lit, lamp, say, toast } from '#kit/web/parts.ts'
 import { Tools } from '#kit/web/tools.ts'
 import { api, type Peer, signedInWith } from './api.ts'
-import { callBoard, isThere, keyOf, pageOf, typePassword } from './far-boards.ts'
-import { type BoardRow, isNeedy, nameOf } from './matrix.ts'
+import { callBoard, farPageUrl, isThere, peerKey, typePassword } from './far-boards.ts'
+import { type BoardRow, isNeedy, peerName } from './matrix.ts'
 import * as texts from './texts.ts'
 import { roleTitleOf } from './words.ts'
 
@@ -89,13 +89,13 @@ export async function dismiss(peer: Peer, all: readonly Peer[]): Promise<void> {
   try {
     await api.dismissPeer(id)
   } catch (thrown) {
-    return toast(texts.staysListed(nameOf(peer), sentenceOf(thrown)))
+    return toast(texts.staysListed(peerName(peer), sentenceOf(thrown)))
   }
   const others = all.filter((other) => !other.self && isThere(other))
   const outcomes = await Promise.all(others.map((other) => dismissOn(other, id)))
   const failed = outcomes.filter((isDone) => !isDone).length
   const kept = failed === 0 ? '' : texts.someStillListIt(failed)
-  toast(texts.isDismissed(nameOf(peer), kept))
+  toast(texts.isDismissed(peerName(peer), kept))
 }
 
 /** @returns whether that board does not list it any more */
@@ -125,7 +125,7 @@ interface BoardsFacts {
 export function BoardsTable({ rows, peers, all, again }: BoardsFacts): VNode {
   if (rows.length === 0) return say('off', texts.noBoardMatches, texts.areHidden(count(all ?? 0)))
   return html`<table class="table fold boards"><thead><tr><th><span class="sr">State</span></th><th>Board</th><th>Role</th><th>How it is</th><th class="wide">Address</th><th class="wide">Version</th></tr></thead>
-    <tbody>${rows.map((row) => html`<${Line} row=${row} peers=${peers} again=${again} key=${keyOf(row.peer)} />`)}</tbody></table>
+    <tbody>${rows.map((row) => html`<${Line} row=${row} peers=${peers} again=${again} key=${peerKey(row.peer)} />`)}</tbody></table>
     ${peers.length === 1 ? alone() : null}`
 }
 
@@ -135,13 +135,13 @@ function alone(): VNode {
 
 function Line({ row, peers, again }: { row: BoardRow } & Pick<BoardsFacts, 'peers' | 'again'>): VNode {
   const { peer, lit, text, isLocked } = row
-  const address = pageOf(peer)
-  const name = html`<b>${nameOf(peer)}</b>`
+  const address = farPageUrl(peer)
+  const name = html`<b>${peerName(peer)}</b>`
   const link = peer.self || address === null ? name : html`<a href=${address}>${name}</a>`
   return html`<tr class=${lit === 'gone' ? 'stale' : ''}><td class="lit">${lamp(lit, true)}</td>
     <td class="name">${link}${peer.self ? html` <span class="faint">this board</span>` : null}<span class="under">${peer.hostname}</span></td>
     <td class="role state">${roleTitleOf(peer.role)}</td>
-    <td class="how setup" data-s=${isNeedy(row) && lit !== 'gone' ? lit : undefined}>${text}${isLocked ? html`<${Unlock} peer=${peer} again=${again} />` : null}${isDismissable(peer) ? html`<div class="let-go"><${Act} label=${texts.dismiss(nameOf(peer))} run=${() => void dismiss(peer, peers).then(again)}>Dismiss</${Act}></div>` : null}</td>
+    <td class="how setup" data-s=${isNeedy(row) && lit !== 'gone' ? lit : undefined}>${text}${isLocked ? html`<${Unlock} peer=${peer} again=${again} />` : null}${isDismissable(peer) ? html`<div class="let-go"><${Act} label=${texts.dismiss(peerName(peer))} run=${() => void dismiss(peer, peers).then(again)}>Dismiss</${Act}></div>` : null}</td>
     <td class="wide mono faint">${peer.ip}</td><td class="wide faint">${peer.version ?? UNKNOWN}</td></tr>`
 }
 
@@ -154,6 +154,6 @@ function Unlock({ peer, again }: { peer: Peer; again: () => Promise<void> }): VN
     await form.submit(again)
   }
   return html`<form class="unlock" onSubmit=${(event: Event) => void submit(event)} novalidate>
-    ${input({ form, name: 'password', label: html`Password<span class="sr"> of ${nameOf(peer)}</span>`, type: 'password', autocomplete: 'off' })}
+    ${input({ form, name: 'password', label: html`Password<span class="sr"> of ${peerName(peer)}</span>`, type: 'password', autocomplete: 'off' })}
     <${Act} type="submit" waits=${form.isBusy.value || form.values.value.password === ''}>Ask again</${Act}></form>`
 }

@@ -3,7 +3,7 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
 import { daemonNow } from '#kit/web/contact.ts'
-import { chain, readTable } from '#kit/web/figures.ts'
+import { chain, factTable } from '#kit/web/figures.ts'
 import { choice, input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
@@ -81,7 +81,7 @@ function row(stream: HeardStream, { route, sender, playing }: DecoderState, all:
   const isHere = isRouted(stream, route, sender)
   const from = stream.origin || stream.source
   const under = why ?? [from, formatText(stream), groupText(stream)].filter(Boolean).join(' · ')
-  const play = (): void => void playRoute(formFor(stream, all), route, texts.decoderNowPlays(stream.name))
+  const play = (): void => void playRoute(tuneFormFor(stream, all), route, texts.decoderNowPlays(stream.name))
   const act = isHere
     ? html`<${Act} kind="quiet" label=${texts.stop(stream.name)} run=${() => void playRoute({ mcast: '' }, route, texts.isStopped(stream.name))}>Stop</${Act}>`
     : html`<${Act} label=${texts.play(stream.name)} run=${play}>Play</${Act}>`
@@ -98,7 +98,7 @@ function row(stream: HeardStream, { route, sender, playing }: DecoderState, all:
 }
 
 /** A sender is named only where several use the address; else the board finds it by itself, also after it was replaced. */
-export function formFor(stream: HeardStream, all: readonly HeardStream[]): RouteForm {
+export function tuneFormFor(stream: HeardStream, all: readonly HeardStream[]): RouteForm {
   const { mcast, port, source } = stream
   const isShared = all.some((other) => other.mcast === mcast && other.port === port && other.source !== source)
   return { mcast, port, ...(isShared && source !== null ? { source } : {}) }
@@ -200,7 +200,7 @@ function counted({ counters, arrival, output }: DecoderState): VNode {
   const rows = Object.entries(COUNTED).map(
     ([name, label]) => [label, count(counters[name as keyof typeof COUNTED])] as const,
   )
-  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since the board started</span></header>${readTable(
+  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since the board started</span></header>${factTable(
     [
       ...rows,
       [texts.jitter99, unit(msOfUs(arrival?.jitter_p99_us), 'ms')],

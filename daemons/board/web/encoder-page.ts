@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy-and-save.ts'
-import { chain, readTable } from '#kit/web/figures.ts'
+import { chain, factTable } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { lazy } from '#kit/web/lazy.ts'
@@ -13,7 +13,7 @@ import { age, count, fixed, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts
 import { Act, icon, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { api, type EncoderState } from './api.ts'
 import { ClockPanel } from './own-sound.ts'
-import { formatText, groupText, isBroken, linksOf, msOfUs, refClockText } from './sound-words.ts'
+import { formatText, groupText, isBroken, linksOf, msOfUs, refClockWords } from './sound-words.ts'
 import { levels, lookNow, status } from './state.ts'
 import * as texts from './texts.ts'
 import { litOf } from './words.ts'
@@ -64,12 +64,12 @@ function Stream({ encoder }: { encoder: EncoderState }): VNode {
     { key: 't', what: texts.sendsToneAndInputAgain, run: () => (isBusy ? false : void tone()) },
   ])
   const toneWords = isTone ? texts.stopTone(age(Math.max(1000, (toneUntil ?? 0) - daemonNow()), 1)) : texts.sendTone
-  return html`<section class="panel" aria-label="Stream"><header><h2>Stream</h2><span class="faint">${stream.name}</span></header>${readTable(
+  return html`<section class="panel" aria-label="Stream"><header><h2>Stream</h2><span class="faint">${stream.name}</span></header>${factTable(
     [
       [texts.group, html`<span class="mono">${groupText(stream)}</span>`],
       [texts.format, texts.n48Khz(formatText(stream), THIN)],
       [texts.packets, texts.msType(stream.packet_ms, THIN, stream.payload_type)],
-      [texts.clock, refClockText(stream.refclk)],
+      [texts.clock, refClockWords(stream.refclk)],
       [texts.dscpTtl, `${stream.dscp}, ${stream.ttl}`],
       [texts.announced, announcedText(encoder)],
     ],
@@ -85,7 +85,7 @@ function announcedText({ announced: { sap, last_at: lastAt, rtsp } }: EncoderSta
 
 function counted({ sent, capture_ms: captureMs, realtime }: EncoderState): VNode {
   const unit = (text: string): string => (text === UNKNOWN ? text : `${text}${THIN}ms`)
-  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2></header>${readTable(
+  return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2></header>${factTable(
     [
       [texts.packets, count(sent.packets)],
       [texts.notSent, count(sent.errors)],

@@ -1,7 +1,7 @@
 /** What other boards say of themselves and of their sound when this browser asks them, with the credentials the reader signed in with. */
 import { signal } from '@preact/signals'
 import type { Check, CheckState } from '../core/sound/sound.ts'
-import { basicOf, type Peer } from './api.ts'
+import { basicHeader, type Peer } from './api.ts'
 import * as texts from './texts.ts'
 
 // What this browser saw boards play, kept over reloads: a board that is gone keeps its crosspoint until it is dismissed.
@@ -200,7 +200,7 @@ export type FarBoard =
 export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
 
 /** What tells one board from another. */
-export function keyOf({ id, url }: Peer): string {
+export function peerKey({ id, url }: Peer): string {
   return id ?? url
 }
 
@@ -223,7 +223,7 @@ const typed = new Map<string, string>()
 
 /** Takes a password for one board. */
 export function typePassword({ url }: Peer, password: string): void {
-  typed.set(url, basicOf(password))
+  typed.set(url, basicHeader(password))
 }
 
 /** Asks every board that is alive, a few at once. @param authorization what the reader signed in with here, or null */
@@ -234,7 +234,7 @@ export async function askBoards(peers: readonly Peer[], authorization: string | 
   async function worker(): Promise<void> {
     for (let peer = waiting.shift(); peer; peer = waiting.shift()) {
       const atMs = Date.now()
-      const key = keyOf(peer)
+      const key = peerKey(peer)
       told.set(key, withLast(await askBoard(peer, authorization), farBoards.value.get(key)))
       // One that does not answer keeps its worker for seconds; what the others said is shown meanwhile.
       if (atMs - shownMs < SHOWN_MS) continue
@@ -246,8 +246,8 @@ export async function askBoards(peers: readonly Peer[], authorization: string | 
   for (const peer of peers) {
     if (isThere(peer)) continue
     // One that is known to be gone is not asked; what it said last still tells what it was for.
-    const known = farBoards.value.get(keyOf(peer)) ?? fromMemory(keyOf(peer))
-    if (known) told.set(keyOf(peer), withLast({ state: 'silent', atMs: Date.now() }, known))
+    const known = farBoards.value.get(peerKey(peer)) ?? fromMemory(peerKey(peer))
+    if (known) told.set(peerKey(peer), withLast({ state: 'silent', atMs: Date.now() }, known))
   }
   farBoards.value = newest(told)
 }
@@ -279,7 +279,7 @@ function newest(told: ReadonlyMap<string, FarBoard>): Map<string, FarBoard> {
 
 /** Takes what a board said outside the rounds: the hand has just changed something there, so it answers. */
 export function takeSound(peer: Peer, change: (sound: FarSound) => FarSound): void {
-  const key = keyOf(peer)
+  const key = peerKey(peer)
   const board = lastOf(farBoards.value.get(key))
   if (!board?.sound) return
   farBoards.value = new Map(farBoards.value).set(key, { ...board, sound: change(board.sound), atMs: Date.now() })
@@ -348,7 +348,7 @@ export function webAddress(url: string): string | null {
 }
 
 /** Where a board's pages begin, on its own site whatever path it names; null where it has no address that may be opened. */
-export function pageOf({ url, path }: Peer): string | null {
+export function farPageUrl({ url, path }: Peer): string | null {
   const base = webAddress(url)
   if (base === null) return null
   const page = URL.canParse(path, base) ? new URL(path, base) : null

@@ -7,8 +7,8 @@ import { many } from '#kit/web/numbers.ts'
 import { lamp, say } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, type Peer, type SentStream, signedInWith } from './api.ts'
-import { askBoards, type FarBoard, farBoards, keyOf, lastOf } from './far-boards.ts'
-import { nameOf } from './matrix.ts'
+import { askBoards, type FarBoard, farBoards, lastOf, peerKey } from './far-boards.ts'
+import { peerName } from './matrix.ts'
 import { isRouted } from './sound-words.ts'
 import * as texts from './texts.ts'
 
@@ -31,7 +31,7 @@ export function hearersOf(
   const hearers: Hearer[] = []
   let unknown = 0
   for (const peer of decoders) {
-    const board = boards.get(keyOf(peer))
+    const board = boards.get(peerKey(peer))
     const sound = board?.state === 'told' ? lastOf(board)?.sound : undefined
     if (sound?.kind !== 'decoder') unknown += 1
     else if (isRouted({ ...stream, source }, sound.route, sound.sender))
@@ -63,6 +63,6 @@ function list(hearers: readonly Hearer[]): VNode {
   if (hearers.length === 0) return say('off', texts.noDecoderOfNetworkPlays, texts.othersAreNotCounted)
   return html`<table class="table tight"><tbody>${hearers.map(
     ({ peer, isPlaying }) =>
-      html`<tr key=${keyOf(peer)}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? texts.playing : texts.routedNotPlaying)}</td><td class="name">${nameOf(peer)}</td></tr>`,
+      html`<tr key=${peerKey(peer)}><td class="lit">${lamp(isPlaying ? 'ok' : 'fault', isPlaying ? texts.playing : texts.routedNotPlaying)}</td><td class="name">${peerName(peer)}</td></tr>`,
   )}</tbody></table>`
 }

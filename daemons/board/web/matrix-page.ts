@@ -10,9 +10,9 @@ import { lazy } from '#kit/web/lazy.ts'
 import { say, verdict } from '#kit/web/parts.ts'
 import { walkRows } from '#kit/web/tools.ts'
 import { api, type Peer, signedInWith } from './api.ts'
-import { askBoards, farBoards, keyOf, rememberBoards, soundOf } from './far-boards.ts'
-import { type BoardRow, chosenRows, isNeedy, judgeBoards, rowOf, sortRows, withBoards } from './matrix.ts'
-import { columnsOf, filtered, isNeedyRow, judgeRouting, type Row, rowsOf } from './routing.ts'
+import { askBoards, farBoards, peerKey, rememberBoards, soundOf } from './far-boards.ts'
+import { type BoardRow, boardRow, chosenRows, isNeedy, judgeBoards, sortRows, withBoards } from './matrix.ts'
+import { columnsOf, decoderRows, filtered, isNeedyRow, judgeRouting, type Row } from './routing.ts'
 import { status } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -42,11 +42,11 @@ export function MatrixPage(): VNode {
   if (known === null) return waiting(look.refused)
   const when = { nowMs: daemonNow(), zone: zone.value }
   const boards = sortRows(
-    known.map((peer) => rowOf(peer, farBoards.value.get(keyOf(peer)), status.value?.verdict, when)),
+    known.map((peer) => boardRow(peer, farBoards.value.get(peerKey(peer)), status.value?.verdict, when)),
   )
   const seen = { peers: known, boards: farBoards.value, own: soundOf(status.value), when }
   const columns = columnsOf(seen)
-  const rows = rowsOf(seen, columns)
+  const rows = decoderRows(seen, columns)
   const hasSound = rows.length > 0 || columns.length > 0
   const needyRows = rows.filter(isNeedyRow)
   const shown = filtered({ rows: isNeedyOnly ? needyRows : rows, columns }, filter)
@@ -77,5 +77,5 @@ async function lookAround(): Promise<void> {
 /** Boards that the verdict over sound does not name already. */
 function beside(boards: readonly BoardRow[], rows: readonly Row[]): BoardRow[] {
   const named = new Set(rows.map(({ key }) => key))
-  return boards.filter(({ peer }) => !named.has(keyOf(peer)))
+  return boards.filter(({ peer }) => !named.has(peerKey(peer)))
 }

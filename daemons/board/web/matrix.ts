@@ -24,7 +24,7 @@ export interface When {
 }
 
 /** What the row of a board says. @param own the verdict of this board itself */
-export function rowOf(peer: Peer, far: FarBoard | undefined, own: Verdict | undefined, when: When): BoardRow {
+export function boardRow(peer: Peer, far: FarBoard | undefined, own: Verdict | undefined, when: When): BoardRow {
   const row = (lit: Lit, text: string, isLocked = false): BoardRow => ({ peer, lit, text, isLocked })
   if (peer.self) return own ? row(litOf(own.state), own.text) : row('off', texts.matrixBoard)
   if (peer.state === 'awaited') return row('busy', AWAITED)
@@ -58,12 +58,14 @@ export function sortRows(rows: readonly BoardRow[]): BoardRow[] {
   const rank = ({ lit }: BoardRow): number => order.indexOf(lit)
   return rows.toSorted(
     (a, b) =>
-      rank(a) - rank(b) || Number(b.peer.self) - Number(a.peer.self) || nameOf(a.peer).localeCompare(nameOf(b.peer)),
+      rank(a) - rank(b) ||
+      Number(b.peer.self) - Number(a.peer.self) ||
+      peerName(a.peer).localeCompare(peerName(b.peer)),
   )
 }
 
 /** A board's name, else its hostname. */
-export function nameOf({ name, hostname }: Peer): string {
+export function peerName({ name, hostname }: Peer): string {
   return name || hostname
 }
 
@@ -86,7 +88,7 @@ export function isNeedy({ lit }: BoardRow): boolean {
 export function withBoards(routing: Judgement, rest: readonly BoardRow[]): Judgement {
   const needy = sortRows(rest.filter(isNeedy))
   if (needy.length === 0) return routing
-  const names = listed(needy.map(({ peer }) => nameOf(peer)))
+  const names = listed(needy.map(({ peer }) => peerName(peer)))
   const lit: Lit = routing.lit === 'fault' || needy[0]?.lit === 'fault' ? 'fault' : 'warn'
   const look = texts.needALook(names, needy.length)
   return { ...routing, lit, why: [routing.why, look].filter(Boolean).join(' ') }
@@ -110,11 +112,11 @@ export function judgeBoards(rows: readonly BoardRow[]): Judgement {
       sentence: rows.length === 1 ? texts.boardIsWell : texts.areWell(rows.length),
     }
   const well = rows.length - needy.length - asked
-  const names = listed(needy.map(({ peer }) => nameOf(peer)))
+  const names = listed(needy.map(({ peer }) => peerName(peer)))
   const lit = first.lit === 'fault' ? 'fault' : 'warn'
   return {
     lit,
     sentence: texts.someBoardsAreWell(well, rows.length, names, needy.length),
-    why: `${nameOf(first.peer)}: ${first.text}`,
+    why: `${peerName(first.peer)}: ${first.text}`,
   }
 }

@@ -3,7 +3,7 @@ import type { VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { sendLatest, sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
-import { readTable } from '#kit/web/figures.ts'
+import { factTable } from '#kit/web/figures.ts'
 import { html } from '#kit/web/html.ts'
 import { count, fixed, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { lamp, toast } from '#kit/web/parts.ts'
@@ -124,5 +124,5 @@ export function ClockPanel({ ptp }: { ptp: PtpView }): VNode {
     [texts.jumps, count(ptp.steps)],
   ]
   return html`<section class="panel" aria-label="Clock"><header>${lamp(ptpLit(ptp))}<h2>Clock</h2><span class="faint">${since ? texts.clockSince(since) : ''}</span></header>
-    <p class="in small soft">${ptp.text}</p>${ptp.enabled ? readTable(rows) : null}</section>`
+    <p class="in small soft">${ptp.text}</p>${ptp.enabled ? factTable(rows) : null}</section>`
 }

@@ -31,7 +31,7 @@ class Refused extends Error {
 }
 
 /** What stands at the crosspoint of a change that was refused. */
-export function refusalOf(thrown: unknown): { refused: string; isLocked: boolean } {
+export function crosspointRefusal(thrown: unknown): { refused: string; isLocked: boolean } {
   return { refused: sentenceOf(thrown), isLocked: thrown instanceof Refused && thrown.isLocked }
 }
 
@@ -39,7 +39,7 @@ const MOST_TEXT = 300
 
 /** Plays a stream on a decoder, with the way back in a toast. @throws Refused */
 export async function playOn(row: Row, column: Column, all: readonly Column[]): Promise<void> {
-  await change(row, formFor(column, all), column.key)
+  await change(row, routeFormFor(column, all), column.key)
   sayRouted(row, texts.nowPlays(row.name, column.name))
 }
 
@@ -64,7 +64,7 @@ async function undo(row: Row, form: RouteForm): Promise<void> {
 }
 
 /** A sender is named only where two streams share an address: a decoder finds it by itself, also after it was replaced. */
-export function formFor({ mcast, port, source, encoding, key }: Column, all: readonly Column[]): RouteForm {
+export function routeFormFor({ mcast, port, source, encoding, key }: Column, all: readonly Column[]): RouteForm {
   const isShared = all.some((other) => other.key !== key && other.mcast === mcast && other.port === port)
   return {
     mcast,

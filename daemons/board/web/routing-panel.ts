@@ -8,7 +8,7 @@ import { lazy } from '#kit/web/lazy.ts'
 import { say, toast } from '#kit/web/parts.ts'
 import type { Peer } from './api.ts'
 import { type Column, needyFirst, type Row } from './routing.ts'
-import { Grid, gridKey, gridKeys, muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-grid.ts'
+import { crosspointRefusal, Grid, gridKey, gridKeys, muteOn, playOn, stepOn, stopOn } from './routing-grid.ts'
 import type { Opened } from './routing-pop.ts'
 import * as texts from './texts.ts'
 
@@ -54,7 +54,7 @@ export function RoutingPanel({ rows: byName, columns, all, peers, isGrid, again 
     try {
       await playOn(from, to, all)
     } catch (thrown) {
-      setOpened({ row: from.key, column: to.key, ...refusalOf(thrown) })
+      setOpened({ row: from.key, column: to.key, ...crosspointRefusal(thrown) })
     }
   }
   const hands = {

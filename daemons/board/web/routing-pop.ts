@@ -10,9 +10,9 @@ import { Pop } from '#kit/web/pop.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
 import type { Peer } from './api.ts'
 import { dismiss, isDismissable } from './boards-table.ts'
-import { pageOf, typePassword } from './far-boards.ts'
+import { farPageUrl, typePassword } from './far-boards.ts'
 import { brokenLink, type Column, type Row } from './routing.ts'
-import { muteOn, playOn, refusalOf, stepOn, stopOn } from './routing-grid.ts'
+import { crosspointRefusal, muteOn, playOn, stepOn, stopOn } from './routing-grid.ts'
 import { groupText, linksOf } from './sound-words.ts'
 import * as texts from './texts.ts'
 
@@ -41,7 +41,7 @@ export function RoutingPop({ row, columns, peers, opened, open, again }: PopFact
   const at = columns.find(({ key }) => key === opened.column)
   const isRouted = row.column !== null && (opened.column === null || opened.column === row.column)
   const isLocked = row.isLocked || opened.isLocked === true
-  const page = row.peer.self ? null : pageOf(row.peer)
+  const page = row.peer.self ? null : farPageUrl(row.peer)
   const close = (): void => open(null)
   async function letGo(): Promise<void> {
     close()
@@ -82,7 +82,7 @@ async function attempt(row: Row, opened: Opened, { act, open, isOver }: Attempt)
   try {
     await act()
   } catch (thrown) {
-    open({ ...opened, row: row.key, ...refusalOf(thrown) })
+    open({ ...opened, row: row.key, ...crosspointRefusal(thrown) })
   }
 }
 

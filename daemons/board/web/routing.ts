@@ -4,8 +4,16 @@ import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { Check } from '../core/sound/sound.ts'
 import type { Peer } from './api.ts'
-import { type FarBoard, type FarDecoder, type FarEncoder, type FarSound, isThere, keyOf, lastOf } from './far-boards.ts'
-import { AWAITED, nameOf, type When } from './matrix.ts'
+import {
+  type FarBoard,
+  type FarDecoder,
+  type FarEncoder,
+  type FarSound,
+  isThere,
+  lastOf,
+  peerKey,
+} from './far-boards.ts'
+import { AWAITED, peerName, type When } from './matrix.ts'
 import { groupText } from './sound-words.ts'
 import * as texts from './texts.ts'
 
@@ -78,15 +86,15 @@ export function columnsOf({ peers, boards, own }: Seen): Column[] {
 const NO_BOARD = { peer: null, source: null, channels: null, isGone: false, rmsDb: null, isTold: false }
 
 function columnOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSound | null): Column {
-  const board = boards.get(keyOf(peer))
+  const board = boards.get(peerKey(peer))
   const sound = peer.self ? own : lastOf(board)?.sound
   const told: FarEncoder | undefined = sound?.kind === 'encoder' ? sound : undefined
   const isGone = isAway(peer, board)
   const stream = told?.stream ?? announcedOf(peer.stream)
   return {
-    key: keyOf(peer),
+    key: peerKey(peer),
     peer,
-    name: told?.stream.name || nameOf(peer),
+    name: told?.stream.name || peerName(peer),
     mcast: stream.mcast,
     port: stream.port,
     source: peer.ip,
@@ -115,12 +123,12 @@ function isSame(one: { mcast: string; port: number }, other: { mcast: string; po
 }
 
 function decoderOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSound | null): FarDecoder | null {
-  const sound = peer.self ? own : lastOf(boards.get(keyOf(peer)))?.sound
+  const sound = peer.self ? own : lastOf(boards.get(peerKey(peer)))?.sound
   return sound?.kind === 'decoder' ? sound : null
 }
 
 /** Decoders down, by name. */
-export function rowsOf(seen: Seen, columns: readonly Column[]): Row[] {
+export function decoderRows(seen: Seen, columns: readonly Column[]): Row[] {
   return seen.peers
     .filter(({ role }) => role === 'decoder')
     .map((peer) => rowOf(peer, seen, columns))
@@ -128,11 +136,11 @@ export function rowsOf(seen: Seen, columns: readonly Column[]): Row[] {
 }
 
 function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column[]): Row {
-  const board = boards.get(keyOf(peer))
+  const board = boards.get(peerKey(peer))
   const sound = decoderOf(peer, boards, own)
   const column = sound ? columnFor(sound, columns) : undefined
   const source = column?.name ?? ''
-  const row = { key: keyOf(peer), peer, name: nameOf(peer), sound, column: column?.key ?? null, source }
+  const row = { key: peerKey(peer), peer, name: peerName(peer), sound, column: column?.key ?? null, source }
   const said = (lit: Lit, why: string, more: Partial<Row> = {}): Row => ({
     ...row,
     ...{ lit, why, isLocked: false, isGone: false, isSilent: false },

@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { readTable, segments, spark } from '#kit/web/figures.ts'
+import { factTable, segments, spark } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
@@ -37,7 +37,7 @@ export function withSample(samples: readonly Sample[], sample: Sample): readonly
 }
 
 /** Bytes per second between each two samples, oldest first. */
-export function ratesOf(samples: readonly Sample[]): number[] {
+export function byteRates(samples: readonly Sample[]): number[] {
   return samples.slice(1).map((sample, at) => {
     const before = samples[at] as Sample
     return ((sample.total - before.total) * 1000) / (sample.atMs - before.atMs)
@@ -193,12 +193,12 @@ function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
       ${port.fault ? html`<p class="note small" data-s=${lit === 'fault' ? 'fault' : 'warn'}>${port.fault.message}</p>` : null}
       ${troubles(port).map(({ name: which, sentence }) => html`<p class="note small" data-s="warn" key=${which}>${sentence}</p>`)}</div>
     ${clients(port, drop)}
-    <details class="counted"><summary>Counted</summary>${readTable(counterRows(port), 'tight')}</details></section>`
+    <details class="counted"><summary>Counted</summary>${factTable(counterRows(port), 'tight')}</details></section>`
 }
 
 /** Bytes a second now, and the last minute; in is from the line. */
 function rate(name: string, samples: readonly Sample[] | undefined): VNode {
-  const rates = ratesOf(samples ?? [])
+  const rates = byteRates(samples ?? [])
   const now = rates.at(-1)
   const text = now === undefined ? UNKNOWN : `${bytesText(Math.round(now))}/s`
   return html`<div><dt>${name}</dt><dd>${text}${spark(rates)}</dd></div>`

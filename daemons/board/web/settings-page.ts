@@ -89,7 +89,7 @@ function allFields(form: ConfigForm): FieldFacts[] {
 }
 
 /** The form's values from what is saved. */
-export function valuesOf(config: Config, form: ConfigForm): Values {
+export function configValues(config: Config, form: ConfigForm): Values {
   return Object.fromEntries(
     allFields(form).map(({ name, kind }) => {
       const value = config[name]
@@ -106,7 +106,7 @@ export function hiddenFaults(faults: Readonly<Record<string, string>>, shown: re
 }
 
 /** What is posted: everything that was read, with what the hand changed. Settings the form does not know stay as they are. */
-export function bodyOf(config: Config, values: Values): Config {
+export function configBody(config: Config, values: Values): Config {
   return { ...config, ...values }
 }
 
@@ -154,15 +154,15 @@ interface KnownProps {
 
 function Known({ config, form: facts, status: board }: KnownProps): VNode {
   const [saved, setSaved] = useState(config)
-  const form = useForm(valuesOf(config, facts), 'edit')
+  const form = useForm(configValues(config, facts), 'edit')
   const revision = useRevision(facts.revision)
   const [isAsking, setAsking] = useState(false)
   const values = form.values.value
-  const before = valuesOf(saved, facts)
+  const before = configValues(saved, facts)
   const changed = changedOf(values, before)
 
   async function save(): Promise<void> {
-    const body = bodyOf(saved, values)
+    const body = configBody(saved, values)
     const startedAt = board.started_at
     const { about_s: aboutS } = await revision.save((ifMatch) => api.saveConfig(body, ifMatch))
     setSaved(body)

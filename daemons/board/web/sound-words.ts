@@ -71,7 +71,7 @@ export function volumeText({ volume, volume_db }: { volume: number; volume_db: n
 }
 
 /** Whose clock a stream goes by. */
-export function refClockText(refclk: RefClock | null): string {
+export function refClockWords(refclk: RefClock | null): string {
   if (refclk === null) return texts.namesNoClock
   if (refclk.kind === 'other') return refclk.text
   if (refclk.kind === 'localmac') return texts.ownClock(refclk.mac)

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
 import { aheadMs, daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { type FigureFacts, figures, readTable } from '#kit/web/figures.ts'
+import { type FigureFacts, factTable, figures } from '#kit/web/figures.ts'
 import { input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
@@ -163,13 +163,13 @@ function addresses({ addresses: known, network }: Status): VNode {
     html`<span class="mono">${each.address}/${each.prefix}</span>`,
   ])
   return html`<section class="panel" aria-label="Addresses"><header><h2>Addresses</h2><span class="faint">${many(known.length, 'address', 'addresses')}</span></header>
-    ${known.length === 0 ? say('warn', texts.noAddress, texts.noInterfaceIsReachable) : readTable(rows)}
+    ${known.length === 0 ? say('warn', texts.noAddress, texts.noInterfaceIsReachable) : factTable(rows)}
     <p class="foot small soft">${network.text}</p></section>`
 }
 
 function about(board: Status): VNode {
   const { last_start: start } = board
-  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${readTable([
+  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${factTable([
     [texts.role, roleTitles[board.role]],
     [texts.systemHost, html`<span class="mono">${board.hostname}</span>`],
     [texts.version, board.version],

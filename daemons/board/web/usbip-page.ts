@@ -5,7 +5,7 @@ import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy-and-save.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { readTable } from '#kit/web/figures.ts'
+import { factTable } from '#kit/web/figures.ts'
 import { choice, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
@@ -202,7 +202,7 @@ function deviceFacts(device: UsbDevice): VNode {
     [texts.pluggedIn, device.busid],
   ]
   const known = rows.filter(([, value]) => value !== null && value !== '')
-  return html`<section class="panel" aria-label="Device"><header><h2>Device</h2><span class="faint mono">${usbNumbers(device)}</span></header>${readTable(known)}</section>`
+  return html`<section class="panel" aria-label="Device"><header><h2>Device</h2><span class="faint mono">${usbNumbers(device)}</span></header>${factTable(known)}</section>`
 }
 
 /** What to do at the computer that is to have the device. */
@@ -220,7 +220,7 @@ function hostPanel(): VNode {
 function plugged({ devices, device }: UsbipState): Child {
   const others = devices.filter(({ busid }) => busid !== device?.busid)
   if (others.length === 0) return null
-  return html`<section class="panel" aria-label="Plugged in"><header><h2>Also plugged in</h2></header>${readTable(
+  return html`<section class="panel" aria-label="Plugged in"><header><h2>Also plugged in</h2></header>${factTable(
     others.map((each) => [
       usbName(each),
       html`<span class="mono faint">${usbNumbers(each)}</span> ${usbStateText(each)}`,

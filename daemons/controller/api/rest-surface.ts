@@ -108,7 +108,7 @@ const LONGEST_TOKEN = 512
  * means the first. Any scheme other than Bearer is ignored.
  * @source document 1, Session token; Authentication 2
  */
-export function tokenOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
+export function handedToken(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
   const { authorization, 'svc-api-token': own } = headers
   const bearer = typeof authorization === 'string' ? /^bearer(?:[ \t]+(.*))?$/i.exec(authorization.trim()) : null
   const text = bearer ? bearer[1] : typeof own === 'string' ? own.trim() : undefined
@@ -270,7 +270,7 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
   async function judgedWithBody(call: RestCall, place: RestPlace): Promise<RestOutcome> {
     // A stranger's long body is not read just to report what else is wrong with it.
     if (place.endpoint.name !== 'token' && isLong(call.headers)) {
-      const session = rules.resolve(tokenOf(call.headers), call.origin)
+      const session = rules.resolve(handedToken(call.headers), call.origin)
       if (session === undefined) return judgedOfCaller(needs, call, place, undefined)
     }
     const body = await readRestBody(call)
@@ -281,13 +281,13 @@ function createRestOrder(needs: RestNeeds): (call: RestCall) => RestOutcome | Pr
   }
 
   function identify(call: RestCall): void {
-    const session = rules.resolve(tokenOf(call.headers), call.origin)
+    const session = rules.resolve(handedToken(call.headers), call.origin)
     if (session !== undefined) call.session = session
   }
 
   function logout(call: RestCall): RestOutcome {
     identify(call)
-    rules.logout(tokenOf(call.headers))
+    rules.logout(handedToken(call.headers))
     return loggedOut
   }
 }
@@ -301,7 +301,7 @@ function judgedOfCaller(
 ): RestOutcome | Promise<RestOutcome> {
   const { name } = place.endpoint
   // 6. The caller.
-  const session = rules.resolve(tokenOf(call.headers), call.origin)
+  const session = rules.resolve(handedToken(call.headers), call.origin)
   if (session === undefined) return name === 'session_handoff' ? unauthorized : invalidSession
   call.session = session
   if (name === 'me') return granted(rules.me(session))

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
 import type { TSchema } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { pageOf } from '#kit/http/browser-rule.ts'
+import { callingPage } from '#kit/http/browser-rule.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
 import { type Ask, type RefusedAsk, Reply, type Route, route, type WhoMay } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
@@ -343,7 +343,7 @@ const BODY_STATUS: ReadonlySet<number> = new Set([400, 413, 415])
 
 /** The browser sends the cookie for any page, so the page's origin is checked; programs send no Origin. */
 function checkPage(headers: IncomingHttpHeaders): void {
-  const page = pageOf(headers, { takesOrigin: () => false })
+  const page = callingPage(headers, { takesOrigin: () => false })
   if (page !== 'own' && page !== 'none')
     throw new Fault('foreign_origin', 'This is for pages of this controller, opened under the very name that is asked.')
 }

@@ -282,7 +282,7 @@ export function argsFaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>):
 }
 
 /** Fills in the defaults of missing args; defaults at deeper levels are ignored. */
-export function withDefaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>): Map<string, Json> {
+export function withArgDefaults(schema: ArgsSchema, args: ReadonlyMap<string, Json>): Map<string, Json> {
   const whole = new Map(args)
   for (const [name, { fallback }] of schema.properties)
     if (fallback !== undefined && !whole.has(name)) whole.set(name, fallback)

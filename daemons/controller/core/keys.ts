@@ -5,7 +5,7 @@ import { MACRO_LIMITS } from './macros/values.ts'
 // Helpers: a bounded number as a key, and a table of keys as limits for the code.
 
 /** An integer with a unit; `''` for a count. */
-export function count(
+export function countKey(
   unit: '' | 'ms' | 's' | 'days' | 'bytes',
   byDefault: number,
   [minimum, maximum]: readonly [number, number],
@@ -34,17 +34,17 @@ export function limitsOf<Table extends Readonly<Record<string, unknown>>>(table:
 /** How a site is stored. */
 export const storeKeys = Type.Object(
   {
-    commit_ms: count('ms', 20, [1, 200], 'changes are gathered for so long before they are written together'),
-    busy_ms: count('ms', 5000, [100, 60_000], 'how long another process may hold the database'),
-    records: count('', 1000, [10, 100_000], 'runs of macros kept in memory'),
-    record_chars: count(
+    commit_ms: countKey('ms', 20, [1, 200], 'changes are gathered for so long before they are written together'),
+    busy_ms: countKey('ms', 5000, [100, 60_000], 'how long another process may hold the database'),
+    records: countKey('', 1000, [10, 100_000], 'runs of macros kept in memory'),
+    record_chars: countKey(
       '',
       16_777_216,
       [1_048_576, 1_073_741_824],
       'characters of those with their traces, 16 for each value beside its text; beyond, the oldest that have ended are on the disk alone',
     ),
-    kept_records: count('', 10_000, [10, 1_000_000], 'runs of macros kept on the disk; the oldest go first'),
-    faults: count('', 100, [1, 10_000], 'faults that are told when waiting changes do not fit any more'),
+    kept_records: countKey('', 10_000, [10, 1_000_000], 'runs of macros kept on the disk; the oldest go first'),
+    faults: countKey('', 100, [1, 10_000], 'faults that are told when waiting changes do not fit any more'),
   },
   { additionalProperties: false, default: {}, description: 'the database of the site' },
 )
@@ -52,18 +52,18 @@ export const storeKeys = Type.Object(
 /** Limits for a site file. */
 export const siteKeys = Type.Object(
   {
-    bytes: count('bytes', 67_108_864, [1024, 1_073_741_824], 'the largest site file'),
-    rows: count('', 250_000, [10, 5_000_000], 'rows of all tables of a site file, and of a site, together'),
-    devices: count('', 65_536, [10, 5_000_000], 'devices of a site'),
-    json_chars: count(
+    bytes: countKey('bytes', 67_108_864, [1024, 1_073_741_824], 'the largest site file'),
+    rows: countKey('', 250_000, [10, 5_000_000], 'rows of all tables of a site file, and of a site, together'),
+    devices: countKey('', 65_536, [10, 5_000_000], 'devices of a site'),
+    json_chars: countKey(
       '',
       16_777_216,
       [1024, 1_073_741_824],
       'characters of all JSON columns of a site, 16 for each value and each name beside its text',
     ),
-    depth: count('', 32, [4, 256], 'levels of a JSON column'),
-    text_chars: count('', 262_144, [1024, 16_777_216], 'characters of a text, and of a JSON column'),
-    faults: count('', 200, [1, 10_000], 'faults of a site file that are told; more are counted'),
+    depth: countKey('', 32, [4, 256], 'levels of a JSON column'),
+    text_chars: countKey('', 262_144, [1024, 16_777_216], 'characters of a text, and of a JSON column'),
+    faults: countKey('', 200, [1, 10_000], 'faults of a site file that are told; more are counted'),
   },
   { additionalProperties: false, default: {}, description: 'what a site file may hold' },
 )
@@ -76,26 +76,31 @@ export const WRITER_HEAP_MIB = { old: 384, young: 16 }
 /** Sessions, codes and nonces. */
 export const peopleKeys = Type.Object(
   {
-    sessions: count('', 4096, [16, 65_536], 'tokens at once, and sessions of the page at once'),
-    ui_session_ms: count('ms', 43_200_000, [60_000, 2_592_000_000], 'the longest session of the page'),
-    nonces: count('', 1024, [16, 65_536], 'handoff nonces at once'),
-    mail_again_ms: count(
+    sessions: countKey('', 4096, [16, 65_536], 'tokens at once, and sessions of the page at once'),
+    ui_session_ms: countKey('ms', 43_200_000, [60_000, 2_592_000_000], 'the longest session of the page'),
+    nonces: countKey('', 1024, [16, 65_536], 'handoff nonces at once'),
+    mail_again_ms: countKey(
       'ms',
       30_000,
       [1000, 600_000],
       'wait before another mail while a code is accepted, or was voided',
     ),
-    misses: count('', 5, [1, 20], 'wrong codes that void a code'),
-    late_answers: count('', 16, [1, 256], 'sign-ins of a network that are looked at, or were wrong and wait'),
-    queue_of_one: count('', 64, [1, 4096], 'sign-ins of a network that wait for that; further ones are answered 503'),
-    password_workers: count('', 1, [1, 8], 'passwords compared at once'),
-    password_queue: count('', 256, [1, 4096], 'sign-ins that wait in all; further ones are answered 503'),
-    free_tries: count('', 100, [3, 10_000], 'wrong sign-ins of a network or an account before answers come late'),
-    wait_ms: count('ms', 250, [10, 60_000], 'the first such wait; doubles with each further one'),
-    wait_max_ms: count('ms', 5000, [100, 600_000], 'the longest'),
-    forget_ms: count('ms', 600_000, [1000, 86_400_000], 'after so long without a wrong one all is forgotten'),
-    tries_table: count('', 4096, [16, 1_000_000], 'networks and accounts of which wrong sign-ins are remembered'),
-    homes: count('', 512, [16, 16_384], 'networks from which an account has signed in, remembered in all'),
+    misses: countKey('', 5, [1, 20], 'wrong codes that void a code'),
+    late_answers: countKey('', 16, [1, 256], 'sign-ins of a network that are looked at, or were wrong and wait'),
+    queue_of_one: countKey(
+      '',
+      64,
+      [1, 4096],
+      'sign-ins of a network that wait for that; further ones are answered 503',
+    ),
+    password_workers: countKey('', 1, [1, 8], 'passwords compared at once'),
+    password_queue: countKey('', 256, [1, 4096], 'sign-ins that wait in all; further ones are answered 503'),
+    free_tries: countKey('', 100, [3, 10_000], 'wrong sign-ins of a network or an account before answers come late'),
+    wait_ms: countKey('ms', 250, [10, 60_000], 'the first such wait; doubles with each further one'),
+    wait_max_ms: countKey('ms', 5000, [100, 600_000], 'the longest'),
+    forget_ms: countKey('ms', 600_000, [1000, 86_400_000], 'after so long without a wrong one all is forgotten'),
+    tries_table: countKey('', 4096, [16, 1_000_000], 'networks and accounts of which wrong sign-ins are remembered'),
+    homes: countKey('', 512, [16, 16_384], 'networks from which an account has signed in, remembered in all'),
   },
   { additionalProperties: false, default: {}, description: 'who signs in' },
 )
@@ -103,11 +108,11 @@ export const peopleKeys = Type.Object(
 /** The mail queue. */
 export const letterKeys = Type.Object(
   {
-    letters: count('', 64, [1, 1024], 'letters kept at once'),
-    at_once: count('', 2, [1, 8], 'letters handed to the server at once'),
-    attempt_ms: count('ms', 20_000, [1000, 120_000], 'the longest one try takes'),
-    first_ms: count('ms', 1000, [100, 600_000], 'wait before the second try; doubles each time'),
-    max_ms: count('ms', 30_000, [100, 600_000], 'longest wait between tries'),
+    letters: countKey('', 64, [1, 1024], 'letters kept at once'),
+    at_once: countKey('', 2, [1, 8], 'letters handed to the server at once'),
+    attempt_ms: countKey('ms', 20_000, [1000, 120_000], 'the longest one try takes'),
+    first_ms: countKey('ms', 1000, [100, 600_000], 'wait before the second try; doubles each time'),
+    max_ms: countKey('ms', 30_000, [100, 600_000], 'longest wait between tries'),
   },
   { additionalProperties: false, default: {}, description: 'mail on its way' },
 )
@@ -153,27 +158,27 @@ export const mailKeys = Type.Object(
 /** Limits on one query. */
 export const dataKeys = Type.Object(
   {
-    query_bytes: count('bytes', 16_384, [256, 65_536], 'the longest query string'),
-    conditions: count('', 64, [1, 1024], 'conditions of one query'),
-    depth: count('', 4, [1, 16], 'how deep _or may stand in _or'),
-    list_items: count('', 1000, [1, 10_000], 'values of one condition'),
-    pattern_chars: count('', 1000, [1, 16_384], 'characters of one pattern of _like or _contains'),
-    ordered_rows: count(
+    query_bytes: countKey('bytes', 16_384, [256, 65_536], 'the longest query string'),
+    conditions: countKey('', 64, [1, 1024], 'conditions of one query'),
+    depth: countKey('', 4, [1, 16], 'how deep _or may stand in _or'),
+    list_items: countKey('', 1000, [1, 10_000], 'values of one condition'),
+    pattern_chars: countKey('', 1000, [1, 16_384], 'characters of one pattern of _like or _contains'),
+    ordered_rows: countKey(
       '',
       100_000,
       [10_000, 1_000_000],
       'rows of a history that are kept while they are put in order',
     ),
-    turn_ms: count('ms', 10, [1, 1000], 'how long queries work before others have their turn'),
-    queries: count('', 64, [1, 4096], 'queries of one account that are worked on; further ones are answered 503'),
-    side_by_side: count('', 4, [1, 64], 'queries of one account that take turns; the others wait for one to end'),
-    ready_bytes: count(
+    turn_ms: countKey('ms', 10, [1, 1000], 'how long queries work before others have their turn'),
+    queries: countKey('', 64, [1, 4096], 'queries of one account that are worked on; further ones are answered 503'),
+    side_by_side: countKey('', 4, [1, 64], 'queries of one account that take turns; the others wait for one to end'),
+    ready_bytes: countKey(
       'bytes',
       67_108_864,
       [1_048_576, 1_073_741_824],
       'rows that were asked for and stand ready as JSON for the next who asks',
     ),
-    making_bytes: count(
+    making_bytes: countKey(
       'bytes',
       67_108_864,
       [1_048_576, 1_073_741_824],
@@ -188,56 +193,56 @@ export const dataKeys = Type.Object(
 /** Limits and timeouts of drivers. */
 export const driverKeys = Type.Object(
   {
-    queue: count('', 64, [1, 4096], 'commands that wait for one device'),
-    waiters: count('', 256, [1, 4096], 'callers that wait for one command, because theirs became one'),
-    command_chars: count(
+    queue: countKey('', 64, [1, 4096], 'commands that wait for one device'),
+    waiters: countKey('', 256, [1, 4096], 'callers that wait for one command, because theirs became one'),
+    command_chars: countKey(
       '',
       8_388_608,
       [65_536, 1_073_741_824],
       'characters of the commands of all devices that wait or are being carried out, 16 for each value beside its text; beyond, the device with most loses its newest',
     ),
-    wait_ms: count('ms', 10_000, [100, 600_000], 'how long a command waits for its turn'),
-    deadline_ms: count('ms', 5000, [100, 60_000], 'time a device has for one command or poll'),
-    grace_ms: count('ms', 1000, [10, 10_000], 'time a driver has to let go of a late one'),
-    open_ms: count('ms', 10_000, [100, 120_000], 'time to open a device'),
-    close_ms: count('ms', 2000, [100, 60_000], 'time to close one'),
-    retry_first_ms: count('ms', 1000, [100, 60_000], 'wait before a lost device is tried again; doubles each time'),
-    retry_max_ms: count('ms', 60_000, [1000, 3_600_000], 'longest wait between tries'),
-    poll_min_ms: count('ms', 100, [10, 60_000], 'shortest time between two polls of a device'),
-    answer_chars: count('', 65_536, [256, 1_048_576], 'characters of an answer of a device'),
-    opening: count('', 64, [1, 1024], 'devices opened at once'),
-    connect_ms: count('ms', 3000, [100, 60_000], 'time to connect to a device over TCP'),
-    keep_ms: count('ms', 1000, [0, 60_000], 'how long such a connection is kept after what was sent last'),
-    log_every_ms: count('ms', 10_000, [100, 3_600_000], 'a driver logs at most one line per device in this time'),
-    unsent: count('', 64, [1, 1024], 'messages that wait to be sent to one device'),
-    unsent_bytes: count('bytes', 65_536, [256, 1_048_576], 'the same in bytes; one message alone may have more'),
-    heard_devices: count(
+    wait_ms: countKey('ms', 10_000, [100, 600_000], 'how long a command waits for its turn'),
+    deadline_ms: countKey('ms', 5000, [100, 60_000], 'time a device has for one command or poll'),
+    grace_ms: countKey('ms', 1000, [10, 10_000], 'time a driver has to let go of a late one'),
+    open_ms: countKey('ms', 10_000, [100, 120_000], 'time to open a device'),
+    close_ms: countKey('ms', 2000, [100, 60_000], 'time to close one'),
+    retry_first_ms: countKey('ms', 1000, [100, 60_000], 'wait before a lost device is tried again; doubles each time'),
+    retry_max_ms: countKey('ms', 60_000, [1000, 3_600_000], 'longest wait between tries'),
+    poll_min_ms: countKey('ms', 100, [10, 60_000], 'shortest time between two polls of a device'),
+    answer_chars: countKey('', 65_536, [256, 1_048_576], 'characters of an answer of a device'),
+    opening: countKey('', 64, [1, 1024], 'devices opened at once'),
+    connect_ms: countKey('ms', 3000, [100, 60_000], 'time to connect to a device over TCP'),
+    keep_ms: countKey('ms', 1000, [0, 60_000], 'how long such a connection is kept after what was sent last'),
+    log_every_ms: countKey('ms', 10_000, [100, 3_600_000], 'a driver logs at most one line per device in this time'),
+    unsent: countKey('', 64, [1, 1024], 'messages that wait to be sent to one device'),
+    unsent_bytes: countKey('bytes', 65_536, [256, 1_048_576], 'the same in bytes; one message alone may have more'),
+    heard_devices: countKey(
       '',
       512,
       [1, 65_536],
       'devices with a lasting connection, so that they can report by themselves',
     ),
-    frame_bytes: count('bytes', 4096, [64, 65_536], 'the longest message of a device; a longer one is dropped'),
-    heard_bytes: count(
+    frame_bytes: countKey('bytes', 4096, [64, 65_536], 'the longest message of a device; a longer one is dropped'),
+    heard_bytes: countKey(
       'bytes',
       262_144,
       [1024, 134_217_728],
       'bytes read from one device per second, each message and each packet counting 64 more. A faster one is slowed down, or disconnected if it sends datagrams',
     ),
-    heard_in_all: count(
+    heard_in_all: countKey(
       'bytes',
       8_388_608,
       [65_536, 1_073_741_824],
       'the same for all devices together; when it is reached, devices above their equal share are slowed down',
     ),
-    kept_bytes: count(
+    kept_bytes: countKey(
       'bytes',
       16_777_216,
       [1_048_576, 1_073_741_824],
       'memory for all devices together: partial messages, answers, messages to send. When it is full, the device that holds most is disconnected',
     ),
-    http_bytes: count('bytes', 262_144, [1024, 16_777_216], 'the longest answer of a device over HTTP'),
-    overrides: count('', 8, [1, 64], 'overrides that one command may pass through'),
+    http_bytes: countKey('bytes', 262_144, [1024, 16_777_216], 'the longest answer of a device over HTTP'),
+    overrides: countKey('', 8, [1, 64], 'overrides that one command may pass through'),
   },
   { additionalProperties: false, default: {}, description: 'drivers of devices' },
 )
@@ -245,9 +250,9 @@ export const driverKeys = Type.Object(
 /** Limits on the live state that devices report. */
 export const liveKeys = Type.Object(
   {
-    fields: count('', 64, [8, 1024], 'values that one zone may have'),
-    field_chars: count('', 4096, [64, 65_536], 'characters of one value'),
-    total_chars: count(
+    fields: countKey('', 64, [8, 1024], 'values that one zone may have'),
+    field_chars: countKey('', 4096, [64, 65_536], 'characters of one value'),
+    total_chars: countKey(
       '',
       16_777_216,
       [65_536, 1_073_741_824],
@@ -262,32 +267,32 @@ export const liveKeys = Type.Object(
 /** Limits on macros. */
 export const macroKeys = Type.Object(
   {
-    runs: count('', MACRO_LIMITS.runs, [1, 4096], 'runs that live at once'),
-    runs_per_macro: count('', MACRO_LIMITS.runsPerMacro, [1, 256], 'of one macro that names no max_runs'),
-    steps: count('', MACRO_LIMITS.steps, [1, 10_000], 'steps of a macro, and steps a run takes'),
-    plan_chars: count(
+    runs: countKey('', MACRO_LIMITS.runs, [1, 4096], 'runs that live at once'),
+    runs_per_macro: countKey('', MACRO_LIMITS.runsPerMacro, [1, 256], 'of one macro that names no max_runs'),
+    steps: countKey('', MACRO_LIMITS.steps, [1, 10_000], 'steps of a macro, and steps a run takes'),
+    plan_chars: countKey(
       '',
       MACRO_LIMITS.planChars,
       [1024, 4_194_304],
       'characters of JSON of all steps of a macro, 16 more for each list, 48 for each object',
     ),
-    calls: count('', MACRO_LIMITS.calls, [1, 4096], 'runs that one run may call, over all depths'),
-    depth: count('', MACRO_LIMITS.depth, [1, 32], 'how deep macros may call macros'),
-    branches: count('', MACRO_LIMITS.branches, [1, 256], 'branches of a parallel step'),
-    value_chars: count(
+    calls: countKey('', MACRO_LIMITS.calls, [1, 4096], 'runs that one run may call, over all depths'),
+    depth: countKey('', MACRO_LIMITS.depth, [1, 32], 'how deep macros may call macros'),
+    branches: countKey('', MACRO_LIMITS.branches, [1, 256], 'branches of a parallel step'),
+    value_chars: countKey(
       '',
       MACRO_LIMITS.valueChars,
       [256, 1_048_576],
       'characters of JSON of the args of a run, counted alike',
     ),
-    trace_chars: count('', MACRO_LIMITS.traceChars, [1024, 4_194_304], 'characters of a trace, counted alike'),
-    timeout_ms: count('ms', MACRO_LIMITS.timeoutMs, [100, 86_400_000], 'for a macro that names no timeout_ms'),
-    longest_ms: count('ms', MACRO_LIMITS.longestMs, [1000, 604_800_000], 'longest timeout_ms, delay and wait'),
-    queue_ms: count('ms', MACRO_LIMITS.queueMs, [100, 86_400_000], 'how long a run waits for its turn'),
-    retries: count('', MACRO_LIMITS.retries, [0, 100], 'most retries of a step'),
-    retry_first_ms: count('ms', MACRO_LIMITS.retryFirstMs, [1, 60_000], 'wait before the first; doubles each time'),
-    retry_max_ms: count('ms', MACRO_LIMITS.retryMaxMs, [1, 600_000], 'longest wait before a retry'),
-    answer_ms: count(
+    trace_chars: countKey('', MACRO_LIMITS.traceChars, [1024, 4_194_304], 'characters of a trace, counted alike'),
+    timeout_ms: countKey('ms', MACRO_LIMITS.timeoutMs, [100, 86_400_000], 'for a macro that names no timeout_ms'),
+    longest_ms: countKey('ms', MACRO_LIMITS.longestMs, [1000, 604_800_000], 'longest timeout_ms, delay and wait'),
+    queue_ms: countKey('ms', MACRO_LIMITS.queueMs, [100, 86_400_000], 'how long a run waits for its turn'),
+    retries: countKey('', MACRO_LIMITS.retries, [0, 100], 'most retries of a step'),
+    retry_first_ms: countKey('ms', MACRO_LIMITS.retryFirstMs, [1, 60_000], 'wait before the first; doubles each time'),
+    retry_max_ms: countKey('ms', MACRO_LIMITS.retryMaxMs, [1, 600_000], 'longest wait before a retry'),
+    answer_ms: countKey(
       'ms',
       MACRO_LIMITS.answerMs,
       [100, 60_000],
@@ -302,13 +307,13 @@ export const macroKeys = Type.Object(
 /** How much of the building a page receives, and how often. */
 export const uiKeys = Type.Object(
   {
-    coalesce_ms: count('ms', 50, [10, 10_000], 'changes are gathered for so long before a page is told'),
-    beat_ms: count('ms', 2000, [500, 3000], 'time between two signs of life; a page calls 7 s without one silent'),
-    zones_per_message: count('', 500, [1, 10_000], 'zones told in one message'),
-    waiting_zones: count('', 20_000, [1, 100_000], 'zones that may wait to be told; beyond, a page asks for all'),
-    sockets_per_session: count('', 8, [1, 64], 'pages open at once for one session'),
-    ticket_life_ms: count('ms', 15_000, [1000, 60_000], 'how long a page has to open its socket'),
-    max_tickets: count('', 1024, [16, 65_536], 'pages that may be opening their socket at once'),
+    coalesce_ms: countKey('ms', 50, [10, 10_000], 'changes are gathered for so long before a page is told'),
+    beat_ms: countKey('ms', 2000, [500, 3000], 'time between two signs of life; a page calls 7 s without one silent'),
+    zones_per_message: countKey('', 500, [1, 10_000], 'zones told in one message'),
+    waiting_zones: countKey('', 20_000, [1, 100_000], 'zones that may wait to be told; beyond, a page asks for all'),
+    sockets_per_session: countKey('', 8, [1, 64], 'pages open at once for one session'),
+    ticket_life_ms: countKey('ms', 15_000, [1000, 60_000], 'how long a page has to open its socket'),
+    max_tickets: countKey('', 1024, [16, 65_536], 'pages that may be opening their socket at once'),
   },
   { additionalProperties: false, default: {}, description: 'the pages' },
 )
@@ -318,33 +323,38 @@ export const uiKeys = Type.Object(
 /** How much of the audit is kept, and how it is written to disk. */
 export const auditKeys = Type.Object(
   {
-    keep_days: count('days', 365, [1, 3650], 'days for which calls are kept'),
-    most_rows: count(
+    keep_days: countKey('days', 365, [1, 3650], 'days for which calls are kept'),
+    most_rows: countKey(
       '',
       1_000_000,
       [1000, 50_000_000],
       'calls kept at most, each about 150 bytes; the oldest go first, refused ones and those of nobody before others',
     ),
-    record_ms: count(
+    record_ms: countKey(
       'ms',
       2000,
       [100, 60_000],
       'how long the answer to a sign-in or a command waits for its record to be on the disk; it is 500 then',
     ),
-    wait_ms: count('ms', 100, [1, 150], 'how long a record that no answer waits for may wait for others'),
-    batch_rows: count('', 500, [1, 10_000], 'records written together at most'),
-    queue_rows: count(
+    wait_ms: countKey('ms', 100, [1, 150], 'how long a record that no answer waits for may wait for others'),
+    batch_rows: countKey('', 500, [1, 10_000], 'records written together at most'),
+    queue_rows: countKey(
       '',
       16_384,
       [64, 1_000_000],
       'records that wait for the disk; further ones are lost and counted, and no command is taken',
     ),
-    retry_ms: count('ms', 1000, [10, 60_000], 'wait before a disk that took nothing is tried again; doubles each time'),
-    retry_max_ms: count('ms', 30_000, [10, 600_000], 'longest wait between tries'),
-    trim_ms: count('ms', 60_000, [1000, 86_400_000], 'how often old calls are removed'),
-    trim_rows: count('', 500, [10, 100_000], 'calls removed at once, with a pause before the next'),
-    scan_rows: count('', 500, [10, 10_000], 'calls read at once, while nothing else is done'),
-    search_rows: count('', 20_000, [100, 1_000_000], 'calls that one search of the page looks at'),
+    retry_ms: countKey(
+      'ms',
+      1000,
+      [10, 60_000],
+      'wait before a disk that took nothing is tried again; doubles each time',
+    ),
+    retry_max_ms: countKey('ms', 30_000, [10, 600_000], 'longest wait between tries'),
+    trim_ms: countKey('ms', 60_000, [1000, 86_400_000], 'how often old calls are removed'),
+    trim_rows: countKey('', 500, [10, 100_000], 'calls removed at once, with a pause before the next'),
+    scan_rows: countKey('', 500, [10, 10_000], 'calls read at once, while nothing else is done'),
+    search_rows: countKey('', 20_000, [100, 1_000_000], 'calls that one search of the page looks at'),
   },
   { additionalProperties: false, default: {}, description: 'the record of who asked what (request_history)' },
 )

@@ -180,7 +180,7 @@ function callRows(): MemoryRow[] {
     {
       ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: SESSION_BYTES, isHeap: true },
       many: (setting) => 2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets'),
-      shownBy: 'daemons/controller/test/core/access/secret-shelf.test.ts',
+      shownBy: 'daemons/controller/test/core/access/token-store.test.ts',
     },
     {
       ...{ what: 'letters on their way', of: 'letter', each: 32 * KIB, many: 'letters.letters', isHeap: true },

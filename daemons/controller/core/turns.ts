@@ -1,7 +1,7 @@
 /** Scheduling helpers: a queue per key, a limited number of tasks at once, a wait with a timeout. */
 import type { Clock } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
-import { createTurn, type InTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
 
 // A queue per key.
 
@@ -11,11 +11,11 @@ interface Turns<Key> {
 }
 
 /** Keys without waiting tasks are removed. */
-export function createTurns<Key>(): Turns<Key> {
+export function createTurnsByKey<Key>(): Turns<Key> {
   const lines = new Map<Key, { inTurn: InTurn; waiting: number }>()
   return {
     async run(key, change) {
-      const line = lines.get(key) ?? { inTurn: createTurn(), waiting: 0 }
+      const line = lines.get(key) ?? { inTurn: createSerialTurn(), waiting: 0 }
       lines.set(key, line)
       line.waiting++
       try {

@@ -19,10 +19,10 @@ import { HeardBudget, KeptBytes } from './transports/bounds.ts'
 import { HeardConnection, type HeardConnectionLimits } from './transports/heard-connection.ts'
 import { placeOfLine, requestOnce } from './transports/http.ts'
 import {
+  addressText,
   type ConnectionLimits,
   connectTcp,
   DeviceConnection,
-  nameOf,
   SendTurns,
   tcpWire,
   type Wire,
@@ -175,11 +175,11 @@ class OpenDevice implements DeviceWorld {
     const { clock, limits } = this.#shared
     if (place.kind === 'udp') {
       const socket = await connectUdp(place, { clock, ...limits }, ended)
-      return (events) => udpWire(socket, nameOf(place), events)
+      return (events) => udpWire(socket, addressText(place), events)
     }
     const to = place.kind === 'tcp' ? place : await placeOfLine(place, (asked) => this.request(asked, ended))
     const socket = await connectTcp(to, { clock, ...limits }, ended)
-    return (events) => tcpWire(socket, nameOf(to), clock, events)
+    return (events) => tcpWire(socket, addressText(to), clock, events)
   }
 
   #connectionOf(
@@ -190,7 +190,7 @@ class OpenDevice implements DeviceWorld {
     const { clock, limits, kept, budget } = this.#shared
     const framing = place.kind === 'udp' ? undefined : place.framing
     const parts = {
-      name: nameOf(place),
+      name: addressText(place),
       framing,
       clock,
       limits,

@@ -7,7 +7,7 @@ import type { Log } from '#kit/log.ts'
 import { isWithin, type Network, parseAddress, parseNetwork } from '#kit/net/address.ts'
 import { certificateSentence } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createLogGate, createTurn } from '#kit/pure/pace.ts'
+import { createLogGate, createSerialTurn } from '#kit/pure/pace.ts'
 import { counted } from '#kit/pure/text.ts'
 import type { Letter, PasswordCheck, Secrets } from '../core/access/accounts.ts'
 import { createMailQueue, type MailQueue, type MailQueueLimits } from '../core/access/mail-queue.ts'
@@ -53,7 +53,7 @@ interface KeptPassword {
 }
 
 /** One at a time, so that an import of a thousand accounts leaves time for sign-ins. */
-const inTurn = createTurn()
+const inTurn = createSerialTurn()
 
 /**
  * Hashes a password, for imports and administrators.

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { mostResidentMb, residentMb } from '#kit/test/process-memory.ts'
 import { until } from '#kit/test/until.ts'
-import { memoryOf } from '../../../scripts/memory-facts.ts'
+import { memorySum } from '../../../scripts/memory-facts.ts'
 import { hashPassword } from '../io/people.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
@@ -116,7 +116,7 @@ t.test('1 Limits: rows that nobody reads are held within a bound, and who reads 
   })
   t.ok(mostMb - beforeMb < 400, `${mostMb - beforeMb} MB for a hundred answers of 13 MB`)
   const rows = '/api/data/attribute?_orderby=id=desc&_limit=2500'
-  const { memoryMaxMib } = await memoryOf(join(import.meta.dirname, '../../..'), 'controller')
+  const { memoryMaxMib } = await memorySum(join(import.meta.dirname, '../../..'), 'controller')
   const allowedMb = (memoryMaxMib * 1_048_576) / 1e6
   const most = mostResidentMb(site.pid())
   t.ok(most < allowedMb, `${most} MB, where its unit allows ${allowedMb}`)

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import { isLost, now, zone } from '#kit/web/contact.ts'
 import { Dialog } from '#kit/web/dialog.ts'
-import { readTable } from '#kit/web/figures.ts'
+import { factTable } from '#kit/web/figures.ts'
 import { type Form, input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { ended, sinceText } from '#kit/web/numbers.ts'
@@ -184,7 +184,7 @@ export function AccountPage(): VNode | null {
   if (!person) return null
   const { full_name: name, username, roles, elevated } = person
   return html`<div class="head"><h1>Account</h1></div>
-    <section class="panel narrow" aria-label="Account">${readTable([
+    <section class="panel narrow" aria-label="Account">${factTable([
       [texts.name, name ?? '–'],
       [texts.userName, username],
       [texts.roles, roles.join(', ') || '–'],

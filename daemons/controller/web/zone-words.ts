@@ -168,6 +168,6 @@ export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: str
 }
 
 /** A value as one text. */
-export function textOf({ value, unit }: Shown): string {
+export function shownText({ value, unit }: Shown): string {
   return unit === '' ? value : `${value}${THIN}${unit}`
 }

@@ -24,7 +24,7 @@ import {
   type Range,
   rangeOf,
   type Shown,
-  textOf,
+  shownText,
 } from './zone-words.ts'
 
 // Why a command was not carried out, in words for the user.
@@ -218,7 +218,7 @@ function slider(facts: ControlFacts, verb: 'level' | 'volume'): VNode {
   const fill = `${((at - min) / (max - min)) * 100}%`
   return html`<input type="range" key=${verb} min=${min} max=${max} step=${step} value=${at} disabled=${isLost.value}
     class=${shown === undefined ? 'unknown' : undefined} style=${{ '--fill': fill }}
-    aria-label=${`${zone.name}: ${verb}`} aria-valuetext=${shown === undefined ? texts.unknownValue : textOf(quantity(shown, unit))}
+    aria-label=${`${zone.name}: ${verb}`} aria-valuetext=${shown === undefined ? texts.unknownValue : shownText(quantity(shown, unit))}
     onInput=${(event: Event) => orders.give({ verb, value: Number((event.target as HTMLInputElement).value) })} />`
 }
 
@@ -233,7 +233,7 @@ function setpoint(facts: ControlFacts): VNode {
   ): VNode => html`<button class="btn icon" type="button" aria-label=${`${zone.name}: ${by > 0 ? texts.warmer : texts.cooler}`}
     disabled=${isLost.value || now === (by > 0 ? range.max : range.min)} onClick=${() => move(by)}>${icon(by > 0 ? 'plus' : 'minus')}</button>`
   return html`<div class="set" key="setpoint">${button(-1)}<output aria-live="polite"><span class="small soft">set to</span>
-    <b>${now === undefined ? '–' : textOf(quantity(now, range.unit))}</b></output>${button(1)}</div>`
+    <b>${now === undefined ? '–' : shownText(quantity(now, range.unit))}</b></output>${button(1)}</div>`
 }
 
 /** From an unknown setpoint, the first press goes to the middle. */
@@ -274,7 +274,7 @@ function sentText(zone: ZoneView, { sent }: Orders): string {
   const { verb, value } = sent
   if (typeof value !== 'number') return texts.sent(verb)
   const kind = verb === 'setpoint' || verb === 'volume' ? verb : 'level'
-  return texts.sent(textOf(quantity(value, rangeOf(zone, kind).unit)))
+  return texts.sent(shownText(quantity(value, rangeOf(zone, kind).unit)))
 }
 
 // Macros with a button each, and the result of a run.

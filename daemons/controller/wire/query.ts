@@ -24,7 +24,7 @@ const WHOLE = /^[+-]?\d+$/
  * @returns undefined for everything else: empty, hexadecimal, Infinity, NaN, with spaces
  * @source document 1, GET /api/data/:entity, a parameter value that parses as a number
  */
-export function readNumber(text: string): QueryNumber | undefined {
+export function queryNumber(text: string): QueryNumber | undefined {
   if (!DECIMAL.test(text)) return undefined
   const number = Number(text)
   if (!Number.isFinite(number)) return undefined
@@ -33,7 +33,7 @@ export function readNumber(text: string): QueryNumber | undefined {
 
 /** A value from a query string. */
 export function valueOfText(text: string): QueryValue {
-  return readNumber(text) ?? text
+  return queryNumber(text) ?? text
 }
 
 /** A value from JSON: JSON has types, so a text stays a text (`"007"` is not 7). */

@@ -16,7 +16,7 @@ import {
   type Query,
   type QueryLimits,
   type QueryValue,
-  readNumber,
+  queryNumber,
   valueOfJson,
   valueOfText,
   type Where,
@@ -313,7 +313,7 @@ function once(children: Branch['children'], name: string): string | undefined {
 
 /** Zero, negative and non-numeric values count as absent. */
 function wholeAbove0(text: string | undefined): number | undefined {
-  const whole = Math.floor(readNumber(text ?? '')?.number ?? 0)
+  const whole = Math.floor(queryNumber(text ?? '')?.number ?? 0)
   return whole > 0 ? whole : undefined
 }
 

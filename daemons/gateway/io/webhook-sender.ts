@@ -3,7 +3,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import tls from 'node:tls'
-import { signatureOf } from '#kit/net/signature.ts'
+import { webhookSignature } from '#kit/net/signature.ts'
 import { certificateSentence, parseTarget, trustedAuthorities } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { headerText, type WebhookAnswer, type WebhookRequest, type WebhookSender } from '../core/webhooks/records.ts'
@@ -76,7 +76,7 @@ export function deliveryHeaders(request: WebhookRequest): Record<string, string>
     'Content-Length': String(body.byteLength),
     'X-Svc-Port': headerText(request.port),
     'X-Svc-Event': headerText(request.event),
-    ...(secret === null ? {} : { 'X-Svc-Signature': signatureOf(body, secret) }),
+    ...(secret === null ? {} : { 'X-Svc-Signature': webhookSignature(body, secret) }),
   }
 }
 

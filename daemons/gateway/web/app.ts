@@ -11,7 +11,7 @@ import { isSignedOut, token } from '#kit/web/session.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import { isAdmin, isSettingUp, me, plateFacts, ports, status, system } from './state.ts'
 import * as texts from './texts.ts'
-import { nameOf, shortVerdict, sortPorts, stateOf } from './words.ts'
+import { shortPath, shortVerdict, sortPorts, stateOf } from './words.ts'
 
 const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('#kit/web/sign-in.ts')).SignedOut)
@@ -104,7 +104,7 @@ function portPage(path: string, part: string | undefined, [what, which]: string[
 }
 
 function pageTitle([name, first]: string[]): string {
-  return name === 'port' && first !== undefined ? nameOf(first) : pageOf(name).label
+  return name === 'port' && first !== undefined ? shortPath(first) : pageOf(name).label
 }
 
 function entries(): Entry[] {
@@ -130,7 +130,7 @@ function portEntries(here: string | undefined): Entry['sub'] {
     .slice(0, MOST_SUB)
     .map((port) => {
       const { lit, word } = stateOf(port, daemonNow(), zone.value)
-      const label = nameOf(port.path)
+      const label = shortPath(port.path)
       return { href: linkTo('port', port.path), label, isHere: here === port.path, lit, litWord: word }
     })
 }
@@ -144,7 +144,7 @@ function GatewayJournal(): VNode {
 }
 
 function nameTarget(target: string): string {
-  return target.startsWith('/dev/') ? nameOf(target) : target
+  return target.startsWith('/dev/') ? shortPath(target) : target
 }
 
 function footer(): VNode | null {

@@ -14,7 +14,7 @@ import { token } from '#kit/web/session.ts'
 import { api, type ModbusAnswer, type Port, portRoute } from './api.ts'
 import * as texts from './texts.ts'
 import { hexOfText, listOf } from './typed.ts'
-import { functionName, modbusFunctions, nameOf, rangeText } from './words.ts'
+import { functionName, modbusFunctions, rangeText, shortPath } from './words.ts'
 
 // A capture the page takes itself: bytes of the gateway's stream, kept until they are saved.
 
@@ -105,7 +105,7 @@ export function CaptureRow({ port, close }: { port: Port; close: () => void }): 
   const isEmpty = !capture.hasFrames()
   function save(): void {
     const parts = capture.stop()
-    const name = captureName(nameOf(port.path), dateOf(daemonNow(), zone.value), timeOf(daemonNow(), zone.value))
+    const name = captureName(shortPath(port.path), dateOf(daemonNow(), zone.value), timeOf(daemonNow(), zone.value))
     saveBytes(parts, name, 'application/vnd.tcpdump.pcap')
     toast(texts.captureIsSaved(name))
     close()

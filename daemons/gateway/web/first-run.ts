@@ -7,12 +7,12 @@ import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { Act, lamp, say, Toasts } from '#kit/web/parts.ts'
 import { goTo } from '#kit/web/route.ts'
-import { signIn } from '#kit/web/session.ts'
+import { keepToken } from '#kit/web/session.ts'
 import { plate } from '#kit/web/shell.ts'
 import { api, type Port } from './api.ts'
 import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
 import * as texts from './texts.ts'
-import { deviceOf, nameOf, protocolNames } from './words.ts'
+import { deviceOf, protocolNames, shortPath } from './words.ts'
 
 /** The API has the last word; this one spares the way back from the last step to the first. */
 const LEAST_PASSWORD = 8
@@ -40,7 +40,7 @@ export function FirstRun(): VNode {
   async function finish(): Promise<void> {
     const { username, password, name } = form.values.value
     const body = { username: String(username), password: String(password), name: String(name).trim() || undefined }
-    const isMade = await form.submit(async () => signIn((await api.setup(body)).token))
+    const isMade = await form.submit(async () => keepToken((await api.setup(body)).token))
     if (!isMade) return setStep(stepOfFault(form))
     const known = Array.isArray(lines) ? lines : []
     setOutcomes(await setUpLines(known, form))
@@ -59,7 +59,7 @@ export function FirstRun(): VNode {
     texts.goOn,
     texts.goOn,
     texts.setUpGateway,
-    outcomes.length > 0 ? texts.openLine(nameOf(outcomes[0]?.path ?? '')) : texts.toPorts,
+    outcomes.length > 0 ? texts.openLine(shortPath(outcomes[0]?.path ?? '')) : texts.toPorts,
   ]
   return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
     <form class="panel" onSubmit=${next} novalidate><div class="in stack">
@@ -147,8 +147,8 @@ function linesBody(lines: Port[] | string | null, form: Form): VNode {
     <ul class="pick">${lines.map(
       (
         line,
-      ) => html`<li key=${line.path}><div><b>${nameOf(line.path)}</b><span class="small soft">${deviceOf(line) || line.path}</span></div>
-      <div class="input"><select aria-label=${texts.protocolOf(nameOf(line.path))} value=${String(form.values.value[line.path] ?? '')}
+      ) => html`<li key=${line.path}><div><b>${shortPath(line.path)}</b><span class="small soft">${deviceOf(line) || line.path}</span></div>
+      <div class="input"><select aria-label=${texts.protocolOf(shortPath(line.path))} value=${String(form.values.value[line.path] ?? '')}
         onChange=${(event: Event) => form.set(line.path, (event.target as HTMLSelectElement).value)}>
         <option value="">Closed</option>${Object.entries(protocolNames).map(([value, name]) => html`<option value=${value}>${name}</option>`)}</select></div></li>`,
     )}</ul>`
@@ -160,7 +160,10 @@ function doneBody(outcomes: readonly Outcome[]): VNode {
       outcomes.length === 0
         ? html`<p>No line is set up yet. Each one is set up under Ports.</p>`
         : html`<ul class="pick">${outcomes.map(
-            ({ path, fault }) => html`<li key=${path}><div><b>${lamp(fault ? 'fault' : 'ok', true)} ${nameOf(path)}</b>
+            ({
+              path,
+              fault,
+            }) => html`<li key=${path}><div><b>${lamp(fault ? 'fault' : 'ok', true)} ${shortPath(path)}</b>
             <span class="small soft">${fault ?? texts.setUpAndBeingOpened}</span></div></li>`,
           )}</ul>`
     }`

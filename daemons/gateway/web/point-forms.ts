@@ -15,7 +15,7 @@ import { type Port, pointsApi } from './api.ts'
 import { definitionOf, type Shown } from './points.ts'
 import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
-import { framingOf, nameOf } from './words.ts'
+import { framingOf, shortPath } from './words.ts'
 
 // Devices known by heart: searched, looked at, added as one unit with all their points.
 
@@ -113,7 +113,7 @@ function lineNote(port: Port, { line }: PointTemplate): Child {
   const stop = line.stop_bits ?? own.stop_bits
   if (line.baud === own.baud && parity === own.parity && stop === own.stop_bits) return null
   const theirs = `${baudText(line.baud)} ${own.data_bits}${parity.charAt(0).toUpperCase()}${stop}`
-  return html`<p class="small note" data-s="warn">It leaves the maker with ${theirs}; ${nameOf(port.path)} runs at ${framingOf(own)}. One of the two must change.</p>`
+  return html`<p class="small note" data-s="warn">It leaves the maker with ${theirs}; ${shortPath(port.path)} runs at ${framingOf(own)}. One of the two must change.</p>`
 }
 
 function preview({ points }: PointTemplate, prefix: string): VNode {

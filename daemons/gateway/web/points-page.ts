@@ -27,7 +27,7 @@ import {
 import { noLine } from './port-head.ts'
 import { isAdmin, LOOK_MS, portAt } from './state.ts'
 import * as texts from './texts.ts'
-import { nameOf } from './words.ts'
+import { shortPath } from './words.ts'
 
 const TemplatePicker = lazy(async () => (await import('./point-forms.ts')).TemplatePicker)
 const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
@@ -66,7 +66,7 @@ function Known({ port, what, which }: { port: Port; what?: string; which?: strin
   usePointKeys(port)
   const rows = table.rows.value
   const form = formOf({ port, rows, what, which, again: look.again })
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a><h1>Points of ${name}</h1></div>
     ${rows ? verdict(judgePoints(rows, table.polling.value, table.behind.value, port.state === 'open')) : null}
     <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label="Points">

@@ -125,7 +125,7 @@ export function definitionOf({
 }
 
 /** The value as people write it: narrow spaces for thousands, true minus, `on` and `off`. */
-export function valueText({ value, text, type }: Pick<PointView, 'value' | 'text' | 'type'>): string {
+export function pointValueText({ value, text, type }: Pick<PointView, 'value' | 'text' | 'type'>): string {
   if (value === null || text === null) return UNKNOWN
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   if (type === 'string' || !/^-?\d+(\.\d+)?$/.test(text)) return text
@@ -206,7 +206,7 @@ function badWords(bad: readonly PointView[], all: number): Omit<Judgement, 'lit'
 
 /** The value with its unit; tinted for a second when it changed. */
 export function valueCell(row: Shown): VNode {
-  const text = valueText(row)
+  const text = pointValueText(row)
   const isKnown = text !== UNKNOWN
   const unit = isKnown && row.unit ? html` <span class="unit">${row.unit}</span>` : null
   // A new element begins its tint anew; the first value of all is no change.

@@ -291,7 +291,7 @@ export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly Port
 export type ProtocolName = keyof typeof protocolFields
 
 /** The form's values from what is set up, or where a new line begins. */
-export function valuesOf(port: Port): Values {
+export function portValues(port: Port): Values {
   const values: Values = {
     protocol: port.protocol ?? 'modbus-rtu',
     'line.baud': '9600',
@@ -330,7 +330,7 @@ const NUMBER_CHOICES = ['line.data_bits', 'line.stop_bits', 'settings.length_siz
  * The body of the save: what is shown for this protocol, empty numbers left out so that the gateway's defaults hold.
  * Settings the form does not know stay as they are.
  */
-export function bodyOf(form: Form, port: Port): PortBody {
+export function portBody(form: Form, port: Port): PortBody {
   const values = form.values.value
   const protocol = values.protocol as ProtocolName
   const fields = protocolFields[protocol]

@@ -10,7 +10,7 @@ import { linkTo } from '#kit/web/route.ts'
 import { api, type Port } from './api.ts'
 import { isAdmin, lookAtPorts, ports } from './state.ts'
 import * as texts from './texts.ts'
-import { deviceOf, nameOf, setupOf, stateOf } from './words.ts'
+import { deviceOf, setupOf, shortPath, stateOf } from './words.ts'
 
 // What a page of one line says while the line is not known, and when there is none of that path.
 
@@ -33,7 +33,7 @@ export function PortHead({ port }: { port: Port }): VNode {
     ? html`<a class="btn" href=${linkTo('port', port.path, 'settings')} aria-label="Settings"><span class="thumb">${icon('settings')}</span><span class="later">Settings</span></a>`
     : html`<span class="faint small later" title="Only an administrator changes settings">read only</span>`
   return html`<div class="head"><a class="btn quiet icon thumb" href=${linkTo('ports')} aria-label="All ports">${icon('back')}</a>
-    <h1>${nameOf(port.path)}</h1>${chip(lit, word)}<span class="faint small later">${setupOf(port) ?? deviceOf(port)}</span>
+    <h1>${shortPath(port.path)}</h1>${chip(lit, word)}<span class="faint small later">${setupOf(port) ?? deviceOf(port)}</span>
     <div class="acts">${port.configured ? settings : null}${port.state === 'closed' ? html`<${Switch} port=${port} />` : html`<span class="later"><${Switch} port=${port} /></span>`}</div>
     <p class="meta mono">${port.byId ?? port.path}</p></div>`
 }
@@ -49,7 +49,7 @@ export function Switch({ port }: { port: Port }): VNode | null {
     await switchPort(port, act)
     setBusy(false)
   }
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   const text = texts.closingMeans
   return html`<${Act} waits=${isBusy} run=${() => (act === 'close' ? setAsked(true) : void run())}>
       ${act === 'open' ? texts.openPort : texts.closePort}</${Act}>
@@ -59,7 +59,7 @@ export function Switch({ port }: { port: Port }): VNode | null {
 async function switchPort(port: Port, act: 'open' | 'close'): Promise<void> {
   try {
     await api.switchPort(port.path, act)
-    toast(act === 'open' ? texts.isBeingOpened(nameOf(port.path)) : texts.isClosed(nameOf(port.path)))
+    toast(act === 'open' ? texts.isBeingOpened(shortPath(port.path)) : texts.isClosed(shortPath(port.path)))
     await lookAtPorts()
   } catch (thrown) {
     toast(sentenceOf(thrown))

@@ -12,10 +12,10 @@ import type { UnitView as BusUnit } from '../core/bus/units.ts'
 import { busApi, type Counters, type Port } from './api.ts'
 import { noLine, PortHead } from './port-head.ts'
 import { JUDGED_MS, judgePort, quantile, type Unit, type UnitView, unitsOf, unitViews } from './port-verdict.ts'
-import { isAdmin, LOOK_MS, loadsOf, portAt, ratesOf, type Sample, samples, steady } from './state.ts'
+import { counterRates, isAdmin, LOOK_MS, loadsOf, portAt, recentMean, type Sample, samples } from './state.ts'
 import * as texts from './texts.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
-import { nameOf } from './words.ts'
+import { shortPath } from './words.ts'
 
 // The six figures of a port: what matters on a Modbus line, and what matters on a raw one.
 
@@ -25,7 +25,7 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
   const loads = isOpen ? loadsOf(samples, port) : []
   const load: FigureFacts = {
     name: texts.lineLoad,
-    value: fixed(steady(loads), 0),
+    value: fixed(recentMean(loads), 0),
     unit: '%',
     note: port.line ? texts.ofBaud(baudText(port.line.baud)) : '',
     history: loads,
@@ -45,8 +45,8 @@ function rate(
   of: readonly string[],
   facts: { name: string; unit: string; note: string },
 ): FigureFacts {
-  const history = ratesOf(samples, of)
-  return { ...facts, value: fixed(steady(history), facts.unit === '/s' ? 1 : 0), history }
+  const history = counterRates(samples, of)
+  return { ...facts, value: fixed(recentMean(history), facts.unit === '/s' ? 1 : 0), history }
 }
 
 function raw(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
@@ -127,7 +127,7 @@ function modbus(counters: Counters, samples: readonly Sample[], units: readonly 
 
 /** Counted since the line was set up, so lit by what came lately: a cable that was mended is not wrong for ever. */
 function isLately(samples: readonly Sample[], name: string): boolean {
-  return ratesOf(samples, [name]).some((rate) => rate > 0)
+  return counterRates(samples, [name]).some((rate) => rate > 0)
 }
 
 function checksums(port: Port, counters: Counters, samples: readonly Sample[]): FigureFacts {
@@ -175,7 +175,7 @@ const Counted = lazy(async () => (await import('./port-panels.ts')).Counted)
 /** The page of one port. */
 export function PortPage({ path }: { path: string }): VNode {
   const port = portAt(path)
-  if (!port) return noLine(nameOf(path), path)
+  if (!port) return noLine(shortPath(path), path)
   return html`<${Known} port=${port} key=${port.path} />`
 }
 

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { readTable, spark } from '#kit/web/figures.ts'
+import { factTable, spark } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { age, capital, count, msText, sinceText, UNKNOWN } from '#kit/web/numbers.ts'
@@ -20,7 +20,7 @@ import { isAdmin, LOOK_MS, lookAtPorts } from './state.ts'
 import * as texts from './texts.ts'
 import type { Traffic } from './traffic.ts'
 import { listOf } from './typed.ts'
-import { nameOf, type When } from './words.ts'
+import { shortPath, type When } from './words.ts'
 
 // What can be done about the verdict of a port, right beside it.
 
@@ -29,7 +29,7 @@ export function Remedy({ port, units }: { port: Port; units: readonly UnitView[]
   const [isBusy, setBusy] = useState(false)
   if (!isAdmin.value) return null
   const settings = linkTo('port', port.path, 'settings')
-  if (!port.configured) return html`<a href=${settings}>Set up ${nameOf(port.path)}</a>`
+  if (!port.configured) return html`<a href=${settings}>Set up ${shortPath(port.path)}</a>`
   if (port.state === 'failed') return html`<a href=${settings}>Look at its settings</a>`
   const longer = port.state === 'open' ? longerWait(port, units) : null
   if (!longer) return null
@@ -39,7 +39,7 @@ export function Remedy({ port, units }: { port: Port; units: readonly UnitView[]
     const changed = await setWait(port, waitMs)
     setBusy(false)
     if (!changed) return
-    toast(texts.waitsLongerNow(nameOf(port.path), waitMs), () => void setWait(changed, before))
+    toast(texts.waitsLongerNow(shortPath(port.path), waitMs), () => void setWait(changed, before))
   }
   return html`<${Act} kind="remedy" waits=${isBusy} run=${() => void run(longer.waitMs)}>Wait ${longer.waitMs}\u202fms for unit ${longer.unitId}</${Act}>`
 }
@@ -78,7 +78,7 @@ export function longerWait(port: Port, units: readonly UnitView[]): { unitId: nu
 /** Removes the port, after asking; on phones it also closes it. */
 export function Removal({ port }: { port: Port }): VNode {
   const [isAsked, setAsked] = useState(false)
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   async function run(): Promise<void> {
     try {
       await api.removePort(port.path)
@@ -123,7 +123,7 @@ export function Counted({ port }: { port: Port }): VNode | null {
   } else if (port.state === 'open')
     rows.push([texts.framingErrors, html`<span title="This line's driver does not count them">n/a</span>`])
   return html`<section class="panel" aria-label="Counted"><header><h2>Counted</h2><span class="faint">since it was set up or started</span></header>
-    ${readTable(rows, 'tight')}
+    ${factTable(rows, 'tight')}
     ${all.length > told.length ? html`<p class="foot small faint">${all.length - told.length} other counters: 0</p>` : null}</section>`
 }
 

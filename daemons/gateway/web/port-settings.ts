@@ -8,11 +8,11 @@ import { Act, icon, say, toast } from '#kit/web/parts.ts'
 import { useRevision } from '#kit/web/revision.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { api, type Port } from './api.ts'
-import { bodyOf, lineFields, type PortField, type ProtocolName, protocolFields, valuesOf } from './port-fields.ts'
+import { lineFields, type PortField, type ProtocolName, portBody, portValues, protocolFields } from './port-fields.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
 import * as texts from './texts.ts'
-import { deviceOf, nameOf, protocolNames } from './words.ts'
+import { deviceOf, protocolNames, shortPath } from './words.ts'
 
 /** The settings page; drawn once the line is known, because the form begins with what is set up. */
 export function PortSettings({ path }: { path: string }): VNode {
@@ -54,14 +54,14 @@ function blankPort(path: string): Port {
 }
 
 function Settings({ port }: { port: Port }): VNode {
-  const form = useForm(valuesOf(port), port.configured ? 'edit' : 'draft')
+  const form = useForm(portValues(port), port.configured ? 'edit' : 'draft')
   const revision = useRevision(port.revision)
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   useKeys(texts.settingsOf(name), [{ key: 'Enter', what: texts.inFieldSaves, run: () => false }])
 
   async function save(): Promise<void> {
-    const saved = await revision.save((ifMatch) => api.setUpPort(port.path, bodyOf(form, port), ifMatch))
-    form.settle(valuesOf(saved))
+    const saved = await revision.save((ifMatch) => api.setUpPort(port.path, portBody(form, port), ifMatch))
+    form.settle(portValues(saved))
     await lookAtPorts()
   }
   async function submit(event: Event): Promise<void> {

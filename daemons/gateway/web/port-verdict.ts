@@ -7,7 +7,7 @@ import { noiseRemedy, noiseText } from '../wire/noise-words.ts'
 import type { Port } from './api.ts'
 import * as texts from './texts.ts'
 import type { Row } from './traffic.ts'
-import { nameOf, stateSentence, type When, whyOf } from './words.ts'
+import { shortPath, stateSentence, type When, whyOf } from './words.ts'
 
 // What can be read from the frames of the last minute: units, reply times, and who held the line.
 
@@ -222,7 +222,7 @@ export function replyMs(view: UnitView): number | null {
 
 /** The verdict over one line. */
 export function judgePort(port: Port, units: readonly UnitView[], when: When): Judgement {
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   if (!port.configured) return { lit: 'off', sentence: texts.isNotSetUp(name), why: texts.nothingIsReadOrSent }
   if (port.state === 'closed') return { lit: 'off', sentence: texts.isClosed(name), why: texts.nothingIsReadOrSent }
   if (port.state === 'absent') return { lit: 'gone', sentence: stateSentence(port, when), why: whyOf(port, when) }
@@ -238,7 +238,7 @@ export function judgePort(port: Port, units: readonly UnitView[], when: When): J
 }
 
 function judgeRaw(port: Port, { nowMs }: When): Judgement {
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   const frames = (port.counters?.rxFrames ?? 0) + (port.counters?.txFrames ?? 0)
   const lost = (port.counters?.driver?.overrun ?? 0) + (port.counters?.driver?.buf_overrun ?? 0)
   if (lost > 0)

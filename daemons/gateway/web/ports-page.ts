@@ -9,9 +9,9 @@ import { lamp, say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow, walkRows } from '#kit/web/tools.ts'
 import type { Port } from './api.ts'
-import { isAdmin, loadsOf, ports, samples, steady } from './state.ts'
+import { isAdmin, loadsOf, ports, recentMean, samples } from './state.ts'
 import * as texts from './texts.ts'
-import { deviceOf, judgePorts, nameOf, setupOf, sortPorts, stateOf } from './words.ts'
+import { deviceOf, judgePorts, setupOf, shortPath, sortPorts, stateOf } from './words.ts'
 
 /** Links of the rows. */
 const LINKS = '.lines td.name a'
@@ -70,7 +70,7 @@ function row(port: Port): VNode {
   const act = port.configured || !isAdmin.value ? null : html`<span class="invite">Set up</span>`
   return html`<tr class=${isOld ? 'stale' : ''} key=${port.path} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td>
-    <td class="name"><a href=${href} data-path=${port.path}><b>${nameOf(port.path)}</b></a>
+    <td class="name"><a href=${href} data-path=${port.path}><b>${shortPath(port.path)}</b></a>
       <span class="under">${device || port.path}</span></td>
     <td class=${setup ? 'setup' : 'setup faint'}>${setup ?? act ?? texts.notSetUp}</td>
     <td class=${isOld ? 'state age' : 'state'} data-s=${lit}>${word}</td>
@@ -80,7 +80,7 @@ function row(port: Port): VNode {
 }
 
 function load(port: Port): Child {
-  const percent = port.state === 'open' ? steady(loadsOf(samples.value.get(port.path) ?? [], port)) : null
+  const percent = port.state === 'open' ? recentMean(loadsOf(samples.value.get(port.path) ?? [], port)) : null
   return percent === null
     ? html`<span class="faint">${UNKNOWN}</span>`
     : html`${fixed(percent, 0)} <span class="unit">%</span>`

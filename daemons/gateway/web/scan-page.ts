@@ -13,7 +13,7 @@ import { busApi, type Port } from './api.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, portAt } from './state.ts'
 import * as texts from './texts.ts'
-import { nameOf, type When } from './words.ts'
+import { shortPath, type When } from './words.ts'
 
 // What the page says of a scan for units.
 
@@ -95,7 +95,7 @@ function Known({ port }: { port: Port }): VNode {
     LOOK_SCAN_MS,
     port.path,
   )
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a><h1>Scan ${name}</h1></div>
     ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.scanCouldNotBeRead, look.refused)}</section>` : null}
     ${job === undefined ? null : verdict(judgeScan(job, { nowMs: daemonNow(), zone: zone.value }))}

@@ -31,7 +31,7 @@ function total(counters: Counters): number {
 }
 
 /** Per second between each look and the one before, of the sum of these counters, oldest first. */
-export function ratesOf(samples: readonly Sample[], names: readonly string[]): number[] {
+export function counterRates(samples: readonly Sample[], names: readonly string[]): number[] {
   const sum = (counters: Counters): number => names.reduce((all, name) => all + (counters[name] ?? 0), 0)
   return samples.slice(1).flatMap((sample, at) => {
     const before = samples[at]
@@ -44,13 +44,13 @@ export function ratesOf(samples: readonly Sample[], names: readonly string[]): n
 export function loadsOf(samples: readonly Sample[], port: Port): number[] {
   const { line } = port
   if (!line) return []
-  return ratesOf(samples, ['rxBytes', 'txBytes']).map((rate) =>
+  return counterRates(samples, ['rxBytes', 'txBytes']).map((rate) =>
     Math.min(100, (rate * bitsPerByte(line) * 100) / line.baud),
   )
 }
 
 /** The newest of a history over its last few looks, so that one slow look does not jump; null without any. */
-export function steady(history: readonly number[]): number | null {
+export function recentMean(history: readonly number[]): number | null {
   const last = history.slice(-3)
   return last.length === 0 ? null : last.reduce((all, each) => all + each, 0) / last.length
 }

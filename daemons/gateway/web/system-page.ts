@@ -1,7 +1,7 @@
 /** System: is this box well. Each part asks for itself and fails for itself. */
 import type { VNode } from 'preact'
 import { aheadMs, daemonNow, zone } from '#kit/web/contact.ts'
-import { figures, readTable } from '#kit/web/figures.ts'
+import { factTable, figures } from '#kit/web/figures.ts'
 import { input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { age, bytesText, dateOf, fixed, many, timeOf } from '#kit/web/numbers.ts'
@@ -74,7 +74,7 @@ function boxFigures(facts: System): Parameters<typeof figures>[0] {
 
 function about(facts: System): VNode {
   const started = `${dateOf(facts.startedAt, zone.value)} ${timeOf(facts.startedAt, zone.value)}`
-  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${readTable([
+  return html`<section class="panel" aria-label="About"><header><h2>About</h2></header>${factTable([
     [texts.product, `${facts.product} ${facts.version}`],
     [texts.host, html`<span class="mono">${facts.hostname}</span>`],
     [texts.system, `${facts.os}, ${facts.arch}`],
@@ -98,7 +98,7 @@ function connection(): VNode {
 function addresses(facts: System): VNode {
   const known = facts.addresses.filter((each) => each.address)
   return html`<section class="panel" aria-label="Addresses"><header><h2>Addresses</h2><span class="faint">${many(known.length, 'address', 'addresses')}</span></header>
-    ${known.length === 0 ? say('warn', texts.noAddress, texts.noInterfaceIsReachable) : readTable(known.map((each) => [`${each.name}, ${each.family}`, html`<span class="mono">${each.address}</span>`]))}</section>`
+    ${known.length === 0 ? say('warn', texts.noAddress, texts.noInterfaceIsReachable) : factTable(known.map((each) => [`${each.name}, ${each.family}`, html`<span class="mono">${each.address}</span>`]))}</section>`
 }
 
 function Name({ name }: { name: string }): VNode {

@@ -16,7 +16,7 @@ import { type Slot, slotsOf } from './port-verdict.ts'
 import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 import type { Row, Show, Traffic } from './traffic.ts'
-import { bitsPerByte, nameOf } from './words.ts'
+import { bitsPerByte, shortPath } from './words.ts'
 
 // The bus strip: who held the line in the last three seconds.
 
@@ -286,13 +286,13 @@ function shown(traffic: Traffic, fullMs: number, isRaw: boolean): VNode {
 }
 
 function quiet(port: Port): VNode {
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   const text = port.state === 'open' ? texts.nothingSeenYet(name) : texts.isNotOpen(name)
   return html`<div class="log-box">${say('off', texts.noFrames, text)}</div>`
 }
 
 function useTrafficKeys(port: Port, traffic: Traffic): void {
-  useKeys(nameOf(port.path), [
+  useKeys(shortPath(port.path), [
     { key: ' ', what: texts.pausesLog, run: () => traffic.togglePause() as undefined },
     { key: 'b', what: texts.bytesDecodedOrBoth, run: () => nextShow(traffic) },
     {

@@ -38,7 +38,7 @@ export interface Row {
 }
 
 /** The line of an event; null for events the log does not show. */
-export function rowOf(event: PortEvent): Row | null {
+export function trafficRow(event: PortEvent): Row | null {
   if (event.event === 'frame') return frameRow(event, event.payload as FramePayload)
   if (event.event === 'error') return errorRow(event, event.payload as Record<string, unknown>)
   if (event.event === 'port') return stateRow(event, event.payload as Record<string, unknown>)
@@ -76,7 +76,7 @@ function frameRow(event: PortEvent, frame: FramePayload): Row {
   }
   if (frame.decoded) return { ...row, ...decodedRow(frame.decoded as DecodedFrame) }
   if (frame.decodeError) return { ...row, kind: 'noise', what: frame.decodeError.message, lit: 'warn' }
-  return { ...row, what: textOf(frame.hex) ?? texts.bytesLong(frame.length) }
+  return { ...row, what: printableText(frame.hex) ?? texts.bytesLong(frame.length) }
 }
 
 function decodedRow(decoded: DecodedFrame): Partial<Row> {
@@ -174,7 +174,7 @@ function stateRow(event: PortEvent, change: Record<string, unknown>): Row {
 const ESCAPES: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r' }
 
 /** The bytes as text where they are one, line ends as `\r` and `\n`: pictures of them are not in every font. Null where they are not text. */
-export function textOf(hex: string): string | null {
+export function printableText(hex: string): string | null {
   const bytes = hex === '' ? [] : hex.split(' ').map((pair) => Number.parseInt(pair, 16))
   const isText = (byte: number): boolean =>
     (byte >= 0x20 && byte < 0x7f) || byte === 0x0d || byte === 0x0a || byte === 0x09
@@ -221,7 +221,7 @@ export function createFrameLog(most: number): FrameLog {
 
   return {
     add(event) {
-      const row = rowOf(event)
+      const row = trafficRow(event)
       if (row) push(row)
     },
     replayed() {

@@ -6,20 +6,20 @@ import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy-and-save.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { readTable } from '#kit/web/figures.ts'
+import { factTable } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { age, dateOf, listed, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
-import { signIn } from '#kit/web/session.ts'
+import { keepToken } from '#kit/web/session.ts'
 import { followRow, matches, Tools } from '#kit/web/tools.ts'
 import type { KeyView } from '../core/people/keys.ts'
 import { type KeyBody, type User, usersApi } from './api.ts'
 import { isAdmin, me, ports } from './state.ts'
 import * as texts from './texts.ts'
-import { nameOf, type When } from './words.ts'
+import { shortPath, type When } from './words.ts'
 
 // What the page says of users and keys.
 
@@ -83,7 +83,7 @@ export function usedText({ lastUsedAt }: KeyView, { nowMs }: When): string {
 
 /** Which lines a key reaches: `all lines`, `ttyUSB0 and ttyUSB1`. */
 export function reachText({ ports }: KeyView): string {
-  return ports === null ? texts.allLines : ports.length === 0 ? texts.noLine : listed(ports.map(nameOf))
+  return ports === null ? texts.allLines : ports.length === 0 ? texts.noLine : listed(ports.map(shortPath))
 }
 
 // One user: name, role, password. A password is only replaced, never shown.
@@ -159,7 +159,7 @@ export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode
   async function save(): Promise<void> {
     const { current, password } = form.values.value
     const { token } = await usersApi.changePassword({ current: String(current), password: String(password) })
-    signIn(token)
+    keepToken(token)
     form.settle({ current: '', password: '' })
     toast(texts.yourPasswordIsChanged)
   }
@@ -214,7 +214,7 @@ export function KeyForm({ again }: { again: () => Promise<void> }): VNode {
       ${choice({ form, name: 'role', label: texts.role, options: Object.entries(roleNames), hint: texts.keyRoleHint })}
       ${choice({ form, name: 'life', label: texts.expires, options: LIVES, hint: ends })}
       ${toggle({ form, name: 'isAll', label: texts.everyLine })}
-      ${isAll ? null : html`<fieldset class="ticks"><legend class="small">Lines it reaches</legend>${lines.length === 0 ? html`<p class="small soft">No line is set up yet.</p>` : lines.map((path) => toggle({ form, name: `ports.${path}`, label: nameOf(path) }))}</fieldset>`}
+      ${isAll ? null : html`<fieldset class="ticks"><legend class="small">Lines it reaches</legend>${lines.length === 0 ? html`<p class="small soft">No line is set up yet.</p>` : lines.map((path) => toggle({ form, name: `ports.${path}`, label: shortPath(path) }))}</fieldset>`}
       ${refusal(form)}</div>
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make key</${Act}></footer></form>`
 }
@@ -264,7 +264,7 @@ export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Prom
     [texts.made, `${sinceText(apiKey.createdAt, when.nowMs, zone.value)} by ${apiKey.createdBy}`],
   ]
   return html`<section class="panel" aria-label=${texts.apiKey(apiKey.name)}>${head(apiKey.name)}
-    ${readTable(rows)}
+    ${factTable(rows)}
     <footer class="save"><${Act} kind="danger" run=${() => setAsked(true)}>Remove key</${Act}></footer>
     ${isAsked ? html`<${Confirm} title=${texts.removeKey(apiKey.name)} text="What calls with it is refused at once. It cannot be made again; a new key is another one." act="Remove key" keep="Keep key" run=${() => void run()} close=${() => setAsked(false)} />` : null}
   </section>`

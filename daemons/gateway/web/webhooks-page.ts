@@ -16,7 +16,7 @@ import { api, type Webhook } from './api.ts'
 import { isAdmin, lookAtPorts, ports } from './state.ts'
 import * as texts from './texts.ts'
 import { headersOf, headersText, namesOf } from './typed.ts'
-import { nameOf, type When } from './words.ts'
+import { shortPath, type When } from './words.ts'
 
 // The webhooks of all lines: what the page knows of them, and what it says of their delivery.
 
@@ -83,7 +83,7 @@ export function judgeHooks(all: readonly Hook[]): Judgement {
 }
 
 /** Host and path of a target, which is what tells one from another. */
-export function targetOf(url: string): string {
+export function hostAndPath(url: string): string {
   return url.replace(/^https?:\/\//, '').replace(/\/$/, '')
 }
 
@@ -139,7 +139,7 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
     await lookAtHooks()
     form.settle(valuesOf({ ...saved, port: path }, path))
     if (!hook) goTo('webhooks', path, String(saved.id))
-    toast(hook ? texts.hookIsSaved : texts.hookIsAdded(nameOf(path)))
+    toast(hook ? texts.hookIsSaved : texts.hookIsAdded(shortPath(path)))
   }
   function submit(event: Event): void {
     event.preventDefault()
@@ -147,12 +147,12 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
     void form.submit(save)
   }
 
-  const lineChoice = lines.map((line) => [line.path, nameOf(line.path)] as const)
-  return html`<form class="panel hook-form" onSubmit=${submit} novalidate aria-label=${hook ? texts.webhook(targetOf(hook.url)) : texts.newWebhook}>
-    <header><h2>${hook ? targetOf(hook.url) : texts.newWebhook}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('webhooks')} aria-label="Close form">${icon('close')}</a></div></header>
+  const lineChoice = lines.map((line) => [line.path, shortPath(line.path)] as const)
+  return html`<form class="panel hook-form" onSubmit=${submit} novalidate aria-label=${hook ? texts.webhook(hostAndPath(hook.url)) : texts.newWebhook}>
+    <header><h2>${hook ? hostAndPath(hook.url) : texts.newWebhook}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('webhooks')} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">
       ${lines.length === 0 ? html`<p>No line is set up yet, so there are no events. Set one up under Ports first.</p>` : null}
-      ${hook ? html`<p class="small soft">Events of ${nameOf(hook.port)}</p>` : choice({ form, name: 'port', label: texts.eventsOf, options: lineChoice })}
+      ${hook ? html`<p class="small soft">Events of ${shortPath(hook.port)}</p>` : choice({ form, name: 'port', label: texts.eventsOf, options: lineChoice })}
       ${input({ form, name: 'url', label: texts.address, mono: true, placeholder: 'https://bms.example/in', first: !hook, hint: texts.addressHint })}
       ${eventChoice(form)}
       ${toggle({ form, name: 'isSigned', label: texts.signDeliveries, hint: texts.signHint })}
@@ -215,13 +215,13 @@ function Removal({ hook }: { hook: Hook }): VNode {
       await api.removeWebhook(hook.port, hook.id)
       await lookAtPorts()
       await lookAtHooks()
-      toast(texts.hookIsRemoved(targetOf(hook.url)))
+      toast(texts.hookIsRemoved(hostAndPath(hook.url)))
       goTo('webhooks')
     } catch (thrown) {
       toast(sentenceOf(thrown))
     }
   }
-  const text = texts.removingHookMeans(nameOf(hook.port), hook.url)
+  const text = texts.removingHookMeans(shortPath(hook.port), hook.url)
   return html`<${Act} kind="danger apart" run=${() => setAsked(true)}>Remove</${Act}>
     ${isAsked ? html`<${Confirm} title="Remove this webhook?" text=${text} act="Remove webhook" keep="Keep webhook" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
@@ -273,7 +273,7 @@ function row(hook: Hook, isChosen: boolean): VNode {
   const href = linkTo('webhooks', hook.port, String(hook.id))
   return html`<tr key=${`${hook.port} ${hook.id}`} class=${isChosen ? 'chosen' : ''} onClick=${(event: Event) => followRow(event, href)}>
     <td class="lit">${lamp(lit)}</td>
-    <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${targetOf(hook.url)}</b></a><span class="under">${nameOf(hook.port)}</span></td>
+    <td class="name"><a href=${href} aria-current=${isChosen || undefined}><b>${hostAndPath(hook.url)}</b></a><span class="under">${shortPath(hook.port)}</span></td>
     <td class="setup">${hook.events.length === 0 ? texts.allEvents : listed(hook.events)}</td>
     <td class="state" data-s=${lit}>${words}</td>
     <td class="n wide">${count(hook.counters.delivered)}</td>

@@ -5,7 +5,7 @@ import type { Port } from './api.ts'
 import * as texts from './texts.ts'
 
 /** A short name of a line: `ttyUSB0`, `pts/3`, or the middle of a stable name, `FTDI FT232R USB UART A50285BI`. */
-export function nameOf(path: string): string {
+export function shortPath(path: string): string {
   const [, group, tail = path] = /^\/dev\/(serial\/by-id\/)?(.+)$/.exec(path) ?? []
   if (!group) return tail
   return tail
@@ -158,7 +158,7 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
 }
 
 function allRun(open: readonly Port[]): string {
-  return open.length === 1 ? texts.runs(nameOf(open[0]?.path ?? '')) : texts.allLinesRun(open.length)
+  return open.length === 1 ? texts.runs(shortPath(open[0]?.path ?? '')) : texts.allLinesRun(open.length)
 }
 
 function litOf(port: Port): Lit {
@@ -177,7 +177,7 @@ function spareText(ports: readonly Port[], configured: readonly Port[]): string 
 
 /** A line that does not run, in a sentence. */
 export function stateSentence(port: Port, { nowMs, zone }: When): string {
-  const name = nameOf(port.path)
+  const name = shortPath(port.path)
   if (port.state === 'failed') return texts.lineWillNotOpen(name)
   if (port.state === 'absent') return texts.isAbsentSince(name, sinceText(port.stateSince ?? nowMs, nowMs, zone))
   const { silent = 0, noisy = 0 } = port.units ?? {}

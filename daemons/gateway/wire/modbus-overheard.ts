@@ -11,7 +11,7 @@ import {
   MEI_IDENTIFY,
   type ModbusRequest,
   modbusFunctions,
-  openRequest,
+  readModbusRequest,
   requestLength,
 } from './modbus-request.ts'
 
@@ -183,7 +183,7 @@ function requestAt(bytes: Uint8Array): Extract<Piece, { kind: 'request' } | { ki
 
 function opened(frame: Uint8Array): ModbusRequest | undefined {
   try {
-    return openRequest(frame)
+    return readModbusRequest(frame)
   } catch (error) {
     if (error instanceof Fault) return undefined
     throw error

@@ -20,7 +20,7 @@ import {
   modbusFunctions,
   type Need,
   openIdentification,
-  openRequest,
+  readModbusRequest,
   sealed,
   wordsOf,
 } from './modbus-request.ts'
@@ -395,7 +395,7 @@ export function judgeRequest(frame: Uint8Array): ModbusRequest | number {
 /** As `openRequest`, with null where the frame is no request. */
 export function openRequestOrNull(frame: Uint8Array): ModbusRequest | null {
   try {
-    return openRequest(frame)
+    return readModbusRequest(frame)
   } catch (error) {
     if (error instanceof Fault) return null
     throw error

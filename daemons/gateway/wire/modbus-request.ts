@@ -195,7 +195,7 @@ export function requestLength(head: Uint8Array): Need {
  * @throws Fault `modbus_short`, `modbus_long`, `modbus_crc`, `modbus_unknown_function`, `modbus_malformed`
  * @source Modbus Application Protocol V1.1b3, 6
  */
-export function openRequest(frame: Uint8Array): ModbusRequest {
+export function readModbusRequest(frame: Uint8Array): ModbusRequest {
   if (frame.length < 4) throw new Fault('modbus_short', `request has ${frame.length} bytes, needs at least 4`)
   if (!hasGoodCrc(frame)) throw new Fault('modbus_crc', 'request fails its checksum')
   const need = requestLength(frame)

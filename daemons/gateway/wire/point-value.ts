@@ -91,7 +91,7 @@ export interface PointFormat {
 export type PointValue = number | string | boolean
 
 /** How many registers a point takes; of a coil or discrete input, how many bits. */
-export function sizeOf({ type, length }: Pick<PointFormat, 'type' | 'length'>): number {
+export function pointLength({ type, length }: Pick<PointFormat, 'type' | 'length'>): number {
   return type === 'string' ? (length ?? 1) : sizes[type]
 }
 
@@ -135,7 +135,7 @@ function integerReader(format: PointFormat, type: IntegerType): PointReader {
   const isNoValue = noValueCheck(format)
   const scale = decimalOf(format.scale)
   const offset = decimalOf(format.offset)
-  const bits = 16 * sizeOf(format)
+  const bits = 16 * pointLength(format)
   const isSigned = type === 's16' || type === 's32'
   return (words) => {
     const plain = plainOf(bytesOf(words, format))

@@ -1,19 +1,19 @@
 /** Tests of auth/credentials.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { basicOf } from '../../auth/credentials.ts'
+import { readBasic } from '../../auth/credentials.ts'
 
 const header = (text: string | Buffer, scheme = 'Basic') => `${scheme} ${Buffer.from(text).toString('base64')}`
 
 t.test('reads the examples of the standard', async (t) => {
-  t.same(basicOf('Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='), { username: 'Aladdin', password: 'open sesame' })
-  t.same(basicOf('Basic dGVzdDoxMjPCow=='), { username: 'test', password: '123£' })
+  t.same(readBasic('Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=='), { username: 'Aladdin', password: 'open sesame' })
+  t.same(readBasic('Basic dGVzdDoxMjPCow=='), { username: 'test', password: '123£' })
 })
 
 t.test('the scheme is written in any case, the first colon ends the user', async (t) => {
-  t.same(basicOf(header('admin:a:b:', 'bAsIc')), { username: 'admin', password: 'a:b:' })
-  t.same(basicOf(header('admin:')), { username: 'admin', password: '' })
-  t.same(basicOf(header(':x')), { username: '', password: 'x' })
+  t.same(readBasic(header('admin:a:b:', 'bAsIc')), { username: 'admin', password: 'a:b:' })
+  t.same(readBasic(header('admin:')), { username: 'admin', password: '' })
+  t.same(readBasic(header(':x')), { username: '', password: 'x' })
 })
 
 t.test('what is no such header gives nobody', async (t) => {
@@ -37,7 +37,7 @@ t.test('what is no such header gives nobody', async (t) => {
     header(Buffer.from([0x61, 0x3a, 0xff])),
     header(`admin:${'x'.repeat(5000)}`),
   ]
-  for (const text of wrong) t.equal(basicOf(text), undefined, String(text))
+  for (const text of wrong) t.equal(readBasic(text), undefined, String(text))
 })
 
 t.test('reads back what was written', async (t) => {
@@ -47,9 +47,9 @@ t.test('reads back what was written', async (t) => {
       plain.filter((text) => !text.includes(':')),
       plain,
       (username, password) => {
-        t.same(basicOf(header(`${username}:${password}`)), { username, password })
+        t.same(readBasic(header(`${username}:${password}`)), { username, password })
       },
     ),
   )
-  fc.assert(fc.property(fc.string(), (text) => void basicOf(`Basic ${text}`)))
+  fc.assert(fc.property(fc.string(), (text) => void readBasic(`Basic ${text}`)))
 })

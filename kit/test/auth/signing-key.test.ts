@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { readPrivateKey, readPublicKeys, signatureOf, signerOf } from '../../auth/signing-key.ts'
+import { readPrivateKey, readPublicKeys, signBytes, signerOf } from '../../auth/signing-key.ts'
 
 const text = new TextEncoder().encode('what is signed')
 
@@ -22,7 +22,7 @@ function rig(t: Test) {
 t.test('keys of files and folders are read, and who signed is told', async (t) => {
   const { folder, pair } = rig(t)
   const [one, other] = [pair('one'), pair('other')]
-  const signature = signatureOf(await readPrivateKey(other.key), text)
+  const signature = signBytes(await readPrivateKey(other.key), text)
   t.equal(signature.length, 64)
   const keys = await readPublicKeys([folder])
   t.same(

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createTurns } from '../../http/admission.ts'
+import { createRequestTurns } from '../../http/admission.ts'
 
 /** A server's listener behind turns, with a round of the event loop that is gone through by hand. */
 function stage({ pipelined_max = 64, costMs = 1, turn_rest_ms = 0 } = {}) {
@@ -10,7 +10,7 @@ function stage({ pipelined_max = 64, costMs = 1, turn_rest_ms = 0 } = {}) {
   const rounds: (() => void)[] = []
   const seen: string[] = []
   const answers: EventEmitter[] = []
-  const turns = createTurns({
+  const turns = createRequestTurns({
     config: { turn_ms: 2, turn_rest_ms, pipelined_max, header_bytes: 4096 },
     shareOf: (address) => (address === 'trusted' ? undefined : address),
     clock,

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createTurn } from '../../pure/pace.ts'
+import { createSerialTurn } from '../../pure/pace.ts'
 
 t.test('changes run one after another, also after one that failed', async (t) => {
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
   const seen: string[] = []
   const change = (name: string) => async () => {
     seen.push(`${name} begins`)

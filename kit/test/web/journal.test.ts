@@ -1,7 +1,7 @@
 /** Tests of the journal as the page reads it. */
 import t from 'tap'
 import type { JournalEntry } from '#kit/records/journal.ts'
-import { factsOf, merged, PAGE, queryOf } from '#kit/web/journal-page.ts'
+import { entryFacts, merged, PAGE, queryOf } from '#kit/web/journal-page.ts'
 
 function entry(seq: number, over: Partial<JournalEntry> = {}): JournalEntry {
   return { seq, at: 1000, who: 'zoe', from: '10.0.0.4', what: 'port set up', ...over }
@@ -22,7 +22,7 @@ t.test('asks for what is looked for, and for what is older', async (t) => {
 
 t.test('tells an entry in full, details by name', async (t) => {
   const detail = { line: { baud: 9600, rs485: null }, units: [1, 2], none: [] }
-  t.same(factsOf(entry(1, { target: '/dev/ttyUSB0', detail }), '14:00'), [
+  t.same(entryFacts(entry(1, { target: '/dev/ttyUSB0', detail }), '14:00'), [
     ['Exactly at', '14:00'],
     ['From', '10.0.0.4'],
     ['On', '/dev/ttyUSB0'],
@@ -31,5 +31,5 @@ t.test('tells an entry in full, details by name', async (t) => {
     ['units', '1, 2'],
     ['none', 'none'],
   ])
-  t.same(factsOf(entry(1, { detail: 'short' }), '14:00').at(-1), ['Detail', 'short'])
+  t.same(entryFacts(entry(1, { detail: 'short' }), '14:00').at(-1), ['Detail', 'short'])
 })

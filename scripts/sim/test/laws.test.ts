@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
-import { chanceAt, type Flow, jitter, steady, swinging, switched, together, wave } from '../laws.ts'
+import { chanceAt, type Flow, jitter, steadyLoad, swinging, switched, together, wave } from '../laws.ts'
 
 const flows: Record<string, Flow> = {
-  steady: steady(265),
+  steady: steadyLoad(265),
   swinging: swinging(18, 3700, 2),
   switched: switched(1450, { periodMs: 9000, share: 0.6 }),
-  together: together(steady(5), swinging(3, 700), switched(9, { periodMs: 300, share: 0.25 })),
+  together: together(steadyLoad(5), swinging(3, 700), switched(9, { periodMs: 300, share: 0.25 })),
 }
 
 for (const [name, { rate, total }] of Object.entries(flows))

@@ -65,7 +65,7 @@ export function claimOf({ id, host, port, reach, from, text }: HeardService): Pe
 export const RELAYED = 'relayed'
 
 /** Who boards are counted by, so that one machine cannot take the room of others: its address, or that it was relayed. */
-export function senderOf({ reach, from }: PeerClaim): string {
+export function claimOrigin({ reach, from }: PeerClaim): string {
   return reach.includes(from) ? from : RELAYED
 }
 

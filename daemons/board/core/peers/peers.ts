@@ -9,6 +9,7 @@ import type { Kept } from '../machine/ports.ts'
 import type { PeerLimits } from './keys.ts'
 import {
   claimOf,
+  claimOrigin,
   type KeptPeer,
   Peer,
   type PeerAsker,
@@ -16,7 +17,6 @@ import {
   type PeerState,
   type ProvenPlace,
   RELAYED,
-  senderOf,
 } from './peer.ts'
 
 /** States in which a board is shown: all in which it has answered before. */
@@ -152,10 +152,10 @@ export class PeerTable {
   /** Nobody takes the room of others: not by many names of one machine, nor by such as nobody answers for. */
   #hasRoomFor(claim: PeerClaim): boolean {
     const { max, per_sender: perSender } = this.#options.limits
-    const sender = senderOf(claim)
+    const sender = claimOrigin(claim)
     // Absent ones have room of their own.
     const present = [...this.#peers.values()].filter(({ state }) => state !== 'absent')
-    const ofSender = present.filter((peer) => senderOf(peer.claim) === sender).length
+    const ofSender = present.filter((peer) => claimOrigin(peer.claim) === sender).length
     if (ofSender >= (sender === RELAYED ? Math.ceil(max / 2) : perSender)) return false
     return present.length < max || this.#makeRoom(sender)
   }
@@ -167,13 +167,13 @@ export class PeerTable {
     const byAge = absent.toSorted((one, other) => (one.answeredAt ?? 0) - (other.answeredAt ?? 0))
     const left = new Map<string, Peer>()
     for (const peer of byAge) {
-      const sender = senderOf(peer.claim)
+      const sender = claimOrigin(peer.claim)
       const most = sender === RELAYED ? Math.ceil(max / 2) : perSender
-      const same = [...left.values()].filter(({ claim }) => senderOf(claim) === sender)
+      const same = [...left.values()].filter(({ claim }) => claimOrigin(claim) === sender)
       if (same.length >= most && same[0]) left.delete(same[0].id)
       left.set(peer.id, peer)
     }
-    dropGreediest(left, max + 1, ({ claim }) => senderOf(claim))
+    dropGreediest(left, max + 1, ({ claim }) => claimOrigin(claim))
     for (const peer of absent) if (!left.has(peer.id)) this.#peers.delete(peer.id)
   }
 
@@ -183,7 +183,7 @@ export class PeerTable {
     const counts = this.#unknownBySender()
     const [most = '', count = 0] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one), ['', 0])
     const isFair = count > (counts.get(sender) ?? 0) + 1
-    const goes = unknown.find((peer) => (isFair ? senderOf(peer.claim) === most : peer.hasBeenAsked))
+    const goes = unknown.find((peer) => (isFair ? claimOrigin(peer.claim) === most : peer.hasBeenAsked))
     return goes !== undefined && this.#peers.delete(goes.id)
   }
 
@@ -191,7 +191,7 @@ export class PeerTable {
   #unknownBySender(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { state, claim } of this.#peers.values())
-      if (state === 'new') counts.set(senderOf(claim), (counts.get(senderOf(claim)) ?? 0) + 1)
+      if (state === 'new') counts.set(claimOrigin(claim), (counts.get(claimOrigin(claim)) ?? 0) + 1)
     return counts
   }
 
@@ -204,7 +204,7 @@ export class PeerTable {
     }
     const unknown = this.#unknownBySender()
     function rank({ claim, state, hasBeenAsked, isAnnounced }: Peer): number {
-      if (state === 'new') return (unknown.get(senderOf(claim)) ?? 0) + (hasBeenAsked ? 0.5 : 0)
+      if (state === 'new') return (unknown.get(claimOrigin(claim)) ?? 0) + (hasBeenAsked ? 0.5 : 0)
       return laneOf(state) === 'missed' && !isAnnounced ? 1 : 0
     }
     const due = [...this.#peers.values()].filter(({ dueMs }) => dueMs <= nowMs)

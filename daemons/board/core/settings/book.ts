@@ -3,12 +3,12 @@
 import type { FieldFault } from '#kit/http/schema.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import { revisionOf } from '#kit/revision.ts'
 import { edgesOf, hostFault, type Ipv4, ipv4Text, isInNetwork, parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
 import { framesOf, LONGEST_PAYLOAD, SAMPLE_BYTES, SAMPLE_RATE } from '../../wire/streams/description.ts'
 import type { Kept } from '../machine/ports.ts'
-import { badFields, readSetting, type Setting, type SettingValue, unknownField } from './setting.ts'
+import { badFields, readSettingText, type Setting, type SettingValue, unknownField } from './setting.ts'
 import { type BoardSettings, boardSettings, type SettingName } from './settings.ts'
 
 // A form against the settings there are: everything that is wrong is told at once.
@@ -51,7 +51,7 @@ export function checkSettings(
       if (setting.kind === 'switch' && absent === 'off') settings[setting.name] = false
       continue
     }
-    const { value, fault } = readSetting(setting, text)
+    const { value, fault } = readSettingText(setting, text)
     if (fault === undefined) settings[setting.name] = value
     else faults.push({ field: setting.name, message: fault })
   }
@@ -83,7 +83,7 @@ export function readSettings(value: unknown, first: BoardSettings): ReadSettings
   const faults: FieldFault[] = []
   for (const setting of boardSettings) {
     if (!Object.hasOwn(value, setting.name)) continue
-    const reading = readSetting(setting, String((value as Record<string, unknown>)[setting.name]))
+    const reading = readSettingText(setting, String((value as Record<string, unknown>)[setting.name]))
     if (reading.fault === undefined) settings[setting.name] = reading.value
     else faults.push({ field: setting.name, message: reading.fault })
   }
@@ -213,7 +213,7 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
   for (const { field, message } of faults) log.warning('setting not taken over', { setting: field, why: message })
   const saves = found?.saves ?? 0
   let saved = { settings: running, saves }
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
 
   async function saveNow(form: Readonly<Record<string, string>>, absent?: Absent): Promise<CheckedSettings> {
     const checked = checkSettings(form, saved.settings, world, absent)

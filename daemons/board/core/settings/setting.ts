@@ -60,7 +60,7 @@ type Reading = { value: SettingValue; fault?: undefined } | { value?: undefined;
 const DECIMAL_NUMBER = /^-?(?:0|[1-9]\d{0,9})(?:\.\d{1,9})?$/
 
 /** Reads a text as a setting's value. */
-export function readSetting(setting: Setting, given: string): Reading {
+export function readSettingText(setting: Setting, given: string): Reading {
   if (setting.kind === 'switch') return readBox(given)
   const text = given.trim()
   if (setting.kind === 'number') return readNumber(setting, text)

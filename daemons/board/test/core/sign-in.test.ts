@@ -3,7 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { limiterHere } from '#kit/test/auth/limiter-here.ts'
-import { createAdminPassword, createSignIn, type PasswordRecord, type Shown } from '../../core/sign-in.ts'
+import { createAdminPassword, createBoardSignIn, type PasswordRecord, type Shown } from '../../core/sign-in.ts'
 
 const HOME = { address: '10.0.0.9', network: '10.0.0.9' }
 const ELSEWHERE = { address: '10.0.0.66', network: '10.0.0.66' }
@@ -30,7 +30,7 @@ function board(by: { kept?: string; held?: number; table?: number } = {}) {
     epochMs: clock.epochMs,
   })
   const { limiter } = limiterHere({ clock, freeTries: 10, waitMaxMs: 2000, places: by.held ?? 16 })
-  const signIn = createSignIn({
+  const signIn = createBoardSignIn({
     password,
     async verify(text, hash) {
       looked.push(text)

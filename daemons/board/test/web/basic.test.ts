@@ -2,7 +2,15 @@
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { call, signCallsWith } from '#kit/web/call.ts'
-import { basicCredentials, basicOf, changePassword, isSignedOut, learn, signedInWith, signIn } from '../../web/api.ts'
+import {
+  basicCredentials,
+  basicHeader,
+  changePassword,
+  isSignedOut,
+  learn,
+  signedInWith,
+  tryPassword,
+} from '../../web/api.ts'
 
 /** A board that takes one password, and a browser that keeps what it is told. */
 function fakeWorld(t: Test) {
@@ -11,8 +19,8 @@ function fakeWorld(t: Test) {
   globalThis.fetch = async (path, init: RequestInit = {}) => {
     world.asked++
     const given = (init.headers as Record<string, string> | undefined)?.authorization
-    const sent = given ?? (init.credentials === 'omit' ? null : basicOf(world.browserKnows))
-    const isRight = world.password === '' || sent === basicOf(world.password)
+    const sent = given ?? (init.credentials === 'omit' ? null : basicHeader(world.browserKnows))
+    const isRight = world.password === '' || sent === basicHeader(world.password)
     const body = path === '/api/auth' ? { authorization: sent } : { fine: true }
     return new Response(JSON.stringify(isRight ? body : {}), { status: isRight ? 200 : 401 })
   }
@@ -42,7 +50,7 @@ t.test('B.auth.1 the pages sign their calls with what the browser signed in with
 
   await t.test('a call before it was learned learns it by itself', async (t) => {
     t.same(await call('GET /api/status'), { fine: true })
-    t.equal(signedInWith(), basicOf('first'))
+    t.equal(signedInWith(), basicHeader('first'))
     t.equal(isSignedOut.value, false)
   })
 
@@ -54,9 +62,9 @@ t.test('B.auth.1 the pages sign their calls with what the browser signed in with
     const asked = world.asked
     await new Promise((resolve) => setTimeout(resolve, 20))
     t.equal(world.asked, asked, 'nothing is asked meanwhile')
-    t.equal(await signIn('wrong'), false)
+    t.equal(await tryPassword('wrong'), false)
     t.same(world.told, [], 'the browser is told no password that is not right')
-    t.equal(await signIn('second'), true)
+    t.equal(await tryPassword('second'), true)
     t.same(await calls, [{ fine: true }, { fine: true }])
     t.same(world.told, ['second'])
     t.equal(isSignedOut.value, false)
@@ -79,7 +87,7 @@ t.test('B.auth.1 the pages sign their calls with what the browser signed in with
       changePassword('fourth', () => Promise.reject(new Error('too long'))),
       { message: 'too long' },
     )
-    t.equal(signedInWith(), basicOf('third'))
+    t.equal(signedInWith(), basicHeader('third'))
   })
 
   await t.test('without a password nothing is sent', async (t) => {

@@ -9,8 +9,8 @@ import {
   askBoards,
   type FarSound,
   farBoards,
+  farPageUrl,
   lastOf,
-  pageOf,
   rememberBoards,
   takeSound,
   typePassword,
@@ -45,10 +45,10 @@ t.test('only addresses of pages are opened', async (t) => {
 })
 
 t.test("a page is on the board's own site, whatever path it names", async (t) => {
-  t.equal(pageOf(fakePeer('b', { url: 'http://10.0.0.1:81', path: '/board/' })), 'http://10.0.0.1:81/board/')
+  t.equal(farPageUrl(fakePeer('b', { url: 'http://10.0.0.1:81', path: '/board/' })), 'http://10.0.0.1:81/board/')
   for (const path of ['//evil.example/', 'http://evil.example', 'javascript:0', '\\\\evil.example'])
-    t.equal(pageOf(fakePeer('b', { url: 'http://10.0.0.1', path })), 'http://10.0.0.1/', path)
-  t.equal(pageOf(fakePeer('b', { url: 'javascript:0' })), null)
+    t.equal(farPageUrl(fakePeer('b', { url: 'http://10.0.0.1', path })), 'http://10.0.0.1/', path)
+  t.equal(farPageUrl(fakePeer('b', { url: 'javascript:0' })), null)
 })
 
 t.test('of an answer only a short text and a state are taken', async (t) => {

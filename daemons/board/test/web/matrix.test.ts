@@ -1,7 +1,7 @@
 /** Tests of the boards of the matrix: how each one is, in which order, and the sentence over all. */
 import t from 'tap'
 import { isDismissable } from '../../web/boards-table.ts'
-import { chosenRows, judgeBoards, rowOf, sortRows, withBoards } from '../../web/matrix.ts'
+import { boardRow, chosenRows, judgeBoards, sortRows, withBoards } from '../../web/matrix.ts'
 import { fakePeer } from '../fake-states.ts'
 
 const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0, 0), zone: 'UTC' }
@@ -10,38 +10,38 @@ const here = fakePeer('a', { self: true, state: 'here' })
 const told = { state: 'told', lit: 'ok', text: 'Fine.', sound: null, atMs: 0 } as const
 
 t.test('a board says of itself how it is; a board that does not answer says when it was last heard', async (t) => {
-  t.match(rowOf(here, undefined, own, when), { lit: 'ok', text: own.text })
-  t.match(rowOf(fakePeer('b'), undefined, own, when), { lit: 'busy' })
-  t.match(rowOf(fakePeer('b'), told, own, when), { lit: 'ok', text: 'Fine.', isLocked: false })
+  t.match(boardRow(here, undefined, own, when), { lit: 'ok', text: own.text })
+  t.match(boardRow(fakePeer('b'), undefined, own, when), { lit: 'busy' })
+  t.match(boardRow(fakePeer('b'), told, own, when), { lit: 'ok', text: 'Fine.', isLocked: false })
   t.match(
-    rowOf(fakePeer('b'), { ...told, lit: 'gone"><b>' }, own, when),
+    boardRow(fakePeer('b'), { ...told, lit: 'gone"><b>' }, own, when),
     { lit: 'off' },
     'a state that is none of ours',
   )
-  t.match(rowOf(fakePeer('b'), { state: 'locked', text: 'It asks.', atMs: 0 }, own, when), {
+  t.match(boardRow(fakePeer('b'), { state: 'locked', text: 'It asks.', atMs: 0 }, own, when), {
     lit: 'warn',
     isLocked: true,
   })
   t.match(
-    rowOf(fakePeer('b'), { state: 'silent', atMs: 0 }, own, when).text,
+    boardRow(fakePeer('b'), { state: 'silent', atMs: 0 }, own, when).text,
     /answers this board, but not this browser/,
   )
   const gone = { state: 'unreachable', last_answer_at: when.nowMs - 1_200_000, last_heard_at: null } as const
-  t.equal(rowOf(fakePeer('b', gone), told, own, when).text, 'It does not answer. Last heard 13:40, 20\u202fmin ago.')
+  t.equal(boardRow(fakePeer('b', gone), told, own, when).text, 'It does not answer. Last heard 13:40, 20\u202fmin ago.')
   const never = { ...gone, last_answer_at: null }
-  t.equal(rowOf(fakePeer('b', never), undefined, own, when).text, 'It does not answer.')
+  t.equal(boardRow(fakePeer('b', never), undefined, own, when).text, 'It does not answer.')
 })
 
 t.test(
   'a board that is gone says since when by its own last answer, one that is awaited that it is asked',
   async (t) => {
     const at = { last_answer_at: when.nowMs - 1_200_000, last_heard_at: when.nowMs }
-    const gone = rowOf(fakePeer('b', { id: 'b', state: 'absent', ...at }), undefined, own, when)
+    const gone = boardRow(fakePeer('b', { id: 'b', state: 'absent', ...at }), undefined, own, when)
     t.match(gone, {
       lit: 'gone',
       text: 'Gone since 13:40, 20\u202fmin. It stays listed until it answers or is dismissed.',
     })
-    t.match(rowOf(fakePeer('b', { id: 'b', state: 'awaited', ...at }), undefined, own, when), { lit: 'busy' })
+    t.match(boardRow(fakePeer('b', { id: 'b', state: 'awaited', ...at }), undefined, own, when), { lit: 'busy' })
     t.same(
       (['here', 'alive', 'awaited', 'unreachable', 'absent'] as const).filter((state) =>
         isDismissable(fakePeer('b', { id: 'b', state })),
@@ -52,8 +52,9 @@ t.test(
 )
 
 t.test('what needs somebody stands on top, this board first among the others', async (t) => {
-  const row = (name: string, lit: string, self = false) => rowOf(fakePeer(name, { self }), { ...told, lit }, own, when)
-  const rows = [row('c', 'ok'), rowOf(here, undefined, own, when), row('d', 'fault'), row('b', 'warn')]
+  const row = (name: string, lit: string, self = false) =>
+    boardRow(fakePeer(name, { self }), { ...told, lit }, own, when)
+  const rows = [row('c', 'ok'), boardRow(here, undefined, own, when), row('d', 'fault'), row('b', 'warn')]
   t.same(
     sortRows(rows).map(({ peer }) => peer.name),
     ['d', 'b', 'a', 'c'],
@@ -62,8 +63,8 @@ t.test('what needs somebody stands on top, this board first among the others', a
 
 t.test('a filter finds names, roles and addresses; only those that need a look where that is wanted', async (t) => {
   const rows = [
-    rowOf(fakePeer('till', { role: 'usbip', ip: '10.20.4.40' }), told, own, when),
-    rowOf(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when),
+    boardRow(fakePeer('till', { role: 'usbip', ip: '10.20.4.40' }), told, own, when),
+    boardRow(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when),
   ]
   const found = (filter: string, isNeedyOnly = false): string[] =>
     chosenRows(rows, filter, isNeedyOnly).map(({ peer }) => peer.name)
@@ -74,14 +75,14 @@ t.test('a filter finds names, roles and addresses; only those that need a look w
 })
 
 t.test('the verdict names who needs a look', async (t) => {
-  const self = rowOf(here, undefined, own, when)
-  const well = rowOf(fakePeer('b'), told, own, when)
-  const silent = rowOf(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when)
-  const broken = rowOf(fakePeer('till'), { ...told, lit: 'fault', text: 'No device.' }, own, when)
+  const self = boardRow(here, undefined, own, when)
+  const well = boardRow(fakePeer('b'), told, own, when)
+  const silent = boardRow(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when)
+  const broken = boardRow(fakePeer('till'), { ...told, lit: 'fault', text: 'No device.' }, own, when)
   t.match(judgeBoards([self]), { lit: 'off', sentence: 'No other board was heard yet.' })
   t.match(judgeBoards([self, well]), { lit: 'ok', sentence: 'Both boards are well.' })
   t.match(judgeBoards([self, well, silent]), { lit: 'warn', sentence: '2 of 3 boards are well. roof needs a look.' })
-  const asked = rowOf(fakePeer('c'), undefined, own, when)
+  const asked = boardRow(fakePeer('c'), undefined, own, when)
   t.match(judgeBoards([self, asked]), { lit: 'busy', sentence: '1 board of 2 is being asked.' })
   t.match(judgeBoards([self, asked, silent]), { lit: 'warn', sentence: '1 of 3 boards is well. roof needs a look.' })
   t.match(judgeBoards([self, silent, broken]), {
@@ -93,9 +94,9 @@ t.test('the verdict names who needs a look', async (t) => {
 
 t.test('the verdict over sound names boards beside it that need a look, and is no greener than they are', async (t) => {
   const sound = { lit: 'ok', sentence: '2 of 2 routed decoders play.', why: 'Bar is muted.' } as const
-  const well = rowOf(fakePeer('b'), told, own, when)
-  const gone = rowOf(fakePeer('till', { id: 'b', state: 'absent' }), undefined, own, when)
-  const broken = rowOf(fakePeer('lift'), { ...told, lit: 'fault' }, own, when)
+  const well = boardRow(fakePeer('b'), told, own, when)
+  const gone = boardRow(fakePeer('till', { id: 'b', state: 'absent' }), undefined, own, when)
+  const broken = boardRow(fakePeer('lift'), { ...told, lit: 'fault' }, own, when)
   t.same(withBoards(sound, [well]), sound)
   t.match(withBoards(sound, [well, gone]), { lit: 'warn', why: 'Bar is muted. till needs a look.' })
   t.match(withBoards(sound, [gone, broken]), { lit: 'fault', why: 'Bar is muted. lift and till need a look.' })

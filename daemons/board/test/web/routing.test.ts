@@ -1,18 +1,18 @@
 /** Tests of the matrix as a model: what stands across and down, how each decoder is, and the sentence over all of it. */
 import t from 'tap'
 import type { DecoderState, Peer } from '../../web/api.ts'
-import { type FarBoard, keyOf, soundOf, type Told } from '../../web/far-boards.ts'
+import { type FarBoard, peerKey, soundOf, type Told } from '../../web/far-boards.ts'
 import {
   columnsOf,
+  decoderRows,
   filtered,
   isNeedyRow,
   judgeRouting,
   needyFirst,
   type Row,
-  rowsOf,
   type Seen,
 } from '../../web/routing.ts'
-import { formFor } from '../../web/routing-grid.ts'
+import { routeFormFor } from '../../web/routing-grid.ts'
 import { fakeDecoder, fakeEncoder, silentChecks } from '../fake-sound.ts'
 import { fakePeer } from '../fake-states.ts'
 
@@ -35,13 +35,13 @@ function decoder(name: string, change: Partial<DecoderState> = {}, mcast = '239.
 }
 
 function seen(...all: readonly [Peer, FarBoard | undefined][]): Seen {
-  const known = all.flatMap(([peer, board]) => (board ? [[keyOf(peer), board] as const] : []))
+  const known = all.flatMap(([peer, board]) => (board ? [[peerKey(peer), board] as const] : []))
   return { peers: all.map(([peer]) => peer), boards: new Map(known), own: null, when }
 }
 
 function rows(...all: readonly [Peer, FarBoard | undefined][]): Row[] {
   const site = seen(...all)
-  return rowsOf(site, columnsOf(site))
+  return decoderRows(site, columnsOf(site))
 }
 
 t.test('encoders stand across by name, and behind them what is played and no board sends', async (t) => {
@@ -78,8 +78,8 @@ t.test('of two encoders with one address a decoder plays the one it names, else 
   const columns = columnsOf(seen(one, two, encoder('three', '239.1.1.3')))
   const [first, third] = [columns[0], columns[1]]
   if (!first || !third) throw new Error('there are three')
-  t.same(formFor(first, columns), { mcast: '239.1.1.1', port: 5004, source: '10.0.0.1', encoding: 'L24' })
-  t.same(formFor(third, columns), { mcast: '239.1.1.3', port: 5004, encoding: 'L24' }, 'one alone is not named')
+  t.same(routeFormFor(first, columns), { mcast: '239.1.1.1', port: 5004, source: '10.0.0.1', encoding: 'L24' })
+  t.same(routeFormFor(third, columns), { mcast: '239.1.1.3', port: 5004, encoding: 'L24' }, 'one alone is not named')
 })
 
 t.test('a decoder is what its chain says, and what is known of its board', async (t) => {
@@ -175,13 +175,13 @@ t.test('a board that took the place of one that is gone, its address too, is ano
       ['old', true],
     ],
   )
-  t.equal(rowsOf({ peers, boards, own: null, when }, columns)[0]?.column, 'new')
+  t.equal(decoderRows({ peers, boards, own: null, when }, columns)[0]?.column, 'new')
 })
 
 t.test('a filter finds decoders and streams, and hides what it does not find where it finds something', async (t) => {
   const site = seen(encoder('gym', '239.1.1.1'), encoder('hall', '239.1.1.2'), decoder('Bar'), decoder('Gym floor'))
   const columns = columnsOf(site)
-  const all = { columns, rows: rowsOf(site, columns) }
+  const all = { columns, rows: decoderRows(site, columns) }
   const found = (filter: string) => {
     const { rows: down, columns: across } = filtered(all, filter)
     return [down.map(({ name }) => name), across.map(({ name }) => name)]

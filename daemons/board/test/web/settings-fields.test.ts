@@ -1,11 +1,19 @@
 /** Tests of the settings form as the page understands it, over the form that the board itself makes. */
 import t from 'tap'
 import { boardSettings } from '../../core/settings/settings.ts'
-import { bodyOf, changedOf, consequence, groupsFor, hiddenFaults, labelOf, valuesOf } from '../../web/settings-page.ts'
+import {
+  changedOf,
+  configBody,
+  configValues,
+  consequence,
+  groupsFor,
+  hiddenFaults,
+  labelOf,
+} from '../../web/settings-page.ts'
 import { fakeConfig, fakeForm } from '../fake-states.ts'
 
 const form = fakeForm()
-const saved = valuesOf(fakeConfig(), form)
+const saved = configValues(fakeConfig(), form)
 const names = (role: string, more = {}): string[] =>
   groupsFor(form, { ...saved, role, ...more }).flatMap(({ fields }) => fields.map(({ name }) => name))
 
@@ -30,7 +38,7 @@ t.test('shows what matters in the role that is chosen, and an address only where
 
 t.test('B.rules.3 sends everything back that was read, with what was changed', async (t) => {
   const config = { ...fakeConfig(), of_a_newer_board: 7 }
-  const body = bodyOf(config, { ...valuesOf(config, form), name: 'Roof', sap: false })
+  const body = configBody(config, { ...configValues(config, form), name: 'Roof', sap: false })
   t.match(body, { name: 'Roof', sap: false, static_ip: true, port: '5004', of_a_newer_board: 7 })
   t.same(changedOf({ ...saved, name: 'Roof' }, saved), ['name'])
 })

@@ -1,8 +1,8 @@
 /** Tests of the small things pages say: rates, steps of an upload, the USB server, credentials, unknown roles. */
 import t from 'tap'
-import { basicOf, formBody } from '../../web/api.ts'
+import { basicHeader, formBody } from '../../web/api.ts'
 import { stepOf } from '../../web/firmware-page.ts'
-import { ratesOf, withLook, withSample } from '../../web/serial-page.ts'
+import { byteRates, withLook, withSample } from '../../web/serial-page.ts'
 import { deviceOptions, hostCommands, linkLit, usbName, usbStateText } from '../../web/usbip-page.ts'
 import { litOf, roleTitleOf, startReason } from '../../web/words.ts'
 import { fakeUsbip } from '../fake-states.ts'
@@ -11,8 +11,8 @@ t.test('rates are bytes a second between looks; a counter that went back begins 
   let samples = withSample([], { atMs: 0, total: 100 })
   samples = withSample(samples, { atMs: 500, total: 600 })
   samples = withSample(samples, { atMs: 500, total: 700 })
-  t.same(ratesOf(samples), [1000])
-  t.same(ratesOf(withSample(samples, { atMs: 900, total: 5 })), [])
+  t.same(byteRates(samples), [1000])
+  t.same(byteRates(withSample(samples, { atMs: 900, total: 5 })), [])
   t.same(withLook(undefined, { bytes_from_line: 1, bytes_to_line: null }, 7), { from: [{ atMs: 7, total: 1 }], to: [] })
 })
 
@@ -49,7 +49,7 @@ t.test('the USB server says what it has and who has it', async (t) => {
 })
 
 t.test('credentials are UTF-8, forms carry switches as 1 and 0', async (t) => {
-  t.equal(basicOf('pässwörd'), `Basic ${Buffer.from('admin:pässwörd').toString('base64')}`)
+  t.equal(basicHeader('pässwörd'), `Basic ${Buffer.from('admin:pässwörd').toString('base64')}`)
   t.equal(
     formBody({ sap: true, static_ip: false, ip: null, port: 5004, name: 'a b' }).toString(),
     'sap=1&static_ip=0&ip=&port=5004&name=a+b',

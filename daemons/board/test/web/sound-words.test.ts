@@ -1,12 +1,12 @@
 /** Tests of what the pages of encoder and decoder say, and of what they send. */
 import t from 'tap'
 import type { Peer } from '../../web/api.ts'
-import { formFor, sortStreams } from '../../web/decoder-page.ts'
+import { sortStreams, tuneFormFor } from '../../web/decoder-page.ts'
 import { type FarBoard, soundOf } from '../../web/far-boards.ts'
 import { hearersOf } from '../../web/heard-by.ts'
 import { formOf, stepped } from '../../web/own-sound.ts'
 import { arrivalFacts, clockFacts, spacingFacts } from '../../web/sound-plots.ts'
-import { isBroken, isRouted, linksOf, ptpLit, refClockText, signed, volumeText } from '../../web/sound-words.ts'
+import { isBroken, isRouted, linksOf, ptpLit, refClockWords, signed, volumeText } from '../../web/sound-words.ts'
 import { fakeDecoder, fakeHistory, fakeStreams, silentChecks } from '../fake-sound.ts'
 import { fakePeer } from '../fake-states.ts'
 
@@ -50,9 +50,9 @@ t.test(
     )
     const [stage] = streams
     if (!stage) throw new Error('there is one')
-    t.same(formFor(stage, streams), { mcast: '239.69.20.1', port: 5004 })
+    t.same(tuneFormFor(stage, streams), { mcast: '239.69.20.1', port: 5004 })
     const twice = [...streams, { ...stage, id: 'other', source: '10.20.4.99' }]
-    t.same(formFor(stage, twice), { mcast: '239.69.20.1', port: 5004, source: '10.20.4.31' })
+    t.same(tuneFormFor(stage, twice), { mcast: '239.69.20.1', port: 5004, source: '10.20.4.31' })
   },
 )
 
@@ -82,9 +82,9 @@ t.test('numbers have their sign where nothing lies between, and clocks their nam
     [signed(38, 0), signed(-1.234, 2), signed(0, 0), signed(0.001, 1), signed(null, 0)],
     ['+38', '−1.23', '0', '0.0', '–'],
   )
-  t.equal(refClockText(null), 'it names no clock')
-  t.equal(refClockText({ kind: 'localmac', mac: '00-1D-C1-12-34-56' }), 'its own clock, 00-1D-C1-12-34-56')
-  t.equal(refClockText({ kind: 'ptp', grandmaster: 'X', domain: 3 }), 'PTP X, domain 3')
+  t.equal(refClockWords(null), 'it names no clock')
+  t.equal(refClockWords({ kind: 'localmac', mac: '00-1D-C1-12-34-56' }), 'its own clock, 00-1D-C1-12-34-56')
+  t.equal(refClockWords({ kind: 'ptp', grandmaster: 'X', domain: 3 }), 'PTP X, domain 3')
   t.same(
     (['locked', 'master', 'holdover', 'locking', 'off', 'fault', 'absent'] as const).map((state) => ptpLit({ state })),
     ['ok', 'ok', 'warn', 'busy', 'off', 'fault', 'warn'],

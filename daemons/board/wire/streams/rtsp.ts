@@ -79,7 +79,7 @@ export function cutRtsp(
  * Clients that name a session as it is written send its spaces too.
  * @throws Fault `rtsp_malformed`
  */
-export function requestOf({ headers, start }: RtspMessage): RtspRequest {
+export function rtspRequest({ headers, start }: RtspMessage): RtspRequest {
   const [, method = '', url, version] = /^(\S+) (\S(?:.*\S)?) RTSP\/(\d\.\d)$/.exec(start) ?? []
   if (!TOKEN.test(method) || url === undefined || version === undefined)
     throw new Fault('rtsp_malformed', 'the first line is no request: METHOD rtsp://host/path RTSP/1.0')

@@ -18,8 +18,8 @@ import {
   type WaitingOf,
 } from './accounts.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
-import { createHandoff, createSessions, type NewToken, NONCE_SECONDS, type SessionLimits } from './sessions.ts'
-import { createSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
+import { createHandoff, createUserSessions, type NewToken, NONCE_SECONDS, type SessionLimits } from './sessions.ts'
+import { createUserSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
 
 // The first account of a controller that nobody could sign in to, as rows of its site.
 
@@ -134,10 +134,10 @@ export function createPeople(parts: PeopleParts): People {
   const { book, clock, limits, secrets } = parts
   const accounts = createAccounts(book)
   const isClosing = createClosing(book, clock, parts.waitingOf)
-  const sessions = createSessions({ accounts, isClosing, clock, secrets, settings: parts.settings, limits })
+  const sessions = createUserSessions({ accounts, isClosing, clock, secrets, settings: parts.settings, limits })
   const nonces = createHandoff({ accounts, isClosing, clock, secrets, most: limits.nonces })
   const secondFactor = createSecondFactor(parts)
-  const { signIn } = createSignIn({ ...parts, accounts, isClosing, secondFactor, sessions })
+  const { signIn } = createUserSignIn({ ...parts, accounts, isClosing, secondFactor, sessions })
 
   /** @source document 1, Identity */
   function me(session: Session): unknown {

@@ -1,7 +1,7 @@
 /** The second factor: a mailed code, stored on the account and used once. */
 import type { Clock } from '#kit/clock.ts'
 import type { Book, Keeper, Row } from '../site/book.ts'
-import { createTurns } from '../turns.ts'
+import { createTurnsByKey } from '../turns.ts'
 import type { Letter, PeopleSettings, Postman, Secrets } from './accounts.ts'
 import { CODE_LETTERS, isSameText, randomText } from './sessions.ts'
 
@@ -188,7 +188,7 @@ const CODE_FORM = /^[A-Za-z0-9]{1,32}$/
 
 export function createSecondFactor(parts: SecondFactorParts): SecondFactor {
   const { book, clock, keeper, limits, postman, secrets } = parts
-  const turns = createTurns<number>()
+  const turns = createTurnsByKey<number>()
   const ttlMs = () => parts.settings().api_2fa_ttl_seconds * 1000
   const mailed = createMailedCodes({ clock, keptMs: () => Math.max(ttlMs(), limits.mailAgainMs) })
 

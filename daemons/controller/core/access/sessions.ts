@@ -49,7 +49,7 @@ export function isSameText(one: string, other: string): boolean {
 // Tokens and nonces: random texts that stand for a user for a while. Kept only in memory and only as digests.
 
 /** Holds secrets of one kind. */
-interface SecretShelf<Holder extends { userId: number }> {
+interface TokenStore<Holder extends { userId: number }> {
   /**
    * Issues a new secret. If there are too many, the oldest one of the user who holds most is evicted: a program that
    * signs in forever signs out only itself.
@@ -67,7 +67,7 @@ interface SecretShelf<Holder extends { userId: number }> {
   count(): number
 }
 
-interface SecretShelfParts {
+interface TokenStoreParts {
   clock: Clock
   secrets: Secrets
   /** Length of a secret, in letters. */
@@ -82,7 +82,7 @@ interface Entry<Holder> {
 }
 
 /** Creates an empty shelf; a restart forgets everything. */
-export function createSecretShelf<Holder extends { userId: number }>(parts: SecretShelfParts): SecretShelf<Holder> {
+export function createTokenStore<Holder extends { userId: number }>(parts: TokenStoreParts): TokenStore<Holder> {
   const { clock, secrets, length, most } = parts
   // By digest, oldest first. The timing of a map lookup by digest reveals nothing about the secret.
   const entries = new Map<string, Entry<Holder>>()
@@ -190,15 +190,15 @@ interface Holder extends SignedIn {
   usedMs: number
 }
 
-export function createSessions(parts: SessionsParts): Sessions {
+export function createUserSessions(parts: SessionsParts): Sessions {
   const { accounts, clock, secrets, limits } = parts
   const shelf = { clock, secrets, length: TOKEN_LETTERS, most: limits.sessions }
-  const api = createSecretShelf<Holder>(shelf)
-  const ui = createSecretShelf<Holder>(shelf)
+  const api = createTokenStore<Holder>(shelf)
+  const ui = createTokenStore<Holder>(shelf)
   const holderOf = new WeakMap<Session, Holder>()
   const revoked = new WeakSet<Holder>()
 
-  function begin(on: SecretShelf<Holder>, user: Row, lifeMs: number): NewToken {
+  function begin(on: TokenStore<Holder>, user: Row, lifeMs: number): NewToken {
     const holder = { ...signedIn(user), issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
     return { token: on.issue(holder, lifeMs), lifeMs }
   }
@@ -296,7 +296,7 @@ interface HandoffParts {
 
 export function createHandoff(parts: HandoffParts): Handoff {
   const { accounts, clock, secrets, most } = parts
-  const nonces = createSecretShelf<SignedIn & { isRevoked: () => boolean }>({
+  const nonces = createTokenStore<SignedIn & { isRevoked: () => boolean }>({
     clock,
     secrets,
     length: NONCE_LETTERS,

@@ -194,7 +194,7 @@ interface Attempt extends SignInAsk {
   who: Contender
 }
 
-export function createSignIn(parts: SignInParts): SignIn {
+export function createUserSignIn(parts: SignInParts): SignIn {
   const { accounts, clock, limiter, passwords, secondFactor, sessions } = parts
 
   /** The account, if its password is right. An unknown or disabled account takes as long as a wrong password. */

@@ -10,18 +10,18 @@ import { type Caller, createGates, type Gates, type Refusal } from './gates.ts'
 import {
   type Args,
   askedFor,
-  bodyOf,
   type CommandBody,
+  decimalOf,
   foldedName,
   isMacroCall,
   isTargetKey,
   isValueArg,
-  nameOf,
   type Resolved,
   readArgs,
-  readNumber,
+  readCommandBody,
   resolveTarget,
   type Target,
+  targetName,
   type Wanted,
   wantedOf,
   withoutTargets,
@@ -52,7 +52,7 @@ function overridden(book: Book, { target, verb, args }: Order): Order | undefine
   const [only] = own
   if (only === undefined) return undefined
   const broken = (what: string) =>
-    new Fault('override_broken', `the override of ${nameOf(target)} for ${verb} is broken: ${what}`)
+    new Fault('override_broken', `the override of ${targetName(target)} for ${verb} is broken: ${what}`)
   if (own.length > 1) throw broken(`there are ${own.length} of them in other letters`)
   const override = overrides[only]
   if (!isObject(override)) throw broken('it is no object')
@@ -70,7 +70,7 @@ function overridden(book: Book, { target, verb, args }: Order): Order | undefine
 
 /** Whether two orders have the same target and verb. */
 function isSame(one: Order, other: Order): boolean {
-  return foldedName(one.verb) === foldedName(other.verb) && nameOf(one.target) === nameOf(other.target)
+  return foldedName(one.verb) === foldedName(other.verb) && targetName(one.target) === targetName(other.target)
 }
 
 function over(args: Args, own: Args): Record<string, Json> {
@@ -119,11 +119,14 @@ export function createDispatcher({ book, host, limits }: DispatcherParts): Dispa
       const next = overridden(book, order)
       if (!next) return order
       if (passed === limits.overrides)
-        throw new Fault('override_loop', `${nameOf(first.target)}: more than ${limits.overrides} overrides in a row`)
+        throw new Fault(
+          'override_loop',
+          `${targetName(first.target)}: more than ${limits.overrides} overrides in a row`,
+        )
       const reason = caller && gates.refusal(caller, next.target, next.verb)
       if (reason)
         throw new Fault('not_authorized', 'an override leads to what this session may not command', {
-          details: { reason, target: nameOf(next.target) },
+          details: { reason, target: targetName(next.target) },
         })
       if (isSame(order, next)) return next
       order = next
@@ -195,7 +198,7 @@ function sayValue(verb: string, name: string, value: Json): string {
   if (typeof value === 'boolean') return String(value)
   const isValue = isValueArg(verb, name)
   // A text may be anything that somebody typed.
-  const number = isValue ? readNumber(value) : typeof value === 'number' ? value : undefined
+  const number = isValue ? decimalOf(value) : typeof value === 'number' ? value : undefined
   return number !== undefined && (isValue || Math.abs(number) < FIRST_CODE) ? String(number) : '…'
 }
 
@@ -239,7 +242,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
       return bad(TARGET_WORDS[resolved.fault], 'bad_target', resolved.sentence, asked)
     }
     const { target } = resolved
-    const asked = { target: nameOf(target), action: sayCommand(verb, args, target) }
+    const asked = { target: targetName(target), action: sayCommand(verb, args, target) }
     const caller: Caller = { session, by: 'command' }
     const reason = gates.refusal(caller, target, verb)
     if (reason) return refused(reason, asked)
@@ -258,7 +261,7 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
     if (isMacroCall(body)) return macro(session, body)
     if (!session.may('command')) return refused('role_denied', { action: 'command' })
     try {
-      const record = bodyOf(body)
+      const record = readCommandBody(body)
       return await command(session, record, wantedOf(record))
     } catch (error) {
       const said = error instanceof Fault ? BODY_WORDS[error.code] : undefined

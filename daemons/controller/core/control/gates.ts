@@ -9,10 +9,10 @@ import {
   boundedNumber,
   foldedName,
   isValueArg,
-  nameOf,
   readArgs,
   readVerb,
   type Target,
+  targetName,
   withoutTargets,
 } from './reading.ts'
 
@@ -121,7 +121,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
       const names = nearest.map(({ name }) => String(name))
       const verb = readVerb(wish, isOwn ? [...names, wish] : names)
       if (nearest.some(({ enabled }) => enabled === false))
-        throw new Fault('command_disabled', `the command ${verb} of ${nameOf(target)} is disabled`)
+        throw new Fault('command_disabled', `the command ${verb} of ${targetName(target)} is disabled`)
       const args = readArgs(verb, given, nearest.flatMap(schemaNames))
       const own = withoutTargets(args)
       // Rows whose names differ only in case or width are one command: all of them apply.

@@ -66,7 +66,7 @@ function zoneTarget(book: Book, zone: Row): Target {
 }
 
 /** The name used in the audit and in answers: `zone 12`, `device 3`. */
-export function nameOf({ zone, device }: Target): string {
+export function targetName({ zone, device }: Target): string {
   return zone ? `zone ${zone.id}` : `device ${device?.id}`
 }
 
@@ -175,7 +175,7 @@ export function readArgs(verb: string, args: Args, own: readonly string[] = []):
   const read: Record<string, Json> = Object.create(null)
   for (const [key, given] of Object.entries(args)) {
     const name = argName(verb, key, spelled)
-    const value = isValueArg(verb, name) ? (readNumber(given) ?? given) : given
+    const value = isValueArg(verb, name) ? (decimalOf(given) ?? given) : given
     if (name in read && !isSameJson(read[name], value))
       throw new Fault('args_invalid', `args say ${JSON.stringify(name)} twice, and differently`)
     putKey(read, name, value)
@@ -207,7 +207,7 @@ const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/
 const LONGEST_NUMBER = 64
 
 /** The value of a number or of a decimal text; undefined for anything else. */
-export function readNumber(given: Json): number | undefined {
+export function decimalOf(given: Json): number | undefined {
   if (typeof given === 'number') return Number.isFinite(given) ? given : undefined
   if (typeof given !== 'string' || given.length > LONGEST_NUMBER) return undefined
   const text = foldedName(given)
@@ -224,7 +224,7 @@ const NUMBER_WORDS: ReadonlySet<string> = new Set(['nan', 'inf', 'infinity'])
  * @throws Fault `args_invalid` for a text that a device might read as a number but that is not parsed here
  */
 export function boundedNumber(name: string, given: Json): number | undefined {
-  const number = readNumber(given)
+  const number = decimalOf(given)
   if (number !== undefined) return number
   const isWord =
     typeof given === 'string' && WORD.test(given) && !/\p{N}/u.test(given) && !NUMBER_WORDS.has(foldedName(given))
@@ -250,7 +250,7 @@ export interface Wanted {
 }
 
 /** @throws Fault `command_body` if it is not an object */
-export function bodyOf(body: unknown): CommandBody {
+export function readCommandBody(body: unknown): CommandBody {
   if (!isObject(body)) throw new Fault('command_body', `the body is ${kindOf(body)}, expected an object`)
   return body
 }

@@ -8,15 +8,15 @@ import type { Json } from '../json.ts'
 import type { LiveBook } from '../live/live-book.ts'
 import { seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
-import { candidatesOf, hasPattern, matcherOf, sizeOf, steppedMatcherOf } from './matching.ts'
+import { candidateRows, conditionCount, hasPattern, matcherOf, steppedMatcherOf } from './matching.ts'
 import {
   type Collector,
   columnFault,
   createCollector,
   emptyAnswerOf,
+  guardRefusal,
   type Projection,
   projectionOf,
-  refusalOf,
 } from './query.ts'
 import type { AnswerRoom, DataTurns, JsonPieces, Steps } from './turns.ts'
 import {
@@ -224,7 +224,7 @@ function answer(
   } catch (error) {
     return unreadable(error)
   }
-  const refusal = isElevated ? undefined : refusalOf(query, table, world.schema)
+  const refusal = isElevated ? undefined : guardRefusal(query, table, world.schema)
   if (refusal) return refusal
   const fault = columnFault(query, table)
   if (fault !== undefined) return refused(200, fault, 'bad_query')
@@ -238,7 +238,7 @@ function answer(
 
 /** Whether the query asks for plain rows in table order. */
 function isWholePage({ where, order, fields, count, isInstance }: Query): boolean {
-  return sizeOf(where) === 0 && order.length === 0 && fields === undefined && count === false && !isInstance
+  return conditionCount(where) === 0 && order.length === 0 && fields === undefined && count === false && !isInstance
 }
 
 /** A page of a table, assembled from cached blocks. */
@@ -265,7 +265,7 @@ function* answerPage(world: DataWorld, { query, table, session: { isElevated } }
 function* answerBook(world: DataWorld, ask: Ask): Steps<Outcome> {
   const { query, table, session } = ask
   const hasName = table.columns.get('name')?.type === 'text'
-  const rows = candidatesOf(world.book, table.name, query.where, hasName)
+  const rows = candidateRows(world.book, table.name, query.where, hasName)
   const viewAt = world.views.byPlace(table, rows, session.isElevated)
   const trial = trialOf(ask)
   const collector = createCollector(query, query.order.length === 0)
@@ -360,7 +360,7 @@ const QUESTIONS_A_STEP = 128
 const ROWS_A_STEP = 16
 
 function rowsAStepFor({ where, order }: Query): number {
-  return Math.max(1, Math.floor(QUESTIONS_A_STEP / (1 + sizeOf(where) + order.length)))
+  return Math.max(1, Math.floor(QUESTIONS_A_STEP / (1 + conditionCount(where) + order.length)))
 }
 
 /** Answered like a sign-in when too many are waiting: the query is not judged. */

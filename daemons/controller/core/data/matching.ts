@@ -1,5 +1,5 @@
 /** Decides which rows match a query: patterns, comparisons, conditions, and the choice of candidate rows. */
-import { type Condition, type Operator, type QueryValue, readNumber, type Where } from '../../wire/query.ts'
+import { type Condition, type Operator, type QueryValue, queryNumber, type Where } from '../../wire/query.ts'
 import type { Json } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 import type { ColumnType } from '../site/column.ts'
@@ -179,7 +179,7 @@ function orderTest(operand: QueryValue | undefined, type: ColumnType): (value: J
     const { number } = operand
     return (value) => {
       const cell = cellOf(value)
-      const found = typeof cell === 'string' ? readNumber(cell) : undefined
+      const found = typeof cell === 'string' ? queryNumber(cell) : undefined
       return found && found.number - number
     }
   }
@@ -198,7 +198,7 @@ function operandCell(value: QueryValue, type: ColumnType): Cell {
   if (typeof value === 'boolean') return Number(value)
   if (type === 'json') return value
   if (type === 'boolean' && (value === 'true' || value === 'false')) return Number(value === 'true')
-  return readNumber(value)?.number ?? value
+  return queryNumber(value)?.number ?? value
 }
 
 /** The text a pattern is matched against: as the answer shows it. */
@@ -287,8 +287,8 @@ export function hasPattern(where: Where): boolean {
 }
 
 /** The number of conditions tested on a row. */
-export function sizeOf(where: Where): number {
-  return where.either.flat().reduce((sum, part) => sum + sizeOf(part), where.conditions.length)
+export function conditionCount(where: Where): number {
+  return where.either.flat().reduce((sum, part) => sum + conditionCount(part), where.conditions.length)
 }
 
 // Candidate rows: if a query gives ids or names, only those rows are looked at.
@@ -300,7 +300,7 @@ const FOUND_BY = ['id', 'name'] as const
  * Rows of a table, by id: all of them, or a subset that contains every row matching the conditions on `id` and `name`.
  * @param hasName whether the table has a text column `name`
  */
-export function candidatesOf(book: Book, table: string, where: Where, hasName: boolean): readonly Row[] {
+export function candidateRows(book: Book, table: string, where: Where, hasName: boolean): readonly Row[] {
   for (const column of FOUND_BY) {
     if (column === 'name' && !hasName) continue
     const condition = where.conditions.find((condition) => condition.column === column && condition.operator === 'in')

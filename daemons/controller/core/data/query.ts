@@ -50,7 +50,7 @@ function aliasFault({ fields }: Query): string | undefined {
  * orders and counts; pairs in `_fields`.
  * @source document 1, Guards 4, 6, 7
  */
-export function refusalOf(query: Query, table: TableFace, schema: SchemaFace): Outcome | undefined {
+export function guardRefusal(query: Query, table: TableFace, schema: SchemaFace): Outcome | undefined {
   const names = [...conditionsOf(query.where).map(({ column }) => column), ...placesOf(query)]
   if (names.some((name) => isRefused(name, table, schema))) return invalid('redacted_filter')
   return query.fields?.isPlain === false ? invalid('invalid_projection') : undefined

@@ -139,7 +139,7 @@ export function driverNameOf({ driver, transport }: Row): string {
 }
 
 /** @throws Fault `transport_invalid` if transport is not {kind: "tcp", host, port} */
-export function placeOf({ id, transport }: Row): Place {
+export function tcpPlaceOf({ id, transport }: Row): Place {
   const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
   if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
     throw new Fault('transport_invalid', `transport.host of device ${id} is no name or address of a host`)

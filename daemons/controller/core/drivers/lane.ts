@@ -10,7 +10,7 @@ import type { Ack, DriverCommand } from './driver.ts'
 import {
   CommandQueue,
   type CommandRoom,
-  createTurn,
+  createRequestTurn,
   type HeldSession,
   type Job,
   openSession,
@@ -135,7 +135,7 @@ export class DeviceLane {
     this.#name = `device ${parts.device.id}`
     this.#queue = new CommandQueue(parts.world.clock, parts.limits, this.#name, parts.room)
     this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, retryMaxMs) })
-    this.#turn = createTurn(parts.world.clock, parts.limits, this.#name, {
+    this.#turn = createRequestTurn(parts.world.clock, parts.limits, this.#name, {
       settled: () => {
         this.#move('settled')
         this.#next()

@@ -179,7 +179,7 @@ export interface Turn {
 }
 
 /** @param name the device's name in error messages */
-export function createTurn(clock: Clock, limits: TurnLimits, name: string, hooks: TurnHooks): Turn {
+export function createRequestTurn(clock: Clock, limits: TurnLimits, name: string, hooks: TurnHooks): Turn {
   let current: { task: Task; stopper: AbortController; timer: Timer; isLate: boolean } | undefined
 
   function late(): void {

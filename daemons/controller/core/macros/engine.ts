@@ -5,7 +5,7 @@ import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import { isObject, type Json } from '../json.ts'
 import type { Row } from '../site/book.ts'
-import { factsOf, KeptRun, viewOf } from './kept-run.ts'
+import { KeptRun, runAuditFacts, viewOf } from './kept-run.ts'
 import { checkedArgs, failureOf, liveDoer } from './perform.ts'
 import type { MacroBook, MacroPlan } from './plan.ts'
 import {
@@ -179,7 +179,7 @@ export function createMacroCall(parts: MacroCallParts): RunMacro {
     if ('refused' in started) return started.refused
     const { run } = started
     await endedOrDue(run, parts)
-    const outcome = { body: { json: viewOf(run, session.isElevated) }, ...factsOf(run, asked.action) }
+    const outcome = { body: { json: viewOf(run, session.isElevated) }, ...runAuditFacts(run, asked.action) }
     return { status: 200, target: asked.target, ...outcome, ...(run.id === null ? {} : { runId: run.id }) }
   }
 }

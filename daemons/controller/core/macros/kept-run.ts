@@ -54,7 +54,7 @@ interface FailedStep {
 }
 
 /** What the audit says about a run, and the gate that refused one of its steps. */
-export function factsOf(run: LiveRun, action: string): { facts: AuditFacts; reason: AuditReason | null } {
+export function runAuditFacts(run: LiveRun, action: string): { facts: AuditFacts; reason: AuditReason | null } {
   const { end } = run
   const failed = failedSteps(run)
   const reason = failed.find((step) => step.reason !== undefined)?.reason ?? null

@@ -5,7 +5,7 @@ import { durationText, shortCopy } from '#kit/pure/text.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
 import { resolveTarget } from '../control/reading.ts'
-import { argsFaults, type Json, withDefaults } from '../json.ts'
+import { argsFaults, type Json, withArgDefaults } from '../json.ts'
 import { holdsSecret, isSensitiveName, NAME_RULES } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import type { Decided, MacroTarget, Named, Side, Test } from './decide.ts'
@@ -302,7 +302,7 @@ export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']
  */
 export function checkedArgs(plan: MacroPlan, args: MacroArgs, mostChars: number): MacroArgs {
   if (!plan.schema) return args
-  const values = withDefaults(plan.schema, args.values)
+  const values = withArgDefaults(plan.schema, args.values)
   const faults = argsFaults(plan.schema, values)
   if (faults.length > 0)
     throw new Fault('macro_args', `the args do not fit: ${faults.join('; ')}`, { details: { faults } })

@@ -80,12 +80,12 @@ export interface WritableBook extends Book {
 }
 
 export function createBook(): WritableBook {
-  const shelves = new Map<string, Shelf>()
+  const shelves = new Map<string, RowTable>()
 
-  function shelf(table: string): Shelf {
+  function shelf(table: string): RowTable {
     let found = shelves.get(table)
     if (found === undefined) {
-      found = createShelf()
+      found = createRowTable()
       shelves.set(table, found)
     }
     return found
@@ -103,7 +103,7 @@ export function createBook(): WritableBook {
   }
 }
 
-interface Shelf {
+interface RowTable {
   rows(): readonly Row[]
   count(): number
   row(id: number): Row | undefined
@@ -118,7 +118,7 @@ interface Shelf {
  * One table. The list of rows is copied only on a change after it was read, so thousands of changes between two reads
  * cost one copy. The indexes of ids and names are rebuilt on demand.
  */
-function createShelf(): Shelf {
+function createRowTable(): RowTable {
   let list: Row[] = []
   let isGivenAway = false
   let revision = 0

@@ -1,7 +1,7 @@
 /** Changes of the configuration: by an import or a form, as readable text, and by the daemon itself. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import { charsOf, isSameJson, type Json } from '../json.ts'
 import { isSensitiveName, withoutSecrets } from '../secrets.ts'
 import type { Book, Keeper, Row, WritableBook } from './book.ts'
@@ -27,7 +27,7 @@ export type Change =
 export type SiteRows = ReadonlyMap<string, ReadonlyMap<number, Row>>
 
 /** The current rows of a book. The maps are copies: the caller may change them. */
-export function rowsOf(book: Book): Map<string, Map<number, Row>> {
+export function bookRows(book: Book): Map<string, Map<number, Row>> {
   return new Map(bookTables().map(({ name }) => [name, new Map(book.rows(name).map((row) => [row.id, row]))]))
 }
 
@@ -36,7 +36,7 @@ export function rowsOf(book: Book): Map<string, Map<number, Row>> {
  * @returns also the changes that no longer apply, because their rows are gone
  */
 export function rowsAfter(book: Book, changes: readonly Change[]): { rows: SiteRows; lost: readonly Change[] } {
-  const rows = rowsOf(book)
+  const rows = bookRows(book)
   const lost: Change[] = []
   for (const change of changes) {
     const table = rows.get(change.table)
@@ -231,7 +231,7 @@ interface Batch {
 
 export function createKeeper(parts: KeeperParts): SiteKeeper {
   const { book, clock, commitMs, write } = parts
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
   let open: Batch | undefined
 
   async function commit(batch: Batch): Promise<void> {

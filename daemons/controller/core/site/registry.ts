@@ -199,12 +199,12 @@ interface SiteSettings {
 /** The settings of a book; a missing or invalid value falls back to the default. */
 export function settingOf(book: Book): SiteSettings {
   const said = new Map(book.rows('setting').map((row) => [row.key, row.value]))
-  const values = siteSettings.map((facts) => [facts.key, readSetting(facts, said.get(facts.key)) ?? facts.default])
+  const values = siteSettings.map((facts) => [facts.key, readSettingValue(facts, said.get(facts.key)) ?? facts.default])
   return Object.fromEntries(values)
 }
 
 /** @returns the value of a text, number or boolean; undefined if it is not valid for this setting */
-export function readSetting(facts: SettingFacts, said: Json | undefined): number | boolean | undefined {
+export function readSettingValue(facts: SettingFacts, said: Json | undefined): number | boolean | undefined {
   const text = String(said ?? '').trim()
   if (facts.type === 'boolean') return readSwitch(text)
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN

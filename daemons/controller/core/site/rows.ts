@@ -2,7 +2,7 @@
 import { isList, isObject, isSameJson, type Json, objectOf } from '../json.ts'
 import { bracketsOf, isSensitiveName, secretKeys, secretPairs, withoutSecrets } from '../secrets.ts'
 import type { Book, Row } from './book.ts'
-import { rowsOf } from './changes.ts'
+import { bookRows } from './changes.ts'
 import type { Column, Table } from './column.ts'
 import {
   type Draft,
@@ -220,7 +220,7 @@ interface Resolving {
 /** @param faults receives unresolved references, duplicate ids and missing columns */
 export function resolveRows(draft: SiteDraft, base: SiteBase, faults: FaultList): NextSite {
   const next = createNextSite(faults)
-  for (const [name, rows] of rowsOf(base.book)) next.rows.set(name, rows)
+  for (const [name, rows] of bookRows(base.book)) next.rows.set(name, rows)
   const resolving: Resolving = { base, draft, faults, next }
   for (const table of bookTables()) {
     const drafts = [...(draft.tables.get(table.name) ?? []), ...(draft.links.get(table.name) ?? [])]

@@ -7,7 +7,7 @@ import type { Book, Row } from './book.ts'
 import { type Change, changesBetween, type SiteRows } from './changes.ts'
 import type { Column, Table } from './column.ts'
 import { type Draft, overrideTargets, readDrafts, userLists } from './drafts.ts'
-import { isSecretColumn, readSetting, siteSettings, siteTables, tableOf } from './registry.ts'
+import { isSecretColumn, readSettingValue, siteSettings, siteTables, tableOf } from './registry.ts'
 import {
   folded,
   isAttributeValue,
@@ -130,7 +130,7 @@ function checkSetting({ pathOf, faults }: Whole, row: Row): void {
     faults.add(`${pathOf('setting', row.id)}.key`, `there is no setting ${quoted(key)}${faults.nearest(key, known)}`)
     return
   }
-  if (readSetting(facts, row.value ?? null) !== undefined) return
+  if (readSettingValue(facts, row.value ?? null) !== undefined) return
   const range = facts.type === 'boolean' ? 'true or false' : `a whole number of ${facts.minimum} to ${facts.maximum}`
   faults.add(`${pathOf('setting', row.id)}.value`, `must be ${range}`)
 }

@@ -13,7 +13,7 @@ import {
 } from '../../core/drivers/driver.ts'
 import { isObject } from '../../core/json.ts'
 import type { KeptBytes } from './bounds.ts'
-import { bare, cutOff, nameOf, resolved, unreachable } from './tcp.ts'
+import { addressText, bare, cutOff, resolved, unreachable } from './tcp.ts'
 
 interface HttpParts {
   clock: Clock
@@ -32,7 +32,7 @@ interface HttpParts {
 export function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: AbortSignal): Promise<DeviceAnswer> {
   const { host, port, method, path, headers, body } = asked
   const { clock, kept, limits } = parts
-  const name = nameOf(asked)
+  const name = addressText(asked)
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const outgoing = open({ host: bare(host), port, method, path, headers, agent: false, lookup: resolved })
@@ -90,7 +90,7 @@ export async function placeOfLine(
   const path = `/api/ports/${encodeURIComponent(line)}`
   const headers = { authorization: `Bearer ${key}` }
   const { status, body } = await request({ host, port, method: 'GET', path, headers })
-  const says = (what: string) => new Fault('gateway_line', `line ${line} of the gateway ${nameOf(place)} ${what}`)
+  const says = (what: string) => new Fault('gateway_line', `line ${line} of the gateway ${addressText(place)} ${what}`)
   if (status !== 200) throw says(`cannot be asked for: it answers ${status}`)
   const said = readJson(body)
   const { protocol, settings } = isObject(said) ? said : {}

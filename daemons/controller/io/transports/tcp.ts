@@ -43,7 +43,7 @@ export function connectTcp(
   opened: (socket: Socket) => void = () => {},
 ): Promise<Socket> {
   const { host, port } = place
-  const name = nameOf(place)
+  const name = addressText(place)
   return new Promise((resolve, reject) => {
     const socket = connect({ host: bare(host), port, lookup: resolved, ...SOCKET })
     const late = () => fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(connectMs)}`))
@@ -152,7 +152,7 @@ export class DeviceConnection {
    */
   send(place: Place, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     return this.#turns.run(bytes.length, async () => {
-      const name = nameOf(place)
+      const name = addressText(place)
       const kept = await this.#usable(name)
       if (kept) {
         try {
@@ -197,7 +197,7 @@ export class DeviceConnection {
   }
 
   async #connect(place: Place, signal: AbortSignal): Promise<Socket> {
-    if (this.#isClosed) throw cutOff(nameOf(place))
+    if (this.#isClosed) throw cutOff(addressText(place))
     const socket = await connectTcp(place, { clock: this.#clock, ...this.#limits }, signal, (opened) => {
       this.#open.add(opened)
       opened.once('close', () => this.#open.delete(opened))
@@ -304,6 +304,6 @@ export function bare(host: string): string {
   return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
 }
 
-export function nameOf({ host, port }: Place): string {
+export function addressText({ host, port }: Place): string {
   return `${bare(host).includes(':') ? `[${bare(host)}]` : host}:${port}`
 }

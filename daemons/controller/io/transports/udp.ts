@@ -6,7 +6,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { Place } from '../../core/drivers/driver.ts'
 import { within } from '../../core/turns.ts'
-import { bare, cutOff, nameOf, resolved, unreachable, type Wire, type WireEvents } from './tcp.ts'
+import { addressText, bare, cutOff, resolved, unreachable, type Wire, type WireEvents } from './tcp.ts'
 
 /**
  * Looks up the name and connects the socket, so that the kernel drops datagrams from anybody else. This does not show
@@ -18,7 +18,7 @@ export async function connectUdp(
   { clock, connectMs }: { clock: Clock; connectMs: number },
   signal: AbortSignal,
 ): Promise<Socket> {
-  const name = nameOf(place)
+  const name = addressText(place)
   const late = () => new Fault('device_unreachable', `${name} was not looked up within ${durationText(connectMs)}`)
   const { address, family } = await within(addressOf(place), { clock, limitMs: connectMs, late, stop: signal })
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
@@ -36,7 +36,8 @@ export async function connectUdp(
 function addressOf(place: Place): Promise<LookupAddress> {
   return new Promise((resolve, reject) => {
     resolved(bare(place.host), {}, (error, address, family) => {
-      if (error || typeof address !== 'string') reject(unreachable(nameOf(place), error ?? new Error('no address')))
+      if (error || typeof address !== 'string')
+        reject(unreachable(addressText(place), error ?? new Error('no address')))
       else resolve({ address, family: family ?? 4 })
     })
   })

@@ -6,7 +6,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { simulateMacro } from '../../assemble/commands.ts'
 import { importParts } from '../../assemble/house.ts'
 import { isElevated, parseRoleRules, uisOf } from '../../core/access/accounts.ts'
-import { placeOf } from '../../core/drivers/driver.ts'
+import { tcpPlaceOf } from '../../core/drivers/driver.ts'
 import { MACRO_LIMITS } from '../../core/macros/values.ts'
 import { createBook, type WritableBook } from '../../core/site/book.ts'
 import { siteTables } from '../../core/site/registry.ts'
@@ -50,7 +50,7 @@ t.test('each zone of it stands in a room and belongs to a device that a driver k
   const drivers = book.rows('device').map(({ driver }) => String(driver))
   t.same([...new Set(drivers)].sort(), ['sim', 'tcp'])
   for (const device of book.rows('device').filter(({ driver }) => driver === 'tcp'))
-    t.match(placeOf(device), { port: Number })
+    t.match(tcpPlaceOf(device), { port: Number })
 })
 
 t.test('its people: one is elevated, one is held to some zones, one is a program', async (t) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { argsFaults, type Json, readArgsSchema, withDefaults } from '../../core/json.ts'
+import { argsFaults, type Json, readArgsSchema, withArgDefaults } from '../../core/json.ts'
 
 const faultsOf = (schema: Json, args: Record<string, Json>) =>
   argsFaults(readArgsSchema(schema), new Map(Object.entries(args)))
@@ -74,7 +74,7 @@ t.test('a schema that is too deep or has too many parts is refused', async (t) =
 t.test('defaults stand for args that are left out, not for null', async (t) => {
   const schema = readArgsSchema({ properties: { a: { default: 1 }, b: { default: 2 } } })
   t.same(
-    [...withDefaults(schema, new Map([['b', null]]))],
+    [...withArgDefaults(schema, new Map([['b', null]]))],
     [
       ['b', null],
       ['a', 1],

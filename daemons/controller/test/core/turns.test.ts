@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createTurns } from '../../core/turns.ts'
+import { createTurnsByKey } from '../../core/turns.ts'
 
 t.test('what concerns one key happens one after another, what concerns others at once', async (t) => {
-  const turns = createTurns<number>()
+  const turns = createTurnsByKey<number>()
   const seen: string[] = []
   const step = (name: string, waitMs: number) => async () => {
     seen.push(`${name} begins`)
@@ -14,7 +14,7 @@ t.test('what concerns one key happens one after another, what concerns others at
 })
 
 t.test('a change that fails is told to who asked, and holds up nobody', async (t) => {
-  const turns = createTurns<string>()
+  const turns = createTurnsByKey<string>()
   const fails = turns.run('a', () => Promise.reject(new Error('no')))
   const next = turns.run('a', async () => 7)
   await t.rejects(fails, { message: 'no' })

@@ -10,7 +10,7 @@ import {
   quantity,
   rangeOf,
   shortVerdict,
-  textOf,
+  shownText,
 } from '../../web/zone-words.ts'
 
 const zone = (more: Partial<ZoneView> = {}): ZoneView => ({
@@ -27,7 +27,7 @@ const zone = (more: Partial<ZoneView> = {}): ZoneView => ({
   ...more,
 })
 const when = () => ({ nowMs: 1_900_000_000_000, zone: 'UTC' })
-const head = (more: Partial<ZoneView>) => textOf(headline(zone(more))).replaceAll('\u202f', ' ')
+const head = (more: Partial<ZoneView>) => shownText(headline(zone(more))).replaceAll('\u202f', ' ')
 
 t.test('shows the one value that counts, with its unit', async (t) => {
   t.equal(head({}), '60 %')

@@ -2,7 +2,7 @@
 
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { Port } from './port.ts'
 import { type PortRecord, portRevision, sameLine } from './ports.ts'
 
@@ -47,7 +47,7 @@ export type PortSettings = Pick<PortRecord, 'protocol' | 'line' | 'settings'>
 export class PortRegistry {
   readonly #parts: RegistryParts
   readonly #entries = new Map<string, Entry>()
-  readonly #inTurn = createTurn()
+  readonly #inTurn = createSerialTurn()
 
   constructor(parts: RegistryParts) {
     this.#parts = parts

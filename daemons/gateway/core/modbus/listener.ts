@@ -13,7 +13,7 @@ import {
   replyFlaw,
   type SentRequest,
 } from '../../wire/modbus-reply.ts'
-import { functionName, gapMsOf, type ModbusRequest, openRequest } from '../../wire/modbus-request.ts'
+import { functionName, gapMsOf, type ModbusRequest, readModbusRequest } from '../../wire/modbus-request.ts'
 import { type BusCounts, type BusFaults, busCounts, busFaultKind, countOfFlaw, createBusFaults } from '../bus/faults.ts'
 import { quarantineMs } from '../bus/settings.ts'
 import type { Asking } from '../bus/transactions.ts'
@@ -231,7 +231,7 @@ function faultOfFrame(heard: HeardFrame): Fault | undefined {
   }
   if (heard.kind !== 'malformed') return undefined
   try {
-    openRequest(heard.frame)
+    readModbusRequest(heard.frame)
     return undefined
   } catch (error) {
     return faultOf(error, 'modbus_malformed', 'the request contradicts itself')

@@ -1,7 +1,7 @@
 /** Points that stand in registers, coils and inputs: which reads they take, what an answer says of them, what a write touches. */
 import type { Fault } from '#kit/pure/fault.ts'
 import { type ModbusRequest, modbusFunctions, type WrittenPlace, writtenPlace } from '../../wire/modbus-request.ts'
-import { createPointReader, sizeOf } from '../../wire/point-value.ts'
+import { createPointReader, pointLength } from '../../wire/point-value.ts'
 import type { PlannedRead, PointDefinition, PointProtocol, ReadPlanner } from '../points/definition.ts'
 import type { ModbusReply } from './protocol.ts'
 
@@ -40,7 +40,7 @@ function readingOf({ unitId, fc, address }: ModbusRequest, { values }: ModbusRep
 
 function readerOf(point: PointDefinition) {
   const read = createPointReader(point)
-  const size = sizeOf(point)
+  const size = pointLength(point)
   return ({ address, values }: ReadValues) => {
     const at = point.address - address
     return at < 0 || at + size > values.length ? undefined : read(values.slice(at, at + size))
@@ -73,7 +73,7 @@ function isReadAlike(a: PointDefinition, b: PointDefinition): boolean {
 /** Whether the point has a part of its value there. */
 export function isTouched(point: PointDefinition, { unitId, fc, address, quantity }: WrittenPlace): boolean {
   if (point.fc !== fc || (unitId !== 0 && point.unitId !== unitId)) return false
-  return point.address < address + quantity && address < point.address + sizeOf(point)
+  return point.address < address + quantity && address < point.address + pointLength(point)
 }
 
 /** Exceptions by which a unit refuses the extent of a read, or one place in it. @source Modbus Application Protocol V1.1b3, 7 */
@@ -129,7 +129,7 @@ function blocksOf(group: readonly PointDefinition[], limits: PlanLimits, cuts: P
   for (const point of inOrder(group)) {
     const [first = point] = run
     const { maxGap, maxSpan } = reachOf(point, limits)
-    const pointEnd = point.address + sizeOf(point)
+    const pointEnd = point.address + pointLength(point)
     const isNear = point.address - end <= maxGap && Math.max(end, pointEnd) - first.address <= Math.min(most, maxSpan)
     // What overlaps is in one read with what it overlaps, wherever it fits: two looks at one register.
     const isCut = point.address >= end && cuts.has(point)
@@ -163,11 +163,11 @@ function reachOf({ fc, maxRegisters }: PointDefinition, limits: PlanLimits): { m
 }
 
 function inOrder(points: readonly PointDefinition[]): PointDefinition[] {
-  return [...points].sort((a, b) => a.address - b.address || sizeOf(b) - sizeOf(a))
+  return [...points].sort((a, b) => a.address - b.address || pointLength(b) - pointLength(a))
 }
 
 function endOf(points: readonly PointDefinition[]): number {
-  return Math.max(...points.map((point) => point.address + sizeOf(point)))
+  return Math.max(...points.map((point) => point.address + pointLength(point)))
 }
 
 /** Where devices will not be read across. What one device of a template taught holds for all of it. */
@@ -209,7 +209,7 @@ function cutOf({ points }: ReadBlock): PointDefinition | undefined {
     const fromMiddle = Math.abs(at - sorted.length / 2)
     const isBetter = !best || gap > best.gap || (gap === best.gap && fromMiddle < best.fromMiddle)
     if (at > 0 && gap >= 0 && isBetter) best = { point, gap, fromMiddle }
-    end = Math.max(end, point.address + sizeOf(point))
+    end = Math.max(end, point.address + pointLength(point))
   }
   return best?.point
 }

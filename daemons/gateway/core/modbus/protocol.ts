@@ -23,7 +23,7 @@ import {
   MAX_RTU_BYTES,
   type ModbusRequest,
   modbusFunctions,
-  openRequest,
+  readModbusRequest,
   writtenPlace,
 } from '../../wire/modbus-request.ts'
 import type { BusFaultKind, BusProtocol, BusReply, Outstanding, Sent } from '../bus/protocol.ts'
@@ -141,7 +141,7 @@ export function createModbusRtu(codec: ModbusCodec): ModbusRtu {
 const withoutCodec: Omit<ModbusRtu, 'seal' | 'openReply' | 'fenceFor' | 'echoCheck'> = {
   fault: (kind, ...words) => faults[kind](...words),
 
-  reopen: openRequest,
+  reopen: readModbusRequest,
   withoutValues({ values: _, ...request }) {
     return request
   },

@@ -180,7 +180,7 @@ export function carryOut(unit: OwnUnit, request: ModbusRequest): Outcome {
 }
 
 /** A frame to a unit of ours that is no request known here: its function, or what it says of itself, is wrong. */
-export function refusalOf(frame: Uint8Array, kind: 'malformed' | 'unknown'): Uint8Array {
+export function exceptionFor(frame: Uint8Array, kind: 'malformed' | 'unknown'): Uint8Array {
   const [unitId = 0, fc = 0] = frame
   return exceptionFrame(unitId, fc, kind === 'malformed' ? ILLEGAL_DATA_VALUE : ILLEGAL_FUNCTION)
 }

@@ -14,7 +14,7 @@ import { framePayload } from '../lines/events.ts'
 import { type HeardFrame, heardCounts, ModbusHearing } from './listener.ts'
 import { heldBytesOf, type ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
-import { carryOut, type OwnUnit, RegisterMap, refusalOf, registersFace, type Written } from './slave-registers.ts'
+import { carryOut, exceptionFor, type OwnUnit, RegisterMap, registersFace, type Written } from './slave-registers.ts'
 
 // Our own answers, heard again on a line whose transceiver listens while it sends: taken off before anything else.
 
@@ -294,7 +294,7 @@ class ModbusSlave {
 
   #carriedOut({ frame, kind, request }: Asked): Uint8Array {
     const unit = this.units.get(frame[0] ?? 0)
-    if (!request || !unit) return refusalOf(frame, kind === 'malformed' ? 'malformed' : 'unknown')
+    if (!request || !unit) return exceptionFor(frame, kind === 'malformed' ? 'malformed' : 'unknown')
     const { reply, written } = carryOut(unit, request)
     if (written) this.#control(request.unitId, request.fc, written)
     return reply

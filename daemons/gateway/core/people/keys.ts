@@ -4,7 +4,7 @@ import type { Role } from '#kit/auth/credentials.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import { userKey } from './users.ts'
 
 // What a key may see and touch, beyond its role: the one place where that is decided.
@@ -138,7 +138,7 @@ export function createApiKeys(parts: ApiKeyParts, records: readonly KeyRecord[])
   const { clock, mint, limits } = parts
   const entries = new Map(records.map((record) => [record.id, entryOf(record)]))
   const handlers: (() => void)[] = []
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
   const saveAll = (list: Iterable<Entry>) => parts.save([...list].map(({ record }) => ({ ...record })))
   const uses = createUseSaver(parts, () => inTurn(() => saveAll(entries.values())))
   const isExpired = ({ expiresAt }: { expiresAt: number | null }) => expiresAt !== null && clock.epochMs() >= expiresAt

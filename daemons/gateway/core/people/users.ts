@@ -3,7 +3,7 @@ import type { Role } from '#kit/auth/credentials.ts'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 
 // The users there are: found by name, changed one after another, and no change is made that was not saved.
 
@@ -54,7 +54,7 @@ export function userKey(username: string): string {
  */
 export function createUserList(records: readonly UserRecord[], save: (users: UserRecord[]) => Promise<void>): UserList {
   let users = records
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
   const handlers: (() => void)[] = []
 
   async function change(apply: (users: readonly UserRecord[]) => UserRecord[] | undefined): Promise<void> {
@@ -361,7 +361,7 @@ export interface Sessions {
 /** Interface document 2, part A, Authentication 2. */
 export const TOKEN_LIFE_MS = 12 * 60 * 60 * 1000
 
-export function createSessions(users: Pick<UserList, 'find'>, tokens: Tokens): Sessions {
+export function createPageSessions(users: Pick<UserList, 'find'>, tokens: Tokens): Sessions {
   const signInOf = new WeakMap<Signed, { token: string; user: UserRecord }>()
   const stands = (user: UserRecord) => users.find(user.username) === user
   return {

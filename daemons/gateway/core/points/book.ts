@@ -2,7 +2,7 @@
 
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
-import { sizeOf } from '../../wire/point-value.ts'
+import { pointLength } from '../../wire/point-value.ts'
 import { type AdapterFaces, requireFace } from '../lines/adapter.ts'
 import {
   type PointDefinition,
@@ -76,7 +76,7 @@ function faultsOf(point: TemplatePoint, path: string): PointFault[] {
 }
 
 function checkPlace({ address, fc, length, maxRegisters, type }: TemplatePoint, refuse: Refuse): void {
-  const size = sizeOf({ type, length })
+  const size = pointLength({ type, length })
   if (address + size > 65_536) refuse('address', `is ${address}; with ${size} from there the last is beyond 65535`)
   if (maxRegisters !== null && size > maxRegisters)
     refuse('maxRegisters', `is ${maxRegisters}; the point alone has ${size}`)
@@ -111,7 +111,7 @@ function checkNoNumber(point: TemplatePoint, refuse: Refuse): void {
 }
 
 function checkNoValue(point: TemplatePoint, refuse: Refuse): void {
-  const digits = 4 * sizeOf(point)
+  const digits = 4 * pointLength(point)
   const odd = point.noValue.find((hex) => hex.length !== digits)
   if (odd !== undefined) refuse('noValue', `holds ${odd} with ${odd.length} digits; ${point.type} has ${digits}`)
 }

@@ -81,7 +81,7 @@ export function createWebhookPublisher(
       if (isClosed) return
       if (!lists.get(event.port)?.some((record) => wantsEvent(record, event.event))) return
       try {
-        transit.add(event, bodyOf(event))
+        transit.add(event, deliveryBody(event))
       } catch (error) {
         // The caller is the bus: it must not fail because a payload cannot be written as JSON.
         transit.lose(event.port, event.event, `payload is no JSON: ${String(error)}`)
@@ -150,7 +150,7 @@ function createTransit(courier: WebhookCourier, clock: Clock, mostBytes: number)
 }
 
 /** The delivery body, in the order of the interface document. @throws where the payload is no JSON value */
-export function bodyOf({ port, event, timestamp, payload }: PortEvent): string {
+export function deliveryBody({ port, event, timestamp, payload }: PortEvent): string {
   return JSON.stringify({ port, event, timestamp, payload: payload ?? null })
 }
 

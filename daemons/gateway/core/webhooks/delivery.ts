@@ -1,7 +1,7 @@
 /** Hands each event to the queues of the webhooks that want it, and tests a webhook. Runs in the thread of webhooks. */
 import { atMost } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { bodyOf, type WebhookTest } from './book.ts'
+import { deliveryBody, type WebhookTest } from './book.ts'
 import {
   attemptDelivery,
   createHeldBodies,
@@ -123,7 +123,7 @@ async function sendSample(
 ): Promise<WebhookTest> {
   const event = 'test'
   const timestamp = parts.clock.epochMs()
-  const text = bodyOf({ port, event, timestamp, payload: { message: 'sample sent on request' } })
+  const text = deliveryBody({ port, event, timestamp, payload: { message: 'sample sent on request' } })
   const body = new TextEncoder().encode(text)
   const { url, headers, secret } = record
   const request = { url, headers, secret, port, event, body, isFresh: true }

@@ -5,7 +5,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { PlanCuts, planReads } from '../../core/modbus/points.ts'
 import type { PointDefinition, PointTemplate } from '../../core/points/definition.ts'
 import { createTemplateFiles } from '../../io/state-files.ts'
-import { createPointReader, type PointValue, sizeOf } from '../../wire/point-value.ts'
+import { createPointReader, type PointValue, pointLength } from '../../wire/point-value.ts'
 
 const templates = await createTemplateFiles(join(import.meta.dirname, '../../templates'), fakeClock()).list()
 const limits = { mergeGap: 8, mergeRegisters: 125 }
@@ -34,7 +34,8 @@ for (const template of templates)
     const points = asPoints(template)
     for (const [at, one] of points.entries())
       for (const other of points.slice(at + 1)) {
-        const isApart = one.address + sizeOf(one) <= other.address || other.address + sizeOf(other) <= one.address
+        const isApart =
+          one.address + pointLength(one) <= other.address || other.address + pointLength(other) <= one.address
         const areBits = one.type === 'bit' && other.type === 'bit' && one.bit !== other.bit
         t.ok(one.fc !== other.fc || isApart || areBits, `${one.name} and ${other.name}`)
       }
@@ -75,7 +76,7 @@ for (const [id, fc, address, words, values] of examples)
       const found = points.find((point) => point.name === name && point.fc === fc)
       if (!found) return t.fail(`${id} has no ${name}`)
       const at = found.address - address
-      const read = () => createPointReader(found)(words.slice(at, at + sizeOf(found)))
+      const read = () => createPointReader(found)(words.slice(at, at + pointLength(found)))
       if (value === null) t.throws(read, { code: 'point_no_value' })
       else t.equal(read(), value, name)
     }

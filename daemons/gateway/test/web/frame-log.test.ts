@@ -1,7 +1,7 @@
 /** Tests of the page's log: events folded into lines. */
 import t from 'tap'
 import type { PortEvent } from '../../core/lines/ports.ts'
-import { createFrameLog, isBad, matching, rowOf, textOf } from '../../web/traffic.ts'
+import { createFrameLog, isBad, matching, printableText, trafficRow } from '../../web/traffic.ts'
 
 function frame(over: Record<string, unknown> = {}, timestamp = 1000): PortEvent {
   const payload = { direction: 'rx', monotonicUs: timestamp * 1000, hex: '4F 4B', length: 2, decoded: null, ...over }
@@ -13,37 +13,42 @@ function decoded(facts: Record<string, unknown>, direction = 'rx'): PortEvent {
 }
 
 t.test('says what a Modbus master asks and what it is answered', async (t) => {
-  const ask = rowOf(decoded({ kind: 'request', unitId: 1, fc: 4, address: 0, quantity: 2 }, 'tx'))
+  const ask = trafficRow(decoded({ kind: 'request', unitId: 1, fc: 4, address: 0, quantity: 2 }, 'tx'))
   t.match(ask, { kind: 'ask', unit: 1, what: 'Read input 0–1', lit: null })
-  const answer = rowOf(
+  const answer = trafficRow(
     decoded({ kind: 'reply', unitId: 1, fc: 4, address: 0, quantity: 2, values: [17254, 39322], tookMs: 19 }),
   )
   t.match(answer, { kind: 'answer', unit: 1, value: '17254, 39322', tookMs: 19 })
-  const write = rowOf(decoded({ kind: 'request', unitId: 21, fc: 6, address: 10, quantity: 1, values: [215] }, 'tx'))
+  const write = trafficRow(
+    decoded({ kind: 'request', unitId: 21, fc: 6, address: 10, quantity: 1, values: [215] }, 'tx'),
+  )
   t.equal(write?.what, 'Write holding 10 = 215')
-  const taken = rowOf(decoded({ kind: 'reply', unitId: 21, fc: 6, address: 10, quantity: 1, values: [215], tookMs: 3 }))
+  const taken = trafficRow(
+    decoded({ kind: 'reply', unitId: 21, fc: 6, address: 10, quantity: 1, values: [215], tookMs: 3 }),
+  )
   t.match(taken, { value: '10 = 215', what: 'taken' })
 })
 
 t.test('tells the questions of a scan from others', async (t) => {
-  const asked = (priority?: string) => rowOf(frame({ direction: 'tx', decoded: { kind: 'request' }, priority }))?.isScan
+  const asked = (priority?: string) =>
+    trafficRow(frame({ direction: 'tx', decoded: { kind: 'request' }, priority }))?.isScan
   t.same([asked('background'), asked('poll'), asked('operator'), asked()], [true, false, false, false])
 })
 
 t.test('tints what is not well', async (t) => {
   const exception = { kind: 'exception', unitId: 21, fc: 3, exception: { code: 2, name: 'illegal data address' } }
-  t.match(rowOf(decoded(exception)), { what: 'Exception 02: illegal data address', lit: 'warn' })
-  t.match(rowOf(decoded({ kind: 'late', unitId: 17, fc: 4, tookMs: 412 })), { kind: 'late', lit: 'warn' })
+  t.match(trafficRow(decoded(exception)), { what: 'Exception 02: illegal data address', lit: 'warn' })
+  t.match(trafficRow(decoded({ kind: 'late', unitId: 17, fc: 4, tookMs: 412 })), { kind: 'late', lit: 'warn' })
   const silent = { code: 'modbus_timeout', message: 'Unit 17 did not answer.', unitId: 17, waitedMs: 300.4 }
-  const miss = rowOf({ port: 'p', event: 'error', timestamp: 5, payload: silent })
+  const miss = trafficRow({ port: 'p', event: 'error', timestamp: 5, payload: silent })
   t.match(miss, { kind: 'miss', unit: 17, what: 'No reply within 300\u202fms', lit: 'fault' })
 })
 
 t.test('reads bytes as text only where they are text', async (t) => {
-  t.equal(textOf('4F 4B 0D 0A'), 'OK\\r\\n')
-  t.equal(textOf('02 50 03'), null)
-  t.equal(textOf('0D 0A'), null)
-  t.equal(textOf(''), null)
+  t.equal(printableText('4F 4B 0D 0A'), 'OK\\r\\n')
+  t.equal(printableText('02 50 03'), null)
+  t.equal(printableText('0D 0A'), null)
+  t.equal(printableText(''), null)
 })
 
 t.test('keeps a bound, the newest last', async (t) => {

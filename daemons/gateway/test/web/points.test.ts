@@ -7,8 +7,8 @@ import {
   faultText,
   judgePoints,
   matchingPoints,
+  pointValueText,
   type Shown,
-  valueText,
   withTable,
   withValues,
 } from '../../web/points.ts'
@@ -75,12 +75,19 @@ t.test('steps to the newest of what was told, and leaves what is older than what
 })
 
 t.test('writes values as people do, unknown as a dash', async (t) => {
-  t.equal(valueText(point({ text: '182640.3' })), '182\u202f640.3')
-  t.equal(valueText(point({ text: '-7.1' })), '\u22127.1')
-  t.equal(valueText(point({ value: true, text: 'true', type: 'bit' })), 'on')
-  t.equal(valueText(point({ value: '1234567', text: '1234567', type: 'string' })), '1234567', 'a text stays a text')
-  t.equal(valueText(point({ value: '18446744073709551615', text: '18446744073709551615', type: 'u64' })).length, 26)
-  t.equal(valueText(point({ value: null, text: null })), '–')
+  t.equal(pointValueText(point({ text: '182640.3' })), '182\u202f640.3')
+  t.equal(pointValueText(point({ text: '-7.1' })), '\u22127.1')
+  t.equal(pointValueText(point({ value: true, text: 'true', type: 'bit' })), 'on')
+  t.equal(
+    pointValueText(point({ value: '1234567', text: '1234567', type: 'string' })),
+    '1234567',
+    'a text stays a text',
+  )
+  t.equal(
+    pointValueText(point({ value: '18446744073709551615', text: '18446744073709551615', type: 'u64' })).length,
+    26,
+  )
+  t.equal(pointValueText(point({ value: null, text: null })), '–')
   t.equal(ageOf(point({ readAt: null }), 5000), '–')
   t.equal(ageOf(point(), 5000), '4\u202fs')
 })

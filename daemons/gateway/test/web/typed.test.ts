@@ -4,8 +4,8 @@ import { plainLine } from '#kit/test/line/fake-line.ts'
 import { createForm } from '#kit/web/form.ts'
 import { modbusSettings } from '../../core/modbus/settings.ts'
 import { rawSettings } from '../../core/raw/raw.ts'
-import { bodyOf, protocolFields, valuesOf } from '../../web/port-fields.ts'
-import { loadsOf, ratesOf, withSample } from '../../web/state.ts'
+import { portBody, portValues, protocolFields } from '../../web/port-fields.ts'
+import { counterRates, loadsOf, withSample } from '../../web/state.ts'
 import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
 
 const line = plainLine
@@ -22,10 +22,10 @@ t.test('reads text as bytes, numbers in any of their spellings, and headers one 
 })
 
 t.test('sends what is shown, numbers as numbers, and leaves out what is empty', async (t) => {
-  const form = createForm(valuesOf(blank))
+  const form = createForm(portValues(blank))
   form.set('line.baud', 'quick')
   form.set('settings.response_timeout_ms', '500')
-  const body = bodyOf(form, blank)
+  const body = portBody(form, blank)
   t.equal(body.protocol, 'modbus-rtu')
   t.match(body.line, { baud: 'quick', data_bits: 8, parity: 'none', stop_bits: 1, rs485: null })
   t.equal(body.settings.response_timeout_ms, 500)
@@ -43,17 +43,17 @@ t.test('fills the form from what is set up, and gives the same back', async (t) 
   }
   const settings = { framing: 'delimiter', delimiter_hex: '0D 0A', tcp_port: 4001 }
   const port = { ...(blank as object), protocol: 'raw', line: { ...line, rs485 }, settings } as never
-  const body = bodyOf(createForm(valuesOf(port)), port)
+  const body = portBody(createForm(portValues(port)), port)
   t.same(body.line, { ...line, rs485 })
   t.match(body.settings, settings)
 })
 
 t.test('keeps settings it does not know, as long as the protocol stays', async (t) => {
   const port = { ...(blank as object), protocol: 'raw', line, settings: { framing: 'silence', later: [1] } } as never
-  const form = createForm(valuesOf(port))
-  t.same(bodyOf(form, port).settings.later, [1])
+  const form = createForm(portValues(port))
+  t.same(portBody(form, port).settings.later, [1])
   form.set('protocol', 'modbus-rtu')
-  t.notOk('later' in bodyOf(form, port).settings)
+  t.notOk('later' in portBody(form, port).settings)
 })
 
 t.test('reads the registers of a slave one block a line, and gives the same back', async (t) => {
@@ -66,7 +66,7 @@ t.test('reads the registers of a slave one block a line, and gives the same back
     ],
   }
   const port = { ...(blank as object), protocol: 'modbus-rtu', line, settings } as never
-  t.match(bodyOf(createForm(valuesOf(port)), port).settings, settings)
+  t.match(portBody(createForm(portValues(port)), port).settings, settings)
   t.equal(blocksText(settings.slave_blocks), 'holding 0 100 = 0\ndiscrete 16 8')
   t.same(blocksOf('holding x\n\nfiles 1 2'), [
     { table: 'holding_registers', address: 'x', quantity: 1, initial: null },
@@ -78,10 +78,10 @@ t.test('makes rates from counters, and begins anew when they went back', async (
   const port = (rxBytes: number) => ({ ...(blank as object), line, counters: { rxBytes, txBytes: 0 } }) as never
   let samples = withSample([], port(0), 0)
   samples = withSample(samples, port(960), 2000)
-  t.same(ratesOf(samples, ['rxBytes']), [480])
+  t.same(counterRates(samples, ['rxBytes']), [480])
   t.same(loadsOf(samples, port(960)), [50])
   samples = withSample(samples, port(10), 4000)
-  t.same(ratesOf(samples, ['rxBytes']), [])
+  t.same(counterRates(samples, ['rxBytes']), [])
 })
 
 t.test('the form of a port has a field for every setting of its protocol', async (t) => {

@@ -1,6 +1,6 @@
 /** Tests of the sentences over the numbers. */
 import t from 'tap'
-import { framingOf, judgePorts, nameOf, shortVerdict, sortPorts, stateOf } from '../../web/words.ts'
+import { framingOf, judgePorts, shortPath, shortVerdict, sortPorts, stateOf } from '../../web/words.ts'
 import { port, when } from './port-fixture.ts'
 
 t.test('says how many lines run and which one needs somebody', async (t) => {
@@ -55,7 +55,7 @@ t.test('puts the bad lines on top', async (t) => {
 })
 
 t.test('calls lines by short names', async (t) => {
-  t.equal(nameOf('/dev/ttyUSB0'), 'ttyUSB0')
-  t.equal(nameOf('/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0'), 'FTDI FT232R USB UART A50285BI')
+  t.equal(shortPath('/dev/ttyUSB0'), 'ttyUSB0')
+  t.equal(shortPath('/dev/serial/by-id/usb-FTDI_FT232R_USB_UART_A50285BI-if00-port0'), 'FTDI FT232R USB UART A50285BI')
   t.equal(framingOf({ baud: 115_200, data_bits: 8, parity: 'even', stop_bits: 1 }), '115\u202f200 8E1')
 })

@@ -24,7 +24,7 @@ import {
   type ModbusRequest,
   modbusFunctions,
   openIdentification,
-  openRequest,
+  readModbusRequest,
   requestLength,
   sealed,
   silenceUs,
@@ -111,7 +111,7 @@ t.test('6.1 the worked example of reading coils 20 to 38: nineteen values, not t
 t.test('6.11, 6.12, 6.16, 6.17 the worked examples of writes', async (t) => {
   const coils = { unitId: 1, fc: 15, address: 19, quantity: 10, values: [1, 0, 1, 1, 0, 0, 1, 1, 1, 0] }
   const unit = wholeUnit(1)
-  const answer = (frame: Uint8Array) => unit.answer(openRequest(frame))
+  const answer = (frame: Uint8Array) => unit.answer(readModbusRequest(frame))
   t.match(hexOf(overPeer(coils, answer).frame), /^01 0F 00 13 00 0A 02 CD 01 /)
   const registers = { unitId: 1, fc: 16, address: 1, quantity: 2, values: [10, 258] }
   t.match(hexOf(overPeer(registers, answer).frame), /^01 10 00 01 00 02 04 00 0A 01 02 /)
@@ -125,8 +125,8 @@ t.test('what modbus-serial builds is opened as what was asked, and what it reads
   const property = fc.asyncProperty(anyRequest, async (request) => {
     const unit = wholeUnit(request.unitId)
     const other = wholeUnit(request.unitId)
-    const { frame, values } = overPeer(request, (frame) => unit.answer(openRequest(frame)))
-    t.strictSame(openRequest(frame), { ...request })
+    const { frame, values } = overPeer(request, (frame) => unit.answer(readModbusRequest(frame)))
+    t.strictSame(readModbusRequest(frame), { ...request })
     t.equal(requestLength(frame), frame.length)
     const reply = other.answer(request)
     const sent = { frame, request }
@@ -145,13 +145,13 @@ t.test('no truncation of a request or a reply passes for the whole', async (t) =
     t,
     fc.asyncProperty(anyRequest, async (request) => {
       const unit = wholeUnit(request.unitId)
-      const { frame } = overPeer(request, (frame) => unit.answer(openRequest(frame)))
+      const { frame } = overPeer(request, (frame) => unit.answer(readModbusRequest(frame)))
       const reply = unit.answer(request)
       const sent = { frame, request }
       for (let length = 0; length < reply.length; length++)
         if (!replyFlaw(sent, reply.subarray(0, length))) t.fail(`reply cut to ${length} passes`)
       for (let length = 0; length < frame.length; length++)
-        t.throws(() => openRequest(frame.subarray(0, length)), Fault)
+        t.throws(() => readModbusRequest(frame.subarray(0, length)), Fault)
     }),
     { numRuns: 30 },
   )
@@ -162,7 +162,7 @@ t.test('no changed bit of a reply passes', async (t) => {
     t,
     fc.asyncProperty(anyRequest, fc.nat(), async (request, at) => {
       const unit = wholeUnit(request.unitId)
-      const { frame } = overPeer(request, (frame) => unit.answer(openRequest(frame)))
+      const { frame } = overPeer(request, (frame) => unit.answer(readModbusRequest(frame)))
       const reply = Uint8Array.from(unit.answer(request))
       const byte = (at >> 3) % reply.length
       reply[byte] = (reply[byte] ?? 0) ^ (1 << (at & 7))
@@ -178,7 +178,7 @@ t.test('echoed fields of 5, 6, 15, 16 and 22 must be those asked, with a right c
     fc.asyncProperty(anyRequest, fc.integer({ min: 2, max: 5 }), async (request, at) => {
       if (![5, 6, 15, 16, 22].includes(request.fc)) return
       const unit = wholeUnit(request.unitId)
-      const { frame } = overPeer(request, (frame) => unit.answer(openRequest(frame)))
+      const { frame } = overPeer(request, (frame) => unit.answer(readModbusRequest(frame)))
       const body = [...unit.answer(request).subarray(0, -2)]
       body[at] = (body[at] ?? 0) ^ 1
       t.throws(() => checkReply({ frame, request }, sealed(body)), { code: 'modbus_mismatch' })
@@ -196,7 +196,7 @@ t.test('random bytes throw only Faults, whatever opens them', async (t) => {
     fc.uint8Array({ maxLength: 60 }).map((body) => sealed([5, 43, 14, ...body])),
   )
   const openers: ((bytes: Uint8Array) => unknown)[] = [
-    openRequest,
+    readModbusRequest,
     openIdentification,
     requestLength,
     anyReplyLength,
@@ -279,7 +279,7 @@ t.test('7 an exception is five bytes of the same unit and function', async (t) =
 t.test('6.21 the worked example of device identification', async (t) => {
   const request = { unitId: 1, fc: 43, address: 0, quantity: 1 }
   t.match(hexOf(identifyRequestFrame(request)), /^01 2B 0E 01 00 /)
-  t.strictSame(openRequest(identifyRequestFrame(request)), request)
+  t.strictSame(readModbusRequest(identifyRequestFrame(request)), request)
   const maker = 'Company identification'
   const code = 'Product code XX'
   const head = [1, 0x2b, 0x0e, 1, 1, 0xff, 2, 3]

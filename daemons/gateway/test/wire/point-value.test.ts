@@ -8,8 +8,8 @@ import {
   type PointFormat,
   type PointType,
   type PointValue,
+  pointLength,
   pointTypes,
-  sizeOf,
   valueText,
 } from '../../wire/point-value.ts'
 
@@ -48,7 +48,7 @@ const written: Partial<Record<PointType, (view: DataView, value: never) => void>
 }
 
 function encoded(type: PointType, value: number | bigint, orders: { wordOrder: Order; byteOrder: Order }): number[] {
-  const bytes = new Uint8Array(2 * sizeOf({ type, length: null }))
+  const bytes = new Uint8Array(2 * pointLength({ type, length: null }))
   written[type]?.(new DataView(bytes.buffer), value as never)
   return registersOf(bytes, orders.wordOrder, orders.byteOrder)
 }
@@ -186,7 +186,7 @@ t.test('whatever the registers hold, there is a value or a Fault', async (t) => 
           length: by.type === 'string' ? 8 : null,
         }
         try {
-          const value = createPointReader(format)(words.slice(0, sizeOf(format)))
+          const value = createPointReader(format)(words.slice(0, pointLength(format)))
           return typeof value !== 'number' || Number.isFinite(value)
         } catch (error) {
           return error instanceof Fault && error.code === 'point_no_value'

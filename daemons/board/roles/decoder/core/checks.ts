@@ -76,7 +76,7 @@ interface OutputState {
 // The links of the chain that are about the stream: chosen, arriving, from the right sender, as expected, whole.
 
 /** A group and its port, as people write them. */
-export function placeOf({ mcast, port }: { mcast: string; port: number }): string {
+export function groupText({ mcast, port }: { mcast: string; port: number }): string {
   return `${mcast}:${port}`
 }
 
@@ -84,18 +84,18 @@ function streamJudgement({ route, announcement, announced }: DecoderFacts): Judg
   if (route.mcast === '') return { state: 'off', code: 'stopped', text: 'No stream is chosen.' }
   if (announcement !== null) {
     const { name, source } = announcement
-    return { state: 'ok', code: null, text: `${nameOr(name, placeOf(route))} is announced by ${source}.` }
+    return { state: 'ok', code: null, text: `${nameOr(name, groupText(route))} is announced by ${source}.` }
   }
   if (announced.length > 1) {
-    const text = `${announced.length} senders announce ${placeOf(route)}: the first that is heard is played.`
+    const text = `${announced.length} senders announce ${groupText(route)}: the first that is heard is played.`
     return { state: 'ok', code: 'announced_twice', text }
   }
   const [other] = announced
   if (other !== undefined) {
-    const text = `${other.source} announces ${placeOf(route)}, and this route plays another sender.`
+    const text = `${other.source} announces ${groupText(route)}, and this route plays another sender.`
     return { state: 'ok', code: 'other_announced', text }
   }
-  return { state: 'ok', code: 'not_announced', text: `Nobody announces ${placeOf(route)}; it is played as it comes.` }
+  return { state: 'ok', code: 'not_announced', text: `Nobody announces ${groupText(route)}; it is played as it comes.` }
 }
 
 function packetsJudgement({ route, reception, tuning, tuningFault }: DecoderFacts): Judgement {
@@ -109,11 +109,11 @@ function packetsJudgement({ route, reception, tuning, tuningFault }: DecoderFact
     return { state: 'ok', code: null, text: arriving(reception.packetMs, reception.channels) }
   if (comes(otherAgeMs) || comes(formatAgeMs)) return { state: 'ok', code: null, text: 'Packets arrive.' }
   if (silentMs < senderGoneMs)
-    return { state: 'not_judged', code: null, text: `The first packet of ${placeOf(route)} is awaited.` }
+    return { state: 'not_judged', code: null, text: `The first packet of ${groupText(route)} is awaited.` }
   const seconds = seconds1(silentMs)
   const text = hasHeard
-    ? `No packet has come to ${placeOf(route)} for ${seconds} s: the sender has stopped, or the network does not carry it.`
-    : `No packet comes to ${placeOf(route)}, for ${seconds} s now: nobody sends, or a switch does not pass multicast on.`
+    ? `No packet has come to ${groupText(route)} for ${seconds} s: the sender has stopped, or the network does not carry it.`
+    : `No packet comes to ${groupText(route)}, for ${seconds} s now: nobody sends, or a switch does not pass multicast on.`
   return { state: 'fault', code: 'no_packets', text }
 }
 
@@ -122,7 +122,7 @@ function silentPath({ pathsSilentMs, senderGoneMs }: ReceptionFacts, tuning: Tun
   const at = pathsSilentMs.findIndex((ms) => ms >= senderGoneMs)
   const path = tuning?.paths[at]
   if (path === undefined || pathsSilentMs.length < 2) return undefined
-  const place = placeOf({ mcast: path.group, port: path.port })
+  const place = groupText({ mcast: path.group, port: path.port })
   return `Nothing comes to ${place}, for ${seconds1(pathsSilentMs[at] ?? 0)} s now: the other path carries the sound alone.`
 }
 

@@ -1,7 +1,7 @@
 /** What is told of a decoder: its part of the status, its route, and one sentence for the top of the page. */
 import type { Meters, Verdict } from '../../../core/role.ts'
 import { brokenCheck, type Check } from '../../../core/sound/sound.ts'
-import { type DecoderCheckName, nameOr, placeOf } from './checks.ts'
+import { type DecoderCheckName, groupText, nameOr } from './checks.ts'
 import type { Decoder } from './decoder.ts'
 import type { OutputCare, OutputState } from './output.ts'
 import type { PathCounts, SyncMode } from './ports.ts'
@@ -183,7 +183,7 @@ function isPlaying(checks: readonly Check[]): boolean {
 }
 
 function whatPlays({ tuner: { plan, route } }: Decoder): string {
-  return nameOr(plan?.announcement?.name ?? '', placeOf(route))
+  return nameOr(plan?.announcement?.name ?? '', groupText(route))
 }
 
 function pathView(decoder: Decoder, path: PathCounts, index: number): PathView {

@@ -1,8 +1,8 @@
 /** What is to be played: the route as it is kept, a form against it, one change after the other. */
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import {
   badFields,
-  readSetting,
+  readSettingText,
   type Setting,
   type SettingValue,
   unknownField,
@@ -79,7 +79,7 @@ export function readRouteForm(given: Readonly<Record<string, string>>, now: Rout
     const text = given[setting.name]?.trim() ?? ''
     read[setting.name] = null
     if (text === '') continue
-    const { value, fault } = readSetting(setting, text)
+    const { value, fault } = readSettingText(setting, text)
     if (fault === undefined) read[setting.name] = value
     else faults.push({ field: setting.name, message: fault })
   }
@@ -161,7 +161,7 @@ export interface RouteBook {
  * @source Interface 2, B, POST /api/route; Settings
  */
 export function createRouteBook({ saved, settings, save, apply }: RouteBookParts): RouteBook {
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
   const isOfTheseSettings = saved?.settings.mcast === settings.mcast && saved.settings.port === settings.port
   let route = saved !== null && isOfTheseSettings ? saved.route : routeOfSettings(settings)
 

@@ -59,7 +59,7 @@ export function chooseSource({ named, announced, playing, held }: SourceFacts): 
 }
 
 /** Who sends a stream to a group and port: each of two paths has its own sender. */
-export function senderOf(stream: HeardStream, mcast: string, port: number): string {
+export function streamSender(stream: HeardStream, mcast: string, port: number): string {
   const { dup } = stream
   const isSecond = dup !== null && dup.mcast === mcast && dup.port === port && stream.mcast !== mcast
   return isSecond ? (dup.source ?? stream.source) : stream.source
@@ -76,7 +76,7 @@ export function announcementOf(
   at: { mcast: string; port: number },
   sender: string | null,
 ): HeardStream | null {
-  const its = streams.filter((stream) => senderOf(stream, at.mcast, at.port) === sender)
+  const its = streams.filter((stream) => streamSender(stream, at.mcast, at.port) === sender)
   const own = its.filter((stream) => isOwnWord(stream))
   // Of several by one sender the newest counts: it may have restarted under another session.
   const newest = (own.length > 0 ? own : its).sort((one, other) => other.last_heard_at - one.last_heard_at)[0]
@@ -191,14 +191,14 @@ export interface TuningPlan {
 export function planTuning(facts: PlanFacts): TuningPlan {
   const { route, settings, earlyMs, streams, clock, networks, heard, former } = facts
   const { mcast, port } = route
-  const announced = streams.map((stream) => senderOf(stream, mcast, port))
+  const announced = streams.map((stream) => streamSender(stream, mcast, port))
   const source = chooseSource({ named: route.source, announced, playing: heard.sender, held: heard.held })
   const sender = source ?? heard.sender
   const announcement = announcementOf(streams, route, sender)
   const { sync, broken } = chooseSync({ announcement, own: clock, transitMs: heard.transitMs })
   const linkMs = route.link_ms ?? settings.link_ms
   const extLinkMs = isInLocalSegment(sender, networks) ? 0 : settings.ext_link_ms
-  const isFormer = former !== null && senderOf(former, mcast, port) === sender
+  const isFormer = former !== null && streamSender(former, mcast, port) === sender
   const told = announcement ?? (isFormer ? former : null)
   const encoding = route.encoding ?? encodingOf(told) ?? 'L24'
   const isPlayable = announcement === null || (announcement.not_playable === null && announcement.encoding === encoding)

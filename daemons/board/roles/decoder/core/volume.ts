@@ -3,7 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { FieldFault } from '#kit/http/schema.ts'
 import type { Log } from '#kit/log.ts'
 import { createLateSave, type LateSaveTimes } from '../../../core/late-save.ts'
-import { badFields, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'
+import { badFields, readSettingText, type Setting, unknownField } from '../../../core/settings/setting.ts'
 
 // One loudness in its two views: `volume`, as on a fader, and `volume_db`.
 
@@ -190,7 +190,7 @@ export class VolumeDesk {
       record.mute = mute
       return undefined
     }
-    const { value, fault } = readSetting(setting, text)
+    const { value, fault } = readSettingText(setting, text)
     if (fault !== undefined) return fault
     if (setting === VOLUME_DB) record.volume_db = hundredths(value as number)
     // What is shown, posted back as it is, changes nothing: a hundredth of a dB would go with each time.
@@ -208,5 +208,5 @@ const MISSING: Readonly<Record<VolumePath, string>> = {
 /** A box that is not ticked says nothing, and nothing is no answer to whether it is to be silent. */
 function readMute(text: string): boolean | undefined {
   if (text.trim() === '') return undefined
-  return readSetting(MUTE, text).value as boolean | undefined
+  return readSettingText(MUTE, text).value as boolean | undefined
 }

@@ -3,7 +3,7 @@
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { type BackoffLimits, createBackoff, createTurn } from '#kit/pure/pace.ts'
+import { type BackoffLimits, createBackoff, createSerialTurn } from '#kit/pure/pace.ts'
 import { type CardOptions, sourceFragment } from '../../../core/sound/card.ts'
 import { type AudioSource, sourceName } from '../../../core/sound/sound.ts'
 import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'
@@ -127,7 +127,7 @@ export class FeedCare {
   readonly #parts: FeedCareParts
   readonly #backoff: ReturnType<typeof createBackoff>
   /** Opening and closing go one after the other: a card is free once its last user has let go. */
-  readonly #inTurn = createTurn()
+  readonly #inTurn = createSerialTurn()
   #state: FeedState = 'opening'
   #source: AudioSource
   #feed: Feed | undefined

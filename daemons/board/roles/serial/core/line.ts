@@ -11,7 +11,7 @@ import type {
 } from '#kit/line/line.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { stopBitsFault } from '#kit/pure/line.ts'
-import { type BackoffLimits, createBackoff, createTurn } from '#kit/pure/pace.ts'
+import { type BackoffLimits, createBackoff, createSerialTurn } from '#kit/pure/pace.ts'
 import { LINE_STATE } from '../wire/com-port.ts'
 
 // What the driver counted, over every time the line was opened.
@@ -243,7 +243,7 @@ interface LineDeskParts {
 /** Without a line every change is remembered, and holds when it comes. */
 export class LineDesk {
   readonly #parts: LineDeskParts
-  readonly #inTurn = createTurn()
+  readonly #inTurn = createSerialTurn()
   readonly #driver = createDriverCounter()
   #saved: ControlledSettings
   #settings: ControlledSettings

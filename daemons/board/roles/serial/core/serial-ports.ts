@@ -5,13 +5,13 @@ import type { Log } from '#kit/log.ts'
 import type { Places } from '#kit/net/places.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createListening, type Listening } from '#kit/pure/line.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { Verdict } from '../../../core/role.ts'
 import type { Setting } from '../../../core/settings/setting.ts'
 import { type ClientCounts, type ClientView, PortClients } from './clients.ts'
 import { type DriverTotals, KeptLine, LineDesk, type SerialPortState } from './line.ts'
 import type { Listener, ListenerOpener } from './ports.ts'
-import { checkPortForm, lineOf, type PortSettings, type SerialConfig } from './settings.ts'
+import { checkPortForm, lineSettings, type PortSettings, type SerialConfig } from './settings.ts'
 
 // One port: its line, its TCP port, its clients, and what the settings make of them.
 
@@ -72,7 +72,7 @@ export class SerialPort {
     this.#allow = parts.allowRule(settings.allow)
     this.#desk = new LineDesk({
       clock,
-      saved: lineOf(settings),
+      saved: lineSettings(settings),
       drainMs: config.drain_ms,
       lookMs: config.look_ms,
       receivedBytes: () => this.#clients.counts.bytes_from_line,
@@ -169,9 +169,9 @@ export class SerialPort {
     // The own old port is free for nobody else, and a port that was off has none.
     const listener = isMoved ? await this.#listen(next.tcp_port) : undefined
     try {
-      await this.#desk.save(lineOf(next))
+      await this.#desk.save(lineSettings(next))
       await save().catch(async (error) => {
-        await this.#desk.save(lineOf(before)).catch(() => {}) // the first failure tells more
+        await this.#desk.save(lineSettings(before)).catch(() => {}) // the first failure tells more
         throw error
       })
     } catch (error) {
@@ -254,7 +254,7 @@ interface SerialPortsParts {
 
 export class SerialPorts {
   readonly #parts: SerialPortsParts
-  readonly #inTurn = createTurn()
+  readonly #inTurn = createSerialTurn()
 
   constructor(parts: SerialPortsParts) {
     this.#parts = parts

@@ -4,7 +4,7 @@ import type { FieldFault } from '#kit/http/schema.ts'
 import type { ControlledSettings } from '#kit/line/line.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import { queueKeys } from '#kit/pure/line.ts'
-import { badFields, MOST_PORTS, readSetting, type Setting, unknownField } from '../../../core/settings/setting.ts'
+import { badFields, MOST_PORTS, readSettingText, type Setting, unknownField } from '../../../core/settings/setting.ts'
 import { checkTogether } from './line.ts'
 import { type WriteMode, writeModes } from './line-sharing.ts'
 
@@ -231,7 +231,7 @@ export function firstPortSettings(port: number): PortSettings {
 }
 
 /** The part of the settings that the line has. */
-export function lineOf(settings: PortSettings): ControlledSettings {
+export function lineSettings(settings: PortSettings): ControlledSettings {
   const { baud, data_bits, parity, stop_bits, flow } = settings
   return { baud, data_bits, parity, stop_bits, flow, flow_in: flow, rs485: null, low_latency: true }
 }
@@ -262,7 +262,7 @@ export function checkPortForm(
   const read: Record<string, unknown> = { ...current }
   for (const setting of world.settings) {
     if (!Object.hasOwn(given, setting.name)) continue
-    const { value, fault } = readSetting(setting, given[setting.name] ?? '')
+    const { value, fault } = readSettingText(setting, given[setting.name] ?? '')
     if (fault === undefined) read[setting.name] = typed(setting.name, value)
     else faults.push({ field: setting.name, message: fault })
   }
@@ -287,7 +287,7 @@ export function readPortSettings(value: unknown, first: PortSettings, settings: 
   let isAllowLost = false
   for (const setting of settings) {
     if (!Object.hasOwn(value, setting.name)) continue
-    const reading = readSetting(setting, String((value as Record<string, unknown>)[setting.name]))
+    const reading = readSettingText(setting, String((value as Record<string, unknown>)[setting.name]))
     if (reading.fault === undefined) read[setting.name] = typed(setting.name, reading.value)
     else isAllowLost ||= setting.name === 'allow'
   }
@@ -302,7 +302,7 @@ function typed(name: string, value: unknown): unknown {
 
 function misfitOf(settings: PortSettings): string | undefined {
   try {
-    checkTogether(lineOf(settings))
+    checkTogether(lineSettings(settings))
     return undefined
   } catch (fault) {
     return (fault as Fault).message

@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import { Fault } from '#kit/pure/fault.ts'
 import { hex4, USBIP_PORT } from '../wire/op.ts'
-import { compareBusIds, isBelow, isBusId } from '../wire/usb.ts'
+import { compareBusIds, isBehindHub, isBusId } from '../wire/usb.ts'
 import type { AllowList, UsbDevice } from './ports.ts'
 
 // Which device is shared: what the setting `device` says, against what is plugged in.
@@ -39,7 +39,7 @@ export function parseDeviceChoice(text: string): DeviceChoice {
 }
 
 /** Devices that could be shared, by place. */
-export function candidatesOf(devices: readonly UsbDevice[]): UsbDevice[] {
+export function shareableDevices(devices: readonly UsbDevice[]): UsbDevice[] {
   return devices
     .filter(({ record }) => record.deviceClass !== HUB_CLASS)
     .sort((one, other) => compareBusIds(one.record.busId, other.record.busId))
@@ -54,9 +54,11 @@ export function chooseDevices(
   devices: readonly UsbDevice[],
   isShared: (device: UsbDevice) => boolean,
 ): UsbDevice[] {
-  const candidates = candidatesOf(devices)
+  const candidates = shareableDevices(devices)
   if (choice.kind === 'place') {
-    const place = candidates.filter(({ record: { busId } }) => busId === choice.busId || isBelow(busId, choice.busId))
+    const place = candidates.filter(
+      ({ record: { busId } }) => busId === choice.busId || isBehindHub(busId, choice.busId),
+    )
     return place
   }
   const fitting =
@@ -72,7 +74,7 @@ export function chooseDevices(
  * What names a device over unplugging and restarts, as the setting takes it: what it is and its serial number, else the
  * place it is plugged in, as for two that say the same of themselves.
  */
-export function keyOf(device: UsbDevice, devices: readonly UsbDevice[]): string {
+export function deviceKey(device: UsbDevice, devices: readonly UsbDevice[]): string {
   const { vendorId, productId, busId } = device.record
   const { serial } = device
   if (serial === null) return busId

@@ -1,7 +1,7 @@
 /** One device that is, or is to be, shared: what is done with it, by its table. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { RootHelper } from '../../../core/machine/ports.ts'
 import type { HelperVerb } from '../../../wire/helper-line.ts'
 import type { OpStatus } from '../wire/op.ts'
@@ -22,7 +22,7 @@ interface HelperTurns {
 }
 
 export function createHelperTurns(helper: RootHelper): HelperTurns {
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
 
   async function askNow(verb: UsbipVerb, busId: string, link?: HostLink): Promise<void> {
     if (link && link.fd < 0)

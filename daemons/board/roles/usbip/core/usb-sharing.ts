@@ -2,7 +2,7 @@
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { createTurn } from '#kit/pure/pace.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { RootHelper } from '../../../core/machine/ports.ts'
 import { createHoldOff, createHostDesk, type HoldOff, type SharingCounts } from './host-desk.ts'
 import type { AllowList, BoundMemory, HostServer, HostServerOpener, UsbBus, UsbDevice, UsbLook } from './ports.ts'
@@ -399,7 +399,7 @@ export interface UsbipBook {
 
 export function createUsbipBook({ sharing, parseAllow, save }: BookParts): UsbipBook {
   // A change starts from what the one before has left.
-  const inTurn = createTurn()
+  const inTurn = createSerialTurn()
 
   async function changeNow(change: UsbipChange): Promise<UsbipChange> {
     const before = sharing.settings

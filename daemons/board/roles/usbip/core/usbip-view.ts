@@ -3,7 +3,7 @@ import type { Verdict } from '../../../core/role.ts'
 import { hex4 } from '../wire/op.ts'
 import { className } from '../wire/usb.ts'
 import type { UsbDevice } from './ports.ts'
-import { candidatesOf, keyOf } from './settings.ts'
+import { deviceKey, shareableDevices } from './settings.ts'
 import type { Guest, Share, ShareState } from './share.ts'
 import type { LastError, UsbSharing } from './usb-sharing.ts'
 
@@ -64,7 +64,7 @@ export interface UsbipView {
 /** How it stands, now. */
 export function usbipView(sharing: UsbSharing): UsbipView {
   const { settings, seen, shares } = sharing
-  const devices = candidatesOf(seen.devices).map((device) => deviceView(device, seen.devices, shares))
+  const devices = shareableDevices(seen.devices).map((device) => deviceView(device, seen.devices, shares))
   const shared = devices.filter(({ busid }) => shares.some(({ device }) => device.record.busId === busid))
   const device = shared.find(({ attached }) => attached) ?? shared[0] ?? null
   return {
@@ -106,7 +106,7 @@ const UNSUPPORTED = {
 
 function nothingText({ settings, seen }: UsbSharing): string {
   if (settings.device !== '') return `${settings.device} is not plugged in.`
-  const kept = candidatesOf(seen.devices).find(({ carries }) => carries !== null)
+  const kept = shareableDevices(seen.devices).find(({ carries }) => carries !== null)
   if (!kept) return 'No USB device is plugged in.'
   const use = kept.carries === 'network' ? "is this board's network" : 'is a disk that this board uses'
   return `${nameOf(kept)} ${use}, so it is shared only if it is chosen.`
@@ -131,7 +131,7 @@ function deviceView(device: UsbDevice, devices: readonly UsbDevice[], shares: re
     serial,
     class: className(record.deviceClass, interfaces[0]?.interfaceClass),
     speed: speedMbit === null ? null : `${speedMbit} Mbit/s`,
-    key: keyOf(device, devices),
+    key: deviceKey(device, devices),
     state: share?.state ?? 'local',
     carries,
     attached: guest ? { address: guest.link.address, since_at: guest.sinceAt } : null,

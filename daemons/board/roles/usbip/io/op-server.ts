@@ -11,7 +11,7 @@ import {
   importReply,
   LONGEST_REQUEST_BYTES,
   OP_HEADER_BYTES,
-  openRequest,
+  readOpRequest,
   requestBytesOf,
 } from '../wire/op.ts'
 
@@ -92,7 +92,7 @@ class OpSession implements Holder {
       this.#awaitBytes()
       return
     }
-    const request = openRequest(this.#request.subarray(0, this.#wanted))
+    const request = readOpRequest(this.#request.subarray(0, this.#wanted))
     if (request.kind === 'devlist') this.#answer(devlistReply(this.#parts.desk.list()), 'listed')
     else this.#parts.own(this.#import(request.busId))
   }

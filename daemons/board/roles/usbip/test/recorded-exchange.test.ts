@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import t from 'tap'
-import { openDevlistReply, openImportReply, openRequest } from '../wire/op.ts'
+import { openDevlistReply, openImportReply, readOpRequest } from '../wire/op.ts'
 import { type Exchange, RECORDED, startServer, talkToStockClient } from './stock-client.ts'
 
 const recorded: Exchange[] = JSON.parse(readFileSync(RECORDED, 'utf8'))
@@ -13,7 +13,7 @@ const noClient = spawnSync('usbip', ['version']).error ? 'the package usbip is n
 
 t.test('what the stock client says is understood', async (t) => {
   t.same(
-    recorded.map(({ request }) => openRequest(bytesOf(request))),
+    recorded.map(({ request }) => readOpRequest(bytesOf(request))),
     [
       { kind: 'devlist' },
       { kind: 'import', busId: '1-2' },

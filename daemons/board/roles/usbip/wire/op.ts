@@ -75,7 +75,7 @@ interface OpHeader {
  * @returns 8 bytes, big-endian: version (2), code (2), status (4)
  * @source Linux, Documentation/usb/usbip_protocol.rst
  */
-export function headerBytes(code: number, status: OpStatus = 'ok'): Uint8Array {
+export function opHeader(code: number, status: OpStatus = 'ok'): Uint8Array {
   const bytes = new Uint8Array(OP_HEADER_BYTES)
   const view = new DataView(bytes.buffer)
   view.setUint16(0, OP_VERSION)
@@ -259,7 +259,7 @@ export function requestBytesOf(header: Uint8Array): number {
  * @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_bus_id`
  * @source Linux, Documentation/usb/usbip_protocol.rst, OP_REQ_DEVLIST and OP_REQ_IMPORT
  */
-export function openRequest(bytes: Uint8Array): OpRequest {
+export function readOpRequest(bytes: Uint8Array): OpRequest {
   const length = requestBytesOf(bytes)
   if (bytes.length < length) throw new Fault('usbip_short', `An import has ${length} bytes; ${bytes.length} came.`)
   if (length === OP_HEADER_BYTES) return { kind: 'devlist' }
@@ -275,9 +275,9 @@ export function openRequest(bytes: Uint8Array): OpRequest {
  * @internal a client's half: the server's tests play it
  */
 export function requestBytes(request: OpRequest): Uint8Array {
-  if (request.kind === 'devlist') return headerBytes(OP_CODE.requestDevlist)
+  if (request.kind === 'devlist') return opHeader(OP_CODE.requestDevlist)
   const bytes = new Uint8Array(LONGEST_REQUEST_BYTES)
-  bytes.set(headerBytes(OP_CODE.requestImport))
+  bytes.set(opHeader(OP_CODE.requestImport))
   bytes.set(textBytes(request.busId, BUS_ID_BYTES), OP_HEADER_BYTES)
   return bytes
 }
@@ -298,7 +298,7 @@ export interface ListedDevice {
 export function devlistReply(devices: readonly ListedDevice[]): Uint8Array {
   const count = new Uint8Array(4)
   new DataView(count.buffer).setUint32(0, devices.length)
-  return joined([headerBytes(OP_CODE.replyDevlist), count, ...devices.flatMap(partsOf)])
+  return joined([opHeader(OP_CODE.replyDevlist), count, ...devices.flatMap(partsOf)])
 }
 
 /**
@@ -306,7 +306,7 @@ export function devlistReply(devices: readonly ListedDevice[]): Uint8Array {
  * @source Linux, Documentation/usb/usbip_protocol.rst, OP_REP_IMPORT
  */
 export function importReply(status: OpStatus, device?: DeviceRecord): Uint8Array {
-  const header = headerBytes(OP_CODE.replyImport, status)
+  const header = opHeader(OP_CODE.replyImport, status)
   return device ? joined([header, deviceBytes(device)]) : header
 }
 

@@ -17,7 +17,7 @@ export function isBusId(text: string): boolean {
 }
 
 /** Whether a device is plugged in below another: behind the hub `hub`, at any depth. */
-export function isBelow(busId: string, hub: string): boolean {
+export function isBehindHub(busId: string, hub: string): boolean {
   return busId.startsWith(`${hub}.`)
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { anyText } from '#kit/test/any-text.ts'
-import { cutRtsp, replyOf, requestOf, writeReply, writeRequest } from '../../../wire/streams/rtsp.ts'
+import { cutRtsp, replyOf, rtspRequest, writeReply, writeRequest } from '../../../wire/streams/rtsp.ts'
 
 const bounds = { headBytes: 4096, bodyBytes: 8192 }
 const bytesOf = (text: string) => Buffer.from(text)
@@ -14,7 +14,7 @@ t.test('RFC 2326 6 a request is cut off, what follows it stays', async (t) => {
   t.equal(text, 'DESCRIBE rtsp://10.0.0.7:8554/by-name/Hall RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n')
   const cutOff = cut(`${text}OPTIONS`)
   t.equal(cutOff?.length, text.length)
-  const request = requestOf(cutOff?.message ?? { start: '', headers: new Map(), body: '' })
+  const request = rtspRequest(cutOff?.message ?? { start: '', headers: new Map(), body: '' })
   t.match(request, { method: 'DESCRIBE', url: 'rtsp://10.0.0.7:8554/by-name/Hall' })
   t.equal(request.headers.get('cseq'), '1')
 })
@@ -50,7 +50,7 @@ t.test(
 )
 
 t.test('a request whose name has spaces is understood', async (t) => {
-  t.match(requestOf({ start: 'DESCRIBE /by-name/Big hall RTSP/1.0', headers: new Map(), body: '' }), {
+  t.match(rtspRequest({ start: 'DESCRIBE /by-name/Big hall RTSP/1.0', headers: new Map(), body: '' }), {
     url: '/by-name/Big hall',
   })
 })
@@ -73,7 +73,7 @@ t.test('what is too long or no message is refused', async (t) => {
   ]
   for (const [text, code] of rows) t.throws(() => cut(text), { code }, text.slice(0, 40))
   for (const start of ['', 'OPTIONS', 'OPTIONS *', 'OPTIONS * HTTP/1.1', 'OPT IONS RTSP/1.0 x', 'RTSP/1.0 200 OK'])
-    t.throws(() => requestOf({ start, headers: new Map(), body: '' }), { code: 'rtsp_malformed' }, start)
+    t.throws(() => rtspRequest({ start, headers: new Map(), body: '' }), { code: 'rtsp_malformed' }, start)
   for (const start of ['', 'RTSP/1.0 OK', 'RTSP/1.0 2000 OK', 'HTTP/1.1 200 OK', 'RTSP/1.0 099 x'])
     t.throws(() => replyOf({ start, headers: new Map(), body: '' }), { code: 'rtsp_malformed' }, start)
 })
@@ -91,7 +91,7 @@ t.test('whatever arrives is cut, waited for, or refused', async () => {
         if (!cutOff) return true
         if (cutOff.length > bytes.length) return false
         if (cutOff.message.start.startsWith('RTSP')) replyOf(cutOff.message)
-        else requestOf(cutOff.message)
+        else rtspRequest(cutOff.message)
         return true
       } catch (error) {
         if (error instanceof Fault) return true

@@ -1,7 +1,7 @@
 /** Driver for devices that take lines over TCP: `<address> <command> <args as JSON>`, one line per command. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Row } from '../../site/book.ts'
-import { type Driver, type DriverCommand, placeOf } from '../driver.ts'
+import { type Driver, type DriverCommand, tcpPlaceOf } from '../driver.ts'
 
 /** Longest line, including its end: such devices have a small buffer for a line. */
 const LONGEST_LINE = 8192
@@ -16,10 +16,10 @@ export function createTcpDriver(): Driver {
     reads: { transport: ['host', 'port'], config: [], polls: false },
     flaw: flawOf,
     async open(device, _zones, context) {
-      const sender = context.sender(placeOf(device))
+      const sender = context.sender(tcpPlaceOf(device))
       return {
         async execute(command, signal) {
-          const line = lineOf(device, command)
+          const line = commandLine(device, command)
           try {
             await sender.send(line, signal)
           } catch (error) {
@@ -36,7 +36,7 @@ export function createTcpDriver(): Driver {
 
 function flawOf(device: Row): string | undefined {
   try {
-    placeOf(device)
+    tcpPlaceOf(device)
     return undefined
   } catch (fault) {
     return (fault as Fault).message
@@ -50,7 +50,7 @@ const LINE_ENDS_OF_SOME = /[\u007f-\u009f\u2028\u2029]/g
  * @returns one line in UTF-8 with its LF; JSON contains no line end, and what other programs take for one is escaped
  * @throws Fault `line_invalid` if address or verb is not a single word, or the line is too long
  */
-export function lineOf(device: Row, { zone, verb, args }: DriverCommand): Uint8Array {
+export function commandLine(device: Row, { zone, verb, args }: DriverCommand): Uint8Array {
   const [owner, address] =
     zone && textOf(zone) !== '' ? [`zone ${zone.id}`, textOf(zone)] : [`device ${device.id}`, textOf(device)]
   if (address === '') throw new Fault('line_invalid', `${owner} has no address`)

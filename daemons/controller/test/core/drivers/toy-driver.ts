@@ -10,7 +10,7 @@ import {
   type DriverContext,
   type DriverSession,
   type Framing,
-  placeOf,
+  tcpPlaceOf,
 } from '../../../core/drivers/driver.ts'
 import type { Row } from '../../../core/site/book.ts'
 
@@ -65,7 +65,7 @@ async function heard(
 }
 
 function connectionPlaceOf(device: Row, context: DriverContext, framing: Framing): ConnectionPlace {
-  const place = placeOf(device)
+  const place = tcpPlaceOf(device)
   const { kind, line = '' } = device.transport as { kind: string; line?: string }
   if (kind === 'udp') return { kind, ...place }
   if (kind === 'gateway') return { kind, ...place, line, key: context.secret('api_key') ?? '', framing }
@@ -73,7 +73,7 @@ function connectionPlaceOf(device: Row, context: DriverContext, framing: Framing
 }
 
 async function asked(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession> {
-  const place = { ...placeOf(device), path: '/volume' }
+  const place = { ...tcpPlaceOf(device), path: '/volume' }
   const whole = ({ status, body }: DeviceAnswer) => {
     if (status !== 200) throw new Error(`it answers ${status}`)
     return textOf(body)

@@ -4,7 +4,7 @@ import { heapBytesOf } from '#kit/test/heap.ts'
 import { createEventHub, framePayload } from '../../../core/lines/events.ts'
 import { heldBytesOf } from '../../../core/modbus/protocol.ts'
 import { describeReply, replyFrame } from '../../../wire/modbus-reply.ts'
-import { openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { readModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 
 t.test('A.webhooks.1 hands every event of an adapter to every listener, with port, name and epoch ms', async (t) => {
   const clock = fakeClock(1000)
@@ -88,7 +88,7 @@ t.test('what is counted of the events that are kept is what they take, raw, regi
   const values = (count: number, at: number) => Array.from({ length: count }, (_, bit) => (bit * 7 + at) & 1)
   const reply = (fc: number, quantity: number) => (at: number) => {
     const frame = sealed([1, fc, 0, at & 255, quantity >> 8, quantity & 255])
-    const sent = { frame, request: openRequest(frame) }
+    const sent = { frame, request: readModbusRequest(frame) }
     const heard = replyFrame(sent.request, values(quantity, at))
     const seen = { direction: 'rx', frame: heard, atUs: at } as const
     return {

@@ -8,7 +8,7 @@ import { BusCopies } from '../../../core/bus/copies.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import { replyFrame, type SentRequest } from '../../../wire/modbus-reply.ts'
-import { type ModbusRequest, openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, readModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { modbusLine, settingsWith } from './modbus-line.ts'
 import { orderedUnits } from './ordered-units.ts'
 import { modbusRtu } from './rtu.ts'
@@ -16,7 +16,7 @@ import { modbusRtu } from './rtu.ts'
 /** One register of unit 1 is asked for. */
 function read(address: number): SentRequest {
   const frame = sealed([1, 3, 0, address, 0, 1])
-  return { frame, request: openRequest(frame) }
+  return { frame, request: readModbusRequest(frame) }
 }
 
 const answer = (value: number) => modbusRtu.openReply(read(0), replyFrame(read(0).request, [value]))
@@ -36,7 +36,7 @@ t.test('as many answers as are kept, each of 125 registers, take no more than th
     const copies = new BusCopies(modbusRtu, fakeClock(), settingsWith())
     for (let at = 0; at < 1100; at++) {
       const frame = sealed([1 + (at % 247), 3, at >> 8, at & 255, 0, 125])
-      const sent = { frame, request: openRequest(frame) }
+      const sent = { frame, request: readModbusRequest(frame) }
       const values = Array.from({ length: 125 }, (_, register) => at * 7 + register)
       copies.note(sent, modbusRtu.openReply(sent, replyFrame(sent.request, values)))
     }
@@ -52,7 +52,7 @@ t.test('an answer as before is believed until it denies what was written meanwhi
   const clock = fakeClock()
   const settings = settingsWith({ copy_trust_after: 3 })
   const frame = sealed([1, 6, 0, 0, 0, 9])
-  const written = { frame, request: openRequest(frame) }
+  const written = { frame, request: readModbusRequest(frame) }
   function afterWrite(): BusCopies<ModbusRequest, ModbusReply> {
     const copies = new BusCopies(modbusRtu, clock, settings)
     copies.note(read(0), answer(5))

@@ -13,7 +13,7 @@ import { memoryPlan } from '../../../core/memory.ts'
 import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
-import { type ModbusRequest, openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, readModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { act } from '../act.ts'
 import { type ModbusLine, modbusLine, settingsWith } from './modbus-line.ts'
 import { type OrderedManner, orderedUnits } from './ordered-units.ts'
@@ -228,7 +228,7 @@ function silentUnits(): Silent {
     holds,
     ask(unitId, address) {
       const frame = sealed([unitId, 15, 0, address, 1968 >> 8, 1968 & 255, 246, ...new Array(246).fill(address)])
-      const sent = { frame, request: openRequest(frame) }
+      const sent = { frame, request: readModbusRequest(frame) }
       const isAsked = holds.standing(sent) === 'free'
       if (isAsked) holds.owe(sent)
       clock.advance(quarantineMs(settings) / 200)

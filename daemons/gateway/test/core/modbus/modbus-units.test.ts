@@ -9,7 +9,7 @@ import type { MasterHooks } from '../../../core/modbus/master.ts'
 import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
-import { type ModbusRequest, openRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, readModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, settingsWith } from './modbus-line.ts'
 import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
 import { modbusRtu } from './rtu.ts'
@@ -211,7 +211,7 @@ t.test('every unit of a line, with as many exchanges as are looked at, takes wha
     const units = new BusUnits<ModbusRequest, ModbusReply>({ clock, faults, settings, publish() {}, onSilent() {} })
     for (let unitId = 1; unitId <= 247; unitId++) {
       const frame = sealed([unitId, 3, 0, 1, 0, 1])
-      const asking = { sent: { frame, request: openRequest(frame) }, how: { priority: 'poll' } } as const
+      const asking = { sent: { frame, request: readModbusRequest(frame) }, how: { priority: 'poll' } } as const
       const reply = modbusRtu.openReply(asking.sent, replyFrame(asking.sent.request, [1]))
       for (let times = 0; times < settings.noisy_window + 5; times++) {
         clock.advance(0.7)

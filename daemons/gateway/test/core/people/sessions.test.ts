@@ -2,7 +2,7 @@ import t from 'tap'
 import { createTokenStore } from '#kit/auth/credentials.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import {
-  createSessions,
+  createPageSessions,
   createUserList,
   type Holder,
   type Signed,
@@ -17,7 +17,7 @@ function sessionsOf() {
   const ada: UserRecord = { username: 'ada', role: 'admin', passwordHash: '', createdAt: 0 }
   const list = createUserList([ada], async () => {})
   const tokens = createTokenStore<Holder>({ clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: 10 })
-  return { ada, clock, list, sessions: createSessions(list, tokens) }
+  return { ada, clock, list, sessions: createPageSessions(list, tokens) }
 }
 
 t.test('A.authentication.2 a token lives twelve hours from its last use', async (t) => {

@@ -4,7 +4,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import {
-  createSessions,
+  createPageSessions,
   createUserBook,
   createUserList,
   type Holder,
@@ -141,7 +141,7 @@ t.test(
     const bytes = await heapBytesOf(async () => {
       const { book, list } = bookOf([ada], maxUsers)
       const tokens = createTokenStore<Holder>({ clock: fakeClock(), lifeMs: 1e6, kind: 'sliding', max: maxTokens })
-      const sessions = createSessions(list, tokens)
+      const sessions = createPageSessions(list, tokens)
       // A token keeps whom it was issued to, also one who is no user any more.
       for (let at = 0; at < maxTokens + maxUsers; at++) {
         const { username } = JSON.parse(JSON.stringify({ username: `${at}`.padEnd(256, 'ж') }))

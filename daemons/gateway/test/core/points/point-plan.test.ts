@@ -3,7 +3,7 @@ import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import { PlanCuts, planReads } from '../../../core/modbus/points.ts'
 import { modbusFunctions } from '../../../wire/modbus-request.ts'
-import { sizeOf } from '../../../wire/point-value.ts'
+import { pointLength } from '../../../wire/point-value.ts'
 import { point } from './points.ts'
 
 const limits = { mergeGap: 8, mergeRegisters: 125 }
@@ -157,7 +157,7 @@ t.test('whatever the points and whatever was refused, each is covered once, with
             one.fc === code &&
             one.pollMs === periodMs &&
             one.address >= address &&
-            one.address + sizeOf(one) <= address + quantity,
+            one.address + pointLength(one) <= address + quantity,
         )
         return holdsAll && quantity >= 1 && quantity <= most && address + quantity <= 65_536
       })

@@ -4,7 +4,12 @@ import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { PortEvent } from '../../../core/lines/ports.ts'
-import { bodyOf, createWebhookBook, createWebhookPublisher, type WebhookCourier } from '../../../core/webhooks/book.ts'
+import {
+  createWebhookBook,
+  createWebhookPublisher,
+  deliveryBody,
+  type WebhookCourier,
+} from '../../../core/webhooks/book.ts'
 import { createWebhookDelivery, type WebhookDelivery } from '../../../core/webhooks/delivery.ts'
 import { createHeldBodies, type Outgoing } from '../../../core/webhooks/queue.ts'
 import {
@@ -80,7 +85,7 @@ export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Parti
 
 /** Puts an event before a delivery at once, as the thread does with what it is handed. */
 export function publishTo(delivery: Pick<WebhookDelivery, 'deliver'>, event: PortEvent): void {
-  delivery.deliver({ port: event.port, event: event.event, body: new TextEncoder().encode(bodyOf(event)) })
+  delivery.deliver({ port: event.port, event: event.event, body: new TextEncoder().encode(deliveryBody(event)) })
 }
 
 /** The thread without a thread: what it is asked is done at once. */

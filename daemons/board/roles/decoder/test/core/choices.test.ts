@@ -8,7 +8,7 @@ import {
   isInLocalSegment,
   type OwnClock,
   planTuning,
-  senderOf,
+  streamSender,
 } from '../../core/tuning-plan.ts'
 import { heardStream, OTHER_GRANDMASTER } from './decoder-rig.ts'
 
@@ -59,8 +59,8 @@ t.test('what somebody else says of a sender does not count where the sender says
 
 t.test('each of two paths has its own sender', async (t) => {
   const both = heardStream({ dup: { mcast: '239.70.10.4', port: 5004, source: '10.21.4.12' } })
-  t.equal(senderOf(both, '239.69.10.4', 5004), '10.20.4.12')
-  t.equal(senderOf(both, '239.70.10.4', 5004), '10.21.4.12')
+  t.equal(streamSender(both, '239.69.10.4', 5004), '10.20.4.12')
+  t.equal(streamSender(both, '239.70.10.4', 5004), '10.21.4.12')
 })
 
 const locked: OwnClock = {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import type { UsbDevice } from '../../core/ports.ts'
-import { chooseDevices, keyOf, parseDeviceChoice } from '../../core/settings.ts'
+import { chooseDevices, deviceKey, parseDeviceChoice } from '../../core/settings.ts'
 import { usbDevice } from './sharing-rig.ts'
 
 const hub = usbDevice('1-1', { record: { deviceClass: 9 } })
@@ -67,10 +67,10 @@ t.test('refuses what is neither', (t) => {
 })
 
 t.test('the key of a device chooses it again', (t) => {
-  t.equal(keyOf(adapter, all), '0403:6001:A5')
-  t.equal(keyOf(stick, all), '1-3', 'without a serial number it is known by its place')
+  t.equal(deviceKey(adapter, all), '0403:6001:A5')
+  t.equal(deviceKey(stick, all), '1-3', 'without a serial number it is known by its place')
   const copy = usbDevice('1-4', { serial: 'A5' })
-  t.equal(keyOf(copy, [...all, copy]), '1-4', 'so are two that say the same of themselves')
-  for (const device of [adapter, twin, stick, dongle]) t.same(chosen(keyOf(device, all)), [device.record.busId])
+  t.equal(deviceKey(copy, [...all, copy]), '1-4', 'so are two that say the same of themselves')
+  for (const device of [adapter, twin, stick, dongle]) t.same(chosen(deviceKey(device, all)), [device.record.busId])
   t.end()
 })

@@ -1,6 +1,6 @@
 /** Places on the bus. */
 import t from 'tap'
-import { compareBusIds, isBelow, isBusId } from '../../wire/usb.ts'
+import { compareBusIds, isBehindHub, isBusId } from '../../wire/usb.ts'
 
 t.test('knows a device from a root hub, an interface and a path', (t) => {
   for (const text of ['1-1', '12-1.4', '1-1.2.3.4.5.6.7', '3-14']) t.ok(isBusId(text), text)
@@ -16,9 +16,9 @@ t.test('orders hub by hub, and by number', (t) => {
 })
 
 t.test('knows what is plugged in below a hub', (t) => {
-  t.ok(isBelow('1-1.2', '1-1'))
-  t.ok(isBelow('1-1.2.3', '1-1'))
-  t.notOk(isBelow('1-1', '1-1'))
-  t.notOk(isBelow('1-10', '1-1'))
+  t.ok(isBehindHub('1-1.2', '1-1'))
+  t.ok(isBehindHub('1-1.2.3', '1-1'))
+  t.notOk(isBehindHub('1-1', '1-1'))
+  t.notOk(isBehindHub('1-10', '1-1'))
   t.end()
 })

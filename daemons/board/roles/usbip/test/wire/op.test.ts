@@ -8,7 +8,6 @@ import {
   type DeviceRecord,
   deviceBytes,
   devlistReply,
-  headerBytes,
   importReply,
   interfaceBytes,
   type ListedDevice,
@@ -20,7 +19,8 @@ import {
   openDevlistReply,
   openHeader,
   openImportReply,
-  openRequest,
+  opHeader,
+  readOpRequest,
   requestBytes,
   requestBytesOf,
   speedCode,
@@ -80,18 +80,25 @@ function onlyFaults(decode: (bytes: Uint8Array) => unknown, bytes: Uint8Array): 
     if (!(error instanceof Fault)) throw error
   }
 }
-const decoders = { openHeader, openRequest, requestBytesOf, openDevice, openDevlistReply, openImportReply }
+const decoders = {
+  openHeader,
+  openRequest: readOpRequest,
+  requestBytesOf,
+  openDevice,
+  openDevlistReply,
+  openImportReply,
+}
 
 t.test('a request for the list is the header of the standard', (t) => {
   t.equal(hex(requestBytes({ kind: 'devlist' })), '0111800500000000')
-  t.same(openRequest(Buffer.from('0111800500000000', 'hex')), { kind: 'devlist' })
+  t.same(readOpRequest(Buffer.from('0111800500000000', 'hex')), { kind: 'devlist' })
   t.end()
 })
 
 t.test('an import is the header of the standard and 32 bytes of bus id', (t) => {
   const bytes = requestBytes({ kind: 'import', busId: '1-1.4' })
   t.equal(hex(bytes), `0111800300000000${Buffer.from('1-1.4').toString('hex')}${'00'.repeat(27)}`)
-  t.same(openRequest(bytes), { kind: 'import', busId: '1-1.4' })
+  t.same(readOpRequest(bytes), { kind: 'import', busId: '1-1.4' })
   t.end()
 })
 
@@ -99,7 +106,7 @@ t.test('the first 8 bytes tell how much may be read', (t) => {
   t.equal(requestBytesOf(requestBytes({ kind: 'devlist' })), 8)
   t.equal(requestBytesOf(requestBytes({ kind: 'import', busId: '1-1' }).subarray(0, 8)), 40)
   t.throws(() => requestBytesOf(Buffer.from('GET / HT')), { code: 'usbip_version' })
-  t.throws(() => requestBytesOf(headerBytes(OP_CODE.replyImport)), { code: 'usbip_code' })
+  t.throws(() => requestBytesOf(opHeader(OP_CODE.replyImport)), { code: 'usbip_code' })
   t.throws(() => requestBytesOf(new Uint8Array(7)), { code: 'usbip_short' })
   t.end()
 })
@@ -112,8 +119,8 @@ t.test('an import names a place of the bus and nothing else', (t) => {
     return bytes
   }
   for (const text of ['', '../../etc', 'usb1', '1-1:1.0', '1-', '-1', '1-0', '1-1.', '1-1/..', '1'.repeat(32)])
-    t.throws(() => openRequest(named(text)), { code: 'usbip_bus_id' }, text)
-  t.same(openRequest(named('1-1\0rubbish')), { kind: 'import', busId: '1-1' }, 'what is behind the end means nothing')
+    t.throws(() => readOpRequest(named(text)), { code: 'usbip_bus_id' }, text)
+  t.same(readOpRequest(named('1-1\0rubbish')), { kind: 'import', busId: '1-1' }, 'what is behind the end means nothing')
   t.end()
 })
 
@@ -186,7 +193,7 @@ t.test('every status has the number of the standard, and a strange number is an 
 t.test('round trip of requests and replies', (t) => {
   holds(
     t,
-    fc.property(request, (one) => isDeepStrictEqual(openRequest(requestBytes(one)), one)),
+    fc.property(request, (one) => isDeepStrictEqual(readOpRequest(requestBytes(one)), one)),
   )
   holds(
     t,
@@ -220,7 +227,7 @@ t.test('every truncation is refused in our words', (t) => {
   for (let length = 0; length < whole.length; length++)
     t.throws(() => openDevlistReply(whole.subarray(0, length)), Fault)
   const asked = requestBytes({ kind: 'import', busId: '3-2.1' })
-  for (let length = 0; length < asked.length; length++) t.throws(() => openRequest(asked.subarray(0, length)), Fault)
+  for (let length = 0; length < asked.length; length++) t.throws(() => readOpRequest(asked.subarray(0, length)), Fault)
   const reply = importReply('ok', openDevice(new Uint8Array(312)))
   for (let length = 0; length < reply.length; length++)
     t.throws(() => openImportReply(reply.subarray(0, length)), Fault)

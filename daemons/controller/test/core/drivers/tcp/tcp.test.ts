@@ -7,9 +7,9 @@ import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { holds } from '#kit/test/holds.ts'
 import { until } from '#kit/test/until.ts'
-import { placeOf } from '../../../../core/drivers/driver.ts'
+import { tcpPlaceOf } from '../../../../core/drivers/driver.ts'
 import { Drivers } from '../../../../core/drivers/host.ts'
-import { createTcpDriver, lineOf } from '../../../../core/drivers/tcp/tcp.ts'
+import { commandLine, createTcpDriver } from '../../../../core/drivers/tcp/tcp.ts'
 import type { Json } from '../../../../core/json.ts'
 import { LiveState } from '../../../../core/live/live-book.ts'
 import type { Row } from '../../../../core/site/book.ts'
@@ -19,7 +19,9 @@ import { LIMITS, WORLD_LIMITS } from '../host-stage.ts'
 
 const row = (columns: Record<string, unknown>) => columns as unknown as Row
 const textOf = (device: Record<string, unknown>, zone: Record<string, unknown> | undefined, verb: string, args: Json) =>
-  new TextDecoder().decode(lineOf(row(device), { zone: zone && row(zone), verb, args: args as Record<string, Json> }))
+  new TextDecoder().decode(
+    commandLine(row(device), { zone: zone && row(zone), verb, args: args as Record<string, Json> }),
+  )
 
 const lines: [string, string][] = [
   [
@@ -105,13 +107,13 @@ t.test('whatever it is given, a line has one line end, and three parts', async (
 })
 
 t.test('a transport has a host and a port', async (t) => {
-  t.strictSame(placeOf(row({ id: 1, transport: { kind: 'tcp', host: '[::1]', port: 23 } })), {
+  t.strictSame(tcpPlaceOf(row({ id: 1, transport: { kind: 'tcp', host: '[::1]', port: 23 } })), {
     host: '[::1]',
     port: 23,
   })
   const wrong = [null, {}, { host: 'a' }, { host: 'a b', port: 1 }, { host: 'a', port: '23' }, { host: '', port: 23 }]
   for (const transport of [...wrong, { host: 'a\n', port: 1 }, { host: 'a', port: 0 }, { host: 'a', port: 65_536 }])
-    t.throws(() => placeOf(row({ id: 1, transport })), { code: 'transport_invalid' })
+    t.throws(() => tcpPlaceOf(row({ id: 1, transport })), { code: 'transport_invalid' })
 })
 
 /** Device 1 with zone 7, behind the host, at a port of the loopback. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { createSecretShelf } from '../../../core/access/sessions.ts'
+import { createTokenStore } from '../../../core/access/sessions.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import { realSecrets } from './people-world.ts'
 
@@ -13,7 +13,7 @@ function shelfOf(most = 3) {
     return realSecrets.digest(secret)
   }
   const secrets = { ...realSecrets, digest }
-  return { clock, digested, shelf: createSecretShelf<{ userId: number }>({ clock, secrets, length: 32, most }) }
+  return { clock, digested, shelf: createTokenStore<{ userId: number }>({ clock, secrets, length: 32, most }) }
 }
 
 t.test('a secret stands for the very object that was given, until its life is over', (t) => {
