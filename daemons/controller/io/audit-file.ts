@@ -147,7 +147,7 @@ interface AuditNeeds {
 
 const LOST_LINE_MS = 10_000
 
-/** One part in so many of the queue is reserved for records that an answer waits for. */
+/** A quarter of the queue is reserved for records that an answer waits for. */
 const PARTS_OF_QUEUE = 4
 
 /** Returned for an awaited record that found no room: the waiting answer has a timeout of its own. */

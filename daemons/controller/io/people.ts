@@ -155,7 +155,7 @@ export function createSmtp(settings: SmtpSettings): (letter: Letter, signal: Abo
 
 type Transport = Awaited<ReturnType<typeof openTransport>>
 
-/** nodemailer has a quarter of a megabyte: it is loaded with the first letter. */
+/** nodemailer is a quarter of a megabyte, so it is loaded with the first letter. */
 async function openTransport({ host, port, username, password, ca, timeoutMs, tls }: SmtpSettings) {
   const { createTransport } = await import('nodemailer')
   const mustHide = username !== '' && !isThisMachine(host)

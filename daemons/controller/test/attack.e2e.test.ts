@@ -1,4 +1,4 @@
-/** The controller as it is built, attacked: no secret leaves it, nor lies where it should not. */
+/** Attacks on the built controller: no secret leaves it, or is stored where it should not be. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The controller as it is built: it starts, answers, records, and goes on where it ended. */
+/** The built controller: it starts, answers, records, and continues after a restart where it stopped. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -1,4 +1,4 @@
-/** The built controller on a disk that is full: nothing that must be recorded is said to be done without its record. */
+/** The built controller on a full disk: nothing that must be recorded is reported as done without its record. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { openRestSite, type RestSite, type Told } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 import { noSmallDisk, onSmallDisk } from './small-disk.ts'
 
-/** The file that takes all the room, as the daemon sees it. */
+/** The file that fills the disk, as the daemon sees it. */
 const fillerOf = (site: RestSite) => join(`/proc/${site.pid()}/root`, site.stateFolder, 'filler')
 
 function fill(site: RestSite): void {
@@ -36,7 +36,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
   const [olga, leaves] = [await site.tokenOf('olga'), await site.tokenOf('nora')]
   const [page, another] = [await site.pageOf('olga'), await site.pageOf('nora')]
   let count = 0
-  /** Each tells a number of its own to the device. */
+  /** Each command sends a number of its own to the device. */
   const command = async () => {
     const n = ++count
     return { n, told: await site.post('/api/control/command', { zone_id: 1, command: 'level', args: { n } }, olga) }
@@ -49,7 +49,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
     done.push((await command()).told)
     t.match(done, [{ status: 200, body: { success: true } }])
     fill(site)
-    // What the file of the audit has room for is recorded still.
+    // The audit file still records what it has room for.
     await until('the disk takes no record', async () => {
       const each = await command()
       if (each.told.status === 200) done.push(each.told)

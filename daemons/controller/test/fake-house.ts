@@ -1,4 +1,4 @@
-/** A pretended building behind the real routes of the pages: its people, zones and records, changed under a page's eyes. */
+/** A fake building behind the real routes of the pages: people, zones and records that a test can change. */
 import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
@@ -11,22 +11,22 @@ import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import type { AuditRow, PendingChange } from '../core/surfaces.ts'
 
-/** Columns of a row beside what every row has. */
+/** Columns of a row besides those that every row has. */
 export type Columns = { readonly [column: string]: Json } & { readonly id: number }
 
-/** Somebody who may sign in. */
+/** A person who may sign in. */
 export interface FakePerson {
   id: number
   password: string
   isElevated: boolean
   functions: readonly string[]
-  /** Asked for after the password. */
+  /** Required after the password. */
   code?: string
   isDisabled?: boolean
   scope: readonly number[] | 'all'
 }
 
-/** What the ports answer from; tests change it. */
+/** The data behind the ports; tests change it. */
 export interface FakeHouse {
   parts: UiParts
   tables: Map<string, Columns[]>
@@ -37,18 +37,18 @@ export interface FakeHouse {
   /** Sessions by token. */
   sessions: Map<string, string>
   nonces: Map<string, string>
-  /** What the first account was made of. */
+  /** The forms from which the first account was created. */
   made: Parameters<UiParts['setUp']['begin']>[0][]
-  /** Bodies of commands and macros, as they came. */
+  /** Bodies of commands and macros, as received. */
   asked: { what: 'command' | 'macro'; by: string; body: unknown }[]
-  /** Answers of the rules to commands; the first that is there is taken. */
+  /** Answers of the rules to commands; the first one is used up. */
   answers: Outcome[]
   pending: PendingChange[]
   rest: { isSet: boolean; isRunning: boolean }
-  /** Says what a zone does now, as a driver would. */
+  /** Reports new values of a zone, like a driver. */
   report(zoneId: number, patch: Record<string, Json>): void
   reportDevice(deviceId: number, device: Partial<LiveDevice>): void
-  /** A table has others rows from now on. */
+  /** Replaces the rows of a table. */
   change(table: string, rows: Columns[]): void
 }
 
@@ -190,7 +190,7 @@ function bookOf(house: State, revisions: Map<string, number>): Book {
   }
 }
 
-/** A refusal of the rules. */
+/** A refusal by the rules. */
 export function refused(status: number, error: string, reason: AuditReason, message = error): Outcome {
   return { status, body: { json: { error, message } }, reason }
 }

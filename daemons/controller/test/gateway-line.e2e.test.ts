@@ -1,4 +1,4 @@
-/** A device at a line of a gateway: the toy amplifier behind a pty and the built gateway. */
+/** A device on a gateway's line: the toy amplifier behind a pty and the built gateway. */
 import t from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { ask, startDaemon } from '#kit/test/running-daemon.ts'

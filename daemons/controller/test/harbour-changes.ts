@@ -1,4 +1,4 @@
-/** Changes that wait in Harbour House: a zone renamed, a device with a secret, and one that does not fit. */
+/** Pending changes in Harbour House: a renamed zone, a device with a secret, and one that does not fit. */
 import type { PendingChange } from '../core/surfaces.ts'
 
 export const changes: PendingChange[] = [

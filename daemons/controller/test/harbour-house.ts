@@ -2,7 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import { type Columns, type FakeHouse, fakeHouse } from './fake-house.ts'
 
-/** Eight zones in three rooms and one in none; device 3 is lost, device 4 was never heard. */
+/** Eight zones in three rooms and one without a room; device 3 is lost, device 4 was never heard from. */
 export function harbourHouse(clock?: Clock): FakeHouse {
   const house = fakeHouse(clock)
   house.people.set('sam', {

@@ -1,4 +1,4 @@
-/** The controller as it is built, against insiders and strangers: what they may not reach, and may not hold up. */
+/** The built controller against insiders and strangers: what they must not reach, and must not block. */
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -78,7 +78,7 @@ t.test('1 Limits: queries that take long hold up neither who asks little nor who
   }
   t.equal(ended, 0, 'six calls are answered before the first of four long queries')
   await Promise.all(heavy)
-  // Nor does a pattern of a site file that takes for ever.
+  // Nor does a pattern in a site file that takes forever.
   const args = { x: `${'a'.repeat(60)}!` }
   t.match(await site.post('/api/control/command', { zone_id: 4, command: 'slow', args }, token), { status: 400 })
   t.match((await site.get('/api/health')).body, { ok: true })
@@ -102,7 +102,7 @@ t.test('1 Limits: rows that nobody reads are held within a bound, and who reads 
     t.teardown(() => socket.destroy())
     socket.pause().write(head)
   }
-  // Bodies of strangers that are never whole, from elsewhere.
+  // Incomplete bodies from strangers at other addresses.
   const posting = `POST /api/token HTTP/1.1\r\nHost: x\r\nContent-Length: 262144\r\n\r\n${'x'.repeat(262_143)}`
   for (let at = 0; at < 200; at++) {
     const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: `127.1.0.${at % 4}` })

@@ -1,4 +1,4 @@
-/** Macros of the built controller that is killed while they run: what devices heard, and what is told of it afterwards. */
+/** Macros of a controller that is killed while they run: what the devices received, and what is reported afterwards. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
@@ -7,7 +7,7 @@ import { openRestSite, type RestSite, type Told } from './rest-site.ts'
 const STEPS = 5
 const LATER = { type: 'delay', args: { ms: 200 } }
 
-/** Lines with a number each, and time between them: `Z1 level {"level":<run>,"step":<n>}`. */
+/** Numbered lines, with time between them: `Z1 level {"level":<run>,"step":<n>}`. */
 const counted = Array.from({ length: STEPS }, (_, step) => [
   { zone_id: 1, command: 'level', args: { level: '${args.run}', step } },
   LATER,
@@ -32,7 +32,7 @@ async function openHouse(t: Test, sets: string[] = []): Promise<RestSite> {
   return await openRestSite(t, { sets, rows: rows() })
 }
 
-/** What devices heard of one run. */
+/** What the devices received from one run. */
 function heard(site: RestSite, run: number): number[] {
   const lines = site.lines.map((line) => JSON.parse(line.split(' ')[2] ?? '{}') as { level: number; step: number })
   return lines.filter(({ level }) => level === run).map(({ step }) => step)
@@ -42,7 +42,7 @@ async function runsOf(site: RestSite, ada: string): Promise<Record<string, unkno
   return (await site.get('/api/data/macro_run?_orderby=id', ada)).body
 }
 
-/** Calls that nobody answers any more are no failure of the test. */
+/** Calls that nobody answers any more do not fail the test. */
 const unanswered = (call: Promise<Told>): Promise<Told | undefined> => call.catch(() => undefined)
 
 t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
@@ -75,7 +75,7 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
         t.equal((await site.get('/api/health')).status, 200)
         t.notMatch(site.output(), / (error|warning) /, 'it starts as after any other stop')
 
-        // What would go on by itself would have gone as far as a run that is begun now.
+        // If it had continued, it would be as far as a run that starts now.
         const again = await site.post('/api/control/macro', { macro_id: 1, args: { run: run + 100 } }, olga)
         t.match(again.body, { success: true, state: 'done' })
         await until('its lines have come', () => heard(site, run + 100).length === STEPS)

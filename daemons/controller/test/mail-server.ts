@@ -1,22 +1,22 @@
-/** A mail server that nobody here wrote, for tests: aiosmtpd of Debian. */
+/** An independent mail server for tests: aiosmtpd from Debian. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Why there is none on this machine; false where there is. */
+/** Why it is not available on this machine; false if it is. */
 export const noMailServer = existsSync('/usr/lib/python3/dist-packages/aiosmtpd')
   ? false
   : 'python3-aiosmtpd is not installed'
 
-/** A letter that was taken, or a recipient that was refused. */
+/** A letter that was accepted, or a recipient that was refused. */
 export interface Taken {
   sender?: string
   to?: string[]
   tls?: boolean
   user?: string | null
-  /** As it came, lines ending in \r\n. */
+  /** As received, with lines ending in \r\n. */
   content?: string
   refused?: string
 }
@@ -26,11 +26,11 @@ export interface MailServerSettings {
   certificate?: string
   key?: string
   auth?: [string, string]
-  /** To each recipient in turn: a reply, or `silence`; 250 once they are used up. */
+  /** Replies to each recipient in turn: a reply, or `silence`; 250 after the last. */
   replies?: string[]
 }
 
-/** Starts one on a free port of 127.0.0.1; it ends with the test. `taken` is what it has by now. */
+/** Starts one on a free port of 127.0.0.1; it ends with the test. `taken` is what it has received. */
 export async function startMailServer(t: { teardown(run: () => void): void }, settings: MailServerSettings = {}) {
   const script = join(import.meta.dirname, 'peer/smtp-server.py')
   const server = spawn('/usr/bin/python3', [script, JSON.stringify(settings)], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -47,7 +47,7 @@ export async function startMailServer(t: { teardown(run: () => void): void }, se
       taken.push(fact)
     })
   })
-  /** Ends it. @returns all that it took */
+  /** Ends it. @returns all that it received */
   async function finish(): Promise<Taken[]> {
     server.stdin.end()
     await ended

@@ -25,7 +25,7 @@ const of = (port: number, more: Partial<SmtpSettings> = {}): SmtpSettings => ({
 const limits = { letters: 4, atOnce: 2, attemptMs: 5000, again: { firstMs: 20, maxMs: 100 } }
 const mailerOf = (smtp: SmtpSettings | undefined) => openMailer({ clock: systemClock, log: silentLog, smtp, limits })
 
-/** A certificate that nobody else has signed. */
+/** A self-signed certificate. */
 function ownCertificate(folder: string): { certificate: string; key: string } {
   const [certificate, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
   const kind = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
@@ -124,7 +124,7 @@ t.test(
 
 t.test('a server elsewhere that offers no TLS gets no password', { skip: noMailServer }, async (t) => {
   const { port, finish } = await startMailServer(t, { auth: ['door', 'open sesame'] })
-  // A name of this machine that does not look like one.
+  // An address of this machine that does not look like one.
   const elsewhere = { host: '0.0.0.0', username: 'door', password: 'open sesame' }
   await t.rejects(createSmtp(of(port, elsewhere))(letter, never), { message: /TLS/i })
   t.strictSame(await finish(), [])
@@ -140,7 +140,7 @@ t.test('a server that says nothing is left in time', { skip: noMailServer }, asy
   })
   const startMs = performance.now()
   await t.rejects(mailer.send({ ...letter, lifeMs: 110 }), { code: 'mail_failed' })
-  // Left to itself nodemailer waits for a greeting for half a minute.
+  // By default nodemailer waits half a minute for a greeting.
   t.ok(performance.now() - startMs < 20_000)
 })
 

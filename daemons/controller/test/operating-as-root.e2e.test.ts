@@ -1,4 +1,4 @@
-/** The command line as root, beside a controller with a user of its own, as systemd gives it one. */
+/** The command line as root, with a controller that runs as its own user, as under systemd. */
 import { chownSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** A controller that is backed up while it is used, and put back elsewhere. */
+/** A controller that is backed up while in use, and restored elsewhere. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

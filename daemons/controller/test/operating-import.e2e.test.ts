@@ -1,4 +1,4 @@
-/** A site file that is imported again and again, by the command: people who are disabled stay so, once each. */
+/** A site file imported repeatedly by the command: disabled people stay disabled, and are there once. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -19,7 +19,7 @@ function stageOf(t: Test) {
     return plantroom(['controller', 'import', ...flags, file, ...common])
   }
   const first = () => plantroom(['controller', 'import', place.file, ...common])
-  /** Users on the disk other than ada, read while the daemon runs or not. */
+  /** Users on disk other than ada, read whether or not the daemon runs. */
   const rows = () => {
     const database = new DatabaseSync(join(state, 'controller.db'), { readOnly: true })
     try {
@@ -108,7 +108,7 @@ t.test('a user with a session who is disabled by an import is out at once, and i
   t.match(after, { people: [{ id: 2, username: 'Bob', enabled: 0 }], waiting: 0 })
   t.match(await imported(bob({ enabled: false })), { code: 0, said: SAME })
   t.equal((await me()).status, 401)
-  // What no answer waits for is on the disk a little later.
+  // Records that no answer waits for reach the disk a little later.
   await until('all three are recorded', async () => (await page.audit('path=/api/me')).length === 3)
   t.match(await page.audit('path=/api/me'), [
     { reason: 'invalid_session', status: 401, granted: false },

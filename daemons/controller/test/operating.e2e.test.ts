@@ -1,4 +1,4 @@
-/** The controller as who installs it meets it: a first start, and what is taken already. */
+/** The controller from the installer's point of view: a first start, and resources already in use. */
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,5 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
-/** A controller as who installs it has it: its command line, a site file, and calls of its page and its REST surface. */
+/**
+ * The controller as an installer uses it: its command line, a site file, and calls of its page and its REST surface.
+ */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +25,7 @@ const site = {
   auth_user: [{ username: 'ada', password: PASSWORD, roles: ['Administrator'], sites: ['Mill'] }],
 }
 
-/** Runs `plantroom` to its end. @returns its exit code and all it said */
+/** Runs `plantroom` until it exits. @returns its exit code and all output */
 export function plantroom(args: string[], input = ''): Promise<{ code: number | null; said: string }> {
   return new Promise((resolve) => {
     const child = execFile(COMMAND, args, { timeout: 60_000 }, (_, out, err) =>
@@ -33,7 +35,7 @@ export function plantroom(args: string[], input = ''): Promise<{ code: number | 
   })
 }
 
-/** A folder that goes with the test, and a site file in it; `ada` is its administrator. */
+/** A temporary folder with a site file; `ada` is the administrator. */
 export function placeOf(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'operating-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -48,7 +50,7 @@ export function post({ url }: RunningDaemon, path: string, body: unknown, token 
   return ask(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
-/** A token, or why there is none. */
+/** A token, or why none was issued. */
 export async function tokenOf(daemon: RunningDaemon, username = 'ada', password = PASSWORD): Promise<string> {
   const { body } = await post(daemon, '/api/token', { username, password })
   return body.token ?? body.error

@@ -1,4 +1,4 @@
-/** The controller's pages in a real browser when something is missing: contact, the socket, or the session of last night. */
+/** The controller's pages in a real browser without contact, without the socket, or after the session has ended. */
 import t, { type Test } from 'tap'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import type { FakeHouse } from './fake-house.ts'
@@ -7,7 +7,7 @@ import { serveUi } from './ui-server.ts'
 
 interface Stage extends Rig {
   house: FakeHouse
-  /** The controller stops, and comes back under the same address. */
+  /** Stops the controller; it returns under the same address. */
   stop(): Promise<void>
   start(): Promise<void>
 }
@@ -23,7 +23,7 @@ t.test('the pages of a controller that is away', { skip: noBrowser, timeout: 90_
   const start = async () => {
     server = (await serveUi(t, house, { pages: true, port })).server
   }
-  // By now the page has asked whether somebody was handed over: a nonce that comes meanwhile would be used up by it.
+  // The page has asked for a handoff by now: a nonce that comes earlier would be used up by that.
   await rig.page.getByRole('heading', { name: 'Sign in' }).waitFor()
   house.nonces.set('n'.repeat(48), 'sam')
   await rig.page.context().addCookies([{ name: 'svc_handoff', value: 'n'.repeat(48), url, httpOnly: true }])
@@ -72,7 +72,7 @@ async function notLive(t: Test, stage: Stage): Promise<void> {
   await tile(stage, 'Ceiling').locator('.val', { hasText: 'Off' }).waitFor()
 }
 
-/** The controller was restarted in the night: sessions are in its memory alone. */
+/** The controller was restarted at night: sessions exist only in its memory. */
 async function overnight(t: Test, { page, house, visit, stop, start }: Stage): Promise<void> {
   await visit('audit')
   await page.getByText('All', { exact: true }).click()

@@ -1,4 +1,4 @@
-/** The controller's pages in a real browser: signing in, zones under the hand, and what administrators look after. */
+/** The controller's pages in a real browser: sign-in, control of zones, and administration. */
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'

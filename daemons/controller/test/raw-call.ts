@@ -1,4 +1,4 @@
-/** Calls as they stand on the wire, for tests of document 1: any method, a path that nothing makes neat, headers twice. */
+/** Raw HTTP calls for tests of document 1: any method, a path that is not normalised, repeated headers. */
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -10,7 +10,7 @@ export interface RawCall {
   headers?: Record<string, string | string[]>
   /** A list is sent in chunks, without a length. */
   body?: string | Buffer | readonly (string | Buffer)[]
-  /** The address that the proxy tells; a new one where it is left out. */
+  /** The address that the proxy reports; a new one by default. */
   from?: string
   localAddress?: string
 }
@@ -26,7 +26,7 @@ export interface RawAnswer {
 
 let asked = 0
 
-/** 10.65.0.1 and on: inside every building, asked from once, and by nobody else. */
+/** From 10.65.0.1 on: inside every building; each is used once, and by nobody else. */
 export function freshAddress(): string {
   asked++
   return `10.65.${asked >> 8}.${asked & 255}`
@@ -41,7 +41,7 @@ export async function rawCall(site: RestSite, method: string, path: string, call
     ...(localAddress === undefined ? {} : { localAddress }),
     headers: { ...(from === '' ? {} : { 'x-forwarded-for': from }), ...headers },
   })
-  // Who is refused for a body that is too long may hear of it while it is still being sent.
+  // A refusal of a body that is too long may arrive while the body is still being sent.
   asking.on('error', () => {})
   const heard = once(asking, 'response')
   if (Array.isArray(body)) {
@@ -62,7 +62,7 @@ export async function rawCall(site: RestSite, method: string, path: string, call
   return answer
 }
 
-/** All of request_history by client, once it has a record of each of these. @param token of an elevated session */
+/** All of request_history by client, once each of these has a record. @param token of an elevated session */
 export async function recordsOf(
   site: RestSite,
   told: readonly { from: string }[],

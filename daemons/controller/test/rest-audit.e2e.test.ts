@@ -1,11 +1,11 @@
-/** The request history of the built controller: all reasons of document 1, and what a record holds and does not. */
+/** The audit of the built controller: all reasons of document 1, and what a record contains and does not. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type CallOptions, openRestSite, type RestSite, type Told } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
-/** Who asks, by the user of the token; `nobody` has none. */
+/** The caller, by the user of the token; `nobody` has none. */
 type Call = [reason: string, who: string, method: string, path: string, options?: CallOptions]
 
 const credentials = (username: string, more = {}) => ({ body: { username, password: PASSWORD, ...more } })
@@ -39,7 +39,7 @@ const calls: Call[] = [
   ['not_implemented', 'olga', 'DELETE', '/api/data/zone'],
 ]
 
-/** Calls that are refused before anything asks who calls. */
+/** Calls that are refused before the caller is identified. */
 const early: [method: string, path: string, status: number, body?: string][] = [
   ['GET', COMMAND, 405],
   ['POST', COMMAND, 400, '{'],

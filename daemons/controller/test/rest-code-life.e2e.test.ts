@@ -1,4 +1,4 @@
-/** Mailed codes of the built controller over time: after a restart, without a clock, and when their life is set anew. */
+/** Mailed codes over time: after a restart, with an unknown clock, and after a change of their lifetime. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -10,7 +10,7 @@ const signIn = (site: RestSite, username: string, more: object = {}): Promise<To
 const challenged = { status: 200, body: { error: 'two_factor_auth', message: /./, ttl_seconds: 300 } }
 const failed = { status: 200, body: { error: '2fa_mismatch', message: 'two factor fail' } }
 
-/** How long ago the code of each was mailed, and whether it is good: `null` cannot be told, less than 0 is to come. */
+/** The age of each user's code, and whether it is valid: `null` is unknown, negative is in the future. */
 const AGES: Record<string, [ageMs: number | null, isGood: boolean]> = {
   tara: [130_000, true],
   tess: [290_000, true],
@@ -24,7 +24,7 @@ const user = { password: PASSWORD, roles: ['operator'], sites: ['House'], two_fa
 const added = names.slice(1).map((username) => ({ username, ...user, email: `${username}@example.org` }))
 const rows = { auth_user: [...(base.auth_user ?? []), ...added] }
 
-/** Writes into the accounts while nothing runs. */
+/** Writes into the accounts while the daemon is stopped. */
 async function setAges(site: RestSite): Promise<void> {
   await site.stop()
   const db = new DatabaseSync(join(site.stateFolder, 'controller.db'))

@@ -1,4 +1,4 @@
-/** POST /api/token of the built controller: fields of every type, and every way to write a code. */
+/** POST /api/token of the built controller: fields of every type, and every spelling of a code. */
 import t from 'tap'
 import { recordsOf } from './raw-call.ts'
 import { openRestSite, type RestSite, type Told } from './rest-site.ts'
@@ -18,10 +18,10 @@ const rows = {
 const signIn = (site: RestSite, username: string, more: object = {}): Promise<Told> =>
   site.post('/api/token', { username, password: PASSWORD, ...more })
 
-/** None of these is a text with something in it. */
+/** None of these is a text with content. */
 const NO_TEXTS: unknown[] = [undefined, null, '', 0, 5, true, false, [], ['olga'], {}, { toString: 'olga' }]
 
-/** Texts that are nobody's name, and nobody's password. */
+/** Texts that are no user's name and no user's password. */
 const NAMES = [
   'olga ',
   ' olga',
@@ -37,7 +37,7 @@ const NAMES = [
 ]
 const PASSWORDS = [`${PASSWORD} `, `${PASSWORD}\0`, PASSWORD.toUpperCase(), 'x'.repeat(200_000), '\ud800', ' ']
 
-/** How a code may be written, and how not. */
+/** Spellings of a code, accepted and refused ones. */
 const same = (code: string) => [code, code.toLowerCase(), ` ${code}`, `${code}\r\n`, `\t${code.toLowerCase()} `]
 const other = (code: string): unknown[] => [
   ...[`${code.slice(0, 3)} ${code.slice(3)}`, `${code}A`, code.slice(1), `${code}\0`, '%', '?', `${code},${code}`],

@@ -1,9 +1,9 @@
-/** POST /api/control/:action of the built controller: every gate, in its order, and whether a device heard of it. */
+/** POST /api/control/:action of the built controller: every gate, in order, and whether a device got the command. */
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { openRestSite, type Told } from './rest-site.ts'
 
-/** Who asks for what, and what comes of it. */
+/** A caller, a request, and its result. */
 interface Refusal {
   who: string
   action: 'command' | 'macro'
@@ -18,7 +18,7 @@ const elevation = { ...denied, reason: 'elevation_denied' }
 const scope = { ...denied, reason: 'scope_denied' }
 const role = { ...denied, reason: 'role_denied' }
 const unknownMacro = { status: 403, error: 'unknown macro', reason: 'unknown_macro' }
-/** What the audit says of a body that was not carried out: `malformed_body` is one that is no JSON. */
+/** The audit reasons of bodies that were not carried out: `malformed_body` is for one that is not JSON. */
 const REASON_OF: Readonly<Record<string, string>> = {
   'command required': 'bad_command',
   'malformed body': 'bad_command',
@@ -28,7 +28,7 @@ const REASON_OF: Readonly<Record<string, string>> = {
 const malformed = (error: string) => ({ status: 400, error, reason: REASON_OF[error] ?? '' })
 const badTarget = (error: string) => ({ status: 400, error, reason: 'bad_target' })
 
-/** By what is asked: title, user, action, body, what comes of it. */
+/** Title, user, action, body, result. */
 const refusals: [string, string, 'command' | 'macro', unknown, Omit<Refusal, 'who' | 'action' | 'body'>][] = [
   ['a device flagged Elevated', 'olga', 'command', { device_id: 3, command: 'on' }, elevation],
   ['a device flagged Elevated, by name', 'omar', 'command', { device: 'Boiler', command: 'on' }, elevation],
@@ -75,7 +75,7 @@ const refusals: [string, string, 'command' | 'macro', unknown, Omit<Refusal, 'wh
   ['no macro', 'ada', 'macro', {}, badTarget('macro required')],
 ]
 
-/** Who is granted what, and the line that a device hears. */
+/** Granted commands, and the line that a device receives. */
 const grants: [string, string, unknown, string][] = [
   ['a zone by id', 'olga', { zone_id: 1, command: 'on' }, 'Z1 on {}'],
   ['a zone by name', 'olga', { zone: 'Hall', command: 'on' }, 'Z1 on {}'],
@@ -101,7 +101,7 @@ t.test('1 POST /api/control/:action', async (t) => {
   const control = (who: string, action: string, body: unknown): Promise<Told> =>
     site.post(`/api/control/${action}`, body, tokens.get(who))
 
-  /** Lines that devices hear until a last command has gone the same way. */
+  /** Lines that devices receive until a last command has gone the same way. */
   async function heardAfter(act: () => Promise<unknown>): Promise<string[]> {
     const from = site.lines.length
     await act()

@@ -1,4 +1,4 @@
-/** GET /api/data/:entity of the built controller: the modifiers, and what a session that is not elevated may not see. */
+/** GET /api/data/:entity of the built controller: the modifiers, and what a session without elevation may not see. */
 import t from 'tap'
 import { openRestSite, type Told } from './rest-site.ts'
 
@@ -15,7 +15,7 @@ const CLOSED = [
 
 const WIDGETS = 10_002
 
-/** A query, how many rows it gives. */
+/** A query, and the number of rows it returns. */
 const limits: [query: string, rows: number][] = [
   ['', 1000],
   ['_limit=0', 1000],
@@ -57,7 +57,7 @@ const limits: [query: string, rows: number][] = [
   [`_offset=${WIDGETS}`, 0],
 ]
 
-/** A query on zones or devices, the ids that it gives. */
+/** A query on zones or devices, and the ids it returns. */
 const filters: [query: string, ids: number[]][] = [
   ['zone?address=Z1', [1]],
   ['zone?device_id=2', [1, 2, 6]],
@@ -80,7 +80,7 @@ const filters: [query: string, ids: number[]][] = [
   ['device?elevated=true', [3]],
 ]
 
-/** What a session that is not elevated asks, and how it is answered. */
+/** Queries by a session without elevation, and their answers. */
 const guarded: [clause: string, path: string, status: number, reason: string | null][] = [
   ['2 explicit secure=true', 'attribute?secure=true', 200, 'secure_filtered'],
   ['4 value', 'attribute?value=40', 200, 'secure_filtered'],

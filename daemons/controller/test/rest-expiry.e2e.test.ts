@@ -1,4 +1,4 @@
-/** What ends of the built controller by itself: a token by its age, a mailed code by misses. */
+/** What expires in the built controller: a token by its age, a mailed code by misses. */
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { noMailServer, startMailServer } from './mail-server.ts'

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { recordsOf } from './raw-call.ts'
 import { openRestSite, type Told } from './rest-site.ts'
 
-/** Addresses of devices 11 and on; the first digit of what each means is in how it is looked for. */
+/** Addresses of devices from 11 on; searches use the first digit of each meaning. */
 const ADDRESSES = ['7', '007', '1000', '1e3', '0x10', 'Infinity', ' 7', '', '-5', '1.5', 'NaN', '0', 'true', null]
 const device = ADDRESSES.map((address, at) => ({ id: 11 + at, name: `Device ${at}`, address, poll_ms: [10, 20][at] }))
 const at = (...found: (string | null)[]) => found.map((address) => 11 + ADDRESSES.indexOf(address))
@@ -18,7 +18,9 @@ const zone = [
 ]
 const json = (value: unknown) => encodeURIComponent(JSON.stringify(value))
 
-/** A query, and the ids that it gives. @source document 1, GET /api/data/:entity, a parameter value that parses as a number */
+/**
+ * A query, and the ids it returns. @source document 1, GET /api/data/:entity, a parameter value that parses as a number
+ */
 const numbers: [query: string, ids: number[]][] = [
   ['device?address=007', at('7')],
   ['device?address=7', at('7')],
@@ -56,7 +58,7 @@ const numbers: [query: string, ids: number[]][] = [
   ['zone?min=0', [1]],
 ]
 
-/** What is asked of a column by one operator, as text and as JSON, and the ids that it gives. */
+/** An operator, a column, the operand as text and as JSON, and the ids it returns. */
 const operators: [operator: string, column: string, text: string, json: unknown, ids: number[]][] = [
   ['_like', 'name', 'hall%', 'hall%', [1, 2]],
   ['_like', 'name', 'Attic_%', 'Attic_%', [3, 4]],
@@ -113,7 +115,7 @@ const others: [query: string, ids: number[]][] = [
   ['zone?name=Attic+100%25', [3]],
 ]
 
-/** Nothing of these is dropped in silence. */
+/** None of these is silently ignored. */
 const refused: [query: string, reason: string][] = [
   ...of(
     'unknown_modifier',
@@ -140,7 +142,7 @@ const conditions = (n: number) => `_or=${json(Array.from({ length: n }, (_, at) 
 const deep = (n: number): object => (n === 0 ? { id: 1 } : { _or: [deep(n - 1)] })
 const items = (n: number) => Array.from({ length: n }, (_, at) => at + 1).join()
 
-/** A query of so many bytes. */
+/** A query of this many bytes. */
 function bytes(n: number): string {
   const parts = ['id=1']
   for (let left = n - 4; left > 0; left = n - parts.join('&').length)
@@ -148,7 +150,7 @@ function bytes(n: number): string {
   return parts.join('&')
 }
 
-/** At the bound, and one beyond it. @source document 1, Query grammar */
+/** At the limit, and one beyond it. @source document 1, Query grammar */
 const caps: [what: string, at: string, beyond: string][] = [
   ['bytes', bytes(16_384), bytes(16_385)],
   ['conditions', conditions(64), conditions(65)],
@@ -156,7 +158,7 @@ const caps: [what: string, at: string, beyond: string][] = [
   ['items of a list', `_in[id]=${items(1000)}`, `_in[id]=${items(1001)}`],
 ]
 
-/** One condition in all the ways that it can be written. */
+/** One condition in every spelling. */
 function spellings(operator: string, column: string, text: string, value: unknown): string[] {
   const operand = encodeURIComponent(text)
   return [

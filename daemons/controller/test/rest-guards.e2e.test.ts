@@ -1,4 +1,4 @@
-/** The guards of the built controller by every operator in every spelling, and live objects at every depth. */
+/** The guards of the built controller, with every operator in every spelling, and live objects at every depth. */
 import t from 'tap'
 import { recordsOf } from './raw-call.ts'
 import { openRestSite, type Told } from './rest-site.ts'
@@ -6,7 +6,10 @@ import { restRows } from './rest-site-rows.ts'
 
 const json = (value: unknown) => encodeURIComponent(JSON.stringify(value))
 
-/** Each operator with an operand that a text takes; `''` is equality. Those beyond document 1 are held by the same guards. */
+/**
+ * Each operator with an operand that fits a text; `''` is equality. The guards also hold for operators beyond document
+ * 1.
+ */
 const OPERATORS: [operator: string, operand: string][] = [
   ...[
     ['', '40'],
@@ -26,7 +29,7 @@ const OPERATORS: [operator: string, operand: string][] = [
   ],
 ] as [string, string][]
 
-/** A condition on a column, written in all ways. */
+/** A condition on a column, in every spelling. */
 function spellings(operator: string, column: string, operand: string): string[] {
   const text = encodeURIComponent(operand)
   const condition = operator === '' ? { [column]: operand } : { [operator]: { [column]: operand } }
@@ -40,7 +43,7 @@ function spellings(operator: string, column: string, operand: string): string[] 
 
 const every = (column: string) => OPERATORS.flatMap(([operator, operand]) => spellings(operator, column, operand))
 
-/** For attributes that are secure alone. */
+/** Queries that only secure attributes satisfy. */
 const SECURE = [
   ...['secure=true', 'secure=1', 'secure[]=true', '_in[secure]=true', 'secure[_in]=1', `_in=${json({ secure: true })}`],
   ...['_notequal[secure]=false', '_notin[secure]=false', '_gt[secure]=0', '_gte[secure]=1', '_between[secure]=1,2'],
@@ -54,7 +57,7 @@ const SECURE = [
   ],
 ]
 
-/** A value is tried, and the name that stands beside it pins none that is not sensitive. */
+/** Conditions on a value whose accompanying name does not pin an innocent one. */
 const UNPINNED = [
   ...['value=w1&name=wifiPassword', 'value=w1&name=level&name=wifiPassword', 'value=4&_like[name]=level'],
   ...[
@@ -68,7 +71,7 @@ const UNPINNED = [
   ...['_orderby=value', '_orderby=name,value=desc', '_order=value', '_count=value', '_orderby=value&name=wifiPassword'],
 ]
 
-/** A value beside a name that is pinned, and the ids of attributes. */
+/** Conditions on a value with a pinned name, and the ids of the attributes. */
 const pinned: [query: string, ids: number[]][] = [
   ['name=level&value=40', [1]],
   ['name=level&value[]=40', [1]],
@@ -84,14 +87,14 @@ const pinned: [query: string, ids: number[]][] = [
   [`_or=${json([{ name: 'level', value: '70' }])}`, [2]],
   [`name=level&_or=${json([{ value: '40' }, { value: '70' }])}`, [1, 2]],
   ['name=level&_orderby=value=desc', [2, 1]],
-  // The redacted value is what is compared: a nested secret is no oracle.
+  // The redacted value is compared, so a nested secret cannot be probed.
   [`name=backup&_contains[value]=${encodeURIComponent('"user":"u"')}`, [5]],
   [`name=backup&_contains[value]=${encodeURIComponent('"password":"p"')}`, []],
   [`name=backup&_contains[value]=${encodeURIComponent('"password":null')}`, [5]],
   ['name=backup&_like[value]=%25signing_key%22:%22k%25', []],
 ]
 
-/** Aliases and what else is no plain list of names. */
+/** Aliases, and anything else that is not a plain list of names. */
 const PAIRS = [
   ...[[['name', 'n']], ['id', ['name', 'n']], [['name']], [['name', 'n', 'x']], [1], [null], [{ name: 'n' }], [[]]].map(
     (fields) => `_fields=${json(fields)}`,
@@ -107,7 +110,7 @@ const SECRET_NAMES = [
   ...['x_token', 'x_secret', 'x_password', 'x_passwd', 'x_hash'],
 ]
 
-/** What a guard answers: status, body, reason. */
+/** The answer of a guard: status, body, reason. */
 type Refusal = [status: number, body: unknown, reason: string]
 const EMPTY: Refusal = [200, [], 'secure_filtered']
 const REDACTED: Refusal = [400, { error: 'invalid query' }, 'redacted_filter']

@@ -1,4 +1,4 @@
-/** Where calls of the built controller come from: chains of proxies, the tunnel, and what a token is worth from there. */
+/** The origin of calls to the built controller: chains of proxies, the tunnel, and what a token is worth from there. */
 import t from 'tap'
 import { type RawCall, rawCall } from './raw-call.ts'
 import { openRestSite } from './rest-site.ts'
@@ -10,7 +10,9 @@ const sets = [
 ]
 const via = (chain: string | string[]): RawCall => ({ from: '', headers: { 'x-forwarded-for': chain } })
 
-/** Title, call, the client that is recorded, whether it is provably remote. @source document 1, Audit record; Authentication 5 */
+/**
+ * Title, call, the recorded client, whether it is provably remote. @source document 1, Audit record; Authentication 5
+ */
 const origins: [title: string, call: RawCall, clientIp: string, isRemote: boolean][] = [
   ['no chain', { from: '' }, '127.0.0.1', false],
   ['an empty one', via(''), '127.0.0.1', false],

@@ -1,4 +1,4 @@
-/** Every method on every path of the built controller, paths that are written otherwise, and bodies of every kind. */
+/** Every method on every path of the built controller, other spellings of paths, and bodies of every kind. */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { type RawAnswer, type RawCall, rawCall, recordsOf } from './raw-call.ts'
@@ -8,7 +8,7 @@ import { PASSWORD } from './rest-site-rows.ts'
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'] as const
 type Method = (typeof METHODS)[number]
 
-/** What an endpoint answers to who has no token and sends no body; methods that are not listed are 405. */
+/** The answers of an endpoint without a token and a body; methods that are not listed are 405. */
 type Row = [path: string, allow: string, answers: Partial<Record<Method, number>>]
 const READ = 'GET, HEAD'
 const WRITES = { POST: 501, PUT: 501, PATCH: 501, DELETE: 501 }
@@ -28,10 +28,10 @@ const endpoints: Row[] = [
   ['/api/data/no_such_table', READ, { GET: 401, HEAD: 401, ...WRITES }],
 ]
 
-/** Other ways to write a path that there is. */
+/** Other spellings of an existing path. */
 const good = ['/api/health?', '/api/health?x=1', '/api/h%65alth', '/api/%68ealth']
 
-/** Paths that nothing has. */
+/** Paths that do not exist. */
 const bad = [
   ...['/api', '/api/', '/api?x=1', '/api//', '/api/nothing', '/api/__proto__', '/api/constructor', '/api/%'],
   ...['/api/Health', '/api/HEALTH', '/api/health/', '/api/health//', '/api//health', '/api/health/x', '/api/health.'],
@@ -42,13 +42,13 @@ const bad = [
   ...['/api/Sync', '/api/syncs', '/api/sync.'],
 ]
 
-/** The channel between paired controllers, which is not there yet. */
+/** The channel between paired controllers, which does not exist yet. */
 const sync = ['/api/sync', '/api/sync/', '/api/sync/x', '/api/sync?x=1']
 
-/** Under /api alone: these are no paths of it, and no page either. */
+/** Paths that are neither under /api nor a page. */
 const beside = ['/API/health', '/Api/token', '//api/health', '/apihealth', '/api;health', '/%61pi/health', '/x/../api']
 
-/** No JSON, or what this house reads as none. @source document 1, Errors; Audit denial reasons */
+/** Not JSON, or not accepted as JSON. @source document 1, Errors; Audit denial reasons */
 const malformed: [title: string, body: RawCall['body'], headers?: RawCall['headers']][] = [
   ['half of an object', '{"username": "olga"'],
   ['a form', 'username=olga&password=x'],
@@ -74,12 +74,12 @@ const malformed: [title: string, body: RawCall['body'], headers?: RawCall['heade
 ]
 const MALFORMED = { error: 'malformed_body', message: 'malformed body' }
 
-/** Of these a stranger is told that he is one: they are not read for him. @source docs/decisions/http-server.md */
+/** For these a caller without a session gets 401: they are not read. @source docs/decisions/http-server.md */
 const isLong = (body: RawCall['body']) => Array.isArray(body) || (body ?? '').length > 4096
 const nobody = (path: string) => ({ error: path === '/api/session_handoff' ? 'unauthorized' : 'invalid_session' })
 const POSTS = ['/api/token', '/api/session_handoff', '/api/control/command', '/api/control/macro']
 
-/** Read as JSON whatever they are called. */
+/** Content types; all are read as JSON. */
 const types = [undefined, 'application/json; charset=utf-16', 'text/plain', 'application/x-www-form-urlencoded', '//;;']
 
 t.test('1 Endpoints', async (t) => {
@@ -216,5 +216,5 @@ t.test('1 Endpoints', async (t) => {
   })
 })
 
-/** Reasons that a status alone decides. */
+/** Reasons that follow from the status alone. */
 const REASONS: Record<number, string> = { 405: 'method_not_allowed', 501: 'not_implemented', 400: 'invalid_action' }

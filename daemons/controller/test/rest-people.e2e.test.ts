@@ -1,4 +1,4 @@
-/** Accounts and tokens of the built controller: forms of headers, accounts that change or go, the handoff. */
+/** Accounts and tokens of the built controller: forms of headers, changed and removed accounts, the handoff. */
 import t from 'tap'
 import { type RawAnswer, rawCall, recordsOf } from './raw-call.ts'
 import { openRestSite } from './rest-site.ts'
@@ -13,7 +13,7 @@ const rows = {
 
 type Headers = Record<string, string | string[]>
 
-/** What the headers of a call say where `token` is good. @source document 1, Session token; Authentication 2 */
+/** Headers of a call in which `token` is valid. @source document 1, Session token; Authentication 2 */
 const forms: [title: string, headers: (token: string) => Headers, status: number][] = [
   ['Bearer', (token) => ({ authorization: `Bearer ${token}` }), 200],
   ['Bearer in capitals', (token) => ({ AUTHORIZATION: `BEARER ${token}` }), 200],

@@ -1,4 +1,4 @@
-/** Who reaches what by POST /api/control of the built controller: UIs and their groups, roles together, the table command. */
+/** Who reaches what by POST /api/control of the built controller: UIs, groups, combined roles, the table command. */
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { recordsOf } from './raw-call.ts'
@@ -9,7 +9,7 @@ const base = restRows(0)
 const every = (rules: string) => `allow api command, macro, query\n${rules}`
 const user = (username: string, ...roles: string[]) => ({ username, password: PASSWORD, roles, sites: ['House'] })
 
-/** Groups: 1 the house, 2 a floor of it, 3 a room of the floor; zones 7 to 9 stand in them. */
+/** Groups: 1 is the house, 2 a floor in it, 3 a room on the floor; zones 7 to 9 are in them. */
 const rows = {
   auth_role: [
     ...(base.auth_role ?? []),
@@ -60,7 +60,7 @@ const unknownMacro = { status: 403, error: 'unknown macro', reason: 'unknown_mac
 const bad = (error: string, reason = 'bad_target') => ({ status: 400, error, reason })
 const malformed = (error: string) => bad(error, error === 'invalid args' ? 'bad_args' : 'bad_command')
 
-/** Title, who, action, body, what comes of it. @source document 1, POST /api/control/:action, and what it leaves open */
+/** Title, user, action, body, result. @source document 1, POST /api/control/:action, and what it leaves open */
 const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] = [
   ['no UI at all', 'noui', 'command', { zone_id: 1, command: 'on' }, scope],
   ['no UI at all, a zone that there is not', 'noui', 'command', { zone: 'Nowhere', command: 'on' }, scope],
@@ -122,7 +122,7 @@ const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] =
   ['a level beyond the zone', 'ada', 'command', { zone_id: 7, level: 51 }, malformed('invalid args')],
 ]
 
-/** Title, who, action, body, the lines that devices hear. */
+/** Title, user, action, body, the lines that devices receive. */
 const grants: [string, string, 'command' | 'macro', unknown, string[]][] = [
   ['a zone of a group below that of the UI', 'gina', 'command', { zone_id: 7, command: 'on' }, ['Z7 on {}']],
   ['a device as a whole, by any of its zones', 'gina', 'command', { device_id: 2, command: 'on' }, ['D2 on {}']],
@@ -203,7 +203,7 @@ t.test('1 POST /api/control/:action, who reaches what', async (t) => {
     site.post(`/api/control/${action}`, body, tokens.get(who))
   const isLast = (line: string) => line.includes(' last ')
 
-  /** Lines that devices hear until a last command has gone the same way. */
+  /** Lines that devices receive until a last command has gone the same way. */
   async function heardAfter(act: () => Promise<unknown>): Promise<string[]> {
     const from = site.lines.length
     await act()

@@ -1,4 +1,4 @@
-/** What becomes of a token of the built controller while its account is changed under it. */
+/** A token of the built controller while its account changes. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { openRestSite, type RestSite, type Told } from './rest-site.ts'
@@ -8,7 +8,7 @@ type Rows = Record<string, unknown>[]
 
 const refused = { status: 401, body: { error: 'invalid_session' } }
 
-/** The users of the site, without one of them. */
+/** The users of the site except one. */
 const usersBut = (username: string): Rows =>
   (restRows(1).auth_user as Rows).filter((user) => user.username !== username)
 
@@ -17,7 +17,7 @@ const apply = async (t: Test, site: RestSite, document: Record<string, unknown[]
   t.match(await site.applyAll(), { status: 200, body: { applied: Number } })
 }
 
-/** All that devices heard, up to a last command of one that goes the same way. */
+/** All that the device received, up to a last command that goes the same way. */
 async function heardBy(site: RestSite, device_id: number): Promise<string[]> {
   await site.post('/api/control/command', { device_id, command: 'last' }, await site.tokenOf('ada'))
   await until('the last line has come', () => site.lines.some((line) => line.includes(' last ')))

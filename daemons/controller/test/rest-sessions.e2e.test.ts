@@ -152,7 +152,7 @@ t.test('1 Session token', async (t) => {
   })
 })
 
-/** Every endpoint, and calls that would be refused for something else. */
+/** Every endpoint, and calls that would be refused for another reason. */
 const CALLS: [method: string, path: string, body?: unknown][] = [
   ['POST', '/api/token', { username: 'ada', password: PASSWORD }],
   ['POST', '/api/token', '{'],
@@ -192,7 +192,7 @@ t.test('1 What the service does: the switch takes effect after a restart', async
   t.ok(await site.tokenOf('olga'))
 })
 
-/** Turns the switch as the page does. */
+/** Sets the switch as the page does. */
 async function flip(site: RestSite, enabled: boolean): Promise<Told> {
   const type = { 'content-type': 'application/json' }
   const credentials = { username: 'ada', password: PASSWORD }

@@ -1,11 +1,11 @@
-/** The site file of the building that tests of document 1 ask: who is in it, and what may be commanded by whom. */
-/** Of everybody: one hash does for all. */
+/** The site file of the building in tests of document 1: its users, and what each may command. */
+/** The same for everybody: one hash is enough. */
 export const PASSWORD = 'open sesame'
 
 const EVERYTHING = 'allow api command, macro, query'
 const DAY_MS = 86_400_000
 
-/** @param port of the server that stands for its tcp devices */
+/** @param port of the server that plays its tcp devices */
 export function restRows(port: number): Record<string, unknown[]> {
   return { ...people(), ...building(port), ...macros(), ...pages() }
 }
@@ -54,7 +54,7 @@ function people(): Record<string, unknown[]> {
   }
 }
 
-/** Lines of device 2 to 4 reach the test; `Lamp` is simulated. */
+/** Lines of devices 2 to 4 reach the test; `Lamp` is simulated. */
 function building(port: number): Record<string, unknown[]> {
   const transport = { kind: 'tcp', host: '127.0.0.1', port }
   return {

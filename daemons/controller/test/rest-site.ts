@@ -1,4 +1,4 @@
-/** A whole controller with a site of its own, as tests of document 1 ask it over HTTP; its tcp devices end in the test. */
+/** A whole controller with its own site, called over HTTP by tests of document 1; the test plays its tcp devices. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -16,15 +16,15 @@ import { PASSWORD, restRows } from './rest-site-rows.ts'
 
 export interface SiteOptions {
   sets?: string[]
-  /** Rows in place of, or beside, those of `restRows`. */
+  /** Rows that replace or extend those of `restRows`. */
   rows?: Record<string, unknown[]>
-  /** What is put before the command. */
+  /** Prefix of the command line. */
   within?: (stateFolder: string) => string[]
-  /** Of every call, unless it says another. */
+  /** For every call, unless it has its own. */
   headers?: Record<string, string>
 }
 
-/** What one call is made of; `from` is the address that the proxy tells. */
+/** Options of one call; `from` is the address that the proxy reports. */
 export interface CallOptions {
   token?: string | undefined
   body?: unknown
@@ -32,36 +32,36 @@ export interface CallOptions {
   from?: string
 }
 
-/** An answer, and the address that it was asked from: no other call has it. */
+/** An answer, and the unique address that it was requested from. */
 export interface Told extends Answer {
   from: string
 }
 
-/** One call of somebody's browser. */
+/** One call from a user's browser. */
 export type PageCall = (method: string, path: string, body?: unknown) => Promise<Told>
 
 export interface RestSite {
   stateFolder: string
-  /** Where it listens since it was started last. */
+  /** Where it has listened since its last start. */
   url(): string
-  /** What reached the tcp devices so far, line by line. */
+  /** What has reached the tcp devices so far, line by line. */
   lines: string[]
   call(method: string, path: string, options?: CallOptions): Promise<Told>
   get(path: string, token?: string): Promise<Told>
   post(path: string, body: unknown, token?: string): Promise<Told>
-  /** A token of a user; it fails where none is given. */
+  /** A token of a user; fails if none is issued. */
   tokenOf(username: string): Promise<string>
-  /** What request_history says of a call, read by an elevated session. */
+  /** The record of a call in request_history, read by an elevated session. */
   recordOf(told: Told): Promise<Record<string, unknown>>
-  /** The code that waits for a user, as the database has it. */
+  /** The current code of a user, from the database. */
   codeOf(username: string): string | null
-  /** Changes that wait for Apply All, as the command line stages them; `replace` removes what a table leaves out. */
+  /** Stages changes for Apply All, like the command line; `replace` removes rows that a table leaves out. */
   stage(document: Record<string, unknown[]>, mode?: ImportMode): Promise<number>
-  /** Signs somebody in to the page. @returns calls it as his browser does */
+  /** Signs a user in to the page. @returns a function that calls it like the user's browser */
   pageOf(username: string): Promise<PageCall>
-  /** What the page does with them, by an elevated session. */
+  /** Apply All on the page, by an elevated session. */
   applyAll(): Promise<Told>
-  /** Of the daemon as it runs now, or ran last. */
+  /** Of the daemon's current or last process. */
   pid(): number
   output(): string
   start(): Promise<void>
@@ -69,7 +69,7 @@ export interface RestSite {
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-/** One hash does for all: they have the same password, and each would take its time. */
+/** One hash for all: they share the password, and hashing takes time. */
 let hashed: ReturnType<typeof hashPassword> | undefined
 
 const parts: ImportParts = {
@@ -170,7 +170,7 @@ function requestOf(method: string, { token, body, headers }: CallOptions): Reque
   return { method, headers: { ...bearer, ...headers }, ...(text === undefined ? {} : { body: text }) }
 }
 
-/** 10.64.0.1 and on: inside every building, and each is asked from once. */
+/** From 10.64.0.1 on: inside every building; each is used once. */
 function addressOf(n: number): string {
   return `10.64.${n >> 8}.${n & 255}`
 }
@@ -211,7 +211,7 @@ async function stage(stateFolder: string, document: Record<string, unknown[]>, m
   }
 }
 
-/** The page of somebody who has signed in to it. */
+/** The page of a signed-in user. */
 async function pageOf({ url }: RunningDaemon, call: RestSite['call'], username: string): Promise<PageCall> {
   const page = { origin: url, 'content-type': 'application/json' }
   const signedIn = await call('POST', '/ui/sign-in', { body: { username, password: PASSWORD }, headers: page })

@@ -1,11 +1,11 @@
-/** The REST surface of the built controller while it is switched off: what answers, and what the audit has of it. */
+/** The REST surface of the built controller while it is switched off: what answers, and what the audit records. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { rawCall } from './raw-call.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 
-/** Switched off, and not one of the two that answer all the same. */
+/** Calls that are switched off: all but the two that always answer. */
 const OFF: [method: string, path: string][] = [
   ...[
     '/api',
@@ -39,7 +39,7 @@ t.test('1 What the service does: a site file may switch it off, and each call is
   t.equal(records.length, OFF.length + 6)
 })
 
-/** Rows of the audit's own file: over REST there is nobody to ask. */
+/** Rows from the audit's file: over REST nobody answers. */
 function recorded({ stateFolder }: RestSite): Record<string, unknown>[] {
   const db = new DatabaseSync(join(stateFolder, 'audit.db'), { readOnly: true })
   try {

@@ -1,15 +1,15 @@
-/** The tables of the built controller as an elevated session reads them: all of them, by their columns and types. */
+/** The tables of the built controller as an elevated session reads them: all of them, with their columns and types. */
 import t from 'tap'
 import { openRestSite } from './rest-site.ts'
 
-/** Emitted as true and false. @source document 1, Entity rows; the tables of the house */
+/** Sent as true and false. @source document 1, Entity rows; the controller's own tables */
 const FLAGS =
   'elevated enabled secure mute favourite dark allow_remote skip_2fa_local two_factor_auth must_change_password granted'
 /** Null in every row. @source document 1, Secret-bearing columns */
 const SECRETS =
   'hash salt pin rfid duress_pin two_factor_token token push_subscription private_key api_key secret password bearer_token credential_hash'
 
-/** Each table with the columns that it has beside id, created_at and updated_at; empty where the house says them alone. */
+/** Each table with its columns besides id, created_at and updated_at; empty if document 1 does not define them. */
 const COLUMNS: Record<string, string> = {
   site: 'name timezone latitude longitude',
   subsystem: 'name type icon position enabled',

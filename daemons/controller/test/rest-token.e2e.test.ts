@@ -1,4 +1,4 @@
-/** POST /api/token of the built controller: credentials, second factor, remoteness, in their order. */
+/** POST /api/token of the built controller: credentials, second factor and remoteness, in order. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -15,7 +15,7 @@ function signIn(site: RestSite, username: string, more: object = {}, options: Ca
   return site.call('POST', '/api/token', { ...options, body: { username, password: PASSWORD, ...more } })
 }
 
-/** What was sent, the status, the envelope, and the reason in the audit. */
+/** The body, the status, the envelope, and the reason in the audit. */
 type Case = [title: string, body: unknown, status: number, message: string, reason: string]
 
 const refusals: Case[] = [

@@ -1,4 +1,4 @@
-/** Letters with codes of the built controller: how many go out, and what is told of one that did not. */
+/** Mailed codes of the built controller: how many are sent, and what is reported about one that failed. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** The built controller when something breaks underneath it: what a caller is told, and what stays of it. */
+/** The built controller when something fails inside: what a caller is told, and what remains of it. */
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -7,7 +7,7 @@ import { until } from '#kit/test/until.ts'
 import { openRestSite, type RestSite, type Told } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
-/** Takes a table of the site from under the daemon, or gives it back, as a program beside it could. */
+/** Removes a table of the site from under the daemon, or restores it, as another program could. */
 function renameTable({ stateFolder }: RestSite, from: string, to: string): void {
   const db = new DatabaseSync(join(stateFolder, 'controller.db'))
   try {
@@ -17,7 +17,7 @@ function renameTable({ stateFolder }: RestSite, from: string, to: string): void 
   }
 }
 
-/** What nobody outside is told: places in the program and in the box, what SQLite said, secrets. */
+/** Must never be sent: places in the code and on the machine, messages of SQLite, secrets. */
 const INNER = /\.ts|\.mjs|node:|\n\s+at |\/tmp|\/var|\.db|sql|auth_user|errcode|Error:|open sesame/i
 
 function is500(t: Test, site: RestSite, told: Told): void {
@@ -35,7 +35,7 @@ t.test('1 HTTP statuses, 500: an unhandled server error', async (t) => {
   await t.test('1 HTTP statuses, 500: a table that cannot be read', async (t) => {
     const file = join(site.stateFolder, 'audit.db')
     renameSync(file, `${file}.away`)
-    // It is opened by who reads first.
+    // The file is opened by the first read.
     const told = await site.get('/api/data/request_history?_limit=1', ada)
     renameSync(`${file}.away`, file)
     is500(t, site, told)

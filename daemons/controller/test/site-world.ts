@@ -1,4 +1,4 @@
-/** What a site file is checked with in tests. */
+/** What tests check a site file against. */
 import { createBook, type WritableBook } from '../core/site/book.ts'
 import { type Change, rowsAfter } from '../core/site/changes.ts'
 import { checkSite, type SiteWorld } from '../core/site/site-file.ts'
@@ -14,18 +14,18 @@ export const limits: SiteLimits = {
   faults: 100,
 }
 
-/** A hash that shows what was hashed, as no real one does. */
+/** A hash that reveals what was hashed, unlike a real one. */
 export const hashPassword = async (text: string) => ({ hash: `hashed ${text.length}`, salt: `salted ${text.length}` })
 
 export const NOW = 1_900_000_000_000
 
-/** A world around a book; ids are given above those of the book. */
+/** A world around a book; new ids are above those in the book. */
 export function worldOf(book: WritableBook, more: Partial<SiteWorld> = {}): SiteWorld {
   const nextId = (table: string) => (book.rows(table).at(-1)?.id ?? 0) + 1
   return { book, mode: 'replace', nowMs: NOW, nextId, limits, hashPassword, ...more }
 }
 
-/** Checks a document against a book, and makes what it changes real. */
+/** Checks a document against a book, and applies the changes. */
 export async function take(document: unknown, book = createBook(), more: Partial<SiteWorld> = {}): Promise<Change[]> {
   const changes = await checkSite(document, worldOf(book, more))
   const { rows } = rowsAfter(book, changes)

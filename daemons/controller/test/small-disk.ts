@@ -16,7 +16,7 @@ find "$state" -maxdepth 1 -type f -exec cp -a {} "$state/disk" ';'
 mount --bind "$state/disk" "$state"
 exec "$@"`
 
-/** What is put before a command that finds its state folder on a small disk, with what the folder had. */
+/** Prefix for a command, so that it finds its state folder, with its contents, on a small disk. */
 export function onSmallDisk(stateFolder: string): string[] {
   return ['unshare', '-m', 'sh', '-c', SCRIPT, 'sh', stateFolder]
 }

@@ -1,4 +1,4 @@
-/** A whole controller with a site, and clocks that its test sets. */
+/** A whole controller with a site, and clocks that the test sets. */
 import type { Test } from 'tap'
 import { type SetClock, setClock } from '#kit/test/shifted-clock.ts'
 import { openRestSite, type RestSite, type SiteOptions } from './rest-site.ts'
@@ -7,14 +7,14 @@ const SECOND_MS = 1000
 export const HOUR_MS = 3600 * SECOND_MS
 export const YEAR_MS = 365 * 24 * HOUR_MS
 
-/** Steps that a wall clock takes, one after another: back for winter, to another year, and home. */
+/** Successive changes of a wall clock: back for winter time, to another year, and back. */
 export const STEPS: readonly [string, number][] = [
   ['back one hour', -HOUR_MS],
   ['forward one year', YEAR_MS],
   ['and home again', HOUR_MS - YEAR_MS],
 ]
 
-/** Starts one. Calls do not share connections: one that is open while time passes may end of it, just when it is used. */
+/** Starts one. Calls do not share connections: an idle one might expire just when it is used. */
 export async function openTimedSite(t: Test, options: SiteOptions = {}): Promise<{ site: RestSite; clock: SetClock }> {
   const clock = setClock(t)
   const headers = { connection: 'close' }

@@ -1,4 +1,4 @@
-/** The routes of the pages on a real server, and a client that keeps its cookies as a browser does. */
+/** The routes of the pages on a real server, and a client that keeps cookies like a browser. */
 import { join } from 'node:path'
 import { type HttpConfig, httpTable } from '#kit/config/tables.ts'
 import { withDefaults } from '#kit/http/check.ts'
@@ -10,20 +10,22 @@ import { UI_FAULT_STATUS } from '../api/ui-gate.ts'
 import { createUi } from '../api/ui-routes.ts'
 import type { FakeHouse } from './fake-house.ts'
 
-/** An answer, read. */
+/** A parsed answer. */
 export interface Read {
   status: number
   body: Record<string, unknown>
   setCookies: string[]
 }
 
-/** Somebody at a browser. */
+/** A person at a browser. */
 export interface Visitor {
   cookies: Map<string, string>
   call(method: string, path: string, json?: unknown, headers?: Record<string, string>): Promise<Read>
 }
 
-/** Starts it; ended with the test. @param settings `pages` serves the built pages as well; `port` takes the one of before */
+/**
+ * Starts it; it ends with the test. @param settings `pages` also serves the built pages; `port` reuses an earlier one
+ */
 export async function serveUi(
   t: { teardown(run: () => unknown): void },
   house: FakeHouse,

@@ -1,4 +1,4 @@
-/** The audit of the built controller while somebody sets the clock of its box. */
+/** The audit of the built controller while somebody changes the machine's clock. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { until } from '#kit/test/until.ts'
 import type { RestSite, Told } from './rest-site.ts'
 import { openTimedSite, STEPS, YEAR_MS } from './timed-site.ts'
 
-/** What the file holds, in the order of its ids. */
+/** The contents of the file, in order of id. */
 function historyIn({ stateFolder }: RestSite): { id: number; at: number; path: string }[] {
   const db = new DatabaseSync(join(stateFolder, 'audit.db'), { readOnly: true })
   try {
@@ -21,7 +21,7 @@ t.test('1 Audit record: rows keep their order and none is lost while the clock i
   const sets = ['audit.keep_days=1', 'audit.most_rows=1000', 'audit.trim_ms=1000']
   const { clock, site } = await openTimedSite(t, { sets })
   let count = 0
-  /** Calls that tell their number, and what they are recorded as. */
+  /** Sends numbered calls, and returns how they are recorded. */
   async function calls(most: number): Promise<void> {
     for (let i = 0; i < most; i++) t.equal((await site.get(`/api/data/zone/${count++}`)).status, 404)
     await until('they are on the disk', () => historyIn(site).at(-1)?.path === `/api/data/zone/${count - 1}`)
@@ -61,13 +61,13 @@ t.test('1 Audit record: a clock that is years ahead, at the start or later, thro
   await until('they are on the disk', () => kept() === 600)
   clock.stepWall(2 * YEAR_MS)
   await site.restart()
-  // A sign-in is written behind the trim of the start.
+  // A sign-in is written after the trim of the start.
   await site.tokenOf('olga')
   t.equal(kept(), 601)
 
   clock.stepWall(2 * YEAR_MS)
   await many(500)
-  // That the oldest have gone by number shows that it was looked at.
+  // The trim has run once the oldest rows have been removed by number.
   await until('it was trimmed', () => (historyIn(site)[0]?.id ?? 0) > 1)
   t.ok(kept() >= 1000, `${kept()} rows`)
 })

@@ -1,4 +1,4 @@
-/** What has a life by time in the built controller, while somebody sets the clock of its box. */
+/** Everything with a lifetime in the built controller, while somebody changes the machine's clock. */
 import t from 'tap'
 import type { CallOptions, Told } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'

@@ -1,4 +1,4 @@
-/** The built controller: what one session may see reaches no other, in whatever order, over the page, a macro or the wire. */
+/** What one session of the built controller sees reaches no other, in any order, over the page, a macro or the wire. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import { rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
@@ -10,7 +10,7 @@ import { until } from '#kit/test/until.ts'
 import { post } from './operating.ts'
 import { openRestSite } from './rest-site.ts'
 
-/** Planted words end in a capital P, so that nothing else is one. */
+/** Planted words end in a capital P, so that no other word matches. */
 const planted = (said: unknown) => [...new Set(JSON.stringify(said).match(/Planted\w+/g) ?? [])]
 
 const CAMERA = 'rtsp://viewer:PlantedAddress@10.0.0.9/1'
@@ -135,7 +135,7 @@ t.test('the first account is made from where it is certain to be the building', 
       headers: { 'content-type': 'application/json', ...headers },
       body: JSON.stringify({ username: 'eve', password: 'a long enough one' }),
     })
-  // A proxy that nobody has told the controller of brings whoever calls it from anywhere.
+  // A proxy that the controller does not know may relay anybody from anywhere.
   for (const name of ['x-forwarded-for', 'forwarded', 'via', 'X-Real-IP', 'CF-Connecting-IP', 'X_Forwarded_Host']) {
     const reply = await ask({ [name]: 'for=203.0.113.7' })
     t.match({ status: reply.status, body: await reply.json() }, { status: 403, body: { error: 'setup_remote' } }, name)
@@ -218,7 +218,7 @@ t.test(
   },
 )
 
-/** fetch writes its own Host. */
+/** fetch sets its own Host. */
 function statusUnder(url: string, host: string): Promise<number | undefined> {
   const body = JSON.stringify({ username: 'eve', password: 'a long enough one' })
   const headers = { host, 'content-type': 'application/json', 'content-length': body.length }

@@ -37,7 +37,7 @@ export type LaneState = 'closed' | 'opening' | 'ready' | 'busy' | 'stuck' | 'lea
 
 /**
  * - `openAsked` the device is in the book
- * - `opened`, `failed` the driver opened a session, or did not in time
+ * - `opened`, `failed` the driver opened a session; opening failed, or took too long
  * - `sent` the driver was given a command or a poll
  * - `settled` the driver has finished it, successfully or not
  * - `late` the deadline has passed

@@ -148,7 +148,7 @@ interface CalledRoom {
   stepsLeft: number
 }
 
-/** Steps kept of a called run when there is no room left, so that a failure is not reported as success. */
+/** Failed steps kept of a called run when room runs out, so that a failure is not reported as success. */
 const MOST_FAILED = 3
 
 /** Replaces the text of a notification of which nothing can be shown without its secrets. */

@@ -180,7 +180,7 @@ interface KeeperParts {
   commitMs: number
   /** Records of one table kept in memory; older ones that have ended are only on disk. */
   mostRecords: number
-  /** Their size in characters, as core/json.ts counts them; records beyond it are treated the same way. */
+  /** Most characters of those, as core/json.ts counts them; older ones beyond that are only on disk. */
   recordChars: number
   /** Returns an id above all that the table ever had; never the same one twice. */
   takeId(table: string): number

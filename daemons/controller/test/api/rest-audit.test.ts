@@ -1,4 +1,4 @@
-/** Tests of api/rest-surface.ts: what a call leaves in the audit, who waits for it, and what is told of faults. */
+/** Tests of api/rest-surface.ts: the audit record of a call, which answers wait for it, and answers to errors. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'

@@ -1,4 +1,4 @@
-/** Tests of api/rest-surface.ts: which bodies are taken, and that no body can harm. */
+/** Tests of api/rest-surface.ts: which bodies are accepted, and that no body can do harm. */
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -145,7 +145,7 @@ t.test('holds for any bytes: 200 or 400, and the next call is answered', async (
   )
 })
 
-/** Says these bytes; what is heard until the connection ends, or `last` is seen. */
+/** Sends these bytes; returns what is received until the connection ends or `last` appears. */
 function say(port: number, bytes: string, last: string): Promise<string> {
   return new Promise((resolve) => {
     const bare = connect({ port, host: '127.0.0.1', allowHalfOpen: true })

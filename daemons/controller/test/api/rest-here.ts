@@ -1,4 +1,4 @@
-/** The REST surface on a real server with rules that answer as a test says, and an audit that is a list. */
+/** The REST surface on a real server, with rules that a test controls and an audit in a list. */
 import { type OutgoingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Clock, systemClock } from '#kit/clock.ts'
@@ -12,13 +12,13 @@ import type { ApiFunction, Session } from '../../core/access/accounts.ts'
 import type { AuditBook, AuditRecord, Outcome } from '../../core/audit.ts'
 import type { CallHeaders, Rules } from '../../core/surfaces.ts'
 
-/** A token that the rules of `fakeRules` take. */
+/** A token that `fakeRules` accepts. */
 export const TOKEN = 'T'.repeat(32)
 
-/** What was asked of the rules, in order: the name, then what it was given. */
+/** Calls of the rules, in order: the name, then the arguments. */
 export type Asked = [string, ...unknown[]]
 
-/** A session that may do what is named. */
+/** A session that may use these functions. */
 export function sessionOf(functions: readonly ApiFunction[] = ['command', 'macro', 'query']): Session {
   return {
     userId: 7,
@@ -30,14 +30,14 @@ export function sessionOf(functions: readonly ApiFunction[] = ['command', 'macro
   }
 }
 
-/** An outcome that was granted. */
+/** A granted outcome. */
 export function fine(json: unknown, more: Partial<Outcome> = {}): Outcome {
   return { status: 200, body: { json }, reason: null, ...more }
 }
 
 const isTunnel = (headers: CallHeaders) => headers['x-tunnel'] === '1'
 
-/** Rules that note what they are asked, and take `TOKEN` alone. */
+/** Rules that record their calls, and accept only `TOKEN`. */
 export function fakeRules(asked: Asked[], own: Partial<Rules> = {}, session = sessionOf()): Rules {
   const note = (name: string, ...given: unknown[]) => {
     asked.push([name, ...given])
@@ -57,7 +57,7 @@ export function fakeRules(asked: Asked[], own: Partial<Rules> = {}, session = se
   }
 }
 
-/** An audit in memory; `kept` may hold its answers back. */
+/** An audit in memory; `kept` can delay its answers. */
 export function fakeAudit(own: Partial<AuditBook> = {}): AuditBook & { records: AuditRecord[]; awaited: boolean[] } {
   const records: AuditRecord[] = []
   const awaited: boolean[] = []
@@ -74,7 +74,7 @@ export function fakeAudit(own: Partial<AuditBook> = {}): AuditBook & { records: 
   }
 }
 
-/** What a test may put in the place of what is good. */
+/** What a test may replace. */
 interface Own {
   rules?: Partial<Rules>
   session?: Session
@@ -91,12 +91,12 @@ export interface Ask {
   path: string
   as?: string
   headers?: OutgoingHttpHeaders
-  /** Text as it goes out. */
+  /** Text as it is sent. */
   body?: string | Buffer
   json?: unknown
 }
 
-/** Starts it; ended with the test. */
+/** Starts the server; it ends with the test. */
 export async function serveRest(t: { teardown(run: () => unknown): void }, own: Own = {}) {
   const { clock = systemClock, log = silentLog, isEnabled = true, audit = fakeAudit(), recordMs = 1000 } = own
   const asked: Asked[] = []
@@ -126,7 +126,7 @@ export async function serveRest(t: { teardown(run: () => unknown): void }, own: 
   return { port, asked, audit, ask: (what: Ask) => send(port, what) }
 }
 
-/** Without fetch, which would repair paths. `body` is read as JSON where there is any. */
+/** Without fetch, which would normalise paths. `body` is parsed as JSON if there is any. */
 function send(port: number, { method, path, as, headers = {}, body, json }: Ask) {
   const content = json === undefined ? body : JSON.stringify(json)
   const length =

@@ -1,16 +1,16 @@
-/** Tests of api/rest-surface.ts: of two things that are wrong with a call, which one is told. */
+/** Tests of api/rest-surface.ts: if two things are wrong with a call, which one is reported. */
 import t from 'tap'
 import { type Ask, serveRest, sessionOf, TOKEN } from './rest-here.ts'
 
 type Call = Required<Pick<Ask, 'method' | 'path' | 'as' | 'body'>>
 
-/** What can be wrong with a call of `/api/control`, in the order in which it is told. */
+/** What can be wrong with a call of `/api/control`, in the order in which it is reported. */
 interface Flaw {
   name: string
   status: number
   error: string
   with: (call: Call) => Partial<Call>
-  /** Of the server, not of the call. */
+  /** For flaws of the server rather than of the call. */
   own?: { isEnabled?: boolean; session?: ReturnType<typeof sessionOf> }
 }
 

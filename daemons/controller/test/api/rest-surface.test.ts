@@ -50,7 +50,7 @@ t.test('1 What the service does: switched off, all but GET health and version is
     { ...COMMAND, as: TOKEN },
     { ...MACRO, as: TOKEN },
     { ...DATA, as: TOKEN },
-    // Before everything else that is wrong with a call.
+    // Before everything else that may be wrong with a call.
     { method: 'PUT', path: '/api/control/command' },
     { method: 'POST', path: '/api/control/dance' },
     { method: 'DELETE', path: '/api/data/zone' },
@@ -178,7 +178,7 @@ t.test('1 POST /api/session_handoff: a missing or invalid token gives 401 unauth
     const got = await ask(as === undefined ? HANDOFF : { ...HANDOFF, as })
     t.same([got.status, got.body], [401, { error: 'unauthorized' }])
   }
-  // Being tunnel traffic is not enough.
+  // Coming through the tunnel is not enough.
   t.equal((await ask({ ...HANDOFF, headers: { 'x-tunnel': '1' } })).status, 401)
   t.same(
     audit.records.map(({ reason }) => reason),

@@ -8,7 +8,7 @@ import { serveUi } from '../ui-server.ts'
 
 const form = { username: 'ada', password: 'a long enough one', site: ' Mill ', time_zone: 'Europe/Oslo' }
 
-/** The status of a set-up that is asked for under this name of the server. */
+/** The status of a set-up request under this host name. */
 async function statusUnder(url: string, host: string, json: unknown): Promise<number | undefined> {
   const headers = { host, origin: `http://${host}`, 'content-type': 'application/json' }
   const asking = request(`${url}/ui/setup`, { method: 'POST', headers })
@@ -65,7 +65,7 @@ t.test('is for the building alone, for pages of this box, and under a name of it
   const { url, visitor } = await serveUi(t, house)
   const foreign = { origin: 'https://evil.example' }
   t.match(await visitor().call('POST', '/ui/setup', form, foreign), { status: 403, body: { error: 'foreign_origin' } })
-  // A name that somebody else's server has bent to this address: the page counts as this box's own.
+  // A name that somebody else's server has rebound to this address: the browser treats the page as this machine's own.
   t.equal(await statusUnder(url, 'evil.example', form), 403)
   house.parts.originOf = ({ remoteAddress }) => ({ clientIp: remoteAddress, isRemote: true, isLocal: false })
   t.match(await (await serveUi(t, house)).visitor().call('POST', '/ui/setup', form), {

@@ -1,4 +1,4 @@
-/** Tests of assemble/commands.ts: with what a controller could not start. */
+/** Tests of assemble/commands.ts: state that a controller could not start with. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -7,7 +7,7 @@ import { checkState } from '../../assemble/commands.ts'
 import { importFirstSite } from '../../io/site-import.ts'
 import { bytesOf, parts } from '../io/store-parts.ts'
 
-/** A folder with a site, of which something is changed. */
+/** A folder with a site, after a change to its database. */
 async function folderWith(t: Test, change: string): Promise<string> {
   const folder = t.testdir()
   await importFirstSite(folder, bytesOf({ site: [{ name: 'Mill' }], device: [{ name: 'Rack', config: {} }] }), parts)

@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 
 /**
- * 20 MB that live, and garbage that gets old beside them. Prints how far the heap grew, in parts of what lives. Without a
- * bound it is 2.9 on a machine with 4 GB, with 25 % it is 1.6.
+ * 20 MB of live data, and garbage that grows old beside it. Prints the growth of the heap relative to the live data.
+ * Without a limit it is 2.9 on a machine with 4 GB, with 25 % it is 1.6.
  */
 const CHILD = `
 const { boundHeapGrowth } = await import(process.argv[1])

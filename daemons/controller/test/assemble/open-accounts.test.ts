@@ -14,7 +14,7 @@ const site = {
   ],
 }
 
-/** Rows of the site of a folder. */
+/** Rows of the site in a folder. */
 async function rowsOf(folder: string, table: string) {
   const store = openSiteStore(folder, parts.clock, parts.store)
   const rows = store.book.rows(table)

@@ -1,4 +1,4 @@
-/** The building that the demo and a first look begin with. */
+/** The building that the demo and a first look start with. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -29,7 +29,7 @@ const settings = {
 
 async function building(): Promise<WritableBook> {
   const book = createBook()
-  // Real hashes take a second and show nothing here.
+  // Real hashes would take a second and add nothing to this test.
   await take(JSON.parse(file), book, { ...importParts(settings, clock), hashPassword })
   return book
 }

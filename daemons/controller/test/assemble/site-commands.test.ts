@@ -39,7 +39,7 @@ interface Place {
   state: string
   /** Writes a document. @returns its path */
   file(document: unknown): string
-  /** @returns what was printed, and the exit code */
+  /** @returns the output and the exit code */
   run(...argv: string[]): Promise<{ text: string; code: number | undefined }>
 }
 

@@ -58,7 +58,7 @@ t.test('long lines take no time', async (t) => {
 t.test('what holds none is the very same, and a long one takes no time', async (t) => {
   const value: Json = { url: 'rtsp://cam/1', list: [1, null, 'x'] }
   t.equal(withoutAddressSecrets(value), value)
-  // Looked at anew from each place, these would take longer than a file of tests may.
+  // If each position were searched again, these would exceed the time limit of a test file.
   for (const long of [
     '://'.repeat(500_000),
     `://${'a'.repeat(2_000_000)}`,

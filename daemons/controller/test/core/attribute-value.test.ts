@@ -9,7 +9,7 @@ function seen(value: Json): Json {
   return seenValue(schema, value)
 }
 
-/** A list in a list, and so on. */
+/** Nested lists. */
 function nested(levels: number): Json {
   return levels === 0 ? 1 : [nested(levels - 1)]
 }

@@ -160,7 +160,7 @@ t.test('takes time in proportion to the name', async (t) => {
     'password',
     'low pass ',
   ]) {
-    // Time of the processor: the machine may be somebody else's for a second.
+    // CPU time: the machine may be busy with other work.
     const before = process.cpuUsage()
     isSensitiveName(`${part.repeat(40_000)}pin`)
     t.ok(process.cpuUsage(before).user < 1_000_000, part)

@@ -1,4 +1,4 @@
-/** Writes an audit until it is killed, or on a disk that fills up; started by audit-file.test.ts. */
+/** Writes an audit until it is killed, or until its disk is full; started by audit-file.test.ts. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
@@ -11,18 +11,18 @@ const [folder = '', what = ''] = process.argv.slice(2)
 const limits = { ...LIMITS, retry_ms: 20, retry_max_ms: 20 }
 const say = (event: string, { fault }: { fault?: Error } = {}) =>
   void process.stderr.write(`${event} ${fault?.message}\n`)
-// Without pino, which would take longer to load than everything that is tried here.
+// Without pino, which takes longer to load than everything tested here.
 const log: Log = { error: say, warning: say, notice: say, info: say, debug: say, child: () => log }
 // As the server does in a daemon.
 setInterval(() => {}, 1000)
 const audit = new AuditFile({ folder, clock: systemClock, log, limits })
 await audit.start()
-// Whoever is killed leaves nothing of what was compiled for the next.
+// A killed process would not save its compiled code for the next one.
 flushCompileCache()
 if (what === 'full') await fillUp()
 else await writeOn(Number(what) * 1_000_000)
 
-/** Tells each record once it is on the disk, and not before. */
+/** Prints each record only after it is on disk. */
 async function writeOn(first: number): Promise<void> {
   let run = first
   async function one(): Promise<void> {
@@ -43,7 +43,7 @@ async function fillUp(): Promise<void> {
   try {
     for (let size = 0; size < 200; size++) writeFileSync(filler, chunk, { flag: 'a' })
   } catch {
-    // The disk is full now.
+    // The disk is now full.
   }
   let isKept = false
   const kept = Array.from({ length: 400 }, (_, i) =>

@@ -1,4 +1,4 @@
-/** Tests of io/audit-file.ts and io/audit-file.ts: when a record is on the disk, and what happens when it cannot be. */
+/** Tests of io/audit-file.ts: when a record is on disk, and what happens when it cannot be written. */
 import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -8,7 +8,7 @@ import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../core/memory.ts'
 import { openAudit, recordOf, rowsIn } from './audit-here.ts'
 
-/** Gives a thread's reply the time to come. */
+/** Waits for a reply from the thread. */
 const soon = (ms = 30) => new Promise((resolve) => setTimeout(resolve, ms))
 
 t.test('1 Audit record: holds method, path, status, elapsed time, client IP, user, and grant or reason', async (t) => {
@@ -107,7 +107,7 @@ t.test('filled with calls of any length, what waits takes no more than its row s
         const names = { method: long, username: text(at, sign), target: text(at, sign), clientIp: text(at, sign) }
         void audit.add(recordOf({ path: at % 2 === 0 ? path : long, ...names, facts }))
       }
-      // Of the queue a quarter is kept free.
+      // A quarter of the queue is kept free.
       t.match(audit.counts(), { waiting: 600, lost: 300 }, 'filled to the bound')
       return audit
     })
@@ -183,7 +183,7 @@ t.test('1 Audit record an answer that did not wait was 500, and the record of wh
   const waiting = recordOf({ path: '/waits', facts })
   const onItsWay = recordOf({ path: '/on-its-way', facts })
   const well = recordOf({ path: '/well', facts })
-  // The first is taken by the disk at once; what comes behind it waits.
+  // The first is written at once; those after it wait.
   const taken = audit.add(onItsWay, true)
   void audit.add(waiting, true)
   void audit.add(well, true)

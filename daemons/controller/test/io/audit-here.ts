@@ -1,4 +1,4 @@
-/** An audit in a folder that goes with the test, with bounds that suit it. */
+/** An audit in a temporary folder, with suitable limits. */
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock } from '#kit/clock.ts'
@@ -42,14 +42,14 @@ export function recordOf(own: Partial<AuditRecord> = {}): AuditRecord {
   }
 }
 
-/** What a test may put in the place of what is usual. */
+/** What a test may replace. */
 interface Own {
   folder: string
   clock?: Clock
   limits?: Partial<AuditConfig>
 }
 
-/** Opens one; `stop` may be called by the test or is by its end. `lines` is what it logged. */
+/** Opens an audit; the test may call `stop`, else its end does. `lines` is what it logged. */
 export async function openAudit(
   t: { teardown(run: () => unknown): void },
   { folder, clock = systemClock, limits }: Own,
@@ -67,7 +67,7 @@ export async function openAudit(
   return { audit, lines, stop }
 }
 
-/** Everything in the file, oldest first, by a connection of its own. */
+/** Everything in the file, oldest first, read through a separate connection. */
 export function rowsIn(folder: string): Record<string, unknown>[] {
   const db = new DatabaseSync(join(folder, 'audit.db'), { readOnly: true })
   try {

@@ -1,4 +1,4 @@
-/** Tests of io/audit-file.ts against what takes records away: kills, and disks that are full. */
+/** Tests of io/audit-file.ts against the loss of records: by kills and full disks. */
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
@@ -10,7 +10,7 @@ const child = join(import.meta.dirname, 'audit-child.ts')
 t.test('a kill loses no record that was acknowledged', { timeout: 60_000 }, async (t) => {
   const folder = t.testdir({ a: {}, b: {} })
   let acknowledged = 0
-  /** One process after another in one folder, each killed in the middle of its writing. */
+  /** One process after another in one folder, each killed while it writes. */
   async function lane(name: string): Promise<void> {
     for (let kill = 0; kill < 10; kill++) {
       const args = [child, join(folder, name), String(kill)]

@@ -1,4 +1,4 @@
-/** Tests of io/audit-store.ts: rows that no table refuses. */
+/** Tests of io/audit-store.ts: rows that the table never refuses. */
 import fc from 'fast-check'
 import t from 'tap'
 import { anyText } from '#kit/test/any-text.ts'
@@ -40,6 +40,6 @@ t.test('holds for any record: bounded, well-formed texts and whole numbers from 
 t.test('marks signs that turn the direction of writing, or begin a line', async (t) => {
   const username = 'ada\u202etoor\u2066x\u200fy\u2028z'
   t.equal(rowOfRecord(recordOf({ username }))[8], 'ada\ufffdtoor\ufffdx\ufffdy\ufffdz')
-  // Letters of names that are written with joiners stay.
+  // The joiners that some scripts need in names are kept.
   t.equal(rowOfRecord(recordOf({ username: 'می\u200cخواهم' }))[8], 'می\u200cخواهم')
 })

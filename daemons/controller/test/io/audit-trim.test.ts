@@ -1,4 +1,4 @@
-/** Tests of io/audit-file.ts: what goes, how much at once, and when nobody knows how old anything is. */
+/** Tests of io/audit-file.ts: what is trimmed, how much at once, and what happens while ages are unknown. */
 import t, { type Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { until } from '#kit/test/until.ts'
@@ -8,10 +8,10 @@ import { openAudit, recordOf, rowsIn } from './audit-here.ts'
 const DAY_MS = 86_400_000
 const START = 1_900_000_000_000
 
-/** A trim that is under way has no timer; one that has ended waits for its next. */
+/** A trim in progress has no timer; after it has ended, it waits for the next. */
 const ended = (clock: FakeClock) => until('the trim has ended', () => clock.pending() > 0)
 
-/** Passes the pauses between the steps of a trim, until what is left waits for longer. */
+/** Skips the pauses between the steps of a trim, until the next wait is longer. */
 async function settle(folder: string, clock: FakeClock): Promise<number[]> {
   do {
     await ended(clock)
@@ -20,7 +20,7 @@ async function settle(folder: string, clock: FakeClock): Promise<number[]> {
   return rowsIn(folder).map(({ id }) => Number(id))
 }
 
-/** Writes rows of these ages, in days, then restarts so that a trim comes at once. */
+/** Writes rows of these ages, in days, then restarts so that a trim follows at once. */
 async function withAges(t: Test, ages: number[], limits: Record<string, number>) {
   return withRows(
     t,
@@ -29,7 +29,7 @@ async function withAges(t: Test, ages: number[], limits: Record<string, number>)
   )
 }
 
-/** The same with rows that differ from what is usual in this. */
+/** The same with rows that differ from the default in these fields. */
 async function withRows(t: Test, rows: Partial<AuditRecord>[], limits: Record<string, number>) {
   const folder = t.testdir()
   const first = await openAudit(t, { folder })
@@ -40,7 +40,7 @@ async function withRows(t: Test, rows: Partial<AuditRecord>[], limits: Record<st
   return { folder, clock, lines }
 }
 
-/** Lets a day pass without a step of the clock: what follows is the first trim by age. */
+/** Lets a day pass without a change of the clock: the first trim by age follows. */
 async function steadyDay(folder: string, clock: FakeClock): Promise<void> {
   await settle(folder, clock)
   clock.advance(DAY_MS)

@@ -1,4 +1,4 @@
-/** Tests of io/database-file.ts: what a file may be that is opened, and what its log. */
+/** Tests of io/database-file.ts: files and logs in various states when they are opened. */
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -13,7 +13,7 @@ import { now, open, site, stage } from './store-stage.ts'
 
 const later = { ...now, becomes: 'pending' } as const
 
-/** Everything that a store's book holds. */
+/** Everything in a store's book. */
 function contentOf({ book }: Pick<ReturnType<typeof open>, 'book'>) {
   return tables().map(({ name }) => [name, book.rows(name)])
 }

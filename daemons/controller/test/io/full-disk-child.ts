@@ -1,4 +1,4 @@
-/** Fills a small disk and writes to a store on it; prints what happened. Started by store-kill.test.ts in a namespace of its own. */
+/** Fills a small disk and writes to a store on it; store-kill.test.ts starts it in a namespace of its own. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Row } from '../../core/site/book.ts'
@@ -14,13 +14,13 @@ const pending = { mode: 'replace', becomes: 'pending', author: 'test' } as const
 const versionsOf = (rows: readonly Row[]) => [...new Set(rows.map(({ position }) => position))]
 let says = false
 
-/** Takes all the room there is. */
+/** Fills the disk. */
 function fill(): void {
   for (let bytes = 4_000_000; bytes >= 1024; bytes = Math.floor(bytes / 2))
     try {
       writeFileSync(filler, new Uint8Array(bytes), { flag: 'a' })
     } catch {
-      // No room for so much; less may fit.
+      // No room for this much; less may fit.
     }
 }
 

@@ -1,4 +1,4 @@
-/** Imports a site, or applies version after version, until it is killed; tells what was acknowledged. Started by store-kill.test.ts. */
+/** Imports a site, or applies versions, until killed; prints what was acknowledged. For store-kill.test.ts. */
 import { writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { openSiteStore } from '../../io/database.ts'
@@ -6,13 +6,13 @@ import { importFirstSite, importInto } from '../../io/site-import.ts'
 import { bytesOf, parts, versioned } from './store-parts.ts'
 
 const [what, folder = '', first = '1'] = process.argv.slice(2)
-// Whoever is killed leaves nothing of what was compiled for the next.
+// A killed process would not save its compiled code for the next one.
 flushCompileCache()
 writeSync(1, 'begun\n')
 if (what === 'first') {
   await importFirstSite(folder, bytesOf(versioned(Number(first), 1500)), parts)
   writeSync(1, `${first}\n`)
-  // What remains is to be killed.
+  // All that is left is to be killed.
   setInterval(() => {}, 1000)
 } else {
   const store = openSiteStore(folder, parts.clock, parts.store)

@@ -1,4 +1,4 @@
-/** A process that is killed while it imports and while it applies changes; and a disk that is full. */
+/** A process that is killed while it imports or applies changes; and a full disk. */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,17 +18,17 @@ const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const cache = mkdtempSync(join(tmpdir(), 'plantroom-compiled-'))
 t.teardown(() => rmSync(cache, { recursive: true, force: true }))
 
-/** What became of a child: the last number that it acknowledged, and how long after it had begun the first one came. */
+/** The result of a child: the last number it acknowledged, and how long after its start the first one came. */
 interface Killed {
   sure: number | undefined
   firstMs: number
 }
 
-/** Starts a child and kills it some time after it has begun; without a time, as soon as it has acknowledged something. */
+/** Starts a child and kills it some time after its start; without a time, as soon as it has acknowledged something. */
 function killed(args: readonly string[], afterMs?: number): Promise<Killed> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [here('importing-child.ts'), ...args], {
-      // Compiled once: a start is most of what a round takes.
+      // Compiled once: starting up is most of the time of a round.
       env: { NODE_COMPILE_CACHE: cache },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -52,7 +52,7 @@ function killed(args: readonly string[], afterMs?: number): Promise<Killed> {
   })
 }
 
-/** The one version that all zones of a folder say, and how many there are. */
+/** The versions in all zones of a folder (one, if all is well), and the number of zones. */
 async function versionIn(folder: string): Promise<{ versions: unknown[]; zones: number }> {
   const store = openSiteStore(folder, parts.clock, parts.store)
   const zones = store.book.rows('zone')
@@ -60,7 +60,7 @@ async function versionIn(folder: string): Promise<{ versions: unknown[]; zones: 
   return { versions: [...new Set(zones.map(({ position }) => position))], zones: zones.length }
 }
 
-/** Two at a time, since a child's start is most of a round and a small machine has two cores. */
+/** Two at a time, since a child's start is most of a round, and a small machine has two cores. */
 async function inLanes(rounds: number, run: (lane: string, round: number) => Promise<void>): Promise<void> {
   let round = 0
   async function lane(name: string): Promise<void> {
@@ -75,7 +75,7 @@ t.test(`in ${IMPORTS} kills a first import leaves no site or the whole of it`, {
   let whole = 0
   await inLanes(IMPORTS, async (_, round) => {
     const place = join(folder, String(round))
-    // From the first instant to after the end.
+    // Kill times range from the first instant to after the end.
     const { sure } = await killed(['first', place, String(round)], ((round - 1) / IMPORTS) * 1.5 * firstMs)
     const isThere = existsSync(join(place, 'controller.db'))
     if (sure !== undefined) t.ok(isThere, 'what was acknowledged is there')

@@ -1,4 +1,4 @@
-/** What stores and imports are made with in tests of io, and in the processes that these start. */
+/** Limits and settings of stores and imports, for tests of io and the processes they start. */
 import { systemClock } from '#kit/clock.ts'
 import type { ImportParts } from '../../io/site-import.ts'
 
@@ -21,7 +21,7 @@ export function bytesOf(document: unknown): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(document))
 }
 
-/** A site in which every zone says the same version: half of an import would show. */
+/** A site in which every zone has the same version: half of an import would show. */
 export function versioned(version: number, zones = 300) {
   return {
     zone: Array.from({ length: zones }, (_, n) => ({ name: `Zone ${n}`, position: version, icon: 'x'.repeat(200) })),

@@ -5,7 +5,7 @@ import { openSiteStore } from '../../io/database.ts'
 import { importInto } from '../../io/site-import.ts'
 import { bytesOf, parts } from './store-parts.ts'
 
-/** Of the kinds a column may be, with people and their secrets. */
+/** Rows with columns of every kind, with people and their secrets. */
 export const site = {
   site: [{ name: 'Home', latitude: 48.5 }],
   device: [{ name: 'Dimmer', config: { deep: [1, 'ü', null] }, elevated: true }],
@@ -16,7 +16,7 @@ export const site = {
 /** Opens the store of a state folder. */
 export const open = (folder: string) => openSiteStore(folder, systemClock, parts.store)
 
-/** An import that takes the place of what is there, at once. */
+/** An import that replaces what exists, at once. */
 export const now = { mode: 'replace', becomes: 'now', author: 'test' } as const
 
 /** A store with that site; closed when the test ends. */

@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Row } from '../../core/site/book.ts'
 import { createWaitingAccounts } from '../../io/database.ts'
 
-/** A file with changes that wait, and how often all of them were read. */
+/** A file with pending changes, and a count of how often all of them were read. */
 function world() {
   const database = new DatabaseSync(':memory:')
   database.exec('CREATE TABLE pending_change (id INTEGER PRIMARY KEY)')
@@ -21,7 +21,7 @@ function world() {
   return { database, put, reads: () => reads, waitingOf }
 }
 
-/** One that waits; the columns of `null` are those of a removal. */
+/** One pending change; `null` columns mean a removal. */
 const change = (id: number, entity: string, row_id: number, columns: object | null) =>
   ({ id, entity, kind: columns === null ? 'remove' : 'change', row_id, columns }) as unknown as Row
 

@@ -99,7 +99,7 @@ t.test('what was granted and not done is not green, and says so', async (t) => {
 })
 
 t.test('1 Audit denial reasons: each has plain words', async (t) => {
-  // A reason that is added and has no words here does not compile.
+  // A new reason without words here does not compile.
   const all: Record<AuditReason, true> = {
     malformed_body: true,
     missing_credential: true,

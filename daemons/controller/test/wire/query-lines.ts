@@ -1,4 +1,4 @@
-/** Queries read within the bounds that a controller has by default, and their conditions as tests compare them. */
+/** Queries parsed with the default limits, and their conditions in the form that tests compare. */
 import type { Condition, Query, QueryLimits } from '../../wire/query.ts'
 import { readQuery } from '../../wire/read-query.ts'
 
@@ -18,7 +18,7 @@ function lines({ conditions, either }: Query['where']): unknown[] {
   return [...conditions.map(line), ...either.map((group) => ({ or: group.map(lines) }))]
 }
 
-/** What a query asks for, one line a condition. */
+/** The conditions of a query, one line each. */
 export function where(raw: string): unknown[] {
   return lines(read(raw).where)
 }

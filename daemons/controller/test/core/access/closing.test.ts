@@ -6,7 +6,7 @@ import { ADA, AWAY, HERE, jsonOf, meIn, OPERATOR, peopleWorld, RIGHT, tablesOf, 
 const clock = fakeClock()
 const now = clock.epochMs()
 
-/** What waits of an account that is open, and whether it closes it. */
+/** The pending change of an open account, and whether it closes the account. */
 const waits: [title: string, waiting: ReturnType<WaitingOf>, isClosing: boolean][] = [
   ['nothing', undefined, false],
   ['its end', 'removed', true],

@@ -12,7 +12,7 @@ const account: FirstAccount = {
   ...{ siteName: 'Mill', timeZone: 'Europe/Oslo' },
 }
 
-/** The tables after the account was made, by the rows there were; checked as an import is. */
+/** The tables after creating the account, starting from these rows; checked like an import. */
 function madeInto(rows: Parameters<typeof bookOf>[0]) {
   const book = bookOf(rows)
   const nextId = (table: string) => Math.max(0, ...book.rows(table).map(({ id }) => id)) + 1

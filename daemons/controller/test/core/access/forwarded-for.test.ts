@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { hopsOf } from '../../../core/access/remoteness.ts'
 
-/** Any UTF-16 units, lone surrogates and NUL among them. */
+/** Any UTF-16 units, including lone surrogates and NUL. */
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units))
 
 for (const [what, header, hops] of [

@@ -10,7 +10,7 @@ import { memoryPlan } from '../../../core/memory.ts'
 const letter: Letter = { to: 'ada@example.org', subject: 'code', text: 'x', lifeMs: 60_000 }
 const never = () => new Promise<never>(() => {})
 
-/** @param answers what becomes of each try, in turn; the last one of all further ones */
+/** @param answers the result of each attempt in turn; the last one also applies to all further attempts */
 function queueOf(...answers: ((signal: AbortSignal) => Promise<void>)[]) {
   const clock = fakeClock()
   const tries: { to: string; atMs: number }[] = []
@@ -31,7 +31,7 @@ function queueOf(...answers: ((signal: AbortSignal) => Promise<void>)[]) {
 const failing = () => Promise.reject(new Error('ECONNREFUSED'))
 const refusing = () => Promise.reject(new Fault('mail_refused', '550 no such user'))
 
-/** What became of a letter, once the clock has moved. */
+/** The outcome of a letter, after the clock has moved. */
 function outcomeOf(promise: Promise<void>) {
   const outcome: { code?: string } = {}
   promise.then(

@@ -1,4 +1,4 @@
-/** People and the world around them for tests: tables in memory, a clock that stands still, letters that are kept. */
+/** The rules about people for tests: tables in memory, a clock that stands still, letters in a list. */
 import { createHash, randomBytes } from 'node:crypto'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { limiterHere } from '#kit/test/auth/limiter-here.ts'
@@ -19,7 +19,7 @@ type Columns = Record<string, Json>
 export interface Tables extends Book, Keeper {
   put(table: string, row: Row): void
   remove(table: string, id: number): void
-  /** Runs before a change is kept, as a slow disk would. */
+  /** Runs before a change is stored, like a slow disk. */
   beforeChange: () => Promise<void>
   changes: { table: string; id: number; columns: Columns }[]
 }
@@ -58,7 +58,7 @@ export function tablesOf(content: Record<string, readonly Row[]>): Tables {
   return made
 }
 
-/** Ada may do everything from everywhere; her password is `open sesame`. */
+/** Ada may do everything from anywhere; her password is `open sesame`. */
 export const ADA: Row = {
   id: 1,
   username: 'Ada',
@@ -97,7 +97,7 @@ export const realSecrets: Secrets = {
   digest: (secret) => createHash('sha256').update(secret).digest('base64url'),
 }
 
-/** @param ada columns of Ada that differ; @param more tables that differ */
+/** @param ada columns of Ada to change; @param more other tables to change */
 export function peopleWorld(
   ada: Columns = {},
   more: Record<string, readonly Row[]> = {},
@@ -151,23 +151,23 @@ export type PeopleWorld = ReturnType<typeof peopleWorld>
 
 export const RIGHT = { username: 'Ada', password: 'open sesame' }
 
-/** What an outcome's body is. */
+/** The body of an outcome. */
 export function jsonOf(outcome: Pick<Outcome, 'body'>): Record<string, unknown> {
   return ('json' in outcome.body ? outcome.body.json : JSON.parse(bodyText(outcome.body))) as Record<string, unknown>
 }
 
-/** The identity of who calls with a token, or `invalid_session`. */
+/** The identity behind a token, or `invalid_session`. */
 export function meIn({ people }: PeopleWorld, token: string | undefined, origin = HERE): unknown {
   const session = people.resolve(token, origin)
   return session && people.me(session)
 }
 
-/** Signs Ada in and gives her token. */
+/** Signs Ada in and returns her token. */
 export async function tokenIn({ people }: PeopleWorld, form: unknown = RIGHT): Promise<string> {
   return String(jsonOf(await people.signIn(form, HERE)).token)
 }
 
-/** The code of the newest letter. */
+/** The code in the newest letter. */
 export function codeIn({ letters }: PeopleWorld): string {
   return /code is (\S+)/.exec(letters.at(-1)?.text ?? '')?.[1] ?? ''
 }

@@ -32,7 +32,7 @@ for (const [peer, where, clientIp = peer] of [
   ['100.127.255.255', 'neither'],
   ['::ffff:100.64.0.1', 'neither', '100.64.0.1'],
   ['100.128.0.1', 'remote'],
-  // A proxy that is trusted here, and names nobody.
+  // A trusted proxy that names no client.
   ['127.0.0.1', 'neither'],
   ['127.0.0.2', 'local'],
   ['169.254.7.7', 'local'],

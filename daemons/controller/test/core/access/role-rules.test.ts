@@ -3,7 +3,7 @@ import t from 'tap'
 import { isElevated, mayDo, parseRoleRules, rulesOf, uisOf } from '../../../core/access/accounts.ts'
 import type { Row } from '../../../core/site/book.ts'
 
-/** Any UTF-16 units, lone surrogates and NUL among them. */
+/** Any UTF-16 units, including lone surrogates and NUL. */
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units))
 
 const role = (rules: string, id = 1): Row => ({ id, rules })

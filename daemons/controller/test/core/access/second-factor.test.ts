@@ -5,7 +5,7 @@ import { ADA, codeIn, HERE, jsonOf, type PeopleWorld, peopleWorld, RIGHT } from 
 const START_MS = 1_900_000_000_000
 const issued = { two_factor_auth: true, two_factor_token: 'ABC234', two_factor_issued_at: START_MS }
 
-/** Signs Ada in with a code, or without. */
+/** Signs Ada in, with or without a code. */
 async function tryIn(world: PeopleWorld, code?: unknown) {
   const outcome = await world.people.signIn({ ...RIGHT, two_factor_token: code }, HERE)
   return { ...jsonOf(outcome), status: outcome.status, reason: outcome.reason }

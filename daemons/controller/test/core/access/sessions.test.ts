@@ -206,7 +206,7 @@ t.test(
     const token = await tokenIn(world)
     const page = (await world.people.signInUi(RIGHT, HERE)).issued?.token
     const bobs = await tokenIn(world, { username: 'Bob', password: 'open sesame' })
-    // Anything else of the account may change.
+    // Any other column of the account may change.
     world.tables.put('auth_user', { ...ADA, email: 'ada@example.net', two_factor_token: 'K7MPQ2' })
     t.match(meIn(world, token), { id: 1 })
     t.match(world.people.resolveUi(page, HERE), { userId: 1 })
@@ -224,7 +224,7 @@ t.test('who was let in by a password that is replaced meanwhile gets a token tha
   const world = peopleWorld({ two_factor_auth: true })
   await world.people.signIn(RIGHT, HERE)
   const two_factor_token = codeIn(world)
-  // The code is used up on a slow disk; behind it stands the new password.
+  // The code is used up on a slow disk; the new password is set meanwhile.
   world.tables.beforeChange = async () => {
     world.tables.beforeChange = async () => {}
     const row = world.tables.row('auth_user', 1) as Row

@@ -29,7 +29,7 @@ t.test('1 Configuration keys: api_token_life is the life of tokens', async (t) =
   t.equal(jsonOf(await people.signIn(RIGHT, HERE)).expires, 60_000)
 })
 
-/** What is wrong, the world it is wrong in, what is sent, the message and the reason of document 1. */
+/** The flaw, the world that has it, the form, and the message and reason of document 1. */
 const refusals: [string, Parameters<typeof peopleWorld>, unknown, string, string][] = [
   ['a name missing', [], { password: 'open sesame' }, 'missing credential', 'missing_credential'],
   ['a password missing', [], { username: 'Ada' }, 'missing credential', 'missing_credential'],
@@ -91,7 +91,7 @@ t.test('1 Authentication 5: one role with Allow Remote on is enough for a token'
   t.match(jsonOf(await people.signIn(RIGHT, AWAY)), { token: String })
 })
 
-/** Everything is wrong from this step on; it is the first one that is told. */
+/** Everything from this step on is wrong; the first error is reported. */
 const everything: [string, Parameters<typeof peopleWorld>, string][] = [
   [
     'the password',
@@ -268,7 +268,7 @@ t.test('Skip 2FA on Local Network counts on the page alone, inside, and where al
   const { people } = peopleWorld({ two_factor_auth: true }, skipping)
   t.equal((await people.signIn(RIGHT, HERE)).reason, '2fa_required')
   t.equal((await people.signInUi(RIGHT, AWAY)).outcome.reason, '2fa_required')
-  // Not remote is not enough: behind a carrier's NAT, or where the peer cannot be told, stands whoever likes.
+  // Not being remote is not enough: a carrier's NAT or an unknown peer may hide anybody.
   for (const clientIp of ['100.64.0.1', ''])
     t.equal(
       (await people.signInUi(RIGHT, { clientIp, isRemote: false, isLocal: false })).outcome.reason,

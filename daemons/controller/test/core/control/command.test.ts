@@ -6,7 +6,7 @@ const SCOPED: SessionForm = { uis: [1] }
 const OPEN: SessionForm = { uis: [2] }
 const ELEVATED: SessionForm = { isElevated: true, uis: [] }
 
-/** Title, who, body, what the driver gets. */
+/** Title, session, body, what the driver gets. */
 const granted: [string, SessionForm, unknown, string][] = [
   [
     '1 Command payload a zone is named by its id',

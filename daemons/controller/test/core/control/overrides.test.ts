@@ -11,7 +11,7 @@ function withOverrides(overrides: Record<number, unknown>) {
   return stage({ zone: BUILDING.zone.map((zone) => ({ ...zone, overrides: overrides[zone.id] ?? null })) })
 }
 
-/** Title, who, overrides, body, what the driver gets. */
+/** Title, session, overrides, body, what the driver gets. */
 const followed: [string, SessionForm, Record<number, unknown>, Record<string, unknown>, string][] = [
   [
     'leads to another zone',
@@ -100,7 +100,7 @@ for (const [title, who, overrides, body, expected] of followed)
     t.strictSame(reached, [expected])
   })
 
-/** Title, who, overrides, reason. */
+/** Title, session, overrides, reason. */
 const refused: [string, SessionForm, Record<number, unknown>, string][] = [
   ['to an elevated device', OPEN, { 1: { on: { device_id: 12, command: 'on' } } }, 'elevation_denied'],
   ['to a zone of an elevated device', OPEN, { 1: { on: { zone_id: 4, command: 'on' } } }, 'elevation_denied'],

@@ -1,4 +1,4 @@
-/** A building with a fake driver behind the command surface: what reaches it is counted. */
+/** A building with a fake driver behind the command surface, which records what reaches it. */
 import type { ApiFunction, Session } from '../../../core/access/accounts.ts'
 import type { Outcome } from '../../../core/audit.ts'
 import { createCommand, createDispatcher } from '../../../core/control/command.ts'
@@ -8,8 +8,9 @@ import type { Row } from '../../../core/site/book.ts'
 import { bookOf } from '../site/book-of.ts'
 
 /**
- * Zones 1 and 2 on device 10, zone 3 on device 11, zone 4 on the elevated device 12, elevated zone 5 on device 13 with
- * zone 6, zone 7 on no device. UI 1 shows zone 1 and group 100 with its subgroup 101, where zone 3 is; UI 2 has no scope.
+ * Zones 1 and 2 are on device 10, zone 3 on device 11, zone 4 on the elevated device 12, the elevated zone 5 and zone 6
+ * on device 13, zone 7 on none. UI 1 shows zone 1 and group 100 with its subgroup 101, which has zone 3; UI 2 has no
+ * scope.
  */
 export const BUILDING = {
   device: [
@@ -50,7 +51,7 @@ export interface SessionForm {
   uis?: readonly number[]
 }
 
-/** What reached the driver, one text each: `10 zone 1 level {"level":40}`. */
+/** Records what reached the driver, one text each: `10 zone 1 level {"level":40}`. */
 export function stage(
   tables: Record<string, readonly Record<string, unknown>[]> = {},
   ack: () => Promise<Ack> = async () => ({}),
@@ -79,7 +80,7 @@ export function stage(
   return { book, reached, macros, dispatcher, command, session }
 }
 
-/** The answer as a test compares it. */
+/** The answer in the form that tests compare. */
 export function answerOf({ status, body, reason, target }: Outcome) {
   const json = 'json' in body ? (body.json as Record<string, unknown>) : JSON.parse(bodyText(body))
   return { status, error: json.error, success: json.success, reason, target, json }

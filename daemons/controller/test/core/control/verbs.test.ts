@@ -6,7 +6,7 @@ import { answerOf, BUILDING, type SessionForm, stage } from './stage.ts'
 const OPEN: SessionForm = { uis: [2] }
 const ON = { zone_id: 1, command: 'on' }
 
-/** Title, row of `command`, body, whether it is held for a session that is not elevated. */
+/** Title, row of `command`, body, whether it is refused to sessions that are not elevated. */
 const elevated: [string, Record<string, unknown>, Record<string, unknown>, boolean][] = [
   ['of the verb', { name: 'on' }, ON, true],
   ['of another verb', { name: 'off' }, ON, false],

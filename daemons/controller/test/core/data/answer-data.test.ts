@@ -138,7 +138,7 @@ t.test('1 GET /api/data/:entity a row that is replaced is shown anew', async (t)
   t.same(names(''), all({ 70: 'new' }))
 })
 
-/** One byte, two, and four for one sign: where a row ends in bytes is not where it ends in letters. */
+/** Characters of one, two and four bytes: where a row ends in bytes is not where it ends in characters. */
 const SIGNS = ['a', 'é', '😀']
 
 t.test('1 Modifiers a page of a table is the same, put together of blocks or row by row', async (t) => {

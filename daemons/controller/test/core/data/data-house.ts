@@ -1,4 +1,4 @@
-/** A small building for tests of reading data: tables as the registry describes them, a book, live state, and callers. */
+/** A small building for tests of reading data: tables as in the registry, a book, live state, and callers. */
 import type { Session } from '../../../core/access/accounts.ts'
 import type { DataLimits, DataWorld } from '../../../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../../../core/data/turns.ts'
@@ -26,7 +26,7 @@ export const limits: DataLimits = {
 
 const READY_BYTES = 16_777_216
 
-/** Words of a name that say: a secret. */
+/** Sensitive words in a name. */
 const SENSITIVE = /^(password|passwd|pwd|passphrase|secret|token|key|pin|hash|salt|credential)$/
 const SECRET_NAMES =
   /^(hash|salt|pin|rfid|duress_pin|two_factor_token|token|push_subscription|private_key|api_key|secret|password|bearer_token|credential_hash)$|_(token|secret|password|passwd|hash)$/
@@ -49,7 +49,7 @@ function withoutSecrets(json: Json): Json {
   )
 }
 
-/** Columns as `name:type`, text where no type is said; `!` is secret, `?` has secrets in its JSON. */
+/** Columns as `name:type`, text by default; `!` is secret, `?` has secrets in its JSON. */
 const TABLES: Readonly<Record<string, string>> = {
   subsystem: 'name type position:integer enabled:boolean',
   device:
@@ -97,7 +97,7 @@ export const schema: SchemaFace = {
 
 export type Tables = Readonly<Record<string, readonly Readonly<Record<string, Json>>[]>>
 
-/** Rows by table; ids count from 1 where none is given. */
+/** Rows by table; ids count from 1 unless given. */
 export function bookOf(content: Tables): Book {
   const byTable = new Map(
     Object.entries(content).map(([table, rows]): [string, readonly Row[]] => [
@@ -120,17 +120,17 @@ export interface HouseOptions {
   schema?: SchemaFace
   devices?: Readonly<Record<number, Partial<LiveDevice>>>
   zones?: Readonly<Record<number, LiveZone>>
-  /** In place of those two. */
+  /** Replaces those two. */
   live?: LiveBook
   limits?: Partial<DataLimits>
-  /** Steps of queries before others have their turn; default: no end. */
+  /** Steps of queries per turn; unlimited by default. */
   turnSteps?: number
-  /** Room for answers while they are made; all there is by default. */
+  /** Memory for answers; unlimited by default. */
   roomBytes?: number
   readyBytes?: number
 }
 
-/** A world over these rows; `breaths` counts how often others had their turn. */
+/** A world with these rows; `breaths` counts how often other work got a turn. */
 export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld & { breaths: { count: number } } {
   const book = bookOf(content)
   const face = options.schema ?? schema
@@ -156,7 +156,7 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
     },
     limits: { ...limits, ...options.limits },
     turns: createDataTurns({
-      // Each look at the clock is a step: so long is a turn, in steps.
+      // Each reading of the clock counts as a step, so the length of a turn is given in steps.
       nowMs: () => looks++,
       onceAround(run) {
         breaths.count++
@@ -169,7 +169,7 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
   }
 }
 
-/** A caller with the function `query`. */
+/** A caller that may use the function `query`. */
 export function callerOf(isElevated: boolean): Session {
   return { userId: 1, username: 'caller', roles: [], isElevated, may: () => true, uis: [] }
 }

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { createDataTurns, type Steps } from '../../../core/data/turns.ts'
 
-/** A clock that each step moves on by 1 ms, and a loop that goes around when it is told. */
+/** A clock that each step advances by 1 ms, and an event loop that the test runs. */
 function stage({ turnMs = 10, queries = 100, sideBySide = 100 } = {}) {
   let nowMs = 0
   const arounds: (() => void)[] = []
   const limits = { turnMs, queries, sideBySide }
   const turns = createDataTurns({ nowMs: () => nowMs, onceAround: (run) => void arounds.push(run), limits })
-  /** The longest that was worked without a look around. */
+  /** The longest time of work without a turn of the loop. */
   const longest = { ms: 0 }
   let sinceMs = 0
   function* work(steps: number, name = ''): Steps<string> {

@@ -1,4 +1,4 @@
-/** A building with something to hide in every place, and how it is asked. */
+/** A building with a secret in every place, and the queries for it. */
 import type { Outcome } from '../../../core/audit.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import { bodyText } from '../../../core/json.ts'

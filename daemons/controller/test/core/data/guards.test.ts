@@ -70,7 +70,7 @@ t.test('1 GET /api/data/:entity an unknown modifier is told', async (t) => {
 })
 
 t.test('1 Guards 6 a query that names a secret-bearing column is refused', async (t) => {
-  // Written out as document 1, Secret-bearing columns, lists them: a name that the registry lacks is found out here.
+  // Copied from document 1, Secret-bearing columns: a name missing in the registry shows here.
   const listed = [
     'hash',
     'salt',

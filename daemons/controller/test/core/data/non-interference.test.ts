@@ -10,7 +10,7 @@ import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 import { spelledQuery } from './spelled-query.ts'
 import { buildingOf, onlyColumns, PLACES, type Secrets } from './two-buildings.ts'
 
-/** More with CASES=100000 in the environment. */
+/** CASES=100000 in the environment runs more. */
 const CASES = Number(process.env.CASES ?? 400)
 
 const READ: Readonly<Record<string, readonly string[]>> = {
@@ -19,7 +19,7 @@ const READ: Readonly<Record<string, readonly string[]>> = {
   zone: ['id', 'name', 'device_id', 'address', 'position', 'overrides'],
   channel_provider: ['id', 'name', 'type', 'config', 'config'],
 }
-/** Not to be read, or not to be asked for. */
+/** Entities that cannot be read or do not exist. */
 const CLOSED = ['auth_user', 'macro', 'credential', 'nothing']
 const ODD = [
   'name',
@@ -66,7 +66,7 @@ const values = [
   '%zz%',
 ]
 
-/** Without a pinned name most questions for values end at the guard. */
+/** Without a pinned name most queries for values end at the guard. */
 const pin = fc.constantFrom('', 'name=mode&', 'name=level&', '_in[name]=mode,level,a&', 'name=apiKey&')
 const question = fc.oneof(
   ...[1, 2, 3].map(() =>
@@ -84,7 +84,7 @@ const question = fc.oneof(
   ),
   fc.record({ entity: fc.constantFrom(...CLOSED), query: spelledQuery({ columns: ODD, values, isFair: true }) }),
 )
-/** For elevated sessions, who may ask for secret-bearing columns: they are null. */
+/** For elevated sessions, which may name secret-bearing columns: they are null. */
 const deviceQuestion = spelledQuery({
   columns: ['id', 'name', 'config', 'password', 'api_key', 'address'],
   values,
@@ -107,15 +107,15 @@ interface Ask {
   question: { entity: string; query: string }
   isRich: boolean
   caller: Session
-  /** In place of the real views. */
+  /** Replaces the real views. */
   views?: Views
 }
 
-/** Status, reason and body, to the byte. */
+/** Status, reason and body, byte for byte. */
 function answerOf(secrets: Secrets, { question, isRich, caller, views }: Ask): string {
   const { content, options } = buildingOf(secrets, isRich)
   const world = worldOf(content, options)
-  // Who may see more has asked before: nothing that was kept for him may come to others.
+  // An elevated caller has asked before: nothing cached for that caller may reach others.
   void answerData(world, elevatedCaller, question.entity, question.query)
   const outcome = answerData(views ? { ...world, views } : world, caller, question.entity, question.query)
   if (outcome instanceof Promise) throw new Error('an answer from memory came late')
@@ -143,7 +143,7 @@ t.test('1 Secret-bearing columns decide nothing about any answer to anybody', as
   holds(t, law, { numRuns: CASES })
 })
 
-/** Queries by which secrets were, or might be, found out; each is tried with secrets that such a query would tell apart. */
+/** Queries that did or might reveal secrets; each is tried with secrets that it would tell apart. */
 const KEPT: readonly (readonly [string, string])[] = [
   ['attribute', ''],
   ['attribute', '_instance=true&_count=true'],
@@ -188,7 +188,7 @@ t.test('the law notices a view that shows too much', async (t) => {
       return { row, cells: row, isHidden: row.secure === true, json: undefined, ready: undefined }
     },
   }
-  // The seed stands, so that what is noticed once is noticed each time.
+  // A fixed seed, so that a failure is reproducible.
   const tries = { numRuns: 5000, seed: 1, endOnFailure: true }
   t.ok(
     fc.check(
@@ -196,7 +196,7 @@ t.test('the law notices a view that shows too much', async (t) => {
       tries,
     ).failed,
   )
-  // Of the rows only ids are shown: conditions, orders and counts are all that is left to find something out by.
+  // Only ids are shown: conditions, orders and counts remain as ways to find something out.
   const blind: Views = {
     ...bare,
     byPlace: (table, rows) => (at) => ({ ...bare.byPlace(table, rows, false)(at), json: `{"id":${rows[at]?.id}}` }),

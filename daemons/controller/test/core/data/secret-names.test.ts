@@ -1,4 +1,4 @@
-/** Secrets under every name that says so, in every spelling and place, are seen by no session that is not elevated. */
+/** No session without elevation sees a secret under any sensitive name, in any spelling and place. */
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
@@ -12,7 +12,9 @@ import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 
 const schema = registryFace()
 
-/** The words of a sensitive name, and every secret-bearing column. @source document 1, Secret-bearing columns, Guards 5 */
+/**
+ * The words in sensitive names, and every secret-bearing column. @source document 1, Secret-bearing columns, Guards 5
+ */
 const WORDS = (
   'password passwd pwd passphrase secret token key pin hash salt credential pass bearer jwt rfid duress_pin ' +
   'two_factor_token push_subscription private_key api_key bearer_token credential_hash session_key integration_key ' +
@@ -33,7 +35,7 @@ const SPELLINGS: readonly ((words: string[]) => string)[] = [
   (words) => `old ${words.join(' ')}`,
   (words) => words.join(' ').replace(/[a-z]/g, (sign) => String.fromCodePoint((sign.codePointAt(0) ?? 0) + 0xfee0)),
 ]
-/** Of many: `hashes`, `passes`, `keys`. */
+/** Plurals: `hashes`, `passes`, `keys`. */
 const PLURALS = [(name: string) => name, (name: string) => `${name}${/(?:sh|ss)$/.test(name) ? 'es' : 's'}`]
 
 const name = fc
@@ -46,14 +48,14 @@ const name = fc
 
 const MARK = 'elevated-only'
 const held = fc.constantFrom<Json>(MARK, [MARK], { x: MARK }, { a: [{ b: MARK }] }, [[MARK]])
-/** What says by its name that it is a secret. */
+/** A value under a sensitive name. */
 const secret = fc.tuple(name, held, fc.nat(3)).map(([name, value, form]): Json => {
   if (form === 1) return { name, value }
   if (form === 2) return [[name, value]]
   if (form === 3) return { header: name, old_values: [value], index: 1 }
   return { [name]: value, open: 1 }
 })
-/** The same further down, as JSON or as text of JSON. */
+/** The same at a deeper level, as JSON or as JSON text. */
 const nested = fc
   .tuple(secret, fc.array(fc.constantFrom('key', 'list', 'text'), { maxLength: 4 }))
   .map(([inside, ways]) =>
@@ -63,7 +65,7 @@ const nested = fc
     }, inside),
   )
 
-/** Columns that a session that is not elevated may read: JSON, and texts in which somebody may have written some. */
+/** Columns that a session without elevation may read: JSON, and texts that may contain JSON. */
 const PLACES = tables().flatMap(({ name: table, columns }) =>
   columns.flatMap(({ name: column, type, choices, isSecret = false }) => {
     const isFree = (type === 'json' || (type === 'text' && choices === undefined)) && column !== 'name'

@@ -11,13 +11,13 @@ interface Asked {
 
 type Part = { asks: readonly Asked[]; or: readonly Part[] }
 
-/** What a query is made of. */
+/** The parts of a query. */
 export interface Vocabulary {
-  /** Names that may be asked for. */
+  /** Names that may be used. */
   columns: readonly string[]
-  /** What they may be compared with. */
+  /** Values to compare with. */
   values: readonly string[]
-  /** Nothing that is refused for its form: more of the queries reach the rows. */
+  /** Leaves out queries that are refused for their form, so that more of them reach the rows. */
   isFair: boolean
 }
 
@@ -87,7 +87,7 @@ function modifierOf(column: fc.Arbitrary<string>, isFair: boolean): fc.Arbitrary
   return isFair ? fair : fc.oneof(fair, fc.constantFrom(...ODD), pair)
 }
 
-/** One condition as pieces of a query; a piece is not encoded yet. */
+/** One condition as parts of a query, not yet encoded. */
 function spelled({ column, operator, values }: Asked, style: number, around: readonly string[]): string[] {
   const fit = fitting(operator, values)
   if (style % 4 === 0 && operator === 'in') return fit.map((value) => `${nameOf([...around, column])}=${value}`)
@@ -135,7 +135,7 @@ function nameOf([first = '', ...rest]: readonly string[]): string {
   return first + rest.map((name) => `[${name}]`).join('')
 }
 
-/** What must be encoded, and by the bits of `mask` what need not; the first `=` stays. */
+/** Encodes what must be encoded, and other characters by the bits of `mask`; the first `=` stays. */
 function encoded(piece: string, mask: number): string {
   const split = piece.indexOf('=')
   return Array.from(piece, (character, at) => {

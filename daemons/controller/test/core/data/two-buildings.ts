@@ -1,12 +1,12 @@
-/** Buildings that differ in their secrets only, for tests of what nobody may find out. */
+/** Buildings that differ only in their secrets, for tests that nobody can find these out. */
 import type { Json } from '../../../core/json.ts'
 import type { HouseOptions, Tables } from './data-house.ts'
 
-/** What stands in the places of secrets; as many as a building has places. */
+/** The values in secret places; as many as a building has places. */
 export type Secrets = readonly Json[]
 export const PLACES = 16
 
-/** A building whose columns, JSON and live state hold these; everything beside them is the same each time. */
+/** A building with these values in columns, JSON and live state; everything else is always the same. */
 export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables; options: HouseOptions } {
   const text = (place: number) => (secrets[place] === null ? null : String(secrets[place]))
   const json = (place: number): Json => secrets[place] ?? null
@@ -34,7 +34,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
         config: { token: json(3), list: [{ pin: json(2) }] },
       },
       { name: null, address: null, password: text(1), api_key: text(0), config: null },
-      // Alike but for their secrets: an order that sees them puts one or the other first.
+      // Equal except for their secrets: an order that sees these puts one or the other first.
       { name: 'a', address: 'c', password: text(2), config: { password: json(0) } },
       { name: 'a', address: 'c', password: text(0), config: { password: json(1) } },
     ],
@@ -76,8 +76,8 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
   return { content, options }
 }
 
-/** The secrets of a building that are so for everyone: elevated sessions see no difference either. */
+/** The secrets of a building that even elevated sessions must not see. */
 export function onlyColumns(secrets: Secrets): Secrets {
-  // Places 0 to 3 stand in secret columns and in JSON of secret columns alone.
+  // Places 0 to 3 are only in secret columns, and in JSON of secret columns.
   return Array.from({ length: PLACES }, (_, place) => (place < 4 ? (secrets[place] ?? null) : 'same'))
 }

@@ -1,4 +1,4 @@
-/** What is kept of rows that were asked for. */
+/** Caching of rows. */
 import t from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { createBlocks, createReady, jsonOf } from '../../../core/data/views.ts'
@@ -7,13 +7,13 @@ import type { Row } from '../../../core/site/book.ts'
 import { worldOf } from './data-house.ts'
 
 const ROWS = 20_000
-/** Names of secrets: who is not elevated sees another row than who is. */
+/** Names of secrets: callers who are not elevated see other values than those who are. */
 const attributes = Array.from({ length: ROWS }, (_, at) => ({
   ...{ name: 'api_key', value: `${at}`, previous_value: `${at + 1}`, type: 'text', secure: false },
   ...{ system_target: 'zone', target_id: at, unit: null, changed_at: at },
 }))
 
-/** All rows as both kinds of caller see them, page by page as a list is read. */
+/** All rows as both kinds of caller see them, page by page. */
 function seenByAll(world: ReturnType<typeof worldOf>, readyBytes: number) {
   const blocks = createBlocks(createReady(readyBytes))
   const table = world.schema.table('attribute')
@@ -39,7 +39,7 @@ t.test(
     const taken = await heapBytesOf(() => seenByAll(worldOf({ attribute: attributes }, { readyBytes }), readyBytes))
     const rows = await heapBytesOf(() => worldOf({ attribute: attributes }, { readyBytes }))
     t.comment(`${((taken - rows) / ROWS).toFixed(0)} bytes a row`)
-    // The blocks here have a bound of their own beside that of the views.
+    // The blocks here have a limit of their own besides that of the views.
     t.ok(taken - rows <= views.allBytes + 2 * ready.allBytes, `${taken - rows}`)
   },
 )

@@ -121,7 +121,7 @@ t.test('a verb in other letters overtakes like the same one, and adds like it', 
   t.strictSame(drained(queue), ['1 level {"level":2}', '2 Toggle {}', '2 toggle {}'])
 })
 
-/** Devices whose commands share a room, each with what became of its commands. */
+/** Devices that share the limit on commands, each with the results of its commands. */
 function devicesHere(mostChars: number) {
   const room = new CommandRoom(mostChars)
   const device = (name: string) => {

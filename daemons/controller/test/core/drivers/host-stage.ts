@@ -1,4 +1,4 @@
-/** A host with a driver whose every step a test decides. */
+/** A host with a driver whose every step the test decides. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { Ack, Driver, DriverCommand, DriverContext, DriverSession } from '../../../core/drivers/driver.ts'
 import { Drivers, type HostLimits } from '../../../core/drivers/host.ts'
@@ -23,7 +23,7 @@ export const LIMITS: HostLimits = {
   commandChars: 65_536,
 }
 
-/** Of a world with real sockets. */
+/** For a world with real sockets. */
 export const WORLD_LIMITS = {
   connectMs: 2000,
   keepMs: 1000,
@@ -38,7 +38,7 @@ export const WORLD_LIMITS = {
   httpBytes: 4096,
 }
 
-/** One command under way. */
+/** One command in progress. */
 export interface UnderWay {
   text: string
   signal: AbortSignal
@@ -46,7 +46,7 @@ export interface UnderWay {
   reject(error: Error): void
 }
 
-/** What the driver of a device met. */
+/** Calls of a device's driver. */
 export interface Far {
   context: DriverContext
   device: Row
@@ -58,11 +58,11 @@ export interface StageForm {
   zones?: readonly Record<string, unknown>[]
   limits?: Partial<HostLimits>
   chance?: () => number
-  /** Runs in place of an opening that succeeds at once. */
+  /** Replaces an opening that succeeds at once. */
   open?: (device: Row, context: DriverContext) => Promise<Partial<DriverSession>>
 }
 
-/** Device 1 with zones 1 and 2. `underWay` are commands that the driver has, in order. */
+/** Device 1 with zones 1 and 2. `underWay` has the commands that the driver is executing, in order. */
 export function hostStage({ devices, zones, limits, chance = () => 0, open }: StageForm = {}) {
   const clock = fakeClock()
   const book = bookOf({
@@ -110,7 +110,7 @@ export function hostStage({ devices, zones, limits, chance = () => 0, open }: St
   }
   const host = new Drivers({ book, live, world, drivers: [driver], limits: { ...LIMITS, ...limits } })
 
-  /** Asks for a command; `came` is what came of it. */
+  /** Sends a command; `came` is its result. */
   function ask(text: string, args: Record<string, Json> = {}, deviceId = 1) {
     const [zoneId, verb = ''] = text.split(' ')
     const zone = zoneId === 'whole' ? undefined : (book.row('zone', Number(zoneId)) as Row)

@@ -1,4 +1,4 @@
-/** What a driver may do with ways to its device: a toy amplifier over each of them. */
+/** What a driver can do with connections to its device: a toy amplifier over each of them. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,7 @@
 /**
- * A driver of a made-up amplifier that shows what the seam is for. It speaks lines of ASCII: `VOL=40` is answered `OK`,
- * and `VOL 40` comes unasked whenever somebody turns the knob. Over HTTP it is asked: `GET /volume`, `PUT /volume`.
+ * A driver for an invented amplifier that shows the use of the driver interface. The device speaks lines of ASCII: it
+ * answers `VOL=40` with `OK`, and sends `VOL 40` by itself whenever somebody turns the knob. Over HTTP: `GET /volume`,
+ * `PUT /volume`.
  */
 import {
   type ConnectionPlace,
@@ -19,7 +20,7 @@ const FRAMING: Framing = { mode: 'delimiter', delimiter: new TextEncoder().encod
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trimEnd()
 
-/** @param framing of its lines, where it is another */
+/** @param framing of its lines, if not the default */
 export function createToyDriver(framing = FRAMING): Driver {
   return {
     name: 'toy',
@@ -31,7 +32,7 @@ export function createToyDriver(framing = FRAMING): Driver {
   }
 }
 
-/** @returns whether the line says a volume */
+/** @returns whether the line contains a volume */
 function report(line: string, zones: readonly Row[], context: DriverContext): boolean {
   const volume = /^VOL (\d{1,3})$/.exec(line)?.[1]
   if (volume === undefined) return false

@@ -1,4 +1,4 @@
-/** Device 1 with zone 1, behind the host and real sockets, by default a toy amplifier; read as the REST surface reads it. */
+/** Device 1 with zone 1, behind the host and real sockets, by default a toy amplifier; read as by the REST surface. */
 import { createSocket, type RemoteInfo } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
@@ -21,7 +21,7 @@ interface ToyForm {
   device?: Readonly<Record<string, Json>>
   limits?: Partial<typeof WORLD_LIMITS>
   framing?: Framing
-  /** The one that is tested. */
+  /** The driver under test. */
   driver?: Driver
   zone?: Readonly<Record<string, Json>>
 }
@@ -62,7 +62,7 @@ export function toyStage(t: Test, { transport, device = {}, zone: more = {}, lim
   }
 }
 
-/** An amplifier at a port of the loopback. @param answer what it does with each line; by default it obeys */
+/** An amplifier at a loopback port. @param answer its reaction to each line; by default it obeys */
 export async function toyAmp(t: Test, answer = (socket: Socket, _line: string) => void socket.write('OK\r\n')) {
   const sockets = new Set<Socket>()
   const lines: string[] = []
@@ -88,7 +88,7 @@ export async function toyAmp(t: Test, answer = (socket: Socket, _line: string) =
     port: (server.address() as AddressInfo).port,
     sockets,
     lines,
-    /** @param meet what it does with every connection from now on */
+    /** @param meet handles every connection from now on */
     onMeet: (meet: (socket: Socket) => void) => void met.push(meet),
     say(text: string | Uint8Array) {
       for (const socket of sockets) socket.write(text)
@@ -96,7 +96,7 @@ export async function toyAmp(t: Test, answer = (socket: Socket, _line: string) =
   }
 }
 
-/** The same over UDP: it knows whoever has sent it something. */
+/** The same over UDP: it remembers everybody who has sent it something. */
 export async function toyUdpAmp(t: Test) {
   const socket = createSocket('udp4')
   const lines: string[] = []

@@ -10,7 +10,7 @@ import { harbourHouse } from '../../harbour-house.ts'
 
 const limits = { coalesceMs: 100, beatMs: 2000, zonesPerMessage: 3, waitingZones: 6 }
 
-/** A feed over Harbour House; `told` is what it sent since it was last looked at. */
+/** A feed of Harbour House; `told` is what it has sent since the last check. */
 function feedHere(scope: ReadonlySet<number> | 'all' = 'all') {
   const clock = fakeClock()
   const house = harbourHouse(clock)

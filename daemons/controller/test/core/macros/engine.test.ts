@@ -236,7 +236,7 @@ t.test('a long run lets others of the process have their turn between its steps'
   t.equal(house.notices.length, 35)
 })
 
-/** A list of such items that has nearly so many characters. */
+/** A list of such items that has almost this many characters. */
 function listOf(item: (at: number) => Json, chars: number): Json {
   const list: Json[] = []
   for (let left = chars - 40, at = 0; left > 0; at++) {

@@ -13,7 +13,7 @@ t.test('runs that lived when the daemon was killed are told as interrupted at th
     house.engine.start({ plan, args: argsOf({}), caller: null })
   }
   await house.clock.run(100)
-  // The engine is let go here without a word, as SIGKILL does.
+  // The engine is abandoned here, as after SIGKILL.
   t.equal(await tellInterrupted(house.ports.keeper, 1_900_000_100_000), 2)
   t.same(
     house.rows.map(({ end }) => [end?.result, end?.ended_at === 1_900_000_100_000]),

@@ -10,7 +10,7 @@ const light: RigMacro = {
   steps: [{ type: 'command', zone_id: 1, command: 'on', args: { level: '${args.level}' } }],
 }
 
-/** Calls, and lets as much time pass as is asked for. */
+/** Sends a call, and lets the requested time pass. */
 async function called(
   rig: Rig,
   body: unknown,

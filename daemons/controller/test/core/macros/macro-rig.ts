@@ -1,4 +1,4 @@
-/** A building for tests of macros: rows, ports that write down what they are asked, a clock that only moves when told. */
+/** A building for tests of macros: rows, ports that record their calls, a clock that moves only on request. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../../../core/access/accounts.ts'
@@ -12,7 +12,7 @@ import type { Trace } from '../../../core/macros/run.ts'
 import { MACRO_LIMITS, type MacroArgs, type MacroLimits, makeArgs } from '../../../core/macros/values.ts'
 import type { Book, Row } from '../../../core/site/book.ts'
 
-/** A step as a test writes it: position is its place in the list. */
+/** A step in a test: its position is its place in the list. */
 export type RigStep = { type: string; [column: string]: Json }
 export type RigMacro = { name: string; steps?: readonly RigStep[]; [column: string]: unknown }
 
@@ -26,14 +26,14 @@ export interface Rig {
   /** Commands that reached the drivers. */
   sent: MacroOrder[]
   notices: string[]
-  /** Attributes by `name` or `name@zone_id`; what is not here is not there. */
+  /** Attributes by `name` or `name@zone_id`; others do not exist. */
   values: Map<string, { value: Json; isSecure: boolean }>
   live: Map<string, Json>
   changed(): void
   rows: { id: number; macro_id: number; user_id: number | null; end?: RunEnd }[]
-  /** What the next commands come to; `undefined` or none left: they succeed. `'never'` is no answer at all. */
+  /** Results of the next commands; `undefined`, or none left, means success. `'never'` means no answer at all. */
   answers: (Fault | Ack | 'never')[]
-  /** Zones that a session that is not elevated may command. */
+  /** Zones that a session without elevation may command. */
   scope: Set<number>
   trace(runId: number): Trace
 }
@@ -111,7 +111,7 @@ export function rig(macros: readonly RigMacro[], limits: Partial<MacroLimits> = 
   }
 }
 
-/** By a word in the name; nested ones too. */
+/** Judges by words in the name; also nested ones. */
 export const rigSecrets: Secrets = {
   isSensitiveName: (name) => /password|secret|pin|token|key/i.test(name),
   isSecretAttribute: (name) => /password|secret|pin|token|key/i.test(name) || name === 'note',
@@ -126,7 +126,7 @@ function withoutSecrets(value: Json): Json {
   return objectOf(fields.map(([key, entry]) => [key, rigSecrets.isSensitiveName(key) ? null : withoutSecrets(entry)]))
 }
 
-/** Macros get ids from 1 in their order. */
+/** Macros get ids from 1 in order. */
 export function bookOf(macros: readonly RigMacro[]): Book {
   const rows = macros.map(({ steps: _, ...columns }, index) => ({ id: index + 1, ...columns }) as unknown as Row)
   const steps = macros.flatMap(({ steps = [] }, index) =>
@@ -145,21 +145,21 @@ export function session(over: Partial<Session> = {}): Session {
   return { userId: 7, username: 'ada', roles: [], isElevated: false, may: () => true, uis: [], ...over }
 }
 
-/** A step that tells its text: what a macro came to is read in `notices`. */
+/** A step that sends its text: the outcome of a macro is read in `notices`. */
 export const say = (text: string, more: Record<string, Json> = {}) => ({ type: 'notify', args: { text }, ...more })
 
-/** Starts the macro of this id, as nobody in particular. */
+/** Starts the macro with this id, without a particular caller. */
 export function start(house: Rig, id = 1, args: Record<string, Json> = {}): LiveRun {
   const plan = house.book.plan(house.book.find({ id }) as Row)
   return house.engine.start({ plan, args: argsOf(args), caller: null })
 }
 
-/** What a run came to, and what its macro told. */
+/** The outcome of a run, and the texts its macro sent. */
 export function came(house: Rig, run: LiveRun): [string, string | undefined, string[]] {
   return [run.state, run.end?.code, house.notices]
 }
 
-/** What a run was called with; a JSON object. */
+/** The args of a run, from a JSON object. */
 export function argsOf(values: Record<string, Json>): MacroArgs {
   return makeArgs(Object.entries(values), MACRO_LIMITS.valueChars)
 }

@@ -1,11 +1,11 @@
-/** Macros as no installer would write them, for properties that hold of every macro. */
+/** Macros that no installer would write, for properties that hold for every macro. */
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
 import fc from 'fast-check'
 import { anyText } from '#kit/test/any-text.ts'
 import type { Json } from '../../../core/json.ts'
 import type { RigMacro, RigStep } from './macro-rig.ts'
 
-/** Some values come from args, secret ones among them. */
+/** Some values come from args, including secret ones. */
 const value = fc.constantFrom<Json>(
   '${args.word}',
   1,
@@ -30,7 +30,7 @@ const side = fc.oneof(
   fc.constantFrom<Json>({ zone_id: 1, field: 'level' }, { zone_id: 1, field: 'blob' }, { zone_id: 9, field: 'level' }),
   fc.constantFrom<Json>(5, 'day', '${args.n}', '${args.pin}', null),
 )
-/** What is decided by a secret alone. */
+/** A test that depends only on a secret. */
 const secretTest = fc.record({
   left: fc.constantFrom<Json>('${args.pin}', '${args.password}'),
   op: fc.constantFrom('eq', 'ne'),
@@ -53,7 +53,7 @@ const steps = fc.letrec<{ step: RigStep }>((tie) => ({
       fc.tuple(ms, ms).map(([first, spread]) => ({ type: 'delay', args: { ms: first, spread_ms: spread } })),
       fc.tuple(test, otherwise).map(([args, skip]) => ({ type: 'condition', args: { ...args, else: skip } })),
       fc.tuple(test, ms).map(([args, timeout_ms]) => ({ type: 'wait', args: { ...args, timeout_ms } })),
-      // A secret that is written where everybody may read it is none any more.
+      // A secret that is written to a public place is no longer one.
       fc
         .constantFrom('day', 'night', '${args.n}')
         .map((set) => ({ type: 'set', args: { attribute: 'mode', value: set } })),
@@ -78,7 +78,7 @@ const steps = fc.letrec<{ step: RigStep }>((tie) => ({
   ),
 })).step
 
-/** Whoever calls the second hands it a secret, under a name that is none. */
+/** The caller of the second macro passes it a secret under an innocent name. */
 const toSecond: RigStep = {
   type: 'macro',
   args: { macro_id: 2, args: { text: '${args.plain}' } },
@@ -90,7 +90,7 @@ const setPin = (value: string): RigStep => ({
   on_error: 'continue',
 })
 
-/** One that may call the others, and itself; and two that it may call. */
+/** One macro that may call the others and itself, and two that it may call. */
 export const randomMacros: fc.Arbitrary<RigMacro[]> = fc
   .record({
     first: fc.array(steps, { maxLength: 7 }),
@@ -104,7 +104,7 @@ export const randomMacros: fc.Arbitrary<RigMacro[]> = fc
     { name: 'Third', mode: 'single', steps: [{ type: 'delay', args: { ms: 25 } }] },
   ])
 
-/** What it is called with; secrets have texts of their own, so that they can be looked for. */
+/** The args; secrets have unique texts, so that they can be searched for. */
 export const SECRET = 'geheim'
 export const randomArgs: fc.Arbitrary<Record<string, Json>> = fc.record({
   n: fc.constantFrom<Json>(0, 2, 3, 50, 'x'),

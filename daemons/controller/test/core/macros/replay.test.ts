@@ -10,7 +10,7 @@ import type { Row } from '../../../core/site/book.ts'
 import { argsOf, type Rig, rig, rigSecrets } from './macro-rig.ts'
 import { randomArgs, randomMacros, SECRET } from './random-macro.ts'
 
-/** What happens around a run: commands that fail or never end, values that change, time, an end from outside. */
+/** Events around a run: commands that fail or never end, changing values, time, an end from outside. */
 const weather = fc.record({
   answers: fc.array(fc.constantFrom<'ok' | 'fails' | 'never' | 'tells'>('ok', 'ok', 'ok', 'fails', 'tells', 'never'), {
     maxLength: 12,

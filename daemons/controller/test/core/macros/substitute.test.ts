@@ -68,7 +68,7 @@ t.test('what would become too large is refused before it is put together', async
     t.throws(() => substitute(template, args, MOST), { code: 'macro_value_size' })
 })
 
-/** Keys that hurt where prototypes are not looked out for. */
+/** Keys that do harm if prototypes are not guarded against. */
 const names = fc.oneof(
   fc.constantFrom('__proto__', 'constructor', 'hasOwnProperty', 'toString', 'a', 'b'),
   fc.string({ maxLength: 8 }),
@@ -105,7 +105,7 @@ t.test('substitution never changes structure, and reaches no prototype', async (
   )
 })
 
-/** Everything but texts with a reference is as it was; what a text became is not looked into. */
+/** Whether everything but texts with a reference is unchanged; the results of those texts are not checked. */
 function hasShape(template: Json, filled: Json): boolean {
   if (typeof template === 'string') return template.includes('${args.') || filled === template
   if (Array.isArray(template))
@@ -135,7 +135,7 @@ t.test('what comes of a substitution is no larger than is allowed', async () => 
       } catch (thrown) {
         return ['macro_value_size', 'macro_arg_missing'].includes((thrown as { code: string }).code)
       }
-      // Brackets and escapes are counted roughly.
+      // Brackets and escapes are counted only roughly.
       return jsonChars(filled, 1_000_000) <= 4 * most + 100
     }),
     { numRuns: 300 },

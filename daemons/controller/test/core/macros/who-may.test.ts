@@ -3,7 +3,7 @@ import t from 'tap'
 import type { Json } from '../../../core/json.ts'
 import { bodyOf, type RigMacro, type RigStep, rig, session } from './macro-rig.ts'
 
-/** What a caller who is not elevated names in a request must not reach further than the request itself could. */
+/** Names from a caller who is not elevated must not reach further than the request itself could. */
 async function came(macros: readonly RigMacro[], args: Json, isElevated = false): Promise<Json | undefined> {
   const house = rig(macros)
   house.values.set('note', { value: 'x', isSecure: true })

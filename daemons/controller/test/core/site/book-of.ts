@@ -1,4 +1,4 @@
-/** A book for tests: tables as lists of rows, each of which may be replaced. */
+/** A book for tests: tables as lists of rows, which can be replaced. */
 import type { Book, Row } from '../../../core/site/book.ts'
 
 export interface TestBook extends Book {

@@ -118,7 +118,7 @@ t.test('whatever is put and removed, the book holds what a plain map would', asy
   )
 })
 
-/** As a site file has them, in four tables of names that grow longer; `other` is what all of them say. */
+/** A site file with four tables of increasingly long names; every row has `other`. */
 function siteOfRows(rows: number, other = 'a') {
   const list = <Value>(length: number, value: (at: number) => Value) => Array.from({ length }, (_, at) => value(at))
   const device = list(rows / 4, (at) => ({
@@ -155,7 +155,7 @@ t.test(
   },
 )
 
-/** What the rows of the plan say of so many rows with so many devices among them. */
+/** The memory plan's figure for this many rows and devices. */
 function siteBytes(rows: number, devices: number): number {
   const settings = { 'site.rows': rows, 'site.devices': devices }
   return ['the site: rows', 'what drives devices']

@@ -8,7 +8,7 @@ import { siteTables } from '../../../core/site/registry.ts'
 import { exportSite } from '../../../core/site/site-file.ts'
 import { siteOf, take } from '../../site-world.ts'
 
-/** Everything of a book but times and ids of links. */
+/** Everything in a book except times and ids of links. */
 function contentOf(book: WritableBook): Json {
   return Object.fromEntries(
     siteTables().map((table) => [

@@ -1,4 +1,4 @@
-/** Tests of core/site: a document that meets a site which is there. */
+/** Tests of core/site: imports into an existing site. */
 import { t } from 'tap'
 import { createBook } from '../../../core/site/book.ts'
 import { faultsOf, siteOf, take } from '../../site-world.ts'
@@ -16,7 +16,7 @@ const site = {
   zone: [{ name: 'Hall', device_id: 1, max: 80 }, { name: 'Desk' }],
 }
 
-/** As the real one does: what is of this password is kept. */
+/** Like the real one: keeps a known hash of this password. */
 const hashPassword = async (text: string, known: readonly string[]) => {
   const kept = known.find((hash) => hash.endsWith(` of ${text}`))
   return { hash: kept ?? `${known.length} of ${text}`, salt: 'salted' }

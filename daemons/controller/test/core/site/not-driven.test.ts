@@ -1,4 +1,4 @@
-/** Tests of core/site/not-driven.ts: what a site says and nobody does yet is named, with the reason. */
+/** Tests of core/site/not-driven.ts: whatever in a site has no effect yet is named, with the reason. */
 import t from 'tap'
 import { createLog } from '#kit/log.ts'
 import { logNotDriven } from '../../../assemble/house.ts'

@@ -1,4 +1,4 @@
-/** Tests of core/schema: what the registry says of tables and columns. */
+/** Tests of core/site/registry.ts: the description of tables and columns. */
 import { t } from 'tap'
 import {
   isJsonSecret,
@@ -9,7 +9,7 @@ import {
   tables,
 } from '../../../core/site/registry.ts'
 
-/** The list of document 1, typed once more: a table is opened in two places or not at all. */
+/** The list of document 1, typed again: opening a table needs a change in two places. */
 const OPEN =
   'attribute av_source av_zone channel channel_provider command device subsystem ui ui_control ui_macro ui_page_ui ui_page_widget ui_theme ui_widget ui_zone ui_zone_group_ui zone'
 

@@ -1,4 +1,4 @@
-/** Tests of core/site: documents that are meant to do harm, or look like it. */
+/** Tests of core/site: documents that mean harm, or look like it. */
 import { t } from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { charsOf, type Json } from '../../../core/json.ts'

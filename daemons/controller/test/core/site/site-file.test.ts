@@ -1,4 +1,4 @@
-/** Tests of core/site: a whole document becomes changes, or all its faults. */
+/** Tests of core/site: a whole document becomes changes, or a list of all its faults. */
 import { t } from 'tap'
 import { createBook } from '../../../core/site/book.ts'
 import { faultsOf, NOW, siteOf, take } from '../../site-world.ts'

@@ -73,7 +73,7 @@ t.test('any JSON comes back as it is, and none of its keys stands twice', async 
   )
 })
 
-/** fast-check's own JSON may hold a key twice only where stringifying lost nothing. */
+/** fast-check's own JSON may repeat a key only if stringifying lost nothing. */
 function isRepeating(json: string): boolean {
   return JSON.stringify(JSON.parse(json)) !== json
 }

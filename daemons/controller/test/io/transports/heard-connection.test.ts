@@ -1,4 +1,4 @@
-/** Devices that mean harm, or are broken: each is bounded, and said once. */
+/** Hostile or broken devices: each is limited, and reported once. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import fc from 'fast-check'
@@ -30,7 +30,7 @@ t.test('a message that never ends is dropped with its tail, and said once', asyn
 
 t.test('a device that floods is read no faster than it may, loses nothing, and is said once', async (t) => {
   const amp = await toyAmp(t)
-  // A line counts as its bytes and 64 besides: so many lines a second are 40,000 / 72.
+  // A line counts as its bytes plus 64: 40,000 / 72 lines per second are allowed.
   const { reading, said, live } = toyStage(t, { ...at('tcp', amp.port), limits: { heardBytes: 40_000 } })
   await until('it is connected', () => amp.sockets.size === 1)
   let told = 0
@@ -100,7 +100,7 @@ t.test('what nobody asked and nobody knows is said once, and no question takes i
   t.equal(live.device(1).state, 'online')
 })
 
-/** A connection as a session has it. */
+/** A connection as a session opens it. */
 async function connectTo(t: Test, port: number, frame: ConnectionEvents['frame'] = () => true) {
   const lost: string[] = []
   const limits = { ...WORLD_LIMITS, heardDevices: 1, unsent: 1 }
@@ -193,7 +193,7 @@ t.test('frames end by silence where nothing else ends them', async (t) => {
   t.equal(said.length, 1)
 })
 
-/** A connection whose device is the test. */
+/** A connection whose device is played by the test. */
 function heardBySilence(limits: object = {}) {
   const clock = fakeClock()
   const all = { ...WORLD_LIMITS, ...limits }

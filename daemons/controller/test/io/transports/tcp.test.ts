@@ -1,4 +1,4 @@
-/** Over real sockets of the loopback. */
+/** With real sockets on the loopback. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -17,7 +17,7 @@ interface Peer {
   text(): string
 }
 
-/** A peer that gathers what it is sent. @param met what it does with a connection */
+/** A peer that collects what it receives. @param met handles a connection */
 async function peer(t: Test, met: (socket: Socket) => void = () => {}, host = '127.0.0.1'): Promise<Peer> {
   const sockets: Socket[] = []
   let text = ''
@@ -116,7 +116,7 @@ t.test('a device that is not there is named with what the system says', async (t
 })
 
 t.test('who gives up is told at once, and nothing follows on that connection', async (t) => {
-  // A peer that does not read: the kernel's buffers fill.
+  // The peer does not read, so the kernel's buffers fill up.
   const { port, sockets, text } = await peer(t, (socket) => socket.pause())
   const to = connection(t)
   const stopper = new AbortController()
@@ -148,6 +148,6 @@ t.test('close ends the connection and refuses what comes after', async (t) => {
 
 t.test('a connection that does not come about is given up', async (t) => {
   const to = connection(t, { connectMs: 30 })
-  // TEST-NET-1 (RFC 5737): nobody answers there, or nobody can be asked.
+  // TEST-NET-1 (RFC 5737): nobody answers there, or it is unreachable.
   await t.rejects(to.send({ host: '192.0.2.1', port: 9 }, bytes('a\n'), never), { code: 'device_unreachable' })
 })

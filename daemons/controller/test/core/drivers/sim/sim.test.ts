@@ -32,7 +32,7 @@ function stage(config: Record<string, Json> = {}) {
   return { clock, live, open, never }
 }
 
-/** Title, verb, args, what the zone does then. */
+/** Title, verb, args, resulting values of the zone. */
 const effects: [string, string, Record<string, Json>, Record<string, Json>][] = [
   ['on', 'on', {}, { state: 'on', on: true, level: 100 }],
   ['on with false', 'on', { on: false }, { state: 'off', on: false, level: 0 }],
@@ -112,7 +112,7 @@ t.test('who makes up verbs for ever, or sends a large value, fills no memory', a
   const send = (verb: string, value: Json) => session.execute({ zone: ZONES[0], verb, args: { [verb]: value } }, never)
   const failed = { code: 'sim_failed' }
   await t.rejects(send('text', 'x'.repeat(5000)), failed)
-  // Three there are at first.
+  // It starts with three values.
   for (let at = 3; at < 64; at++) await send(`verb${at}`, at)
   await t.rejects(send('verb64', 64), failed)
   await send('verb63', 'again')

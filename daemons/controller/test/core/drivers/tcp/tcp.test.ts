@@ -1,4 +1,4 @@
-/** The driver by itself, and behind the host over a real socket. */
+/** The driver alone, and behind the host with a real socket. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import fc from 'fast-check'
@@ -71,7 +71,7 @@ t.test('a line that is too long is refused', async (t) => {
   })
 })
 
-/** Mostly what makes a word of a line, with all that would end one. */
+/** Mostly characters of a word, plus all that would end one. */
 const UNITS = [
   ...'aZ7.é{"',
   ...'aZ7.é{"',
@@ -116,7 +116,7 @@ t.test('a transport has a host and a port', async (t) => {
     t.throws(() => tcpPlaceOf(row({ id: 1, transport })), { code: 'transport_invalid' })
 })
 
-/** Device 1 with zone 7, behind the host, at a port of the loopback. */
+/** Device 1 with zone 7, behind the host, at a loopback port. */
 function stage(port: number) {
   const zone = row({ id: 7, device_id: 1, address: 'z7' })
   const book = bookOf({
