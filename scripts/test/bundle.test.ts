@@ -12,7 +12,7 @@ t.test('makes one file that runs alone, with CommonJS packages inside', async (t
     'const compilersFactory = { buildValidator() {}, buildSerializer() {} }',
     'const app = Fastify({ schemaController: { compilersFactory } })',
     "app.get('/', async () => ({ level: pino({ enabled: false }).level }))",
-    "console.log(await (await fetch(await app.listen({ host: '127.0.0.1' }))).text())",
+    "console.log(await (await fetch(await app.listen({ port: 0, host: '127.0.0.1' }))).text())",
     'await app.close()',
   ].join('\n')
   const folder = t.testdir({ 'main.ts': entry, away: {} })
