@@ -1,13 +1,13 @@
-/** Finds and loads an addon, from a checkout's sources and from a bundle alike. */
+/** Finds and loads an addon, both from a checkout's sources and from a bundle. */
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Loads `<name>/prebuilds/linux-<arch>/<name>.node`, beside this file or below `native/` beside the bundle that this
- * file went into (`build/gateway.mjs` finds `build/native/serial/...`).
- * @returns what the addon exports; its face casts it
- * @throws Error that names the files looked for, and what to run
+ * Loads `<name>/prebuilds/linux-<arch>/<name>.node`, beside this file or below `native/` beside the bundle that
+ * contains this file (`build/gateway.mjs` finds `build/native/serial/...`).
+ * @returns what the addon exports; its index.ts casts it
+ * @throws Error that names the files tried, and what to run
  */
 export function loadAddon(name: string): unknown {
   const file = `${name}/prebuilds/linux-${process.arch}/${name}.node`

@@ -1,8 +1,8 @@
-/** The face of the argon2 addon: one hash in a thread of its own. */
+/** TypeScript interface of the argon2 addon: computes one hash in its own thread. */
 import type { Argon2Parameters } from 'node:crypto'
 import { loadAddon } from '../load.ts'
 
-/** As node:crypto has them. Memory in KiB, `tagLength` in bytes. */
+/** Parameters as in node:crypto. Memory in KiB, `tagLength` in bytes. */
 export interface Argon2idInput extends Pick<Argon2Parameters, 'tagLength' | 'memory' | 'passes' | 'parallelism'> {
   message: Buffer
   nonce: Buffer
@@ -15,8 +15,8 @@ interface Argon2Addon {
 let addon: Argon2Addon | undefined
 
 /**
- * Computes argon2id (version 19) beside the event loop and beside libuv's threads. The process stays until it is done.
- * @param niceness of the thread, above the daemon's own; where the system refuses it, that of the daemon
+ * Computes argon2id (version 19) outside the event loop and libuv's threads. The process stays alive until it is done.
+ * @param niceness of the thread, added to the daemon's own; if the system refuses it, the thread keeps the daemon's
  * @throws Error with OpenSSL's reason, by rejecting: `invalid iteration count`, `invalid memory size`, ...
  * @source RFC 9106
  */

@@ -1,13 +1,13 @@
-/** The audio clock: nanoseconds since the PTP epoch, as whole numbers. */
+/** The audio clock: nanoseconds since the PTP epoch, as integers. */
 import { addon } from './addon.ts'
 
 declare const kind: unique symbol
-/** A clock of the addon's. */
+/** Handle of a native clock. */
 export interface NativeClock {
   [kind]: 'clock'
 }
 
-/** Calls of this family. Instants are bigint. */
+/** Native clock calls. Instants are bigint. */
 interface ClockCalls {
   createClock(): NativeClock
   readClock(clock: NativeClock): [monotonicNs: bigint, realtimeNs: bigint, audioNs: bigint]
@@ -17,34 +17,34 @@ interface ClockCalls {
   monotonicAt(clock: NativeClock, audioNs: bigint): bigint
 }
 
-/** The machine's clocks and the audio clock, of one instant. */
+/** The machine's clocks and the audio clock at the same instant. */
 interface ClockReading {
   monotonicNs: bigint
   realtimeNs: bigint
   audioNs: bigint
 }
 
-/** Told at each renewal: the time it was, and how fast it runs from there. */
+/** One calibration: an instant, its audio time, and the rate from there on. */
 interface Calibration {
   monotonicNs: bigint
   audioNs: bigint
-  /** Parts in 10^9 that audio time runs faster than CLOCK_MONOTONIC, to a thousandth; -500,000..500,000. */
+  /** Parts in 10^9 by which audio time runs faster than CLOCK_MONOTONIC, to a thousandth; -500,000..500,000. */
   ratePpb: number
 }
 
-/** Rates beyond this are no crystal's, and no servo may ask for them. */
+/** No crystal is further off, and no servo may ask for more. */
 const MOST_PPB = 500_000
 
-/** One clock, kept on CLOCK_MONOTONIC; begins with the machine's wall clock. What uses it keeps it after `close`. */
+/** One clock based on CLOCK_MONOTONIC; starts with the machine's wall clock. Its users keep it after `close`. */
 export interface AudioClock {
-  /** For the other faces of this folder. */
+  /** For other modules of this folder. */
   readonly native: NativeClock
   read(): ClockReading
-  /** Audio time at an instant of CLOCK_MONOTONIC, by the calibration of now. */
+  /** Audio time at an instant of CLOCK_MONOTONIC, by the current calibration. */
   audioAt(monotonicNs: bigint): bigint
-  /** The first instant of CLOCK_MONOTONIC at which it is `audioNs`. */
+  /** The first instant of CLOCK_MONOTONIC at which audio time is `audioNs`. */
   monotonicAt(audioNs: bigint): bigint
-  /** @throws RangeError where the rate is out of range */
+  /** @throws RangeError if the rate is out of range */
   calibrate(at: Calibration): void
   /** Calls after it throw. */
   close(): void

@@ -1,6 +1,6 @@
 /**
- * The face of the node-gst addon: pipelines of GStreamer whose threads run at real-time priority, and the audio clock that
- * they keep. Importing it loads nothing: the first call does.
+ * TypeScript interface of the node-gst addon: GStreamer pipelines with real-time streaming threads, and the audio clock
+ * they use. Importing it loads nothing; the first call does.
  */
 import { addon } from './addon.ts'
 
@@ -14,10 +14,10 @@ interface StartCalls {
 }
 
 /**
- * Starts GStreamer, once in this process; every other call does so by itself.
+ * Starts GStreamer, once per process; every other call does so by itself.
  * @returns its version
- * @throws Error of the loader where its libraries are missing; with code `gst_start` where it refuses
- * @internal tests ask whether GStreamer is here
+ * @throws Error of the loader if its libraries are missing; with code `gst_start` if it refuses
+ * @internal used by tests to check for GStreamer
  */
 export function startGst(): { version: string } {
   return { version: (addon() as StartCalls).start() }

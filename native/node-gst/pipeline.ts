@@ -1,14 +1,14 @@
-/** Pipelines by description, with their messages, properties and threads. */
+/** Pipelines from a description, with their messages, properties and threads. */
 import { addon } from './addon.ts'
 import type { AudioClock, NativeClock } from './clock.ts'
 
 declare const kind: unique symbol
-/** A pipeline of the addon's. */
+/** Handle of a native pipeline. */
 interface NativePipeline {
   [kind]: 'pipeline'
 }
 
-/** Calls of this family. What is refused throws an Error with a code. */
+/** Native pipeline calls. They throw an Error with a code. */
 interface PipelineCalls {
   openPipeline(
     ...of: [
@@ -32,28 +32,28 @@ type NativeMessage = GstMessage | { type: 'played'; error: string | null } | { t
 /** Whole numbers beyond 2^53 as bigint; text for enumerations (by nick), caps and fractions. */
 type PropertyValue = number | bigint | string | boolean
 
-/** What a pipeline says. `element` is a name of the description, or GStreamer's own (filesrc0). */
+/** Messages of a pipeline. `element` is a name in the description, or GStreamer's own (filesrc0). */
 export type GstMessage =
   | {
       type: 'error' | 'warning'
       element: string
-      /** As GStreamer names it: `resource_not_found`. */
+      /** GStreamer's code: `resource_not_found`. */
       code: string
       message: string
       debug: string
     }
   | { type: 'eos' }
-  /** One figure a channel, in dB below full scale. */
+  /** One number per channel, in dB below full scale. */
   | { type: 'level'; element: string; peakDb: number[]; rmsDb: number[] }
   | { type: 'element'; element: string; name: string; fields: Record<string, unknown> }
 
 /** Whether the streaming threads run at real-time priority. */
 interface Realtime {
-  /** 0: not asked for. */
+  /** 0: not requested. */
   asked: number
-  /** False before the first thread has begun. */
+  /** False until the first thread has started. */
   granted: boolean
-  /** The system's word where one was refused. */
+  /** The system's error if a thread was refused. */
   error: string | null
 }
 
@@ -62,36 +62,40 @@ export interface PipelineOptions {
   clock: AudioClock
   /** SCHED_FIFO 1..99 for the streaming threads, 0 for ordinary ones. */
   realtimePriority: number
-  /** Begins again at the end, without a gap. */
+  /** Restarts at the end, without a gap. */
   loop?: boolean
-  /** Messages that may wait for this process before they are dropped and counted; of levels a quarter. 256 unless told. */
+  /**
+   * Messages that may be queued for this process before they are dropped and counted; a quarter of it for levels.
+   * Default: 256.
+   */
   queue?: number
   onMessage(message: GstMessage): void
 }
 
 /** One pipeline. Holds its threads and devices until `close`. */
 export interface Pipeline {
-  /** @throws Error with the first error that an element told, where it does not start; that one is a message as well */
+  /** @throws Error with the first error of an element if it does not start; that error is also sent as a message */
   play(): Promise<void>
-  /** Stops it; no message comes after it. The second call waits for the first. */
+  /** Stops it; no message follows. A second call waits for the first. */
   close(): Promise<void>
   /**
-   * Takes effect at once, while it plays too. Elements of this addon's take it at any time. Some of GStreamer's do not
-   * while they agree on a format, from `play` to the first sound: setting the wave of audiotestsrc then may end the
-   * process (seen with 1.22), so say such things in the description.
-   * @throws Error with code `no_element` or `no_property` and the names there are, `bad_value` and what is taken, `closed`
+   * Takes effect at once, also while playing. Elements of this addon accept it at any time. Some of GStreamer's do not
+   * while formats are negotiated, from `play` to the first sound: setting the wave of audiotestsrc then may crash the
+   * process (seen with 1.22), so put such properties in the description.
+   * @throws Error with code `no_element` or `no_property` and the names available, `bad_value` and what is accepted,
+   * `closed`
    */
   set(element: string, property: string, value: PropertyValue): void
-  /** Lists as arrays, structures as objects, 64-bit numbers as bigint. Faults as of `set`. */
+  /** Lists as arrays, structures as objects, 64-bit numbers as bigint. Faults as for `set`. */
   get(element: string, property: string): unknown
   realtime(): Realtime
-  /** Messages that this process was too slow for. */
+  /** Messages dropped because this process was too slow. */
   dropped(): number
 }
 
 /**
- * Makes a pipeline and does not start it.
- * @param description as gst-launch takes it
+ * Creates a pipeline without starting it.
+ * @param description in gst-launch syntax
  * @throws Error with code `no_element`, `no_property` or `bad_pipeline`
  */
 export function openPipeline(description: string, options: PipelineOptions): Pipeline {

@@ -1,27 +1,27 @@
-/** What a receiver counts, as the addon has it and as it is told. */
+/** Statistics of a receiver: the addon's counts, converted for callers. */
 
-/** Counts of one path since it was opened, that are told as the addon has them. */
+/** Counts of one path since it was opened, passed through unchanged. */
 interface PathCounts {
-  /** RTP packets of the sender that is heard, and bytes of their payload. */
+  /** RTP packets from the current sender, and bytes of their payload. */
   packets: number
   bytes: number
-  /** By sequence numbers (RFC 3550 A.3), 32 packets later; one less where a packet comes after all. */
+  /** By sequence numbers (RFC 3550 A.3), 32 packets later; decreased if a packet arrives after all. */
   lost: number
   duplicate: number
   reordered: number
-  /** Times that sequence numbers restarted. */
+  /** Number of restarts of the sequence numbers. */
   restarts: number
-  /** Came when their place had been played. */
+  /** Arrived after their place had been played. */
   late: number
-  /** Timestamps further from now than the ring holds. */
+  /** Timestamps further from now than the ring reaches. */
   wild: number
-  /** Of the sender's address, but another synchronisation source. */
+  /** From the sender's address, but another synchronisation source. */
   wrongSsrc: number
-  /** Another payload type, or sizes that are not of the encoding and channels. */
+  /** Another payload type, or sizes that do not fit the encoding and channels. */
   wrongFormat: number
 }
 
-/** As receiver-calls.cc has them. */
+/** As in receiver-calls.cc. */
 interface NativePath extends PathCounts {
   wrongSource: number
   malformed: number[]
@@ -32,7 +32,7 @@ interface NativePath extends PathCounts {
   seenFrameBytes: number
 }
 
-/** What `receiverStats` gives. */
+/** Result of `receiverStats`. */
 export interface NativeStats {
   paths: NativePath[]
   packets: number
@@ -54,7 +54,7 @@ export interface NativeStats {
   refusal: number
 }
 
-/** What `takeArrivals` gives; transits on the receiver's clock. */
+/** Result of `takeArrivals`; transits on the receiver's clock. */
 export interface NativeArrivals {
   packets: number
   leastNs: bigint
@@ -65,26 +65,26 @@ export interface NativeArrivals {
   fastestFrame: bigint
 }
 
-/** Why datagrams were no RTP packets, in the order of RtpFault in rtp-packet.h, after `none`. */
+/** Why datagrams were not RTP packets, in the order of RtpFault in rtp-packet.h, after `none`. */
 const MALFORMED = ['tooShort', 'version', 'contributors', 'extension', 'padding', 'empty', 'tooLong'] as const
 
-/** Counts since it was opened, of one path. */
+/** Counts of one path since it was opened. */
 export interface PathStats extends PathCounts {
-  /** Of other addresses than the sender's; the last one of them. */
+  /** From other addresses than the sender's; and the last such address. */
   wrongSource: { count: number; address: string | null }
   malformed: Record<(typeof MALFORMED)[number], number>
-  /** null where nothing was heard for `senderGoneMs`. */
+  /** null if nothing was received for `senderGoneMs`. */
   sender: string | null
   ssrc: number | null
   payloadType: number | null
-  /** Bytes of one frame as sizes and timestamps tell them, also where they are not as announced; null: not known yet. */
+  /** Bytes of one frame, derived from sizes and timestamps, even if not as announced; null: not known yet. */
   seenFrameBytes: number | null
 }
 
 /** Counts since it was opened. */
 export interface ReceiverStats {
   paths: PathStats[]
-  /** Packets that brought sound, each once whichever path it came by. */
+  /** Packets that brought sound, each counted once whichever path it took. */
   packets: number
   /** Lost on all paths. */
   lost: number
@@ -97,37 +97,37 @@ export interface ReceiverStats {
   wrongFormat: number
   malformed: number
   sender: string | null
-  /** Of the stream, announced or found out; null while unknown. */
+  /** Channels of the stream, announced or detected; null while unknown. */
   channels: number | null
   framesPerPacket: number | null
-  /** Packets that were stood in for as they were played. */
+  /** Lost packets replaced by a repeat when played. */
   concealed: number
-  /** Times that sound was lost for longer and faded out, or went on elsewhere because the clock stepped. */
+  /** Times that sound was lost for longer and faded out, or jumped because the clock stepped. */
   glitches: number
-  /** What became of the frames that were played: as sent, a repeat, silence. */
+  /** Frames played, by kind: as sent, repeated, silent. */
   frames: { good: number; repeated: number; silent: number }
-  /** Times that the place of packets was laid anew, with sync `arrival`. */
+  /** Times that the anchor was set anew, with sync `arrival`. */
   anchors: number
-  /** The last packet of the format, of whatever time; null: none has come. */
+  /** The last packet in the right format, whatever its timestamp; null: none yet. */
   last: { timestamp: number; monotonicNs: bigint } | null
-  /** Reads of the sockets that failed. */
+  /** Failed reads of the sockets. */
   errors: number
   /** What the kernel granted to the path with the least. */
   receiveBufferBytes: number
   realtime: { asked: number; granted: boolean; errno: number | null }
 }
 
-/** When packets came since the last call. */
+/** Arrival times of packets since the last call. */
 export interface Arrivals {
   packets: number
-  /** Time that the earliest and the latest packet had left before they were due; below 0: too late. */
+  /** Margin of the earliest and of the latest packet before they were due; below 0: too late. */
   earliestNs: number
   latestNs: number
-  /** How much later than the fastest packet they came. */
+  /** Delay compared with the fastest packet. */
   jitterNs: { p50: number; p99: number; max: number }
   /**
-   * The packet that was fastest against CLOCK_MONOTONIC: when it came, and the instant of its timestamp on the receiver's
-   * clock. What the recovered clock is made of.
+   * The fastest packet against CLOCK_MONOTONIC: when it arrived, and the instant of its timestamp on the receiver's
+   * clock. Input of the recovered clock.
    */
   fastest: { monotonicNs: bigint; mediaNs: bigint }
 }
@@ -145,7 +145,7 @@ function pathOf(path: NativePath): PathStats {
   }
 }
 
-/** The figures by name, those of two paths also together. */
+/** The native counts by name; those of two paths also summed. */
 export function statsOf(native: NativeStats): ReceiverStats {
   const paths = native.paths.map(pathOf)
   const sum = (figure: (path: PathStats) => number) => paths.reduce((total, path) => total + figure(path), 0)
@@ -177,12 +177,12 @@ export function statsOf(native: NativeStats): ReceiverStats {
   }
 }
 
-/** Frames of 48 kHz as nanoseconds, the first whole one; as nsOfFrame in audio-time.h. */
+/** Nanoseconds of a number of frames at 48 kHz, rounded up; as nsOfFrame in audio-time.h. */
 function nsOfFrame(frame: bigint): bigint {
   return (frame * 62_500n + 2n) / 3n
 }
 
-/** Transits as margins before playing; null where nothing came. */
+/** Transits as margins before playing; null if nothing arrived. */
 export function arrivalsOf(native: NativeArrivals, linkNs: bigint): Arrivals | null {
   if (native.packets === 0) return null
   const sinceFastest = (ns: bigint) => Number(ns - native.leastNs)

@@ -1,4 +1,4 @@
-/** Streams that are received: sockets, ring and counts; element `plantroomrtpsrc receiver=<id>` plays one. */
+/** Receivers of streams: sockets, ring and counts; the element `plantroomrtpsrc receiver=<id>` plays one. */
 import { addon } from './addon.ts'
 import type { AudioClock, NativeClock } from './clock.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from './receiver-stats.ts'
 
 declare const kind: unique symbol
-/** A receiver of the addon's. */
+/** Handle of a native receiver. */
 interface NativeReceiver {
   [kind]: 'receiver'
 }
@@ -32,77 +32,77 @@ interface NativeOptions {
   realtimePriority: number
 }
 
-/** Calls of this family. */
+/** Native receiver calls. */
 interface ReceiverCalls {
   openReceiver(clock: NativeClock, options: NativeOptions): NativeReceiver
   receiverId(receiver: NativeReceiver): number
   receiverStats(receiver: NativeReceiver): NativeStats
   takeArrivals(receiver: NativeReceiver): NativeArrivals
   setReceiverLink(receiver: NativeReceiver, linkNs: bigint): undefined
-  /** No call may follow it. */
+  /** No call may follow this one. */
   closeReceiver(receiver: NativeReceiver): undefined
 }
 
-/** Where one path of a stream comes from. IPv4 addresses; `interfaceAddress` is one of this machine's. */
+/** Source of one path of a stream. IPv4 addresses; `interfaceAddress` is one of this machine's. */
 export interface ReceivePath {
   group: string
   port: number
   interfaceAddress: string
-  /** The sender to hear; null: the first one that is heard, until it has been silent for `senderGoneMs`. */
+  /** The sender to accept; null: the first one received, until it has been silent for `senderGoneMs`. */
   source: string | null
 }
 
-/** How a stream is received. */
+/** How to receive a stream. */
 export interface ReceiverOptions {
   /**
-   * With sync `clock` the audio clock that the stream's timestamps are of; with `arrival` one of the receiver's own, made
-   * for it and kept by the rule in core/sound/recovered-clock.ts from what `takeArrivals` tells. Blocks are played at the
-   * pace of this clock while the receiver is routed.
+   * With sync `clock`, the audio clock that the stream's timestamps refer to; with `arrival`, the receiver's own clock,
+   * created for it and adjusted by core/sound/recovered-clock.ts from the results of `takeArrivals`. Blocks are played
+   * at the pace of this clock while the receiver is routed.
    */
   clock: AudioClock
   sync: 'clock' | 'arrival'
   /** One, or two that carry the same packets (ST 2022-7). */
   paths: readonly ReceivePath[]
   encoding: 'L16' | 'L24'
-  /** 1..80; 0: found out from sizes and timestamps. */
+  /** 1..80; 0: detected from sizes and timestamps. */
   channels: number
   /** null: any. */
   payloadType: number | null
   /** From the instant of a timestamp to its playing. */
   linkNs: bigint
-  /** RTP timestamp at the clock's zero, 0..2^32-1 (mediaclk:direct). Without effect with sync `arrival`. */
+  /** RTP timestamp at the clock's zero, 0..2^32-1 (mediaclk:direct). No effect with sync `arrival`. */
   mediaOffset: number
-  /** Lost packets in a row that are stood in for by a repeat; beyond, sound fades out. */
+  /** Lost packets in a row that are replaced by a repeat; beyond that, sound fades out. */
   concealPackets: number
-  /** What the ring holds: at least twice the largest link offset, and 100 ms; what is further from now is no sound. */
+  /** Size of the ring: at least twice the largest link offset, and 100 ms; packets further from now are dropped. */
   ringMs: number
-  /** What the kernel keeps for each path. */
+  /** Kernel buffer of each path. */
   receiveBufferBytes: number
   senderGoneMs: number
-  /** SCHED_FIFO 1..99 for the thread that reads, 0 for an ordinary one. */
+  /** SCHED_FIFO 1..99 for the reading thread, 0 for ordinary priority. */
   realtimePriority: number
 }
 
-/** One stream that is being received. Holds its sockets and thread until `close`. */
+/** One stream being received. Holds its sockets and thread until `close`. */
 export interface Receiver {
-  /** For property `receiver` of element plantroomrtpsrc. */
+  /** For the property `receiver` of the element plantroomrtpsrc. */
   readonly id: number
   stats(): ReceiverStats
-  /** null where no packet came since the last call. Of one caller only. */
+  /** null if no packet arrived since the last call. Use from one caller only. */
   takeArrivals(): Arrivals | null
-  /** While it is played too: fades out, moves, fades in. */
+  /** Also while playing: fades out, moves, fades in. */
   setLink(linkNs: bigint): void
   linkNs(): bigint
-  /** What came before is still played. Calls after it answer what was last known. */
+  /** What arrived before is still played. Later calls return the last known values. */
   close(): void
 }
 
 const MOST_PATHS = 2
 
 /**
- * Joins the groups and begins to receive.
- * @throws RangeError for other than one or two paths, and more than 80 channels; Error with code (ENODEV: no such interface address, EADDRINUSE,
- *   EINVAL: no IPv4 address), errno and syscall where a socket does not open
+ * Joins the groups and starts to receive.
+ * @throws RangeError unless there are one or two paths, or for more than 80 channels; Error with code (ENODEV: no such
+ * interface address, EADDRINUSE, EINVAL: no IPv4 address), errno and syscall if a socket does not open
  */
 export function openReceiver(options: ReceiverOptions): Receiver {
   const { clock, sync, paths, encoding, payloadType, ...rest } = options

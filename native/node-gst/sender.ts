@@ -1,8 +1,8 @@
-/** Sending sound as RTP: a sender has the sockets and the count of frames, and the element plantroomrtpsink feeds it. */
+/** Senders of sound as RTP: a sender has the sockets and counts frames; the element plantroomrtpsink feeds it. */
 import { addon } from './addon.ts'
 import type { AudioClock, NativeClock } from './clock.ts'
 
-/** Calls of this family. */
+/** Native sender calls. */
 interface SenderCalls {
   openSender(clock: NativeClock, options: NativeOptions): number
   closeSender(id: number): undefined
@@ -11,13 +11,13 @@ interface SenderCalls {
 
 type NativeOptions = Omit<SenderOptions, 'clock' | 'encoding'> & { sampleBytes: number }
 
-/** One way that packets go. */
+/** One destination path of packets. */
 interface SendPath {
   /** IPv4, multicast or not. */
   group: string
   /** 1..65535 */
   port: number
-  /** An address of the interface by which it leaves. */
+  /** An address of the outgoing interface. */
   interfaceAddress: string
   /** Hops, 1..255 */
   ttl: number
@@ -25,7 +25,7 @@ interface SendPath {
   dscp: number
 }
 
-/** What is sent, and where to. */
+/** What to send, and where to. */
 export interface SenderOptions {
   clock: AudioClock
   /** One, or two that carry the same packets. */
@@ -36,35 +36,38 @@ export interface SenderOptions {
   framesPerPacket: number
   /** 96..127 */
   payloadType: number
-  /** 32 bits, not to be guessed: RFC 3550 8. */
+  /** 32 bits, unpredictable: RFC 3550 8. */
   ssrc: number
-  /** Later than this, because the source had nothing, or late for a second without an end, it restarts at the time it is. */
+  /**
+   * If packets are later than this because the source had nothing, or late for a whole second, the sender restarts at
+   * the current time.
+   */
   mostLateMs: number
 }
 
-/** Half, 99 of a hundred, and all packets of the last two seconds were at most this. */
+/** Percentiles over the packets of the last two seconds: 50 %, 99 % and all were at most this. */
 interface Spread {
   p50: number
   p99: number
   max: number
 }
 
-/** What has been sent so far. */
+/** Counts of what was sent so far. */
 interface SenderStats {
   packets: number
-  /** How often it restarted: the clock stepped by more than half a packet, or the source was late. */
+  /** Number of restarts: the clock stepped by more than half a packet, or the source was late. */
   resyncs: number
   /** null before the first packet, as are the next two. */
   nextTimestamp: number | null
-  /** Since the last packet. */
+  /** Time since the last packet. */
   idleMs: number | null
-  /** From the source's own clock to the wire; says nothing of sources that are not live. */
+  /** From the source's own clock to the wire; meaningless for sources that are not live. */
   captureMs: number | null
-  /** After the time that its timestamp says. */
+  /** Delay of packets after the time of their timestamp. */
   lateUs: Spread | null
-  /** From packet to packet. */
+  /** Interval between packets. */
   spacingUs: Spread | null
-  /** In the order of the paths. `error`: the system's word, while packets fail. */
+  /** In the order of the paths. `error`: the system's error while packets fail. */
   paths: { packets: number; errors: number; error: string | null }[]
 }
 
@@ -76,20 +79,20 @@ export interface Sender {
   readonly packetBytes: number
   /** @throws Error with code `closed` */
   stats(): SenderStats
-  /** Its sockets close when no pipeline plays into it any more. */
+  /** Its sockets close once no pipeline feeds it any more. */
   close(): void
 }
 
 /** RFC 3550 5.1 */
 const HEADER_BYTES = 12
-/** Most payload that fits everywhere. @source AES67-2018, 6.3 */
+/** Largest payload that fits everywhere. @source AES67-2018, 6.3 */
 const MOST_PAYLOAD_BYTES = 1440
 
 /**
- * Opens the sockets; packets go when a pipeline plays. A timestamp is the clock's count of frames since the epoch, modulo
- * 2^32 (`mediaclk:direct=0`), and each packet leaves when the clock reaches its timestamp.
- * @throws RangeError where a packet would be over 1440 bytes of payload; Error with code, errno and syscall of a socket
- *   (EADDRNOTAVAIL where the interface has no such address)
+ * Opens the sockets; packets are sent once a pipeline plays. A timestamp is the clock's count of frames since the
+ * epoch, modulo 2^32 (`mediaclk:direct=0`), and each packet leaves when the clock reaches its timestamp.
+ * @throws RangeError if a packet would have over 1440 bytes of payload; Error with code, errno and syscall of a socket
+ * (EADDRNOTAVAIL if the interface has no such address)
  * @source RFC 3550 5.1, RFC 3551 4.5.11 (L16), RFC 3190 4 (L24), RFC 7273 5
  */
 export function openSender({ clock, encoding, ...options }: SenderOptions): Sender {

@@ -1,19 +1,23 @@
-/** The addon's exports as TypeScript sees them; nothing outside this folder uses them. */
+/** The addon's exports as TypeScript sees them; only this folder uses them. */
 import { loadAddon } from '../load.ts'
 
 /** Numbers the addon uses for parity. */
 export const PARITY = { none: 0, odd: 1, even: 2, mark: 3, space: 4 } as const
 
-/** First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take. */
+/**
+ * First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take.
+ */
 export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3 } as const
 
-/** Kinds of note about bytes that passed between the line and a socket, and the doubles of one note. */
+/** Kinds of note about bytes that passed between the line and a socket, and the doubles in one note. */
 export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
 
-/** What of a socket's bytes the addon hands to the line: all, Telnet's data up to the first command, or none. */
+/** Which of a socket's bytes the addon passes to the line: all, Telnet's data up to the first command, or none. */
 export const READS = { all: 0, untilCommand: 1, none: 2 } as const
 
-/** Whether a socket is read; at rest only its end is seen, which is told before the bytes it has sent are read. */
+/**
+ * Whether a socket is read; while resting only its end is detected, and reported before the bytes it has sent are read.
+ */
 export const FLOW = { reading: 0, resting: 1, stopped: 2 } as const
 
 /** Settings in the addon's own flat form. */
@@ -42,33 +46,36 @@ export interface NativePort {
   readonly path: string
   /** Bits: 1 rs485, 2 low_latency, 4 driver_counts, 8 modem_lines. */
   readonly unsupported: number
-  /** Once: events go to `onEvent(event, value, atUs)`; bytes lie at the start of `slab` until it returns. */
+  /** Call once: events go to `onEvent(event, value, atUs)`; bytes are at the start of `slab` until it returns. */
   begin(slab: Uint8Array, onEvent: (event: number, value: number, atUs: number) => void): void
-  /** Asks for one more `bytes` event with at most that many. */
+  /** Requests one more `bytes` event with at most that many. */
   want(maxBytes: number): void
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */
   write(bytes: Uint8Array, offset: number): number
   awaitWritable(): void
   /**
-   * Once, before `join`: notes (kind, socket, length, value, stamp) go here and are told by a `passed` event within
-   * `tellMs`, at once where a socket or the line did not take everything, or where room runs out.
+   * Call once, before `join`: notes (kind, socket, length, value, stamp) are written here and reported by a `passed`
+   * event within `tellMs`; at once if a socket or the line did not take everything, or if room runs out.
    */
   beginPassing(notes: Float64Array, tellMs: number): void
-  /** Takes a copy of a connected socket's descriptor. @returns its id; @throws with errno and syscall */
+  /** Duplicates a connected socket's descriptor. @returns its id; @throws with errno and syscall */
   join(socketFd: number): number
-  /** An id that left or ended is of no effect, here and below. */
+  /** An id that left or ended has no effect, here and below. */
   leave(id: number): void
   /** @param flow one of FLOW */
   setFlow(id: number, flow: number): void
-  /** Most bytes of one read of a socket. */
+  /** Most bytes of one read from a socket. */
   limitReads(most: number): void
-  /** Whether what the line sends goes to the socket at once. Turned off by itself when the socket is behind. */
+  /** Whether the line's bytes are passed to the socket directly. Turned off by itself when the socket falls behind. */
   setDirect(id: number, isDirect: boolean): void
-  /** @param reads one of READS; @param isTelnet each FF goes to the socket twice */
+  /** @param reads one of READS; @param isTelnet whether each FF is doubled towards the socket */
   steer(id: number, reads: number, isTelnet: boolean): void
-  /** While held, what sockets send is not written to the line at once. Held by itself when the line did not take all. */
+  /** While held, sockets' bytes are not written to the line directly. Held by itself when the line did not take all. */
   holdPassing(isHeld: boolean): void
-  /** @returns notes since the last call; their bytes lie one after another at the start of `slab` until the next event */
+  /**
+   * @returns the number of notes since the last call; their bytes are one after another at the start of `slab` until
+   * the next event
+   */
   takePassed(): number
   outQueue(): number
   counts(): number[] | undefined

@@ -1,4 +1,4 @@
-/** A serialport binding over plain system calls, with what serialport's own one cannot do. */
+/** A serialport binding over plain system calls, with features that serialport's own lacks. */
 
 import { addon, type NativePort, type NativeSettings, PARITY } from './addon.ts'
 import type * as Interface from './bindings-interface.cjs'
@@ -14,15 +14,15 @@ export interface Rs485Options {
   delayAfterMs: number
 }
 
-/** serialport's open options and what this binding adds to them. */
+/** serialport's open options and this binding's additions. */
 export interface PlantroomOpenOptions extends Interface.OpenOptions {
   parity?: keyof typeof PARITY
-  /** undefined leaves the driver as it is (a device tree may have turned RS-485 on). */
+  /** undefined leaves the driver's setting (a device tree may have turned RS-485 on). */
   rs485?: Rs485Options | undefined
   lowLatency?: boolean
   /** PARMRK: a byte with a parity or framing error reads as FF 00 <byte>, a break as FF 00 00, an FF as FF FF. */
   markErrors?: boolean
-  /** Where UUCP lock files lie; default /run/lock. Ignored without `lock`. */
+  /** Folder of UUCP lock files; default /run/lock. Ignored without `lock`. */
   lockFolder?: string
 }
 
@@ -128,7 +128,7 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return this.channel.lastReadAtUs
   }
 
-  /** What this driver cannot do; asked of it at open. */
+  /** What this driver cannot do, as found at open. */
   get unsupported(): Feature[] {
     return FEATURES.filter((_, bit) => (this.#native.unsupported & (1 << bit)) !== 0)
   }
@@ -145,14 +145,14 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return this.channel.write(buffer)
   }
 
-  /** Changes any line setting without reopening, read back and compared as at open; refused, all stays as it was. */
+  /** Changes any line setting without reopening, read back and compared as at open; if refused, all stays as it was. */
   async update(options: Partial<Omit<PlantroomOpenOptions, 'path' | 'lock' | 'lockFolder'>>): Promise<void> {
     const next = { ...this.openOptions, ...options }
     check(next)
     try {
       await this.#native.configure(nativeOf(next))
     } catch (error) {
-      await this.#native.configure(nativeOf(this.openOptions)).catch(() => undefined) // the first error tells more
+      await this.#native.configure(nativeOf(this.openOptions)).catch(() => undefined) // report the first error, which says more
       throw error
     }
     Object.assign(this.openOptions, options)
@@ -171,7 +171,7 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return { cts: (bits & MODEM.cts) !== 0, dsr: (bits & MODEM.dsr) !== 0, dcd: (bits & MODEM.dcd) !== 0 }
   }
 
-  /** All MODEM bits, ours too (TIOCMGET). */
+  /** All MODEM bits, outputs included (TIOCMGET). */
   async modem(): Promise<number> {
     return this.#native.modem()
   }
@@ -185,13 +185,15 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return { baudRate: await this.#native.baud() }
   }
 
-  /** Throws away what was received, what waits to be sent, or both, in the driver and here. */
+  /** Drops what was received, what is queued to send, or both, in the driver and here. */
   async flush(what: keyof typeof QUEUE = 'both'): Promise<void> {
     if (what !== 'received') this.channel.dropWrites()
     await this.#native.flush(QUEUE[what])
   }
 
-  /** Resolves when the last bit has left. Ends with `canceled` on close, however long flow control holds the line. */
+  /**
+   * Resolves when the last bit has been sent. Ends with `canceled` on close, however long flow control blocks the line.
+   */
   async drain(): Promise<void> {
     try {
       await this.#native.drain()
@@ -200,7 +202,7 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     }
   }
 
-  /** Counts of the driver; null where it keeps none. */
+  /** Counts of the driver; null if it keeps none. */
   counts(): IcounterCounts | null {
     const list = this.#native.counts()
     if (list === undefined) return null
@@ -214,15 +216,15 @@ export class PlantroomPort implements Interface.BindingPortInterface {
     return this.#native.outQueue()
   }
 
-  /** True when the shift register is empty too (TIOCSERGETLSR). @throws CallError ENOTTY where the driver cannot tell */
+  /** True if the shift register is empty too (TIOCSERGETLSR). @throws CallError ENOTTY if the driver cannot tell */
   async isTransmitterEmpty(): Promise<boolean> {
     return ((await this.#native.lineStatus()) & 1) !== 0
   }
 }
 
-/** Lists and opens the serial lines of this machine; hand it to SerialPortStream as `binding`. */
+/** Lists and opens the serial lines of this machine; pass it to SerialPortStream as `binding`. */
 export const PlantroomBinding: Interface.BindingInterface<PlantroomPort, PlantroomOpenOptions> = {
-  /** Lines that udev knows, by serialport's own listing (it runs udevadm). */
+  /** Lines known to udev, by serialport's own listing (it runs udevadm). */
   async list(): Promise<Interface.PortInfo[]> {
     // Imported late: it loads serialport's own addon, which nothing else here needs.
     const { SerialPort } = await import('serialport')
@@ -230,7 +232,7 @@ export const PlantroomBinding: Interface.BindingInterface<PlantroomPort, Plantro
   },
 
   /**
-   * Opens, locks, sets and reads back.
+   * Opens, locks, configures and reads back.
    * @throws CallError: EBUSY (with `holder`), ENOENT, ENOTTY, ECHANGED (with `field`, `wanted`, `got`), any errno
    */
   async open(options: PlantroomOpenOptions): Promise<PlantroomPort> {

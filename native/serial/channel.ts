@@ -1,7 +1,10 @@
-/** Bytes of one open terminal: reads that are asked for, writes kept in order, the loss told once, and bytes that pass between a line and sockets before JavaScript hears of them. */
+/**
+ * Byte stream of one open terminal: reads on request, ordered writes, one report of its loss, and bytes passed between
+ * a line and sockets before JavaScript sees them.
+ */
 import { EVENT, FLOW, type NativePort, NOTE, READS } from './addon.ts'
 
-/** Most bytes one event hands over. The kernel keeps at most 4 KiB ready per terminal read, and we read in a loop. */
+/** Most bytes per event. The kernel has at most 4 KiB ready per terminal read, and we read in a loop. */
 const SLAB_BYTES = 65_536
 
 /** A failed system call. `code` is the errno's name, `HANGUP` for an end without errno, `ECHANGED` for a setting. */
@@ -10,17 +13,17 @@ export interface CallError extends Error {
   errno: number
   syscall: string
   path?: string
-  /** Process that holds the lock, where known. */
+  /** Process that holds the lock, if known. */
   holder?: number
   /** For `ECHANGED`: what the driver changed. */
   field?: string
   wanted?: string
   got?: string
-  /** True where the call ended because the port was closed. */
+  /** True if the call ended because the port was closed. */
   canceled?: boolean
 }
 
-/** Makes a CallError for what TypeScript finds itself. */
+/** Creates a CallError for errors found in TypeScript. */
 export function callError(sentence: string, facts: Omit<CallError, keyof Error>): CallError {
   return Object.assign(new Error(sentence), facts)
 }
@@ -39,12 +42,12 @@ interface PendingRead {
 }
 
 /**
- * Owns a native port. Bytes are read only while somebody asks: by `read` (one piece each) or by `listen` (a stream of
- * pieces until paused), never both. `lastReadAtUs` is CLOCK_MONOTONIC of the last piece.
+ * Owns a native port. Bytes are read only on request: by `read` (one piece each) or by `listen` (a stream of pieces
+ * until paused), never both. `lastReadAtUs` is CLOCK_MONOTONIC of the last piece.
  */
 export class Channel {
   readonly native: NativePort
-  /** Sockets take part only while somebody listens. */
+  /** Passing works only while there is a listener. */
   readonly passing: Passing
   isOpen = true
   lastReadAtUs = 0
@@ -65,7 +68,7 @@ export class Channel {
     native.begin(this.#slab, (event, value, atUs) => this.#onEvent(event, value, atUs))
   }
 
-  /** One handler; runs once when the device is lost. Runs at once where it already is. */
+  /** One handler; runs once when the device is lost, or at once if it already is. */
   onLost(handler: (error: CallError) => void): void {
     this.#onLost = handler
     if (this.#lost !== undefined) handler(this.#lost)
@@ -81,7 +84,7 @@ export class Channel {
     })
   }
 
-  /** Hands every piece to the handler, which owns it. */
+  /** Passes every piece to the handler, which owns it. */
   listen(handler: (bytes: Buffer, atUs: number) => void): void {
     this.#listener = handler
     this.resume()
@@ -97,7 +100,7 @@ export class Channel {
     this.#wantMore()
   }
 
-  /** Nothing is read meanwhile, whether paused or not. */
+  /** Runs something while nothing is read, whether paused or not. */
   async rest(during: () => Promise<void>): Promise<void> {
     this.#rests++
     if (this.isOpen) this.native.want(0)
@@ -128,7 +131,7 @@ export class Channel {
     })
   }
 
-  /** Writes wait from here until `unblockWrites`. */
+  /** Queues writes until `unblockWrites`. */
   blockWrites(): void {
     this.#isBlocked = true
   }
@@ -138,12 +141,12 @@ export class Channel {
     if (this.isOpen && this.#writes.length > 0) this.native.awaitWritable()
   }
 
-  /** Ends the writes that wait, as if written: their bytes are thrown away with the driver's. */
+  /** Ends queued writes as if written: their bytes are dropped with the driver's. */
   dropWrites(): void {
     for (const write of this.#writes.splice(0)) write.resolve()
   }
 
-  /** Everything pending fails with `canceled`. A second call gives the first one's promise. */
+  /** Everything pending fails with `canceled`. A second call returns the first one's promise. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -232,46 +235,46 @@ export class Channel {
   }
 }
 
-// Bytes that pass between a line and sockets before JavaScript hears of them: who takes part, and what is told.
+// Passing: bytes between a line and sockets before JavaScript sees them; which sockets take part, and the reports.
 
-/** Notes held before they are told; with two a round trip, and one for each socket that fell behind. */
+/** Notes held before they are reported; a round trip makes two, and each socket that falls behind one. */
 const NOTES = 1024
 
-/** What is told of a socket, in the order in which it happened. */
+/** Reports about a socket, in order. */
 export interface PassedSocketHandlers {
   /**
-   * The socket sent these; the driver took the first `taken` of them. The rest is the handler's to write, at once: until
-   * it returns nothing else goes to the line. `atUs`: CLOCK_MONOTONIC.
+   * The socket sent these bytes; the driver took the first `taken`. The handler must write the rest at once: until it
+   * returns nothing else goes to the line. `atUs`: CLOCK_MONOTONIC.
    */
   onBytes(bytes: Buffer, taken: number, atUs: number): void
   /**
-   * It did not take `rest`, the end of what the line's listener had last. Nothing more goes to it until `goDirect`.
-   * `isHalf`: of a doubled FF, with which the rest begins, it took the first.
+   * The socket did not take `rest`, the end of what the line's listener last had. Nothing more is passed to it until
+   * `goDirect`. `isHalf`: `rest` begins with a doubled FF whose first byte the socket has taken.
    */
   onBehind(rest: Buffer, isHalf: boolean): void
-  /** It ended (0) or failed (errno), and has left. */
+  /** The socket ended (0) or failed (errno), and no longer takes part. */
   onEnded(errno: number): void
 }
 
-/** A socket that takes part. After `leave` or `onEnded` calls are of no effect. */
+/** A socket that takes part. After `leave` or `onEnded` calls have no effect. */
 export interface PassedSocket {
   goDirect(): void
-  /** What the line sends is told by the line alone, until `goDirect`. */
+  /** Stops passing the line's bytes to it until `goDirect`; only the line's listener gets them. */
   goIndirect(): void
   /**
-   * What of its bytes goes to the line at once; what does not is told by `onBytes`. Over Telnet each FF goes to it twice.
-   * All of them, and no Telnet, unless said otherwise.
+   * Chooses which of its bytes go to the line directly; `onBytes` reports the rest. Over Telnet each FF is doubled
+   * towards it. Default: all bytes, no Telnet.
    */
   steer(reads: keyof typeof READS, isTelnet: boolean): void
   /**
-   * Whether its bytes are read. At rest its end is seen all the same, and told while bytes of it lie unread with the
-   * kernel: they are for whoever reads the socket next. Stopped, nothing of it is seen.
+   * Whether its bytes are read. While resting, its end is still detected, and reported with bytes of it unread in the
+   * kernel: whoever reads the socket next gets them. While stopped, nothing of it is watched.
    */
   flow(how: keyof typeof FLOW): void
   leave(): void
 }
 
-/** Owned by a channel, which gives it the `passed` events of its port. */
+/** Owned by a channel, which forwards the `passed` events of its port. */
 export class Passing {
   readonly #native: NativePort
   readonly #slab: Buffer
@@ -286,7 +289,7 @@ export class Passing {
     this.#onLineBytes = onLineBytes
   }
 
-  /** @param tellMs how long notes may wait; the first socket's holds for all. @throws CallError */
+  /** @param tellMs how long notes may wait; the first socket's value applies to all. @throws CallError */
   join(socketFd: number, tellMs: number, handlers: PassedSocketHandlers): PassedSocket {
     if (this.#notes === undefined) {
       this.#notes = new Float64Array(NOTES * NOTE.size)
@@ -308,12 +311,12 @@ export class Passing {
     }
   }
 
-  /** @param most bytes of one read of a socket, at least 1 */
+  /** @param most bytes of one read from a socket, at least 1 */
   limitReads(most: number): void {
     this.#native.limitReads(most)
   }
 
-  /** What sockets send waits for the writes from here until each `hold` had its `release`. */
+  /** Holds back sockets' bytes, so that writes from here go first, until each `hold` has had its `release`. */
   hold(): void {
     if (this.#holds++ === 0 && this.#notes !== undefined) this.#native.holdPassing(true)
   }
@@ -322,7 +325,7 @@ export class Passing {
     if (--this.#holds === 0 && this.#notes !== undefined) this.#native.holdPassing(false)
   }
 
-  /** Tells now what has passed and was not told yet. */
+  /** Reports now what has passed and was not reported yet. */
   tell(): void {
     const notes = this.#notes
     if (notes === undefined) return
@@ -344,13 +347,13 @@ export class Passing {
     }
   }
 
-  /** Each read on its own: a small one that is kept must not keep all that passed with it. */
+  /** Copies each read separately: a small one that is kept must not keep everything else alive. */
   #copy(at: number, length: number): Buffer {
     return Buffer.from(this.#slab.subarray(at, at + length))
   }
 
   #fromSocket(id: number, bytes: Buffer, taken: number, atUs: number): void {
-    // The addon holds by itself when the line took less; this ends it, unless the handler wrote something.
+    // The addon holds by itself if the line took less; this ends that, unless the handler wrote something.
     const isHeld = taken < bytes.length
     if (isHeld) this.hold()
     this.#sockets.get(id)?.onBytes(bytes, taken, atUs)

@@ -1,9 +1,9 @@
-/** Finds out who holds a device. */
+/** Finds out which process holds a device. */
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * Process that holds a flock on the file, by /proc/locks; undefined where nobody does or the kernel does not say.
- * A line there reads `1: FLOCK  ADVISORY  WRITE 1234 00:06:93 0 EOF`: process, device (hex), inode.
+ * Process that holds a flock on the file, by /proc/locks; undefined if none does or the kernel does not say. A line
+ * there reads `1: FLOCK  ADVISORY  WRITE 1234 00:06:93 0 EOF`: process, device (hex), inode.
  */
 export function flockHolder(path: string): number | undefined {
   let inode: number
@@ -12,7 +12,7 @@ export function flockHolder(path: string): number | undefined {
     inode = statSync(path).ino
     locks = readFileSync('/proc/locks', 'utf8')
   } catch {
-    return undefined // gone meanwhile, or no /proc: then the holder stays unknown
+    return undefined // gone meanwhile, or no /proc: the holder stays unknown
   }
   for (const line of locks.split('\n')) {
     const match = /FLOCK\s+\w+\s+WRITE\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+:(\d+)\s/.exec(line)

@@ -1,4 +1,4 @@
-/** The face of the serial addon: a serialport binding, and pseudo terminals. */
+/** TypeScript interface of the serial addon: a serialport binding, and pseudo terminals. */
 
 export { type IcounterCounts, MODEM, PlantroomBinding, type PlantroomOpenOptions, PlantroomPort } from './binding.ts'
 export type { CallError } from './channel.ts'

@@ -2,21 +2,21 @@
 import { addon } from './addon.ts'
 import { Channel } from './channel.ts'
 
-/** The far end of a simulated line. Until `onBytes` is called nothing is read, so that a full line can be tried. */
+/** The far end of a simulated line. Nothing is read until `onBytes` is called, so that tests can fill the line. */
 export interface Pty {
   /** Device path a line opens, such as /dev/pts/3. */
   readonly path: string
   onBytes(handler: (bytes: Buffer) => void): void
-  /** Nothing is read until `resume`: for a device that takes its time. */
+  /** Stops reading until `resume`: for a slow device. */
   pause(): void
   resume(): void
   /** Resolves once the kernel has taken all bytes. */
   write(bytes: Uint8Array): Promise<void>
-  /** The device is gone: a line that has it open is told. */
+  /** Closes the device: a line that has it open loses it. */
   close(): Promise<void>
 }
 
-/** @throws CallError where the system has no pty to give */
+/** @throws CallError if the system has no pty left */
 export function openPty(): Pty {
   const native = addon.openPty()
   const channel = new Channel(native)

@@ -1,7 +1,7 @@
-/** One question to a program that listens on a unix socket. */
+/** One request to a program that listens on a unix socket. */
 import { addon } from './addon.ts'
 
-/** Bounds of one question. */
+/** Limits of one request. */
 export interface AskOptions {
   /** For connecting, sending and the whole answer together. */
   timeoutMs: number
@@ -10,11 +10,10 @@ export interface AskOptions {
 }
 
 /**
- * Sends a line, and with it a descriptor where one is given, and reads what comes until the other end closes. Runs on
- * libuv's thread pool.
+ * Sends a line, with a descriptor if one is given, and reads until the other end closes. Runs on libuv's thread pool.
  * @param path of the socket
- * @param line with its line end
- * @param fd of which a copy is taken before this returns: the caller may close its own at once
+ * @param line with its newline
+ * @param fd duplicated before this returns: the caller may close its own at once
  * @throws Error with code, errno, syscall and path: ENOENT, ECONNREFUSED, EACCES, ETIMEDOUT, EMSGSIZE
  * @source unix(7), SCM_RIGHTS
  */

@@ -1,6 +1,6 @@
 /**
- * The face of the usbip addon: TCP connections whose descriptor is ours to give away, questions that take one along,
- * and the kernel's word of devices that come and go. What fails throws an Error with code, errno and syscall.
+ * TypeScript interface of the usbip addon: TCP connections whose descriptor can be passed on, requests that carry one,
+ * and the kernel's events of devices that come and go. Failures throw an Error with code, errno and syscall.
  */
 
 export { askWithFd } from './ask.ts'

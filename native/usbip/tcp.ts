@@ -1,22 +1,22 @@
-/** TCP connections that are accepted here, so that their descriptors have one known owner. */
+/** TCP connections accepted here, so that each descriptor has one known owner. */
 import { addon, type NativeHeld, SHUT, WATCH } from './addon.ts'
 
-/** When a peer that says nothing more is given up. */
+/** Keep-alive settings: when to give up on a silent peer. */
 export interface Patience {
   /** Seconds of silence before the first probe (TCP_KEEPIDLE), 1..32767. */
   idleS: number
   /** Seconds between probes (TCP_KEEPINTVL), 1..32767. */
   intervalS: number
-  /** Probes without an answer that end it (TCP_KEEPCNT), 1..127. */
+  /** Unanswered probes that end it (TCP_KEEPCNT), 1..127. */
   count: number
-  /** How long sent bytes may stay unacknowledged (TCP_USER_TIMEOUT); overrides `count` where it is not 0. */
+  /** How long sent bytes may stay unacknowledged (TCP_USER_TIMEOUT); overrides `count` unless 0. */
   userTimeoutMs: number
 }
 
-/** What the kernel counts of a connection, from its start. */
+/** The kernel's counts of a connection, from its start. */
 export interface TcpCounts {
   isEstablished: boolean
-  /** Bytes that came from the peer. */
+  /** Bytes received from the peer. */
   receivedBytes: number
   /** Bytes that the peer has acknowledged. */
   ackedBytes: number
@@ -34,9 +34,9 @@ export function setPatience(fd: number, { idleS, intervalS, count, userTimeoutMs
   addon.keepAlive(fd, idleS, intervalS, count, userTimeoutMs)
 }
 
-/** One connection. Owns its descriptor until `close`; calls after that throw ECANCELED, but for `close` and `cut`. */
+/** One connection. Owns its descriptor until `close`; calls after that throw ECANCELED, except `close` and `cut`. */
 export class TcpConnection {
-  /** Of the peer, as the kernel writes it: IPv4 on a socket for both families as ::ffff:10.0.0.1. */
+  /** The peer's address as the kernel writes it: IPv4 on a dual-stack socket as ::ffff:10.0.0.1. */
   readonly address: string
   readonly port: number
   readonly #held: NativeHeld
@@ -47,24 +47,27 @@ export class TcpConnection {
     this.port = port
   }
 
-  /** For `askWithFd` and `setPatience`, which take a copy or none. -1 once closed. */
+  /** For `askWithFd`, which duplicates it, and `setPatience`. -1 once closed. */
   get fd(): number {
     return this.#held.fd
   }
 
-  /** Calls once when there is something to `read`, the end too. Takes the place of a handler that waits. */
+  /** Calls the handler once when there is something to `read`, or the end. Replaces a waiting handler. */
   onceReadable(handler: () => void): void {
     this.#held.watch(WATCH.readable, handler)
   }
 
-  /** Calls once when the peer has ended its side, or the connection is gone; bytes stay unread. As above. */
+  /**
+   * Calls the handler once when the peer has closed its side, or the connection is gone; bytes stay unread. Replaces a
+   * waiting handler.
+   */
   onceEnded(handler: () => void): void {
     this.#held.watch(WATCH.disconnect, handler)
   }
 
   /**
-   * Takes at most as many bytes as `slab` has room for; what is beyond stays with the kernel.
-   * @returns their number, 0 at the end, undefined where none are there
+   * Takes at most as many bytes as `slab` has room for; the rest stays in the kernel.
+   * @returns their number, 0 at the end, undefined if there are none yet
    */
   read(slab: Uint8Array): number | undefined {
     return this.#held.read(slab)
@@ -84,12 +87,12 @@ export class TcpConnection {
     return { isEstablished: state === ESTABLISHED, receivedBytes, ackedBytes }
   }
 
-  /** Says that nothing more comes from us. */
+  /** Closes our sending side. */
   end(): void {
     this.#held.shutdown(SHUT.writing)
   }
 
-  /** Ends both sides for everybody who holds the connection, the kernel's own drivers too. */
+  /** Shuts down both sides for every holder of the connection, the kernel's own drivers included. */
   cut(): void {
     this.#held.shutdown(SHUT.both)
   }
@@ -99,15 +102,15 @@ export class TcpConnection {
   }
 }
 
-/** What a listener tells. */
+/** Callbacks of a listener. */
 export interface ListenHandlers {
-  /** Owns the connection from here. */
+  /** The handler owns the connection from now on. */
   onConnection(connection: TcpConnection): void
-  /** A connection could not be taken (EMFILE, ENOMEM). Nothing is accepted until `resume`. */
+  /** A connection could not be accepted (EMFILE, ENOMEM). Accepting stops until `resume`. */
   onFailed(error: Error): void
 }
 
-/** Connections taken in one turn of the loop. */
+/** Connections accepted in one turn of the event loop. */
 const MOST_AT_ONCE = 64
 
 /** A TCP server. Owns its descriptor until `close`. */
@@ -120,8 +123,8 @@ export class TcpListener {
 
   /**
    * Listens at once.
-   * @param address numeric; `::` takes IPv4 as well, and is 0.0.0.0 where the machine has no IPv6
-   * @param options `port` 0 takes a free one; `backlog`: connections that the kernel keeps until they are accepted
+   * @param address numeric; `::` takes IPv4 as well, and becomes 0.0.0.0 if the machine has no IPv6
+   * @param options `port` 0 picks a free one; `backlog`: connections that the kernel holds until they are accepted
    * @throws Error with code, errno and syscall: EADDRINUSE, EACCES, EADDRNOTAVAIL
    */
   constructor(address: string, options: { port: number; backlog: number }, handlers: ListenHandlers) {
@@ -133,7 +136,7 @@ export class TcpListener {
     this.resume()
   }
 
-  /** Goes on after `onFailed`. */
+  /** Resumes accepting after `onFailed`. */
   resume(): void {
     if (this.#isOpen) this.#held.watch(WATCH.readable, () => this.#accept())
   }

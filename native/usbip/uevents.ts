@@ -1,25 +1,25 @@
-/** The kernel's own messages about devices that come and go. */
+/** The kernel's own events of devices that come and go. */
 import { addon, type NativeHeld, WATCH } from './addon.ts'
 
-/** Room for what waits in the kernel while we are busy; it doubles it for its own book-keeping. */
+/** Kernel buffer for events while we are busy; the kernel doubles it for its own bookkeeping. */
 const BUFFER_BYTES = 65_536
-/** The kernel's own bound for one message (UEVENT_BUFFER_SIZE is 2048; with its header and room). */
+/** Above the kernel's own limit for one message (UEVENT_BUFFER_SIZE is 2048), with its header and some room. */
 const LONGEST_MESSAGE = 4096
-/** Messages taken in one turn of the loop. */
+/** Messages read in one turn of the event loop. */
 const MOST_AT_ONCE = 64
 
-/** What is told. */
+/** Callbacks. */
 export interface UeventHandlers {
-  /** One message: `add@/devices/...`, then `NAME=value` parts, with zero bytes between. It belongs to the handler. */
+  /** One message: `add@/devices/...`, then `NAME=value` parts, separated by zero bytes. The handler owns it. */
   onMessage(message: Uint8Array): void
-  /** Some were lost: more came than there was room for. */
+  /** Some events were lost: there was no room for all. */
   onLost(): void
-  /** The socket failed; nothing is told any more. */
+  /** The socket failed; no more events come. */
   onFailed(error: Error): void
 }
 
 /**
- * Listens to the kernel (group 1 of NETLINK_KOBJECT_UEVENT); messages that others send there are passed over.
+ * Listens to the kernel (group 1 of NETLINK_KOBJECT_UEVENT); messages from other senders are ignored.
  * @source netlink(7); Linux, lib/kobject_uevent.c
  */
 export class UeventSocket {
@@ -28,7 +28,7 @@ export class UeventSocket {
   readonly #slab = new Uint8Array(LONGEST_MESSAGE)
   #isOpen = true
 
-  /** @throws Error with code, errno and syscall: EPERM, EAFNOSUPPORT where a sandbox leaves no netlink */
+  /** @throws Error with code, errno and syscall: EPERM, EAFNOSUPPORT if a sandbox blocks netlink */
   constructor(handlers: UeventHandlers) {
     this.#held = addon.uevents(BUFFER_BYTES)
     this.#handlers = handlers

@@ -1,23 +1,26 @@
-/** Saves a value that changes often: a while after the last change, now and then while changes go on, and at the end. */
+/**
+ * Delayed saves of a value that changes often: some time after the last change, at intervals during changes, and at the
+ * end.
+ */
 import type { Clock, Timer } from '#kit/clock.ts'
 
 /** When to save. */
 export interface LateSaveTimes {
-  /** After the last change, in ms. */
+  /** Delay after the last change, in ms. */
   quietMs: number
-  /** After the first change that is not saved, at most, in ms. */
+  /** Longest delay after the first unsaved change, in ms. */
   mostMs: number
 }
 
 interface LateSave {
-  /** The value is otherwise than it was saved. */
+  /** The value has changed. */
   changed(): void
   /** Saves what is not saved yet, and waits for it. */
   close(): Promise<void>
 }
 
 /**
- * A save that fails is told to `failed`, and made up for with the next change or at the end.
+ * A failed save is reported to `failed`, and repeated with the next change or at the end.
  * @param save writes the value as it is at the call
  */
 export function createLateSave(
@@ -33,7 +36,7 @@ export function createLateSave(
     timer?.cancel()
     firstMs = undefined
     running = running.then(on.save).catch((fault) => {
-      // Not saved, so not forgotten: the next change, or the end, tries again.
+      // Still unsaved: the next change, or the end, tries again.
       firstMs ??= clock.monotonicMs()
       on.failed(fault)
     })

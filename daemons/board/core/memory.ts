@@ -1,4 +1,4 @@
-/** What the board may hold in memory, in whichever role takes most, row by row; docs/board.md has the table. */
+/** Memory plan of the board, for the role that takes most, row by row; docs/board.md has the table. */
 import {
   CLIENT_BYTES,
   clientBytes,
@@ -17,28 +17,36 @@ import {
 import { MOST_PORTS } from './settings/setting.ts'
 import { MOST_UNDER_WAY } from './streams/finding.ts'
 
-/** A board that was found, with what it said of itself; also one that is absent. @source measured: 1.3 KiB */
+/** A found board with its claim, present or absent. @source measured: 1.3 KiB */
 const PEER_BYTES = 4 * KIB
 
-/** What another board may answer to be there, with its connection. @source measured: 29 KB of a head of lines as short as may be */
+/**
+ * A poll of another board: its connection and the longest answer. @source measured: 29 KB of a head with the shortest
+ * lines possible
+ */
 const ASKED_BYTES = 32 * KIB + CLIENT_BYTES + KERNEL_BYTES
 
-/** A stream with its description, and each way on which it is heard. @source measured: 21 KiB of 8192 letters that are not Latin */
+/**
+ * A stream with its description, and each way in which it is heard. @source measured: 21 KiB of 8192 non-Latin letters
+ */
 const STREAM_BYTES = 24 * KIB
 
-/** Of a group of SAP for each interface; see daemons/board/io/sap.ts. */
+/** SAP groups of each interface; see daemons/board/io/sap.ts. */
 const SAP_BYTES = 8 * 512 * KIB
 
-/** What is played or sent: GStreamer's buffers of both paths, an hour of measurements, levels. @source measured: 8 MB */
+/**
+ * Sound being played or sent: GStreamer's buffers of both paths, an hour of measurements, levels. @source measured: 8
+ * MB
+ */
 const SOUND_BYTES = 24 * MIB
 
-/** A client of RTSP: its request, and what it has not taken of its answers. @source measured: 64 KiB, then it is closed */
+/** An RTSP client: its request, and answers it has not taken. @source measured: 64 KiB, then it is closed */
 const RTSP_BYTES = 96 * KIB
 
-/** A device that is asked over RTSP: its answer of 36 KiB, as it came and once more when it grows. */
+/** A device asked over RTSP: its answer of 36 KiB, as received and again when it grows. */
 const RTSP_ANSWER_BYTES = 128 * KIB
 
-/** ptp4l, or pmc which asks it, beside what it keeps in mind. @source measured: 3 MB */
+/** ptp4l, or pmc which queries it, beside their allocated memory. @source measured: 3 MB */
 const PTP_PROGRAM_BYTES = 4 * MIB
 
 /** A host that asks for USB devices. */
@@ -117,7 +125,7 @@ function soundRows(): MemoryRow[] {
     },
     {
       ...{ what: 'packets of sound in the kernel', of: 'path', each: 'audio.receive_buffer_bytes' },
-      // Of two paths; the kernel counts its own part too, which is as much again.
+      // For two paths; the kernel counts its overhead too, which doubles it.
       many: 2 * 2,
       shownBy: 'daemons/board/roles/decoder/test/decoder-sound.test.ts',
     },

@@ -1,4 +1,4 @@
-/** What a role is to the board, and the board to a role; whether a machine can fill one. */
+/** The interface between a role and the board; and whether a machine can fill a role. */
 import type { Clock } from '#kit/clock.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
@@ -8,49 +8,49 @@ import type { Parts } from '#kit/run/parts.ts'
 import { type RoleName, roleNames } from '../wire/names.ts'
 import type { PtpView } from './ptp/ptp.ts'
 
-/** How something is, the way the top of a page says it. */
+/** A state, as shown at the top of a page. */
 export interface Verdict {
   state: 'ok' | 'busy' | 'warn' | 'fault' | 'off'
   /** One sentence for people: what was seen, and what to do about it. */
   text: string
 }
 
-/** What every role gets of the board. */
+/** What the board provides to every role. */
 export interface RoleWorld {
   clock: Clock
   log: Log
-  /** Exists and belongs to this process alone. */
+  /** Exists and is locked by this process. */
   stateFolder: string
   parts: Parts
-  /** Of what people and programs change. */
+  /** For actions of people and programs. */
   recorder: Recorder & SendRecorder
-  /** Of those who were turned away: bounded, however many come. */
+  /** For refused callers: limited, however many there are. */
   refusals: Pick<Refusals, 'add'>
-  /** To be called when what `verdict` or `state` say is otherwise: the page is told soon after. */
+  /** Call when the result of `verdict` or `state` has changed: the page is updated soon after. */
   onChange(): void
 }
 
-/** How loud it is, dBFS, a number for each channel; null is silence. */
+/** Sound levels, dBFS, a number for each channel; null is silence. */
 export interface Meters {
   peak_db: readonly (number | null)[]
   rms_db: readonly (number | null)[]
 }
 
-/** A role that was put together. */
+/** An assembled role. */
 export interface RoleHouse {
   verdict(): Verdict
   /** Its own live state, JSON: in `GET /api/status` under the name of the role. */
   state(): unknown
   routes: readonly Route[]
-  /** Where the role has sound: tells its levels as often as they are measured. @returns what ends it */
+  /** Only in a role with sound: reports its levels as often as they are measured. @returns ends it */
   onMeters?: (hear: (meters: Meters) => void) => () => void
-  /** Where the role has sound: the clock it runs on, in `GET /api/status` as `ptp`. */
+  /** Only in a role with sound: the clock it runs on, in `GET /api/status` as `ptp`. */
   ptp?: () => PtpView
   /** Adds its counts and gauges. */
   measure(metrics: Metrics): void
 }
 
-// In place of a role that this machine cannot fill: it says so, and the rest of the board works.
+// Replaces a role that this machine cannot fill: it shows why, and the rest of the board works.
 
 /** @param why in a sentence */
 export function silentRole(why: string): RoleHouse {
@@ -62,31 +62,31 @@ export function silentRole(why: string): RoleHouse {
   }
 }
 
-// Whether a machine has what a role needs, for whoever is to choose one.
+// Whether a machine has what a role needs, for the choice of a role.
 
-/** What the roles need of a machine, as it is now. */
+/** What roles need to know of a machine. */
 export interface RoleFacts {
   /** Serial lines that the system has. */
   serialLines: number
   hasUsb: boolean
-  /** The kernel's side of USB/IP is loaded. */
+  /** Whether the kernel's side of USB/IP is loaded. */
   hasUsbipHost: boolean
-  /** GStreamer with the plugins of sound, and ALSA's library. */
+  /** Whether GStreamer with the sound plugins, and ALSA's library, are installed. */
   hasSound: boolean
-  /** Sound devices that play, and that record. */
+  /** Number of sound devices that play, and that record. */
   playing: number
   recording: number
 }
 
-/** One role on this machine. Nobody is kept from choosing it: what is missing may come later. */
+/** One role on this machine. It can be chosen anyway: what is missing may come later. */
 export interface RoleFitness {
   role: RoleName
   can: boolean
-  /** Why not, or what has to be known where it can, in one sentence; else empty. */
+  /** Why not, or a hint if it can, in one sentence; else empty. */
   text: string
 }
 
-/** Each role in the order in which they are offered. */
+/** The roles in the order in which they are offered. */
 export function roleFitness(facts: RoleFacts): RoleFitness[] {
   return roleNames.map((role) => {
     const hindrance = WHY_NOT[role](facts)
@@ -109,7 +109,7 @@ const WHY_NOT: Readonly<Record<RoleName, (facts: RoleFacts) => string>> = {
   },
 }
 
-/** What is said of a role though the machine has what it takes. */
+/** Hints for a role that the machine can fill. */
 const TO_KNOW: Partial<Record<RoleName, (facts: RoleFacts) => string>> = {
   encoder: ({ recording }) => (recording === 0 ? 'No sound card that records is there yet: plug one in.' : ''),
   decoder: ({ playing }) => (playing === 0 ? 'No sound card that plays is there yet: plug one in.' : ''),

@@ -1,4 +1,4 @@
-/** Who calls a board: the administrator, by the one password; everybody, while there is none. */
+/** Authentication of a board's callers: the administrator by the only password, or anybody while there is none. */
 import { type Static, type TObject, Type } from 'typebox'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
@@ -24,7 +24,7 @@ export type HttpKeys = Static<TObject<typeof httpKeys>>
 
 // The password: set, changed, removed.
 
-/** What is kept of it; undefined while there is none. */
+/** The stored password; undefined if there is none. */
 export interface PasswordRecord {
   /** argon2id as a PHC string. */
   hash: string
@@ -32,24 +32,24 @@ export interface PasswordRecord {
   setAt: number
 }
 
-/** Where it is kept. */
+/** Storage of the password. */
 export interface PasswordKeeper {
   load(): Promise<PasswordRecord | undefined>
-  /** @throws Fault `store_write_failed`; what was there before is there still */
+  /** @throws Fault `store_write_failed`; the previous record is then still there */
   save(record: PasswordRecord | undefined): Promise<void>
 }
 
-/** The password as it is now. */
+/** The current password. */
 export interface AdminPassword {
   isSet(): boolean
-  /** The very record: after a change there is another one, or none. */
+  /** The very record: replaced by another one, or none, at each change. */
   record(): PasswordRecord | undefined
   /**
-   * Sets another one; empty text removes it. It counts once it is on the disk. One change runs at a time.
+   * Sets the password; empty text removes it. It counts once it is on the disk. One change runs at a time.
    * @throws Fault `store_write_failed`, `busy`
    */
   change(text: string): Promise<void>
-  /** Runs after each change, also to the same text: whoever signed in before has to sign in again. */
+  /** Runs after each change, even to the same text: everybody has to sign in again. */
   onChange(hear: () => void): void
 }
 
@@ -60,7 +60,7 @@ interface AdminPasswordParts {
   epochMs(): number
 }
 
-/** @param kept as loaded */
+/** @param kept the loaded record */
 export function createAdminPassword(kept: PasswordRecord | undefined, parts: AdminPasswordParts): AdminPassword {
   let record = kept
   const inTurn = createSerialTurn()
@@ -83,28 +83,28 @@ export function createAdminPassword(kept: PasswordRecord | undefined, parts: Adm
 
 // Signing in with it.
 
-/** The only user there is. @source Interface 2, B, Authentication 1 */
+/** The only user. @source Interface 2, B, Authentication 1 */
 export const ADMIN = 'admin'
 
-/** Who calls while there is no password: it could be anyone. */
+/** Name of callers while there is no password: it could be anyone. */
 const ANYONE = 'anyone'
 
-/** One that was let in. */
+/** A caller that was let in. */
 export interface Signed {
   name: typeof ADMIN | typeof ANYONE
   role: 'admin'
 }
 
-/** What somebody shows. */
+/** Credentials as sent. */
 export interface Shown {
   username: string
   password: string
 }
 
-/** Where somebody calls from. */
+/** Where a call comes from. */
 export interface From {
   address: string
-  /** What it is counted by, such as the address itself or its IPv6 network. */
+  /** The key it is counted by: the address itself or its IPv6 network. */
   network: string
   /** Aborted when the client hangs up. */
   signal?: AbortSignal | undefined
@@ -112,13 +112,12 @@ export interface From {
 
 interface SignIn {
   /**
-   * @param shown undefined for no credentials, or none that can be read
-   * @returns undefined for who may not in. A wrong password takes a while to be answered, from the tenth on; the right
-   * one does not.
+   * @param shown undefined for missing or unreadable credentials
+   * @returns undefined if refused. From the tenth wrong password on, its answer is delayed; the right one never is.
    * @throws as the rate limiter
    */
   callerOf(shown: Shown | undefined, from: From): Promise<Signed | undefined>
-  /** Whether what `callerOf` found stands: for sockets and tickets, which outlive their request. */
+  /** Whether a result of `callerOf` is still valid: for sockets and tickets, which outlive their request. */
   isStillSignedIn(caller: Signed): boolean
 }
 
@@ -126,12 +125,12 @@ interface SignInParts {
   password: AdminPassword
   verify(text: string, hash: string): Promise<boolean>
   /**
-   * A digest under a key that only this process has, the same for every way to write the same letters. Whoever does not
-   * know the key learns nothing from how long a comparison with it takes.
+   * A keyed digest, with a key that only this process has, equal for all encodings of the same letters. Without the
+   * key, the timing of a comparison reveals nothing.
    */
   digest(text: string): string
   limiter: SignInLimiter
-  /** Networks of which is remembered that they have signed in; key `http.login_table`. */
+  /** Number of networks remembered as having signed in; key `http.login_table`. */
   table: number
   onSignedIn(from: From): void
   onRefused(from: From): void
@@ -140,7 +139,10 @@ interface SignInParts {
 export function createBoardSignIn(parts: SignInParts): SignIn {
   const { limiter, password } = parts
   const passOf = new WeakMap<Signed, PasswordRecord | undefined>()
-  /** The digest of what was right last, so that the next request costs no tenth of a second of the whole processor. */
+  /**
+   * Digest of the last right credentials, so that the next request need not spend a tenth of a second of a whole
+   * processor.
+   */
   let right: string | undefined
   const homes = new Set<string>()
   const together = createTogether()
@@ -171,7 +173,7 @@ export function createBoardSignIn(parts: SignInParts): SignIn {
     const who = { address: from.address, account: shown.username }
     const isKnown = () => digest === right
     let isLookedAt = false
-    // That the user is called admin is no secret; a wrong one costs the asker's time and not the processor's.
+    // The user name admin is no secret; a wrong name costs the caller's time but no hashing.
     const verify = async () => {
       isLookedAt = true
       const isIts =
@@ -192,7 +194,7 @@ export function createBoardSignIn(parts: SignInParts): SignIn {
       const digest = parts.digest(`${shown.username}:${shown.password}`)
       const attempt = `${digest} ${from.network} ${record?.hash}`
       const isIn = await together(attempt, from.signal, (signal) => isRight(shown, digest, { ...from, signal }))
-      // It may have been changed while this one was looked at: what was right is so no longer.
+      // The password may have changed during the check: what was right is then no longer so.
       return isIn && record === password.record() ? welcome(digest, from) : undefined
     },
     isStillSignedIn: (caller) => passOf.has(caller) && passOf.get(caller) === password.record(),
@@ -201,14 +203,14 @@ export function createBoardSignIn(parts: SignInParts): SignIn {
 
 interface SharedVerdict {
   verdict: Promise<boolean>
-  /** How many wait for it that have not hung up. */
+  /** Number of waiting requests that have not hung up. */
   waiting: number
   gone: AbortController
 }
 
 /**
- * A page that loads asks for ten things at once with the same credentials: they are looked at once, and count once. The
- * look is given up once all of them have hung up.
+ * A loading page sends ten requests at once with the same credentials: they are checked once, and count once. The check
+ * is abandoned once all of them have hung up.
  */
 function createTogether() {
   const underWay = new Map<string, SharedVerdict>()

@@ -1,4 +1,4 @@
-/** How the board is, as one value; who watches it is told, and a board that is looked for blinks. */
+/** The board's status as one value, the feeds of status and levels to watchers, and identification by blinking. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { RoleName } from '../wire/names.ts'
@@ -8,13 +8,13 @@ import type { Blinker, MachineFacts } from './machine/ports.ts'
 import type { StartRecord } from './machine/restart.ts'
 import type { Meters, RoleHouse, Verdict } from './role.ts'
 
-/** What it is made of. */
+/** Sources of the status. */
 export interface StatusSources {
   clock: Clock
   version: string
   role: RoleName
   names: { name: string; hostname: string }
-  /** Whether somebody has ever saved settings. */
+  /** Whether settings have ever been saved. */
   isSetUp(): boolean
   house: RoleHouse
   machine: { owned: boolean; model: string | null }
@@ -24,14 +24,14 @@ export interface StatusSources {
   isPasswordSet(): boolean
   network(): NetworkView
   ota(): OtaStatus
-  /** What went wrong with the machine's name; undefined where nothing did. */
+  /** What went wrong with the machine's name; undefined if nothing. */
   nameTrouble(): string | undefined
 }
 
-/** As `GET /api/status` answers it. */
+/** The answer of `GET /api/status`. */
 export interface BoardStatus {
   role: RoleName
-  /** False until somebody has saved settings for the first time: the page begins with the first run. */
+  /** False until settings are saved for the first time: the page then begins with the first run. */
   set_up: boolean
   name: string
   hostname: string
@@ -50,11 +50,11 @@ export interface BoardStatus {
   password_set: boolean
   network: { state: NetworkView['state']; confirm_until: number | null; text: string }
   ota: OtaStatus
-  /** What the role itself has to say, under its name. */
+  /** The role's own state, under its name. */
   [role: string]: unknown
 }
 
-/** @returns what tells how the board is now */
+/** @returns a function that reads the current status */
 export function createBoardStatus(from: StatusSources): () => BoardStatus {
   const startedMs = from.clock.monotonicMs()
   return () => {
@@ -88,7 +88,10 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
   }
 }
 
-/** The role's own word, unless that is good and the board itself is in trouble: then nobody is to read that all is well. */
+/**
+ * The role's own verdict, unless it is good while the board itself is in trouble: then nobody should read that all is
+ * well.
+ */
 function verdictOf({ house, nameTrouble, network }: StatusSources): Verdict {
   const verdict = house.verdict()
   const { state, text } = network()
@@ -102,37 +105,37 @@ function networkOf({ network, nameTrouble }: StatusSources): BoardStatus['networ
   return { state, confirm_until: confirmUntil, text: [text, nameTrouble()].filter(Boolean).join(' ') }
 }
 
-// The feed of the status: told at once, when something changes, and every second.
+// The status feed: sent at once, at changes, and every second.
 
-/** One that watches. */
+/** A subscriber. */
 export interface Watcher {
-  /** @returns false where it did not take the message */
+  /** @returns false if it did not take the message */
   send(text: string): boolean
-  /** Whether everything sent so far has left. */
+  /** Whether everything sent so far has gone out. */
   readonly hasCaughtUp: boolean
 }
 
-/** What a feed needs. */
+/** Dependencies and settings. */
 interface StatusFeedParts {
   clock: Clock
   status(): unknown
-  /** Between two messages at least. */
+  /** Least time between two messages. */
   leastMs: number
-  /** Between two messages at most. */
+  /** Most time between two messages. */
   mostMs: number
 }
 
 export interface StatusFeed {
-  /** Tells it at once, and from then on. @returns what ends it */
+  /** Sends the status at once, and from then on. @returns ends it */
   watch(watcher: Watcher): () => void
-  /** Something is otherwise than before. */
+  /** The status has changed. */
   changed(): void
   close(): void
 }
 
 /**
- * Changes are gathered: however many there are, and however many watch, one message is made at most every `leastMs`. One
- * who has not taken the last message gets the next one that comes when he has: it tells the whole state, so nothing is
+ * Changes are combined: however many there are, and however many watch, a message is made at most every `leastMs`. A
+ * watcher that has not taken the last message skips messages until it has; each holds the whole state, so nothing is
  * missed.
  */
 export function createStatusFeed({ clock, status, leastMs, mostMs }: StatusFeedParts): StatusFeed {
@@ -181,27 +184,26 @@ function textOf(status: () => unknown): string {
   return JSON.stringify({ type: 'status', status: status() })
 }
 
-// The feed of levels, in a role with sound: often, and never at the cost of anything else.
+// The feed of levels, in a role with sound: frequent, and never at the cost of anything else.
 
-/** What a feed needs. */
+/** Dependencies and settings. */
 interface MeterFeedParts {
   clock: Clock
-  /** Where the levels come from, as `onMeters` of a role. */
+  /** Source of the levels, as `onMeters` of a role. */
   listen(hear: (meters: Meters) => void): () => void
-  /** Between two messages at least. */
+  /** Least time between two messages. */
   leastMs: number
 }
 
 export interface MeterFeed {
-  /** Tells it the next levels, and all from then on. @returns what ends it */
+  /** Sends all levels from now on. @returns ends it */
   watch(watcher: Watcher): () => void
   close(): void
 }
 
 /**
- * Levels are listened to while somebody watches. What comes between two messages is gathered: the highest peak of each
- * channel, so that no clip is missed, and the last of what is told of loudness. One who has not taken the last message
- * gets none.
+ * Levels are listened to while somebody watches. Those between two messages are combined: the highest peak of each
+ * channel, so that no clip is missed, and the latest loudness. A watcher that has not taken the last message gets none.
  */
 export function createMeterFeed({ clock, listen, leastMs }: MeterFeedParts): MeterFeed {
   const watchers = new Set<Watcher>()
@@ -247,7 +249,7 @@ export function createMeterFeed({ clock, listen, leastMs }: MeterFeedParts): Met
   }
 }
 
-/** The loudest of both as far as peaks go; another number of channels is another sound. */
+/** The higher of both peaks per channel; another number of channels means another sound. */
 function together(before: Meters, { peak_db, rms_db }: Meters): Meters {
   if (before.peak_db.length !== peak_db.length) return { peak_db, rms_db }
   return { peak_db: peak_db.map((peak, at) => louder(peak, before.peak_db[at] ?? null)), rms_db }
@@ -260,7 +262,7 @@ function louder(one: number | null, other: number | null): number | null {
 
 // Finding the board in a rack: it blinks and shows a banner for a while.
 
-/** What it needs. */
+/** Dependencies and settings. */
 interface IdentifyParts {
   clock: Clock
   log: Log
@@ -272,7 +274,7 @@ interface IdentifyParts {
 export interface Identify {
   /** Starts, restarts or stops. */
   set(isOn: boolean): void
-  /** Instant at which it ends, null while it is off. */
+  /** Instant at which it ends, null while off. */
   until(): number | null
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Firmware updates: one upload at a time, proven before it counts, and nothing of the running system touched until then. */
+/** Firmware updates: one upload at a time, verified before it counts; the running system stays untouched until then. */
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -16,7 +16,7 @@ import type { Digest, FirmwareKeys, FloorBook, ImageSlot, Installer } from './po
 
 // The table `ota` of board.toml.
 
-/** Which images are taken, and what becomes of them. */
+/** Which images are accepted, and how they are installed. */
 export const otaKeys = Type.Object(
   {
     keys: Type.Array(Type.String({ minLength: 1, maxLength: 4096 }), {
@@ -82,13 +82,13 @@ export const otaKeys = Type.Object(
 
 export type OtaConfig = Static<typeof otaKeys>
 
-// Which images a board takes.
+// Rules that an image must meet.
 
-/** What an image is held to. */
+/** Rules for an image. */
 interface FirmwareRules {
   /** Kind of board this is. */
   compatible: string
-  /** Oldest version that is taken. */
+  /** Oldest version accepted. */
   floor: string
 }
 
@@ -106,8 +106,8 @@ function refuseUnfit({ compatible, version }: Manifest, rules: FirmwareRules): v
 }
 
 /**
- * Of an image whose length is known before its payload came.
- * @param saidBytes what the client says it sends, undefined where it does not say
+ * Checks the length of an image before its payload arrives.
+ * @param saidBytes the length that the client declares, undefined if it declares none
  * @throws Fault `image_length`
  */
 function refuseOtherLength(saidBytes: number | undefined, wholeBytes: number): void {
@@ -115,17 +115,17 @@ function refuseOtherLength(saidBytes: number | undefined, wholeBytes: number): v
     throw new Fault('image_length', `the image has ${wholeBytes} bytes by its manifest, ${saidBytes} are being sent`)
 }
 
-// Bytes that arrive in pieces of any size, read first by number, then as they come.
+// Reads bytes that arrive in pieces of any size: first by number, then as they come.
 
 /** A body from its beginning. */
 interface ByteSource {
-  /** The next `count` bytes; fewer where the body ends before. */
+  /** The next `count` bytes; fewer if the body ends before. */
   take(count: number): Promise<Uint8Array>
-  /** What is left, piece by piece; no piece is empty. */
+  /** The rest, piece by piece; no piece is empty. */
   rest(): AsyncGenerator<Uint8Array>
 }
 
-/** @param chunks pieces that nobody else reads; its errors come through */
+/** @param chunks pieces that nobody else reads; its errors are passed on */
 export function createByteSource(chunks: AsyncIterable<Uint8Array>): ByteSource {
   const iterator = chunks[Symbol.asyncIterator]()
   let held: Uint8Array = new Uint8Array()
@@ -162,12 +162,12 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   return both
 }
 
-// The head of an image, as it arrives: read within its bound, proven, then opened.
+// The head of an image: read within its limit, verified, then parsed.
 
 /**
- * @param source of which nothing was taken yet; the payload is next when this resolves
- * @param isSigned whether a key that counts signed these bytes
- * @returns the head as it came, and what it says
+ * @param source nothing of it may have been read yet; the payload is next when this resolves
+ * @param isSigned whether a trusted key signed these bytes
+ * @returns the head as sent, and its manifest
  * @throws Fault `image_unknown`, `image_untrusted`, `image_length`
  */
 async function readHead(
@@ -183,26 +183,26 @@ async function readHead(
   if (start.length + rest.length < length)
     throw new Fault('image_length', `the image ends after ${start.length + rest.length} bytes, within its head`)
   const { signed, signature, manifest } = splitHead(head)
-  // Nothing that a stranger wrote is looked at more closely than this.
+  // Nothing unsigned is parsed any further than this.
   if (!isSigned(signed, signature))
     throw new Fault('image_untrusted', 'the image is signed by none of the keys that this board knows')
   return { head, manifest: openManifest(manifest) }
 }
 
-// The life of a firmware update: state x event -> next state.
+// State table of a firmware update: state x event -> next state.
 
 type OtaState = 'idle' | 'receiving' | 'verifying' | 'installing' | 'installed' | 'failed'
 
 /**
- * - `begun` an upload was let in
+ * - `begun` an upload was accepted
  * - `received` as many bytes as the manifest says were written
  * - `proven` their checksum is the signed one
  * - `handedOver` the installer took the image
- * - `failure` the upload was refused, cut, or could not be kept; or the installer did not take it
+ * - `failure` the upload was refused, cut, or could not be stored; or the installer refused it
  */
 type OtaEvent = 'begun' | 'received' | 'proven' | 'handedOver' | 'failure'
 
-/** A pair that is not listed does not change the state. After `installed` comes a restart, and nothing else. */
+/** Events not listed leave the state as it is. `installed` is only left by a restart. */
 export const otaStateTable: Readonly<Record<OtaState, Partial<Record<OtaEvent, OtaState>>>> = {
   idle: { begun: 'receiving' },
   receiving: { received: 'verifying', failure: 'failed' },
@@ -217,14 +217,14 @@ function mayBegin(state: OtaState): boolean {
   return otaStateTable[state].begun !== undefined
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 function nextOtaState(state: OtaState, event: OtaEvent): OtaState {
   return otaStateTable[state][event] ?? state
 }
 
 // The updates of a board.
 
-/** What updates are made of. */
+/** Dependencies of updates. */
 interface OtaParts {
   clock: Clock
   log: Log
@@ -233,49 +233,52 @@ interface OtaParts {
   floors: FloorBook
   rules: FirmwareRules
   createDigest(): Digest
-  /** The state is another. */
+  /** The state has changed. */
   onChange(): void
 }
 
 /** An image as it arrives. */
 interface ImageUpload {
-  /** What the client says it sends. */
+  /** The length that the client declares. */
   lengthBytes: number | undefined
-  /** Errors with a Fault where it is cut or too slow. */
+  /** Errors with a Fault if it is cut or too slow. */
   stream: AsyncIterable<Uint8Array>
 }
 
-/** How it is with updates, as `GET /api/status` has it. */
+/** State of updates, as in `GET /api/status`. */
 export interface OtaStatus {
   state: OtaState
-  /** Of the upload under way, or the last one, its head included. */
+  /** Bytes of the current or last upload, head included. */
   received_bytes: number
-  /** Null until the manifest has come. */
+  /** Null until the manifest has arrived. */
   total_bytes: number | null
   version: string | null
   /** Why the last one failed. */
   fault: { code: string; message: string } | null
-  /** Since when it is in this state, epoch ms; null at first. */
+  /** When it entered this state, epoch ms; null at first. */
   at: number | null
 }
 
 /** The updates of a board. */
 export interface Ota {
   status(): OtaStatus
-  /** What the board lacks to take any image, `ota_not_set_up` with what to do; null where it lacks nothing. */
+  /** What the board lacks to accept any image, `ota_not_set_up` with what to do; null if nothing. */
   missing(): Promise<{ code: string; message: string } | null>
   /**
-   * Receives, proves and hands over one image. The restart is the caller's business.
+   * Receives, verifies and installs one image. The caller restarts the board.
    * @throws Fault `ota_busy`, `ota_not_set_up` before a byte is read; `image_unknown`, `image_untrusted`,
    * `image_wrong_board`, `image_too_old`, `image_length`, `image_no_room` before the payload is; `image_damaged`,
    * `image_not_kept`, `image_not_installed`, and what the stream errors with
    */
   take(upload: ImageUpload): Promise<Manifest>
-  /** Before a restart: from now on nothing is installed. Resolves when what is being installed has been, or has failed. */
+  /**
+   * Call before a restart: nothing is installed from now on. Resolves when a running installation has finished or
+   * failed.
+   */
   rest(): Promise<void>
 }
 
-/** The status of a board that was not sent an image since it started. */
+/** The status of a board that has received no image since it started. */
 export const IDLE_OTA: OtaStatus = {
   state: 'idle',
   received_bytes: 0,
@@ -294,7 +297,7 @@ export function createOta(parts: OtaParts): Ota {
     parts.onChange()
   }
 
-  /** Everything up to the payload: what is refused here has cost nothing but the head. */
+  /** Everything before the payload: what is refused here has cost only the head. */
   async function open(upload: ImageUpload) {
     const isSigned = await ready(parts)
     const source = createByteSource(upload.stream)
@@ -306,7 +309,7 @@ export function createOta(parts: OtaParts): Ota {
     return { source, head, manifest, slot: await parts.installer.begin(wholeBytes) }
   }
 
-  /** @returns the checksum of a payload that is as long as it should be, once all of it is in the slot */
+  /** @returns the checksum of a payload of the right length, once all of it is in the slot */
   async function receive(source: ByteSource, slot: ImageSlot, wholeBytes: number): Promise<string> {
     const digest = parts.createDigest()
     for await (const piece of source.rest()) {
@@ -357,7 +360,7 @@ export function createOta(parts: OtaParts): Ota {
   return { status: () => status, missing: () => missing(parts), take, rest: exit.rest }
 }
 
-/** @throws Fault `ota_not_set_up` @returns what tells whether a head is signed by a key that is known */
+/** @throws Fault `ota_not_set_up` @returns a check whether a trusted key signed a head */
 async function ready({ keys, installer }: OtaParts) {
   const isSigned = await keys.load()
   await installer.refuseUnready()
@@ -374,7 +377,7 @@ async function missing(parts: OtaParts) {
   }
 }
 
-/** The way out of images: open until a restart is on its way, which waits for the one that is in it. */
+/** Gate to the installer: open until a restart, which waits for a running installation. */
 function createExit(parts: OtaParts) {
   let isClosed = false
   let inIt: Promise<void> = Promise.resolve()
@@ -396,13 +399,13 @@ function createExit(parts: OtaParts) {
     },
     rest(): Promise<void> {
       isClosed = true
-      // The upload's own answer tells the error.
+      // The upload's own answer reports the error.
       return inIt.catch(() => {})
     },
   }
 }
 
-/** The image is installed already: that older ones are taken still is no reason to say it is not. */
+/** The image is installed already: failing to raise the floor must not make the update fail. */
 async function raiseFloor({ floors, log }: OtaParts, { floor }: Manifest): Promise<void> {
   if (floor === null) return
   try {

@@ -1,4 +1,4 @@
-/** Name and address of a machine that the board owns: set, the address proven by a contact, or taken back. */
+/** Name and address of a machine owned by the board: set, then confirmed by a contact or taken back. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
@@ -7,22 +7,22 @@ import type { Kept } from './ports.ts'
 
 // States of the address of a board that owns its machine.
 
-/** What happens to it. */
+/** Events of the address. */
 export type NetworkEvent = 'addressSet' | 'dhcpSet' | 'contact' | 'expired' | 'refused'
 
 export type NetworkState =
-  /** The machine belongs to somebody else, who looks after its address. */
+  /** The machine belongs to somebody else, who manages its address. */
   | 'not_owned'
   | 'dhcp'
-  /** It has a new fixed address, and nobody has reached it there yet. */
+  /** It has a new fixed address, at which nobody has reached it yet. */
   | 'unconfirmed'
   | 'static'
-  /** Nobody reached the fixed address in time: it asks by DHCP until the settings are saved again. */
+  /** Nobody reached the fixed address in time: it uses DHCP until the settings are saved again. */
   | 'fallen_back'
-  /** The machine did not take what was set. */
+  /** The machine refused the settings. */
   | 'refused'
 
-/** State, event, next state; what is not there leaves the state as it is. */
+/** State, event, next state; pairs not listed leave the state as it is. */
 export const networkStateTable: Readonly<Record<NetworkState, Partial<Record<NetworkEvent, NetworkState>>>> = {
   not_owned: {},
   dhcp: { addressSet: 'unconfirmed', refused: 'refused' },
@@ -37,32 +37,32 @@ export const networkStateTable: Readonly<Record<NetworkState, Partial<Record<Net
   refused: { addressSet: 'unconfirmed', dhcpSet: 'dhcp' },
 }
 
-// What is kept of the address over restarts, and what the settings want of it.
+// The address record, kept over restarts, and the address that the settings ask for.
 
 /** A static address, as the helper sets it. */
 interface FixedAddress {
   ip: string
   prefix: number
-  /** Empty: none, in a network without a way out. */
+  /** Empty: no gateway, in a network without a way out. */
   gw: string
 }
 
-/** The file. */
+/** Contents of the file. */
 export interface NetworkRecord {
   state: Exclude<NetworkState, 'not_owned'>
-  /** The fixed address that the state is about; null with DHCP. */
+  /** The fixed address that the state refers to; null with DHCP. */
   address: FixedAddress | null
-  /** Which save of the settings it comes from: after a fall-back only a new one counts. */
+  /** The save of the settings it comes from: after falling back only a newer one counts. */
   saves: number
-  /** Life of the machine in which `deadlineMs` counts. */
+  /** Boot of the machine to which `deadlineMs` refers. */
   bootId: string
-  /** Until when somebody has to reach the new address, on the machine's monotonic clock; null when nothing is awaited. */
+  /** Deadline for somebody to reach the new address, on the machine's monotonic clock; null if not waiting. */
   deadlineMs: number | null
-  /** What the machine or the board had to say, for people; empty where nothing was amiss. */
+  /** Error of the machine or the board, for people; empty if all was well. */
   why: string
 }
 
-/** Before anything was set: whatever the machine was installed with is left alone. */
+/** Before anything was set: the machine's own configuration is left alone. */
 export const untouchedNetwork: NetworkRecord = {
   state: 'dhcp',
   address: null,
@@ -72,7 +72,7 @@ export const untouchedNetwork: NetworkRecord = {
   why: '',
 }
 
-/** The fixed address that settings want; null for DHCP. They were checked: mask and address fit together. */
+/** The fixed address in the settings; null for DHCP. Settings are checked already: mask and address fit together. */
 export function wantedAddress({ static_ip, ip, mask, gw }: BoardSettings): FixedAddress | null {
   const ones = parseIpv4(mask)
   const prefix = ones === undefined ? undefined : prefixOfMask(ones)
@@ -84,7 +84,7 @@ function isSameAddress(one: FixedAddress | null, other: FixedAddress | null): bo
   return one.ip === other.ip && one.prefix === other.prefix && one.gw === other.gw
 }
 
-// Sentences for people about the address.
+// Sentences about the address.
 
 /** One or two sentences for people. */
 function networkText({ state, address, why }: NetworkRecord): string {
@@ -100,9 +100,9 @@ function networkText({ state, address, why }: NetworkRecord): string {
   return 'The board asks for its address by DHCP.'
 }
 
-// Setting the address, waiting for a contact, taking it back.
+// Sets the address, waits for a contact, and takes it back otherwise.
 
-/** How the machine is told. */
+/** Commands to the machine. */
 export interface NetworkMachine {
   /** @throws Fault `helper_absent`, `helper_refused`, `no_interface` */
   setAddress(address: FixedAddress): Promise<void>
@@ -112,37 +112,37 @@ export interface NetworkMachine {
   ownAddresses(): string[]
 }
 
-/** What it needs. */
+/** Dependencies and settings. */
 export interface NetworkCareParts {
   clock: Clock
   log: Log
   file: Kept<NetworkRecord>
   machine: NetworkMachine
   bootId: string
-  /** What the settings want, and which save of theirs that is. */
+  /** The address that the settings ask for, and the number of their save. */
   wanted: { address: FixedAddress | null; saves: number }
-  /** Time in which somebody has to reach a new address. */
+  /** Time within which somebody has to reach a new address. */
   confirmMs: number
-  /** Between tries to take an address back. */
+  /** Time between tries to take an address back. */
   retryMs: number
   /** Tries to take an address back before the next start. */
   retries: number
   onChange(): void
 }
 
-/** What status and page show. */
+/** For status and page. */
 export interface NetworkView {
   state: NetworkState
-  /** Instant until which somebody has to reach the new address. */
+  /** Deadline for somebody to reach the new address. */
   confirmUntil: number | null
   /** One sentence for people. */
   text: string
 }
 
 export interface NetworkCare {
-  /** Brings the machine to what the settings want; never rejects. */
+  /** Applies the settings to the machine; never rejects. */
   start(): Promise<void>
-  /** A request was answered. @param from the address it came from; @param at the address it arrived at */
+  /** Call when a request was answered. @param from the address it came from; @param at the address it arrived at */
   contact(from: string, at: string): void
   view(): NetworkView
   close(): void
@@ -159,7 +159,9 @@ class OwnNetwork implements NetworkCare {
   #timer: Timer | undefined
   #failures = 0
   #isFallingBack = false
-  /** The machine has taken the address: before that, whoever reaches the same one under DHCP has proven nothing. */
+  /**
+   * Whether the machine has taken the address: before that, a contact at the same address under DHCP proves nothing.
+   */
   #isTaken = false
   #isClosed = false
 
@@ -224,7 +226,7 @@ class OwnNetwork implements NetworkCare {
 
   async #setAddress(address: FixedAddress, deadlineMs: number): Promise<void> {
     const { clock, log, machine, wanted, bootId, confirmMs } = this.#by
-    // Kept before it is done: a board that loses its power right after comes back with the deadline.
+    // Saved before it is done: a board that loses power right after comes back with the deadline.
     await this.#become('addressSet', { address, saves: wanted.saves, bootId, deadlineMs })
     try {
       await machine.setAddress(address)
@@ -250,7 +252,7 @@ class OwnNetwork implements NetworkCare {
   async #fallBack(): Promise<void> {
     const { log, machine, retries, retryMs } = this.#by
     const { address } = this.#record
-    // Who is answered from now on was answered too late: the address is on its way out.
+    // A contact from now on is too late: the address is being removed.
     this.#isFallingBack = true
     try {
       await machine.setDhcp()
@@ -266,7 +268,7 @@ class OwnNetwork implements NetworkCare {
   }
 }
 
-/** Of a machine that is somebody else's. */
+/** For a machine that the board does not own. */
 export function foreignNetwork(): NetworkCare {
   const text = 'This daemon does not own the machine: its address and its name are left as they are.'
   return {
@@ -282,14 +284,14 @@ export function foreignNetwork(): NetworkCare {
 /** What it needs. */
 interface MachineNameParts {
   log: Log
-  /** As the machine says it now, without a domain. */
+  /** The machine's present name, without a domain. */
   present: string
   wanted: string
   /** @throws Fault `helper_absent`, `helper_refused` */
   setName(name: string): Promise<unknown>
 }
 
-/** Gives the machine its name where it has another; never rejects. @returns what went wrong, for people; else undefined */
+/** Sets the machine's name if it differs; never rejects. @returns what went wrong, for people; else undefined */
 export async function keepMachineName({
   log,
   present,

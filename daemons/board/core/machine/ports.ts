@@ -1,55 +1,55 @@
-/** What the rules of settings, restarts, firmware and the network need of the machine, as interfaces that io/ implements. */
+/** Interfaces to the machine, implemented by io/, for settings, restarts, firmware and the network. */
 import type { HelperVerb } from '../../wire/helper-line.ts'
 
 /** The program that does for the board what needs root. */
 export interface RootHelper {
   /**
-   * Asks for one thing and waits until it is done.
+   * Requests one action and waits until it is done.
    * @param args words of printable ASCII; the helper checks each again
    * @param fd a descriptor of this process, for `usbip-attach` alone: the helper gets a copy
-   * @returns what the helper has to say, often nothing
-   * @throws Fault `helper_absent` where nobody answers, `helper_refused` with the helper's code as `reason` in details:
+   * @returns the helper's output, often empty
+   * @throws Fault `helper_absent` if nobody answers, `helper_refused` with the helper's code as `reason` in details:
    * busy, no_device, not_bound, is_hub, no_usbip_host, not_attached, no_installer, ... (docs/board.md)
    */
   ask(verb: HelperVerb, args?: readonly string[], fd?: number): Promise<string>
 }
 
-// Restarts, files, the lamp, what the machine says of itself.
+// Restarts, files, the lamp, and facts about the machine.
 
 /** Why a board started. */
 export type StartReason =
-  /** Never before. */
+  /** It never started before. */
   | 'first'
-  /** The machine had no power, or fell over as a whole. */
+  /** The machine lost power, or crashed as a whole. */
   | 'power'
   /** Settings were saved. */
   | 'config'
-  /** Somebody asked for it, here or on the machine. */
+  /** Somebody requested a reboot, here or on the machine. */
   | 'reboot'
   /** New firmware was installed. */
   | 'ota'
   /** All settings were reset. */
   | 'factory_reset'
-  /** The daemon alone was stopped and started, such as by systemctl. */
+  /** Only the daemon was stopped and started, such as by systemctl. */
   | 'service'
-  /** The daemon alone ended without being told to. */
+  /** Only the daemon ended, without being told to. */
   | 'crash'
   | 'unknown'
 
-/** Why a board restarts by itself. */
+/** Reasons for which a board restarts itself. */
 export type RestartReason = Extract<StartReason, 'config' | 'reboot' | 'ota' | 'factory_reset'>
 
 /** Restarts the board: the whole machine, or this daemon. */
 export interface Rebooter {
   /**
-   * Stores the reason for the next start, then restarts after a short delay, so that answers under way go out whole.
+   * Stores the reason for the next start, then restarts after a short delay, so that pending answers go out whole.
    * Resolves when the reason is stored, or cannot be.
-   * @throws Fault `store_write_failed` for a factory reset that cannot be kept: nothing is forgotten, nothing restarts
+   * @throws Fault `store_write_failed` for a factory reset that cannot be stored: nothing is reset, nothing restarts
    */
   reboot(reason: RestartReason): Promise<void>
-  /** How long nobody answers, in whole seconds, for the page that waits. */
+  /** How long the board will not answer, in whole seconds, for the waiting page. */
   readonly aboutS: number
-  /** Whether the whole machine restarts, and not this daemon alone. */
+  /** Whether the whole machine restarts, not only this daemon. */
   readonly isOfMachine: boolean
 }
 
@@ -60,9 +60,9 @@ export interface Kept<T> {
   save(value: T): Promise<void>
 }
 
-/** The lamp by which a board is found in a rack. */
+/** The lamp that shows a board in a rack. */
 export interface Blinker {
-  /** Blinks until `stop`. @returns whether there is a lamp that does */
+  /** Blinks until `stop`. @returns whether there is a lamp that can blink */
   start(): Promise<boolean>
   stop(): Promise<void>
 }
@@ -76,10 +76,10 @@ interface MachineAddress {
   family: 'IPv4' | 'IPv6'
 }
 
-/** What the machine says of itself; what it does not know is null. */
+/** Facts about the machine; null where unknown. */
 export interface MachineFacts {
   addresses: MachineAddress[]
-  /** The hottest of its sensors. */
+  /** Of the hottest sensor. */
   temperatureC: number | null
   memory: { totalBytes: number; availableBytes: number; processBytes: number }
   /** Mean of 1, 5 and 15 minutes. */
@@ -89,50 +89,50 @@ export interface MachineFacts {
 
 // Firmware updates.
 
-/** Puts images where the next start takes them from. */
+/** Stores images where the next start loads them from. */
 export interface Installer {
-  /** @throws Fault `ota_not_set_up` where no image could be installed at all */
+  /** @throws Fault `ota_not_set_up` if no image could be installed at all */
   refuseUnready(): Promise<void>
   /**
-   * Makes room for one image.
+   * Reserves room for one image.
    * @param bytes of the whole image, its head included
    * @throws Fault `image_no_room`
    */
   begin(bytes: number): Promise<ImageSlot>
 }
 
-/** The place of one image that is being received. The running system does not read from it. */
+/** Storage for one image being received. The running system does not read from it. */
 export interface ImageSlot {
-  /** Writes behind what was written. The buffer may be used again afterwards. @throws Fault `image_no_room`, `image_not_kept` */
+  /** Appends. The buffer may be reused afterwards. @throws Fault `image_no_room`, `image_not_kept` */
   write(bytes: Uint8Array): Promise<void>
   /** Resolves when all of it is on the disk. @throws Fault `image_not_kept` */
   finish(): Promise<void>
-  /** Hands the image over, once `finish` is done. @throws Fault `image_not_installed` */
+  /** Installs the image, once `finish` is done. @throws Fault `image_not_installed` */
   install(): Promise<void>
-  /** Leaves nothing behind, whatever was done before. Never throws. */
+  /** Removes everything, whatever was done before. Never throws. */
   discard(): Promise<void>
 }
 
 /** SHA-256 over what is fed to it. */
 export interface Digest {
   feed(bytes: Uint8Array): void
-  /** 64 hex digits. To be called once. */
+  /** 64 hex digits. Call once. */
   hex(): string
 }
 
-/** The keys whose images are taken. */
+/** The keys whose images are accepted. */
 export interface FirmwareKeys {
   /**
-   * Reads them anew.
-   * @returns tells whether one of them signed these bytes
-   * @throws Fault `ota_not_set_up` where there is none, or one cannot be read
+   * Reads them again.
+   * @returns a check whether one of them signed these bytes
+   * @throws Fault `ota_not_set_up` if there is none, or one cannot be read
    */
   load(): Promise<(signed: Uint8Array, signature: Uint8Array) => boolean>
 }
 
-/** The oldest version that is taken, as far as installed images said so. */
+/** The oldest version accepted, as set by installed images. */
 export interface FloorBook {
-  /** `0.0.0` where none did. */
+  /** `0.0.0` if none set it. */
   floor(): string
   /** Raises it; a version that is not later changes nothing. @throws Fault `store_write_failed` */
   raise(version: string): Promise<void>

@@ -1,25 +1,25 @@
-/** Why the board started, what is kept for its next start, and how it restarts. */
+/** Why the board started, the record for its next start, and how it restarts. */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { Kept, Rebooter, RestartReason, StartReason } from './ports.ts'
 
-// Why it started: what the life before left behind, against the machine as it is now.
+// Reason of the start: the record of the previous run, compared with the machine as it is now.
 
-/** What one life of the board leaves to the next. */
+/** Record that one run of the board leaves for the next. */
 export interface StartRecord {
-  /** Of the machine's life, new at each boot; empty where the machine does not tell. */
+  /** Boot id of the machine; empty if unknown. */
   bootId: string
   startedAt: number
   reason: StartReason
-  /** Why the board restarted itself; null where it did not. */
+  /** Why the board restarted itself; null if it did not. */
   intent: RestartReason | null
-  /** Whether it was stopped rather than cut off. */
+  /** Whether it was stopped in an orderly way. */
   isStopped: boolean
 }
 
 /**
  * Why the board started.
- * @param before what the life before left; undefined at the first start
+ * @param before record of the previous run; undefined at the first start
  */
 export function reasonOfStart(before: StartRecord | undefined, bootId: string): StartReason {
   if (before === undefined) return 'first'
@@ -29,30 +29,30 @@ export function reasonOfStart(before: StartRecord | undefined, bootId: string): 
   return before.isStopped ? 'service' : 'crash'
 }
 
-// The record of starts: read once, kept for the next life.
+// The record of starts: read once, saved for the next run.
 
-/** What the record needs. */
+/** Dependencies. */
 interface StartBookParts {
   clock: Clock
   file: Kept<StartRecord | undefined>
   bootId: string
-  /** Forgets everything that was set; done before anything else is read, and again where it was cut off. */
+  /** Resets all settings; runs before anything else is read, and again if it was interrupted. */
   forget(): Promise<void>
 }
 
-/** The record of one life. */
+/** The record of one run. */
 export interface StartBook {
   /** This start. */
   readonly started: Readonly<StartRecord>
-  /** Keeps why the board is about to restart. @throws Fault `store_write_failed` */
+  /** Saves why the board is about to restart. @throws Fault `store_write_failed` */
   intend(reason: RestartReason): Promise<void>
-  /** Keeps that the board was told to stop. @throws Fault `store_write_failed` */
+  /** Saves that the board was told to stop. @throws Fault `store_write_failed` */
   stopped(): Promise<void>
 }
 
 /**
- * Opens the record, and finishes a reset that was asked for: the wish for it is one file, so a power cut leaves all
- * settings or none.
+ * Opens the record, and finishes a requested reset: the request is a single file, so after a power cut either all
+ * settings are reset or none.
  * @throws Fault `store_write_failed`
  */
 export async function openStartBook({ clock, file, bootId, forget }: StartBookParts): Promise<StartBook> {
@@ -76,10 +76,10 @@ export async function openStartBook({ clock, file, bootId, forget }: StartBookPa
   async function intend(reason: RestartReason): Promise<void> {
     const { intent } = record
     try {
-      // A reset that was asked for is not forgotten for a later wish.
+      // A later request does not replace a requested reset.
       await keep({ intent: intent === 'factory_reset' ? intent : reason })
     } catch (fault) {
-      // Whoever asked for a reset is told that there is none: a later save must not bring it.
+      // The caller learns that the reset failed: a later save must not bring it about.
       if (reason === 'factory_reset') record = { ...record, intent }
       throw fault
     }
@@ -91,25 +91,25 @@ export async function openStartBook({ clock, file, bootId, forget }: StartBookPa
   }
 }
 
-// Beginning anew.
+// Restarting.
 
-/** What a reboot needs. */
+/** Dependencies. */
 interface RebootingParts {
   clock: Clock
   log: Log
-  /** Whether the machine is the board's own. */
+  /** Whether the board owns the machine. */
   ownsMachine: boolean
-  /** Time between the answer and the end, so that the page hears the answer. */
+  /** Delay before the restart, so that the page gets its answer. */
   afterMs: number
-  /** Resolves when nothing is under way that a restart would leave half done; nothing of that kind begins afterwards. */
+  /** Resolves when nothing is running that a restart would leave half done; nothing of that kind starts afterwards. */
   settle(): Promise<void>
-  /** Keeps the reason. */
+  /** Saves the reason. */
   intend(reason: RestartReason): Promise<void>
-  /** Asks the machine for it. @throws Fault `helper_absent`, `helper_refused` */
+  /** Reboots the machine. @throws Fault `helper_absent`, `helper_refused` */
   rebootMachine(): Promise<unknown>
-  /** Begins anew as the same process, after answers under way have gone out. */
+  /** Restarts as the same process, after pending answers have gone out. */
   restartSelf(reason: RestartReason): void
-  /** Time that the machine takes, and this daemon, until it answers again. */
+  /** Time until the machine, or this daemon, answers again. */
   about: { machineS: number; selfS: number }
 }
 
@@ -124,7 +124,7 @@ export function createRebooter(by: RebootingParts): Rebooter {
       log.notice('rebooting the machine', { reason })
       await by.rebootMachine()
     } catch (fault) {
-      // Saved settings take effect now: what can restart does.
+      // Saved settings must take effect now: restart at least the daemon.
       log.error('the machine did not reboot, the daemon begins anew instead', { reason, fault })
       by.restartSelf(reason)
     }
@@ -136,7 +136,7 @@ export function createRebooter(by: RebootingParts): Rebooter {
       try {
         await by.intend(reason)
       } catch (fault) {
-        // A reset is its reason, and nothing without it.
+        // Without its stored reason a reset would not happen.
         if (reason === 'factory_reset') throw fault
         log.warning('the reason of the restart is not kept', { reason, fault })
       }

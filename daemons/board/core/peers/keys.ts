@@ -1,4 +1,4 @@
-/** The table `peers` of board.toml: how other boards are looked for and watched. */
+/** The table `peers` of board.toml: how other boards are found and watched. */
 import { type Static, Type } from 'typebox'
 
 export const peerKeys = Type.Object(

@@ -1,13 +1,13 @@
-/** One other board: what it says of itself, judged; where it answers, and how long it has not. */
+/** One other board: its claim, validated; where it answers, and how long it has not. */
 import type { Clock } from '#kit/clock.ts'
 import type { HeardService } from '#kit/net/mdns/library.ts'
 import { groupFault } from '../../wire/addresses.ts'
 import { type RoleName, roleNames } from '../../wire/names.ts'
 import type { PeerLimits } from './keys.ts'
 
-// What it says of itself over the network. Nothing of it is believed before the board has answered.
+// Its claim over the network. Nothing of it is trusted before the board has answered.
 
-/** What a board says of itself. */
+/** What a board claims about itself. */
 export interface PeerClaim {
   role: RoleName
   /** 1..64 characters, none of them a control character. */
@@ -18,18 +18,18 @@ export interface PeerClaim {
   port: number
   /** Addresses, the likeliest first; at least one. */
   reach: readonly string[]
-  /** Address that this was sent from. */
+  /** Address that the claim was sent from. */
   from: string
-  /** null where it says none that is one. */
+  /** null if it gives no valid one. */
   version: string | null
-  /** Where its pages begin: on its own site, whatever it says. */
+  /** Path of its pages, always on its own site. */
   path: string
-  /** `239.69.1.2:5004`, where it sends sound. */
+  /** `239.69.1.2:5004`, the group it sends sound to. */
   stream: string | null
 }
 
 /**
- * The stream that a board sends, as it announces it and is read by others.
+ * The stream that a board sends, in the form used in announcements.
  * @returns `239.69.1.2:5004`; null in every other role
  * @source Interface 2, B, Peer
  */
@@ -39,10 +39,10 @@ export function streamText({ role, mcast, port }: { role: RoleName; mcast: strin
 
 const LONGEST_NAME = 64
 const VERSION_PATTERN = /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:[-+][0-9A-Za-z.+-]{1,32})?$/
-/** Two slashes in front would lead to another site. */
+/** Two leading slashes would lead to another site. */
 const PATH_PATTERN = /^\/(?:[\w.~-][\w.~/-]{0,62})?$/
 
-/** @returns undefined where it is no board: a gateway, another daemon, or nothing that there is */
+/** @returns undefined if it is not a board: a gateway, another daemon, or invalid */
 export function claimOf({ id, host, port, reach, from, text }: HeardService): PeerClaim | undefined {
   const role = roleNames.find((known) => known === text.get('role'))
   if (!role || reach.length === 0) return undefined
@@ -61,15 +61,15 @@ export function claimOf({ id, host, port, reach, from, text }: HeardService): Pe
   }
 }
 
-/** Behind a repeater. */
+/** Sender of boards behind a repeater. */
 export const RELAYED = 'relayed'
 
-/** Who boards are counted by, so that one machine cannot take the room of others: its address, or that it was relayed. */
+/** The key that boards are counted by, so that one machine cannot take all the room: its address, or `relayed`. */
 export function claimOrigin({ reach, from }: PeerClaim): string {
   return reach.includes(from) ? from : RELAYED
 }
 
-/** Whether a board says the same twice; where it sent that from does not matter. */
+/** Whether two claims are the same, wherever they were sent from. */
 export function isSameClaim(one: PeerClaim, other: PeerClaim): boolean {
   const { from: _one, reach: reachOne, ...restOne } = one
   const { from: _other, reach: reachOther, ...restOther } = other
@@ -87,9 +87,9 @@ function streamOf(text: string): string | null {
   return group !== '' && isPort && groupFault(group) === undefined ? `${group}:${Number(port)}` : null
 }
 
-// Its life as this board sees it: state x event -> next state.
+// Its life as seen by this board: state x event -> next state.
 
-/** `new` and `gone` boards are not listed. `awaited` ones are known from before this board's own start. */
+/** `new` and `gone` boards are not listed. `awaited` boards were known before this board's own start. */
 export type PeerState = 'new' | 'awaited' | 'alive' | 'unreachable' | 'absent' | 'gone'
 
 /**
@@ -100,7 +100,7 @@ export type PeerState = 'new' | 'awaited' | 'alive' | 'unreachable' | 'absent' |
  */
 export type PeerEvent = 'answered' | 'silent' | 'lost' | 'dismissed'
 
-/** A pair that is not listed does not change the state: a board that has answered once stays until it is dismissed. */
+/** Pairs not listed leave the state as it is: a board that has answered once stays until it is dismissed. */
 export const peerStateTable: Readonly<Record<PeerState, Partial<Record<PeerEvent, PeerState>>>> = {
   new: { answered: 'alive', lost: 'gone' },
   awaited: { answered: 'alive', lost: 'absent', dismissed: 'gone' },
@@ -110,12 +110,12 @@ export const peerStateTable: Readonly<Record<PeerState, Partial<Record<PeerEvent
   gone: {},
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextPeerState(state: PeerState, event: PeerEvent): PeerState {
   return peerStateTable[state][event] ?? state
 }
 
-// Where it answers, and how it is asked.
+// Where it answers, and how it is polled.
 
 /** Where a board may answer. */
 export interface PeerPlace {
@@ -124,24 +124,24 @@ export interface PeerPlace {
   port: number
 }
 
-/** Asks other boards whether they are there. */
+/** Polls other boards. */
 export interface PeerAsker {
   /**
-   * Asks one, as anybody might. Bounded in time and in what is read.
+   * Polls one, as any client might, with limits on time and size.
    * @param id full name of the board
    * @returns whether that very board answered, whatever it answered; never throws
    */
   ask(place: PeerPlace, id: string): Promise<boolean>
 }
 
-/** A board is not asked twice within this, whoever wants it. */
+/** A board is not polled twice within this, for whatever reason. */
 const ASKED_APART_MS = 1000
-/** How often a board that was heard of is asked at each of its places before it is forgotten. */
+/** How often a new board is polled at each of its places before it is forgotten. */
 const FIRST_TRIES = 2
 
 /** Where a board answered, under its own name. */
 export interface ProvenPlace extends PeerPlace {
-  /** `lobby.local`, or empty, as it said then. */
+  /** `lobby.local`, or empty, as it claimed then. */
   host: string
 }
 
@@ -155,7 +155,7 @@ interface Place extends ProvenPlace {
   claim: PeerClaim
 }
 
-/** A board that has answered once, as it is remembered over restarts. */
+/** A board that has answered once, as remembered over restarts. */
 export interface KeptPeer {
   /** Its full name on the network. */
   id: string
@@ -167,18 +167,18 @@ export interface KeptPeer {
   answeredAt: number
 }
 
-/** One other board. What it says is shown; where it is counts once it has answered there. */
+/** One other board. Its claim is shown; its place counts once it has answered there. */
 export class Peer {
   /** Its full name on the network. */
   readonly id: string
   readonly #clock: Clock
   readonly #limits: PeerLimits
   #claim: PeerClaim
-  /** Said last in its name, from elsewhere: not believed while it answers where it did. */
+  /** The latest claim in its name from another sender: not trusted while it answers where it did. */
   #other: PeerClaim | undefined
   #proven: ProvenPlace | undefined
   #state: PeerState = 'new'
-  /** Times that it has not answered since it did. */
+  /** Failed polls since its last answer. */
   #tries = 0
   #heardMs: number
   #heardAt: number
@@ -186,7 +186,7 @@ export class Peer {
   #failingMs: number | undefined
   #askedMs = Number.NEGATIVE_INFINITY
   #dueMs: number
-  /** When somebody wants it to be asked, sooner than it would be. */
+  /** An earlier time at which to poll it, if requested. */
   #wantedMs = Number.POSITIVE_INFINITY
   #asked: Place | undefined
 
@@ -200,7 +200,7 @@ export class Peer {
     this.#dueMs = this.#heardMs
   }
 
-  /** A board known from before this one's start: asked at once, and absent where it does not answer. */
+  /** A board known before this one's start: polled at once, and absent if it does not answer. */
   static remembered({ id, claim, proven, heardAt, answeredAt }: KeptPeer, world: PeerWorld): Peer {
     const peer = new Peer(id, claim, world)
     peer.#state = 'awaited'
@@ -219,7 +219,7 @@ export class Peer {
     return this.#claim
   }
 
-  /** Undefined where it has not answered yet. */
+  /** Undefined if it has not answered yet. */
   get proven(): ProvenPlace | undefined {
     return this.#proven
   }
@@ -229,36 +229,36 @@ export class Peer {
     return this.#heardAt
   }
 
-  /** Epoch ms; null where it has not answered yet. */
+  /** Epoch ms; null if it has not answered yet. */
   get answeredAt(): number | null {
     return this.#answeredAt
   }
 
-  /** When it is to be asked; Infinity while it is. */
+  /** When to poll it; Infinity during a poll. */
   get dueMs(): number {
     return this.#asked ? Number.POSITIVE_INFINITY : Math.min(this.#dueMs, this.#wantedMs)
   }
 
-  /** Whether it was announced a moment ago, so that it may well be there. */
+  /** Whether it was announced recently, and so is probably there. */
   get isAnnounced(): boolean {
     return this.#clock.monotonicMs() - this.#heardMs <= this.#limits.lost_ms
   }
 
-  /** What is remembered of it; undefined where it has not answered yet. */
+  /** What to remember of it; undefined if it has not answered yet. */
   get kept(): KeptPeer | undefined {
     const { id, claim, proven, heardAt, answeredAt } = this
     return proven && answeredAt !== null ? { id, claim, proven, heardAt, answeredAt } : undefined
   }
 
-  /** Whether it has been asked and has not answered. */
+  /** Whether it has been polled and did not answer. */
   get hasBeenAsked(): boolean {
     return this.#tries > 0
   }
 
   /**
-   * It was announced. What comes from where it was announced before is taken; from elsewhere it may be anybody, and counts
-   * once the board does not answer where it did.
-   * @returns whether something else is to be shown
+   * It was announced. A claim from the same sender as before is accepted; one from elsewhere may be anybody's, and
+   * counts once the board does not answer where it did.
+   * @returns whether what is shown has changed
    */
   hear(claim: PeerClaim): boolean {
     this.#heardMs = this.#clock.monotonicMs()
@@ -274,19 +274,19 @@ export class Peer {
     return true
   }
 
-  /** Lets it go. @returns whether it went: one that answers would be found again at once, so it stays */
+  /** Removes it. @returns whether it is removed: a board that answers would be found again at once, so it stays */
   dismiss(): boolean {
     this.#state = nextPeerState(this.#state, 'dismissed')
     return this.#state === 'gone'
   }
 
-  /** Has it asked after `delayMs`, if that is sooner than it would be. */
+  /** Polls it after `delayMs`, if that is sooner than planned. */
   askSoon(delayMs: number): void {
     const soonestMs = Math.max(this.#clock.monotonicMs() + delayMs, this.#askedMs + ASKED_APART_MS)
     this.#wantedMs = Math.min(this.#wantedMs, soonestMs)
   }
 
-  /** Begins to ask; `settle` ends it. */
+  /** Begins a poll; `settle` ends it. */
   ask(): PeerPlace {
     const place = this.#nextPlace()
     this.#asked = place
@@ -296,9 +296,9 @@ export class Peer {
   }
 
   /**
-   * What came of asking.
-   * @param periodMs until it is asked again, if it answered
-   * @returns whether it did not answer where it has before, so that the network should be asked for it
+   * Takes the result of a poll.
+   * @param periodMs until the next poll, if it answered
+   * @returns whether it did not answer where it has before, so that the network should be queried for it
    */
   settle(hasAnswered: boolean, periodMs: number): boolean {
     const place = this.#asked
@@ -317,13 +317,13 @@ export class Peer {
     return this.#state === 'alive'
   }
 
-  /** Until one that did not answer is asked again. */
+  /** Time until a board that did not answer is polled again. */
   #againMs(periodMs: number): number {
     if (this.#state === 'absent') return this.#limits.absent_poll_ms
     return this.#state === 'unreachable' ? Math.max(periodMs, ASKED_APART_MS) : ASKED_APART_MS
   }
 
-  /** Gives up a board that is announced no more. @returns whether the network should be asked for it */
+  /** Gives up a board that is no longer announced. @returns whether the network should be queried for it */
   expire(): boolean {
     const unheardMs = this.#clock.monotonicMs() - this.#heardMs
     if (this.#state !== 'unreachable') return false
@@ -349,19 +349,19 @@ export class Peer {
     if (this.#state === 'unreachable') return failingForMs > unreachableMs ? 'lost' : undefined
     if (failingForMs < doubtMs) return undefined
     if (this.#state === 'awaited') return 'lost'
-    // The network was asked when it did not answer the time before: whoever is there has been heard since.
+    // The network was queried when it failed to answer last time: a board that is there has been heard since.
     const unheardMs = this.#clock.monotonicMs() - this.#heardMs
     return unheardMs <= answerMs + ASKED_APART_MS ? 'silent' : 'lost'
   }
 
-  /** The likeliest every other time, so that what somebody else said in its name costs it no answer. */
+  /** Every other time the likeliest place, so that false claims in its name do not cost it an answer. */
   #nextPlace(): Place {
     const places = this.#places()
     const turn = (this.#tries - 1) / 2
     return places[this.#tries % 2 === 0 ? 0 : 1 + (turn % Math.max(1, places.length - 1))] ?? this.#firstPlace()
   }
 
-  /** Where it answered, what it says, and what was said in its name, in this order. */
+  /** Where it answered, what it claims, and what others claimed in its name, in this order. */
   #places(): Place[] {
     const claims = this.#other ? [this.#claim, this.#other] : [this.#claim]
     const places = claims.flatMap((claim) => claim.reach.map((address) => ({ ...claim, claim, address })))

@@ -1,4 +1,4 @@
-/** The other boards of the network: heard of, asked whether they are there, remembered when they are not. */
+/** The other boards of the network: discovered, polled, and remembered when they are gone. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { HeardService } from '#kit/net/mdns/library.ts'
@@ -19,7 +19,7 @@ import {
   RELAYED,
 } from './peer.ts'
 
-/** States in which a board is shown: all in which it has answered before. */
+/** States in which a board is listed: all in which it has answered before. */
 type Listed = Exclude<PeerState, 'new' | 'gone'>
 
 /** A board as it is shown. */
@@ -33,37 +33,37 @@ export interface FoundPeer extends PeerClaim {
   answeredAt: number
 }
 
-/** What happened since the start, and how many there are. */
+/** Counts since the start, and of boards by state. */
 export interface PeerCounts {
   states: Readonly<Record<Exclude<PeerState, 'gone'>, number>>
-  /** Boards that were heard of and not taken in, because there are too many. */
+  /** Boards heard of but not added, because there are too many. */
   refused: number
-  /** Times that a board was asked and did not answer. */
+  /** Polls that got no answer. */
   unanswered: number
 }
 
-/** What the table needs. */
+/** Dependencies. */
 interface PeerTableOptions {
   clock: Clock
   limits: PeerLimits
   asker: PeerAsker
-  /** Asks the network who is there. */
+  /** Queries the network for boards. */
   askNetwork(): void
-  /** What `list` gives is otherwise. */
+  /** The result of `list` has changed. */
   onChange(): void
 }
 
 const TICK_MS = 200
-/** Until one that says farewell is asked whether it is gone. */
+/** Delay before polling a board that said goodbye. */
 const FAREWELL_MS = 1000
-/** With many boards each is asked less often: a network of 256 has 20 questions a second from each of them at most. */
+/** With many boards each is polled less often: with 256, each sends 20 polls a second at most. */
 const LEAST_BETWEEN_POLLS_MS = 50
 
-/** All other boards. Which of them there are is known from what they say, whether they are there only from asking. */
+/** All other boards. Announcements tell which ones exist; only polling tells whether they are there. */
 export class PeerTable {
   readonly #options: PeerTableOptions
   readonly #peers = new Map<string, Peer>()
-  /** Questions under way: to boards that are there, to such as were, and to others; none of them holds up another kind. */
+  /** Running polls: of present boards, of missed ones, and of new ones; no kind delays another. */
   readonly #asking = { known: 0, missed: 0, new: 0 }
   #timer: Timer | undefined
   #refused = 0
@@ -84,7 +84,7 @@ export class PeerTable {
     this.#peers.clear()
   }
 
-  /** A daemon was announced; those that are no boards are passed over. */
+  /** A daemon was announced; other daemons than boards are ignored. */
   hear(service: HeardService): void {
     const claim = claimOf(service)
     if (!claim) return
@@ -96,15 +96,15 @@ export class PeerTable {
     else this.#refused++
   }
 
-  /** Somebody says that it leaves, or somebody else does: it is asked when it has had the time to. */
+  /** A goodbye was sent, perhaps by somebody else in its name: poll the board once it has had time to leave. */
   bidFarewell(id: string): void {
     this.#peers.get(id)?.askSoon(FAREWELL_MS)
   }
 
   /**
-   * Lets go of a board that does not answer. It is found again when it does.
+   * Removes a board that does not answer. It is found again when it does.
    * @returns what it was
-   * @throws Fault `unknown_peer`; `peer_answers` where it is there
+   * @throws Fault `unknown_peer`; `peer_answers` if it is there
    */
   dismiss(id: string): FoundPeer {
     const peer = this.#peers.get(id)
@@ -120,7 +120,7 @@ export class PeerTable {
     return found
   }
 
-  /** What is to be remembered of every board that has ever answered. */
+  /** What to remember of every board that has ever answered. */
   kept(): KeptPeer[] {
     return [...this.#peers.values()].map(({ kept }) => kept).filter((kept) => kept !== undefined)
   }
@@ -132,8 +132,8 @@ export class PeerTable {
   }
 
   /**
-   * Whether a page of this origin was served by a board that was found, and is there: under the address and port at which
-   * it answers, or the `.local` name it had then; by nothing else that it says.
+   * Whether a page of this origin was served by a found board that is there: by the address and port at which it
+   * answers, or the `.local` name it had then; nothing else it claims counts.
    * @param origin as browsers write it
    * @source Interface 2, B, Authentication 2
    */
@@ -149,7 +149,7 @@ export class PeerTable {
     return { states, refused: this.#refused, unanswered: this.#unanswered }
   }
 
-  /** Nobody takes the room of others: not by many names of one machine, nor by such as nobody answers for. */
+  /** Makes sure nobody takes all the room: neither many names from one machine, nor boards that never answer. */
   #hasRoomFor(claim: PeerClaim): boolean {
     const { max, per_sender: perSender } = this.#options.limits
     const sender = claimOrigin(claim)
@@ -160,7 +160,10 @@ export class PeerTable {
     return present.length < max || this.#makeRoom(sender)
   }
 
-  /** Of too many absent boards of one machine the oldest goes; of too many in all the oldest of whoever has most. */
+  /**
+   * Limits absent boards: of too many from one machine the oldest is dropped; of too many in all, the oldest of the
+   * machine with the most.
+   */
   #boundAbsent(): void {
     const { absent_max: max, per_sender: perSender } = this.#options.limits
     const absent = [...this.#peers.values()].filter(({ state }) => state === 'absent')
@@ -177,7 +180,10 @@ export class PeerTable {
     for (const peer of absent) if (!left.has(peer.id)) this.#peers.delete(peer.id)
   }
 
-  /** Of boards that have never answered one goes: of whoever has most of them, else one that was asked at least. */
+  /**
+   * Drops one board that has never answered: of the sender with the most of them, else one that was polled at least
+   * once.
+   */
   #makeRoom(sender: string): boolean {
     const unknown = [...this.#peers.values()].filter(({ state }) => state === 'new')
     const counts = this.#unknownBySender()
@@ -187,7 +193,7 @@ export class PeerTable {
     return goes !== undefined && this.#peers.delete(goes.id)
   }
 
-  /** How many boards that have not answered yet each sender has named. */
+  /** Number of boards that have not answered yet, by sender. */
   #unknownBySender(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { state, claim } of this.#peers.values())
@@ -208,8 +214,8 @@ export class PeerTable {
       return laneOf(state) === 'missed' && !isAnnounced ? 1 : 0
     }
     const due = [...this.#peers.values()].filter(({ dueMs }) => dueMs <= nowMs)
-    // Of new ones, whose sender has named fewest is asked first, and the first time before the second; of those that were
-    // there once, such as were just announced.
+    // Order of new ones: the sender with the fewest first, and first polls before second ones; of missed ones, recently
+    // announced ones first.
     due.sort((one, other) => rank(one) - rank(other) || one.dueMs - other.dueMs)
     for (const peer of due) {
       const lane = laneOf(peer.state)
@@ -229,7 +235,7 @@ export class PeerTable {
     else if (peer.answeredAt !== null && peer.claim !== claimed) this.#options.onChange()
   }
 
-  /** It is in another state than it was. */
+  /** Its state has changed. */
   #becomes(peer: Peer): void {
     if (peer.state === 'absent') this.#boundAbsent()
     if (peer.state === 'gone') this.#forget(peer)
@@ -254,7 +260,7 @@ function laneOf(state: PeerState): Lane {
   return state === 'awaited' || state === 'absent' ? 'missed' : 'known'
 }
 
-/** Where a board is opened: `http://10.0.0.7:8080`. */
+/** URL of a board: `http://10.0.0.7:8080`. */
 export function urlOf(address: string, port: number): string {
   const host = address.includes(':') ? `[${address}]` : address
   return `http://${host}${port === 80 ? '' : `:${port}`}`
@@ -269,30 +275,30 @@ function foundPeerOf({ id, claim, state, proven, heardAt, answeredAt }: Peer): F
   return { ...claim, ...proven, id, state, heardAt, answeredAt }
 }
 
-// Which boards were ever found, kept over restarts: one that is gone is missed until somebody dismisses it.
+// Boards ever found, kept over restarts: one that is gone is listed as absent until dismissed.
 
-/** What the book needs. */
+/** Dependencies. */
 interface PeerBookParts {
   clock: Clock
   log: Log
   file: Kept<readonly KeptPeer[]>
-  /** Between two saves in which only times have moved, ms: each of them wears the card. */
+  /** Time between two saves in which only times have changed, ms: each save wears the card. */
   saveMs: number
-  /** What is to be kept now. */
+  /** What to save now. */
   kept(): readonly KeptPeer[]
 }
 
 /** The memory of boards. */
 interface PeerBook {
-  /** Reads what is kept. A file that cannot be read is told in the log, and nothing is known from before. */
+  /** Reads the file. If it cannot be read, that is logged, and no boards are known from before. */
   open(): Promise<readonly KeptPeer[]>
-  /** Something is otherwise: saved soon, unless only times have moved. */
+  /** Something has changed: saved soon, unless only times have. */
   changed(): void
-  /** Saves what is not saved yet, with its times. */
+  /** Saves what is not saved yet, including times. */
   close(): Promise<void>
 }
 
-/** Boards come in dozens when a site is switched on. */
+/** Boards appear by the dozen when a site is switched on. */
 const SAVE_TIMES = { quietMs: 2000, mostMs: 60_000 }
 
 export function createPeerBook({ clock, log, file, saveMs, kept }: PeerBookParts): PeerBook {
@@ -324,7 +330,7 @@ export function createPeerBook({ clock, log, file, saveMs, kept }: PeerBookParts
   }
 }
 
-/** A board whose memory of others is damaged is of use all the same, and finds those that are there again. */
+/** A board without this memory is still useful, and finds those that are there again. */
 async function loadOr(log: Log, file: PeerBookParts['file']): Promise<readonly KeptPeer[]> {
   try {
     return await file.load()

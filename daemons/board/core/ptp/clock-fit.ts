@@ -1,7 +1,7 @@
-/** How another clock runs against CLOCK_MONOTONIC, and how sound's clock is brought to where it should be. */
+/** Estimates how another clock runs against CLOCK_MONOTONIC, and steers sound's clock to its target. */
 import type { AudioClock } from './ptp.ts'
 
-// A straight line through points of which some are far off.
+// A robust straight line through points, some of which are far off.
 
 interface Point {
   t: number
@@ -9,24 +9,27 @@ interface Point {
 }
 
 interface Line {
-  /** Where it is at `t` = 0, and how much it rises by each `t`. */
+  /** Value at `t` = 0, and increase per unit of `t`. */
   x: number
   slope: number
-  /** How far points are from it: the deviation of a normal distribution that has the same median. */
+  /** Spread of the points around it: the deviation of a normal distribution with the same median. */
   spread: number
 }
 
-/** The median of |normal|, by which a median of distances becomes a deviation. */
+/** The median of |normal|, which converts a median of distances to a deviation. */
 const MEDIAN_OF_NORMAL = 0.6745
-/** Beyond so many deviations a point has no weight at all. @source Beaton and Tukey 1974: 95 % efficient on normal noise */
+/**
+ * A point further off than this many deviations has no weight. @source Beaton and Tukey 1974: 95 % efficient on normal
+ * noise
+ */
 const BISQUARE = 4.685
 const ROUNDS = 4
 
 /**
- * Least squares whose weights fall to nothing with the distance (Tukey's bisquare), begun from medians: up to a quarter
- * of the points may be anything.
+ * Least squares with weights that fall to zero with the distance (Tukey's bisquare), starting from medians: up to a
+ * quarter of the points may be arbitrary.
  * @param points at least two, in order of `t`, not all at the same
- * @param leastSpread by this far points are always believed: noise is never less
+ * @param leastSpread points within this are always trusted: noise is never less
  */
 export function fitLine(points: readonly Point[], leastSpread: number): Line {
   let line = lineOfHalves(points)
@@ -54,7 +57,7 @@ function spreadOf(points: readonly Point[], line: Straight): number {
   return median(points.map((point) => Math.abs(distance(point, line)))) / MEDIAN_OF_NORMAL
 }
 
-/** Through the medians of the earlier and the later half. */
+/** Line through the medians of the earlier and the later half. */
 function lineOfHalves(points: readonly Point[]): Straight {
   const half = points.length >> 1
   const [early, late] = [points.slice(0, half), points.slice(half)].map((part) => ({
@@ -63,7 +66,7 @@ function lineOfHalves(points: readonly Point[]): Straight {
   }))
   if (!early || !late || late.t === early.t) return { x: late?.x ?? 0, slope: 0 }
   const slope = (late.x - early.x) / (late.t - early.t)
-  // Not through those two: the median of what is left is the better level.
+  // Does not go through those two points: the median of the residuals is the better level.
   return { x: median(points.map(({ t, x }) => x - slope * t)), slope }
 }
 
@@ -92,39 +95,41 @@ function bisquare(distance: number): number {
   return Math.abs(distance) >= 1 ? 0 : (1 - distance ** 2) ** 2
 }
 
-// Steering: sound's clock is brought to where it should be, smoothly where that is near.
+// Steering: brings sound's clock to its target, smoothly if that is near.
 
-/** No clock of sound is asked to run faster or slower than this against CLOCK_MONOTONIC, and the real one refuses. */
+/**
+ * Sound's clock is never asked to run faster or slower than this against CLOCK_MONOTONIC; the real one would refuse.
+ */
 export const MOST_RATE_PPB = 500_000
 
 export interface SteeringLimits {
-  /** A small difference is made up for in about this time. */
+  /** A small error is corrected in about this time. */
   settleNs: number
-  /** One that is larger is made up for as fast as may be: between two calls that is not more than this. */
+  /** A larger error is corrected at the full slew rate; between two calls that must not change more than this. */
   smallNs: number
-  /** Never more than so much faster or slower than the clock that is followed. */
+  /** Never more than this much faster or slower than the clock being followed. */
   slewPpb: number
 }
 
-/** Where the clock should be. */
+/** Target of the clock. */
 interface Course {
-  /** Ahead of CLOCK_MONOTONIC by this, at an instant of it. */
+  /** How far it should be ahead of CLOCK_MONOTONIC, at an instant of that. */
   differenceAt(monotonicNs: bigint): bigint
   ratePpb: number
-  /** From here on the clock jumps, as it would be late for too long. */
+  /** From this error on the clock jumps, as slewing would take too long. */
   jumpNs: number
 }
 
 export interface Steered {
-  /** Where the clock was, less where it should have been. */
+  /** Present time of the clock minus its target. */
   errorNs: number
   jumped: boolean
 }
 
 interface Steering {
-  /** To be called often: between two calls the clock runs on as it was set. */
+  /** Call often: between two calls the clock runs on as it was set. */
   follow(course: Course): Steered
-  /** Runs on at a rate, from where it is. */
+  /** Runs on at a rate, from its present time. */
   coast(ratePpb: number): void
 }
 
@@ -155,21 +160,21 @@ function within(value: number, most: number): number {
   return Math.max(-most, Math.min(most, value))
 }
 
-// The other clock, as samples of its difference tell.
+// The other clock, estimated from samples of its difference.
 
-/** The other clock was `differenceNs` ahead of CLOCK_MONOTONIC at an instant of it. */
+/** The other clock was `differenceNs` ahead of CLOCK_MONOTONIC at an instant of that. */
 export interface ClockSample {
   monotonicNs: bigint
   differenceNs: bigint
 }
 
-/** What the samples say. */
+/** Estimate from the samples. */
 export interface ClockEstimate {
   /** How far ahead the other clock is at an instant of CLOCK_MONOTONIC. */
   differenceAt(monotonicNs: bigint): bigint
   /** How much faster it runs, parts in 1e9. */
   ratePpb: number
-  /** How far samples are from the line, as a deviation. */
+  /** Deviation of the samples from the line. */
   spreadNs: number
   samples: number
   /** From the first to the last sample. */
@@ -180,14 +185,14 @@ export interface ClockFitLimits {
   /** Older samples are dropped: a crystal's rate moves with its temperature. */
   windowNs: number
   most: number
-  /** So many samples in a row off to the same side are no noise: the clock is another, or has jumped. */
+  /** This many samples in a row off to the same side are not noise: it is another clock, or it has jumped. */
   astray: number
-  /** Samples are off from here on, or from five deviations on. */
+  /** A sample is off if further than this, and than five deviations. */
   astrayNs: number
 }
 
 interface ClockFit {
-  /** @returns `false` where the samples before it do not count any more */
+  /** @returns `false` if earlier samples no longer count */
   add(sample: ClockSample): boolean
   /** Undefined with fewer than two samples. */
   estimate(): ClockEstimate | undefined
@@ -198,14 +203,14 @@ interface ClockFit {
 const LEAST_SPREAD_NS = 100
 const ASTRAY_DEVIATIONS = 5
 
-/** Points are relative to the newest sample, so that doubles hold them to less than a nanosecond. */
+/** Points are relative to the newest sample, so that doubles are precise to less than a nanosecond. */
 export function createClockFit(limits: ClockFitLimits): ClockFit {
   let samples: ClockSample[] = []
   let line: Line | undefined
-  /** How many of the last samples were off, with the sign of the side. */
+  /** Number of latest samples that were off, with the sign of the side. */
   let astray = 0
 
-  /** @returns whether samples have strayed often enough to be right. */
+  /** @returns whether enough samples in a row were off to be trusted. */
   function strays(sample: ClockSample): boolean {
     const newest = samples.at(-1)
     if (!line || !newest || samples.length < limits.astray) return false
@@ -223,7 +228,7 @@ export function createClockFit(limits: ClockFitLimits): ClockFit {
       samples.map((sample) => relative(sample, newest)),
       LEAST_SPREAD_NS,
     )
-    // No two clocks differ by more: what fits such a line is noise, or a jump.
+    // Real clocks never differ by more: such a line is noise, or a jump.
     return Math.abs(found.slope) * 1e9 <= MOST_RATE_PPB ? found : undefined
   }
 

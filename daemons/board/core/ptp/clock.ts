@@ -1,4 +1,4 @@
-/** Keeps sound's clock on the time of the grandmaster, and says how that goes. */
+/** Keeps sound's clock on the time of the grandmaster, and reports its state. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { PmcAnswer, TimeStatus } from '../../wire/linuxptp.ts'
@@ -23,35 +23,35 @@ import {
   refClockOf,
 } from './ptp.ts'
 
-// What the clock needs of the world.
+// Interfaces to ptp4l.
 
-/** What is told of ptp4l. Sentences are for people. */
+/** Callbacks from ptp4l. Sentences are for people. */
 export interface PtpListener {
-  /** It tells how it is; its state of time several times a second. */
+  /** An answer about its state; its time status comes several times a second. */
   answer(answer: PmcAnswer): void
-  /** It is not on this machine, or cannot be used by it: there is no use in trying again soon. */
+  /** It is not on this machine, or cannot be used: trying again soon is pointless. */
   missing(sentence: string): void
-  /** It has ended, or does not answer; it is started again. */
+  /** It has ended, or does not answer; it is restarted. */
   ended(sentence: string): void
-  /** It has ended too often in a row; it is tried again, seldom. */
+  /** It has ended too often in a row; it is tried again at long intervals. */
   gaveUp(sentence: string): void
 }
 
-/** ptp4l, started, asked and watched over. */
+/** ptp4l: started, polled and supervised. */
 export interface PtpProgram {
   start(listener: PtpListener): void
-  /** Within its deadline; nothing of it runs afterwards. */
+  /** Resolves within its deadline; nothing of it runs afterwards. */
   stop(): Promise<void>
 }
 
-// How the clock is, in one sentence for people.
+// The clock's state in one sentence for people.
 
 interface PtpTextFacts {
   state: PtpState
-  /** Why it is absent, ended or at fault; undefined where nobody said. */
+  /** Why it is absent, ended or at fault; undefined if unknown. */
   trouble: string | undefined
   domain: number
-  /** Of the grandmaster that is followed, or was. */
+  /** The grandmaster being followed, or the last one. */
   grandmaster: string | undefined
   offsetNs: number | null
   spreadNs: number | undefined
@@ -97,22 +97,22 @@ interface PtpClockOptions {
   log: Log
   /** Reads CLOCK_REALTIME until it is calibrated. */
   audio: AudioClock
-  /** Undefined where PTP is switched off. */
+  /** Undefined if PTP is switched off. */
   program: PtpProgram | undefined
   domain: number
   priority1: number
   limits: PtpLimits
-  /** Of the interface of the streams, `00-1D-C1-12-34-56`. */
+  /** Hardware address of the interface of the streams, `00-1D-C1-12-34-56`. */
   mac(): string
 }
 
-/** The clock of a board, with a life. */
+/** The clock of a board, which can be started and stopped. */
 interface PtpClock extends Ptp {
   start(): void
   stop(): Promise<void>
 }
 
-/** How often it is looked whether the master has fallen silent, and a clock by the time of day is steered. */
+/** How often to check for a silent master, and to steer a clock that goes by the time of day. */
 const TICK_MS = 250
 
 export function createPtpClock(options: PtpClockOptions): PtpClock {
@@ -128,9 +128,9 @@ class KeptClock implements PtpClock {
   #state: PtpState
   #sinceAt: number
   #trouble: string | undefined
-  /** Whose time sound runs on, or ran on last. */
+  /** The clock whose time sound runs on, or ran on last. */
   #named: Grandmaster | undefined
-  /** Whose time was measured. */
+  /** The clock whose time was measured. */
   #measured: string | undefined
   #told: { state: PtpState; refClock: OwnRefClock; steps: number }
 
@@ -175,7 +175,7 @@ class KeptClock implements PtpClock {
       state: this.#state,
       text: this.#text(),
       offset_ns: isFollowing ? (this.#course.offsetNs() ?? null) : null,
-      // ptp4l says 0 until it has measured it; what it measures is in fractions of a nanosecond.
+      // ptp4l reports 0 until it has measured it; real measurements are fractions of a nanosecond.
       path_delay_ns: isFollowing ? current?.pathDelayNs || null : null,
       rate_ppm: ratePpb === undefined ? null : ratePpb / 1000,
       grandmaster: this.#grandmaster() ?? null,
@@ -218,7 +218,7 @@ class KeptClock implements PtpClock {
     this.#tell()
   }
 
-  /** What was measured does not count any more. */
+  /** Discards all measurements. */
   #lose(event: PtpEvent): void {
     this.#course.forget()
     this.#course.coast()
@@ -231,7 +231,7 @@ class KeptClock implements PtpClock {
       if (this.#state === 'master') this.#event('lost')
       return
     }
-    // Port and parent are told one after the other: only both together say who the clock is.
+    // Port and parent are reported one after the other: only both together identify the clock.
     const own = grandmasterOf(facts)
     if (!own?.is_self || this.#state === 'master') return
     if (this.#event('elected') !== 'master') return
@@ -240,14 +240,14 @@ class KeptClock implements PtpClock {
     this.#course.goByTimeOfDay()
   }
 
-  /** Samples of one clock say nothing of another. */
+  /** Discards samples when the grandmaster changes: they say nothing about another clock. */
   #measureOnly(grandmaster: string): void {
     if (this.#measured === grandmaster) return
     this.#measured = grandmaster
     if (this.#state !== 'master') this.#lose('lost')
   }
 
-  /** Told several times a second, mostly of the same Sync. */
+  /** Called several times a second, mostly for the same Sync. */
   #time(status: TimeStatus): void {
     this.#measureOnly(status.grandmaster)
     const { utcOffsetS } = this.#facts.now()

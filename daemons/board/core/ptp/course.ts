@@ -1,4 +1,4 @@
-/** Where sound's clock goes: by the time of day, by a master's time, or on at the last rate. */
+/** What sound's clock follows: the time of day, a master's time, or the last known rate. */
 import type { CurrentData, DefaultData, ParentData, PmcAnswer, PortData, TimeStatus } from '../../wire/linuxptp.ts'
 import {
   type ClockEstimate,
@@ -16,19 +16,19 @@ import type { AudioClock, AudioInstant, Grandmaster } from './ptp.ts'
 
 export type PtpLimits = Pick<PtpConfig, 'lock_us' | 'step_us' | 'slew_ppm' | 'window_s' | 'sync_lost_ms'>
 
-/** Samples that say where a clock is; eight Syncs a second make that a second. */
+/** Samples needed to know a clock; eight Syncs a second make that a second. */
 const ENOUGH_SAMPLES = 8
-/** Sixteen Syncs a second are the most that AES67 knows: its Sync interval is -4 at least. */
+/** Sixteen Syncs a second are the most in AES67: its Sync interval is at least -4. */
 const MOST_SYNCS_PER_S = 16
-/** More than a burst of packets that came late together, less than a second of a clock that jumped. */
+/** More than a burst of packets delayed together, and less than a second after a clock has jumped. */
 const ASTRAY_SAMPLES = 5
 const ASTRAY_NS = 20_000
-/** Noise of single samples is smoothed by this time, and a stall of the process while it is made up for does no harm. */
+/** Averages the noise of single samples, while a stall of the process during a correction does no harm. */
 const SETTLE_NS = 1e9
 const SMALL_NS = 100_000
-/** Silence of so many Syncs is a loss. */
+/** Silence of this many Syncs counts as a loss. */
 const SYNCS_LOST = 4
-/** A lock is given up at this multiple of what it takes to get it, so that it does not come and go. */
+/** A lock is lost at this multiple of the limit for getting it, so that it does not flap. */
 const HYSTERESIS = 2
 
 function fitLimitsOf({ window_s }: PtpLimits): ClockFitLimits {
@@ -40,38 +40,38 @@ function steeringLimitsOf({ slew_ppm }: PtpLimits): SteeringLimits {
   return { settleNs: SETTLE_NS, smallNs: SMALL_NS, slewPpb: slew_ppm * 1000 }
 }
 
-/** Whether the time is known well enough; a lock that is there is kept on somewhat worse grounds. */
+/** Whether the time is known well enough; keeping a lock needs somewhat less. */
 function isSettled({ lock_us }: PtpLimits, estimate: ClockEstimate, isLocked: boolean): boolean {
   const mostNs = lock_us * 1000 * (isLocked ? HYSTERESIS : 1)
   return estimate.samples >= (isLocked ? ASTRAY_SAMPLES : ENOUGH_SAMPLES) && estimate.spreadNs <= mostNs
 }
 
-/** Whether the clock is where it should be: a lock is within its bound for as long as it is told. */
+/** Whether the clock is at its target: while locked, it is within the stated limit. */
 function isNear({ lock_us }: PtpLimits, errorNs: number, isLocked: boolean): boolean {
   return Math.abs(errorNs) <= (lock_us * 1000) / (isLocked ? 1 : HYSTERESIS)
 }
 
-/** After how long without a Sync the master is not followed any more. */
+/** How long without a Sync until the master is no longer followed. */
 function syncLostMs({ sync_lost_ms }: PtpLimits, estimate: ClockEstimate | undefined): number {
   if (estimate === undefined) return sync_lost_ms
   const gapMs = estimate.spanNs / (estimate.samples - 1) / 1e6
   return Math.max(sync_lost_ms, SYNCS_LOST * gapMs)
 }
 
-// What ptp4l has told.
+// State reported by ptp4l.
 
-/** Its latest word of each kind; what it has not told yet is absent. */
+/** Its latest answer of each kind; what it has not reported yet is absent. */
 interface PtpFacts {
   time?: TimeStatus
   current?: CurrentData
   parent?: ParentData
   default?: DefaultData
   port?: PortData
-  /** Seconds that ptp4l has added to the master's time: TAI - UTC of a master on TAI, else 0. */
+  /** Seconds that ptp4l has added to the master's time: TAI - UTC for a master on TAI, else 0. */
   utcOffsetS?: number
 }
 
-/** Keeps it. What comes after `clear` is of another run of ptp4l. */
+/** Collects the answers. After `clear` they come from another run of ptp4l. */
 export function createFactsOfPtp() {
   let facts: PtpFacts = {}
   let isPtpTimescale: boolean | undefined
@@ -103,7 +103,7 @@ export function isMaster({ port }: PtpFacts): boolean {
   return port?.state === 'MASTER' || port?.state === 'GRAND_MASTER'
 }
 
-/** @returns the clock that ptp4l follows, or is; undefined until it has told all of it */
+/** @returns the clock that ptp4l follows, or is; undefined until it has reported everything */
 export function grandmasterOf({ default: own, parent }: PtpFacts): Grandmaster | undefined {
   if (!own || !parent) return undefined
   return {
@@ -117,9 +117,9 @@ export function grandmasterOf({ default: own, parent }: PtpFacts): Grandmaster |
 }
 
 /**
- * The master's time against CLOCK_MONOTONIC when its last Sync came. ptp4l tells it against CLOCK_REALTIME, and of a
- * master on TAI against UTC, as its own time stamps are; sound counts the master's own seconds.
- * @param realtimeNs CLOCK_REALTIME less CLOCK_MONOTONIC
+ * The master's time against CLOCK_MONOTONIC when its last Sync came. ptp4l reports it against CLOCK_REALTIME, and for a
+ * master on TAI against UTC, like its own time stamps; sound counts the master's own seconds.
+ * @param realtimeNs CLOCK_REALTIME minus CLOCK_MONOTONIC
  */
 function sampleOf({ ingressNs, offsetNs }: TimeStatus, realtimeNs: bigint, utcOffsetS: number): ClockSample {
   return {
@@ -128,21 +128,21 @@ function sampleOf({ ingressNs, offsetNs }: TimeStatus, realtimeNs: bigint, utcOf
   }
 }
 
-// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC: the same for ever, but for steps.
+// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC: constant except for steps.
 
-/** So many readings are compared: one that was interrupted between its two clocks is not believed. */
+/** Number of readings compared: one that was interrupted between its two clocks is ignored. */
 const READINGS = 5
-/** Smaller ones are noise of reading. */
+/** Smaller differences are reading noise. */
 const LEAST_STEP_NS = 100_000n
 
 interface RealtimeWatch {
-  /** @returns by how much the time of day has been stepped, 0n where it has not; told once, some readings later */
+  /** @returns by how much the time of day was stepped, 0n if not; reported once, some readings later */
   see(instant: Pick<AudioInstant, 'monotonicNs' | 'realtimeNs'>): bigint
-  /** CLOCK_REALTIME less CLOCK_MONOTONIC. */
+  /** CLOCK_REALTIME minus CLOCK_MONOTONIC. */
   differenceNs(): bigint
 }
 
-/** NTP's adjustments of rate move both clocks alike; it is settimeofday, and leap seconds, that move one. */
+/** NTP's rate adjustments move both clocks alike; only settimeofday and leap seconds move one. */
 export function createRealtimeWatch(first: Pick<AudioInstant, 'monotonicNs' | 'realtimeNs'>): RealtimeWatch {
   let seen: bigint[] = [first.realtimeNs - first.monotonicNs]
   let toldNs = middle(seen)
@@ -165,35 +165,35 @@ function middle(values: readonly bigint[]): bigint {
 
 // The course.
 
-/** What happens that somebody may want to read of. */
+/** Events worth logging. */
 interface CourseEvents {
-  /** The clock jumped by this: forwards where positive. */
+  /** The clock jumped by this much; positive is forwards. */
   jumped(byNs: number): void
-  /** The master's time, or the machine's own rate, is otherwise than it was a moment ago. */
+  /** The master's time, or the machine's own rate, has suddenly changed. */
   moved(): void
   /** Somebody set the time of day. */
   timeOfDayStepped(byNs: bigint): void
 }
 
-/** How near it is: `unknown` where the master's time is not known well. */
+/** How near the clock is; `unknown` if the master's time is not known well. */
 type Nearness = 'unknown' | 'under_way' | 'there'
 
 export interface AudioCourse {
-  /** @returns whether there was a new Sync, and a measurement that can be believed */
+  /** @returns whether there was a new Sync with a credible measurement */
   measure(status: TimeStatus, utcOffsetS: number): boolean
-  /** What was measured is of another clock. */
+  /** Discards measurements: they are of another clock. */
   forget(): void
-  /** Steers to the master's time. @param isLocked a lock is kept on somewhat worse grounds than it is got */
+  /** Steers to the master's time. @param isLocked keeping a lock needs somewhat less than getting it */
   aim(isLocked: boolean): Nearness
-  /** Goes on at the last rate, unless it goes by the time of day. */
+  /** Continues at the last rate, unless it goes by the time of day. */
   coast(): void
-  /** From now on by the time of day: this board is the clock. */
+  /** From now on goes by the time of day: this board is the clock. */
   goByTimeOfDay(): void
-  /** To be called a few times a second. */
+  /** Call a few times a second. */
   tick(): void
-  /** Whether no Sync came for too long. */
+  /** Whether there was no Sync for too long. */
   isSilent(): boolean
-  /** Sound's clock less the master's, at the last Sync. */
+  /** Sound's clock minus the master's, at the last Sync. */
   offsetNs(): number | undefined
   ratePpb(): number | undefined
   spreadNs(): number | undefined
@@ -201,13 +201,13 @@ export interface AudioCourse {
   steps(): number
 }
 
-/** A Sync from before this, or from the future, was told across a step of the time of day. */
+/** A Sync older than this, or from the future, was reported across a step of the time of day. */
 const OLDEST_SYNC_NS = 10_000_000_000n
 const LATEST_SYNC_NS = -5_000_000n
-/** Before the first lock nothing plays by the clock: it need not be gentle. */
+/** Before the first lock nothing plays by the clock, so even small errors may jump. */
 const FIRST_JUMP_NS = 1000
 
-/** @param audio reads CLOCK_REALTIME until told otherwise */
+/** @param audio reads CLOCK_REALTIME until it is calibrated */
 export function createAudioCourse(audio: AudioClock, limits: PtpLimits, events: CourseEvents): AudioCourse {
   return new Course(audio, limits, events)
 }
@@ -241,7 +241,7 @@ class Course implements AudioCourse {
     const before = this.#last
     this.#last = status
     if (before === undefined || status.ingressNs === 0n || before.ingressNs === status.ingressNs) return false
-    // A new Sync with the offset of before: ptp4l has not measured the path to this master, and repeats what it had.
+    // A new Sync with the old offset: ptp4l has not measured the path to this master yet, and repeats the old value.
     if (before.offsetNs === status.offsetNs) return false
     const sample = sampleOf(status, this.#realtime.differenceNs(), utcOffsetS)
     const ageNs = instant.monotonicNs - sample.monotonicNs

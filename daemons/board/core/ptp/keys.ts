@@ -115,7 +115,7 @@ export type PtpConfig = Static<typeof ptpKeys>
 
 const DSCP = { standard: { event: 46, general: 34 }, audinate: { event: 56, general: 46 } }
 
-/** @returns the marks of the two kinds of PTP packets, 0..63 */
+/** @returns the DSCP values of the two kinds of PTP packets, 0..63 */
 export function dscpOf(config: Pick<PtpConfig, 'dscp' | 'dscp_event' | 'dscp_general'>): {
   event: number
   general: number

@@ -1,17 +1,17 @@
-/** The board's clock as roles see it: how it is, what streams name as their reference, and the clock of sound. */
+/** The board's clock as seen by roles: its state, the reference clock of streams, and the clock of sound. */
 import type { OwnRefClock } from '../../wire/streams/description.ts'
 
-// The life of the board's clock: state x event -> next state.
+// State table of the board's clock: state x event -> next state.
 
 /**
  * - `off` switched off by the installer
  * - `absent` this machine has no ptp4l
- * - `starting` ptp4l does not answer yet, or not any more
- * - `listening` it answers, and no clock is heard
+ * - `starting` ptp4l does not answer yet, or no longer
+ * - `listening` it answers, and no other clock is heard
  * - `master` this board is the clock
  * - `locking` another clock is heard, its time not yet known well enough
  * - `locked` sound runs on its time
- * - `holdover` the time was known, and is not any more: sound goes on at the last rate
+ * - `holdover` the time was known, and no longer is: sound goes on at the last rate
  * - `fault` ptp4l ends again and again, or cannot be used
  */
 export type PtpState =
@@ -27,23 +27,23 @@ export type PtpState =
 
 /**
  * - `missing` the program is not on this machine
- * - `answered` ptp4l tells how it is
+ * - `answered` ptp4l reports its state
  * - `elected` this board is the clock
- * - `heard` another board is, and tells the time
+ * - `heard` another board is the clock, and its time arrives
  * - `settled` its time is known well enough to play by
- * - `lost` it is not heard well any more, or this board is the clock no longer
+ * - `lost` it is no longer heard well, or this board is no longer the clock
  * - `ended` ptp4l ended, or does not answer
- * - `gaveUp` it ended too often; it is tried again, seldom
+ * - `gaveUp` it ended too often; it is tried again at long intervals
  */
 export type PtpEvent = 'missing' | 'answered' | 'elected' | 'heard' | 'settled' | 'lost' | 'ended' | 'gaveUp'
 
-/** A pair that is not listed does not change the state. */
+/** Events not listed leave the state as it is. */
 export const ptpStateTable: Readonly<Record<PtpState, Partial<Record<PtpEvent, PtpState>>>> = {
   off: {},
   absent: { answered: 'listening' },
   starting: { missing: 'absent', answered: 'listening', gaveUp: 'fault' },
   listening: { missing: 'absent', elected: 'master', heard: 'locking', ended: 'starting', gaveUp: 'fault' },
-  // Another takes over, or ptp4l ends: until there is a new time, the old one is held.
+  // Another clock takes over, or ptp4l ends: the old time is held until there is a new one.
   master: { missing: 'holdover', heard: 'holdover', lost: 'holdover', ended: 'holdover', gaveUp: 'holdover' },
   locking: {
     missing: 'absent',
@@ -54,12 +54,12 @@ export const ptpStateTable: Readonly<Record<PtpState, Partial<Record<PtpEvent, P
     gaveUp: 'fault',
   },
   locked: { missing: 'holdover', elected: 'master', lost: 'holdover', ended: 'holdover', gaveUp: 'holdover' },
-  // A new clock is judged while the old one's time is held.
+  // A new clock is assessed while the old one's time is held.
   holdover: { missing: 'absent', elected: 'master', settled: 'locked', gaveUp: 'fault' },
   fault: { missing: 'absent', answered: 'listening' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextPtpState(state: PtpState, event: PtpEvent): PtpState {
   return ptpStateTable[state][event] ?? state
 }
@@ -79,13 +79,13 @@ export interface Grandmaster {
   is_self: boolean
 }
 
-/** How the clock is, as the status says it. Unknown is null. */
+/** State of the clock, as in the status. Unknown is null. */
 export interface PtpView {
   enabled: boolean
   state: PtpState
   /** One sentence for people. */
   text: string
-  /** Where sound's clock is against the grandmaster's; positive is ahead. */
+  /** Sound's clock minus the grandmaster's; positive is ahead. */
   offset_ns: number | null
   path_delay_ns: number | null
   /** How much faster the grandmaster runs than this machine. */
@@ -93,12 +93,12 @@ export interface PtpView {
   grandmaster: Grandmaster | null
   /** This board's own clock. */
   clock_id: string | null
-  /** As ptp4l says it. A slave stays UNCALIBRATED for ever, as its clock is not touched. */
+  /** As reported by ptp4l. A slave stays UNCALIBRATED forever, as ptp4l does not adjust the clock. */
   port_state: string | null
-  /** This board's own, of the settings. */
+  /** This board's own, from the settings. */
   priority1: number
   domain: number
-  /** Epoch ms since when the state is what it is. */
+  /** Epoch ms at which it entered this state. */
   since_at: number | null
   /** Jumps of sound's clock since the start. */
   steps: number
@@ -108,28 +108,30 @@ export interface PtpView {
 /** The clock that sound runs on. */
 export interface Ptp {
   view(): PtpView
-  /** By what a stream that is sent now is timed: the grandmaster while locked, in holdover or master; else this machine. */
+  /**
+   * The reference clock of a stream sent now: the grandmaster while locked, in holdover or master; else this machine.
+   */
   refClock(): OwnRefClock
   /** `locked`, `master`, or `holdover` after a lock. */
   isLocked(): boolean
-  /** Calls at every change of state or `refClock`, and once for each jump of the clock. @returns what ends it */
+  /** Calls at every change of state or `refClock`, and once for each jump of the clock. @returns ends it */
   onChange(listener: () => void): () => void
 }
 
-// What a stream that is sent now names as its clock.
+// The reference clock of a stream sent now.
 
-/** @returns whether sound runs on a time that others share, or did until a moment ago */
+/** @returns whether sound runs on a shared time, or did until a moment ago */
 export function isLockedState(state: PtpState): boolean {
   return state === 'locked' || state === 'master' || state === 'holdover'
 }
 
-/** @param mac of the interface of the streams, `00-1D-C1-12-34-56` */
+/** @param mac hardware address of the interface of the streams, `00-1D-C1-12-34-56` */
 export function refClockOf({ state, grandmaster }: Pick<PtpView, 'state' | 'grandmaster'>, mac: string): OwnRefClock {
   if (!isLockedState(state) || grandmaster === null) return { kind: 'localmac', mac }
   return { kind: 'ptp', grandmaster: grandmaster.id, domain: grandmaster.domain }
 }
 
-// The clock of sound, as an interface: CLOCK_MONOTONIC of the machine, brought to the time of a grandmaster.
+// The interface of sound's clock: CLOCK_MONOTONIC of the machine, calibrated to the time of a grandmaster.
 
 /** Three clocks at one instant. */
 export interface AudioInstant {
@@ -141,7 +143,7 @@ export interface AudioInstant {
   audioNs: bigint
 }
 
-/** From `monotonicNs` on, where sound's clock reads `audioNs`, it runs `ratePpb` faster than CLOCK_MONOTONIC. */
+/** From `monotonicNs` on, when sound's clock reads `audioNs`, it runs `ratePpb` faster than CLOCK_MONOTONIC. */
 export interface Calibration {
   monotonicNs: bigint
   audioNs: bigint
@@ -155,7 +157,10 @@ export interface AudioClock {
   calibrate(at: Calibration): void
 }
 
-/** What a calibrated clock reads. @returns ns since the epoch of the grandmaster at an instant of CLOCK_MONOTONIC, whole, rounded down */
+/**
+ * The time that a calibrated clock reads. @returns ns since the epoch of the grandmaster at an instant of
+ * CLOCK_MONOTONIC, whole, rounded down
+ */
 export function audioTimeAt({ monotonicNs, audioNs, ratePpb }: Calibration, atNs: bigint): bigint {
   const passedNs = atNs - monotonicNs
   return audioNs + passedNs + (passedNs * BigInt(ratePpb)) / 1_000_000_000n

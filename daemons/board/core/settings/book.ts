@@ -1,4 +1,4 @@
-/** The settings of the board: a form checked against them, changed whole, kept before anybody is told so. */
+/** The settings of the board: a form is checked against them, and saved as a whole before the caller gets an answer. */
 
 import type { FieldFault } from '#kit/http/schema.ts'
 import type { Log } from '#kit/log.ts'
@@ -11,28 +11,31 @@ import type { Kept } from '../machine/ports.ts'
 import { badFields, readSettingText, type Setting, type SettingValue, unknownField } from './setting.ts'
 import { type BoardSettings, boardSettings, type SettingName } from './settings.ts'
 
-// A form against the settings there are: everything that is wrong is told at once.
+// Checks a form against the present settings and reports all faults at once.
 
-/** What a form makes of the settings. */
+/** Result of checking a form. */
 interface CheckedSettings {
   settings: BoardSettings
-  /** Names of those that are otherwise than before, in the order of the form. */
+  /** Names of settings that changed, in the order of the form. */
   changed: SettingName[]
-  /** Those among them that are switches, were on, and were not in the form: somebody who meant another setting is told. */
+  /** Changed switches that were on and not in the form: callers that meant to change another setting are told. */
   switchedOff: SettingName[]
 }
 
-/** What a form says of a switch that is not in it: a form of a page is whole, and off; that of a script names what it changes. */
+/**
+ * Meaning of a switch missing from a form: the page sends the whole form, so it is off; a script sends only what it
+ * changes, so it is kept.
+ */
 export type Absent = 'off' | 'kept'
 
-/** What beside the settings bears on them. */
+/** Facts beside the settings that restrict them. */
 interface SettingsWorld {
-  /** TCP and UDP port of the page: a stream there would be asking for trouble with every firewall. */
+  /** TCP and UDP port of the page: a stream on it would conflict with every firewall. */
   httpPort: number
 }
 
 /**
- * Checks a form. What is absent stays as it is, but for switches, of which `absent` says it.
+ * Checks a form. Missing settings stay as they are, except switches, for which `absent` decides.
  * @param given text by name, as the form was sent
  * @throws Fault `bad_fields` with every field that is wrong or unknown in `details.fields`
  * @source Interface 2, B, rules 3 and 4
@@ -60,21 +63,23 @@ export function checkSettings(
   faults.push(...faultsTogether(checked, world).filter(({ field }) => !known.has(field)))
   if (faults.length > 0) throw badFields(faults)
   const changed = changedNames(current, checked)
-  // Of what is changed and was not given, only switches are: all else stays.
+  // Among changed settings, only switches can be missing from the form: all others would have stayed.
   return { settings: checked, changed, switchedOff: changed.filter((name) => !Object.hasOwn(given, name)) }
 }
 
-/** Settings as a file had them. */
+/** Settings as read from a file. */
 interface ReadSettings {
   settings: BoardSettings
-  /** What could not be taken over, such as a value that another version allowed: those have their first value. */
+  /**
+   * Values that could not be used, such as ones that another version allowed: those settings have their first value.
+   */
   faults: FieldFault[]
 }
 
 /**
- * Takes over what a file holds, setting by setting: a board that cannot be reached for one odd value is lost, and a file
- * of a newer version may name settings that this one does not have.
- * @throws Fault `bad_fields` for what is no object
+ * Reads the settings of a file one by one: a board must stay reachable despite one odd value, and a file of a newer
+ * version may contain unknown settings.
+ * @throws Fault `bad_fields` if it is not an object
  */
 export function readSettings(value: unknown, first: BoardSettings): ReadSettings {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -98,7 +103,7 @@ function unknownNames(given: Readonly<Record<string, string>>): FieldFault[] {
   return names.map((name) => unknownField(name, known, 'setting'))
 }
 
-/** What does not fit together, though each does alone. */
+/** Faults of valid settings that do not fit together. */
 function faultsTogether(settings: BoardSettings, { httpPort }: SettingsWorld): FieldFault[] {
   const faults = settings.static_ip ? networkFaults(settings) : []
   if (settings.port === httpPort)
@@ -120,7 +125,7 @@ function packetFault({ channels, encoding, packet_ms }: BoardSettings): string |
   return `Packets of ${packet_ms} ms with ${channels} channels of ${encoding} carry ${bytes} bytes. AES67 allows ${LONGEST_PAYLOAD}: send shorter ones.`
 }
 
-/** What is wrong with an address that the board is to keep, its mask and its gateway; a network without a way out has none. */
+/** Faults of a fixed address, its mask and its gateway; a network without a way out needs no gateway. */
 function networkFaults({ ip, mask, gw }: BoardSettings): FieldFault[] {
   const missing = Object.entries({ ip, mask }).filter(([, text]) => text === '')
   const faults = missing.map(([field]) => ({ field, message: NEEDED_SENTENCES[field] ?? '' }))
@@ -165,39 +170,39 @@ function changedNames(before: BoardSettings, after: BoardSettings): SettingName[
   return names.filter((name) => before[name] !== after[name])
 }
 
-// The settings as they are kept.
+// Storage of the settings.
 
-/** The file: settings as they were saved, and how often. */
+/** The file: settings as saved, and the number of saves. */
 export interface SettingsFile {
   settings: unknown
-  /** Grows by each save, whatever it changed: somebody has looked at the settings and wants them. */
+  /** Increased by each save, even without a change: somebody has looked at the settings and confirmed them. */
   saves: number
 }
 
-/** What the settings need. */
+/** Dependencies. */
 interface SettingsBookParts {
   file: Kept<SettingsFile | undefined>
-  /** What the board has before anybody has set it up. */
+  /** Settings of a board that nobody has set up. */
   first: BoardSettings
   world: SettingsWorld
   log: Log
 }
 
-/** The settings of one life of the board. */
+/** The settings of one run of the board. */
 export interface SettingsBook {
   readonly first: BoardSettings
-  /** Those that this life runs by. */
+  /** The settings this run uses. */
   readonly running: Readonly<BoardSettings>
-  /** How often they had been saved when this life began. */
+  /** Number of saves when this run started. */
   readonly saves: number
-  /** Those that are saved, and count from the next start on. */
+  /** The saved settings, which take effect at the next start. */
   saved(): BoardSettings
-  /** Of what is saved: what a change may be made from. */
+  /** Revision of the saved settings, for `If-Match`. */
   revision(): string
   /**
-   * Takes a form, whole or of what is to change. One at a time; resolves when the settings are on the disk.
-   * @param expected asked with the revision of what is saved, when it is this form's turn
-   * @throws what `expected` throws; Fault `bad_fields`, `store_write_failed`; the settings are as before then
+   * Saves a form, whole or with changes only. One at a time; resolves when the settings are on the disk.
+   * @param expected called with the revision of the saved settings, when it is this form's turn
+   * @throws what `expected` throws; Fault `bad_fields`, `store_write_failed`; the settings are then unchanged
    */
   save(
     form: Readonly<Record<string, string>>,
@@ -228,7 +233,7 @@ export async function openSettingsBook({ file, first, world, log }: SettingsBook
     saves,
     saved: () => saved.settings,
     revision: () => revisionOf(saved.settings),
-    // What stays as it is must be what the save before left.
+    // In turn: unchanged settings must come from the save before.
     save: (form, absent, expected) =>
       inTurn(async () => {
         expected?.(revisionOf(saved.settings))

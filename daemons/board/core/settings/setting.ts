@@ -1,35 +1,35 @@
-/** What a setting is: how it is typed, what it may be, what it means, and what is wrong with a form of them. */
+/** Settings in general: kinds, limits and meaning, and how a form of them is read and faults reported. */
 
 import type { FieldFault } from '#kit/http/schema.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted, nearestName, readSwitch } from '#kit/pure/text.ts'
 import type { RoleName } from '../../wire/names.ts'
 
-/** A value as `GET /api/config` gives it. */
+/** A value as in `GET /api/config`. */
 export type SettingValue = string | number | boolean
 
 interface Named {
   name: string
-  /** Heading under which the form has it. */
+  /** Its heading in the form. */
   group: string
   /** One sentence for people. */
   meaning: string
   unit?: string
-  /** Roles in which it does something; absent: all. */
+  /** Roles in which it has an effect; absent: all. */
   roles?: readonly RoleName[]
 }
 
-/** A line of text. `fault` says in a sentence why a text does not do. */
+/** A line of text. `fault` returns why a text is invalid, in a sentence. */
 export interface TextSetting extends Named {
   kind: 'text' | 'address'
   default: string
   maxLength: number
   fault(text: string): string | undefined
-  /** How a text that does is kept; default: as typed, without blanks around. */
+  /** The stored form of a valid text; default: as typed, without surrounding blanks. */
   kept?(text: string): string
 }
 
-/** A number with at most `decimals` digits behind the point. */
+/** A number with at most `decimals` digits after the point. */
 export interface NumberSetting extends Named {
   kind: 'number'
   default: number
@@ -38,7 +38,7 @@ export interface NumberSetting extends Named {
   decimals: number
 }
 
-/** One of a few. */
+/** One of a few choices. */
 interface ChoiceSetting extends Named {
   kind: 'choice'
   default: string
@@ -53,7 +53,7 @@ export interface SwitchSetting extends Named {
 
 export type Setting = TextSetting | NumberSetting | ChoiceSetting | SwitchSetting
 
-/** What came of reading a text. */
+/** Result of reading a text. */
 type Reading = { value: SettingValue; fault?: undefined } | { value?: undefined; fault: string }
 
 /** A plain decimal number. */
@@ -68,7 +68,10 @@ export function readSettingText(setting: Setting, given: string): Reading {
   return readText(setting, text)
 }
 
-/** @source Interface 2, B, rule 3: a box that is there is on; the values that `GET /api/config` gives are read back as meant */
+/**
+ * @source Interface 2, B, rule 3: a box that is present is on; values from `GET /api/config` are read back with their
+ * meaning
+ */
 function readBox(given: string): Reading {
   const value = given.trim() === '' ? false : readSwitch(given)
   return value === undefined ? { fault: `${shown(given)} is neither on nor off. Send 1 or 0.` } : { value }
@@ -92,7 +95,7 @@ function readChoice({ choices }: ChoiceSetting, text: string): Reading {
   return { fault: `${shown(text)} is not one of ${choices.join(', ')}.` }
 }
 
-/** Control characters, and those that turn the direction of text around: no name needs them, and both hide others. */
+/** Control characters, and those that reverse the direction of text: no name needs them, and both can hide text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/u
 
@@ -109,14 +112,14 @@ function shown(text: string): string {
   return JSON.stringify(text.length > 32 ? `${text.slice(0, 32)}...` : text)
 }
 
-// What is wrong with a form: everything at once, each field by its name.
+// Reports the faults of a form: all at once, each with its field's name.
 
-/** Characters of a name from outside that are said again. */
+/** Most characters repeated of an unknown name. */
 const LONGEST_NAME = 64
 
 /**
- * @param what a name stands for in this form
- * @returns what is wrong with a name that nothing goes by
+ * @param what kind of name, for the sentence
+ * @returns the fault of an unknown name
  */
 export function unknownField(name: string, known: readonly string[], what: 'field' | 'setting' = 'field'): FieldFault {
   const field = name.slice(0, LONGEST_NAME)
@@ -125,7 +128,7 @@ export function unknownField(name: string, known: readonly string[], what: 'fiel
   return { field, message: `There is no such ${what}.${hint}` }
 }
 
-/** The first in full: many show the sentence alone. */
+/** The sentence describes the first fault in full: many clients show only that. */
 export function badFields(faults: readonly FieldFault[]): Fault {
   const [first] = faults
   const more = faults.length - 1
@@ -133,20 +136,20 @@ export function badFields(faults: readonly FieldFault[]): Fault {
   return new Fault('bad_fields', `${first?.field}: ${first?.message}${rest}`, { details: { fields: faults } })
 }
 
-// Settings that several files read: the paths of serial devices, as one line of text.
+// Settings used by several files: the paths of serial devices, as one line of text.
 
-/** Ports of a serial server at most. @source Interface 2, B, Limits */
+/** Most ports of a serial server. @source Interface 2, B, Limits */
 export const MOST_PORTS = 4
 
-/** Where devices of lines are; a path that leaves /dev by `..` is none. */
+/** Device paths of lines; a path that leaves /dev by `..` does not match. */
 const DEVICE_PATH = /^\/dev(?!.*\/\.\.(?:\/|$))\/[\w.:@+/-]+$/
 
-/** The paths in a text with commas or blanks between, in the order of the ports. */
+/** The paths in a text, separated by commas or blanks, in the order of the ports. */
 export function devicePathsOf(text: string): string[] {
   return text.split(/[\s,]+/).filter((path) => path !== '')
 }
 
-/** Why a text is no list of devices; undefined where it is one, an empty one too. */
+/** Why a text is not a list of devices; undefined if it is one, even if empty. */
 export function devicePathsFault(text: string): string | undefined {
   const paths = devicePathsOf(text)
   if (paths.length > MOST_PORTS) return `It names ${paths.length} devices, and there are ${MOST_PORTS} ports.`
@@ -157,20 +160,20 @@ export function devicePathsFault(text: string): string | undefined {
   return twice === undefined ? undefined : `${twice} stands twice. One device is one port.`
 }
 
-/** How such a text is kept: commas and a blank between. */
+/** The stored form of such a text: separated by a comma and a blank. */
 export function devicePathsText(text: string): string {
   return devicePathsOf(text).join(', ')
 }
 
-// The name of a sound card as ALSA has it, in the settings of a board.
+// The ALSA name of a sound card, in the settings of a board.
 
-/** Letters, digits and what ALSA names are made of; nothing that a pipeline could read as its own. */
+/** Letters, digits and the punctuation of ALSA names; nothing that has a meaning in a pipeline description. */
 const ALSA_NAME = /^[A-Za-z0-9_][A-Za-z0-9_:,.=-]*$/
 
-/** Plugins of ALSA that write a file wherever the name says: no cards. @source alsa-lib, alsa.conf: pcm.file, pcm.tee */
+/** ALSA plugins that write to a file given in the name: not cards. @source alsa-lib, alsa.conf: pcm.file, pcm.tee */
 const ALSA_FILE_PLUGIN = /^(file|tee)(:|$)/
 
-/** Why a text is no name of a sound card; undefined where it is one, or empty. */
+/** Why a text is not the name of a sound card; undefined if it is one, or empty. */
 export function alsaNameFault(text: string): string | undefined {
   if (text === '' || (ALSA_NAME.test(text) && !ALSA_FILE_PLUGIN.test(text))) return undefined
   return `${JSON.stringify(text.slice(0, 32))} is no ALSA name. Names look like hw:1, plughw:0,0 or default:CARD=Device.`

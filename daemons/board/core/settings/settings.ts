@@ -1,4 +1,4 @@
-/** Every setting of a board: what it may be, what it is at first, what it means, and the form that a page draws of them. */
+/** Every setting of a board: its limits, first value and meaning, and the form that a page shows. */
 import { groupFault, ipv4Fault, parseIpv4, prefixOfMask } from '../../wire/addresses.ts'
 import { hostLabelFault, type RoleName, roleNames } from '../../wire/names.ts'
 import type { StreamEncoding } from '../../wire/streams/description.ts'
@@ -14,7 +14,7 @@ import {
 } from './setting.ts'
 
 /**
- * The settings, named as the interface names them, in the file and in forms alike.
+ * The settings, named as in the interface, both in the file and in forms.
  * @source Interface 2, B, Settings
  */
 export interface BoardSettings {
@@ -40,10 +40,10 @@ export interface BoardSettings {
 
 export type SettingName = keyof BoardSettings
 
-/** What a board was made with, and is before anybody has set it up. */
+/** Factory values of a board that nobody has set up. */
 interface FirstSettings {
   role: RoleName
-  /** A name that `hostLabelFault` lets through. */
+  /** A name accepted by `hostLabelFault`. */
   hostname: string
   mcast: string
 }
@@ -178,10 +178,10 @@ const CLOCK: Setting[] = [
   }),
 ]
 
-/** All of them, in the order of the form. */
+/** All settings, in the order of the form. */
 export const boardSettings: readonly Setting[] = [...NAME, ...ROLE, ...NETWORK, ...AUDIO, ...LINES, ...CLOCK]
 
-/** What a board has before anybody has set it up. */
+/** Settings of a board that nobody has set up. */
 export function firstSettings(first: FirstSettings): BoardSettings {
   const defaults = Object.fromEntries(boardSettings.map((setting) => [setting.name, setting.default]))
   return { ...(defaults as unknown as BoardSettings), ...first, name: first.hostname }
@@ -203,7 +203,7 @@ function toggle(name: SettingName, rest: Omit<SwitchSetting, 'kind' | 'name'>): 
   return { kind: 'switch', name, ...rest }
 }
 
-/** Nothing is right as well: what needs it says so where the settings are looked at together. */
+/** Accepts empty text as well: the check of all settings together reports it where it is needed. */
 function optional(fault: TextSetting['fault']): TextSetting['fault'] {
   return (given) => (given === '' ? undefined : fault(given))
 }
@@ -218,24 +218,24 @@ function maskFault(given: string): string | undefined {
   return undefined
 }
 
-// The form of the settings, for the page that draws it.
+// The form of the settings, for the page that shows it.
 
 /** One field of the form. */
 interface FormField {
   name: string
   kind: Setting['kind']
   default: SettingValue
-  /** What it is now. */
+  /** Present value. */
   value: SettingValue
   min?: number
   max?: number
-  /** Digits behind the point at most. */
+  /** Most digits after the point. */
   decimals?: number
   max_length?: number
   unit?: string
   choices?: readonly string[]
   meaning: string
-  /** Roles in which it does something; absent: all. */
+  /** Roles in which it has an effect; absent: all. */
   roles?: readonly RoleName[]
 }
 

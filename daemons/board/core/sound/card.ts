@@ -1,28 +1,28 @@
-/** A sound card: which one, how a pipeline names it, and how it is kept on the audio clock. */
+/** A sound card: which one to use, its part of a pipeline, and how it is kept on the audio clock. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { SoundCard } from '../../wire/sound-cards.ts'
 import { SAMPLE_RATE } from '../../wire/streams/description.ts'
 
-/** What a card is wanted for. */
+/** Purpose of a card. */
 type CardUse = 'plays' | 'captures'
 
 /** The card that was chosen. */
 interface ChosenCard {
-  /** What ALSA opens. */
+  /** Name that ALSA opens. */
   alsa: string
   /** For people. */
   name: string
-  /** Whether it is plugged in; null where its name is one of ALSA's own, that says nothing of a card. */
+  /** Whether it is plugged in; null if its ALSA name does not identify a card. */
   found: boolean | null
 }
 
 const USE_VERBS: Readonly<Record<CardUse, string>> = { plays: 'plays', captures: 'records' }
 
 /**
- * Which card is used, whether the installer named one or not.
- * @param wanted ALSA name as the settings have it; empty for the first card
- * @throws Fault `no_card` where none is named and none is there
+ * Chooses the card, whether or not the installer named one.
+ * @param wanted ALSA name from the settings; empty for the first card
+ * @throws Fault `no_card` if none is named and none is there
  */
 export function chooseCard(cards: readonly SoundCard[], wanted: string, use: CardUse): ChosenCard {
   if (wanted !== '') {
@@ -39,32 +39,32 @@ export function chooseCard(cards: readonly SoundCard[], wanted: string, use: Car
   throw new Fault('no_card', `This machine has ${others}: plug one in, or name it in the settings.`)
 }
 
-// The parts of a pipeline that end in a sound card, and what they are called in it.
+// Pipeline fragments that end in a sound card, and the names of their elements.
 
 /** Element of either fragment that opens the card: `fill`, `starts`, `xruns` and `dropped` are read from it. */
 const CARD = 'card'
-/** Element of either fragment that `ppm` is set on. */
+/** Element of either fragment on which `ppm` is set. */
 const DRIFT = 'drift'
 
-/** What a card is opened with. */
+/** How to open a card. */
 export interface CardOptions {
   /** ALSA name. */
   alsa: string
-  /** What is kept between the board and the card, in ms: late threads and late cards live on it. */
+  /** Sound kept buffered between the board and the card, in ms: allows for late threads and late cards. */
   fillMs: number
-  /** Room of the card's own buffer, in ms; more than the fill. */
+  /** Size of the card's own buffer, in ms; more than the fill. */
   bufferMs: number
 }
 
 /**
- * Takes S32LE at 48 kHz of any number of channels: the card's are filled from the first, silent where there are no more;
- * one channel goes to all of the card's. A card of fewer bits gets the upper ones, unchanged.
+ * Takes S32LE at 48 kHz with any number of channels: the card's channels are filled from the first, the rest are
+ * silent; a single channel goes to all of the card's. A card with fewer bits gets the upper ones, unchanged.
  */
 export function sinkFragment(options: CardOptions): string {
   return `plantroomdrift name=${DRIFT} ! plantroomcardsink name=${CARD} ${settings(options)}`
 }
 
-/** Gives S32LE at 48 kHz of `channels` channels: the card's first ones, silent where it has fewer. Live. */
+/** Delivers S32LE at 48 kHz with `channels` channels: the card's first ones, silent beyond its last. Live. */
 export function sourceFragment(options: CardOptions, channels: number): string {
   const caps = `audio/x-raw,format=S32LE,rate=${SAMPLE_RATE},channels=${channels},layout=interleaved${maskOf(channels)}`
   return `plantroomcardsrc name=${CARD} ${settings(options)} ! ${caps} ! plantroomdrift name=${DRIFT}`
@@ -74,27 +74,27 @@ function settings({ alsa, fillMs, bufferMs }: CardOptions): string {
   return `device="${alsa.replace(/[\\"]/g, '\\$&')}" fill-ms=${fillMs} buffer-ms=${bufferMs}`
 }
 
-/** Beyond two, channels have no loudspeaker that is theirs; GStreamer wants that said. */
+/** Beyond two, channels have no loudspeaker position; GStreamer requires an explicit mask for that. */
 function maskOf(channels: number): string {
   return channels > 2 ? ',channel-mask=(bitmask)0x0' : ''
 }
 
-// How a sound card is kept on the audio clock: state x event -> next state.
+// State table of the card servo: state x event -> next state.
 
-/** In `settling` it is found out what the buffer's fill is when all is well; in `resting` nothing is corrected. */
+/** `settling` measures the usual fill of the buffer; `resting` corrects nothing. */
 export type CardServoState = 'settling' | 'resting' | 'catching' | 'holding'
 
 /**
- * - `started` the card was started, or started anew with a fresh fill
- * - `settled` the fill has been looked at long enough
- * - `known` so it has, and the card's drift is known from before
- * - `strayed` the fill has left the band in which it is let be
+ * - `started` the card was started, or restarted with a fresh fill
+ * - `settled` the fill has been measured long enough
+ * - `known` the same, and the card's drift is known from before
+ * - `strayed` the fill has left the tolerated band
  * - `caught` it is back in the middle, and stays
- * - `even` the card has no drift that is worth a correction
+ * - `even` the card's drift is too small to correct
  */
 export type CardServoEvent = 'started' | 'settled' | 'known' | 'strayed' | 'caught' | 'even'
 
-/** A pair that is not listed does not change the state. */
+/** Events not listed leave the state as it is. */
 export const cardServoStateTable: Readonly<Record<CardServoState, Partial<Record<CardServoEvent, CardServoState>>>> = {
   settling: { settled: 'resting', known: 'holding' },
   resting: { started: 'settling', strayed: 'catching' },
@@ -102,31 +102,31 @@ export const cardServoStateTable: Readonly<Record<CardServoState, Partial<Record
   holding: { started: 'settling', strayed: 'catching', even: 'resting' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextCardServoState(state: CardServoState, event: CardServoEvent): CardServoState {
   return cardServoStateTable[state][event] ?? state
 }
 
-// By how much sound has to be resampled so that a card with a clock of its own neither runs dry nor over.
+// How much to resample, so that a card with its own clock neither runs dry nor overflows.
 
-/** Seconds after a start in which the usual fill is found out. What a card tells is coarse: its mean is what counts. */
+/** Seconds after a start for measuring the usual fill. Single values from a card are coarse; only their mean counts. */
 const SETTLE_S = 4
 /** Seconds over which the fill is averaged. */
 const WINDOW_S = 4
 /** Frames (0.67 ms) by which the fill may stray before it is corrected: a card on the same clock is left alone. */
 const BAND_FRAMES = 32
-/** Frames within which a fill that is being corrected counts as in the middle. */
+/** Frames around the middle within which a corrected fill counts as centred. */
 const MIDDLE_FRAMES = 8
-/** Seconds for which it has to stay there. */
+/** Seconds it has to stay there. */
 const MIDDLE_S = 10
-/** A drift below this is let be: it takes ten minutes and more to cross the band. */
+/** A smaller drift is not corrected: it takes at least ten minutes to cross the band. */
 const EVEN_PPM = 1
-/** Seconds of a fill that no steering explains, after which the card is filled anew. */
+/** Seconds of a fill that steering cannot explain, after which the card is refilled. */
 const LOST_S = 3
 
 /**
- * Parts in a million per frame of error, and per frame and second: critically damped, with a time constant of 10 s while
- * it is caught and of 40 s afterwards, when the noise of the fill should move the pitch as little as it can.
+ * Parts in a million per frame of error, and per frame and second: critically damped, with a time constant of 10 s
+ * while catching and of 40 s afterwards, when noise in the fill should change the pitch as little as possible.
  */
 const GAINS: Readonly<Record<'catching' | 'holding', { p: number; i: number }>> = {
   catching: { p: 4, i: 0.192 },
@@ -134,31 +134,31 @@ const GAINS: Readonly<Record<'catching' | 'holding', { p: number; i: number }>> 
 }
 
 interface CardServoOptions {
-  /** Frames that are meant to be in the buffer. */
+  /** Target number of frames in the buffer. */
   targetFrames: number
-  /** The most it may steer either way. */
+  /** Steering limit in either direction. */
   mostPpm: number
 }
 
-/** What the card told since the last look. */
+/** Readings of the card since the last look. */
 interface CardLook {
-  /** Mean of the frames in its buffer; null where it told none. */
+  /** Mean number of frames in its buffer; null without a reading. */
   fillFrames: number | null
-  /** How often it was started, from its opening on. */
+  /** Number of starts since it was opened. */
   starts: number
-  /** Since the last look. */
+  /** Seconds since the last look. */
   elapsedS: number
 }
 
-/** What is to be done about it. */
+/** The servo's decision. */
 interface CardAdvice {
-  /** Above 0: the board uses up more frames than it gives. */
+  /** Above 0: the board consumes more frames than it delivers. */
   ppm: number
-  /** The card is to be filled anew: the fill is so far away that steering would take minutes. */
+  /** Refill the card: the fill is so far off that steering would take minutes. */
   refill: boolean
 }
 
-/** Begins in state `settling`. */
+/** Starts in state `settling`. */
 export function createCardServo({ targetFrames, mostPpm }: CardServoOptions) {
   let state: CardServoState = 'settling'
   let starts: number | undefined
@@ -195,7 +195,7 @@ export function createCardServo({ targetFrames, mostPpm }: CardServoOptions) {
     return steer(mean - usualFrames, elapsedS)
   }
 
-  /** What is as far away as this says nothing of the drift. */
+  /** A fill this far off says nothing about the drift. */
   function lost(elapsedS: number): CardAdvice {
     lostS += elapsedS
     const refill = lostS >= LOST_S
@@ -212,7 +212,7 @@ export function createCardServo({ targetFrames, mostPpm }: CardServoOptions) {
     }
     if (state === 'settling' || state === 'resting') return { ppm: 0, refill: false }
     const { p, i } = GAINS[state]
-    // At its limit the steering shows nothing of the drift.
+    // At its limit, steering says nothing about the drift.
     if (Math.abs(driftPpm + p * error) < mostPpm) driftPpm = clamp(driftPpm + i * error * elapsedS, mostPpm)
     return { ppm: clamp(driftPpm + p * error, mostPpm), refill: false }
   }
@@ -233,26 +233,26 @@ function clamp(value: number, most: number): number {
   return Math.max(-most, Math.min(most, value))
 }
 
-// The card of one open pipeline, kept on the audio clock, and what happened to it.
+// Steers the card of one open pipeline to the audio clock, and reports its state.
 
 const FRAMES_PER_MS = SAMPLE_RATE / 1000
 
-/** What of a pipeline is needed: the elements of a card fragment, by name and property. */
+/** What is needed of a pipeline: the elements of a card fragment, by name and property. */
 interface CardPipeline {
   get(element: string, property: string): unknown
   set(element: string, property: string, value: number | boolean): void
 }
 
-/** A card that is steered. */
+/** State of a steered card. */
 export interface CardView {
-  /** Sound that waits in the card's buffer, in ms: behind the board where it plays, ahead of it where it captures. */
+  /** Sound in the card's buffer, in ms: behind the board when playing, ahead of it when capturing. */
   latency_ms: number | null
-  /** How much faster the card's clock runs than the board's; 0 while nothing has to be corrected, null before it is known. */
+  /** How much faster the card's clock runs than the board's; 0 while nothing needs correcting, null while unknown. */
   drift_ppm: number | null
   state: CardServoState
-  /** Times that the card had run dry, or over, and was started anew. */
+  /** Times that the card ran dry or overflowed, and was restarted. */
   xruns: number
-  /** Frames thrown away because the card took none, or gave too many. */
+  /** Frames dropped because the card took none, or delivered too many. */
   dropped_frames: number
 }
 
@@ -265,7 +265,7 @@ interface CardSteeringOptions {
   lookMs: number
 }
 
-/** Begins at once; `close` before the pipeline is closed. */
+/** Starts at once; call `close` before the pipeline is closed. */
 export function createCardSteering(options: CardSteeringOptions) {
   const { clock, pipeline, use, fillMs, lookMs } = options
   const servo = createCardServo({ targetFrames: fillMs * FRAMES_PER_MS, mostPpm: options.mostPpm })
@@ -275,7 +275,7 @@ export function createCardSteering(options: CardSteeringOptions) {
 
   function look(): void {
     const nowMs = clock.monotonicMs()
-    // Below 0: nothing has passed since the last look.
+    // Below 0: no sound has passed since the last look.
     const fill = numberOf(pipeline.get(CARD, 'fill'))
     fillFrames = fill < 0 ? null : fill
     const starts = numberOf(pipeline.get(CARD, 'starts'))
@@ -291,7 +291,7 @@ export function createCardSteering(options: CardSteeringOptions) {
   return {
     view: (): CardView => ({
       latency_ms: fillFrames === null ? null : round(fillFrames / FRAMES_PER_MS, 100),
-      // More of what we give is used up where we are the faster ones: the signs differ by direction.
+      // The signs differ by direction: when playing, a faster card consumes more of our frames.
       drift_ppm:
         servo.state() === 'settling' ? null : round(use === 'plays' ? -servo.driftPpm() : servo.driftPpm(), 10),
       state: servo.state(),
@@ -307,6 +307,6 @@ function numberOf(value: unknown): number {
 }
 
 function round(value: number, parts: number): number {
-  // No -0: it is written as such nowhere.
+  // Turns -0 into 0.
   return Math.round(value * parts) / parts + 0
 }

@@ -1,4 +1,4 @@
-/** The table `audio` of board.toml: where sound comes from, where it goes, and how it travels. */
+/** The table `audio` of board.toml: the source and sink of sound, and how it is sent and received. */
 import { Type } from 'typebox'
 import { groupFault } from '../../wire/addresses.ts'
 
@@ -71,13 +71,13 @@ const encoderKeys = {
   }),
 }
 
-/** @returns why the second group will not do; undefined where it will, or there is none */
+/** @returns why the second group is invalid; undefined if it is valid, or empty */
 export function secondGroupFault(second: string, first: string): string | undefined {
   if (second === '') return undefined
   return second === first ? `${second} is the group of the stream itself. Take another one.` : groupFault(second)
 }
 
-// Keys of the table `audio` that a decoder alone has.
+// Keys of the table `audio` that only a decoder uses.
 
 const decoderKeys = {
   save_ms: milliseconds(2000, [100, 60_000], 'how long after its last change the volume is saved'),
@@ -134,7 +134,7 @@ function milliseconds(value: number, [minimum, maximum]: readonly [number, numbe
   return Type.Integer({ default: value, minimum, maximum, unit: 'ms', description })
 }
 
-// Keys of both, and the table.
+// Keys of both roles, and the table.
 
 const cardKeys = {
   card_fill_ms: Type.Integer({

@@ -1,27 +1,27 @@
-/** The clock of a sender that no PTP ties to us, recovered from when its packets come. */
+/** Recovers the clock of a sender without shared PTP from the arrival times of its packets. */
 import { audioTimeAt, type Calibration } from '../ptp/ptp.ts'
 
-// The line on which the fastest packets lie: when they came against the instant of their timestamps.
+// The line through the fastest packets: arrival time against the instant of their timestamps.
 
-/** The fastest packet of some time: when it came, and the instant of its timestamp on the receiver's clock. */
+/** The fastest packet of a period: its arrival, and the instant of its timestamp on the receiver's clock. */
 interface FastestPacket {
   /** CLOCK_MONOTONIC. */
   monotonicNs: bigint
   mediaNs: bigint
 }
 
-/** Of a second the fastest packet counts, and of seconds a minute's. */
+/** Uses the fastest packet of each second, for the last minute. */
 const SECOND_NS = 1_000_000_000
 const MOST_SECONDS = 60
-/** Seconds before a slope is believed: one late second would tilt a shorter line. */
+/** Seconds before a slope is trusted: one late second would tilt a shorter line. */
 const SLOPE_AFTER_S = 4
-/** Rates beyond this are no crystal's. */
+/** No crystal is further off. */
 const MOST_RATE = 200e-6
-/** Where so many seconds in a row are off by more than this, sender or network have moved. */
+/** If this many seconds in a row are off by more than this, sender or network have moved. */
 const MOVED_SECONDS = 4
 const MOVED_NS = 2_000_000
 
-/** Where a fastest packet lies, in ns: `x` since the first, `y` how far its timestamp is ahead of CLOCK_MONOTONIC. */
+/** A fastest packet, in ns: `x` since the first, `y` how far its timestamp is ahead of CLOCK_MONOTONIC. */
 interface Point {
   x: number
   y: number
@@ -33,10 +33,10 @@ interface Line {
   rate: number
 }
 
-/** Bounded: the packets of a minute. */
+/** Bounded: holds the packets of a minute. */
 function createArrivalLine() {
   let origin: FastestPacket | undefined
-  /** The fastest packet of each second; and those that are not believed yet. */
+  /** The fastest packet of each second; and doubted ones. */
   let points: Point[] = []
   let doubts: Point[] = []
   let isAhead = false
@@ -45,7 +45,7 @@ function createArrivalLine() {
   /** In the first seconds each packet may be much faster than those before. */
   const isYoung = () => points.length < MOVED_SECONDS
 
-  /** A packet far off the line waits until others say the same. @returns whether sender or network have moved */
+  /** A packet far off the line is held until others agree. @returns whether sender or network have moved */
   function add(packet: FastestPacket): boolean {
     origin ??= packet
     const sinceNs = packet.monotonicNs - origin.monotonicNs
@@ -69,12 +69,12 @@ function createArrivalLine() {
   return {
     add,
     isYoung,
-    /** What comes next is of another line, at the rate that is known. */
+    /** Starts a new line, keeping the known rate. */
     restart(): void {
       points = []
       doubts = []
     },
-    /** The instant on the sender's clock, by the line; null where no packet has come since the start. */
+    /** The instant on the sender's clock, by the line; null if no packet has come since the start. */
     mediaNsAt(monotonicNs: bigint): bigint | null {
       if (origin === undefined || points.length === 0) return null
       const sinceNs = monotonicNs - origin.monotonicNs
@@ -83,12 +83,12 @@ function createArrivalLine() {
     },
     /** How much faster the sender runs than CLOCK_MONOTONIC. */
     rate: () => rate,
-    /** Whether that was found in what came since the start. */
+    /** Whether the rate was measured from packets since the start. */
     isRateKnown: () => spanS(points) >= SLOPE_AFTER_S,
   }
 }
 
-/** The fastest of each second, of the last ones. */
+/** Keeps the fastest packet of each of the last seconds. */
 function merged(points: readonly Point[], point: Point, rate: number): Point[] {
   const last = points.at(-1)
   const isNext = last === undefined || Math.floor(point.x / SECOND_NS) > Math.floor(last.x / SECOND_NS)
@@ -102,8 +102,8 @@ function spanS(points: readonly Point[]): number {
 }
 
 /**
- * The line that no point lies above and that is nearest to all of them: the edge of their upper hull over the middle.
- * @param known rate that is taken where the points are of too short a time
+ * The line above all points and nearest to them: the edge of their upper hull over the middle.
+ * @param known rate used if the points cover too short a time
  * @source Moon, Skelly, Towsley: Estimation and Removal of Clock Skew from Network Delay Measurements, INFOCOM 1999, IV
  */
 function fit(points: readonly Point[], known: number): Line {
@@ -134,29 +134,29 @@ function turnsRight([from, over]: Point[], to: Point): boolean {
   return (over.x - from.x) * (to.y - from.y) - (over.y - from.y) * (to.x - from.x) < 0
 }
 
-// The clock. Packets are late by chance and never early, so the fastest tell most.
+// The clock. Packets may be delayed by chance but never early, so the fastest are the most accurate.
 
-/** One look at what came. */
+/** One look at arrivals. */
 interface ArrivalLook {
   /** CLOCK_MONOTONIC. */
   nowNs: bigint
-  /** Since the last look; null where no packet came. */
+  /** Since the last look; null if no packet came. */
   fastest: FastestPacket | null
-  /** How often the place of packets was laid anew: what came before another number is of another line. */
+  /** Number of times the anchor was set anew: packets with another number are on another line. */
   anchors: number
 }
 
-/** What is off is worked off in so many seconds, but by no more than so much: half a hundredth of a semitone. */
+/** An error is corrected within this many seconds, but at no more than this rate: half a hundredth of a semitone. */
 const SLEW_NS = 5_000_000_000
 const MOST_SLEW = 300e-6
 /**
- * What is left to correct where sender or network moved, or when it starts, is no slew's business: where the clock is
- * ahead, packets are late until it is back; where it is behind, it only plays later than it could.
+ * Larger errors, at the start or after sender or network have moved, are stepped rather than slewed: while the clock is
+ * ahead, packets are late; while it is behind, it only plays later than it could.
  */
 const STEP_BACK_NS = 1_000_000
 const STEP_ON_NS = 5_000_000
 
-/** Call `look` a few times a second, and calibrate the receiver's clock with what it answers. */
+/** Call `look` a few times a second, and calibrate the receiver's clock with its result. */
 export function createRecoveredClock() {
   const line = createArrivalLine()
   let anchors: number | undefined
@@ -168,7 +168,7 @@ export function createRecoveredClock() {
     return current
   }
 
-  /** @returns what to calibrate the clock with; null before the first packet */
+  /** @returns the calibration for the clock; null before the first packet */
   function look({ nowNs, fastest, anchors: anchorsNow }: ArrivalLook): Calibration | null {
     if (anchorsNow !== anchors) line.restart()
     anchors = anchorsNow
@@ -177,7 +177,7 @@ export function createRecoveredClock() {
     const dueNs = line.mediaNsAt(nowNs)
     if (current === undefined) return dueNs === null ? null : keep(nowNs, dueNs, line.rate())
     const isNs = audioTimeAt(current, nowNs)
-    // Who is silent is waited for at the rate that was found last.
+    // While the sender is silent, keep the last rate that was found.
     if (dueNs === null || fastest === null) return keep(nowNs, isNs, line.rate())
     const off = Number(dueNs - isNs)
     if ((isYoung || hasMoved) && (off < -STEP_BACK_NS || off > STEP_ON_NS)) {
@@ -190,9 +190,9 @@ export function createRecoveredClock() {
 
   return {
     look,
-    /** How much faster the sender runs than this machine; null while that is not known. */
+    /** How much faster the sender runs than this machine; null while unknown. */
     ratePpm: () => (line.isRateKnown() ? line.rate() * 1e6 : null),
-    /** Times it was moved rather than slewed. */
+    /** Number of times it was stepped rather than slewed. */
     steps: () => steps,
   }
 }

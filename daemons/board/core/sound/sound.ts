@@ -1,8 +1,8 @@
-/** What encoder and decoder share: sources, addresses of paths, the chain of checks, an hour of measurements. */
+/** Shared by encoder and decoder: sources, addresses of paths, the chain of checks, an hour of measurements. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
-/** Where the sound of an encoder comes from. An ALSA name that is empty means the first card. */
+/** Source of an encoder's sound. An empty ALSA name means the first card. */
 export type AudioSource = { kind: 'tone' } | { kind: 'file'; path: string } | { kind: 'alsa'; name: string }
 
 /** @param text `tone`, `file:PATH` or an ALSA name */
@@ -11,22 +11,22 @@ export function audioSourceOf(text: string): AudioSource {
   return text.startsWith('file:') ? { kind: 'file', path: text.slice(5) } : { kind: 'alsa', name: text }
 }
 
-/** For people, before the source is open. */
+/** Name for people, before the source is open. */
 export function sourceName(source: AudioSource): string {
   if (source.kind === 'tone') return 'A tone of 997 Hz'
   if (source.kind === 'file') return source.path
   return source.name === '' ? 'The first sound card' : source.name
 }
 
-// The addresses by which the paths of a stream come and go: of two networks one may be away, and the other carries it.
+// Addresses of a stream's paths: one of two networks may be down while the other carries the sound.
 
-/** By the place of a path; null where its interface has no address. */
+/** One per path; null if its interface has no address. */
 export type PathAddresses = readonly (string | null)[]
 
 /**
  * @param names of the interfaces of the paths
- * @param addressOf of an interface, now; throws Fault `no_interface`
- * @throws Fault `no_interface` of the first path, where none has an address
+ * @param addressOf the present address of an interface; throws Fault `no_interface`
+ * @throws Fault `no_interface` of the first path, if none has an address
  */
 export function pathAddresses(names: readonly string[], addressOf: (name: string) => string): PathAddresses {
   const faults: Fault[] = []
@@ -44,14 +44,14 @@ export function pathAddresses(names: readonly string[], addressOf: (name: string
   return addresses
 }
 
-/** Whether a path has an address now that it did not have before; one that went is waited for. */
+/** Whether a path has a new address; a lost one is waited for. */
 export function hasMoved(from: PathAddresses, now: PathAddresses): boolean {
   return now.some((address, at) => address !== null && address !== from[at])
 }
 
 /**
- * A path that was there keeps its address while its network is away: a plug that is pulled makes no other stream.
- * @returns what fills the gaps in what there is now
+ * A path keeps its address while its network is down: pulling a plug must not change the stream.
+ * @returns a function that fills gaps with the last known addresses
  */
 export function createLastAddresses(): (now: PathAddresses) => PathAddresses {
   let last: PathAddresses = []
@@ -61,31 +61,31 @@ export function createLastAddresses(): (now: PathAddresses) => PathAddresses {
   }
 }
 
-// A chain of checks from the cause of sound to its effect: the first that is broken is why it is silent.
+// A chain of checks from the cause of sound to its effect: the first one broken is why it is silent.
 
 /**
  * - `ok` as it should be
- * - `warn` not as it should be, and sound goes on
+ * - `warn` not as it should be, but sound goes on
  * - `fault` broken: there is no sound because of it
- * - `off` somebody wants it so
+ * - `off` switched off on purpose
  * - `not_judged` something before it is broken, or nothing is known yet
  */
 export type CheckState = 'ok' | 'warn' | 'fault' | 'off' | 'not_judged'
 
-/** One link of the chain, as the status has it. */
+/** One link of the chain, as in the status. */
 export interface Check<Name extends string = string> {
   name: Name
   state: CheckState
-  /** For programs: why it is not `ok`, or what is special about it; null where there is nothing to say. */
+  /** For programs: why it is not `ok`, or what is special about it; null if there is nothing to report. */
   code: string | null
-  /** One sentence with numbers and names; empty where it was not judged. */
+  /** One sentence with numbers and names; empty if not judged. */
   text: string
 }
 
-/** What judging one link comes to. */
+/** Result of judging one link. */
 export type Judgement = Omit<Check, 'name'>
 
-/** @param judges in the order of the chain; those behind the first broken link are not asked */
+/** @param judges in the order of the chain; those after the first broken link are not called */
 export function judgeChain<Name extends string>(judges: readonly (readonly [Name, () => Judgement])[]): Check<Name>[] {
   let isBroken = false
   return judges.map(([name, judge]) => {
@@ -97,17 +97,17 @@ export function judgeChain<Name extends string>(judges: readonly (readonly [Name
 
 const NOT_JUDGED: Judgement = { state: 'not_judged', code: null, text: '' }
 
-/** Why nothing is heard: the link at which the chain ends; undefined where it is whole. */
+/** Why nothing is heard: the first broken link; undefined if there is none. */
 export function brokenCheck<Name extends string>(checks: readonly Check<Name>[]): Check<Name> | undefined {
   return checks.find(({ state }) => state !== 'ok' && state !== 'warn')
 }
 
-// What was measured each second, for as long as a page wants to look back.
+// Measurements of each second, for as long as a page shows.
 
 /** One hour. */
 export const HISTORY_SECONDS = 3600
 
-/** As `GET /api/history` answers it. */
+/** The answer of `GET /api/history`. */
 export interface HistoryView {
   step_s: 1
   /** Epoch ms of the first point of every series. */
@@ -116,13 +116,13 @@ export interface HistoryView {
   series: Record<string, (number | null)[]>
 }
 
-/** Some of the values of this second. Unknown is null, and so is what nobody gives. */
+/** Some of this second's values. Unknown and missing values are null. */
 export type Measured<Name extends string> = Readonly<Partial<Record<Name, number | null>>>
 
 export interface History<Name extends string = string> {
   /**
-   * Adds to the second that it is now; several may add their own in the same second. Called each second: where a timer
-   * came late and left one second out, that has the same values.
+   * Adds values to the present second; several callers may add their own. Call each second: if a late timer skipped one
+   * second, that second gets the same values.
    */
   add(values: Measured<Name>): void
   view(): HistoryView
@@ -137,15 +137,15 @@ interface HistoryOptions<Name extends string> {
 /** Digits that a 32-bit float keeps. */
 const DIGITS = 7
 
-/** Holds `seconds` values of each name, four bytes each, whatever happens. */
+/** Always holds `seconds` values of each name, four bytes each. */
 export function createHistory<Name extends string>({ clock, names, seconds }: HistoryOptions<Name>): History<Name> {
   const rings = new Map(names.map((name) => [name, new Float32Array(seconds).fill(Number.NaN)]))
   const second = () => Math.floor(clock.monotonicMs() / 1000)
-  /** The newest second that anything is known of, and the first. */
+  /** The newest second with values, and the first. */
   let newest: number | undefined
   let first = 0
 
-  /** Makes room for a second; those that were left out are unknown. */
+  /** Makes room for a second; skipped ones are unknown. */
   function moveTo(now: number): void {
     if (newest === undefined) first = now
     else for (let at = Math.max(newest + 1, now - seconds + 1); at <= now; at++) forget(at)

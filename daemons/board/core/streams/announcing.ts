@@ -1,4 +1,4 @@
-/** A board's own stream made known: its session, its announcements over SAP, what is answered over RTSP. */
+/** Announcing a board's own stream: its session, announcements over SAP, and answers over RTSP. */
 import { Type } from 'typebox'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { plainText } from '#kit/pure/text.ts'
@@ -53,9 +53,9 @@ function count(value: number, minimum: number, maximum: number, description: str
   return Type.Integer({ default: value, minimum, maximum, description })
 }
 
-// The session: its number, its version, and what it is called where streams are found.
+// The session: its number, its version, and its name in lists of streams.
 
-/** A stream before it is told which session it is. */
+/** A stream before it has a session number. */
 export type OwnStream = Omit<StreamDescription, 'sessionId' | 'version'>
 
 /** Seconds from 1900 to 1970. @source RFC 5905, 6 */
@@ -63,7 +63,7 @@ const NTP_EPOCH_S = 2_208_988_800
 
 /**
  * Numbers each change: the version is the time of the change, so that it grows over restarts too.
- * @param sessionId digits; the same at each start, so that receivers know the stream again
+ * @param sessionId digits; the same at each start, so that receivers recognize the stream
  * @source RFC 4566, 5.2
  */
 export function createOwnSession(clock: Clock, sessionId: string) {
@@ -80,12 +80,12 @@ export function createOwnSession(clock: Clock, sessionId: string) {
   }
 }
 
-/** A label of a name. @source RFC 1035, 2.3.4 */
+/** Longest label of a name. @source RFC 1035, 2.3.4 */
 const LABEL_BYTES = 63
 
 /**
- * What RAVENNA devices list the stream as: its name, with the board's behind it, since names have to differ on a network
- * and two boards may be called alike. Dots would part labels.
+ * The stream's name in lists of RAVENNA devices, with the board's host name behind it, since names must be unique on a
+ * network and two boards may have the same. Dots are replaced: they separate labels.
  */
 export function sessionLabel(name: string, hostname: string): string {
   const host = plainText(hostname.replaceAll('.', '-'), 40)
@@ -95,31 +95,31 @@ export function sessionLabel(name: string, hostname: string): string {
   return `${text.trim()} ${host}`.trim() || 'board'
 }
 
-// When it is announced over SAP, and taken back.
+// SAP: when it is announced, and withdrawn.
 
-/** What is announced. */
+/** An announcement. */
 export interface Announced {
   sdp: string
   /** IPv4 address of the board. */
   origin: string
 }
 
-/** What it needs of the world. */
+/** Dependencies. */
 interface SapAnnouncingOptions {
   clock: Clock
   everyMs: number
-  /** As the stream is now; undefined while there is nothing to announce. */
+  /** The stream as it is now; undefined if there is nothing to announce. */
   describe(): Announced | undefined
   /** @returns whether it could be sent */
   send(bytes: Uint8Array): boolean
 }
 
-/** Changes that come together are announced together. */
+/** Changes within this time are announced together. */
 const SETTLE_MS = 200
 
 /**
- * Announces at once, then in its rhythm, and at once again where the description has changed: the version before is
- * taken back then, as RFC 2974 asks for, in front of the new one, since receivers know both by one session.
+ * Announces at once, then at intervals, and at once again when the description has changed: the old version is then
+ * deleted, as RFC 2974 asks, before the new one, since receivers know both by one session.
  * @source RFC 2974, 3 to 6
  */
 export class SapAnnouncing {
@@ -127,7 +127,7 @@ export class SapAnnouncing {
   #rhythm: Timer | undefined
   #settling: Timer | undefined
   #said: Announced | undefined
-  /** Of what was said last. */
+  /** Hash of the last announcement. */
   #hash = 0
   #lastAt: number | null = null
   #count = 0
@@ -142,7 +142,7 @@ export class SapAnnouncing {
     this.#announce()
   }
 
-  /** The description, or where it is sent, may be otherwise now. */
+  /** The description, or where it is sent, may have changed. */
   changed(): void {
     if (!this.#rhythm) return
     this.#settling ??= this.#options.clock.after(SETTLE_MS, () => {
@@ -152,12 +152,12 @@ export class SapAnnouncing {
     })
   }
 
-  /** Announces now, whether anything has changed or not: who listens may be others. */
+  /** Announces now even without a change: there may be new listeners. */
   again(): void {
     if (this.#rhythm) this.#announce()
   }
 
-  /** Takes back what was announced. */
+  /** Withdraws the announcement. */
   stop(): void {
     this.#rhythm?.cancel()
     this.#settling?.cancel()
@@ -192,18 +192,18 @@ export class SapAnnouncing {
   }
 }
 
-/** A new version must have another hash than the one before, and 16 bits may meet by chance. @source RFC 2974, 6 */
+/** A new version must have another hash than the one before, and 16 bits may collide. @source RFC 2974, 6 */
 function otherHashThan(last: number, hash: number): number {
   return hash === last ? (hash % 0xffff) + 1 : hash
 }
 
-// What is answered over RTSP: the description of the stream, and where its packets are heard.
+// RTSP answers: the description of the stream, and where its packets are sent.
 
-/** The stream that is offered. */
+/** The stream on offer. */
 export interface RtspSession {
-  /** Those that `/by-name/` takes. */
+  /** Names accepted by `/by-name/`. */
   names: readonly string[]
-  /** Those that `/by-id/` takes. */
+  /** Ids accepted by `/by-id/`. */
   ids: readonly string[]
   sdp: string
   group: string
@@ -211,23 +211,23 @@ export interface RtspSession {
   ttl: number
 }
 
-/** An answer: what is sent, and whether it was a description. */
+/** An answer: its text, and whether it is a description. */
 interface RtspAnswer {
   text: string
   isDescription: boolean
 }
 
 const RTSP_METHODS = 'OPTIONS, DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER'
-/** Methods of the standard that a board has no use for. @source RFC 2326, 10 */
+/** Standard methods that a board does not need. @source RFC 2326, 10 */
 const UNUSED_METHODS = new Set(['ANNOUNCE', 'PAUSE', 'RECORD', 'REDIRECT', 'SET_PARAMETER'])
-/** One for all: nothing is kept of a client, the stream is there whether anybody plays it or not. */
+/** The same for all: no state is kept per client; the stream runs whether anybody plays it or not. */
 const RTSP_SESSION = '26140067'
 const RTSP_SESSION_S = 60
 const SDP_TYPE = 'application/sdp'
 
 /**
- * @param session undefined while there is no stream
- * @returns an answer for every request, whatever it asks for
+ * @param session undefined if there is no stream
+ * @returns an answer for every request, whatever it is
  * @source RFC 2326, 10 and 11
  */
 export function answerRtsp(request: RtspRequest, session: RtspSession | undefined): RtspAnswer {
@@ -288,7 +288,7 @@ function isSessionOfUrl({ ids, names }: RtspSession, url: string): boolean {
   return path?.by === 'id' ? ids.includes(path.id) : path !== undefined
 }
 
-/** A url whose signs were sent as they are is encoded once, another not twice. */
+/** Decodes a URL, so that it is encoded exactly once afterwards. */
 function decodedOr(url: string): string {
   try {
     return decodeURI(url)
@@ -297,24 +297,24 @@ function decodedOr(url: string): string {
   }
 }
 
-// How it is made known, as a value.
+// The announcements in the status.
 
-/** How the stream is made known now. */
+/** How the stream is announced now. */
 export interface AnnouncementView {
-  /** Announcements over SAP go out. */
+  /** Whether it is announced over SAP. */
   sap: boolean
   /** Epoch ms of the last one; null before the first. */
   last_at: number | null
   /** Since the start. */
   count: number
-  /** RAVENNA devices find it. */
+  /** Whether RAVENNA devices can find it. */
   rtsp: boolean
-  /** Where it is described; null where it is not. */
+  /** URL of its description; null if there is none. */
   url: string | null
-  /** Connected over RTSP now. */
+  /** Clients connected over RTSP now. */
   clients: number
-  /** Descriptions given over RTSP since the start. */
+  /** Descriptions sent over RTSP since the start. */
   described: number
-  /** Empty while there is no stream. */
+  /** Empty if there is no stream. */
   sdp: string
 }

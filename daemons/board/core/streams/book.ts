@@ -1,4 +1,4 @@
-/** Every stream that is heard on the network now: who told of it, and until when it is believed. */
+/** All streams heard on the network: who announced them, and until when they are believed. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { playFault, type RefClock, type StreamDescription } from '../../wire/streams/description.ts'
@@ -6,24 +6,24 @@ import { readSdp, readSdpOrigin, type SdpOrigin } from '../../wire/streams/sdp.t
 
 // One stream, as `GET /api/streams` shows it.
 
-/** How a stream was heard of: announced by SAP; named by mDNS; described over RTSP. */
+/** How a stream was heard: announced by SAP; named by mDNS; described over RTSP. */
 type HeardBy = 'sap' | 'mdns' | 'rtsp'
 
-/** One stream; every text in it is a stranger's. */
+/** One stream; every text in it comes from a stranger. */
 export interface HeardStream {
-  /** Tells it from all others for as long as it is heard. */
+  /** Identifies it as long as it is heard. */
   id: string
   name: string
   info: string
   mcast: string
   port: number
-  /** Whoever sends it: that which its description names (source-filter), else where the description was made. */
+  /** Its sender: as named in the description (source-filter), else its origin. */
   source: string
   /** Where the description was made. */
   origin: string
-  /** Address that told of it: its sender's own word, or somebody else's. */
+  /** Address that announced it: its sender or somebody else. */
   from: string
-  /** `L24`, `L16`, or what else it is. */
+  /** `L24`, `L16`, or another encoding. */
   encoding: string
   channels: number
   /** Hz */
@@ -32,23 +32,23 @@ export interface HeardStream {
   payload_type: number
   ttl: number
   refclk: RefClock | null
-  /** RTP timestamp at the epoch of its clock; null where it does not say. */
+  /** RTP timestamp at the epoch of its clock; null if not given. */
   mclk_offset: number | null
   /** The second path of a stream that has two. */
   dup: { mcast: string; port: number; source: string | null } | null
-  /** Whether packets of others than `source` are to be left out, as its description asks for. */
+  /** Whether packets from others than `source` must be ignored, as its description asks. */
   source_specific: boolean
-  /** Why no board can play it; null where boards can. */
+  /** Why no board can play it; null if boards can. */
   not_playable: string | null
   heard_by: HeardBy[]
   /** Epoch milliseconds. */
   first_heard_at: number
   last_heard_at: number
-  /** As it was heard. */
+  /** As received. */
   sdp: string
 }
 
-/** How, from whom, when and in which words a stream was heard of. */
+/** How, from whom, when and with which text a stream was heard. */
 type Hearsay = Pick<HeardStream, 'id' | 'from' | 'heard_by' | 'first_heard_at' | 'last_heard_at' | 'sdp'>
 
 /** @param stream has at least one path */
@@ -76,25 +76,25 @@ export function heardStreamOf(stream: StreamDescription<string>, hearsay: Hearsa
   }
 }
 
-// How often something is said, learnt from hearing it, and when it has been missing too often.
+// Learns how often something is repeated, and notices when it has been missing too often.
 
 /** Announcements that may be missed. */
 const MOST_MISSED = 10
-/** Until it is known; what AES67 devices do. */
+/** Used until the interval is known; typical of AES67 devices. */
 const USUAL_RHYTHM_MS = 30_000
-/** Packets that were doubled, and pauses longer than any sender makes, are no rhythm. */
+/** Shorter gaps are duplicated packets, longer ones are longer than any sender's interval. */
 const LEAST_RHYTHM_MS = 1000
 const MOST_RHYTHM_MS = 600_000
 
-/** What is said again and again. */
+/** Tracks something that repeats. */
 interface Rhythm {
   /** @param nowMs monotonic */
   heard(nowMs: number): void
-  /** Ten were missed. @param nowMs monotonic */
+  /** Whether ten were missed. @param nowMs monotonic */
   isOver(nowMs: number): boolean
 }
 
-/** @param nowMs monotonic; heard for the first time */
+/** @param nowMs monotonic; when it was first heard */
 export function createRhythm(nowMs: number): Rhythm {
   let lastMs = nowMs
   let intervalMs: number | undefined
@@ -105,31 +105,31 @@ export function createRhythm(nowMs: number): Rhythm {
       if (gapMs < LEAST_RHYTHM_MS) return
       lastMs = nowMs
       const learntMs = Math.min(gapMs, MOST_RHYTHM_MS)
-      // A quarter of the way: one that was lost, or came late, does not change the picture.
+      // Moves a quarter of the way, so that one lost or late announcement does not matter.
       intervalMs = intervalMs === undefined ? learntMs : intervalMs + (learntMs - intervalMs) / 4
     },
     isOver: (nowMs) => nowMs - lastMs > MOST_MISSED * (intervalMs ?? USUAL_RHYTHM_MS),
   }
 }
 
-// What was met before, remembered roughly, in a memory that does not grow.
+// A rough memory of keys met before, of fixed size.
 
-/** 1 MiB; of 30,000 others met in between, four of five are still known. */
+/** 1 MiB; after 30,000 other keys, four of five are still known. */
 const SKETCH_SLOTS = 1 << 17
-/** Met again sooner says nothing: a network may double packets. */
+/** Meeting again sooner means nothing: a network may duplicate packets. */
 const MET_APART_S = 2
 
-/** What was met is kept by a hash of 32 bits, in one place of many: later ones take the places of earlier ones. */
+/** Keys are stored by a hash of 32 bits, each in one slot: later keys overwrite earlier ones. */
 export function createSeenSketch() {
   const marks = new Uint32Array(SKETCH_SLOTS)
   const firstS = new Uint32Array(SKETCH_SLOTS)
 
   return {
-    /** @returns whether the same was met before, at least two seconds ago */
+    /** @returns whether the same key was met before, at least two seconds ago */
     meet(key: string, nowMs: number): boolean {
       const nowS = Math.floor(nowMs / 1000)
       const slot = hashOf(key, 0x811c9dc5) % SKETCH_SLOTS
-      // Never 0, which stands for nothing.
+      // Never 0, which marks an empty slot.
       const mark = (hashOf(key, 0x2545f491) | 1) >>> 0
       if (marks[slot] === mark) return nowS - (firstS[slot] ?? nowS) >= MET_APART_S
       marks[slot] = mark
@@ -139,7 +139,7 @@ export function createSeenSketch() {
   }
 }
 
-/** @source FNV-1a, with the last mixing of MurmurHash3 so that each bit counts */
+/** @source FNV-1a, with the final mixing of MurmurHash3 so that each bit counts */
 function hashOf(text: string, seed: number): number {
   let hash = seed
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
@@ -148,47 +148,47 @@ function hashOf(text: string, seed: number): number {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-// All of them.
+// The book of streams.
 
-/** That a stream is there. */
+/** Report that a stream is there. */
 interface StreamWord {
   by: readonly HeardBy[]
   /** Address that it was heard from. */
   from: string
   sdp: string
-  /** Of a SAP packet; deletions may name it alone. */
+  /** Hash of a SAP packet; deletions may carry it alone. */
   hash?: number
-  /** The description was fetched before: the stream is there still, and may be described otherwise by now. */
+  /** The description was fetched earlier: the stream is still there, but its description may have changed. */
   isRepeated?: boolean
 }
 
-/** That a stream is there no more. */
+/** Report that a stream is gone. */
 interface StreamFarewell {
   by: readonly HeardBy[]
   from: string
-  /** The description, or as much as its `o=` line. */
+  /** The description, or at least its `o=` line. */
   sdp?: string
   hash?: number
 }
 
-/** Bounds; keys of the config table `streams`. */
+/** Limits; keys of the config table `streams`. */
 interface BookBounds {
   /** Streams kept. */
   most: number
   /** Streams kept of one sender. */
   perSender: number
-  /** Streams never heard of before that are looked at in a second. */
+  /** New streams that are parsed per second. */
   newPerSecond: number
 }
 
-/** Why what was heard is not listed: no description; too many new ones; one sender has too many; the list is full. */
+/** Why a report is not listed: no valid description; too many new ones; one sender has too many; the list is full. */
 export type StreamRefusal = 'unreadable' | 'flood' | 'sender_full' | 'full'
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface StreamBookOptions {
   clock: Clock
   bounds: BookBounds
-  /** The list is otherwise than before. */
+  /** The list has changed. */
   onChange(): void
 }
 
@@ -199,34 +199,34 @@ interface Entry {
   hash: number | undefined
   stream: StreamDescription<string>
   sdp: string
-  /** By whom, and how often. */
+  /** How it is heard, and how often. */
   voices: Map<HeardBy, Rhythm>
-  /** Those who have taken it back, until the next look. */
+  /** Ways in which it was withdrawn, until the next sweep. */
   leaving: Set<HeardBy>
-  /** Heard more than once, or fetched from its sender: forged ones by the thousand do not get that far. */
+  /** Heard more than once, or fetched from its sender: mass forgeries do not get that far. */
   isConfirmed: boolean
-  /** Monotonic: heard for the first time, and described as it is now. */
+  /** Monotonic: when first heard, and when its present description was taken. */
   metMs: number
   takenMs: number
   firstHeardAt: number
   lastHeardAt: number
-  /** Other versions that were read in this second. */
+  /** Other versions parsed in this second. */
   changes: number
 }
 
 const SWEEP_MS = 1000
-/** Versions of one stream that are read in a second: a description is made anew once or twice where its clock changes. */
+/** Versions of one stream parsed per second: a description changes once or twice when its clock does. */
 const MOST_CHANGES = 4
-/** Heard again this long after the first time counts; sooner it may be a packet that the network doubled. */
+/** Hearing it again counts only this long after the first time; sooner it may be a duplicated packet. */
 const CONFIRM_MS = 2000
-/** An older version heard this soon after a newer one was under way for longer. Later, its sender restarted. */
+/** An older version heard this soon after a newer one was delayed on the way. Later, its sender has restarted. */
 const LATE_MS = 2000
 
 /**
- * A stream is one session of one origin, as heard from one address: whoever forges it from another address makes an
- * entry of its own. A new one comes in while there is room; in a full book it takes the place of one that was heard once
- * only, of the sender that has the most of those, or else of a sender that has more than its share. One met before comes
- * in past the bound of new ones, and is not pushed out: a sender that keeps announcing is listed, whatever others send
+ * A stream is one session of one origin, as heard from one address: a forgery from another address makes its own entry.
+ * A new one is added while there is room; in a full book it replaces one that was heard only once, of the sender with
+ * the most of those, or else one of a sender with more than its share. One met before is added despite the limit of new
+ * ones, and is not pushed out: a sender that keeps announcing is listed, whatever others send
  * (docs/decisions/stream-discovery.md).
  */
 export class StreamBook {
@@ -236,7 +236,7 @@ export class StreamBook {
   readonly #refused: Record<StreamRefusal, number> = { unreadable: 0, flood: 0, sender_full: 0, full: 0 }
   readonly #sweeping: Timer
   #budget: number
-  /** Other versions that were read in this second, of all streams. */
+  /** Other versions parsed in this second, of all streams. */
   #changes = 0
 
   constructor(options: StreamBookOptions) {
@@ -245,7 +245,7 @@ export class StreamBook {
     this.#sweeping = options.clock.every(SWEEP_MS, () => this.#sweep())
   }
 
-  /** Never throws, whatever the description is. */
+  /** Never throws, whatever the description. */
   heard(word: StreamWord): void {
     const named = readSdpOrigin(word.sdp)
     if (!named) return void this.#refused.unreadable++
@@ -256,7 +256,7 @@ export class StreamBook {
   }
 
   /**
-   * Believed of who told of the stream alone; a new version that follows at once, as after a change, keeps the stream.
+   * Accepted only from who announced the stream; if a new version follows at once, as after a change, the stream stays.
    */
   takenBack({ by, from, hash, sdp = '' }: StreamFarewell): void {
     const named = readSdpOrigin(sdp)
@@ -266,23 +266,23 @@ export class StreamBook {
     if (entry) for (const one of by) if (entry.voices.has(one)) entry.leaving.add(one)
   }
 
-  /** Streams listed. */
+  /** Number of streams listed. */
   get size(): number {
     return this.#entries.size
   }
 
-  /** By name. */
+  /** All streams, by name. */
   list(): HeardStream[] {
     return [...this.#entries.values()].map(streamOfEntry).sort(byName)
   }
 
-  /** Those that come on a group and port, by either path. */
+  /** Streams on a group and port, by either path. */
   find(group: string, port: number): HeardStream[] {
     const isThere = ({ stream }: Entry) => stream.paths.some((path) => path.group === group && path.port === port)
     return [...this.#entries.values()].filter(isThere).map(streamOfEntry).sort(byName)
   }
 
-  /** How often what was heard was not listed. */
+  /** Counts of reports that were not listed. */
   refused(): Readonly<Record<StreamRefusal, number>> {
     return { ...this.#refused }
   }
@@ -321,14 +321,16 @@ export class StreamBook {
     if (stream || !isKnownVoice) this.#options.onChange()
   }
 
-  /** Of two ways that tell the same version in other words the first stays; else they would take turns. */
+  /** If two ways give the same version in different words, the first one stays; otherwise they would alternate. */
   #isToBeTaken(entry: Entry, named: SdpOrigin, isKnownVoice: boolean): boolean {
     const [known, told] = [BigInt(entry.stream.version), BigInt(named.version)]
     if (told === known) return isKnownVoice && entry.voices.size === 1
     return told > known || this.#options.clock.monotonicMs() - entry.takenMs > LATE_MS
   }
 
-  /** A sender that tells another version in each packet is no sender: its latest is taken when it has come to rest. */
+  /**
+   * A sender with another version in each packet is not genuine: only its latest version is taken, once it has settled.
+   */
   #mayChange(entry: Entry): boolean {
     if (this.#changes >= this.#options.bounds.newPerSecond || entry.changes >= MOST_CHANGES) {
       this.#refused.flood++
@@ -380,7 +382,7 @@ export class StreamBook {
     }
   }
 
-  /** Streams of each sender. */
+  /** Number of streams of each sender. */
   #countsOf(isCounted: (entry: Entry) => boolean): Map<string, number> {
     const counts = new Map<string, number>()
     for (const entry of this.#entries.values())
@@ -388,13 +390,13 @@ export class StreamBook {
     return counts
   }
 
-  /** @param count streams that the sender has who needs room; one with two more than that gives way to it */
+  /** @param count streams of the sender that needs room; a sender with two more than that must give one up */
   #makeRoom(count: number): boolean {
     const isWeak = ({ isConfirmed }: Entry) => !isConfirmed
     return this.#drop(isWeak, 1) || this.#drop(() => true, count + 2)
   }
 
-  /** Drops the newest of whoever has the most. */
+  /** Drops the newest stream of the sender with the most. */
   #drop(isAny: (entry: Entry) => boolean, least: number): boolean {
     const counts = this.#countsOf(isAny)
     const most = Math.max(0, ...counts.values())
@@ -415,7 +417,7 @@ function streamOfEntry({ firstHeardAt, from, key, lastHeardAt, sdp, stream, voic
   return heardStreamOf({ ...stream, origin }, { id: key, from, heard_by: [...voices.keys()].sort(), ...times, sdp })
 }
 
-/** Senders that do not know their address write none, or that of every machine. */
+/** Senders that do not know their address write none, or a loopback or wildcard one. */
 function isUsable(origin: string): boolean {
   return origin !== '' && !origin.startsWith('0.') && !origin.startsWith('127.')
 }

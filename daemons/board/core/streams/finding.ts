@@ -1,4 +1,4 @@
-/** Sessions that RAVENNA devices name on the network: each is asked for its description, now and again. */
+/** Finds sessions that RAVENNA devices name on the network, and fetches their descriptions from time to time. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { HeardService } from '#kit/net/mdns/library.ts'
 import { pathByName } from '../../wire/streams/rtsp.ts'
@@ -15,17 +15,17 @@ export interface SessionPlace {
   path: string
 }
 
-/** What it needs of the world. */
+/** Dependencies and settings. */
 interface SessionFinderOptions {
   clock: Clock
   book: Pick<StreamBook, 'heard' | 'takenBack'>
-  /** Asks once. Bounded in time; rejects where there is no description. */
+  /** Fetches once. Limited in time; rejects if there is no description. */
   describe(place: SessionPlace): Promise<string>
   /** Sessions kept. */
   most: number
-  /** How often each is asked again. */
+  /** How often each is fetched again. */
   describeMs: number
-  /** How often the network is asked which sessions there are. */
+  /** How often the network is queried for sessions. */
   roundMs: number
 }
 
@@ -38,24 +38,24 @@ interface Session {
   heardMs: number
   askedMs: number
   isLeaving: boolean
-  /** Farewells in its name since the last look. */
+  /** Goodbyes in its name since the last look. */
   farewells: number
 }
 
-/** Asked at once. */
+/** Concurrent fetches. */
 export const MOST_UNDER_WAY = 4
-/** A session that was not named in so many rounds is asked, and is gone where it does not answer. */
+/** A session not named in this many rounds is fetched, and removed if that fails. */
 const MOST_MISSED = 3
-/** Farewells of one session for which it is asked at once, from look to look; whoever forges more has it asked no more often. */
+/** Goodbyes per round that make it fetched at once; forging more causes no more fetches. */
 const MOST_FAREWELLS = 3
-/** A session that gave no description is asked again after this. */
+/** A session without a description is fetched again after this. */
 const AGAIN_MS = 15_000
 const HEARD_BY = ['mdns', 'rtsp'] as const
 
 /**
- * A device is asked at the address from which it names itself, at no other: else whoever is on the network could have a
- * board open connections to others (docs/decisions/stream-discovery.md). A farewell, which anybody may forge,
- * only makes it be asked.
+ * A device is contacted only at the address that it sends from: otherwise anyone on the network could make a board open
+ * connections to others (docs/decisions/stream-discovery.md). A goodbye, which anybody may forge, only triggers a
+ * fetch.
  */
 export class SessionFinder {
   readonly #options: SessionFinderOptions
@@ -88,7 +88,7 @@ export class SessionFinder {
     if (isNew || nowMs - session.askedMs >= pauseMs) this.#ask(session)
   }
 
-  /** A device, or somebody in its name, takes a session back. */
+  /** A device, or somebody in its name, withdraws a session. */
   gone(id: string): void {
     for (const session of this.#sessions.values()) {
       if (session.id !== id) continue
@@ -104,13 +104,13 @@ export class SessionFinder {
     this.#sessions.clear()
   }
 
-  /** Sessions named now; of them described; how often one was asked in vain. */
+  /** Sessions named now; how many are described; number of failed fetches. */
   counts(): { sessions: number; described: number; failed: number } {
     const described = [...this.#sessions.values()].filter(({ sdp }) => sdp !== undefined).length
     return { sessions: this.#sessions.size, described, failed: this.#failed }
   }
 
-  /** A farewell may be lost, or never be said. */
+  /** Doubts silent sessions, since a goodbye may be lost or never sent. */
   #look(): void {
     const lostMs = this.#options.clock.monotonicMs() - MOST_MISSED * this.#options.roundMs
     for (const session of this.#sessions.values()) {
@@ -126,7 +126,7 @@ export class SessionFinder {
     this.#ask(session)
   }
 
-  /** In a full table one that was never described goes, of several the one that was named longest ago. */
+  /** In a full table, removes the session named longest ago among those never described. */
   #makeRoom(): boolean {
     if (this.#sessions.size < this.#options.most) return true
     const oldest = [...this.#sessions].sort(([, one], [, other]) => one.heardMs - other.heardMs)
@@ -158,7 +158,7 @@ export class SessionFinder {
     try {
       sdp = await describe(session.place)
     } catch {
-      // Whatever the reason: there is no description, and the next time may tell otherwise.
+      // Whatever the reason, there is no description; the next try may succeed.
       this.#failed++
     }
     this.#underWay--
@@ -174,28 +174,28 @@ export class SessionFinder {
   }
 }
 
-/** What was heard, and what was not taken. */
+/** What is heard, and what was not accepted. */
 export interface ListeningView {
-  /** Streams listed. */
+  /** Number of streams listed. */
   streams: number
-  /** SAP is heard. */
+  /** Whether SAP is received. */
   sap: boolean
   sap_packets: number
-  /** No announcements; such that cannot be read: encrypted, compressed, of IPv6. */
+  /** Invalid announcements; and those that cannot be read: encrypted, compressed, of IPv6. */
   sap_malformed: number
   sap_not_read: number
-  /** Sessions that RAVENNA devices name; asked in vain. */
+  /** Sessions that RAVENNA devices name; and failed fetches. */
   sessions: number
   sessions_failed: number
-  /** Descriptions that are not listed, by why. */
+  /** Descriptions that are not listed, by reason. */
   refused: Readonly<Record<StreamRefusal, number>>
 }
 
-// Changes that follow closely are told together: whoever is told does work.
+// Combines changes that follow closely, because each report costs work.
 
 /**
- * @param apartMs least time from one call of `run` to the next; the last change is always told
- * @returns to be called with each change; a timer of at most `apartMs` may be left behind
+ * @param apartMs least time between two calls of `run`; the last change is always reported
+ * @returns call it with each change; a timer of at most `apartMs` may be left behind
  */
 export function gathered(clock: Clock, apartMs: number, run: () => void): () => void {
   let timer: Timer | undefined

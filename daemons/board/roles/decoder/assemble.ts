@@ -1,4 +1,4 @@
-/** The decoder put together: the only file of the role that knows both io/ and api/. */
+/** Assembles the decoder: the only file of the role that imports both io/ and api/. */
 import type { BoardConfig } from '../../config.ts'
 import type { Ptp } from '../../core/ptp/ptp.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
@@ -20,14 +20,14 @@ interface DecoderNeeds {
   settings: BoardSettings
   audio: SharedClock
   ptp: Ptp
-  /** Begins to hear of streams; calls `onChange` when others are announced. */
+  /** Starts listening for streams; calls `onChange` when announcements change. */
   listen(onChange: () => void): StreamFinder
 }
 
-/** A card that is slow to be let go of. */
+/** Allows for a card that is slow to close. */
 const STOP_MS = 10_000
 
-/** Loads what was routed; it plays from the start of the parts to their end. */
+/** Loads the saved route; it plays as long as the parts run. */
 export async function assembleDecoder(world: RoleWorld, needs: DecoderNeeds): Promise<RoleHouse> {
   const { clock, log, onChange, parts, recorder, stateFolder } = world
   const { audio, config, listen, ptp, settings } = needs
@@ -75,7 +75,7 @@ function cardOf(config: BoardConfig['audio']) {
   }
 }
 
-/** The output fades in 5 ms; a receiver is let go of well after. */
+/** The output fades in 5 ms; a receiver is closed well after that. */
 const FADE_MS = 100
 
 function timesOf(config: BoardConfig['audio']) {

@@ -1,4 +1,4 @@
-/** The role put together: the only file of it that knows both io/ and api/. */
+/** Assembles the encoder: the only file of the role that imports both io/ and api/. */
 import type { BoardConfig } from '../../config.ts'
 import type { Ptp } from '../../core/ptp/ptp.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
@@ -20,14 +20,14 @@ interface EncoderNeeds {
   settings: BoardSettings
   audio: SharedClock
   ptp: Ptp
-  /** Makes a stream known. `describe`: undefined while there is nothing to make known. */
+  /** Announces a stream. `describe`: undefined while there is nothing to announce. */
   announce(describe: () => OwnStream | undefined): Announcing
 }
 
-/** Whoever has to let go of a card waits for the card. */
+/** A role that must release a sound card waits until it is released. */
 const STOP_MS = 10_000
 
-/** The stream begins and ends with the parts of the board. */
+/** The stream starts and stops with the parts of the board. */
 export function assembleEncoder(world: RoleWorld, needs: EncoderNeeds): RoleHouse {
   const { clock, log, onChange, parts, recorder } = world
   const { announce, audio, config, ptp, settings } = needs
@@ -74,13 +74,13 @@ function streamOf({ config, settings }: EncoderNeeds): StreamSettings {
   }
 }
 
-/** Of the interface of each path, as they are now. */
+/** Present addresses of each path's interface. */
 function addressesOf(config: BoardConfig['audio'], paths: number): PathAddresses {
   const names = [config.interface, config.second_interface || config.interface]
   return pathAddresses(names.slice(0, paths), (name) => interfaceAddress(name))
 }
 
-/** What can be made of addresses where there are any: without a network there is no stream to make known. */
+/** Makes something of the addresses if there are any: without a network there is no stream to announce. */
 function ifAny<Result>(addresses: () => PathAddresses, make: (now: PathAddresses) => Result): Result | undefined {
   try {
     return make(addresses())

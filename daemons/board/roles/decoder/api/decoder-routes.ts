@@ -1,4 +1,4 @@
-/** Routes of the decoder: the streams it hears, what it plays, how loud; and what Prometheus is told. */
+/** Routes of the decoder: streams heard, what it plays, volume; and its Prometheus metrics. */
 import { Type } from 'typebox'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
@@ -110,7 +110,7 @@ interface Field {
   meaning: string
 }
 
-/** Every text is let through, so that core can tell all faults at once, in the words of the trade. */
+/** Accepts any text, so that core can report all faults at once, in its own words. */
 function texts(fields: readonly Field[]) {
   const properties = fields.map(({ name, meaning }) => [name, Type.Optional(Type.String({ description: meaning }))])
   return Type.Object(Object.fromEntries(properties), { additionalProperties: Type.String() })
@@ -118,12 +118,15 @@ function texts(fields: readonly Field[]) {
 
 // Metrics.
 
-/** @param metrics gains counts by kind, and gauges of what plays, how packets arrive, and how the output goes */
+/** @param metrics gets counts by kind, and gauges of playing, arrivals and the output */
 export function measureDecoder(metrics: Metrics, decoder: Decoder): void {
   const now = (value: number | null | undefined) =>
     value === null || value === undefined ? [] : [{ labels: {}, value }]
   const most = new Map<TotalName, number>()
-  /** A packet that was counted as lost and came after all is taken back; Prometheus takes a falling counter for a restart. */
+  /**
+   * A packet counted as lost that arrives after all is subtracted again; Prometheus would take a falling counter for a
+   * restart.
+   */
   const grown = (kind: TotalName) => {
     const value = Math.max(most.get(kind) ?? 0, decoder.tuner.reception.totals[kind])
     most.set(kind, value)

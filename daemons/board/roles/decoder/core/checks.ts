@@ -1,4 +1,4 @@
-/** Why a decoder is silent: the chain from the stream to the output, each link judged by what is known of it. */
+/** Why a decoder is silent: the chain from the stream to the output, each link judged by the known facts. */
 import { durationText } from '#kit/pure/text.ts'
 import type { PtpView } from '../../../core/ptp/ptp.ts'
 import { type Check, type Judgement, judgeChain } from '../../../core/sound/sound.ts'
@@ -8,21 +8,21 @@ import type { SyncMode, Tuning } from './ports.ts'
 import type { RouteRecord } from './route.ts'
 import { SILENT_DB, type VolumeRecord } from './volume.ts'
 
-// What they are made from, as plain values: a test can say any of them.
+// Input of the checks, as plain values that tests can set.
 
-/** How things stand. */
+/** The facts. */
 export interface DecoderFacts {
   route: RouteRecord
-  /** null while stopped, and where no receiver could be opened. */
+  /** null while stopped, and if no receiver could be opened. */
   tuning: Tuning | null
   /** Why no receiver could be opened. */
   tuningFault: { code: string; message: string } | null
   announcement: HeardStream | null
-  /** Everybody who announces the group and port. */
+  /** All announcements of the group and port. */
   announced: readonly HeardStream[]
-  /** Why what comes is not played, after patience. */
+  /** Why received packets are not played, after the grace period. */
   broken: 'no_ptp_lock' | 'other_grandmaster' | 'wrong_encoding' | null
-  /** The same, before patience: an election may be going on. */
+  /** The same, before the grace period: an election may be in progress. */
   brokenSoon: DecoderFacts['broken']
   sync: SyncMode | null
   ptp: PtpView
@@ -32,26 +32,26 @@ export interface DecoderFacts {
   output: OutputState
 }
 
-/** What comes in. */
+/** Facts about reception. */
 interface ReceptionFacts {
   sender: string | null
-  /** Who else sends to the group, as far as is known. */
+  /** Address of another sender to the group, if known. */
   otherAddress: string | null
-  /** It is heard itself, and sends another stream beside. */
+  /** It is the current sender itself, which also sends another stream there. */
   isOtherHeard: boolean
-  /** Since the last packet that could be played, or since the stream was chosen, in ms. */
+  /** Time since the last playable packet, or since the stream was chosen, in ms. */
   silentMs: number
-  /** The same of each path, since its receiver was opened. */
+  /** The same for each path, since its receiver was opened. */
   pathsSilentMs: readonly number[]
   hasHeard: boolean
-  /** Since a packet brought sound, in ms. */
+  /** Time since a packet brought sound, in ms. */
   soundlessMs: number
-  /** Silence after which a sender is taken to have gone, in ms. */
+  /** Silence after which a sender counts as gone, in ms. */
   senderGoneMs: number
-  /** How long ago packets of others, and packets that do not fit, came; null where none has. */
+  /** Age of the last packet from others, and of the last one that did not fit; null if there was none. */
   otherAgeMs: number | null
   formatAgeMs: number | null
-  /** How long ago packets came whose timestamps are of another time, and how far off the last packet was, in ms. */
+  /** Age of the last packet with a timestamp of another time, and how far off the last packet was, in ms. */
   wildAgeMs: number | null
   transitMs: number | null
   frameBytes: number | null
@@ -67,15 +67,15 @@ interface OutputState {
   kind: 'null' | 'file' | 'alsa'
   isPlaying: boolean
   fault: { code: string; message: string } | null
-  /** For how long nothing but silence has been played. */
+  /** How long only silence has been played. */
   silenceMs: number | null
   underrunsPerMinute: number
   skippedMsPerMinute: number
 }
 
-// The links of the chain that are about the stream: chosen, arriving, from the right sender, as expected, whole.
+// Links of the chain about the stream: chosen, arriving, from the right sender, in the expected format, complete.
 
-/** A group and its port, as people write them. */
+/** A group and port, in the usual notation. */
 export function groupText({ mcast, port }: { mcast: string; port: number }): string {
   return `${mcast}:${port}`
 }
@@ -104,7 +104,7 @@ function packetsJudgement({ route, reception, tuning, tuningFault }: DecoderFact
   const comes = (ageMs: number | null) => ageMs !== null && ageMs < senderGoneMs
   const lonely = silentMs < senderGoneMs && hasHeard ? silentPath(reception, tuning) : undefined
   if (lonely !== undefined) return { state: 'warn', code: 'one_path', text: lonely }
-  // What comes from others, or does not fit, comes: the next links have that to say.
+  // Packets from others, or that do not fit, do arrive: the next links report them.
   if (silentMs < senderGoneMs ? hasHeard : comes(otherAgeMs) || comes(formatAgeMs))
     return { state: 'ok', code: null, text: arriving(reception.packetMs, reception.channels) }
   if (comes(otherAgeMs) || comes(formatAgeMs)) return { state: 'ok', code: null, text: 'Packets arrive.' }
@@ -117,7 +117,7 @@ function packetsJudgement({ route, reception, tuning, tuningFault }: DecoderFact
   return { state: 'fault', code: 'no_packets', text }
 }
 
-/** Of two paths the one that brings nothing: who has two wants to know before the other one goes as well. */
+/** The silent one of two paths: worth reporting before the other one fails as well. */
 function silentPath({ pathsSilentMs, senderGoneMs }: ReceptionFacts, tuning: Tuning | null): string | undefined {
   const at = pathsSilentMs.findIndex((ms) => ms >= senderGoneMs)
   const path = tuning?.paths[at]
@@ -170,7 +170,7 @@ function formatJudgement({ announcement, broken, reception, tuning }: DecoderFac
   }
 }
 
-/** Loss that is told as trouble, and loss that leaves nothing to listen to, in percent of the last minute. */
+/** Loss that is reported, and loss that leaves nothing to listen to, in percent of the last minute. */
 const TOLD_PERCENT = 0.1
 const SILENT_PERCENT = 50
 
@@ -189,7 +189,7 @@ function lossJudgement({ reception }: DecoderFacts): Judgement {
   return { state: lossPercent1Min >= SILENT_PERCENT ? 'fault' : 'warn', code, text }
 }
 
-/** A name is a stranger's text: a blank one is none. */
+/** A name comes from a stranger: a blank one counts as none. */
 export function nameOr(name: string, other: string): string {
   return name.trim() === '' ? other : name
 }
@@ -211,7 +211,7 @@ function seconds1(ms: number): string {
   return String(Math.max(1, Math.round(ms / 1000)))
 }
 
-// The links of the chain that are about time: a clock is there, and it is the sender's.
+// Links of the chain about time: there is a clock, and it is the sender's.
 
 function clockJudgement({ broken, ptp, sync, announcement, reception }: DecoderFacts): Judgement {
   if (broken === 'no_ptp_lock') {
@@ -286,7 +286,7 @@ export function decoderChecks(facts: DecoderFacts): Check<DecoderCheckName>[] {
   ])
 }
 
-/** A stream that carries nothing is told here: whoever hears nothing looks at the volume first. */
+/** Also reports a stream of silence: somebody who hears nothing looks at the volume first. */
 function volumeJudgement({ volume: { mute, volume_db }, output: { silenceMs, isPlaying } }: DecoderFacts): Judgement {
   if (mute) return { state: 'off', code: 'muted', text: 'It is muted.' }
   if (volume_db <= SILENT_DB) return { state: 'off', code: 'volume_zero', text: 'The volume is 0.' }
@@ -297,7 +297,7 @@ function volumeJudgement({ volume: { mute, volume_db }, output: { silenceMs, isP
   return { state: 'ok', code: null, text: volume_db === 0 ? 'As loud as it was sent.' : `At ${volume_db} dB.` }
 }
 
-/** A pause between two pieces is no trouble. */
+/** A pause between two pieces is not reported. */
 const SILENCE_TOLD_MS = 15_000
 
 function outputJudgement({ output }: DecoderFacts): Judgement {

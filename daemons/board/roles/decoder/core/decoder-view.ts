@@ -1,4 +1,4 @@
-/** What is told of a decoder: its part of the status, its route, and one sentence for the top of the page. */
+/** A decoder's part of the status, its route, and one sentence for the top of the page. */
 import type { Meters, Verdict } from '../../../core/role.ts'
 import { brokenCheck, type Check } from '../../../core/sound/sound.ts'
 import { type DecoderCheckName, groupText, nameOr } from './checks.ts'
@@ -13,28 +13,28 @@ export interface RouteView {
   /** Empty: nothing is played. */
   mcast: string
   port: number
-  /** The only sender that the route takes; null: see rule 1. */
+  /** The only sender that the route accepts; null: see rule 1. */
   source: string | null
   link_ms: number
   /** Added for a sender beyond this network. */
   ext_link_ms: number
   effective_link_ms: number
-  /** As it holds: of the route, of the announcement, or 0 and L24. */
+  /** In effect: from the route, the announcement, or 0 and L24. */
   mclk_offset: number
   encoding: string
-  /** As packets have them; null while none has come. */
+  /** As found in packets; null before the first. */
   channels: number | null
   packet_ms: number | null
-  /** Of the announcement. */
+  /** From the announcement. */
   name: string | null
-  /** Who is played; null while nobody is. */
+  /** Address of the sender being played; null if none. */
   sender: string | null
   sync: SyncMode | null
-  /** What the route itself says; null follows announcement and settings. */
+  /** Values set in the route itself; null follows announcement and settings. */
   given: { link_ms: number | null; mclk_offset: number | null; encoding: string | null }
 }
 
-/** As `GET /api/status` has it. */
+/** As in `GET /api/status`. */
 export interface DecoderView {
   route: RouteView
   volume: VolumeView
@@ -49,36 +49,36 @@ export interface DecoderView {
   realtime: { granted: boolean; text: string } | null
 }
 
-/** Where the sound goes. */
+/** State of the output. */
 interface OutputView {
   kind: OutputCare['kind']
   name: string
-  /** Of the table in docs/LIFECYCLES.md. */
+  /** A state of the table in docs/LIFECYCLES.md. */
   state: OutputState
   found: boolean
-  /** Of the card. */
+  /** Latency of the card. */
   latency_ms: number | null
   drift_ppm: number | null
-  /** Times that the card ran dry, and that the output was made anew. */
+  /** Times that the card ran dry, and that the output was reopened. */
   underruns: number
   restarts: number
-  /** Of the output as it was made last. */
+  /** Counts since the output was last opened. */
   skipped_ms: number
   phase_jumps: number
   clipped_samples: number
 }
 
-/** When packets came in the last second, and how far they strayed. */
+/** Arrival times of packets in the last second, and their spread. */
 interface ArrivalView {
   earliest_us: number
   latest_us: number
-  /** What the link offset could be lowered by. */
+  /** How much the link offset could be lowered. */
   headroom_us: number
   link_us: number
   jitter_p50_us: number
   jitter_p99_us: number
   jitter_max_us: number
-  /** How much faster the sender's clock runs, where it is recovered. */
+  /** How much faster the sender's clock runs, if it is recovered. */
   sender_ppm: number | null
 }
 
@@ -94,7 +94,7 @@ interface PathView {
   wrong_source: number
 }
 
-/** How it stands, now. */
+/** The present state. */
 export function decoderView(decoder: Decoder, settings: { link_ms: number }): DecoderView {
   const { output, tuner, volume } = decoder
   const checks = decoder.checks()
@@ -139,7 +139,7 @@ export function decoderView(decoder: Decoder, settings: { link_ms: number }): De
   }
 }
 
-/** @param settings the link where nothing is played */
+/** @param settings link offset while nothing is played */
 export function routeView(decoder: Decoder, settings: { link_ms: number }): RouteView {
   const { plan, reception, route, sender } = decoder.tuner
   const linkMs = plan?.linkMs ?? route.link_ms ?? settings.link_ms
@@ -162,7 +162,7 @@ export function routeView(decoder: Decoder, settings: { link_ms: number }): Rout
   }
 }
 
-/** In one sentence: the reason of silence, else the first trouble, else what plays. */
+/** In one sentence: the reason of silence, else the first warning, else what plays. */
 export function decoderVerdict(decoder: Decoder): Verdict {
   const checks = decoder.checks()
   const broken = brokenCheck(checks)

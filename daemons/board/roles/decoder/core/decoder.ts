@@ -1,4 +1,4 @@
-/** The decoder as one thing: what it plays, how loud, how that goes, and why not. */
+/** The decoder as a whole: its route, volume, reception and output, and why it is silent. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import type { LateSaveTimes } from '../../../core/late-save.ts'
@@ -21,9 +21,9 @@ import { Tuner, type TunerTimes } from './tuner.ts'
 import type { OwnNetwork } from './tuning-plan.ts'
 import { VolumeDesk, type VolumeRecord } from './volume.ts'
 
-// What of a decoder is measured each second, for plots of the last hour.
+// Measurements of a decoder each second, for plots of the last hour.
 
-/** Series of `GET /api/history`; the unit stands at the end of a name, counts are those of one second. */
+/** Series of `GET /api/history`; names end with the unit, counts are per second. */
 const decoderSeries = [
   'packets',
   'lost',
@@ -50,29 +50,29 @@ type DecoderSeries = (typeof decoderSeries)[number]
 
 const COUNTED = ['packets', 'lost', 'late', 'duplicate', 'reordered', 'concealed', 'glitches'] as const
 
-/** What a second is made of. */
+/** Sources of one second's values. */
 interface SecondSources {
   reception: Reception
   ptp: Pick<Ptp, 'view'>
   output(): OutputFacts | null
-  /** What arrivals were measured against; null while nothing is received. */
+  /** The link offset that arrivals are measured against; null while nothing is received. */
   linkMs(): number | null
   peakDb(): number | null
 }
 
-/** Gathers looks, of which there are several a second, into seconds. */
+/** Combines several looks a second into seconds. */
 function createSeconds({ reception, ptp, output, linkMs, peakDb }: SecondSources) {
   let before: ReceptionTotals = reception.totals
   let spread: ArrivalSpread | null = null
   let second: ArrivalSpread | null = null
 
   return {
-    /** Takes in what the last look has found. */
+    /** Adds the results of the last look. */
     look(): void {
       const { arrival } = reception
       if (arrival !== null) spread = spread === null ? arrival : widest(spread, arrival)
     },
-    /** What the last whole second has seen of arrivals. */
+    /** Arrivals of the last whole second. */
     get arrival(): ArrivalSpread | null {
       return second
     },
@@ -104,7 +104,7 @@ function createSeconds({ reception, ptp, output, linkMs, peakDb }: SecondSources
   }
 }
 
-/** Of two spreads the ends; of medians, which cannot be joined, the later one. */
+/** Combines the extremes of both spreads; medians cannot be combined, so the later one is used. */
 function widest(one: ArrivalSpread, other: ArrivalSpread): ArrivalSpread {
   return {
     earliestUs: Math.max(one.earliestUs, other.earliestUs),
@@ -119,21 +119,21 @@ function widest(one: ArrivalSpread, other: ArrivalSpread): ArrivalSpread {
 
 /** Times of a decoder, in ms. */
 interface DecoderTimes extends TunerTimes {
-  /** Between two looks at how reception goes. */
+  /** Interval between two looks at reception. */
   lookMs: number
   save: LateSaveTimes
   retry: { firstMs: number; maxMs: number }
-  /** Looks in a row at which an output has not moved, before it is made anew. */
+  /** Looks in a row at which an output has not moved, before it is reopened. */
   stallLooks: number
 }
 
-/** Where it keeps what is set. */
+/** Storage of route and volume. */
 interface DecoderFiles {
   saveRoute(saved: SavedRoute): Promise<void>
   saveVolume(record: VolumeRecord): Promise<void>
 }
 
-/** What a decoder is made of. */
+/** Dependencies and settings of a decoder. */
 export interface DecoderParts {
   clock: Clock
   log: Log
@@ -222,19 +222,19 @@ export class Decoder {
   async stop(): Promise<void> {
     this.#endPtp?.()
     for (const timer of this.#timers) timer.cancel()
-    // What is set is safe before anything that could hang.
+    // Save first, before anything that could hang.
     await this.volume.close()
     await this.output.close()
     this.tuner.close()
   }
 
-  /** Announcements, or the clock, are otherwise than before. */
+  /** Call when announcements or the clock have changed. */
   retune(): void {
     this.tuner.retune()
     this.#judge()
   }
 
-  /** Takes in how reception and output go. */
+  /** Reads the state of reception and output. */
   look(): void {
     this.tuner.look()
     this.#facts = this.output.look()
@@ -242,17 +242,17 @@ export class Decoder {
     this.#judge()
   }
 
-  /** The chain, as it is now. */
+  /** The chain as it is now. */
   checks(): readonly Check<DecoderCheckName>[] {
     return decoderChecks(this.facts())
   }
 
-  /** How the output was at the last look. */
+  /** State of the output at the last look. */
   get outputFacts(): OutputFacts | null {
     return this.#facts
   }
 
-  /** Of the last whole second. */
+  /** Arrivals of the last whole second. */
   get arrival(): ArrivalSpread | null {
     return this.#seconds.arrival
   }
@@ -261,7 +261,7 @@ export class Decoder {
     return this.#history.view()
   }
 
-  /** Everybody who announces what is routed. */
+  /** All announcements of the routed group and port. */
   announced(): readonly HeardStream[] {
     const { mcast, port } = this.tuner.route
     return mcast === '' ? [] : this.#parts.streams.find(mcast, port)
@@ -324,7 +324,7 @@ export class Decoder {
     this.#history.add(this.#seconds.end())
   }
 
-  /** Tells that something is otherwise where the chain is: a page learns of it at once. */
+  /** Reports a change of the chain, so that a page learns of it at once. */
   #judge(): void {
     const told = this.checks()
       .map(({ state, code }) => `${state} ${code}`)

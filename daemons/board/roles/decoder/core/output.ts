@@ -1,4 +1,4 @@
-/** The output of a decoder: where it plays to, its pipeline, and what keeps it playing. */
+/** The output of a decoder: its sink, its pipeline, and the retries that keep it playing. */
 
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -8,12 +8,12 @@ import type { Meters } from '../../../core/role.ts'
 import type { Output, OutputFacts, OutputOpener } from './ports.ts'
 import { createLastMinute } from './reception.ts'
 
-/** What `audio.sink` and the setting `audio_device` come to. */
+/** The sink that results from `audio.sink` and the setting `audio_device`. */
 export type Sink = { kind: 'null' } | { kind: 'file'; path: string } | { kind: 'alsa'; device: string }
 
 /**
- * @param audioDevice of the settings: an ALSA name; empty takes the sink of board.toml
- * @param sink of board.toml: `null`, `file:PATH` or an ALSA name; empty is the first card
+ * @param audioDevice from the settings: an ALSA name; empty takes the sink of board.toml
+ * @param sink from board.toml: `null`, `file:PATH` or an ALSA name; empty is the first card
  */
 export function chooseSink(audioDevice: string, sink: string): Sink {
   if (audioDevice !== '') return { kind: 'alsa', device: audioDevice }
@@ -22,18 +22,18 @@ export function chooseSink(audioDevice: string, sink: string): Sink {
   return path === undefined ? { kind: 'alsa', device: sink } : { kind: 'file', path }
 }
 
-// The pipeline, as GStreamer is told of it.
+// The pipeline description for GStreamer.
 
 /** Names of its elements. */
 export const SOURCE = 'rtp'
 export const LEVEL = 'level'
 
-/** How often levels are told. */
+/** Interval between level messages. */
 const LEVEL_NS = 50_000_000
 
 /**
- * What is received, as loud as it is to be; then the levels of that; then what it ends in. The source gives 24 bits in
- * the upper ones of 32, which every end takes over as they are.
+ * The received sound with volume applied; then level metering; then the end. The source delivers 24 bits in the upper
+ * bits of 32, which every end takes unchanged.
  * @param end fragment that takes S32LE at 48 kHz
  */
 export function outputDescription(channels: number, end: string): string {
@@ -41,35 +41,35 @@ export function outputDescription(channels: number, end: string): string {
   return `${source} ! level name=${LEVEL} post-messages=true interval=${LEVEL_NS} ! ${end}`
 }
 
-/** Takes samples as fast as they come, which is the pace of the clock, and plays them to nobody. */
+/** Takes samples as fast as they come, which is the pace of the clock, and discards them. */
 export const NULL_END = 'fakesink sync=false'
 
-/** Records what would be heard, 24 bits; at once, so that who reads along, as from a named pipe, hears it in time. */
+/** Records what would be heard, 24 bits; unbuffered, so that a reader, as of a named pipe, gets it in time. */
 export function fileEnd(path: string): string {
   const location = path.replace(/[\\"]/g, '\\$&')
   const convert = 'audioconvert dithering=none noise-shaping=none ! audio/x-raw,format=S24LE'
   return `${convert} ! wavenc ! filesink buffer-mode=unbuffered sync=false location="${location}"`
 }
 
-// Its life: state x event -> next state.
+// State table of the output: state x event -> next state.
 
 /**
- * - `starting` the pipeline is being made
+ * - `starting` the pipeline is being opened
  * - `playing` it runs
- * - `waiting` it ended, or could not be made; it is tried again
+ * - `waiting` it ended, or could not be opened; it is tried again
  * - `closed` the board stops
  */
 export type OutputState = 'starting' | 'playing' | 'waiting' | 'closed'
 
 /**
  * - `started` it runs
- * - `failed` it ended by itself, or could not be made
+ * - `failed` it ended by itself, or could not be opened
  * - `retry` the wait is over
  * - `closing` the board stops
  */
 export type OutputEvent = 'started' | 'failed' | 'retry' | 'closing'
 
-/** A pair that is not listed does not change the state. */
+/** Events not listed leave the state as it is. */
 export const outputStateTable: Readonly<Record<OutputState, Partial<Record<OutputEvent, OutputState>>>> = {
   starting: { started: 'playing', failed: 'waiting', closing: 'closed' },
   playing: { failed: 'waiting', closing: 'closed' },
@@ -77,30 +77,33 @@ export const outputStateTable: Readonly<Record<OutputState, Partial<Record<Outpu
   closed: {},
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextOutputState(state: OutputState, event: OutputEvent): OutputState {
   return outputStateTable[state][event] ?? state
 }
 
-// What ends is made anew, with waits that grow, and plays what is to be heard then.
+// Reopens an output that ends, with back-off, and restores what it should play.
 
-/** What the care is made of. */
+/** Dependencies and settings. */
 interface OutputCareParts {
   clock: Clock
   log: Log
   opener: OutputOpener
   retry: BackoffLimits
-  /** Looks in a row at which it has not moved, before it is made anew. Looks, since a process that stood still missed both. */
+  /**
+   * Looks in a row at which it has not moved, before it is reopened. Counted in looks, since a stalled process misses
+   * both.
+   */
   stallLooks: number
-  /** Takes over a promise nobody awaits. */
+  /** Takes charge of a promise that nobody awaits. */
   own(promise: Promise<unknown>): void
   onChange(): void
 }
 
-/** A pipe that nobody reads, and a card that hangs, must not keep the board from its page. */
+/** A pipe without a reader, or a card that hangs, must not keep the board from serving its page. */
 const MOST_WAIT_MS = 2000
 
-/** Softer than this is silence: a 16-bit sample cannot tell it from nothing. */
+/** Softer sound counts as silence: a 16-bit sample cannot represent it. */
 const SILENCE_DB = -96
 
 export class OutputCare {
@@ -145,12 +148,12 @@ export class OutputCare {
     return this.#fault
   }
 
-  /** How often it ended by itself, or could not be made. */
+  /** How often it ended by itself, or could not be opened. */
   get restarts(): number {
     return this.#restarts
   }
 
-  /** Looks at it, and counts how often it ran empty, and what was left out. */
+  /** Reads its state, and counts underruns and skipped sound. */
   look(): OutputFacts | null {
     const facts = this.#output?.facts() ?? null
     const { underruns, skippedMs } = facts ?? { underruns: 0, skippedMs: 0 }
@@ -165,12 +168,12 @@ export class OutputCare {
     return facts
   }
 
-  /** How often it ran empty in the last minute. */
+  /** Underruns in the last minute. */
   get underruns1Min(): number {
     return this.#minute.sum('underruns')
   }
 
-  /** What was left out in the last minute. */
+  /** Sound skipped in the last minute. */
   get skippedMs1Min(): number {
     return this.#minute.sum('skippedMs')
   }
@@ -179,12 +182,12 @@ export class OutputCare {
     return this.#meters
   }
 
-  /** For how long what is listened to has been nothing but silence, in ms; null where nothing of it was ever played. */
+  /** How long the present stream has been silent, in ms; null if nothing of it was played yet. */
   get silenceMs(): number | null {
     return this.#loudMs === null ? null : this.#parts.clock.monotonicMs() - this.#loudMs
   }
 
-  /** Makes it for the first time; one that cannot be made is tried again later, one that takes long is not waited for. */
+  /** Opens it for the first time; if that fails it is tried again later, if it is slow it is not waited for. */
   async start(): Promise<void> {
     this.#opening = this.#open()
     await atMost(this.#parts.clock, MOST_WAIT_MS, this.#opening)
@@ -197,11 +200,11 @@ export class OutputCare {
     await this.#letGo()
   }
 
-  /** What is heard, now and after it was made anew. */
+  /** Selects the receiver to play, also after a reopening. */
   listen(receiverId: number): void {
     if (receiverId === this.#receiverId) return
     this.#receiverId = receiverId
-    // What was heard of another stream, or of none, says nothing of this one.
+    // What was heard of another stream, or of none, says nothing about this one.
     this.#loudMs = null
     this.#output?.listen(receiverId)
   }
@@ -243,7 +246,7 @@ export class OutputCare {
   }
 
   #died(why: string): void {
-    // One that held for long begins with short waits again.
+    // After it has held for long, back-off starts with short waits again.
     const { clock, retry } = this.#parts
     if (this.#state === 'playing' && clock.monotonicMs() - this.#playingMs > retry.maxMs) this.#backoff.reset()
     this.#failed(faultOf(undefined, 'output_failed', why))
@@ -257,7 +260,7 @@ export class OutputCare {
     this.#restarts += 1
     this.#meters = null
     this.#step('failed')
-    // A card is free for the next try once the last one has let go of it.
+    // A card is free for the next try only after the last one has closed it.
     const closed = this.#letGo()
     this.#parts.own(closed)
     this.#timer = this.#parts.clock.after(waitMs, () => {
@@ -283,14 +286,17 @@ export class OutputCare {
     this.#stillLooks = 0
     this.#meters = meters
     this.#loudMs ??= this.#parts.clock.monotonicMs()
-    // Levels are of what is played: how soft the volume makes it is no word about the stream.
+    // Levels are measured after the volume: compensate, so that a low volume is not taken for a silent stream.
     const softestDb = SILENCE_DB + Math.min(0, 20 * Math.log10(this.#gain))
     if (meters.peak_db.some((peak) => peak !== null && peak > softestDb)) this.#loudMs = this.#parts.clock.monotonicMs()
     for (const hear of this.#listeners) hear(meters)
   }
 }
 
-/** Silence is endlessly far below full scale, which JSON cannot say, and GStreamer calls it -350; a tenth is enough for a page. */
+/**
+ * Digital silence is minus infinity, which JSON cannot express, and GStreamer reports as -350; a tenth of a dB is
+ * enough for a page.
+ */
 function told(db: number): number | null {
   return db > NOTHING_DB ? Math.round(db * 10) / 10 + 0 : null
 }

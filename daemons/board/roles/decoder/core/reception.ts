@@ -1,20 +1,20 @@
-/** What has come in: counts over all receivers since the start, what is heard now, and how long nothing has been. */
+/** Reception: counts over all receivers since the start, the present state, and times since the last packets. */
 import type { Clock } from '#kit/clock.ts'
 import { SAMPLE_RATE } from '../../../wire/streams/description.ts'
 import type { ArrivalSpread, PathCounts, ReceptionStats } from './ports.ts'
 
-// What was counted in each of the last sixty seconds.
+// Counts of each of the last sixty seconds.
 
 const WINDOW_S = 60
 
 interface LastMinute<Name extends string> {
-  /** Adds to this second. */
+  /** Adds to the present second. */
   add(counts: Readonly<Partial<Record<Name, number>>>): void
   sum(name: Name): number
   clear(): void
 }
 
-/** Holds sixty numbers of each name, whatever comes. */
+/** Always holds sixty numbers of each name. */
 export function createLastMinute<Name extends string>(clock: Clock, names: readonly Name[]): LastMinute<Name> {
   const seconds = new Float64Array(WINDOW_S).fill(Number.NaN)
   const rings = new Map(names.map((name) => [name, new Float64Array(WINDOW_S)]))
@@ -39,32 +39,32 @@ export function createLastMinute<Name extends string>(clock: Clock, names: reado
   }
 }
 
-// How long after the instant of its timestamp a packet came.
+// How long after the instant of its timestamp a packet arrived.
 
 const NS_PER_S = 1_000_000_000n
 const CYCLE = 1n << 32n
 
-/** A packet: its RTP timestamp, and what time it was on a clock when it came. */
+/** A packet: its RTP timestamp, and the time of its arrival on a clock. */
 interface Arrived {
   timestamp: number
-  /** Of the clock's zero, modulo 2^32. @source RFC 7273, 5.2 */
+  /** RTP timestamp at the clock's zero, modulo 2^32. @source RFC 7273, 5.2 */
   mediaOffset: number
   audioNs: bigint
 }
 
-/** @returns ms, below 0 where the timestamp is ahead; timestamps come round, so within half a day either way */
+/** @returns ms, below 0 if the timestamp is ahead; timestamps wrap, so it is within half a day either way */
 export function transitMsOf({ audioNs, mediaOffset, timestamp }: Arrived): number {
   const now = (audioNs * BigInt(SAMPLE_RATE)) / NS_PER_S + BigInt(mediaOffset)
   const frames = Number(BigInt.asIntN(32, (now - BigInt(timestamp)) % CYCLE))
   return (frames * 1000) / SAMPLE_RATE
 }
 
-// Counts, and what is heard now.
+// Counts, and the present state.
 
-/** What a path counts and totals add up under the same name. */
+/** Counts with the same name in paths and totals. */
 type AddedUp = Pick<PathCounts, 'packets' | 'bytes' | 'lost' | 'late' | 'duplicate' | 'reordered' | 'malformed'>
 
-/** Of all receivers since the start. */
+/** Totals of all receivers since the start. */
 export interface ReceptionTotals extends AddedUp {
   concealed: number
   glitches: number
@@ -97,7 +97,7 @@ export const totalNames = Object.keys(NOTHING) as TotalName[]
 export class Reception {
   readonly #clock: Clock
   readonly #minute
-  /** Of receivers that were closed. */
+  /** Totals of closed receivers. */
   #before = NOTHING
   #stats: ReceptionStats | null = null
   #grown = NOTHING
@@ -106,7 +106,7 @@ export class Reception {
   #wildMs: number | null = null
   #openedMs: number
   #begunMs: number
-  /** When packets came by each path of the receiver. */
+  /** Time of the last packet on each path of the receiver. */
   #pathMs: (number | undefined)[] = []
   #packetMs: number | null = null
   #otherMs: number | null = null
@@ -120,7 +120,7 @@ export class Reception {
     this.#minute = createLastMinute(clock, ['received', 'lost', 'late'])
   }
 
-  /** Another receiver is listened to; `isOther`: to another stream, whose losses are its own. */
+  /** Starts with another receiver; `isOther`: for another stream, whose losses are counted anew. */
   begin({ isOther }: { isOther: boolean }): void {
     this.#before = this.totals
     this.#stats = null
@@ -139,7 +139,7 @@ export class Reception {
     this.#minute.clear()
   }
 
-  /** Takes in what the receiver says now. */
+  /** Adds the present statistics of the receiver. */
   look(stats: ReceptionStats): void {
     const was = this.#stats === null ? NOTHING : totalsOf(this.#stats)
     this.#grown = combined(totalsOf(stats), was, (now, before) => now - before)
@@ -161,19 +161,19 @@ export class Reception {
     this.#minute.add({ received, lost, late })
   }
 
-  /** Somebody else sends to the group. */
+  /** Records that somebody else sends to the group. */
   hearOther(address: string): void {
     this.#otherMs = this.#clock.monotonicMs()
     this.#otherAddress = address
   }
 
-  /** Since the start. */
+  /** Totals since the start. */
   get totals(): ReceptionTotals {
     if (this.#stats === null) return this.#before
     return combined(this.#before, totalsOf(this.#stats), (before, now) => before + now)
   }
 
-  /** Since the look before. */
+  /** Increase since the previous look. */
   get grown(): ReceptionTotals {
     return this.#grown
   }
@@ -190,17 +190,17 @@ export class Reception {
     return this.#stats?.arrival ?? null
   }
 
-  /** Who is heard; of two paths the first that hears anybody. */
+  /** The current sender; with two paths, that of the first one that has one. */
   get sender(): string | null {
     return this.paths.find(({ sender }) => sender !== null)?.sender ?? null
   }
 
-  /** Since a packet of the sender came, in ms; since the stream was chosen where none has. */
+  /** Time since the last packet of the sender, in ms; since the stream was chosen if there was none. */
   get silentMs(): number {
     return this.#clock.monotonicMs() - (this.#packetMs ?? this.#openedMs)
   }
 
-  /** Since a packet came by each path, in ms; since the receiver was opened where none has. */
+  /** The same for each path, in ms; since the receiver was opened if there was none. */
   get pathsSilentMs(): readonly number[] {
     const nowMs = this.#clock.monotonicMs()
     return this.paths.map((_, at) => nowMs - (this.#pathMs[at] ?? this.#begunMs))
@@ -211,40 +211,40 @@ export class Reception {
     return this.#packetMs !== null
   }
 
-  /** Since a packet brought sound, in ms; since the stream was chosen where none has. */
+  /** Time since a packet brought sound, in ms; since the stream was chosen if none did. */
   get soundlessMs(): number {
     return this.#clock.monotonicMs() - (this.#soundMs ?? this.#openedMs)
   }
 
-  /** How long ago packets of another time came; null where none has. */
+  /** Age of the last packet of another time; null if there was none. */
   get wildAgeMs(): number | null {
     return this.#wildMs === null ? null : this.#clock.monotonicMs() - this.#wildMs
   }
 
-  /** How long ago packets of others came; null where none has. */
+  /** Age of the last packet from another sender; null if there was none. */
   get otherAgeMs(): number | null {
     return this.#otherMs === null ? null : this.#clock.monotonicMs() - this.#otherMs
   }
 
-  /** Who that was. */
+  /** Address of that sender. */
   get otherAddress(): string | null {
     return this.#otherAddress
   }
 
-  /** How long ago packets came that do not fit; null where none has. */
+  /** Age of the last packet that did not fit; null if there was none. */
   get formatAgeMs(): number | null {
     return this.#formatMs === null ? null : this.#clock.monotonicMs() - this.#formatMs
   }
 
-  /** 0..100; null where nothing was to come. */
+  /** 0..100; null if nothing was expected. */
   get lossPercent1Min(): number | null {
-    // What was lost and came after all is taken back, at the edge of the minute once too often.
+    // A lost packet that arrives after all is subtracted again; at the edge of the minute that can go below 0.
     const missing = Math.max(0, this.#minute.sum('lost') + this.#minute.sum('late'))
     const expected = this.#minute.sum('received') + missing
     return expected === 0 ? null : (100 * missing) / expected
   }
 
-  /** Packets that came after they were to be played, in the last minute. */
+  /** Packets that came too late to be played, in the last minute. */
   get late1Min(): number {
     return this.#minute.sum('late')
   }
@@ -260,7 +260,7 @@ type Summed =
   | 'wrongFormat'
   | 'malformed'
 
-/** Who else has sent since the look before; the very sender that is heard where it sends another stream beside. */
+/** Another sender since the previous look; the current sender itself if it also sends another stream. */
 function otherOf(path: PathCounts, before: PathCounts | undefined): string | null {
   if (path.wrongSource > (before?.wrongSource ?? 0)) return path.wrongSourceAddress
   return path.otherSsrc > (before?.otherSsrc ?? 0) ? path.sender : null

@@ -1,4 +1,4 @@
-/** What is to be played: the route as it is kept, a form against it, one change after the other. */
+/** The route: what to play, as saved; validated forms, and changes one after the other. */
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import {
   badFields,
@@ -10,7 +10,7 @@ import {
 import { groupFault, ipv4Fault, parseIpv4 } from '../../../wire/addresses.ts'
 import type { StreamEncoding } from '../../../wire/streams/description.ts'
 
-/** As saved. What is null follows the stream's announcement, or the settings. @source Interface 2, B, POST /api/route */
+/** As saved. null follows the stream's announcement, or the settings. @source Interface 2, B, POST /api/route */
 export interface RouteRecord {
   /** Empty: nothing is played. */
   mcast: string
@@ -60,12 +60,12 @@ const ROUTE_FIELDS: readonly Setting[] = [
   },
 ]
 
-/** Names and meanings of the fields, for the description of the interface. */
+/** Names and meanings of the fields, for OpenAPI. */
 export const routeFields: readonly Pick<Setting, 'name' | 'meaning'>[] = ROUTE_FIELDS
 
 /**
- * @param given texts by name; an empty one is as absent, but for `mcast`, which stops
- * @returns the whole new route: what is absent is none of the last one's
+ * @param given texts by name; an empty one counts as absent, except for `mcast`, where it stops
+ * @returns the whole new route: absent fields are not taken from the last one
  * @throws Fault `bad_fields` with everything that is wrong or unknown
  * @source Interface 2, B, POST /api/route, rules 1 and 2
  */
@@ -92,7 +92,7 @@ export function readRouteForm(given: Readonly<Record<string, string>>, now: Rout
   return read as unknown as RouteRecord
 }
 
-/** Nothing is played. */
+/** The route when nothing is played. */
 const stopped: Omit<RouteRecord, 'port'> = {
   mcast: '',
   source: null,
@@ -101,12 +101,12 @@ const stopped: Omit<RouteRecord, 'port'> = {
   encoding: null,
 }
 
-/** The route that the settings mean. */
+/** The route that the settings give. */
 export function routeOfSettings({ mcast, port }: { mcast: string; port: number }): RouteRecord {
   return { ...stopped, mcast, port }
 }
 
-/** A sender may be on this very machine, or have given itself its address: both are heard. */
+/** Loopback and link-local senders are allowed: a sender may be on this machine, or have assigned its own address. */
 function sourceFault(text: string): string | undefined {
   const address = parseIpv4(text)
   if (address === undefined) return ipv4Fault(text)
@@ -122,42 +122,42 @@ function number(name: string, [min, max]: [number, number], value: number, meani
 
 // Changes: checked, saved, then applied, one after the other.
 
-/** The file: the route, and what the settings said when it was made. */
+/** The file: the route, and the settings at the time it was made. */
 export interface SavedRoute {
   route: RouteRecord
   settings: { mcast: string; port: number }
 }
 
-/** What the book is made of. */
+/** Dependencies. */
 interface RouteBookParts {
-  /** As loaded; null where none was ever saved. */
+  /** As loaded; null if none was ever saved. */
   saved: SavedRoute | null
   /** Group and port of the settings. */
   settings: { mcast: string; port: number }
   /** @throws Fault `store_write_failed` */
   save(saved: SavedRoute): Promise<void>
-  /** Plays it, at once. */
+  /** Plays it at once. */
   apply(route: RouteRecord): void
 }
 
 export interface RouteBook {
   readonly route: RouteRecord
   /**
-   * Saves, then plays: what cannot be saved is not played either, so that a restart goes on with what is heard.
+   * Saves, then plays: what cannot be saved is not played either, so that a restart continues with the same stream.
    * @param given texts by name, see `readRouteForm`
    * @throws Fault `bad_fields`, `store_write_failed`
    */
   change(given: Readonly<Record<string, string>>): Promise<RouteRecord>
   /**
-   * Once at the start: a route that other settings have put aside is forgotten, and does not come back with the old ones.
+   * Call once at the start: forgets a route made under other settings, so that it does not return with the old ones.
    * @throws Fault `store_write_failed`
    */
   settle(): Promise<void>
 }
 
 /**
- * A board plays the group of its settings from its first start on, and what it was routed to from then on. A group that
- * is set anew in the settings wins over an older route.
+ * At first a board plays the group of its settings, and later what it was routed to. A group newly set in the settings
+ * wins over an older route.
  * @source Interface 2, B, POST /api/route; Settings
  */
 export function createRouteBook({ saved, settings, save, apply }: RouteBookParts): RouteBook {

@@ -1,4 +1,4 @@
-/** Listens to what the route says: opens, changes and drops receivers as announcements, senders and the clock change. */
+/** Receives what the route says: opens, changes and closes receivers as announcements, senders and the clock change. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -9,9 +9,9 @@ import { Reception } from './reception.ts'
 import type { RouteRecord } from './route.ts'
 import { doesAlready, type OwnNetwork, planTuning, type TuningPlan } from './tuning-plan.ts'
 
-// Who else sends to a group, looked for while the sender that is wanted is silent: a join of one source hides all others.
+// Looks for other senders to a group while the wanted one is silent: joining with one source hides all others.
 
-/** Never played, so that its time is of no matter. */
+/** Never played, so its timing does not matter. */
 const UNHEARD = {
   sync: 'arrival',
   encoding: 'L24',
@@ -29,14 +29,14 @@ class StrangerWatch {
     this.#opener = opener
   }
 
-  /** @returns the address of somebody else who sends there; null while nobody is heard */
+  /** @returns the address of another sender to the group; null if none is heard */
   look({ paths, roomMs }: Pick<Tuning, 'paths' | 'roomMs'>, wanted: string): string | null {
     const [path] = paths
     if (path === undefined) return null
     try {
       this.#receiver ??= this.#opener.open({ ...UNHEARD, roomMs, paths: [{ ...path, source: null }] })
     } catch (fault) {
-      // One that cannot be opened tells of nobody; the receiver that is wanted says why.
+      // If it cannot be opened, nobody is found; the main receiver reports the reason.
       if (fault instanceof Fault) return null
       throw fault
     }
@@ -52,26 +52,26 @@ class StrangerWatch {
 
 // The tuner.
 
-/** Bounds in time. */
+/** Time limits. */
 export interface TunerTimes {
-  /** Silence after which a sender is taken to have gone. */
+  /** Silence after which a sender counts as gone. */
   senderGoneMs: number
   /** How long sound goes on while sender and board name different grandmasters, as after an election. */
   otherClockMs: number
-  /** Until a receiver that could not be opened, or hears nothing, is opened anew: switches forget who listens. */
+  /** Time until a receiver that could not be opened, or hears nothing, is reopened: switches forget subscribers. */
   reopenMs: number
-  /** How much earlier than the link asks for a packet may come, and still find room. */
+  /** How much earlier than the link requires a packet may arrive and still fit. */
   earlyMs: number
-  /** Until a receiver that is not heard any more is closed; longer than its fade. */
+  /** Time until a faded-out receiver is closed; longer than its fade. */
   fadeMs: number
 }
 
-/** What a tuner is made of. */
+/** Dependencies and settings. */
 interface TunerParts {
   clock: Clock
   log: Log
   opener: ReceiverOpener
-  /** Hears the receiver of this id; 0 for none. */
+  /** Plays the receiver of this id; 0 for none. */
   listen(receiverId: number): void
   streams: Pick<StreamFinder, 'find'>
   ptp: Pick<Ptp, 'view' | 'refClock' | 'isLocked'>
@@ -80,7 +80,7 @@ interface TunerParts {
   times: TunerTimes
 }
 
-/** Why what is received is not heard. */
+/** Why received packets are not played. */
 type Broken = TuningPlan['broken']
 
 interface Open {
@@ -102,9 +102,9 @@ export class Tuner {
   #wasLocked = false
   #hasPlayed = false
   #brokenSinceMs: number | null = null
-  /** Who was heard by the receiver before, until another is. */
+  /** Sender of the previous receiver, until there is another. */
   #former: string | null = null
-  /** As what is played was announced last. */
+  /** Latest announcement of what is played. */
   #announced: HeardStream | null = null
   #isClosed = false
 
@@ -124,7 +124,7 @@ export class Tuner {
     return this.#plan
   }
 
-  /** What is open now; null where nothing is. */
+  /** What is open now; null if nothing is. */
   get tuning(): Tuning | null {
     return this.#open?.tuning ?? null
   }
@@ -134,12 +134,12 @@ export class Tuner {
     return this.#fault
   }
 
-  /** Why what is received is not heard; null where it is. */
+  /** Why received packets are not played; null if they are. */
   get broken(): Broken {
     return this.#isPatient() ? null : (this.#plan?.broken ?? null)
   }
 
-  /** Who is heard, and has not fallen silent. */
+  /** The current sender, unless it has fallen silent. */
   get sender(): string | null {
     if (this.reception.silentMs >= this.#parts.times.senderGoneMs) return null
     return this.reception.sender ?? this.#former
@@ -154,7 +154,7 @@ export class Tuner {
     this.retune()
   }
 
-  /** Takes in how reception is, and what that changes. */
+  /** Reads the state of reception, and reacts to it. */
   look(): void {
     const stats = this.#open?.receiver.stats()
     if (stats !== undefined) {
@@ -168,7 +168,7 @@ export class Tuner {
     this.#lookForStrangers()
   }
 
-  /** Goes by what is announced, heard and locked now. */
+  /** Adapts to what is announced, heard and locked now. */
   retune(): void {
     if (this.#isClosed) return
     if (this.#route.mcast === '') {
@@ -195,7 +195,7 @@ export class Tuner {
     listen(this.broken === null ? (this.#open?.receiver.id ?? 0) : 0)
   }
 
-  /** Hears nothing any more, and lets go of everything. */
+  /** Stops playing, and closes everything. */
   close(): void {
     this.#isClosed = true
     this.#drop({ isOther: true })
@@ -225,14 +225,14 @@ export class Tuner {
     return { view: ptp.view(), refClock: ptp.refClock(), isLocked, wasLocked: this.#wasLocked }
   }
 
-  /** The only sender that the open receiver lets through on the path of the route. */
+  /** The only sender that the open receiver accepts on the path of the route. */
   #held(): string | null {
     const { mcast, port } = this.#route
     const paths = this.#open?.tuning.paths ?? []
     return paths.find((path) => path.group === mcast && path.port === port)?.source ?? null
   }
 
-  /** A stream of two paths goes on while one of them brings it: then the sender of the route has not gone. */
+  /** A stream of two paths goes on while one of them works: the sender of the route is then not gone. */
   #senderOfRoute(): string | null {
     const { sender } = this
     const hasTwoPaths = (this.#open?.tuning.paths.length ?? 0) > 1
@@ -268,7 +268,7 @@ export class Tuner {
     }
   }
 
-  /** The output fades; then the receiver goes. */
+  /** Fades the output, then closes the receiver. */
   #drop({ isOther }: { isOther: boolean }): void {
     if (isOther) {
       this.#fault = null
@@ -291,7 +291,7 @@ export class Tuner {
     this.#fading.set(open.receiver, timer)
   }
 
-  /** After an election sender and board may name different clocks for a while. */
+  /** After an election, sender and board may name different clocks for a while. */
   #isPatient(): boolean {
     if (this.#plan?.broken !== 'other_grandmaster' || !this.#hasPlayed || this.#brokenSinceMs === null) return false
     return this.#parts.clock.monotonicMs() - this.#brokenSinceMs < this.#parts.times.otherClockMs

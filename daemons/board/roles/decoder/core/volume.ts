@@ -5,7 +5,7 @@ import type { Log } from '#kit/log.ts'
 import { createLateSave, type LateSaveTimes } from '../../../core/late-save.ts'
 import { badFields, readSettingText, type Setting, unknownField } from '../../../core/settings/setting.ts'
 
-// One loudness in its two views: `volume`, as on a fader, and `volume_db`.
+// The loudness in its two views: `volume`, as on a fader, and `volume_db`.
 
 /** Ends of `volume_db`. The lower one is silence. @source Interface 2, B, Limits */
 export const SILENT_DB = -80
@@ -15,7 +15,7 @@ export const LOUDEST_DB = 12
 const FULL_VOLUME = 100
 
 /**
- * How the fader bends: fine steps where people listen (0.7 dB a step about 0 dB), coarse ones towards silence.
+ * Curve of the fader: fine steps where people listen (0.7 dB a step about 0 dB), coarse ones towards silence.
  * @source docs/decisions/playing-sound.md
  */
 const BEND = 1.5
@@ -31,7 +31,7 @@ export function dbOfVolume(volume: number): number {
 }
 
 /**
- * The other way round, as a whole number. Nothing but silence is 0.
+ * The inverse, as a whole number. Only silence is 0.
  * @param db -80..12
  * @returns 0..100
  */
@@ -42,17 +42,17 @@ export function volumeOfDb(db: number): number {
   return Math.max(1, Math.round(volume))
 }
 
-/** What samples are multiplied with: exactly 1 at 0 dB, 0 at silence. */
+/** Gain of samples: exactly 1 at 0 dB, 0 at silence. */
 export function gainOfDb(db: number): number {
   return db <= SILENT_DB ? 0 : 10 ** (db / 20)
 }
 
-/** To a hundredth, and never minus nothing. */
+/** Rounds to a hundredth; never -0. */
 function hundredths(value: number): number {
   return Math.round(value * 100) / 100 + 0
 }
 
-// Set in either view, applied at once, saved a little later.
+// Changes in either view: applied at once, saved a little later.
 
 /** As saved. */
 export interface VolumeRecord {
@@ -61,19 +61,19 @@ export interface VolumeRecord {
   mute: boolean
 }
 
-/** As `GET /api/volume` answers it. @source Interface 2, B, Volume */
+/** The answer of `GET /api/volume`. @source Interface 2, B, Volume */
 export interface VolumeView extends VolumeRecord {
-  /** 0..100, whole: the same on the curve of volume.ts. */
+  /** 0..100, whole: the same loudness on the curve above. */
   volume: number
 }
 
-/** A board that was just flashed plays as loud as the sender says. */
+/** A freshly flashed board plays at the sender's level. */
 export const firstVolume: VolumeRecord = { volume_db: 0, mute: false }
 
-/** What a form may say, by the path it is sent to. */
+/** Paths of volume forms, each with its own fields. */
 export type VolumePath = 'volume' | 'volume_db' | 'mute'
 
-/** What the desk is made of. */
+/** Dependencies. */
 interface VolumeDeskParts {
   clock: Clock
   log: Log
@@ -81,7 +81,7 @@ interface VolumeDeskParts {
   /** As loaded. */
   record: VolumeRecord
   save(record: VolumeRecord): Promise<void>
-  /** Takes what samples are multiplied with; ramps by itself. */
+  /** Takes the gain of samples; ramps by itself. */
   apply(gain: number): void
   onChange(): void
 }
@@ -137,13 +137,13 @@ export class VolumeDesk {
     return { volume: volumeOfDb(volume_db), volume_db, mute }
   }
 
-  /** What samples are multiplied with now. */
+  /** Present gain of samples. */
   get gain(): number {
     return this.#record.mute ? 0 : gainOfDb(this.#record.volume_db)
   }
 
   /**
-   * Sets what a form says, and lets it be heard at once.
+   * Applies a form at once.
    * @param given texts by name
    * @throws Fault `bad_fields` with everything that is wrong
    */
@@ -182,7 +182,7 @@ export class VolumeDesk {
     return record
   }
 
-  /** @returns why a text does not do */
+  /** @returns why a text is invalid */
   #take(record: VolumeRecord, setting: Setting, text: string): string | undefined {
     if (setting === MUTE) {
       const mute = text.trim().toLowerCase() === 'toggle' ? !this.#record.mute : readMute(text)
@@ -193,7 +193,7 @@ export class VolumeDesk {
     const { value, fault } = readSettingText(setting, text)
     if (fault !== undefined) return fault
     if (setting === VOLUME_DB) record.volume_db = hundredths(value as number)
-    // What is shown, posted back as it is, changes nothing: a hundredth of a dB would go with each time.
+    // Posting back the displayed value must change nothing: each time would cost a hundredth of a dB.
     else if (value !== this.view.volume) record.volume_db = dbOfVolume(value as number)
     return undefined
   }
@@ -205,7 +205,7 @@ const MISSING: Readonly<Record<VolumePath, string>> = {
   mute: 'Nothing is sent. Send 1, 0 or toggle.',
 }
 
-/** A box that is not ticked says nothing, and nothing is no answer to whether it is to be silent. */
+/** An empty text is not a valid answer here, unlike for a box that is not ticked. */
 function readMute(text: string): boolean | undefined {
   if (text.trim() === '') return undefined
   return readSettingText(MUTE, text).value as boolean | undefined

@@ -1,4 +1,4 @@
-/** What a decoder keeps on the disk: route.json, and volume.json. */
+/** Files of a decoder: route.json and volume.json. */
 import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
@@ -8,7 +8,7 @@ import { groupFault } from '../../../wire/addresses.ts'
 import type { SavedRoute } from '../core/route.ts'
 import { firstVolume, LOUDEST_DB, SILENT_DB, type VolumeRecord } from '../core/volume.ts'
 
-/** The version of each file's shape. */
+/** Version of each file's format. */
 const VERSION = 1 as const
 
 const strict = { additionalProperties: false }
@@ -44,7 +44,7 @@ const volumeFile = Type.Object(
 
 /** The two files. */
 interface DecoderFilesHere {
-  /** null where nothing was ever routed. */
+  /** null if nothing was ever routed. */
   loadRoute(): Promise<SavedRoute | null>
   saveRoute(saved: SavedRoute): Promise<void>
   loadVolume(): Promise<VolumeRecord>

@@ -1,4 +1,4 @@
-/** The output of a decoder: a pipeline of GStreamer that plays to a card, to a file, or to nobody. */
+/** The output of a decoder: a GStreamer pipeline that plays to a card, to a file, or to nobody. */
 import { statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Clock } from '#kit/clock.ts'
@@ -10,14 +10,14 @@ import { listCards, realtimeView } from '../../../io/sound.ts'
 import { fileEnd, LEVEL, NULL_END, outputDescription, type Sink, SOURCE } from '../core/output.ts'
 import type { Output, OutputEvents, OutputOpener } from '../core/ports.ts'
 
-// The head of a recording: lengths that nobody knew while it was written.
+// Completes the head of a recording with lengths that were unknown while it was written.
 
 /** RIFF, its length, WAVE, fmt with 16 bytes or more, ..., data, its length. */
 const LONGEST_HEAD = 4096
 
 /**
- * Writes how long a WAV file is into its head, as a recording that was stopped, or cut off, has nothing there.
- * A file that is none is left as it is.
+ * Writes the lengths into the head of a WAV file, which a stopped or interrupted recording lacks. Other files are left
+ * alone.
  * @source Microsoft, Multimedia Programming Interface and Data Specifications 1.0, RIFF
  */
 export async function completeWav(path: string): Promise<void> {
@@ -43,7 +43,7 @@ function lengthOf(bytes: number): Buffer {
 
 // The pipeline.
 
-/** What an output is opened with. */
+/** How to open an output. */
 interface OutputOptions {
   clock: Clock
   log: Log
@@ -57,13 +57,13 @@ interface OutputOptions {
   recordBytes: number
 }
 
-/** What the pipeline ends in. */
+/** The end of the pipeline. */
 interface End {
   name: string
   fragment: string
 }
 
-/** Says what it is called before it was ever opened, too. */
+/** Has a name before it was ever opened, too. */
 export function createOutputOpener(options: OutputOptions): OutputOpener {
   const { sink } = options
   let name = nameOf(sink)
@@ -132,13 +132,13 @@ async function openOutput({ name, fragment }: End, options: OutputOptions, event
         clippedSamples: counted('clipped-samples'),
         realtime: realtimeView(pipeline.realtime()),
       }
-      // Last: it ends the pipeline, which can be asked nothing from then on.
+      // Last: it ends the pipeline, which cannot be queried afterwards.
       if (sink.kind === 'file' && bytesOf(sink.path) > options.recordBytes)
         events.died(`The recording to ${sink.path} has reached ${options.recordBytes} bytes and begins anew.`)
       return facts
     },
     async close() {
-      // What is said of an end that is wanted is no news.
+      // Messages of an intended end are ignored.
       isClosing = true
       steering?.close()
       await pipeline.close()

@@ -1,4 +1,4 @@
-/** Receivers of the addon, as the rules of the decoder want them. */
+/** Opens the addon's receivers for the decoder's rules. */
 import { Fault } from '#kit/pure/fault.ts'
 import {
   type AudioClock,
@@ -16,11 +16,11 @@ type Stats = ReturnType<NativeReceiver['stats']>
 type Arrivals = NonNullable<ReturnType<NativeReceiver['takeArrivals']>>
 type Last = NonNullable<Stats['last']>
 
-/** What receivers are opened with. */
+/** Settings of receivers. */
 interface ReceiverWorld {
-  /** The board's own. */
+  /** The board's own clock. */
   audio: AudioClock
-  /** Of the first and the second path; empty is the one with the default route. */
+  /** Interfaces of the first and the second path; empty is the one with the default route. */
   interfaces: readonly [string, string]
   concealPackets: number
   receiveBufferBytes: number
@@ -28,7 +28,7 @@ interface ReceiverWorld {
   realtimePriority: number
 }
 
-/** Opens each with a clock: the board's, or where packets are played by their arrival one of its own. */
+/** Opens each receiver with a clock: the board's, or, if packets are played by arrival, one of its own. */
 export function createReceiverOpener(world: ReceiverWorld): ReceiverOpener {
   return {
     open(tuning) {
@@ -49,7 +49,7 @@ function openByClock(world: ReceiverWorld, tuning: Tuning): Receiver {
   }
 }
 
-/** With a clock of its own, that each look keeps on the line of the fastest packets. */
+/** Has its own clock, which each look keeps on the line of the fastest packets. */
 function openByArrival(world: ReceiverWorld, tuning: Tuning): Receiver {
   const clock = createAudioClock()
   const recovered = createRecoveredClock()
@@ -77,7 +77,7 @@ function openByArrival(world: ReceiverWorld, tuning: Tuning): Receiver {
 /** A receiver of those paths that have a network. */
 interface Opened {
   receiver: NativeReceiver
-  /** Which path of the tuning each of its own is. */
+  /** Index in the tuning of each of its paths. */
   places: readonly number[]
   hasNewPath(): boolean
 }
@@ -120,7 +120,7 @@ function nsOf(ms: number): bigint {
   return BigInt(Math.round(ms * 1e6))
 }
 
-/** By the board's own clock, whatever the receiver plays by. */
+/** On the board's own clock, whichever clock the receiver plays by. */
 function transitOf({ audio }: ReceiverWorld, { mediaOffset }: Tuning, { monotonicNs, timestamp }: Last): number {
   return transitMsOf({ timestamp, mediaOffset, audioNs: audio.audioAt(monotonicNs) })
 }
@@ -147,7 +147,7 @@ function statsOf(
   }
 }
 
-/** By a path that has no network. */
+/** Counts of a path without a network. */
 const NOTHING_CAME: PathCounts = {
   ...{ packets: 0, bytes: 0, lost: 0, late: 0, duplicate: 0, reordered: 0, malformed: 0 },
   ...{ wrongSource: 0, wrongSourceAddress: null, otherSsrc: 0, wrongFormat: 0, sender: null },

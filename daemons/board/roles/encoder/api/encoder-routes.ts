@@ -1,4 +1,4 @@
-/** Routes of the encoder: its stream, an hour of history, a tone to try the way with; and what Prometheus is told. */
+/** Routes of the encoder: its stream, an hour of history, a test tone; and its Prometheus metrics. */
 import { Type } from 'typebox'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
@@ -53,7 +53,7 @@ export function encoderRoutes({ encoder, recorder }: EncoderRouteParts): Route[]
 
 // Metrics.
 
-/** @param metrics gains counts of packets, and gauges of their timing, of loudness and of the clock; unknown is left out */
+/** @param metrics gets counts of packets, and gauges of timing, loudness and the clock; unknown values are left out */
 export function measureEncoder(metrics: Metrics, encoder: Encoder): void {
   const one = (value: number | null | undefined) =>
     value === null || value === undefined ? [] : [{ labels: {}, value }]

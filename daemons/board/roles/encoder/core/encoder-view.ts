@@ -1,4 +1,4 @@
-/** What is told of an encoder: its stream, its part of the status, and one sentence for the top of the page. */
+/** An encoder's stream, its part of the status, and one sentence for the top of the page. */
 import type { Meters, Verdict } from '../../../core/role.ts'
 import { brokenCheck, type Check, type PathAddresses } from '../../../core/sound/sound.ts'
 import type { OwnStream } from '../../../core/streams/announcing.ts'
@@ -6,9 +6,9 @@ import { type OwnRefClock, SAMPLE_RATE, type StreamEncoding } from '../../../wir
 import type { Encoder, EncoderCheckName } from './encoder.ts'
 import type { Spread } from './ports.ts'
 
-// The stream, as far as the board knows it: its description but for the session, which announcing adds.
+// The stream as the board knows it: its description except for the session, which announcing adds.
 
-/** What of a stream stays while the board runs. */
+/** Facts of a stream that stay while the board runs. */
 interface StreamFacts {
   name: string
   /** One, or two that carry the same. */
@@ -19,7 +19,7 @@ interface StreamFacts {
   packetMs: number
 }
 
-/** @param addresses of the paths; one that never had any is none of the stream */
+/** @param addresses of the paths; a path that never had one is left out */
 export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock: OwnRefClock): OwnStream {
   const { paths, ...rest } = facts
   const known = paths
@@ -30,7 +30,7 @@ export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock
     ...rest,
     info: '',
     origin: known[0]?.source ?? '',
-    // Receivers tell the two ways of a doubled stream apart by who sends.
+    // Receivers tell the two paths of a doubled stream apart by their sender.
     paths: isDoubled ? known : known.map((path) => ({ ...path, source: null })),
     sampleRate: SAMPLE_RATE,
     refClock,
@@ -41,7 +41,7 @@ export function ownStream(facts: StreamFacts, addresses: PathAddresses, refClock
 
 // Status and verdict.
 
-/** What is set of the stream, from settings and board.toml. */
+/** The stream's configuration, from settings and board.toml. */
 export interface StreamSettings {
   mcast: string
   port: number
@@ -52,17 +52,17 @@ export interface StreamSettings {
   payload_type: number
   dscp: number
   ttl: number
-  /** The second path; null where there is none. */
+  /** The second path; null if there is none. */
   dup: { mcast: string; port: number } | null
 }
 
-/** As `GET /api/status` has it. */
+/** As in `GET /api/status`. */
 export interface EncoderView {
   state: string
   stream: StreamSettings & { refclk: OwnRefClock }
   source: { kind: string; name: string; found: boolean }
   meters: Meters | null
-  /** null where nothing was measured yet. */
+  /** null if nothing was measured yet. */
   silence_s: number | null
   sent: {
     packets: number
@@ -75,18 +75,18 @@ export interface EncoderView {
   }
   /** `sdp` is empty while the stream cannot be sent. */
   announced: { sap: boolean; last_at: number | null; rtsp: boolean; sdp: string }
-  /** From the source to the wire; null where it is not live. */
+  /** From the source to the wire; null if it is not live. */
   capture_ms: number | null
   card: { drift_ppm: number | null; latency_ms: number | null; xruns: number; dropped_frames: number } | null
   realtime: { granted: boolean; text: string } | null
   /** Epoch ms. */
   tone_until: number | null
-  /** Times that the source was opened anew. */
+  /** Times that the source was reopened. */
   restarts: number
   checks: readonly Check<EncoderCheckName>[]
 }
 
-/** How it stands, now. */
+/** The present state. */
 export function encoderView(encoder: Encoder, stream: StreamSettings): EncoderView {
   const { care, loudness, parts } = encoder
   const { last_at, rtsp, sap } = parts.announcing.view()
@@ -122,7 +122,7 @@ export function encoderView(encoder: Encoder, stream: StreamSettings): EncoderVi
   }
 }
 
-/** In one sentence: what keeps sound from going out, else the first trouble, else what is sent where. */
+/** In one sentence: what keeps sound from being sent, else the first warning, else what is sent where. */
 export function encoderVerdict(encoder: Encoder, { mcast, port, name }: StreamSettings): Verdict {
   const checks = encoder.checks()
   const broken = brokenCheck(checks)

@@ -1,4 +1,4 @@
-/** An encoder: a source, the stream it feeds, what is known of both, and whether others can trust it. */
+/** An encoder: a source, the stream it feeds, the state of both, and whether receivers can rely on it. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { isLockedState, type Ptp, type PtpView } from '../../../core/ptp/ptp.ts'
@@ -15,9 +15,9 @@ import {
 import { FeedCare, type FeedState } from './feed.ts'
 import type { FeedOpener, SentFacts } from './ports.ts'
 
-// How loud the source is, and for how long it has been silent.
+// Loudness of the source, and how long it has been silent.
 
-/** What the level of digital silence comes to: nothing that was ever measured is as low. */
+/** Level of digital silence: nothing measured is ever as low. */
 const NOTHING_DB = -200
 
 class Loudness {
@@ -38,7 +38,7 @@ class Loudness {
     return this.#meters
   }
 
-  /** For how long it has been silent, 0 while it is not; null where nothing was ever measured. */
+  /** How long it has been silent, 0 if it is not; null if nothing was ever measured. */
   get silenceS(): number | null {
     return this.#loudMs === null ? null : Math.floor((this.#clock.monotonicMs() - this.#loudMs) / 1000)
   }
@@ -53,34 +53,34 @@ class Loudness {
     for (const listener of this.#listeners) listener(this.#meters)
   }
 
-  /** Nothing comes any more. */
+  /** Call when no more sound comes. */
   rest(): void {
     this.#meters = null
     this.#loudMs = null
   }
 
-  /** The loudest peak since it was asked for last; null where there was none. */
+  /** The loudest peak since the last call; null if there was none. */
   takeLoudestDb(): number | null {
     const loudest = this.#loudestDb
     this.#loudestDb = null
     return loudest
   }
 
-  /** @returns what ends it */
+  /** @returns ends it */
   onMeters(hear: (meters: Meters) => void): () => void {
     this.#listeners.add(hear)
     return () => void this.#listeners.delete(hear)
   }
 }
 
-/** To a hundredth: what JSON carries twenty times a second is short. */
+/** To a hundredth: JSON sent twenty times a second should be short. */
 function told(db: number): number | null {
   return db > NOTHING_DB ? Math.round(db * 100) / 100 : null
 }
 
-// What of an encoder is measured each second, for plots of the last hour.
+// Measurements of an encoder each second, for plots of the last hour.
 
-/** Series of `GET /api/history`; the unit stands at the end of a name, counts are those of one second. */
+/** Series of `GET /api/history`; names end with the unit, counts are per second. */
 const encoderSeries = [
   'packets',
   'errors',
@@ -98,7 +98,7 @@ const encoderSeries = [
 
 type EncoderSeries = (typeof encoderSeries)[number]
 
-/** How it is at the end of a second. */
+/** State at the end of a second. */
 interface SecondFacts {
   sent: SentFacts | null
   ptp: PtpView
@@ -106,7 +106,7 @@ interface SecondFacts {
   driftPpm: number | null
 }
 
-/** @returns what makes a second of it; counts are against the second before */
+/** @returns a function that makes a second's values; counts are relative to the second before */
 function createSeconds() {
   let before = { packets: 0, errors: 0, resyncs: 0 }
   return ({ sent, ptp, peakDb, driftPpm }: SecondFacts): Measured<EncoderSeries> => {
@@ -134,11 +134,11 @@ function createSeconds() {
   }
 }
 
-// Whether sound goes out, and whether others can trust it: a chain from the source to the announcement.
+// Whether sound is sent, and whether receivers can rely on it: a chain from the source to the announcement.
 
 export type EncoderCheckName = 'input' | 'level' | 'clock' | 'sending' | 'announced'
 
-/** What is known of an encoder. */
+/** Facts about an encoder. */
 interface EncoderFacts {
   source: {
     name: string
@@ -150,18 +150,18 @@ interface EncoderFacts {
   packetMs: number
   meters: Meters | null
   silenceS: number | null
-  /** Silence of as long a time is warned of. */
+  /** Silence longer than this gives a warning. */
   mostSilenceS: number
   ptp: PtpView
   sent: SentFacts | null
-  /** Of the last second; null before there was one. */
+  /** Of the last second; null before the first. */
   lastSecond: { packets: number; errors: number } | null
   announced: { sap: boolean; last_at: number | null; rtsp: boolean }
-  /** Of the settings; `announced.sap` is whether it can be. */
+  /** From the settings; `announced.sap` is whether it is possible. */
   isSapWanted: boolean
 }
 
-/** Nothing sent for so long is an interruption and no late packet. */
+/** Nothing sent for this long is an interruption, not a late packet. */
 const IDLE_MS = 1000
 
 /** @returns all links in the order of the chain */
@@ -247,17 +247,17 @@ function announcedJudgement({ announced: { last_at: lastAt, rtsp, sap }, isSapWa
 
 // The encoder.
 
-/** How the stream is made known to others. */
+/** How the stream is announced. */
 export interface Announcing {
-  /** The description may be otherwise now. */
+  /** The description may have changed. */
   changed(): void
-  /** The description as it is now; undefined while the stream cannot be sent. */
+  /** The present description; undefined while the stream cannot be sent. */
   sdp(): string | undefined
   /** `last_at`: of the last announcement over SAP, epoch ms; null before the first. */
   view(): { sap: boolean; last_at: number | null; rtsp: boolean }
 }
 
-/** What limits and paces it, from board.toml. */
+/** Limits and intervals, from board.toml. */
 interface EncoderLimits {
   silence_db: number
   silence_s: number
@@ -309,7 +309,7 @@ export class Encoder {
     })
   }
 
-  /** Epoch ms until when a tone goes out in place of the source; null while none does. */
+  /** Epoch ms until which a tone is sent instead of the source; null if none is. */
   get toneUntil(): number | null {
     return this.#toneUntil
   }
@@ -342,7 +342,7 @@ export class Encoder {
     return this.care.start()
   }
 
-  /** Sends a tone in place of the source, for a while; or the source again. */
+  /** Sends a tone instead of the source, for a while; or the source again. */
   async tone(isOn: boolean): Promise<void> {
     const { clock, limits, source } = this.parts
     this.#toneTimer?.cancel()
@@ -369,7 +369,7 @@ export class Encoder {
     const { opener, own } = this.parts
     if (!opener.hasMoved()) return
     this.parts.announcing.changed()
-    // A source that is not open takes the new addresses when it is; its waits are its own.
+    // A source that is not open takes the new addresses when it opens; its retries go on.
     if (this.care.state === 'sending') own(this.care.take(this.care.source))
   }
 }

@@ -1,4 +1,4 @@
-/** What feeds the stream of an encoder: its pipeline, and what opens it anew when it ends. */
+/** The feed of an encoder's stream: its pipeline, and the retries when it ends. */
 
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
@@ -9,11 +9,11 @@ import { type AudioSource, sourceName } from '../../../core/sound/sound.ts'
 import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'
 import type { Feed, FeedOpener } from './ports.ts'
 
-// Its life: state x event -> next state.
+// State table of the feed: state x event -> next state.
 
 /**
  * - `opening` its source is being opened
- * - `sending` what it gives goes out
+ * - `sending` its sound is sent
  * - `waiting` it ended, or could not be opened; it is tried again
  * - `closed` the board stops
  */
@@ -28,7 +28,7 @@ export type FeedState = 'opening' | 'sending' | 'waiting' | 'closed'
  */
 export type FeedEvent = 'opened' | 'failed' | 'retry' | 'changed' | 'closing'
 
-/** A pair that is not listed does not change the state. */
+/** Events not listed leave the state as it is. */
 export const feedStateTable: Readonly<Record<FeedState, Partial<Record<FeedEvent, FeedState>>>> = {
   opening: { opened: 'sending', failed: 'waiting', closing: 'closed' },
   sending: { failed: 'waiting', changed: 'opening', closing: 'closed' },
@@ -36,47 +36,47 @@ export const feedStateTable: Readonly<Record<FeedState, Partial<Record<FeedEvent
   closed: {},
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextFeedState(state: FeedState, event: FeedEvent): FeedState {
   return feedStateTable[state][event] ?? state
 }
 
-// The pipeline, in GStreamer's words.
+// The pipeline description for GStreamer.
 
-/** Name of the element that measures how loud it is. */
+/** Name of the element that measures loudness. */
 const METER = 'meter'
-/** Name of the element that gives to the sender, and knows how old what it gives is. */
+/** Name of the element that feeds the sender, and knows the age of its sound. */
 const SINK = 'out'
 
-/** Where it comes from; a card by the name that ALSA opens. */
+/** The source; a card by the name that ALSA opens. */
 export type FeedSource =
   | { kind: 'tone'; db: number }
   | { kind: 'file'; path: string }
   | { kind: 'alsa'; card: CardOptions }
 
-/** The stream it goes to. */
+/** The stream it feeds. */
 interface FeedFormat {
   encoding: StreamEncoding
   channels: number
-  /** Number of the sender. */
+  /** Id of the sender. */
   sender: number
   meterMs: number
-  /** From the first sound to its packet: what a source that gives in lumps lives on. */
+  /** From the first sound to its packet: the reserve of a source that delivers in bursts. */
   leadMs: number
 }
 
 /** Frequency at which no two samples of a second are alike. @source AES17, 4.2.1 */
 const TONE_HZ = 997
-/** Sound of a file that is decoded ahead: its beginning is found again in that time. */
+/** How far a file is decoded ahead: enough to rewind to its beginning. */
 const AHEAD_NS = 500_000_000
 
 /**
- * Nothing is dithered or shaped: what has the bits of the stream arrives bit by bit, and a file or a card of more bits is
- * cut. Meters look at 32 bits, since `level` knows no 24.
+ * Nothing is dithered or shaped: sound with the stream's bits arrives bit-exact, and a file or a card with more bits is
+ * truncated. Meters use 32 bits, since `level` does not support 24.
  */
 export function feedDescription(source: FeedSource, format: FeedFormat): string {
   const { channels, encoding, leadMs, meterMs, sender } = format
-  // A file keeps its channels where GStreamer would mix them into loudspeakers that a stream of many channels has not.
+  // A file keeps its channels: GStreamer would mix them for loudspeakers that a stream of many channels does not have.
   const isOpen = source.kind === 'file' && channels > 2
   const many = isOpen ? '' : `,channels=${channels}${channels > 2 ? ',channel-mask=(bitmask)0x0' : ''}`
   const layout = `rate=${SAMPLE_RATE},layout=interleaved${many}`
@@ -94,7 +94,7 @@ export function feedDescription(source: FeedSource, format: FeedFormat): string 
 function sourceParts(source: FeedSource, channels: number): string[] {
   if (source.kind === 'alsa') return [sourceFragment(source.card, channels)]
   if (source.kind === 'tone')
-    // Ten milliseconds at once: less of them are passed on each second.
+    // Ten milliseconds per buffer, so that fewer are passed on each second.
     return [`audiotestsrc wave=sine freq=${TONE_HZ} volume=${10 ** (source.db / 20)} samplesperbuffer=480`]
   return [
     `filesrc location="${source.path.replace(/[\\"]/g, '\\$&')}"`,
@@ -105,9 +105,9 @@ function sourceParts(source: FeedSource, channels: number): string[] {
   ]
 }
 
-// A source that ends is opened anew, with waits that grow, and another one is taken when it is wanted.
+// Reopens a source that ends, with back-off, and switches to another one on request.
 
-/** What the care is made of. */
+/** Dependencies and settings. */
 interface FeedCareParts {
   clock: Clock
   log: Log
@@ -115,18 +115,18 @@ interface FeedCareParts {
   source: AudioSource
   retry: BackoffLimits
   level(peakDb: readonly number[], rmsDb: readonly number[]): void
-  /** Takes over a promise nobody awaits. */
+  /** Takes charge of a promise that nobody awaits. */
   own(promise: Promise<unknown>): void
   onChange(): void
 }
 
-/** A pipe that nobody writes to, and a share that is away, must not keep the board from its page. */
+/** A pipe without a writer, or a share that is offline, must not keep the board from serving its page. */
 const MOST_WAIT_MS = 2000
 
 export class FeedCare {
   readonly #parts: FeedCareParts
   readonly #backoff: ReturnType<typeof createBackoff>
-  /** Opening and closing go one after the other: a card is free once its last user has let go. */
+  /** Opens and closes one after the other: a card is free only after its last user has closed it. */
   readonly #inTurn = createSerialTurn()
   #state: FeedState = 'opening'
   #source: AudioSource
@@ -150,17 +150,17 @@ export class FeedCare {
     return this.#source
   }
 
-  /** For people. */
+  /** Name of the source, for people. */
   get name(): string {
     return this.#feed?.sourceName ?? sourceName(this.#source)
   }
 
-  /** What is open now. */
+  /** The open feed. */
   get feed(): Feed | undefined {
     return this.#feed
   }
 
-  /** Why nothing is sent; null while something is, or was never tried. */
+  /** Why nothing is sent; null while something is, or before the first try. */
   get fault(): Fault | null {
     return this.#fault
   }
@@ -170,13 +170,13 @@ export class FeedCare {
     return this.#restarts
   }
 
-  /** Opens it for the first time; one that cannot be opened is tried again later, one that takes long is not waited for. */
+  /** Opens it for the first time; if that fails it is tried again later, if it is slow it is not waited for. */
   async start(): Promise<void> {
     const opening = this.#inTurn(() => this.#open())
     await atMost(this.#parts.clock, MOST_WAIT_MS, opening)
   }
 
-  /** Another source from now on. */
+  /** Switches to another source. */
   take(source: AudioSource): Promise<void> {
     this.#source = source
     this.#timer?.cancel()
@@ -197,7 +197,7 @@ export class FeedCare {
   }
 
   async #open(): Promise<void> {
-    // Another source was wanted before this one's turn came.
+    // The source was changed before this one's turn came.
     if (this.#state !== 'opening' || this.#feed !== undefined) return
     const source = this.#source
     let opened: Feed | undefined
@@ -223,7 +223,7 @@ export class FeedCare {
 
   #died(why: Fault): void {
     const { clock, retry } = this.#parts
-    // One that held for long begins with short waits again.
+    // After it has held for long, back-off starts with short waits again.
     if (clock.monotonicMs() - this.#sendingMs > retry.maxMs) this.#backoff.reset()
     this.#failed(why)
   }

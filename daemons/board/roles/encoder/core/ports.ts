@@ -1,34 +1,34 @@
-/** What the rules of the encoder need of the world, as interfaces that io/ implements. */
+/** Interfaces that the encoder's rules need, implemented by io/. */
 import type { Fault } from '#kit/pure/fault.ts'
 import type { CardView } from '../../../core/sound/card.ts'
 import type { AudioSource } from '../../../core/sound/sound.ts'
 
-/** What happens to a feed. */
+/** Events of a feed. */
 export interface FeedEvents {
   /** Peak and mean of each channel, dB below full scale. */
   level(peakDb: readonly number[], rmsDb: readonly number[]): void
-  /** It has ended and will not come back. */
+  /** It has ended for good. */
   died(why: Fault): void
 }
 
-/** Microseconds: half, 99 of a hundred, and all of the packets of the last two seconds were at most this. */
+/** Microseconds, over the packets of the last two seconds: 50 %, 99 % and all were at most this. */
 export interface Spread {
   p50: number
   p99: number
   max: number
 }
 
-/** What the stream has sent; numbers only grow, whatever source it had. */
+/** What the stream has sent; numbers only grow, whichever source it had. */
 export interface SentFacts {
   packets: number
   bytes: number
-  /** Packets that the system did not take. */
+  /** Packets that the system refused. */
   errors: number
-  /** Its word on the last packet, where it was one of them. */
+  /** The system's error if the last packet was refused. */
   error: string | null
   resyncs: number
   nextTimestamp: number | null
-  /** Since the last packet; null before the first. */
+  /** Time since the last packet; null before the first. */
   idleMs: number | null
   lateUs: Spread | null
   spacingUs: Spread | null
@@ -36,22 +36,22 @@ export interface SentFacts {
 
 /** A source that plays into the stream. */
 export interface Feed {
-  /** For people. */
+  /** Name for people. */
   readonly sourceName: string
-  /** From the source to the wire; null where it is not live. */
+  /** From the source to the wire; null if it is not live. */
   captureMs(): number | null
   card(): CardView | null
   realtime(): { granted: boolean; text: string }
   close(): Promise<void>
 }
 
-/** Opens feeds into one stream, which goes on counting from one to the next. */
+/** Opens feeds into one stream, which keeps counting from one to the next. */
 export interface FeedOpener {
   /** @throws Fault `no_card`, `input_failed`, `sender_failed` */
   open(source: AudioSource, events: FeedEvents): Promise<Feed>
-  /** null before the stream was ever sent. */
+  /** null before anything was sent. */
   sent(): SentFacts | null
-  /** Whether the machine has other addresses than those that the stream is sent from. */
+  /** Whether the machine's addresses differ from those the stream is sent from. */
   hasMoved(): boolean
   close(): void
 }

@@ -1,4 +1,4 @@
-/** Feeds by GStreamer: one sender for the stream, and a pipeline for whatever source it has at the moment. */
+/** Feeds by GStreamer: one sender for the stream, and a pipeline for its present source. */
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -11,7 +11,7 @@ import type { StreamEncoding } from '../../../wire/streams/description.ts'
 import { type FeedSource, feedDescription } from '../core/feed.ts'
 import type { Feed, FeedEvents, FeedOpener, SentFacts } from '../core/ports.ts'
 
-/** What of board.toml the feeds go by. */
+/** Settings from board.toml. */
 interface FeedLimits {
   realtime_priority: number
   late_ms: number
@@ -31,21 +31,21 @@ export interface GstFeedsParts {
   audio: AudioClock
   limits: FeedLimits
   stream: { encoding: StreamEncoding; channels: number; framesPerPacket: number }
-  /** Why the groups will not do; undefined where they will. */
+  /** Why the groups are invalid; undefined if they are valid. */
   refusal?: string | undefined
   /** One, or two that carry the same. */
   groups: readonly { group: string; port: number }[]
   /**
-   * Of the interfaces of the groups, in their order.
-   * @throws Fault `no_interface` where none has one
+   * Addresses of the groups' interfaces, in order.
+   * @throws Fault `no_interface` if none has one
    */
   addresses(): PathAddresses
   cards(): Promise<readonly SoundCard[]>
 }
 
-/** An SSRC is not to be guessed. @source RFC 3550 8 */
+/** An SSRC must be unpredictable. @source RFC 3550 8 */
 const SSRC_BYTES = 4
-/** What a file gives comes in lumps, and a tone at once: so much is kept between either and the wire. */
+/** Reserve between source and wire: a file delivers in bursts, and a tone all at once. */
 const LEAD_MS = 5
 
 /** @returns feeds that share one sender, which is opened with the first */
@@ -53,7 +53,7 @@ export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
   const { audio, clock, limits, stream } = parts
   let sender: Sender | undefined
   let boundTo: PathAddresses = []
-  /** What senders have sent that are closed. */
+  /** Totals of closed senders. */
   let past: SentFacts | undefined
 
   function letGo(): void {
@@ -62,7 +62,7 @@ export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
     sender = undefined
   }
 
-  /** The sender; a new one where the machine has other addresses than before. */
+  /** The sender; a new one if the machine's addresses have changed. */
   function senderNow(): Sender {
     if (parts.refusal !== undefined) throw new Fault('sender_failed', `audio.second_group: ${parts.refusal}`)
     const addresses = parts.addresses()
@@ -93,7 +93,7 @@ export function createGstFeeds(parts: GstFeedsParts): FeedOpener {
     },
     sent() {
       if (sender !== undefined) return together(past, sentFacts(sender))
-      // One that could not be opened anew sends nothing; what was sent before it stays counted.
+      // A sender that could not be reopened sends nothing; earlier totals stay.
       return past === undefined ? null : { ...past, idleMs: null, error: null, lateUs: null, spacingUs: null }
     },
     hasMoved() {
@@ -113,7 +113,7 @@ interface Resolved {
   leadMs: number
 }
 
-/** What is opened for a source now: cards come and go. */
+/** The source to open now: cards come and go. */
 async function resolved(source: AudioSource, { cards, limits }: GstFeedsParts): Promise<Resolved> {
   if (source.kind === 'tone')
     return { name: sourceName(source), feed: { kind: 'tone', db: limits.tone_db }, leadMs: LEAD_MS }
@@ -174,7 +174,7 @@ async function playFeed(world: Pick<GstFeedsParts, 'clock' | 'audio' | 'limits'>
   }
 }
 
-/** What ends a feed, of what a pipeline says. */
+/** The fault of a pipeline message that ends the feed. */
 function faultOfMessage(name: string, message: GstMessage): Fault | undefined {
   if (message.type === 'eos') return new Fault('input_failed', `${name} has ended.`)
   if (message.type !== 'error') return undefined
@@ -195,7 +195,7 @@ function sentFacts(sender: Sender): SentFacts {
   }
 }
 
-/** Counts only grow; the rest is as the sender of now has it. */
+/** Counts are added; the rest is from the present sender. */
 function together(past: SentFacts | undefined, now: SentFacts): SentFacts {
   if (past === undefined) return now
   const { bytes, errors, packets, resyncs } = past
@@ -208,12 +208,12 @@ function together(past: SentFacts | undefined, now: SentFacts): SentFacts {
   }
 }
 
-/** Levels of a source as those of the stream's channels: see plantroomrtpsink. */
+/** Maps levels of a source to the stream's channels: see plantroomrtpsink. */
 function ofStream(db: readonly number[], channels: number): number[] {
   return Array.from({ length: channels }, (_, at) => (db.length === 1 ? db[0] : db[at]) ?? Number.NEGATIVE_INFINITY)
 }
 
-/** Runs what throws an Error of the addon's, and says what was to be done. */
+/** Runs something that may throw an Error of the addon, and turns that into a Fault with the sentence. */
 function asFault<Result>(code: string, sentence: string, run: () => Result): Result {
   try {
     return run()
