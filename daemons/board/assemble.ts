@@ -1,4 +1,4 @@
-/** The board put together: the only file that knows both io/ and api/. */
+/** Assembles the board: the only file that imports both io/ and api/. */
 import { join } from 'node:path'
 import { openHomes } from '#kit/auth/homes.ts'
 import { hashPassword } from '#kit/auth/password.ts'
@@ -73,7 +73,7 @@ interface Common {
   ota: Ota
 }
 
-/** Adds the parts in the order they depend on each other. */
+/** Adds the parts in order of their dependencies. */
 export async function assemble(context: Context): Promise<Assembled> {
   const { clock, config, log, parts, stateFolder } = context
   const live: { server?: HttpServer; feed?: StatusFeed } = {}
@@ -94,7 +94,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   const server = serverOf(context, common, { house, status, feed, meters, neighbourhood })
   Object.assign(live, { server, feed })
   common.password.onChange(() => {
-    // What the old one let in is over now, and not at the next heartbeat.
+    // Sessions of the old password end now, not at the next heartbeat.
     server.endSignedOut()
     onChange()
   })
@@ -107,7 +107,7 @@ export async function assemble(context: Context): Promise<Assembled> {
       return server.close()
     },
   })
-  // Behind the server and not waited for: it is by the page that a new address is proven.
+  // After the server and not waited for: a new address is confirmed by requests to the page.
   parts.add({ name: 'machine', start: () => void machine.start(), stop: () => machine.network.close() })
   parts.add(neighbourhood.part)
   log.notice('board', { role, started: starts.started.reason })
@@ -119,7 +119,7 @@ interface Calls {
   restartSelf(reason: RestartReason): void
 }
 
-/** Loads what was kept, and adds the parts that need no role. */
+/** Loads the saved state, and adds the parts that need no role. */
 async function furnish(context: Context, { onChange, restartSelf }: Calls): Promise<Common> {
   const { clock, config, log, parts, stateFolder } = context
   const files = createBoardFiles(stateFolder, log)
@@ -160,7 +160,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   return { files, starts, settings, helper, machine, identify, facts, records, password, limiter, ota }
 }
 
-/** What the board has before anybody has set it up. */
+/** Settings of a board that nobody has set up. */
 function firstOf({ config, stateFolder }: Context): BoardSettings {
   const name = machineName().toLowerCase()
   const hostname = hostLabelFault(name) === undefined ? name : 'board'
@@ -269,7 +269,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
     metrics,
     headers: neighbourhood.headers,
     onAnswered({ from, at, agent }) {
-      // Another board in the same wrong network reaches this one, and nobody else might.
+      // Another board in the same wrong network could reach this one when nobody else can.
       if (agent !== PEER_AGENT) machine.network.contact(from, at)
     },
   })
@@ -280,7 +280,7 @@ function uploadBounds({ ota }: BoardConfig): UploadBounds {
   return { maxBytes: ota.max_bytes, idleMs: ota.idle_ms, wholeMs: ota.receive_ms }
 }
 
-/** A port that was free is kept over a restart: whoever has the page open finds it again. */
+/** Keeps a port that was picked automatically over a restart, so that an open page finds the board again. */
 function listenArgs(config: BoardConfig, server: HttpServer | undefined): string[] {
   if (parseListen(config.http.listen).port !== 0 || server === undefined) return []
   return ['--listen', config.http.listen.replace(/:0+$/, `:${server.address().port}`)]

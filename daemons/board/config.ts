@@ -12,10 +12,10 @@ import { serialKeys } from './roles/serial/core/settings.ts'
 import { usbipTable } from './roles/usbip/core/settings.ts'
 import { roleNames } from './wire/names.ts'
 
-/** The port the board listens on unless told otherwise. */
+/** The default port of the board. */
 export const DEFAULT_PORT = 80
 
-/** From the tenth wrong password on answers come late, by two seconds at most. */
+/** From the tenth wrong password on, answers are delayed, by two seconds at most. */
 const LOGIN = { freeTries: 10, waitMaxMs: [2000, 1, 2000] } as const
 
 const board = Type.Object(
@@ -139,5 +139,5 @@ function milliseconds(value: number, minimum: number, maximum: number, descripti
 
 export type BoardConfig = Static<typeof config>
 
-/** What the daemon may hold in memory, by these settings. */
+/** The memory plan, which depends on these settings. */
 export const memory = memoryPlan

@@ -1,9 +1,9 @@
-/** Shapes of the board's answers and of what each role says of itself, and the HTTP status of its faults. */
+/** Schemas of the board's answers and of each role's state, and the HTTP status of its faults. */
 import { Type } from 'typebox'
 import { count, fault, instant, number, object, orNull, text, yesNo } from '#kit/http/route.ts'
 import { roleNames } from '../wire/names.ts'
 
-// What each role says of itself, in its own answers and under its name in `GET /api/status`.
+// The state of each role, in its own answers and under its name in `GET /api/status`.
 
 const state = Type.String({ description: 'of a table in the chapter of life cycles' })
 
@@ -168,7 +168,7 @@ const decoderState = object({
   realtime,
 })
 
-/** Each stream that is announced; every text in it is a stranger's. */
+/** Each announced stream; every text in it comes from a stranger. */
 export const streamsAnswer = Type.Array(
   object({
     id: text,
@@ -205,7 +205,7 @@ const line = {
   flow: Type.Enum(['none', 'rtscts', 'xonxoff']),
 }
 
-/** One port: its settings, and how it is. @source Interface 2, B, Serial port settings */
+/** One port: its settings and state. @source Interface 2, B, Serial port settings */
 export const serialPortAnswer = object({
   port: Type.Integer({ minimum: 1, maximum: 4 }),
   enabled: yesNo,
@@ -283,7 +283,7 @@ export const usbipAnswer = object({
   last_error: orNull(object({ at: instant, code: text, message: text })),
 })
 
-/** What the status holds under the name of the role, null where this machine cannot fill it; and the clock of sound. */
+/** The role's state in the status, null if this machine cannot fill it; and the clock of sound. */
 const roleStates = {
   encoder: Type.Optional(orNull(encoderState)),
   decoder: Type.Optional(orNull(decoderState)),
@@ -292,7 +292,7 @@ const roleStates = {
   ptp: Type.Optional(ptpState),
 }
 
-// What the board itself answers.
+// Answers of the board itself.
 
 const role = Type.Enum([...roleNames])
 
@@ -385,7 +385,7 @@ export const otaAnswer = object({
   about_s: count,
 })
 
-/** By name a value for each second, null where none was measured. */
+/** By name, a value for each second, null if none was measured. */
 export const historyAnswer = object({
   step_s: Type.Integer(),
   from_at: instant,
@@ -410,7 +410,7 @@ export const serialAnswer = object({
 
 export const droppedAnswer = object({ dropped: count })
 
-// HTTP status of its faults; docs/ERRORS.md says of each what to do.
+// HTTP status of its faults; docs/ERRORS.md says for each what to do.
 
 export const faultStatus: Readonly<Record<string, number>> = {
   image_length: 400,

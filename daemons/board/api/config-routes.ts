@@ -1,4 +1,4 @@
-/** Routes of the settings: read, save, and the form that a page draws. */
+/** Routes of the settings: read, save, and the form that a page shows. */
 import { Type } from 'typebox'
 import { type Ask, ifMatch, type Route, route, withRevision } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/records/records.ts'
@@ -10,7 +10,7 @@ import type { Setting } from '../core/settings/setting.ts'
 import { boardSettings, settingsForm } from '../core/settings/settings.ts'
 import { formAnswer } from './answers.ts'
 
-/** What the settings routes work on. */
+/** Dependencies of the settings routes. */
 interface ConfigParts {
   book: SettingsBook
   rebooter: Rebooter
@@ -20,8 +20,8 @@ interface ConfigParts {
 }
 
 /**
- * The shape for descriptions alone: every text is let through here, so that core can tell all faults at once, in the
- * words of the trade and with those of fields that do not fit each other.
+ * A schema for OpenAPI only: it accepts any text, so that core can report all faults at once, in its own words,
+ * including fields that do not fit each other.
  */
 const form = Type.Object(
   Object.fromEntries(
@@ -53,7 +53,7 @@ export function configRoutes({ book, rebooter, recorder, fitness }: ConfigParts)
     await recorder.changed(ask, 'settings saved', settings.hostname, now)
     await rebooter.reboot('config')
     const { aboutS, isOfMachine } = rebooter
-    // Of what this caller saved: another may have saved since.
+    // Revision of what this caller saved: somebody else may have saved since.
     const revision = revisionOf(settings)
     const restart = { restarts: true, reboots_machine: isOfMachine, about_s: aboutS } as const
     const warning = switchedOff.length === 0 ? {} : { warning: warningOf(switchedOff) }

@@ -1,4 +1,4 @@
-/** What stands at the board's door: who may in, with what, and for pages of whom. */
+/** Access to the board: which callers may enter, with which credentials, and which pages may call. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { Type } from 'typebox'
 import { newBasicPassword, readBasic } from '#kit/auth/credentials.ts'
@@ -16,18 +16,18 @@ import { hasProxySign } from '#kit/pure/proxy-signs.ts'
 import type { Recorder, Records } from '#kit/records/records.ts'
 import { ADMIN, type AdminPassword, createBoardSignIn, type From, type HttpKeys, type Signed } from '../core/sign-in.ts'
 
-// Whose pages may call: its own, under each of its names, and those of boards it has found.
+// Pages that may call: the board's own, under each of its names, and those of boards it has found.
 
 interface PageRuleParts {
-  /** The board's host names without a domain, such as `lobby`. Called for each request, as they change with the settings. */
+  /** The board's host names without a domain, such as `lobby`. Called for each request, as settings change them. */
   hostnames(): readonly string[]
-  /** Further names that it goes by; key `http.hosts`. */
+  /** Further host names of the board; key `http.hosts`. */
   hosts: readonly string[]
-  /** Its addresses, as other machines reach it. */
+  /** Its addresses, as seen by other machines. */
   addresses(): readonly string[]
   /** TCP port it listens on. */
   port(): number
-  /** Whether a board that was found serves its pages there: `http://10.0.0.7:8080`. */
+  /** Whether a found board serves its pages there: `http://10.0.0.7:8080`. */
   isFoundOrigin(origin: string): boolean
 }
 
@@ -35,7 +35,7 @@ interface PageRuleParts {
 export function createPageRule(parts: PageRuleParts): BrowserRule {
   const names = () => [...parts.hostnames().flatMap((name) => [name, `${name}.local`]), ...parts.hosts]
 
-  /** The matrix may be open under the address and route to `lobby.local`, which is this very board. */
+  /** The matrix may be open under the address and call `lobby.local`, which is this very board. */
   function isOwnName(origin: string): boolean {
     const from = parseOrigin(origin)
     if (from?.port !== parts.port()) return false
@@ -49,19 +49,19 @@ export function createPageRule(parts: PageRuleParts): BrowserRule {
   }
 }
 
-// Who calls: the credentials of a request, a ticket, and whether they still hold.
+// Identifies callers: by the credentials of a request or a ticket, and whether they are still valid.
 
 interface GateParts {
   password: AdminPassword
   limiter: SignInLimiter
-  /** Networks of which is remembered that they have signed in; key `http.login_table`. */
+  /** Number of networks remembered as having signed in; key `http.login_table`. */
   table: number
   records: Pick<Records, 'recorder' | 'refusals'>
   /** `take` of the ticket store. */
   takeTicket(ticket: string): Caller | undefined
 }
 
-/** What the server asks of the board about its callers. */
+/** What the server asks about callers. */
 interface Gate {
   identify(knock: Knock): Promise<Caller | undefined>
   takeTicket(ticket: string): Caller | undefined
@@ -74,7 +74,7 @@ function createGate(parts: GateParts): Gate {
   const signIn = createBoardSignIn({
     password,
     verify: verifyPassword,
-    // The same letters typed on another keyboard may be composed otherwise, as kit/auth/password.ts has it.
+    // The same letters typed on another keyboard may be composed differently, as in kit/auth/password.ts.
     digest: (text) => createHmac('sha256', key).update(text.normalize('NFC')).digest('base64url'),
     limiter,
     table,
@@ -90,12 +90,13 @@ function createGate(parts: GateParts): Gate {
 
   return {
     async identify({ authorization, remoteAddress, headers, signal }) {
-      // While there is no password everybody is the administrator who reaches the board: who comes by a proxy may be anyone.
+      // While there is no password, everybody who reaches the board is administrator; but a caller behind a proxy could
+      // be anyone.
       if (!password.isSet() && hasProxySign(headers)) return undefined
       const from = { address: remoteAddress, network: networkOf(remoteAddress), signal }
       return signIn.callerOf(readBasic(authorization), from)
     },
-    // A ticket is worth no more than the sign-in it was given to, and dies with it.
+    // A ticket is worth no more than the sign-in it was issued to, and expires with it.
     takeTicket(ticket) {
       const caller = parts.takeTicket(ticket)
       return caller && isStillSignedIn(caller) ? caller : undefined
@@ -104,7 +105,7 @@ function createGate(parts: GateParts): Gate {
   }
 }
 
-// Routes of the password: set it, be told it, and a ticket where a browser cannot send it.
+// Routes of the password: set it, read it back, and get a ticket where a browser cannot send it.
 
 interface PasswordRouteParts {
   password: AdminPassword
@@ -174,12 +175,12 @@ interface DoorParts extends Omit<PageRuleParts, 'hosts'> {
   password: AdminPassword
   limiter: SignInLimiter
   records: Records
-  /** What a browser shows when it asks for the password. */
+  /** Shown by a browser when it asks for the password. */
   realm(): string
 }
 
 interface Door {
-  /** What the server needs of it. */
+  /** Options for the server. */
   options: Pick<HttpServerOptions, 'identify' | 'takeTicket' | 'isStillSignedIn' | 'dialect' | 'browsers'>
   routes: Route[]
 }

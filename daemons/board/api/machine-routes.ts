@@ -1,4 +1,4 @@
-/** What is done to the whole board: found in a rack, restarted, reset, given new firmware. */
+/** Routes for the whole board: identify it in a rack, restart, reset, update its firmware. */
 import { Type } from 'typebox'
 import { fieldsFault } from '#kit/http/check.ts'
 import { Reply, type Route, route, type UploadBounds, uploadRoute } from '#kit/http/route.ts'
@@ -32,7 +32,7 @@ export function identifyRoutes({ identify }: { identify: Identify }): Route[] {
 
 // Reboot and factory reset.
 
-/** What the routes work on. */
+/** Dependencies. */
 interface RestartParts {
   book: SettingsBook
   rebooter: Rebooter
@@ -87,7 +87,7 @@ export function restartRoutes({ book, rebooter, recorder }: RestartParts): Route
 
 // Firmware.
 
-/** What the route needs. */
+/** Dependencies. */
 interface OtaRouteParts {
   ota: Ota
   bounds: UploadBounds

@@ -1,10 +1,10 @@
-/** Paths of the roles that this board does not have at the moment: they exist, and say why there is nothing. */
+/** Paths of roles that this board does not have now: they exist, and answer why there is nothing. */
 
 import type { Route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { RoleName } from '../wire/names.ts'
 
-/** What each role answers under, beside what every board answers. A test holds it to the routes that the roles have. */
+/** Paths of each role, beside those of every board. A test compares them with the routes of the roles. */
 export const rolePaths: Readonly<Partial<Record<RoleName, readonly Pick<Route, 'method' | 'path' | 'who'>[]>>> = {
   encoder: [
     { method: 'GET', path: '/stream.sdp', who: 'anyone' },
@@ -49,7 +49,7 @@ export function otherRoleRoutes(role: RoleName): Route[] {
 
 type Path = Pick<Route, 'method' | 'path' | 'who'>
 
-/** A path, and the roles that have it: some are there in several. */
+/** A path, and the roles that have it; some are in several. */
 interface Refused {
   at: Path
   needed: string[]

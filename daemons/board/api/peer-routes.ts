@@ -11,17 +11,17 @@ import { dismissedAnswer, peersAnswer } from './answers.ts'
 /** This board. */
 interface OwnPeer {
   hostname: string
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   address: string
   port: number
   role: RoleName
   name: string
   version: string
-  /** `239.69.1.2:5004`, where it sends sound. */
+  /** `239.69.1.2:5004`, the group it sends sound to. */
   stream: string | null
 }
 
-/** What the routes are made of. */
+/** Dependencies. */
 interface PeerRouteParts {
   self(): OwnPeer
   table: Pick<PeerTable, 'list' | 'dismiss'>
@@ -57,7 +57,7 @@ export function peerRoutes({ self, table, recorder }: PeerRouteParts): Route[] {
   ]
 }
 
-/** `IP` is the name of the interface document; `ip` is for those who read it in JavaScript. */
+/** `IP` is the name in the interface document; `ip` is for callers in JavaScript. */
 function ownView({ hostname, address, port, role, name, stream, version }: OwnPeer) {
   return {
     ...{ hostname, IP: address, ip: address, role, name, stream, port },

@@ -1,4 +1,4 @@
-/** What both roles with sound have: an hour of history, and metrics of their clock and streams. */
+/** Shared by both roles with sound: an hour of history, and metrics of their clock and streams. */
 import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
 import { type Ptp, type PtpView, ptpStateTable } from '../core/ptp/ptp.ts'
@@ -7,7 +7,7 @@ import type { AnnouncementView } from '../core/streams/announcing.ts'
 import type { ListeningView } from '../core/streams/finding.ts'
 import { historyAnswer } from './answers.ts'
 
-/** What was measured in the last hour. */
+/** Measurements of the last hour. */
 export function historyRoutes({ history }: { history: Pick<History, 'view'> }): Route[] {
   return [
     route({
@@ -23,7 +23,7 @@ export function historyRoutes({ history }: { history: Pick<History, 'view'> }): 
 
 // Metrics of the clock that sound runs on.
 
-/** Adds them; what is not known is left out, never 0. */
+/** Adds the metrics; unknown values are left out, never 0. */
 export function measurePtp(metrics: Metrics, ptp: Pick<Ptp, 'view'>): void {
   const one = (name: string, help: string, read: (view: PtpView) => number | null) =>
     metrics.gauge({ name: `ptp_${name}`, help }, () => {
@@ -49,9 +49,9 @@ function seconds(ns: number | null): number | null {
   return ns === null ? null : ns / 1e9
 }
 
-// Metrics of streams: the board's own as it is made known, those of others as they are heard.
+// Metrics of streams: the board's own announcements, and what is heard of others.
 
-/** Of a board that sends. */
+/** For a board that sends. */
 export function measureAnnouncement(metrics: Metrics, view: () => AnnouncementView): void {
   const { counted, gauge } = adders(metrics)
   counted('stream_announcements_total', 'Times that the stream was announced over SAP', () => view().count)
@@ -59,7 +59,7 @@ export function measureAnnouncement(metrics: Metrics, view: () => AnnouncementVi
   counted('rtsp_descriptions_total', 'Descriptions given over RTSP', () => view().described)
 }
 
-/** Of a board that plays. */
+/** For a board that plays. */
 export function measureListening(metrics: Metrics, view: () => ListeningView): void {
   const { counted, gauge } = adders(metrics)
   gauge('streams', 'Streams listed', () => view().streams)

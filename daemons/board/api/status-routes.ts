@@ -1,4 +1,4 @@
-/** How the board is: asked for, watched over a WebSocket, measured for Prometheus. */
+/** The board's status: on request, over a WebSocket, and as metrics for Prometheus. */
 
 import type { Metrics } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
@@ -20,7 +20,7 @@ export function statusRoutes({ status }: { status(): BoardStatus }): Route[] {
   ]
 }
 
-// The WebSocket on which a page watches the board.
+// The WebSocket for pages that watch the board.
 
 /** @param feeds.meters absent in a role without sound */
 export function statusSocketRoute({ feed, meters }: { feed: StatusFeed; meters?: MeterFeed }): SocketRoute {
@@ -49,7 +49,7 @@ export function statusSocketRoute({ feed, meters }: { feed: StatusFeed; meters?:
 
 // Metrics of the board and its machine.
 
-/** Adds them; what is not known is left out, never 0. */
+/** Adds the metrics; unknown values are left out, never 0. */
 export function measureBoard(metrics: Metrics, status: () => BoardStatus): void {
   const one = (name: string, help: string, read: (status: BoardStatus) => number | null | undefined) =>
     metrics.gauge({ name: `board_${name}`, help }, () => {

@@ -1,4 +1,4 @@
-/** The role of a board put together with its clock, and which roles its machine could fill. */
+/** Assembles the role of a board with its clock, and finds which roles its machine could fill. */
 
 import type { Metrics } from '#kit/http/metrics.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
@@ -27,13 +27,13 @@ import { announceStream, listenStreams, type StreamAnnouncement, type StreamList
 
 interface PtpNeeds {
   config: BoardConfig['ptp']
-  /** Of the streams; empty means the one with the default route. */
+  /** Interface of the streams; empty means the one with the default route. */
   audioInterface: string
   priority1: number
   clock: AudioClock
 }
 
-/** Adds the part `ptp`. What roles add before it is there when their clock runs. */
+/** Adds the part `ptp`. Parts that roles add earlier are running when their clock starts. */
 export function assemblePtp(
   world: Pick<RoleWorld, 'clock' | 'log' | 'parts' | 'stateFolder' | 'onChange'>,
   { audioInterface, clock: audio, config, priority1 }: PtpNeeds,
@@ -53,7 +53,7 @@ export function assemblePtp(
 
 // The role.
 
-/** What roles need beside what each gets. */
+/** What roles need beside the shared world. */
 interface RoleNeeds {
   config: BoardConfig
   settings: BoardSettings
@@ -61,7 +61,7 @@ interface RoleNeeds {
   httpPort(): number
 }
 
-/** Which roles this machine has what it takes for, looked at when somebody asks. */
+/** Which roles this machine can fill, checked on demand. */
 export function fitnessOf({ clock, config, log }: AssembleContext<BoardConfig>): () => Promise<RoleFitness[]> {
   const finder = createLineFinder({ log, clock })
   return async () => roleFitness(await readRoleFacts(finder, { sysfs: config.usbip.sysfs }))
@@ -80,7 +80,7 @@ export async function houseOf(world: RoleWorld, { config, helper, httpPort, sett
   try {
     return await soundOf(role, world, { config, settings })
   } catch (error) {
-    // The rest of the board is there for whoever changes its role.
+    // The rest of the board still works, so that somebody can change its role.
     if (error instanceof Fault && error.code === 'no_gstreamer') return silentRole(error.message)
     throw error
   }

@@ -1,4 +1,4 @@
-/** Streams put together: the board's own made known, those of others found, over SAP and to RAVENNA devices. */
+/** Assembles streams: announces the board's own and finds others, over SAP and with RAVENNA devices. */
 import { createShareOf } from '#kit/net/address.ts'
 import type { ServiceKind } from '#kit/net/mdns/library.ts'
 import { identityHere, instanceName, Mdns } from '#kit/net/mdns/mdns.ts'
@@ -24,21 +24,21 @@ const RAVENNA: ServiceKind = { type: 'rtsp', subtype: 'ravenna_session' }
 
 // The board's own stream.
 
-/** What is announced. */
+/** What to announce. */
 interface AnnounceOptions {
   config: Pick<BoardConfig, 'audio' | 'connections' | 'mdns' | 'streams'>
-  /** Whether over SAP: the setting `sap`. */
+  /** Whether to use SAP: the setting `sap`. */
   sap: boolean
   hostname: string
-  /** As the stream is now; undefined while it cannot be sent, as without a network. */
+  /** The present stream; undefined while it cannot be sent, as without a network. */
   describe(): OwnStream | undefined
 }
 
-/** A stream that is made known from the start of the board's parts to their end. */
+/** A stream announced as long as the board's parts run. */
 export interface StreamAnnouncement {
-  /** The stream is otherwise now: another clock, address or name. */
+  /** The stream has changed: another clock, address or name. */
   changed(): void
-  /** The stream as it is described now, for whoever asks. */
+  /** The present description of the stream. */
   sdp(): string | undefined
   view(): AnnouncementView
 }
@@ -75,7 +75,7 @@ export function announceStream(world: RoleWorld, options: AnnounceOptions): Stre
   }
 }
 
-/** Described over RTSP, and named by mDNS where that is switched on. */
+/** Described over RTSP, and announced by mDNS if that is enabled. */
 function offerToRavenna(world: RoleWorld, options: AnnounceOptions, now: () => StreamDescription | undefined) {
   const { clock, log, parts } = world
   const { audio, connections, mdns, streams } = options.config
@@ -120,7 +120,7 @@ function offerToRavenna(world: RoleWorld, options: AnnounceOptions, now: () => S
   }
 }
 
-/** Whether somebody wants the streams to stay on this machine: where there is no network yet, one may come. */
+/** Whether the streams are meant to stay on this machine; without a network yet they are not, as one may come. */
 function isOnLoopback(audio: { interface: string; second_interface: string }): boolean {
   const wanted = [audio.interface, audio.second_interface].filter((name) => name !== '')
   return wanted.length > 0 && wanted.every((name) => streamLink(name)?.address.startsWith('127.'))
@@ -133,7 +133,7 @@ function rtspSessionOf(stream: StreamDescription, label: string): RtspSession | 
   return { names: [label, stream.name], ids: [stream.sessionId, '1'], sdp: writeSdp(stream), group, port, ttl }
 }
 
-/** Differs from board to board, and from one board of a machine to another. Some receivers keep it in 32 bits. */
+/** Differs between boards, and between boards on one machine. Some receivers store it in 32 bits. */
 function sessionIdOf(stateFolder: string): string {
   const digits = instanceName('stream', identityHere(stateFolder)).slice(-8)
   return String(Number.parseInt(digits, 16))
@@ -141,20 +141,20 @@ function sessionIdOf(stateFolder: string): string {
 
 // Streams of others.
 
-/** Where is listened. */
+/** Where to listen. */
 interface ListenOptions {
   config: Pick<BoardConfig, 'audio' | 'mdns' | 'streams'>
-  /** The list is otherwise now. */
+  /** The list has changed. */
   onChange(): void
 }
 
-/** A flood of new streams is no flood of changes. */
+/** A flood of new streams must not cause a flood of changes. */
 const CHANGES_APART_MS = 100
 
-/** Streams heard from the start of the board's parts to their end. */
+/** Streams heard as long as the board's parts run. */
 export interface StreamListening {
   list(): HeardStream[]
-  /** Those that come on a group and port, by either path. */
+  /** Streams on a group and port, by either path. */
   find(group: string, port: number): HeardStream[]
   view(): ListeningView
 }

@@ -1,4 +1,4 @@
-/** Firmware updates in the world: keys, the place of an image, who installs it, and the oldest version that is taken. */
+/** Implements firmware updates: keys, storage of an image, its installer, and the oldest version accepted. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { access, constants, type FileHandle, mkdir, open, rename, rm, statfs } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { createOta, laterOf, type Ota, type OtaConfig } from '../core/machine/fi
 import type { Digest, FirmwareKeys, FloorBook, ImageSlot, Installer, RootHelper } from '../core/machine/ports.ts'
 import { VERSION_PATTERN } from '../wire/firmware-image.ts'
 
-// The keys, read anew for each image: one that was added or removed counts at once.
+// The keys, read again for each image: added or removed ones count at once.
 
 /** @param places files and folders of PEM files */
 function createFirmwareKeys(places: readonly string[]): FirmwareKeys {
@@ -41,9 +41,9 @@ export function createSha256(): Digest {
   return { feed: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') }
 }
 
-// Who installs a proven image: the helper where the machine is the board's own, else a command of the settings.
+// Installs a verified image: by the helper if the board owns the machine, else by a command from the settings.
 
-/** How images are handed over. */
+/** How to install images. */
 interface HandOver {
   /** @throws Fault `ota_not_set_up` */
   refuseUnready(): Promise<void>
@@ -51,10 +51,10 @@ interface HandOver {
   handOver(path: string): Promise<void>
 }
 
-/** The program that the helper runs; its own path, not one that it is told. */
+/** The program that the helper runs; a fixed path, which no caller can choose. */
 const HELPER_INSTALLER = '/etc/plantroom/install-firmware'
 
-/** By the helper, as root. @param program looked for before an image is taken */
+/** By the helper, as root. @param program checked before an image is accepted */
 export function byHelper(helper: RootHelper, program = HELPER_INSTALLER): HandOver {
   return {
     async refuseUnready() {
@@ -68,7 +68,7 @@ export function byHelper(helper: RootHelper, program = HELPER_INSTALLER): HandOv
   }
 }
 
-/** By a command, as the board's user. @param command program and words; the image's path comes behind them */
+/** By a command, as the board's user. @param command program and words; the image's path is appended */
 export function byCommand(command: readonly string[], timeoutMs: number): HandOver {
   return {
     async refuseUnready() {
@@ -79,7 +79,7 @@ export function byCommand(command: readonly string[], timeoutMs: number): HandOv
   }
 }
 
-/** Characters of what the command prints that are told. */
+/** Most characters reported of the command's output. */
 const MOST_SAID = 300
 
 function runInstallCommand(
@@ -88,7 +88,7 @@ function runInstallCommand(
   timeoutMs: number,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    // A group of its own, so that what it starts ends with it when its time is up.
+    // In its own process group, so that its children are killed with it on timeout.
     const child = spawn(program, [...words, path], { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     let said = ''
     for (const stream of [child.stdout, child.stderr])
@@ -106,7 +106,7 @@ function runInstallCommand(
       reject(new Fault('install_command_failed', `${program} ${how}${tail}`, { cause }))
     }
     child.on('error', (cause) => fail('could not be run', cause))
-    // Not `close`: what it left running in the background may hold its streams open.
+    // Not `close`: background processes may keep its streams open.
     child.on('exit', (code, signal) => {
       clearTimeout(late)
       if (code === 0) resolve()
@@ -116,30 +116,30 @@ function runInstallCommand(
   })
 }
 
-// Images as files in the state folder, handed to a command once they are proven.
+// Stores images as files in the state folder, and has them installed once they are verified.
 
 /** How a file installer works. */
 export interface FileInstallerOptions {
-  /** Its own; what lies in it is removed whenever it is in the way. */
+  /** Its own folder; leftovers in it are removed. */
   folder: string
-  /** Room that is left on the disk beside the image. */
+  /** Space to keep free on the disk beside the image. */
   reserveBytes: number
-  /** @throws Fault `ota_not_set_up` where `handOver` could not work */
+  /** @throws Fault `ota_not_set_up` if `handOver` could not work */
   refuseUnready(): Promise<void>
   /** Installs the image at `path`. @throws Fault */
   handOver(path: string): Promise<void>
-  /** Bytes free in a folder; a test says otherwise. */
+  /** Bytes free in a folder; replaced in tests. */
   freeBytes?(folder: string): Promise<number>
-  /** Opens the file of an image; a test has it fail. */
+  /** Opens the file of an image; made to fail in tests. */
   openFile?(path: string): Promise<FileHandle>
 }
 
-/** Under this name it is written, and is worth nothing. */
+/** Name of an image while it is written and not usable. */
 const INCOMING_FILE = 'incoming.tmp'
-/** Under this name it is whole and proven. What ends in .tmp is in no backup. */
+/** Name of an image that is whole and verified. Backups leave out .tmp files. */
 const IMAGE_FILE = 'image.tmp'
 
-/** Touches the disk when an image comes, and before it: what an interrupted update left is removed then. */
+/** Touches the disk only for an image, and before it: leftovers of an interrupted update are then removed. */
 export function createFileInstaller(options: FileInstallerOptions): Installer & { clear(): Promise<void> } {
   const { folder } = options
   const clear = () => rm(folder, { recursive: true, force: true })
@@ -201,7 +201,7 @@ function slotOf(options: FileInstallerOptions, file: FileHandle, clear: () => Pr
   }
 }
 
-/** `write` of a file may write less than it is given. */
+/** `write` of a file may write fewer bytes than given. */
 async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten
 }
@@ -227,19 +227,19 @@ async function guarded<T>(what: string, run: () => Promise<T>): Promise<T> {
 
 // Updates put together.
 
-/** What updates need of the board. */
+/** Dependencies. */
 interface FirmwareWorld {
   clock: Clock
   log: Log
   config: OtaConfig
-  /** Images are installed as root, by the helper; else by `ota.command`. */
+  /** Whether images are installed as root, by the helper; else by `ota.command`. */
   isOwned: boolean
   helper: RootHelper
   stateFolder: string
   onChange(): void
 }
 
-/** Loads what installed images said, and removes what an interrupted update left. */
+/** Loads the floor set by installed images, and removes leftovers of an interrupted update. */
 export async function openFirmware(world: FirmwareWorld): Promise<Ota> {
   const { clock, log, config, stateFolder } = world
   const installer = createFileInstaller({
@@ -260,7 +260,7 @@ export async function openFirmware(world: FirmwareWorld): Promise<Ota> {
   })
 }
 
-/** The file that says how old firmware may be. */
+/** Name of the file with the oldest version accepted. */
 export const FLOORS = 'firmware'
 
 const floorFile = Type.Object(

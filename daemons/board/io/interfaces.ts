@@ -5,7 +5,10 @@ import { interfacesNow, reachableAddresses } from '#kit/net/address.ts'
 import { chooseLinks, type Link } from '#kit/net/mdns/sockets.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
-/** Through which the machine reaches the world: the interface with the default route, else the first with an address that others can reach; undefined where there is none. */
+/**
+ * The interface with the default route, else the first with an address that others can reach; undefined if there is
+ * none.
+ */
 export function defaultInterface(routes = '/proc/net/route'): string | undefined {
   return interfaceOfRoutes(textOf(routes)) ?? firstInterface()
 }
@@ -29,7 +32,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return '' // a kernel without /proc: the first interface will do
+    return '' // a kernel without /proc: use the first interface
   }
 }
 
@@ -40,33 +43,33 @@ function firstInterface(): string | undefined {
 
 // The addresses by which other machines reach this one.
 
-/** Without loopback, where every machine is itself, and without link-local IPv6, which no page's address can hold. */
+/** Without loopback, and without link-local IPv6, which no page's address can hold. */
 export function ownAddresses(): string[] {
   return reachableAddresses()
     .map(({ address }) => address)
     .filter((address) => !address.startsWith('fe80:'))
 }
 
-/** The IPv4 addresses, each with the bits of its network. */
+/** The IPv4 addresses, each with its prefix length. */
 export function ownNetworks(): { address: string; prefix: number }[] {
   return reachableAddresses()
     .filter(({ family }) => family === 'IPv4')
     .map(({ address, prefix }) => ({ address, prefix }))
 }
 
-// What streams come and go by.
+// The interface of streams.
 
 /**
- * The link that streams come and go by.
- * @param wanted name of the interface; empty for the one with the default route, loopback where there is no other
- * @returns undefined while it has no IPv4 address
+ * The link used by streams.
+ * @param wanted name of the interface; empty for the one with the default route, loopback if there is no other
+ * @returns undefined if it has no IPv4 address
  */
 export function streamLink(wanted: string): Link | undefined {
   return chooseLinks(interfacesNow(), wanted || (defaultInterface() ?? ''))[0]
 }
 
 /**
- * The address that packets of a stream come in and go out by.
+ * The address used by a stream's packets.
  * @param name of a network interface; empty is the one with the default route
  * @returns its first IPv4 address
  * @throws Fault `no_interface`
@@ -85,8 +88,8 @@ export function interfaceAddress(
 }
 
 /**
- * @param names as the installer set them, the more special one first; empty says nothing
- * @returns the first that is set, else the one with the default route; undefined where there is none
+ * @param names as configured, the most specific first; empty ones are skipped
+ * @returns the first one set, else the one with the default route; undefined if there is none
  */
 export function chosenInterface(names: readonly string[], fallback = defaultInterface): string | undefined {
   return names.find((name) => name !== '') ?? fallback()
@@ -98,20 +101,20 @@ export function isInterfaceThere(name: string, folder = '/sys/class/net'): boole
 
 const NO_MAC = '00-00-00-00-00-00'
 
-/** @returns as SDP writes it, `00-1D-C1-12-34-56`; zeros where it has none. @source RFC 7273, 4.4 */
+/** @returns in SDP notation, `00-1D-C1-12-34-56`; zeros if it has none. @source RFC 7273, 4.4 */
 export function macOf(name: string | undefined, folder = '/sys/class/net'): string {
   try {
     const text = readFileSync(`${folder}/${name}/address`, 'utf8').trim()
     if (/^([0-9a-f]{2}:){5}[0-9a-f]{2}$/.test(text)) return text.replaceAll(':', '-').toUpperCase()
   } catch {
-    // An interface that is not there has no address: zeros name no other machine.
+    // A missing interface has no address: zeros identify no other machine.
   }
   return NO_MAC
 }
 
 /**
- * A board may start before its network does: until there is an address it is looked for, then it stays.
- * @param names as of `chosenInterface`
+ * A board may start before its network does: looks for an address until there is one, then keeps it.
+ * @param names as for `chosenInterface`
  */
 export function firstMac(
   names: readonly string[],

@@ -1,4 +1,4 @@
-/** What the machine says of itself: its name, model and start, its temperature, memory, load and clock. */
+/** Facts about the machine: its name, model and boot, its temperature, memory, load and clock. */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
@@ -9,26 +9,26 @@ import { reachableAddresses } from '#kit/net/address.ts'
 import { identityHere, instanceName } from '#kit/net/mdns/mdns.ts'
 import type { MachineFacts } from '../core/machine/ports.ts'
 
-// What stays as it is while the machine runs.
+// Facts that stay while the machine runs.
 
-/** Which life of the machine this is: new at each boot; empty where the kernel does not tell. @source random(4), /proc/sys/kernel/random/boot_id */
+/** Id of the machine's boot; empty if the kernel does not tell. @source random(4), /proc/sys/kernel/random/boot_id */
 export function readBootId(path = '/proc/sys/kernel/random/boot_id'): string {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch {
-    return '' // a container without this file: reasons of starts are less exact, and say so
+    return '' // a container without this file: reasons of starts are then less exact, and say so
   }
 }
 
-/** Two bytes that differ from board to board, also between copies of one card and between two boards on one machine. */
+/** Two bytes that differ between boards, even between clones of one card and two boards on one machine. */
 export function groupSeed(stateFolder: string): Uint8Array {
   return Buffer.from(instanceName('board', identityHere(stateFolder)).slice(-4), 'hex')
 }
 
-/** Where makers write the model: device tree on ARM, firmware tables on PCs. */
+/** Where makers store the model: device tree on ARM, firmware tables on PCs. */
 const MODEL_PLACES = ['/proc/device-tree/model', '/sys/class/dmi/id/product_name']
 
-/** The maker's name of the model; null where nobody wrote one. */
+/** The maker's name of the model; null if unknown. */
 export function machineModel(places: readonly string[] = MODEL_PLACES): string | null {
   for (const place of places) {
     // Device tree texts end with a NUL.
@@ -46,19 +46,19 @@ function textOfFile(path: string): string {
   }
 }
 
-/** What the machine is called, without a domain. */
+/** The machine's name, without a domain. */
 export function machineName(): string {
   return hostname().split('.')[0] ?? ''
 }
 
-// What changes.
+// Facts that change.
 
-/** Readings beyond these come from sensors that are not there. */
+/** Readings beyond these come from sensors that do not exist. */
 const COLDEST_C = -55
 const HOTTEST_C = 150
 
 /**
- * The hottest of the machine's zones in degrees, one digit behind the point; null where it has none, or none that reads.
+ * The hottest of the machine's zones in degrees, one digit after the point; null if there is none that reads.
  * @source linux/Documentation/driver-api/thermal/sysfs-api.rst: temp in thousandths of a degree
  */
 export async function readTemperature(folder = '/sys/class/thermal'): Promise<number | null> {
@@ -76,12 +76,12 @@ async function readZone(path: string): Promise<number> {
   return /^-?\d+\s*$/.test(text) ? Number(text) / 1000 : Number.NaN
 }
 
-/** Longest answer that is waited for: D-Bus starts the service where it does not run. */
+/** Longest wait for an answer: D-Bus may have to start the service. */
 const TIME_SYNC_TIMEOUT_MS = 5000
 
 /**
- * What the kernel says of its clock, by way of timedated: adjtimex(2) itself is closed to the daemon by its unit.
- * @returns null where nobody can say
+ * The kernel's clock status, by way of timedated: the daemon's unit blocks adjtimex(2) itself.
+ * @returns null if unknown
  * @source timedatectl(1), NTPSynchronized; adjtimex(2), STA_UNSYNC
  */
 export function readTimeSync(command = 'timedatectl'): Promise<boolean | null> {
@@ -94,22 +94,22 @@ export function readTimeSync(command = 'timedatectl'): Promise<boolean | null> {
   })
 }
 
-// All of it, looked up at intervals and kept in between: status and feed ask often.
+// All facts, read at intervals and cached: status and feed ask often.
 
-/** How the facts are looked up. */
+/** How to read the facts. */
 interface FactsOptions {
   clock: Clock
   periodMs: number
-  /** Asking for the state of the clock starts a program: it is done less often. */
+  /** Less often: reading the state of the clock starts a program. */
   timeSyncMs: number
   readTemperature(): Promise<number | null>
   readTimeSync(): Promise<boolean | null>
 }
 
-/** The facts as they were last looked up. */
+/** The facts as last read. */
 export interface FactsBook {
   facts(): MachineFacts
-  /** Looks them up once, and from then on at intervals. */
+  /** Reads them once, and from then on at intervals. */
   start(): Promise<void>
   stop(): void
 }
@@ -134,7 +134,7 @@ export function createFactsBook({ clock, periodMs, timeSyncMs, ...read }: FactsO
       isTimeSynchronised,
     }),
     async start() {
-      // Not waited for: a bus that does not answer would hold up the start.
+      // Not waited for: a bus that does not answer would delay the start.
       void lookAtTime()
       timers = [clock.every(periodMs, () => void lookAtTemperature()), clock.every(timeSyncMs, () => void lookAtTime())]
       await lookAtTemperature()

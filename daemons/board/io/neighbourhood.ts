@@ -1,4 +1,4 @@
-/** This board among the others of the network: announced, looking for them, asking whether they are there. */
+/** This board among the others of the network: announces it, finds others, and polls them. */
 import { request } from 'node:http'
 import type { Clock } from '#kit/clock.ts'
 import type { MdnsConfig } from '#kit/config/tables.ts'
@@ -12,20 +12,20 @@ import { type KeptPeer, type PeerAsker, streamText } from '../core/peers/peer.ts
 import { createPeerBook, PeerTable } from '../core/peers/peers.ts'
 import type { RoleName } from '../wire/names.ts'
 
-// Asking over HTTP whether a board is there.
+// Polls a board over HTTP.
 
-/** In every answer of a board: its full name on the network. Answers of anything else have none, or another. */
+/** Sent in every answer of a board: its full name on the network. Answers of anything else have none, or another. */
 const INSTANCE_HEADER = 'plantroom-instance'
 
-/** What asks: no person, and no program of one. */
+/** User agent of polls, which come from no person. */
 export const PEER_AGENT = 'plantroom-peer'
 
-/** Larger heads are no board's. */
+/** No board's head is larger. */
 const MOST_HEAD_BYTES = 8192
 
 /**
- * Asks for the status without credentials: any answer will do, a 401 as well, if it comes from the board that is meant.
- * Only the head is read.
+ * Requests the status without credentials: any answer will do, even a 401, if it comes from the right board. Only the
+ * head is read.
  * @param answerMs from connecting to the head of the answer
  */
 export function createPeerAsker({ answerMs }: { answerMs: number }): PeerAsker {
@@ -36,7 +36,7 @@ export function createPeerAsker({ answerMs }: { answerMs: number }): PeerAsker {
           host: address,
           port,
           path: '/api/status',
-          // A connection of its own each time: one that was left open says little about the machine behind it.
+          // A new connection each time: one left open says little about the machine behind it.
           agent: false,
           headers: { 'user-agent': PEER_AGENT },
           maxHeaderSize: MOST_HEAD_BYTES,
@@ -55,9 +55,9 @@ export function createPeerAsker({ answerMs }: { answerMs: number }): PeerAsker {
   }
 }
 
-// Announcing, and looking for others.
+// Announces this board, and looks for others.
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface NeighbourhoodOptions {
   clock: Clock
   log: Log
@@ -66,7 +66,7 @@ interface NeighbourhoodOptions {
   version: string
   /** Boards found before. */
   file: Kept<readonly KeptPeer[]>
-  /** Where HTTP listens; asked for once that is known. */
+  /** Port of HTTP; called once it is known. */
   port(): number
   says(): { role: RoleName; name: string; hostname: string; mcast: string; port: number }
   /** Another board came, changed or went. */
@@ -77,10 +77,10 @@ interface NeighbourhoodOptions {
 export interface Neighbourhood {
   part: Part
   peers: PeerTable
-  /** Of every answer, so that others know whom they asked. */
+  /** Headers of every answer, by which other boards recognize this one. */
   headers(): Record<string, string>
   mdnsCounts(): MdnsCounts
-  /** The address that others most likely know it by; empty where it has none. */
+  /** The address that others most likely know it by; empty if it has none. */
   address(): string
 }
 
@@ -112,7 +112,7 @@ export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhoo
     part: {
       name: 'peers',
       async start() {
-        // State that was copied from another board may have this one among the others.
+        // State copied from another board may list this one among the others.
         const own = presence.id()
         peers.start((await book.open()).filter(({ id }) => id !== own))
         await presence.part.start()

@@ -1,4 +1,7 @@
-/** The machine as the board treats it: its own, by the helper that runs as root, or somebody else's that is left as it is. */
+/**
+ * The machine: owned by the board and controlled through the helper that runs as root, or somebody else's and left
+ * alone.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -24,22 +27,22 @@ import { type HelperVerb, helperLine, LONGEST_ANSWER, openHelperAnswer } from '.
 import { defaultInterface } from './interfaces.ts'
 import { machineName } from './machine-facts.ts'
 
-// The helper that runs as root, asked over its socket: a connection for each request.
+// Requests to the helper that runs as root, over its socket: one connection per request.
 
-/** How the helper is reached. */
+/** How to reach the helper. */
 interface RootHelperOptions {
   /** Its socket. */
   path: string
-  /** Time for one answer. */
+  /** Timeout of one answer. */
   timeoutMs: number
-  /** Time for the answer to `install`, which lasts as long as the installer. */
+  /** Timeout of the answer to `install`, which takes as long as the installer. */
   installMs: number
 }
 
-/** The helper of this machine, whether it is there or not. */
+/** The helper of this machine, whether or not it is running. */
 export function createRootHelper({ path, timeoutMs, installMs }: RootHelperOptions): RootHelper {
   async function lineOf(verb: HelperVerb, line: string, fd: number | undefined): Promise<string> {
-    // Only the addon can send a descriptor, and it takes a thread of the pool for as long as it waits: not for `install`.
+    // Only the addon can send a descriptor, and it blocks a thread of the pool while it waits: not used for `install`.
     if (fd === undefined) return askOnce(path, line, verb === 'install' ? installMs : timeoutMs)
     try {
       return await askWithFd(path, line, fd, { timeoutMs, mostBytes: LONGEST_ANSWER })
@@ -52,7 +55,7 @@ export function createRootHelper({ path, timeoutMs, installMs }: RootHelperOptio
   }
 }
 
-/** Resolves with all that is answered, at most LONGEST_ANSWER characters. */
+/** Resolves with the whole answer, at most LONGEST_ANSWER characters. */
 function askOnce(path: string, line: string, timeoutMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect({ path })
@@ -85,9 +88,9 @@ function helperAbsent(path: string, cause: unknown): Fault {
   return new Fault('helper_absent', `the helper that runs as root does not answer at ${path}: ${why}`, { cause })
 }
 
-// The address, set by the helper.
+// Sets the address through the helper.
 
-/** @param interfaceName which one is set; undefined where the machine has none */
+/** @param interfaceName the interface to set; undefined if the machine has none */
 export function helperNetwork(helper: RootHelper, interfaceName: () => string | undefined): NetworkMachine {
   function name(): string {
     const found = interfaceName()
@@ -103,13 +106,13 @@ export function helperNetwork(helper: RootHelper, interfaceName: () => string | 
   }
 }
 
-// The lamp: the first that is there for telling boards apart, else one that tells of activity.
+// The lamp: preferably one meant for identification, else one that shows activity.
 
-/** How the lamp is driven. */
+/** How to drive the lamp. */
 interface LampOptions {
-  /** Lamps belong to root. */
+  /** Used because lamps belong to root. */
   helper: RootHelper
-  /** Name below /sys/class/leds; empty: the one that suits best. */
+  /** Name below /sys/class/leds; empty: the most suitable one. */
   name: string
   folder?: string
 }
@@ -117,13 +120,13 @@ interface LampOptions {
 /** Best first. */
 const SUITABLE_LAMPS = [/identify|locate|uid/i, /status|heartbeat|user/i, /^act$|led0|activity|sys/i]
 
-/** Lamps that follow a key, a port or a card. */
+/** Lamps that belong to a key, a port or a card. */
 const FOREIGN_LAMPS = /(caps|num|scroll)lock|kana|compose|mute|backlight|^(eth|wlan|mmc|phy|input)\d/i
 
-/** What the kernel blinks a lamp by, best first. */
+/** Kernel triggers that blink a lamp, best first. */
 const BLINKING_TRIGGERS = ['timer', 'heartbeat', 'pattern']
 
-/** A lamp as it was before it blinked. */
+/** State of a lamp before it blinked. */
 interface Lamp {
   name: string
   trigger: string
@@ -146,7 +149,7 @@ export function createLampBlinker({ helper, name, folder = '/sys/class/leds' }: 
     async start() {
       const found = await find()
       if (found === undefined) return false
-      // All there are, the present one in brackets.
+      // All triggers, with the present one in brackets.
       const triggers = (await read(found, 'trigger')).split(/\s+/)
       const present = triggers.find((one) => one.startsWith('['))?.slice(1, -1) ?? 'none'
       const blinking = BLINKING_TRIGGERS.find((one) => triggers.includes(one))
@@ -164,7 +167,7 @@ export function createLampBlinker({ helper, name, folder = '/sys/class/leds' }: 
   }
 }
 
-/** Of a machine that is somebody else's: its lamps are left alone. */
+/** For a machine that the board does not own: its lamps are left alone. */
 export const noLamp: Blinker = {
   start: async () => false,
   stop: async () => {},
@@ -183,14 +186,14 @@ interface MachineConfig {
   restart_s: number
 }
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface OwnMachineParts {
   clock: Clock
   log: Log
   config: MachineConfig
   helper: RootHelper
   settings: Readonly<BoardSettings>
-  /** Which save of theirs the settings are. */
+  /** Number of the save that the settings come from. */
   saves: number
   starts: StartBook
   networkFile: Kept<NetworkRecord>
@@ -204,16 +207,16 @@ interface OwnMachineParts {
 export interface OwnMachine {
   rebooter: Rebooter
   network: NetworkCare
-  /** Brings name and address to what the settings want; never rejects. */
+  /** Applies name and address from the settings; never rejects. */
   start(): Promise<void>
   /** What went wrong with the name, for people. */
   nameTrouble(): string | undefined
 }
 
-/** Time this daemon takes to restart. Measured: under a second on a small board, most of it reading its program. */
+/** Time this daemon takes to restart. Measured: under a second on a small board, mostly for reading its program. */
 const SELF_S = 2
 
-/** @throws Fault of the file that the network is kept in */
+/** @throws Fault of the network record's file */
 export async function openOwnMachine(by: OwnMachineParts): Promise<OwnMachine> {
   const { clock, log, config, helper, settings, starts } = by
   const network = config.owned ? await ownNetwork(by) : foreignNetwork()

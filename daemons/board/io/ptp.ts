@@ -1,4 +1,4 @@
-/** ptp4l and pmc, started, asked, and started again when they end. */
+/** Runs ptp4l and pmc: starts and polls them, and restarts them when they end. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
@@ -15,37 +15,40 @@ import { dscpOf, type PtpConfig } from '../core/ptp/keys.ts'
 import { createPmcReader, type PmcAnswer, ptp4lConfig } from '../wire/linuxptp.ts'
 import { isInterfaceThere } from './interfaces.ts'
 
-// A program that runs beside the daemon, and never longer than it.
+// A child program that never outlives the daemon.
 
-/** One that runs. */
+/** A running child. */
 interface Child {
   /** Writes to its standard input; what it does not take is lost. */
   write(text: string): void
-  /** Asks it to end, and kills it where it does not within `KILL_MS`. Resolves once it has ended. */
+  /** Sends SIGTERM, and kills it unless it ends within `KILL_MS`. Resolves once it has ended. */
   end(): Promise<void>
 }
 
 interface ChildOptions {
-  /** Memory that it may have; what it asks for beyond, it does not get. */
+  /** Memory limit; allocations beyond it fail. */
   memoryBytes: number
-  /** What it prints on standard output, as it comes. */
+  /** Its standard output, as it comes. */
   onText?(text: string): void
-  /** A line of its log: standard error, and standard output where nobody else reads that. */
+  /** A line of its log: standard error, and standard output if `onText` is not given. */
   onLine?(line: string): void
-  /** Once, by itself or because it was asked to. @param how for people: `ended with 1`, `was ended by SIGKILL`, ... */
+  /**
+   * Called once, whether it ended by itself or on request. @param how for people: `ended with 1`, `was ended by
+   * SIGKILL`, ...
+   */
   onEnd(how: string): void
 }
 
 const KILL_MS = 1000
 const LONGEST_LINE = 300
 
-/** Those of the environment, and those of the system's own programs. */
+/** Folders in PATH, and those of system programs. */
 function programFolders(): string[] {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
   return [...folders, '/usr/sbin', '/sbin', '/usr/local/sbin']
 }
 
-/** @returns the program's path; undefined where it is not on this machine */
+/** @returns the program's path; undefined if it is not on this machine */
 export function findProgram(name: string, folders: readonly string[] = programFolders()): string | undefined {
   return folders.map((folder) => join(folder, name)).find(isProgram)
 }
@@ -60,9 +63,9 @@ function isProgram(path: string): boolean {
 }
 
 /**
- * Starts a program that the kernel kills when this process dies, however it dies, and that has no more than its memory.
- * Both are asked for by util-linux (setpriv, prlimit), as Node cannot; where that is not there it runs without. As the main
- * process of a unit the former is left to systemd, which ends what is left of a unit, and whose rules setpriv breaks (capset).
+ * Starts a program with a memory limit that the kernel kills when this process dies in any way. Both need util-linux
+ * (setpriv, prlimit), as Node cannot do it; without these it runs without. As the main process of a unit, setpriv is
+ * left out: systemd ends what is left of a unit, and its rules break setpriv (capset).
  */
 function startChild(program: string, words: readonly string[], options: ChildOptions): Child {
   const before = [
@@ -74,7 +77,7 @@ function startChild(program: string, words: readonly string[], options: ChildOpt
   const { onLine = () => {}, onText } = options
   child.stderr.setEncoding('utf8').on('data', linesOf(onLine))
   child.stdout.setEncoding('utf8').on('data', onText ?? linesOf(onLine))
-  // A pipe whose reader is gone: its end is told by `exit`.
+  // The reader of the pipe is gone: `exit` reports that.
   child.stdin.on('error', () => {})
   const ended = endOf(child, options.onEnd)
   return {
@@ -83,7 +86,7 @@ function startChild(program: string, words: readonly string[], options: ChildOpt
   }
 }
 
-/** @source systemd.exec(5), SYSTEMD_EXEC_PID: of whoever inherits the variable the number is another */
+/** @source systemd.exec(5), SYSTEMD_EXEC_PID: a process that inherits the variable has another id */
 function isUnit(): boolean {
   return process.env.SYSTEMD_EXEC_PID === String(process.pid)
 }
@@ -96,7 +99,7 @@ function endOf(child: ChildProcess, onEnd: (how: string) => void): Promise<void>
     }
     child.once('exit', (code, signal) => end(code === null ? `was ended by ${signal}` : `ended with ${code}`))
     child.once('error', (cause) => {
-      // Of a child that runs, such as a signal that it may not be sent, `exit` comes later.
+      // For a running child, such as one that may not be signalled, `exit` comes later.
       if (child.pid === undefined) end(`could not be run: ${cause.message}`)
     })
   })
@@ -109,7 +112,7 @@ async function endNow(child: ChildProcess, ended: Promise<void>): Promise<void> 
   clearTimeout(late)
 }
 
-/** @returns what cuts text into lines, each at most `LONGEST_LINE` long */
+/** @returns a function that splits text into lines of at most `LONGEST_LINE` */
 function linesOf(onLine: (line: string) => void): (text: string) => void {
   let rest = ''
   return (text) => {
@@ -119,21 +122,21 @@ function linesOf(onLine: (line: string) => void): (text: string) => void {
   }
 }
 
-// Asks ptp4l how it is, again and again, through one pmc that stays.
+// Polls the state of ptp4l through one pmc that keeps running.
 
 interface PmcOptions {
   clock: Clock
   /** Path of the program. */
   program: string
-  /** That ptp4l listens at. */
+  /** Socket of ptp4l. */
   socket: string
   domain: number
   pollMs: number
   memoryBytes: number
-  /** Time in which something must be answered. */
+  /** Time within which something must be answered. */
   answerMs: number
   onAnswer(answer: PmcAnswer): void
-  /** It is of no use any more. Once. */
+  /** Called once, when it is no longer usable. */
   onEnd(sentence: string): void
 }
 
@@ -141,7 +144,7 @@ interface PmcDialog {
   end(): Promise<void>
 }
 
-/** Between two of these the time is asked for. */
+/** Asked in turn, alternating with the time. */
 const SLOWER_QUESTIONS = [
   'PORT_DATA_SET',
   'PARENT_DATA_SET',
@@ -150,12 +153,12 @@ const SLOWER_QUESTIONS = [
   'DEFAULT_DATA_SET',
   'CURRENT_DATA_SET',
 ]
-/** An answer that is not there after this may have been lost: datagrams are. */
+/** A missing answer may be lost after this: datagrams can be. */
 const ASK_AGAIN_MS = 250
 
 /**
- * The time is asked for every `pollMs`, and right after its answer one of the others, in turn: pmc reads its input through
- * a buffer that it does not look into twice, so it gets one question at a time.
+ * Asks for the time every `pollMs`, and right after its answer for one of the others, in turn. Sends one question at a
+ * time, since pmc reads its input through a buffer that it does not check again.
  * @source linuxptp 3.1.1 pmc.c, main: poll and fgets on the same descriptor
  */
 function openPmcDialog(options: PmcOptions): PmcDialog {
@@ -215,28 +218,28 @@ function openPmcDialog(options: PmcOptions): PmcDialog {
   }
 }
 
-// Both of them, as the clock wants them.
+// Both programs, as the clock needs them.
 
 interface PtpProgramOptions {
   clock: Clock
   log: Log
   config: PtpConfig
   priority1: number
-  /** Belongs to this daemon alone: settings and sockets of ptp4l are in it. */
+  /** A folder of this daemon alone, for settings and sockets of ptp4l. */
   folder: string
-  /** Looked up at each start; undefined where there is none. */
+  /** Looked up at each start; undefined if there is none. */
   interface(): string | undefined
-  /** Where programs are looked for; default where the system has them. */
+  /** Folders to look for programs; default: the system's. */
   folders?: readonly string[]
 }
 
-/** What a Unix socket's path may have, less what pmc and ptp4l put behind it. @source unix(7) */
+/** Longest path of a Unix socket, minus the suffixes of pmc and ptp4l. @source unix(7) */
 const LONGEST_SOCKET = 100
-/** Between two looks for the socket of a ptp4l that starts. */
+/** Interval of checks for the socket of a starting ptp4l. */
 const LOOK_MS = 20
 const VERSION_MS = 5000
 
-/** Restarts are bounded in pace, not in number: a network that comes back after a day is used again. */
+/** Restarts are limited in rate, not in number: a network that returns after a day is used again. */
 export function createPtpProgram(options: PtpProgramOptions): PtpProgram {
   return new WatchedProgram(options)
 }
@@ -254,7 +257,7 @@ class WatchedProgram implements PtpProgram {
   #pmc: PmcDialog | undefined
   #lastLine = ''
   #running: Promise<void> = Promise.resolve()
-  /** Of programs that failed. */
+  /** Shutdown of failed programs. */
   #ending: Promise<void> = Promise.resolve()
 
   constructor(options: PtpProgramOptions) {
@@ -354,12 +357,12 @@ class WatchedProgram implements PtpProgram {
     while (!existsSync(this.#socket) && this.#ptp4l !== undefined && !this.#isStopped) {
       if (clock.monotonicMs() > untilMs)
         throw new Fault('ptp_ended', `ptp4l did not begin within ${durationText(config.answer_ms)}.`)
-      // Not the clock's timer, which keeps no process alive: a stop waits for this.
+      // Not the clock's timer, which does not keep the process alive: a stop waits for this.
       await sleep(LOOK_MS)
     }
   }
 
-  /** One of the two ended or does not answer, so both restart. */
+  /** One of the two ended or does not answer, so both are restarted. */
   #ended(sentence: string): void {
     if (this.#isStopped || this.#ptp4l === undefined) return
     this.#failed(new Fault('ptp_ended', sentence))
@@ -372,14 +375,14 @@ class WatchedProgram implements PtpProgram {
     const isAbsent = fault.code === 'ptp_absent'
     this.#listener?.[isAbsent ? 'missing' : this.#countFailure()](fault.message)
     const waitMs = isAbsent ? config.restart_most_ms : this.#backoff.next()
-    // What cannot be removed now stands in the way of the next start, which tells it.
+    // What cannot be removed now blocks the next start, which reports it.
     this.#ending = this.#endBoth().catch(() => {})
     this.#retry = clock.after(waitMs, () => {
       void this.#ending.then(() => this.#isStopped || this.#run())
     })
   }
 
-  /** One that ran for long restarts; its end is no part of a row. */
+  /** The end of a program that ran for long starts a new series of failures. */
   #countFailure(): 'ended' | 'gaveUp' {
     const { clock, config } = this.#options
     const isFresh = this.#startedMs > 0 && clock.monotonicMs() - this.#startedMs > config.restart_most_ms

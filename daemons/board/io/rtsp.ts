@@ -1,4 +1,4 @@
-/** RTSP: asks a device for the description of a session, and describes the board's own stream, within bounds. */
+/** RTSP: fetches the description of a session from a device, and serves the board's own, within limits. */
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
@@ -12,24 +12,24 @@ import { LONGEST_SDP } from '../wire/streams/sdp.ts'
 
 // The client.
 
-/** Who is asked for what. */
+/** Device and session to describe. */
 interface DescribeRequest {
   clock: Clock
   /** IPv4 */
   address: string
   port: number
-  /** Of the session, percent-encoded. */
+  /** Path of the session, percent-encoded. */
   path: string
-  /** For all of it. */
+  /** Timeout of the whole exchange. */
   timeoutMs: number
 }
 
 const REPLY_BOUNDS = { headBytes: 4096, bodyBytes: LONGEST_SDP * 4 }
 
 /**
- * One connection, one request, one answer. Redirections are not followed: whoever answers for itself needs none, and
- * whoever does not could have us ask others.
- * @returns the description as it came
+ * One connection, one request, one answer. Redirections are not followed: a device that answers for itself needs none,
+ * and others could make us contact third parties.
+ * @returns the description as received
  * @throws Fault `rtsp_unanswered`, `rtsp_refused`, `rtsp_malformed`, `rtsp_too_long`
  * @source RFC 2326, 10.2
  */
@@ -45,7 +45,7 @@ export async function describeOverRtsp(request: DescribeRequest): Promise<string
     if (status !== 200) throw new Fault('rtsp_refused', `${address}:${port} answers ${status}, not 200`)
     if (!/^application\/sdp\b/i.test(answered.get('content-type') ?? 'application/sdp'))
       throw new Fault('rtsp_refused', `${address}:${port} answers with something else than SDP`)
-    // Nobody could read it, and it would be kept.
+    // It could not be parsed, and would be stored.
     if (body.length > LONGEST_SDP)
       throw new Fault('rtsp_too_long', `a description of ${body.length} characters is longer than ${LONGEST_SDP}`)
     return body
@@ -72,36 +72,36 @@ async function replyFrom(socket: Socket, who: string): Promise<RtspReply> {
 
 // The server.
 
-/** Bounds; keys of the config table `streams`. */
+/** Limits; keys of the config table `streams`. */
 interface RtspServerLimits {
   clients: number
   clientsPerHost: number
-  /** A request has to arrive whole within this, and its answer to be taken. */
+  /** Time for a request to arrive whole, and for its answer to be taken. */
   requestMs: number
   idleMs: number
 }
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface RtspServerOptions {
   clock: Clock
   log: Log
-  /** Wanted; where it is taken, any other. 0 for any. */
+  /** Preferred port; if it is taken, any other. 0 for any. */
   port: number
-  /** The address to listen on; default all of the machine. */
+  /** The address to listen on; default: all of the machine. */
   host?: string
   limits: RtspServerLimits
   shareOf: ShareOf
-  /** Undefined while there is no stream. */
+  /** Undefined if there is no stream. */
   session(): RtspSession | undefined
 }
 
 const REQUEST_BOUNDS = { headBytes: 4096, bodyBytes: 4096 }
-/** Requests of one client in a second: a player makes four to begin with, and then one now and then. */
+/** Requests of one client per second: a player sends four at first, and then one now and then. */
 const MOST_PER_SECOND = 20
-/** Between an answer that is the last and the end, so that it is read. */
+/** Delay between a final answer and the close, so that it is read. */
 const LINGER_MS = 500
 
-/** From `start` to `stop`. */
+/** Serves from `start` to `stop`. */
 export class RtspServer {
   readonly #options: RtspServerOptions
   readonly #places: Places
@@ -116,7 +116,7 @@ export class RtspServer {
     this.#places = createPlaces({ most, mostPerAddress, shareOf: options.shareOf })
   }
 
-  /** @throws the system's error where no port can be had */
+  /** @throws the system's error if no port is available */
   async start(): Promise<void> {
     const { log, port } = this.#options
     try {
@@ -150,13 +150,13 @@ export class RtspServer {
     const server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
     server.listen({ port, host: this.#options.host ?? '0.0.0.0' })
     await once(server, 'listening')
-    // A connection that cannot be accepted (no memory, no descriptor) is only that one's loss.
+    // A connection that cannot be accepted (no memory, no descriptor) affects only that client.
     server.on('error', (fault) => this.#options.log.warning('rtsp client not accepted', { fault }))
     return server
   }
 
   #accept(socket: Socket): void {
-    // What goes wrong on a connection ends it: 'close' follows.
+    // An error ends the connection: 'close' follows.
     socket.on('error', () => {})
     const talk = new Talk(socket, this.#options, {
       described: () => void this.#described++,
@@ -172,21 +172,21 @@ export class RtspServer {
   }
 }
 
-/** What happens while a client talks. */
+/** Events of a client's connection. */
 interface TalkEvents {
   described(): void
-  /** It asked more than anybody has to, and was let go of. */
+  /** It sent more requests than any client needs, and was disconnected. */
   flooded(): void
 }
 
-/** One client: its requests one after the other. */
+/** One client: processes its requests one after the other. */
 class Talk implements Holder {
   readonly #socket: Socket
   readonly #options: RtspServerOptions
   readonly #events: TalkEvents
   #pending: Buffer<ArrayBufferLike> = Buffer.alloc(0)
   #deadline: Timer | undefined
-  /** The second that it is, and what was asked in it. */
+  /** The present second, and the requests in it. */
   #second = 0
   #asked = 0
   #hasAsked = false
@@ -205,7 +205,7 @@ class Talk implements Holder {
     this.#deadline?.cancel()
   }
 
-  /** A player that has its answers keeps its connection open, and asks again now and then. */
+  /** A player that has its answers keeps its connection open, and sends further requests now and then. */
   use(): ReturnType<Holder['use']> {
     return { use: this.#hasAsked ? 'kept' : 'opening', sinceMs: this.#activeMs }
   }
@@ -214,7 +214,7 @@ class Talk implements Holder {
     this.#socket.destroy()
   }
 
-  /** What comes too slowly, byte by byte, does not move the end on: a request has one deadline. */
+  /** A request has one deadline: sending it slowly, byte by byte, does not extend it. */
   #allow(ms: number): void {
     this.#deadline?.cancel()
     this.#deadline = this.#options.clock.after(ms, () => this.#socket.destroy())
@@ -237,7 +237,7 @@ class Talk implements Holder {
         this.#activeMs = this.#options.clock.monotonicMs()
         if (!this.#answer(text)) return
       }
-      // A view of the rest would hold all that it came with.
+      // Copied: a view of the rest would keep the whole buffer alive.
       this.#pending = Buffer.from(this.#pending)
     } catch (error) {
       if (!(error instanceof Fault)) throw error
@@ -247,7 +247,7 @@ class Talk implements Holder {
     if (this.#pending.length === 0) this.#allow(this.#options.limits.idleMs)
   }
 
-  /** Requests in one piece by the thousand would keep everybody else waiting until the last is answered. */
+  /** Thousands of requests in one piece would block everybody else until the last is answered. */
   #isTooMuch(): boolean {
     const second = Math.floor(this.#options.clock.monotonicMs() / 1000)
     this.#asked = second === this.#second ? this.#asked + 1 : 1
@@ -255,7 +255,7 @@ class Talk implements Holder {
     return this.#asked > MOST_PER_SECOND
   }
 
-  /** A client that does not take its answers is not waited for. */
+  /** A client that does not take its answers is disconnected. */
   #answer(text: string): boolean {
     const isTaken = this.#socket.write(text)
     if (!isTaken) this.#socket.destroy()

@@ -1,4 +1,4 @@
-/** SAP on one network interface: announced and heard, opened anew when the interface or its address is another. */
+/** SAP on one network interface: announces and listens, and reopens when the interface or its address changes. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Clock, Timer } from '#kit/clock.ts'
@@ -9,29 +9,29 @@ import { type Announced, SapAnnouncing } from '../core/streams/announcing.ts'
 import type { StreamBook } from '../core/streams/book.ts'
 import { readSap, SAP_GROUPS, SAP_PORT, type SapPacket } from '../wire/streams/sap.ts'
 
-// Something that is open on a network interface, and opened anew when the interface or its address is another.
+// Keeps something open on a network interface, and reopens it when the interface or its address changes.
 
-/** What is open. */
+/** Something open. */
 interface Open {
   close(): void
 }
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface KeptOnLinkOptions<Thing extends Open> {
   clock: Clock
   log: Log
-  /** What is said in the log where it cannot be opened. */
+  /** Log text if it cannot be opened. */
   trouble: string
-  /** How often is looked. */
+  /** Interval of checks. */
   recheckMs: number
   link(): Link | undefined
-  /** @throws the system's error; it is tried again at the next look */
+  /** @throws the system's error; it is tried again at the next check */
   open(link: Link): Promise<Thing>
-  /** It is open, for the first time or anew. */
+  /** It was opened, for the first time or again. */
   onOpen(thing: Thing, link: Link): void
 }
 
-/** Until it is stopped. Whatever does not work is logged once for each link, and tried again. */
+/** Runs until stopped. Each failure is logged once per link, and tried again. */
 export class KeptOnLink<Thing extends Open> {
   readonly #options: KeptOnLinkOptions<Thing>
   #timer: Timer | undefined
@@ -56,12 +56,12 @@ export class KeptOnLink<Thing extends Open> {
     this.#close()
   }
 
-  /** Undefined while there is no interface, or it could not be opened. */
+  /** Undefined if there is no interface, or it could not be opened. */
   get thing(): Thing | undefined {
     return this.#thing
   }
 
-  /** It does not work any more: opened anew at the next look. */
+  /** It no longer works: reopen at the next check. */
   broken(): void {
     this.#close()
   }
@@ -99,22 +99,22 @@ export class KeptOnLink<Thing extends Open> {
 
 // The sockets.
 
-/** Speaks to the groups of SAP. */
+/** Sends to the SAP groups. */
 interface SapSpeaker {
   send(bytes: Uint8Array): void
-  /** Once what was given to `send` has gone out. */
+  /** Closes once everything passed to `send` has gone out. */
   close(): void
 }
 
-/** What comes and what goes wrong. */
+/** Events of the sockets. */
 interface SapEvents {
   /** @param from address that the packet came from */
   onPacket(bytes: Uint8Array, from: string): void
-  /** The socket is of no use any more. */
+  /** The socket is no longer usable. */
   onTrouble(error: Error): void
 }
 
-/** Room for what comes while the daemon is busy: half a second of a flood. */
+/** Receive buffer for when the daemon is busy: half a second of a flood. */
 const RECEIVE_BYTES = 1 << 19
 
 /**
@@ -131,7 +131,7 @@ export async function openSapSpeaker(
   try {
     socket.setMulticastInterface(address)
     socket.setMulticastTTL(ttl)
-    // A decoder on this machine hears it too.
+    // So that a decoder on this machine hears it too.
     socket.setMulticastLoopback(true)
   } catch (error) {
     socket.close()
@@ -143,7 +143,7 @@ export async function openSapSpeaker(
   const sent = (error: Error | null) => {
     underWay--
     if (isClosing && underWay === 0) socket.close()
-    // Last, as whoever hears of it closes the speaker.
+    // Last, since the handler closes the socket.
     else if (error && !isClosing) onTrouble(error)
   }
   return {
@@ -160,7 +160,7 @@ export async function openSapSpeaker(
 }
 
 /**
- * One socket for each group, bound to it: what is sent to this machine alone does not come in.
+ * One socket for each group, bound to it, so that unicast to this machine does not come in.
  * @param address of the interface
  * @throws the system's error
  */
@@ -191,7 +191,7 @@ async function opened(address: string, port: number): Promise<Socket> {
     socket.unref().bind({ address, port })
     await once(socket, 'listening')
   } catch (error) {
-    // One that was not bound is still open, and it is tried again and again.
+    // A socket that failed to bind is still open, and this is retried again and again.
     socket.close()
     throw error
   }
@@ -200,7 +200,7 @@ async function opened(address: string, port: number): Promise<Socket> {
 
 // Announcing.
 
-/** What it is made of. */
+/** Dependencies and settings. */
 interface SapAnnouncerOptions {
   clock: Clock
   log: Log
@@ -214,7 +214,7 @@ interface SapAnnouncerOptions {
   onChange(): void
 }
 
-/** From `start` to `stop`, which takes the stream back. */
+/** Announces from `start` to `stop`, which withdraws the stream. */
 export function createSapAnnouncer(options: SapAnnouncerOptions) {
   const { clock, describe, everyMs, link, log, onChange, recheckMs, ttl } = options
   const kept = new KeptOnLink<SapSpeaker>({
@@ -251,7 +251,7 @@ export function createSapAnnouncer(options: SapAnnouncerOptions) {
   }
 }
 
-/** What it is made of. */
+/** Dependencies. */
 interface SapListenerOptions {
   clock: Clock
   log: Log
@@ -260,7 +260,7 @@ interface SapListenerOptions {
   book: Pick<StreamBook, 'heard' | 'takenBack'>
 }
 
-/** From `start` to `stop`. */
+/** Listens from `start` to `stop`. */
 export function createSapListener({ book, clock, link, log, recheckMs }: SapListenerOptions) {
   const counts = { packets: 0, malformed: 0, notRead: 0 }
 
@@ -300,7 +300,7 @@ export function createSapListener({ book, clock, link, log, recheckMs }: SapList
     start: () => kept.start(),
     stop: () => kept.stop(),
     isOpen: () => kept.thing !== undefined,
-    /** Packets heard; what was none; what was encrypted, compressed, or of something else. */
+    /** Packets received; invalid ones; those encrypted, compressed, or of another type. */
     counts: () => ({ ...counts }),
   }
 }

@@ -1,4 +1,4 @@
-/** What this machine has of what roles need: GStreamer's clock, sound cards, serial lines, USB. */
+/** Finds what this machine has for roles: GStreamer's clock, sound cards, serial lines, USB. */
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LineFinder } from '#kit/line/line.ts'
@@ -7,12 +7,12 @@ import { type AudioClock, createAudioClock } from '#native/node-gst/index.ts'
 import type { RoleFacts } from '../core/role.ts'
 import { readSoundCards, type SoundCard } from '../wire/sound-cards.ts'
 
-/** The clock of sound as the addon has it, shared by all pipelines of a process. */
+/** The addon's clock of sound, shared by all pipelines of a process. */
 export type SharedClock = AudioClock
 
 /**
- * Opens the clock of sound. The libraries of GStreamer are loaded here and not before.
- * @throws Fault `no_gstreamer` where they are missing
+ * Opens the clock of sound. Loads the libraries of GStreamer, which nothing did before.
+ * @throws Fault `no_gstreamer` if they are missing
  */
 export function openAudioClock(): SharedClock {
   try {
@@ -25,8 +25,8 @@ export function openAudioClock(): SharedClock {
 }
 
 /**
- * The sound cards of this machine, as they are now.
- * @param folder `/proc/asound`, or one like it; absent where the kernel has no sound, which gives none
+ * The present sound cards of this machine.
+ * @param folder `/proc/asound`, or one like it; if missing, because the kernel has no sound, there are none
  */
 export async function listCards(folder = '/proc/asound'): Promise<SoundCard[]> {
   const [cards, pcm] = await Promise.all(['cards', 'pcm'].map((name) => textOf(join(folder, name))))
@@ -41,7 +41,7 @@ async function textOf(path: string): Promise<string> {
   }
 }
 
-/** Whether the threads of sound run at real-time priority, for people. All three as a pipeline says it. */
+/** Whether the sound threads run at real-time priority, for people. All three values as a pipeline reports them. */
 export function realtimeView({ asked, granted, error }: { asked: number; granted: boolean; error: string | null }) {
   if (asked === 0) return { granted: false, text: 'Real-time priority is switched off in board.toml.' }
   if (granted) return { granted: true, text: `Sound runs with real-time priority ${asked}.` }
@@ -52,11 +52,11 @@ export function realtimeView({ asked, granted, error }: { asked: number; granted
   }
 }
 
-// What roles need, looked at without loading any of it.
+// Checks what roles need without loading any of it.
 
-/** Where Debian has the libraries of this processor. */
+/** Debian's library folder for this processor. */
 const LIBRARIES = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu`
-/** What sound needs of them: one file of each package. */
+/** Libraries that sound needs: one file of each package. */
 const OF_SOUND = [
   'libgstreamer-1.0.so.0',
   'libasound.so.2',
@@ -64,17 +64,17 @@ const OF_SOUND = [
   'gstreamer-1.0/libgstlevel.so',
 ]
 
-/** Where a machine is looked at. */
+/** Where to look. */
 interface RolePlaces {
   /** `/sys`, or a tree like it. */
   sysfs: string
-  /** Folder of the libraries; Debian's unless told. */
+  /** Folder of the libraries; default: Debian's. */
   libraries?: string
   /** `/proc/asound`, or a folder like it. */
   asound?: string
 }
 
-/** Looks without loading anything: a serial server stays free of sound. */
+/** Looks without loading anything, so that a serial server does not load sound libraries. */
 export async function readRoleFacts(finder: LineFinder, { sysfs, libraries, asound }: RolePlaces): Promise<RoleFacts> {
   const [lines, cards, hasUsb, hasUsbipHost, ...ofSound] = await Promise.all([
     finder.list(),

@@ -1,4 +1,4 @@
-/** What the board keeps beside its roles in the state folder, its password, and a reset that forgets what the API has set. */
+/** The board's own files in the state folder, its password, and the factory reset that removes what the API has set. */
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TSchema, Type } from 'typebox'
@@ -19,11 +19,11 @@ import { FLOORS } from './firmware.ts'
 
 // settings.json, starts.json, network.json and peers.json.
 
-/** The version of each file's shape; a file of a later one is refused rather than half understood. */
+/** Version of each file's format; a file of a later one is refused rather than half understood. */
 const FILE_VERSION = 1 as const
 
 const settings = Type.Object({
-  // Read setting by setting: core/settings/book.ts.
+  // Checked setting by setting: core/settings/book.ts.
   settings: Type.Record(Type.String(), Type.Unknown()),
   saves: Type.Integer({ minimum: 0 }),
 })
@@ -78,10 +78,10 @@ export function createBoardFiles(folder: string, log: Log): BoardFiles {
   }
 }
 
-/** The file that a reset leaves, since it says that there is one. */
+/** Not removed by a reset, since it records the reset. */
 const STARTS = 'starts'
 
-/** What the machine was told of its address, which outlives a reset until it is told otherwise. */
+/** The address that the machine was given, which outlives a reset until it is changed. */
 const NETWORK = 'network'
 
 interface FileOptions {
@@ -108,7 +108,7 @@ function withFirst<T>(file: Kept<T | undefined>, first: T): Kept<T> {
 
 // The password: the one user of users.json, which `plantroom password` writes too.
 
-/** The password as it was kept. */
+/** Opens the saved password. */
 export async function openPassword(by: {
   stateFolder: string
   log: Log
@@ -119,14 +119,14 @@ export async function openPassword(by: {
   return createAdminPassword(await keeper.load(), { keeper, hash: by.hash, epochMs: by.clock.epochMs })
 }
 
-/** @returns what keeps it in the state folder; `load` comes first, and once */
+/** @returns storage of it in the state folder; call `load` first, and once */
 export function createPasswordFile(stateFolder: string, log: Log): PasswordKeeper {
   const file = createUsersFile(stateFolder, log)
   return {
     async load() {
       const { users } = await file.load()
       const user = users.find(({ username }) => username === ADMIN)
-      // A board that somebody meant to protect is not left open because of a name.
+      // A board that was meant to be protected must not be open because of a different user name.
       if (!user && users.length > 0)
         throw new Fault('store_damaged', `users.json of ${stateFolder} has users and none of them is ${ADMIN}`)
       return user && { hash: user.passwordHash, setAt: user.createdAt }
@@ -141,18 +141,18 @@ export function createPasswordFile(stateFolder: string, log: Log): PasswordKeepe
 
 // A factory reset.
 
-/** State files, their backups, what was set aside, and what a crash left half written. */
+/** State files, their backups, damaged ones set aside, and ones half written in a crash. */
 const STATE_FILE = /^(?<name>[\w-]+)\.json(?:\.bak|\.tmp|\.bak\.tmp|\.damaged-\w+)?$/
 
 /**
- * What tells of this very reset; what must not be undone by one: which firmware is too old; and what the machine was told
- * of its address: without it nobody would know that there is one to take back.
+ * Not removed by a reset: the record of this very reset; which firmware is too old; and the address that the machine
+ * was given, since otherwise nobody would know that there is one to take back.
  */
 const OUTLIVES_RESET: readonly string[] = [STARTS, FLOORS, NETWORK]
 
 /**
- * Removes every state file of a folder and of the folders in it. The journal stays: it says who did this. Done again
- * where it was cut off, it ends the same.
+ * Removes every state file of a folder and its subfolders. The journal stays: it says who did this. Repeating it after
+ * an interruption gives the same result.
  */
 export async function forgetState(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true })

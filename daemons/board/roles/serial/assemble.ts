@@ -1,4 +1,4 @@
-/** The serial server put together: the only file of the role that knows both io/ and api/. */
+/** Assembles the serial server: the only file of the role that imports both io/ and api/. */
 
 import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
@@ -15,7 +15,7 @@ import { createListenerOpener } from './io/tcp.ts'
 
 interface SerialNeeds {
   config: SerialConfig
-  /** What TCP clients are counted by. */
+  /** The key that TCP clients are counted by. */
   shareOf: ShareOf
   /** Device paths of ports 1, 2 and so on. */
   devices: readonly string[]
@@ -60,7 +60,7 @@ export async function assembleSerial(
     const shared = { places, config, clock, log, opener, listen, allowRule, onRefused, onChange }
     return new SerialPort({ ...shared, port, path, settings: own })
   })
-  // What ports without a device were set to is kept for the day they have one again.
+  // Settings of ports without a device are kept until they have one again.
   const save = (now: Readonly<Record<number, unknown>>) => file.save({ ports: { ...saved, ...now } })
   const ports = new SerialPorts({ ports: made, settings, httpPort, save })
   parts.add({ name: 'serial', start: () => ports.start(), stop: () => ports.stop() })

@@ -1,4 +1,4 @@
-/** Routes of the serial server: its ports, their settings, clients that are dropped; and what Prometheus is told. */
+/** Routes of the serial server: its ports, their settings, dropping clients; and its Prometheus metrics. */
 import { Type } from 'typebox'
 import type { Metrics, Sample } from '#kit/http/metrics.ts'
 import { type Route, route } from '#kit/http/route.ts'
@@ -65,7 +65,7 @@ function changeRoute({ ports, settings, recorder }: Omit<SerialRouteParts, 'devi
     who: 'admin',
     reply: serialPortAnswer,
     summary: 'Changes settings of one port: applied at once and saved; what is absent stays',
-    // Every text is let through, so that core can tell all faults at once, in the words of the trade.
+    // Accepts any text, so that core can report all faults at once, in its own words.
     body: Type.Object(
       { port: portNumber, ...(Object.fromEntries(fields) as Record<string, never>) },
       { additionalProperties: Type.String() },
@@ -90,7 +90,7 @@ function adapterText(devices: readonly Device[]): string {
 
 // Metrics.
 
-/** @param metrics gains gauges of what is open and who is connected, and the counters of every port, by kind */
+/** @param metrics gets gauges of open lines and connected clients, and the counters of every port, by kind */
 export function measureSerial(metrics: Metrics, ports: SerialPorts): void {
   metrics.gauge({ name: 'serial_port_open', help: '1 while the line is open', labels: ['port'] }, () =>
     ports.all.map(({ port, state }) => ({ labels: { port }, value: state === 'open' ? 1 : 0 })),
@@ -108,7 +108,7 @@ export function measureSerial(metrics: Metrics, ports: SerialPorts): void {
   )
 }
 
-/** What the driver does not count is left out. */
+/** Leaves out what the driver does not count. */
 function samplesOf(port: number, counters: Readonly<Record<string, number | null>>): Sample[] {
   return Object.entries(counters).flatMap(([kind, value]) =>
     value === null || kind === 'clients' ? [] : [{ labels: { port, kind }, value }],

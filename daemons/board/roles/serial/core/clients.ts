@@ -1,4 +1,4 @@
-/** The clients of one serial port: who comes in, what they send to the line, what the line sends to them. */
+/** The clients of one serial port: admission, and bytes both ways between them and the line. */
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import type { ControlledLine, ModemLines } from '#kit/line/line.ts'
 import type { LineSender } from '#kit/line/line-queue.ts'
@@ -12,23 +12,23 @@ import type { Arrival, Client } from './ports.ts'
 import { Rfc2217Session } from './rfc2217-session.ts'
 import type { SerialConfig } from './settings.ts'
 
-// What is counted.
+// Counters.
 
 /** Counts of a port since the daemon started. */
 export interface ClientCounts {
   /** Line to TCP, and TCP to line. */
   bytes_from_line: number
   bytes_to_line: number
-  /** Sent by who may not write, while there was no line, or by who left before the line took them. */
+  /** Sent without the right to write, while there was no line, or by clients that left before the line took them. */
   bytes_discarded: number
   clients_total: number
-  /** Not allowed, or one too many. */
+  /** Not allowed, or too many. */
   clients_refused: number
-  /** Made room for another address. */
+  /** Evicted for another address. */
   clients_evicted: number
   /** Too slow. */
   clients_dropped: number
-  /** Suboptions and messages that were not understood. */
+  /** Suboptions and messages that could not be parsed. */
   telnet_faults: number
 }
 
@@ -45,7 +45,7 @@ function noCounts(): ClientCounts {
   }
 }
 
-// One client: its connection, what it speaks, what it has sent and got.
+// One client: its connection, its protocol, its counters.
 
 /** As the API shows it. */
 export interface ClientView {
@@ -55,33 +55,33 @@ export interface ClientView {
   since_at: number
   may_write: boolean
   rfc2217: boolean
-  /** From it, and to it. */
+  /** From the client, and to it. */
   bytes_in: number
   bytes_out: number
 }
 
-/** Why a client is not read: it waits for a change of the line, or enough of its address waits for the line. */
+/** Why a client is not read: it waits for a change of the line, or its address has enough queued for the line. */
 type Pause = 'busy' | 'backlog'
 
 class ServedClient {
   readonly id: number
   readonly sinceAt: number
-  /** Set as soon as the connection was taken. */
+  /** Set as soon as the connection was accepted. */
   connection!: Client
   /** Undefined on a raw port. */
   session: Rfc2217Session | undefined
   bytesIn = 0
   bytesOut = 0
-  /** When something of it was read last, monotonic. */
+  /** When bytes of it were last read, monotonic. */
   activeMs: number
-  /** Of the line that is open now. */
+  /** Its sender on the line that is open now. */
   sender: LineSender | undefined
-  /** What shares its turn on the line. */
+  /** The key of its turn on the line. */
   network = ''
   leavePlace: () => void = () => {}
-  /** It has said all it will say. */
+  /** It has finished sending. */
   isEnding = false
-  /** Ends one that is ending and takes nothing more. */
+  /** Ends a client that is ending and takes nothing more. */
   endTimer: Timer | undefined
   readonly #pauses = new Set<Pause>()
   #reads: Parameters<Client['steer']>[0] = 'all'
@@ -92,7 +92,7 @@ class ServedClient {
     this.activeMs = monotonicMs()
   }
 
-  /** Its bytes are not read, as enough of its address waits for the line. */
+  /** Its bytes are not read, because its address has enough queued for the line. */
   get isResting(): boolean {
     return this.#pauses.has('backlog')
   }
@@ -115,12 +115,15 @@ class ServedClient {
     return true
   }
 
-  /** Of one that waits for a change of the line what it sent before it left is carried out in its order: first the change. */
+  /**
+   * A client waiting for a change of the line is stopped, so that what it sent before it left is processed in order,
+   * after the change.
+   */
   #flow(): void {
     this.connection.setReading(this.#pauses.has('busy') ? 'stopped' : this.#pauses.size > 0 ? 'resting' : 'reading')
   }
 
-  /** @param mayPass its bytes may go to the line without being asked about */
+  /** @param mayPass whether its bytes may go to the line without asking each time */
   steer(mayPass: boolean): void {
     const plain = this.session === undefined ? 'all' : this.session.isPlain ? 'untilCommand' : 'none'
     const reads = mayPass ? plain : 'none'
@@ -145,7 +148,7 @@ class ServedClient {
 
 // All clients of a port.
 
-/** What the clients of a port are given when they come. */
+/** Rules for new clients of a port. */
 interface ClientRules {
   mode: 'raw' | 'rfc2217'
   allows(address: string): boolean
@@ -156,21 +159,21 @@ interface PortClientsParts {
   clock: Clock
   log: Log
   config: SerialConfig
-  /** Of the port's TCP clients. */
+  /** Places for the port's TCP clients. */
   places: Places
   desk: LineDesk
   write: WriteMode
   rules(): ClientRules
-  /** Somebody was turned away. */
+  /** A client was refused. */
   onRefused(address: string, why: 'too many' | 'not allowed'): void
-  /** Clients came, went, or may write who could not. */
+  /** Clients came or went, or their right to write changed. */
   onChange(): void
 }
 
-/** What is written at once of a client that has left. */
+/** Size of one write for a client that has left. */
 const LEFT_PIECE_BYTES = 4096
 
-/** Clients that make room may come back at once, for ever: the log says so this often. */
+/** Evicted clients may reconnect at once, forever: at most one log line in this time. */
 const LOG_EVERY_MS = 60_000
 
 export class PortClients {
@@ -223,7 +226,7 @@ export class PortClients {
       arrival.refuse()
       return
     }
-    // What the line sent before it came is not for it.
+    // Bytes that the line sent before it connected are not for it.
     this.#line?.settle()
     served.network = arrival.network
     served.connection = arrival.take(
@@ -249,7 +252,7 @@ export class PortClients {
   attach(line: ControlledLine): void {
     this.#line = line
     line.onBytes((bytes) => this.#fromLine(bytes))
-    // One that came back in the midst of a wait.
+    // The line came back while it should be paused.
     if (this.#slow.isWaiting) line.pause()
     for (const client of this.#clients) this.#attach(client)
   }
@@ -280,7 +283,7 @@ export class PortClients {
     return [...this.#clients].some(({ session }) => session?.[what])
   }
 
-  /** @returns whether there was one */
+  /** @returns the client, if there was one */
   drop(id: number): ClientView | undefined {
     const client = [...this.#clients].find((one) => one.id === id)
     const view = client?.view(this.#rule.mayWrite(client))
@@ -303,7 +306,7 @@ export class PortClients {
     const { evicted } = places.counts()
     const holder: Holder = {
       use() {
-        // It may have left: its end comes behind bytes that its kernel holds while none are read.
+        // It may be gone: its end arrives behind bytes that its kernel holds while none are read.
         const isStuck = served.isResting && clock.monotonicMs() - served.activeMs > config.slow_client_ms
         return { use: isStuck ? 'idle' : 'kept', sinceMs: served.activeMs }
       },
@@ -316,7 +319,10 @@ export class PortClients {
     return isIn
   }
 
-  /** A client that stops reading would never close by itself, so its end is timed. Changes of the line that it asked for come first, within `left_ms`. */
+  /**
+   * A client that stops reading would never close by itself, so its end has a timeout. Changes of the line that it
+   * requested come first, within `left_ms`.
+   */
   #ending(served: ServedClient): void {
     const { clock, config } = this.#parts
     const sinceMs = clock.monotonicMs()
@@ -342,7 +348,7 @@ export class PortClients {
         client.sender = this.#line.sender(client.network, { onRest: (isResting) => this.#setRest(client, isResting) })
       } else connection.detach()
     } catch (error) {
-      // The line closed this very moment, or the descriptor is no more: the client may call again.
+      // The line closed this very moment, or the descriptor is gone: the client may reconnect.
       this.#parts.log.info('client not attached', { client: connection.address, why: String(error) })
       connection.destroy()
     }
@@ -418,7 +424,7 @@ export class PortClients {
       this.counts.bytes_discarded += bytes.length
       return
     }
-    // What the kernel had of one that left comes in large pieces: others have their turn between.
+    // What the kernel held of a client that left comes in large pieces: split, so that others get their turn between.
     const pieceBytes = served.isEnding ? LEFT_PIECE_BYTES : bytes.length
     for (let at = 0; at < bytes.length; at += pieceBytes) {
       if (served.isEnding && sender.heldBytes >= this.#parts.config.left_bytes) {
@@ -434,7 +440,7 @@ export class PortClients {
       this.counts.bytes_to_line += written
       this.counts.bytes_discarded += bytes.length - written
     }
-    // A line that went while it wrote: what it had not taken is lost with it.
+    // The line went away during the write: what it had not taken is lost.
     sender.write(bytes).then(settle, () => settle(0))
   }
 
@@ -477,7 +483,7 @@ export class PortClients {
   }
 }
 
-/** Data among the first `end` bytes, which hold no command: a doubled FF is one. */
+/** Number of data bytes among the first `end`, which hold no command: a doubled FF counts once. */
 function dataBytesOf(bytes: Uint8Array, end: number): number {
   let pairs = 0
   for (let at = bytes.indexOf(0xff); at >= 0 && at < end; at = bytes.indexOf(0xff, at + 2)) pairs++

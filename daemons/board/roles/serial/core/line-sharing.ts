@@ -1,12 +1,12 @@
-/** Several clients on one line: who may write to it, who waits for whom, and who is dropped. */
+/** Several clients on one line: the right to write, and what to do about slow clients. */
 import type { Clock, Timer } from '#kit/clock.ts'
 
-// Who may write.
+// The right to write.
 
 /**
  * - `all` everybody
- * - `first` who has been connected longest; when it leaves, the next
- * - `exclusive` who writes first, until it leaves or has written nothing for a while
+ * - `first` the client connected longest; when it leaves, the next
+ * - `exclusive` the first to write, until it leaves or has written nothing for a while
  */
 export type WriteMode = 'all' | 'first' | 'exclusive'
 
@@ -14,16 +14,16 @@ export const writeModes: readonly WriteMode[] = ['all', 'first', 'exclusive']
 
 interface WriteRuleParts {
   clock: Clock
-  /** How long the holder of an `exclusive` line may write nothing before others may; 0: until it leaves. */
+  /** How long the holder of an `exclusive` line may be silent before others may write; 0: until it leaves. */
   idleMs: number
-  /** Somebody else may write than before. */
+  /** The right to write has changed. */
   onChange(): void
 }
 
-/** The right to write, among clients of any kind that are compared by identity. */
+/** The right to write, among clients of any kind, compared by identity. */
 export class WriteRule<One> {
   readonly #parts: WriteRuleParts
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #clients: One[] = []
   #mode: WriteMode
   #holder: One | undefined
@@ -60,12 +60,12 @@ export class WriteRule<One> {
     return this.#holder === undefined || this.#holder === client
   }
 
-  /** Whether it may write without being asked each time. */
+  /** Whether it may write without asking each time. */
   mayPass(client: One): boolean {
     return this.mayWrite(client) && (this.#mode !== 'exclusive' || this.#holder === client)
   }
 
-  /** It writes. @returns whether it may */
+  /** Call when it writes. @returns whether it may */
   write(client: One): boolean {
     if (!this.mayWrite(client)) return false
     if (this.#mode === 'exclusive') this.#hold(client)
@@ -85,7 +85,7 @@ export class WriteRule<One> {
     onChange()
   }
 
-  /** One timer, however much is written. */
+  /** A single timer, however much is written. */
   #await(delayMs: number): void {
     const { clock, idleMs, onChange } = this.#parts
     this.#timer = clock.after(delayMs, () => {
@@ -103,21 +103,21 @@ export class WriteRule<One> {
   }
 }
 
-// Clients that take less than the line sends: who waits for whom, and who is dropped.
+// Slow clients: whether the line waits for them or they are dropped.
 
 interface SlowClientsParts<One> {
   clock: Clock
-  /** How long the line waits where every client is behind. */
+  /** How long the line waits if every client is behind. */
   limitMs: number
   count(): number
-  /** The line is to be read no further; it is to go on. */
+  /** Whether to pause reading from the line. */
   onWait(isWaiting: boolean): void
   drop(client: One): void
 }
 
 /**
- * The line waits for nobody while somebody keeps up: who is behind is dropped. Where all are behind, such as the only
- * one, waiting harms nobody and flow control holds the device; after the limit they are dropped all the same.
+ * The line waits for nobody as long as one client keeps up: those behind are dropped. If all are behind, such as an
+ * only client, waiting harms nobody and flow control stops the device; after the limit they are dropped anyway.
  */
 export class SlowClients<One> {
   readonly #parts: SlowClientsParts<One>
@@ -128,7 +128,7 @@ export class SlowClients<One> {
     this.#parts = parts
   }
 
-  /** The line is to be read no further. */
+  /** Whether reading from the line is paused. */
   get isWaiting(): boolean {
     return this.#timer !== undefined
   }
@@ -142,7 +142,7 @@ export class SlowClients<One> {
     if (this.#behind.delete(client)) this.judge()
   }
 
-  /** Clients came or went. */
+  /** Call when clients came or went. */
   judge(): void {
     const { clock, count, limitMs } = this.#parts
     if (this.#behind.size === 0) this.#goOn()

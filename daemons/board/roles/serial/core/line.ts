@@ -1,4 +1,4 @@
-/** One line: kept open while it is wanted, its settings and signals, and what its driver counts. */
+/** One line: kept open while enabled, its settings and signals, and its driver's counters. */
 
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import type {
@@ -14,9 +14,9 @@ import { stopBitsFault } from '#kit/pure/line.ts'
 import { type BackoffLimits, createBackoff, createSerialTurn } from '#kit/pure/pace.ts'
 import { LINE_STATE } from '../wire/com-port.ts'
 
-// What the driver counted, over every time the line was opened.
+// The driver's counters, summed over every opening of the line.
 
-/** Names as the API has them. */
+/** Names as in the API. */
 export interface DriverTotals {
   overruns: number
   framing: number
@@ -28,11 +28,11 @@ const NOTHING_COUNTED: DriverTotals = { overruns: 0, framing: 0, parity: 0, brea
 
 /** Counts of one port. */
 interface DriverCounter {
-  /** @param counts since the line was opened; null where the driver keeps none */
+  /** @param counts since the line was opened; null if the driver keeps none */
   read(counts: DriverCounts | null): void
-  /** The line was closed: the next counts begin at 0. */
+  /** The line was closed: the next counts start at 0. */
   closed(): void
-  /** Null while no driver has counted anything. */
+  /** Null until a driver has counted anything. */
   totals(): DriverTotals | null
 }
 
@@ -64,22 +64,22 @@ function sumOfTotals(one: DriverTotals, other: DriverTotals): DriverTotals {
   }
 }
 
-// Its life: state x event -> next state.
+// State table of a serial port: state x event -> next state.
 
 export type SerialPortState = 'off' | 'opening' | 'open' | 'absent' | 'failed'
 
 /**
- * - `enabled` the settings want it, at start or by POST
+ * - `enabled` the settings want it open, at start or by POST
  * - `disabled` they do not, or the daemon stops
- * - `opened` the driver took the line and every setting
+ * - `opened` the driver accepted the line and every setting
  * - `notThere` the device does not exist
- * - `refused` the driver or another program's lock said no
+ * - `refused` the driver refused, or another program holds the lock
  * - `gone` an open line was unplugged or failed
  * - `retryDue` the wait before the next try is over
  */
 export type SerialPortEvent = 'enabled' | 'disabled' | 'opened' | 'notThere' | 'refused' | 'gone' | 'retryDue'
 
-/** A pair that is not listed does not change the state. */
+/** Events not listed leave the state as it is. */
 export const serialPortTable: Readonly<Record<SerialPortState, Partial<Record<SerialPortEvent, SerialPortState>>>> = {
   off: { enabled: 'opening' },
   opening: { disabled: 'off', opened: 'open', notThere: 'absent', refused: 'failed' },
@@ -88,12 +88,12 @@ export const serialPortTable: Readonly<Record<SerialPortState, Partial<Record<Se
   failed: { disabled: 'off', retryDue: 'opening' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextSerialPortState(state: SerialPortState, event: SerialPortEvent): SerialPortState {
   return serialPortTable[state][event] ?? state
 }
 
-// Kept open while it is wanted: tried again while it is absent or refused.
+// Keeps a line open while enabled: retries while it is absent or refused.
 
 interface KeptLineParts {
   path: string
@@ -101,16 +101,16 @@ interface KeptLineParts {
   clock: Clock
   /** Waits between tries. */
   retry: BackoffLimits
-  /** Asked for at each try. */
+  /** Read at each try. */
   settings(): ControlledSettings
   onOpened(line: ControlledLine): void
-  /** The line is gone, or was closed; it is of no use any more. */
+  /** The line is gone, or was closed; it is no longer usable. */
   onClosed(): void
-  /** State or fault are otherwise. */
+  /** State or fault have changed. */
   onChange(state: SerialPortState, fault: Fault | undefined): void
 }
 
-/** Begins in state `off`. */
+/** Starts in state `off`. */
 export class KeptLine {
   readonly #parts: KeptLineParts
   readonly #backoff: ReturnType<typeof createBackoff>
@@ -118,9 +118,9 @@ export class KeptLine {
   #fault: Fault | undefined
   #line: ControlledLine | undefined
   #timer: Timer | undefined
-  /** Numbers the attempts to open, so that one which was overtaken knows. */
+  /** Number of the current attempt, so that a superseded one notices. */
   #attempt = 0
-  /** The attempt or the closing that began last. Never rejects. */
+  /** The last attempt or closing. Never rejects. */
   #turn: Promise<void> = Promise.resolve()
 
   constructor(parts: KeptLineParts) {
@@ -136,7 +136,7 @@ export class KeptLine {
     return this.#fault
   }
 
-  /** Undefined while it is not open. */
+  /** Undefined if not open. */
   get line(): ControlledLine | undefined {
     return this.#line
   }
@@ -150,7 +150,7 @@ export class KeptLine {
     await this.#turn
   }
 
-  /** Resolves when the device is free. */
+  /** Resolves when the device is closed. */
   async close(): Promise<void> {
     this.#timer?.cancel()
     this.#attempt++
@@ -165,13 +165,13 @@ export class KeptLine {
     this.#parts.onChange(this.#state, fault)
   }
 
-  /** After the closing before: the device is locked until then. */
+  /** Waits for the previous closing: the device is locked until then. */
   #try(): void {
     const mine = ++this.#attempt
     this.#turn = this.#turn.then(() => this.#open(mine))
   }
 
-  /** An attempt that was overtaken gives its line back. */
+  /** A superseded attempt closes its line again. */
   async #open(mine: number): Promise<void> {
     const isOvertaken = () => mine !== this.#attempt
     if (isOvertaken()) return
@@ -204,7 +204,7 @@ export class KeptLine {
     if (line === undefined) return
     this.#line = undefined
     this.#parts.onClosed()
-    // A line that is gone may fail to close; its descriptors are given back all the same.
+    // A lost line may fail to close; its descriptors are released anyway.
     this.#turn = this.#turn.then(() => line.close()).catch(() => {})
   }
 
@@ -216,9 +216,9 @@ export class KeptLine {
   }
 }
 
-// Settings and signals: as saved, as a client has changed them, and as they really are.
+// Settings and signals: as saved, as changed by a client, and as they really are.
 
-/** What has happened on the line since the last look, and how it is: bits of LINE_STATE. */
+/** Events on the line since the last look, and its present levels: bits of LINE_STATE. */
 export interface LineLook {
   events: number
   levels: number
@@ -227,20 +227,23 @@ export interface LineLook {
 interface LineDeskParts {
   clock: Clock
   saved: ControlledSettings
-  /** How long a change waits for what was written before. */
+  /** How long a change waits for bytes written before. */
   drainMs: number
-  /** How often a driver that tells of no change is asked, and the line's errors are, while somebody wants to know. */
+  /**
+   * Polling interval for the line's errors, and for modem lines if the driver cannot report changes, while somebody
+   * wants them.
+   */
   lookMs: number
   /** Bytes read from the line so far. */
   receivedBytes(): number
-  /** Somebody wants to be told of modem lines; of errors and levels. */
+  /** Whether anybody wants modem lines; errors and levels. */
   isModemWanted(): boolean
   isLookWanted(): boolean
   onModem(lines: ModemLines): void
   onLook(look: LineLook): void
 }
 
-/** Without a line every change is remembered, and holds when it comes. */
+/** Without a line, changes are remembered and applied when it opens. */
 export class LineDesk {
   readonly #parts: LineDeskParts
   readonly #inTurn = createSerialTurn()
@@ -260,7 +263,7 @@ export class LineDesk {
     this.#settings = parts.saved
   }
 
-  /** In effect now, or when the line comes. */
+  /** In effect now, or when the line opens. */
   get settings(): ControlledSettings {
     return this.#settings
   }
@@ -269,7 +272,7 @@ export class LineDesk {
     return this.#isBreak
   }
 
-  /** A client has changed them. */
+  /** Whether a client has changed them. */
   get isChanged(): boolean {
     return !isSame(this.#settings, this.#saved)
   }
@@ -282,25 +285,25 @@ export class LineDesk {
   }
 
   detach(): void {
-    // What was counted since somebody asked last goes with the line.
+    // Read once more: counts since the last read go with the line.
     this.driverTotals()
     this.#line = undefined
     this.#driver.closed()
   }
 
   /**
-   * A client's wish. What the line refuses stays as it was.
-   * @returns whether it is so now
+   * A client's change. If the line refuses, nothing changes.
+   * @returns whether it is in effect now
    */
   change(part: Partial<ControlledSettings>): Promise<boolean> {
     return this.#inTurn(() => this.#apply({ ...this.#settings, ...part }).then(isDone, isNotDone))
   }
 
-  /** Takes the place of saved and changed settings alike. @throws Fault `line_refused`; then nothing has changed */
+  /** Replaces saved and changed settings alike. @throws Fault `line_refused`; then nothing has changed */
   async save(saved: ControlledSettings): Promise<void> {
     await this.#inTurn(async () => {
       await this.#apply(saved).catch((fault) => {
-        // A line that went this moment is opened with them when it comes back.
+        // A line lost at this moment is opened with them when it comes back.
         if (!isGone(fault)) throw fault
       })
       this.#saved = saved
@@ -308,7 +311,7 @@ export class LineDesk {
     })
   }
 
-  /** The last client that could change something has left. */
+  /** Call when the last client that could change something has left. */
   async restore(): Promise<void> {
     await this.#inTurn(async () => {
       await this.#apply(this.#saved).then(isDone, isNotDone)
@@ -334,7 +337,7 @@ export class LineDesk {
     })
   }
 
-  /** As they are; where the line has none ours as they were wished, and none of the far end's. */
+  /** Present state; without modem lines: outputs as requested, and inputs off. */
   async modemLines(): Promise<ModemLines> {
     const lines = await this.#line?.modemLines().catch(() => null) // a line that has just gone has none
     return lines ?? { ...this.#own, cts: false, dsr: false, dcd: false, ring: false }
@@ -344,7 +347,7 @@ export class LineDesk {
     await this.#inTurn(() => this.#signal((line) => line.flush(what)))
   }
 
-  /** Errors and levels of the line now. Everybody who wants them is told, too. */
+  /** Reads errors and levels of the line now, and reports them to everybody who wants them. */
   async look(): Promise<LineLook> {
     const receivedBytes = this.#parts.receivedBytes()
     const errors = this.driverTotals()
@@ -358,7 +361,7 @@ export class LineDesk {
     return look
   }
 
-  /** Looks again and again while somebody wants it. */
+  /** Looks at intervals while anybody wants it. */
   lookOn(): void {
     this.#lookTimer ??= this.#parts.clock.after(this.#parts.lookMs, () => {
       this.#lookTimer = undefined
@@ -384,12 +387,12 @@ export class LineDesk {
     this.#settings = wanted
   }
 
-  /** A line that cannot do it, or that is gone: its wish is remembered all the same. */
+  /** A failure is ignored, as of a lost line: the request is remembered anyway. */
   async #signal(give: (line: ControlledLine) => Promise<void>): Promise<void> {
     if (this.#line) await give(this.#line).catch(() => {})
   }
 
-  /** A line that came back has forgotten. */
+  /** A reopened line has lost them: set them again. */
   async #signalAgain(line: ControlledLine): Promise<void> {
     if (!this.#own.dtr || !this.#own.rts) await line.setModemLines(this.#own).catch(() => {})
     if (this.#isBreak) await line.setBreak(true).catch(() => {})
@@ -403,7 +406,7 @@ export class LineDesk {
     return (isHoldingEmpty ? LINE_STATE.holdingEmpty : 0) | (isShiftEmpty ? LINE_STATE.shiftEmpty : 0)
   }
 
-  /** Until the line goes. A driver without TIOCMIWAIT is asked again and again. */
+  /** Runs until the line goes. A driver without TIOCMIWAIT is polled. */
   async #watch(line: ControlledLine): Promise<void> {
     let seen: ModemLines | null = null
     while (this.#line === line) {
@@ -419,7 +422,7 @@ export class LineDesk {
   }
 }
 
-/** @throws Fault `line_refused` for what no UART has */
+/** @throws Fault `line_refused` for what no UART supports */
 export function checkTogether({ data_bits: dataBits, stop_bits: stopBits }: ControlledSettings): void {
   const sentence = stopBitsFault(dataBits, stopBits)
   if (sentence !== undefined) throw new Fault('line_refused', sentence)

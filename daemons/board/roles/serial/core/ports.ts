@@ -1,77 +1,83 @@
-/** What the serial server's rules need of the world, as interfaces that io/ implements. */
+/** Interfaces that the serial server's rules need, implemented by io/. */
 import type { ControlledLine } from '#kit/line/line.ts'
 
-/** A connection that has just come, and of which nothing was read. */
+/** A new connection, of which nothing was read yet. */
 export interface Arrival {
-  /** As people write it: IPv4 without `::ffff:`. */
+  /** In the usual notation: IPv4 without `::ffff:`. */
   readonly address: string
   readonly port: number
-  /** What shares a turn on the line: the address, of IPv6 its /64. */
+  /** The key of its turn on the line: the address, for IPv6 its /64. */
   readonly network: string
-  /** Lets it go, with a reset. */
+  /** Closes it with a reset. */
   refuse(): void
   take(handlers: ClientHandlers, limits: ClientLimits): Client
 }
 
-/** What a connection tells, in the order in which it happened. */
+/** Events of a connection, in order. */
 export interface ClientHandlers {
-  /** It sent these, and the line has the first `taken`. The rest is to be written before the handler returns, or is lost. */
+  /**
+   * It sent these bytes, and the line has taken the first `taken`. The rest must be written before the handler returns,
+   * or it is lost.
+   */
   onBytes(bytes: Uint8Array, taken: number): void
-  /** More waits for it than its backlog. */
+  /** More than its backlog is waiting for it. */
   onBehind(): void
-  /** It has everything. */
+  /** It has received everything. */
   onCaughtUp(): void
-  /** It has said all it will say; what the kernel has of it is told yet, and what waits for it is still sent. */
+  /** It has finished sending; what the kernel holds of it is still reported, and what waits for it is still sent. */
   onEnding(): void
-  /** Once, whoever ended it. */
+  /** Called once, whoever ended it. */
   onClosed(): void
 }
 
-/** Bounds of one connection. */
+/** Limits of one connection. */
 export interface ClientLimits {
   /** Bytes that may wait for it before `onBehind`. */
   backlogBytes: number
-  /** How long bytes that passed may wait to be told. */
+  /** How long bytes that passed may go unreported. */
   tellMs: number
 }
 
-/** A TCP connection of a port. Calls after it closed are of no effect. */
+/** A TCP connection of a port. Calls after it closed have no effect. */
 export interface Client {
   readonly address: string
   readonly port: number
-  /** Bytes that wait for it in this process. */
+  /** Bytes waiting for it in this process. */
   readonly waitingBytes: number
-  /** Bytes pass between it and the line from now on. @throws Fault `line_closed` */
+  /** From now on bytes pass between it and the line. @throws Fault `line_closed` */
   attach(line: ControlledLine): void
-  /** There is no line: what it sends is told by `onBytes`, with none taken. */
+  /** There is no line: what it sends is reported by `onBytes`, with none taken. */
   detach(): void
   /** See SteeredSocket. */
   steer(reads: 'all' | 'untilCommand' | 'none'): void
-  /** What the line sends goes to it with each FF twice; for a peer without BINARY with a NUL behind each CR, too. */
+  /** Doubles each FF of the line towards it; for a peer without BINARY also adds a NUL after each CR. */
   setTelnet(isNvt: boolean): void
-  /** What the line sent: goes to it unless the line has passed it by itself. `bytes` as the line sent them. */
+  /** Bytes from the line: sent to it unless the line has passed them directly. `bytes` as the line sent them. */
   fromLine(bytes: Uint8Array): void
-  /** Words of our own, in order with what the line sends. */
+  /** Sends our own bytes, in order with the line's. */
   tell(bytes: Uint8Array): void
-  /** While held, nothing goes to it at all. */
+  /** While held, nothing is sent to it. */
   setHeld(isHeld: boolean): void
-  /** While resting nothing of it is read, but its end is seen; while stopped not even that. A leaving client is read while resting too. */
+  /**
+   * While resting nothing of it is read, but its end is detected; while stopped not even that. A leaving client is read
+   * while resting too.
+   */
   setReading(how: 'reading' | 'resting' | 'stopped'): void
-  /** Throws away what waits for it of the line. */
+  /** Drops waiting bytes of the line. */
   dropWaiting(): void
   destroy(): void
 }
 
-/** A TCP port that listens. */
+/** A listening TCP port. */
 export interface Listener {
-  /** Accepts nobody any more; who is connected stays. */
+  /** Stops accepting; connected clients stay. */
   close(): Promise<void>
 }
 
 /** Opens a TCP port for both families. @throws Fault `tcp_port_taken` */
 export type ListenerOpener = (tcpPort: number, onArrival: (arrival: Arrival) => void) => Promise<Listener>
 
-/** A device as the API shows it; null where nobody knows. */
+/** A device as the API shows it; null where unknown. */
 export interface AdapterDevice {
   port: number
   path: string

@@ -1,4 +1,4 @@
-/** One client that speaks Telnet with the Com Port Control Option: what it says is carried out in its order, and answered. */
+/** One client using Telnet with the Com Port Control Option: its requests are carried out in order, and answered. */
 
 import type { ControlledSettings, ModemLines, Purge } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -17,15 +17,15 @@ import type { LineDesk, LineLook } from './line.ts'
 import { MOST_BAUD } from './settings.ts'
 import { createTelnetOptions, type OptionWord } from './telnet-options.ts'
 
-// What a client asks of the line by RFC 2217, carried out and answered with what is then in effect.
+// RFC 2217 requests: carried out, and answered with the settings then in effect.
 
 /** A message with a code as its value. */
 type Coded = Exclude<ComPortMessage, { command: 'signature' }>
 
 /**
  * Answers one of SET-BAUDRATE, -DATASIZE, -PARITY, -STOPSIZE, SET-CONTROL and PURGE-DATA.
- * @param mayWrite asked before a change: a client that may not write changes nothing, and is told how things are
- * @returns the server's message; undefined for a purge of nothing known
+ * @param mayWrite called before a change: a client that may not write changes nothing, and gets the present state
+ * @returns the server's message; undefined for an unknown purge
  * @source RFC 2217, 2 and 3
  */
 async function answerOf(asked: Coded, desk: LineDesk, mayWrite: () => boolean): Promise<Coded | undefined> {
@@ -55,7 +55,9 @@ async function answerOf(asked: Coded, desk: LineDesk, mayWrite: () => boolean): 
   }
 }
 
-/** A client that goes from 8N2 to five bits says so in two messages; between them the line has what it can have. */
+/**
+ * A client that changes from 8N2 to five bits sends two messages; between them the line gets the nearest valid setting.
+ */
 async function changeSize(desk: LineDesk, dataBits: ControlledSettings['data_bits']): Promise<void> {
   const { stop_bits: stopBits } = desk.settings
   if (dataBits === 5 && stopBits === 2) await desk.change({ data_bits: dataBits, stop_bits: 1.5 })
@@ -64,8 +66,8 @@ async function changeSize(desk: LineDesk, dataBits: ControlledSettings['data_bit
 }
 
 /**
- * Every SET-CONTROL is answered. DTR, RTS and break are so as they were wished where the line has none; flow control is
- * told as it is.
+ * Every SET-CONTROL is answered. Without modem lines, DTR, RTS and break are reported as requested; flow control is
+ * reported as it is.
  */
 async function control(code: number, desk: LineDesk, mayWrite: () => boolean): Promise<number> {
   if (!QUESTIONS.has(code) && mayWrite()) await setControl(code, desk)
@@ -88,7 +90,7 @@ const QUESTIONS: ReadonlySet<number> = new Set([
 const FLOW = { none: CONTROL.flowNone, xonxoff: CONTROL.flowXonXoff, rtscts: CONTROL.flowHardware } as const
 const FLOW_IN = { none: CONTROL.flowInNone, xonxoff: CONTROL.flowInXonXoff, rtscts: CONTROL.flowInHardware } as const
 
-/** DCD, DSR and DTR flow control (17, 18, 19) is in no driver of Linux: those change nothing. */
+/** No Linux driver supports DCD, DSR and DTR flow control (17, 18, 19): those change nothing. */
 async function setControl(code: number, desk: LineDesk): Promise<void> {
   const { flow, flow_in: flowIn } = desk.settings
   switch (code) {
@@ -99,7 +101,7 @@ async function setControl(code: number, desk: LineDesk): Promise<void> {
     case CONTROL.flowHardware:
       return void (await desk.change({ flow: 'rtscts', flow_in: 'rtscts' }))
     case CONTROL.flowInNone:
-      // Hardware flow control has both directions or none.
+      // Hardware flow control applies to both directions or none.
       return void (await desk.change({ flow_in: 'none', flow: flow === 'rtscts' ? 'none' : flow }))
     case CONTROL.flowInXonXoff:
       return void (await desk.change({ flow_in: 'xonxoff' }))
@@ -134,27 +136,27 @@ interface SessionParts {
   desk: LineDesk
   /** Longest suboption. */
   suboptionBytes: number
-  /** How we name ourselves. */
+  /** Our name for clients. */
   signature: string
-  /** Length of the break that a Telnet BRK makes. */
+  /** Length of the break for a Telnet BRK. */
   breakMs: number
   wait(delayMs: number): Promise<void>
   mayWrite(): boolean
-  /** To the client. */
+  /** Sends to the client. */
   tell(bytes: Uint8Array): void
-  /** To the line. */
+  /** Writes to the line. */
   write(bytes: Uint8Array): void
-  /** Nothing goes to the client, or all that was held. */
+  /** True: nothing is sent to the client; false: sends all that was held. */
   setHeld(isHeld: boolean): void
-  /** What waits for the client of the line is thrown away. */
+  /** Drops the line's bytes that wait for the client. */
   dropWaiting(): void
-  /** It waits for the line: nothing more is to be read of it; it goes on. */
+  /** True: it waits for the line, so stop reading from it; false: go on. */
   onBusy(isBusy: boolean): void
   /** It has agreed to the option. */
   onComPort(): void
-  /** It was not understood, or something failed that should not. */
+  /** A message could not be parsed, or something failed that should not. */
   onTrouble(fault: unknown): void
-  /** Nothing of it can be understood any more: Fault `telnet_suboption_too_long`. */
+  /** Its stream can no longer be parsed: Fault `telnet_suboption_too_long`. */
   onLost(fault: unknown): void
 }
 
@@ -163,15 +165,15 @@ export class Rfc2217Session {
   readonly #reader: ReturnType<typeof createTelnetReader>
   readonly #options = createTelnetOptions()
   readonly #withoutCrNul = createCrNulReader()
-  /** What was read of the client and not yet carried out. */
+  /** Bytes read from the client and not processed yet. */
   #unread: Uint8Array[] = []
-  /** Of the first of these, what is left. */
+  /** Remaining events of the first of them. */
   #events: IterableIterator<TelnetEvent> | undefined
   #isBusy = false
   #isOver = false
   #isComPort = false
   #isSuspended = false
-  /** Of the standard: all modem lines are told unless said otherwise, and no line state is. */
+  /** Defaults of the standard: all modem lines are reported, and no line state. */
   #modemMask = 255
   #lineMask = 0
   #modem = 0
@@ -187,7 +189,7 @@ export class Rfc2217Session {
     for (const word of this.#options.offers()) this.#say(word)
   }
 
-  /** Its bytes may go to the line up to the next FF without being looked at. */
+  /** Whether its bytes may go to the line unparsed up to the next FF. */
   get isPlain(): boolean {
     return this.#reader.isBetween && !this.#isBusy && this.#options.theirs(OPTION.binary) !== 'refused'
   }
@@ -196,7 +198,7 @@ export class Rfc2217Session {
     return this.#isComPort
   }
 
-  /** What the line sends it needs a NUL behind each CR. */
+  /** Whether the line's bytes need a NUL after each CR. */
   get isNvt(): boolean {
     return this.#options.ours(OPTION.binary) === 'refused'
   }
@@ -214,7 +216,7 @@ export class Rfc2217Session {
     this.#goOn()
   }
 
-  /** @returns how many bytes it had for the line that waited behind a change */
+  /** @returns how many bytes for the line were still waiting behind a change */
   end(): number {
     this.#isOver = true
     let dataBytes = 0
@@ -223,7 +225,7 @@ export class Rfc2217Session {
     return dataBytes
   }
 
-  /** @param lines as they are now; the client is told of those it wants to know about */
+  /** @param lines present state; the client is notified of those it asked for */
   modemChanged(lines: ModemLines): void {
     const state = modemBits(lines)
     const deltas = (state ^ this.#modem) >> 4
@@ -243,12 +245,12 @@ export class Rfc2217Session {
     this.#errors &= ~this.#lineMask
   }
 
-  /** The client is to send no more, or may again. @source RFC 2217, 5 */
+  /** Tells the client to stop or resume sending. @source RFC 2217, 5 */
   setFlow(isSuspended: boolean): void {
     if (this.#isComPort) this.#notify(isSuspended ? 'suspend' : 'resume', null)
   }
 
-  /** Until something has to be waited for. */
+  /** Processes events until one has to be waited for. */
   #goOn(): void {
     while (!this.#isBusy && !this.#isOver) {
       const event = this.#next()
@@ -258,7 +260,7 @@ export class Rfc2217Session {
     }
   }
 
-  /** Undefined where nothing is left, or what is left cannot be understood. */
+  /** Undefined if nothing is left, or the rest cannot be parsed. */
   #next(): TelnetEvent | undefined {
     try {
       for (;;) {
@@ -321,7 +323,7 @@ export class Rfc2217Session {
   }
 
   #command(command: number): Promise<void> | undefined {
-    // RFC 854: evidence that somebody is there. BSD's server says the same.
+    // RFC 854: evidence that somebody is there. BSD's server answers the same.
     if (command === TELNET.ayt) this.#parts.tell(new TextEncoder().encode('\r\n[Yes]\r\n'))
     if (command === TELNET.brk && this.#parts.mayWrite()) return this.#break()
     return undefined
@@ -342,7 +344,7 @@ export class Rfc2217Session {
       this.#parts.onTrouble(fault)
       return undefined
     }
-    // What only a server says is no question, and an answer to it would begin a loop.
+    // A message that only servers send needs no answer; answering could start a loop.
     if (message.from === 'server') return undefined
     if (message.command === 'signature') {
       const text = new TextEncoder().encode(this.#parts.signature)
@@ -389,7 +391,7 @@ export class Rfc2217Session {
     this.#errors = 0
   }
 
-  /** While suspended neither data nor answers go out. @source RFC 2217, 5 */
+  /** While suspended neither data nor answers are sent. @source RFC 2217, 5 */
   #suspend(isSuspended: boolean): void {
     if (isSuspended === this.#isSuspended) return
     this.#isSuspended = isSuspended

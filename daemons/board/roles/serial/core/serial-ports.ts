@@ -1,4 +1,7 @@
-/** The serial ports of a board: each its line, its TCP port, its clients; found by number, changed and saved one after another. */
+/**
+ * The serial ports of a board, each with its line, TCP port and clients; looked up by number, changed and saved one
+ * after another.
+ */
 import type { Clock } from '#kit/clock.ts'
 import type { ControlledLineOpener } from '#kit/line/line.ts'
 import type { Log } from '#kit/log.ts'
@@ -13,9 +16,9 @@ import { type DriverTotals, KeptLine, LineDesk, type SerialPortState } from './l
 import type { Listener, ListenerOpener } from './ports.ts'
 import { checkPortForm, lineSettings, type PortSettings, type SerialConfig } from './settings.ts'
 
-// One port: its line, its TCP port, its clients, and what the settings make of them.
+// One port: its line, its TCP port, its clients, and how settings are applied to them.
 
-/** What tells whether an address may connect. */
+/** Decides which addresses may connect. */
 interface AllowRule {
   allows(address: string): boolean
 }
@@ -33,25 +36,25 @@ interface SerialPortParts {
   listen: ListenerOpener
   /** @throws Fault `bad_allow` */
   allowRule(text: string): AllowRule
-  /** Somebody was turned away. */
+  /** A client was refused. */
   onRefused(address: string, why: 'too many' | 'not allowed'): void
   onChange(): void
 }
 
-/** What a reader is told of a port, beside its settings. */
+/** State of a port, beside its settings. */
 interface SerialPortLife {
   path: string
   state: SerialPortState
   fault: { code: string; message: string } | null
   /** What this driver cannot do. */
   unsupported: readonly string[]
-  /** The line as a client has set it, where that is otherwise than saved. */
+  /** Line settings as changed by a client, if they differ from the saved ones. */
   line_now: Pick<PortSettings, 'baud' | 'data_bits' | 'parity' | 'stop_bits' | 'flow'> | null
   clients: ClientView[]
   counters: ClientCounts & { clients: number } & Record<keyof DriverTotals, number | null>
 }
 
-/** Names of the driver's counts. */
+/** Counts before the driver has reported any. */
 const UNKNOWN: Record<keyof DriverTotals, null> = { overruns: null, framing: null, parity: null, breaks: null }
 
 export class SerialPort {
@@ -142,7 +145,7 @@ export class SerialPort {
     }
   }
 
-  /** Resolves when the line was tried once; the TCP port may still be on its way. */
+  /** Resolves after the first try to open the line; the TCP port may still be opening. */
   async start(): Promise<void> {
     if (!this.#settings.enabled) return
     this.#listenOn(undefined)
@@ -158,20 +161,20 @@ export class SerialPort {
   }
 
   /**
-   * Applies settings at once. Clients stay where the line alone is otherwise; of another mode or TCP port, or where they
-   * are no longer allowed, they are dropped.
-   * @param save runs when everything that can be refused was taken
-   * @throws Fault `line_refused`, `tcp_port_taken`, or what `save` throws; then all is as before
+   * Applies settings at once. Clients stay if only the line changes; after a change of mode or TCP port, or if they are
+   * no longer allowed, they are dropped.
+   * @param save runs when everything that can be refused was accepted
+   * @throws Fault `line_refused`, `tcp_port_taken`, or what `save` throws; then nothing has changed
    */
   async apply(next: PortSettings, save: () => Promise<void>): Promise<void> {
     const before = this.#settings
     const isMoved = next.enabled && (!before.enabled || next.tcp_port !== before.tcp_port)
-    // The own old port is free for nobody else, and a port that was off has none.
+    // Open the new port first: the old one stays until everything is accepted.
     const listener = isMoved ? await this.#listen(next.tcp_port) : undefined
     try {
       await this.#desk.save(lineSettings(next))
       await save().catch(async (error) => {
-        await this.#desk.save(lineSettings(before)).catch(() => {}) // the first failure tells more
+        await this.#desk.save(lineSettings(before)).catch(() => {}) // report the first failure, which says more
         throw error
       })
     } catch (error) {
@@ -209,7 +212,7 @@ export class SerialPort {
     return this.#parts.listen(tcpPort, (arrival) => this.#clients.accept(arrival))
   }
 
-  /** @param first one that listens already */
+  /** @param first a listener that is already open */
   #listenOn(first: Listener | undefined): void {
     const { clock, config, log, onChange } = this.#parts
     const { tcp_port: tcpPort } = this.#settings
@@ -248,7 +251,7 @@ interface SerialPortsParts {
   settings: readonly Setting[]
   /** TCP port of the board's own page. */
   httpPort(): number
-  /** Saves what every port has, by number. @throws Fault `store_write_failed` */
+  /** Saves the settings of all ports, by number. @throws Fault `store_write_failed` */
   save(settings: Readonly<Record<number, PortSettings>>): Promise<void>
 }
 

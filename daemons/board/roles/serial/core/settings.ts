@@ -1,4 +1,4 @@
-/** Settings of the serial server: keys of board.toml, settings of each port, and a form against them. */
+/** Settings of the serial server: keys of board.toml, settings of each port, and the check of a form. */
 import { type Static, Type } from 'typebox'
 import type { FieldFault } from '#kit/http/schema.ts'
 import type { ControlledSettings } from '#kit/line/line.ts'
@@ -8,7 +8,7 @@ import { badFields, MOST_PORTS, readSettingText, type Setting, unknownField } fr
 import { checkTogether } from './line.ts'
 import { type WriteMode, writeModes } from './line-sharing.ts'
 
-// The table `serial` of board.toml: devices and bounds.
+// The table `serial` of board.toml: devices and limits.
 
 function milliseconds(byDefault: number, [minimum, maximum]: [number, number], description: string) {
   return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
@@ -66,7 +66,7 @@ const clientKeys = {
   }),
 }
 
-/** A vanished peer is found after idle + interval x count: 59 s. */
+/** A vanished peer is detected after idle + interval x count: 59 s. */
 const peerKeys = {
   keepalive_idle_s: seconds(35, [1, 3600], 'silence before a client is asked whether it is still there'),
   keepalive_interval_s: seconds(6, [1, 600], 'time between two such questions'),
@@ -116,9 +116,9 @@ export const serialKeys = Type.Object(
 
 export type SerialConfig = Static<typeof serialKeys>
 
-// Settings of a port: what they may be, and what they are at first.
+// Settings of a port: limits and first values.
 
-/** As the API names them. @source Interface 2, B, Serial port settings; `flow` and `write` are ours */
+/** Named as in the API. @source Interface 2, B, Serial port settings; `flow` and `write` are ours */
 export interface PortSettings {
   enabled: boolean
   mode: 'raw' | 'rfc2217'
@@ -130,14 +130,14 @@ export interface PortSettings {
   flow: ControlledSettings['flow']
   write: WriteMode
   label: string
-  /** Addresses and networks with commas between; empty: everyone. */
+  /** Addresses and networks separated by commas; empty: everyone. */
   allow: string
 }
 
-/** The first TCP port, as other makers have it too. */
+/** The first TCP port, as with other makers. */
 const FIRST_TCP_PORT = 4001
 
-/** The highest rate that is asked of a device, by settings and by RFC 2217 alike; a device refuses what it cannot do. */
+/** The highest rate accepted, by settings and by RFC 2217 alike; a device refuses what it cannot do. */
 export const MOST_BAUD = 20_000_000
 
 const LINE: Setting[] = [
@@ -189,12 +189,12 @@ const PORT: Setting[] = [
   choice('write', writeModes, 'Who of several clients may write; all read.', 'Network'),
 ]
 
-/** All but `allow`, which is made with the rule of what an address is. */
+/** A choice; all settings but `allow` are constant, which needs the rule for addresses. */
 function choice(name: string, choices: readonly string[], meaning: string, group = 'Line'): Setting {
   return { kind: 'choice', name, group, default: choices[0] ?? '', choices, meaning }
 }
 
-/** @param allowFault why a text is no list of addresses and networks */
+/** @param allowFault why a text is not a list of addresses and networks */
 export function serialSettings(allowFault: (text: string) => string | undefined): Setting[] {
   const allow: Setting = {
     kind: 'text',
@@ -213,7 +213,7 @@ export function serialSettings(allowFault: (text: string) => string | undefined)
   return [...PORT, allow, ...LINE]
 }
 
-/** Of port 1 to 4 before anybody has set it up: off, and each with a TCP port of its own. */
+/** Settings of port 1 to 4 before anybody has set it up: off, each with its own TCP port. */
 export function firstPortSettings(port: number): PortSettings {
   return {
     enabled: false,
@@ -230,23 +230,23 @@ export function firstPortSettings(port: number): PortSettings {
   }
 }
 
-/** The part of the settings that the line has. */
+/** The settings of the line. */
 export function lineSettings(settings: PortSettings): ControlledSettings {
   const { baud, data_bits, parity, stop_bits, flow } = settings
   return { baud, data_bits, parity, stop_bits, flow, flow_in: flow, rs485: null, low_latency: true }
 }
 
-// A form against them: everything that is wrong is told at once.
+// Checks a form against the present settings and reports all faults at once.
 
-/** What beside a port's own settings bears on them. */
+/** Facts beside a port's own settings that restrict them. */
 interface FormWorld {
   settings: readonly Setting[]
-  /** TCP ports that others have, and who that is in words, such as `port 2`. */
+  /** TCP ports in use, and by whom in words, such as `port 2`. */
   takenPorts: ReadonlyMap<number, string>
 }
 
 /**
- * @param given text by name; what is absent stays as it is
+ * @param given text by name; missing settings stay as they are
  * @throws Fault `bad_fields` with every field that is wrong or unknown
  * @source Interface 2, B, POST /api/serial
  */
@@ -278,8 +278,8 @@ export function checkPortForm(
 }
 
 /**
- * Takes over what a file holds, setting by setting; what another version allowed has its first value. Where that is the
- * list of who may connect the port is off: its first value would let everybody in.
+ * Reads the settings of a file one by one; values that another version allowed become the first value. If the allow
+ * list is lost that way, the port is off: its first value would let everybody in.
  */
 export function readPortSettings(value: unknown, first: PortSettings, settings: readonly Setting[]): PortSettings {
   if (typeof value !== 'object' || value === null) return first
@@ -295,7 +295,7 @@ export function readPortSettings(value: unknown, first: PortSettings, settings: 
   return read as unknown as PortSettings
 }
 
-/** Choices are texts, and two of them are numbers to the API. */
+/** Choices are texts; two of them are numbers in the API. */
 function typed(name: string, value: unknown): unknown {
   return name === 'data_bits' || name === 'stop_bits' ? Number(value) : value
 }

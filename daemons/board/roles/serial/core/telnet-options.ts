@@ -1,24 +1,24 @@
-/** Both sides' Telnet options: what we offer, what we agree to, and no word twice. */
+/** Negotiates Telnet options for both sides: what we offer and accept, and never the same word twice. */
 import { OPTION, type OptionVerb } from '../wire/telnet.ts'
 
-// One side's stand on a Telnet option: state x event -> next state.
+// State table of one side's option: state x event -> next state.
 
 /**
- * - `off` nobody has spoken of it
+ * - `off` not mentioned yet
  * - `asked` we offered it and wait for the answer
- * - `on` both sides have it
- * - `refused` the other side will not have it
+ * - `on` both sides agreed
+ * - `refused` the other side declined
  */
 export type TelnetOptionState = 'off' | 'asked' | 'on' | 'refused'
 
 /**
- * - `offered` we speak of it first
+ * - `offered` we offer it first
  * - `agreed` WILL or DO came
  * - `declined` WONT or DONT came
  */
 export type TelnetOptionEvent = 'offered' | 'agreed' | 'declined'
 
-/** A pair that is not listed does not change the state. @source RFC 854; RFC 1143, 7 (we never end an option) */
+/** Events not listed leave the state as it is. @source RFC 854; RFC 1143, 7 (we never end an option) */
 export const telnetOptionTable: Readonly<
   Record<TelnetOptionState, Partial<Record<TelnetOptionEvent, TelnetOptionState>>>
 > = {
@@ -28,14 +28,14 @@ export const telnetOptionTable: Readonly<
   refused: { agreed: 'on' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the next state; the same if the table has no such pair */
 export function nextOptionState(state: TelnetOptionState, event: TelnetOptionEvent): TelnetOptionState {
   return telnetOptionTable[state][event] ?? state
 }
 
 // Both sides of all options.
 
-/** A word about an option. */
+/** One option command. */
 export interface OptionWord {
   verb: OptionVerb
   option: number
@@ -43,24 +43,24 @@ export interface OptionWord {
 
 /** The options of one connection. `ours` is what we do (WILL, DO), `theirs` what the peer does. */
 interface TelnetOptions {
-  /** What we say first. */
+  /** What we send first. */
   offers(): OptionWord[]
-  /** @returns our answer; undefined where silence is right */
+  /** @returns our answer; undefined if none is due */
   hear(word: OptionWord): OptionWord | undefined
   ours(option: number): TelnetOptionState
   theirs(option: number): TelnetOptionState
 }
 
-/** ECHO: the device at the line does it, so that a terminal must not. @source RFC 856, RFC 857, RFC 858, RFC 2217 */
+/** ECHO: the device on the line echoes, so a terminal must not. @source RFC 856, RFC 857, RFC 858, RFC 2217 */
 const OURS: readonly number[] = [OPTION.binary, OPTION.echo, OPTION.sga, OPTION.comPort]
 const THEIRS: readonly number[] = [OPTION.binary, OPTION.sga, OPTION.comPort]
-/** COM-PORT-OPTION is the client's to do; a client that asks us to is not refused (python3-serial does). */
+/** COM-PORT-OPTION is the client's to offer; a client that asks us for it is not refused (python3-serial does). */
 const OFFERED = [OPTION.binary, OPTION.echo, OPTION.sga]
 
-/** Two peers could turn an option on and off for ever, each answering the other: after so many turns it is off for good. */
+/** Two peers could turn an option on and off forever, each answering the other: after this many turns it stays off. */
 const MOST_TURNS = 8
 
-/** An answer is given only to what changes something, and to each wish for what we do not have: no loop can begin. */
+/** Answers only what changes something, and each request for what we do not support: no loop can start. */
 export function createTelnetOptions(): TelnetOptions {
   const ours = new Map<number, TelnetOptionState>(OURS.map((option) => [option, 'off']))
   const theirs = new Map<number, TelnetOptionState>(THEIRS.map((option) => [option, 'off']))
@@ -78,7 +78,7 @@ export function createTelnetOptions(): TelnetOptions {
     if (was === 'on' && next !== was && ++turns >= MOST_TURNS) states.delete(option)
     if (was === 'asked' || was === next) return undefined
     if (next === 'on') return { verb: isOurs ? 'will' : 'do', option }
-    // RFC 854: an option that was never on is not refused back.
+    // RFC 854: refusing an option that was never on needs no answer.
     return was === 'on' ? { verb: isOurs ? 'wont' : 'dont', option } : undefined
   }
 

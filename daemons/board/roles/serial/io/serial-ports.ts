@@ -1,4 +1,4 @@
-/** Serial ports of this machine: what is kept of their settings, and which adapter is behind each. */
+/** Serial ports of this machine: their saved settings, and the adapter behind each. */
 import { realpath } from 'node:fs/promises'
 import type { LineFinder } from '#kit/line/line.ts'
 import type { Log } from '#kit/log.ts'
@@ -8,7 +8,7 @@ import type { AdapterDevice } from '../core/ports.ts'
 
 // The state file: settings of every port by its number.
 
-/** Values as the file has them: whoever reads them checks them. */
+/** Values as in the file; not checked yet. */
 type SavedPorts = Readonly<Record<string, unknown>>
 
 export function createSerialFile(folder: string, log: Log) {

@@ -1,4 +1,7 @@
-/** TCP ports of the serial server, and each client: what the line does not pass by itself, in order, within the backlog. */
+/**
+ * TCP ports of the serial server, and each client: sends, in order and within the backlog, what the line does not pass
+ * directly.
+ */
 import { createServer, type Socket } from 'node:net'
 import type { ControlledLine, SteeredSocket } from '#kit/line/line.ts'
 import { listening, SocketWriter } from '#kit/line/raw-sockets.ts'
@@ -9,9 +12,9 @@ import { type Patience, setPatience } from '#native/usbip/index.ts'
 import type { Arrival, Client, ClientHandlers, ClientLimits, Listener, ListenerOpener } from '../core/ports.ts'
 import { doubledIac, withCrNul } from '../wire/telnet.ts'
 
-// A socket of Node whose bytes are read by Node at one time and by the serial addon at another.
+// A Node socket whose bytes are read by Node at times and by the serial addon at others.
 
-/** What Node's types leave out of an open socket. */
+/** Parts of an open socket that Node's types leave out. */
 interface Handle {
   fd?: number
   reading: boolean
@@ -23,18 +26,18 @@ function handleOf(socket: Socket): Handle | null | undefined {
   return (socket as Socket & { _handle?: Handle | null })._handle
 }
 
-/** -1 where it is no more. */
+/** -1 if it is closed. */
 function descriptorOf(socket: Socket): number {
   return handleOf(socket)?.fd ?? -1
 }
 
 /**
- * From now on Node takes nothing from the kernel: `pause` alone would fill a buffer first.
- * @returns what Node had taken and nobody has had
+ * From now on Node takes nothing from the kernel; `pause` alone would first fill a buffer.
+ * @returns what Node had already taken and nobody has received
  */
 function stopReading(socket: Socket): Uint8Array | undefined {
   socket.pause()
-  // Asking for what is not there would begin to read.
+  // Reading from an empty buffer would start reading.
   const unread = socket.readableLength > 0 ? (socket.read() as Uint8Array | null) : null
   const handle = handleOf(socket)
   if (handle?.reading) {
@@ -44,11 +47,11 @@ function stopReading(socket: Socket): Uint8Array | undefined {
   return unread ?? undefined
 }
 
-/** Node reads again, whoever stopped it. */
+/** Lets Node read again, whoever stopped it. */
 function startReading(socket: Socket): void {
   socket.resume()
   const handle = handleOf(socket)
-  // The stream believes that it is reading still, and would not begin again.
+  // The stream believes that it is still reading, and would not start again.
   if (handle && !handle.reading) {
     handle.reading = true
     handle.readStart()
@@ -58,9 +61,9 @@ function startReading(socket: Socket): void {
 // One client.
 
 /**
- * Owns the socket. While there is a line, and all is well, the line passes bytes both ways by itself and this only hears
- * of them. Node's socket sends what is in order with them but not of the line, and what the client did not take at once;
- * until it has caught up it sends all. Without a line Node's socket reads, too.
+ * Owns the socket. Normally the line passes bytes both ways and this only gets reports. Node's socket sends our own
+ * bytes in order with them, and what the client did not take at once; until it has caught up it sends everything.
+ * Without a line, Node's socket also reads.
  */
 class TcpClient implements Client {
   readonly address: string
@@ -71,7 +74,7 @@ class TcpClient implements Client {
   readonly #writer: SocketWriter
   #line: ControlledLine | undefined
   #passed: SteeredSocket | undefined
-  /** The line sends to it by itself. */
+  /** Whether the line sends to it directly. */
   #isDirect = false
   #reading: Parameters<Client['setReading']>[0] = 'reading'
   #isEnding = false
@@ -79,7 +82,7 @@ class TcpClient implements Client {
   #isTelnet = false
   #isNvt = false
   #reads: Parameters<SteeredSocket['steer']>[0] = 'all'
-  /** What is held back, in order; undefined while nothing is. Of the line, or our own words. */
+  /** Held-back bytes in order, the line's or our own; undefined if not holding. */
   #held: { bytes: Uint8Array; isOwn: boolean }[] | undefined
   #heldBytes = 0
 
@@ -167,7 +170,7 @@ class TcpClient implements Client {
     else this.#socket.pause()
   }
 
-  /** What Node's socket has is on its way. */
+  /** What Node's socket has taken cannot be dropped. */
   dropWaiting(): void {
     if (this.#held === undefined) return
     this.#held = this.#held.filter(({ isOwn }) => isOwn)
@@ -213,7 +216,7 @@ class TcpClient implements Client {
 
   #goDirect(): void {
     if (this.#isDirect || this.#isNvt || this.#held) return
-    // What has passed before is not yet with the client, and may put it behind again.
+    // Bytes passed earlier may not have reached the client yet, and may put it behind again.
     this.#line?.settle()
     if (this.waitingBytes > 0 || this.#socket.destroyed || !this.#passed) return
     this.#isDirect = true
@@ -222,13 +225,13 @@ class TcpClient implements Client {
 
   #goIndirect(): void {
     if (!this.#isDirect) return
-    // What has passed until now is with the client already.
+    // Bytes passed until now are already with the client.
     this.#line?.settle()
     this.#isDirect = false
     this.#passed?.goIndirect()
   }
 
-  /** Node reads what is left, finds the same end, tells the client so and closes. */
+  /** Node reads what is left, sees the same end, tells the client so and closes. */
   #ended(errno: number): void {
     this.#passed = undefined
     this.#isDirect = false
@@ -241,18 +244,18 @@ class TcpClient implements Client {
     if (this.#isRead) startReading(this.#socket)
   }
 
-  /** What a leaving client has sent is read even while others rest, but not while it waits for a change of the line. */
+  /** Bytes of a leaving client are read even while others rest, but not while it waits for a change of the line. */
   get #isRead(): boolean {
     return this.#reading === 'reading' || (this.#isEnding && this.#reading === 'resting')
   }
 }
 
-// Ports that listen: for both families, with peers that are found when they vanish.
+// Listening ports: for both IP versions, with detection of vanished peers.
 
 interface ListenerParts {
   /** Address to listen on; `::` takes IPv4 as well. */
   host: string
-  /** When a peer that has vanished is given up. */
+  /** When to give up on a vanished peer. */
   patience: Patience
   log: Log
 }
@@ -276,7 +279,7 @@ async function open(host: string, tcpPort: number, accept: (socket: Socket) => v
   const server = createServer({ noDelay: true, pauseOnConnect: true })
   server.on('connection', accept)
   await listening(server, host, tcpPort)
-  // Node calls back when the last client has left, too; the port itself is free at once.
+  // Node calls back only when the last client has left; the port itself is free at once.
   return { close: async () => void server.close() }
 }
 

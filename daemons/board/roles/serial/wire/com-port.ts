@@ -1,8 +1,8 @@
-/** RFC 2217, the Telnet Com Port Control Option: messages to bytes and back. */
+/** Encodes and decodes RFC 2217, the Telnet Com Port Control Option. */
 import { Fault } from '#kit/pure/fault.ts'
 import { OPTION, suboptionFrame } from './telnet.ts'
 
-/** Commands by their number; what the server says has 100 more. @source RFC 2217, 2 and 3 */
+/** Commands by their number; the server's are 100 higher. @source RFC 2217, 2 and 3 */
 export const COMMAND = {
   signature: 0,
   baud: 1,
@@ -79,8 +79,9 @@ export const PARITIES = ['none', 'odd', 'even', 'mark', 'space'] as const
 export const STOP_BITS = [1, 2, 1.5] as const
 
 /**
- * One message. `value` is a rate (0..4294967295), a code or a mask (0..255); null where the message has none: `suspend`,
- * `resume`, and a client that asks for the line or modem state. `text` is a signature; an empty one asks for the other's.
+ * One message. `value` is a rate (0..4294967295), a code or a mask (0..255); null if the message has none: `suspend`,
+ * `resume`, and a client that asks for the line or modem state. `text` is a signature; an empty one asks for the
+ * other's.
  */
 export type ComPortMessage =
   | { from: 'client' | 'server'; command: 'signature'; text: Uint8Array }
@@ -93,8 +94,8 @@ const names = new Map(Object.entries(COMMAND).map(([name, code]) => [code as num
 const VALUELESS: ReadonlySet<ComPortCommand> = new Set(['suspend', 'resume', 'lineState', 'modemState'])
 
 /**
- * Opens what stood between `IAC SB 44` and `IAC SE`. Bytes behind a message's value are passed over: sredird sends four
- * behind a rate.
+ * Decodes what was between `IAC SB 44` and `IAC SE`. Bytes after a message's value are ignored: sredird sends four
+ * after a rate.
  * @throws Fault `com_port_short`, `com_port_unknown`
  * @source RFC 2217
  */

@@ -1,5 +1,5 @@
 /**
- * Telnet's bytes: commands and options written, and a stream taken apart, however it is torn.
+ * Encodes Telnet commands and options, and parses a stream, wherever it is split.
  * @source RFC 854, RFC 855
  */
 import { Fault } from '#kit/pure/fault.ts'
@@ -20,17 +20,19 @@ export const TELNET = {
   iac: 255,
 } as const
 
-/** Options a serial server speaks. @source RFC 856 (binary), RFC 857 (echo), RFC 858 (sga), RFC 2217 (comPort) */
+/**
+ * Options that a serial server supports. @source RFC 856 (binary), RFC 857 (echo), RFC 858 (sga), RFC 2217 (comPort)
+ */
 export const OPTION = { binary: 0, echo: 1, sga: 3, comPort: 44 } as const
 
-/** The four words about an option. `will` and `wont` speak of the sender's side, `do` and `dont` of the receiver's. */
+/** The four verbs about an option. `will` and `wont` concern the sender's side, `do` and `dont` the receiver's. */
 export type OptionVerb = 'will' | 'wont' | 'do' | 'dont'
 
 const CR = 13
 const LF = 10
 
 /**
- * Data as it goes over a Telnet connection: each FF twice. The same array where nothing needs it.
+ * Encodes data for a Telnet connection: each FF is doubled. The same array if there is none.
  * @source RFC 854, "The TELNET Command Structure"
  */
 export function doubledIac(data: Uint8Array): Uint8Array {
@@ -48,7 +50,7 @@ export function doubledIac(data: Uint8Array): Uint8Array {
 }
 
 /**
- * Data for a peer that will not have BINARY: a CR stands before LF or NUL only. The same array where it holds no CR.
+ * Encodes data for a peer without BINARY: a CR must be followed by LF or NUL. The same array if there is no CR.
  * @source RFC 854, "The NVT Printer and Keyboard"
  */
 export function withCrNul(data: Uint8Array): Uint8Array {
@@ -61,7 +63,7 @@ export function withCrNul(data: Uint8Array): Uint8Array {
   return Uint8Array.from(out)
 }
 
-/** Data of a peer that will not have BINARY, across pieces: the NUL behind a CR stands for nothing. */
+/** Decodes data of a peer without BINARY, across pieces: removes the NUL after a CR. */
 export function createCrNulReader(): (data: Uint8Array) => Uint8Array {
   let isAfterCr = false
   return (data) => {
@@ -92,33 +94,33 @@ export function suboptionFrame(option: number, payload: Uint8Array): Uint8Array 
 /**
  * `IAC command`: 2 bytes.
  * @source RFC 854
- * @internal a client's half: tests play it
+ * @internal the client's half, used by tests
  */
 export function commandFrame(command: number): Uint8Array {
   return Uint8Array.of(TELNET.iac, command)
 }
 
-// A stream taken apart: data, words about options, suboptions, commands.
+// Parses a stream: data, option commands, suboptions, other commands.
 
-/** One thing a stream says. Bytes belong to whoever takes the event. */
+/** One element of a stream. Its bytes belong to the consumer. */
 export type TelnetEvent =
   | { kind: 'data'; bytes: Uint8Array }
   | { kind: 'option'; verb: OptionVerb; option: number }
   | { kind: 'suboption'; option: number; payload: Uint8Array }
   /** A command without an option, such as BRK. */
   | { kind: 'command'; command: number }
-  /** A suboption that another command broke off. What it held is gone. */
+  /** A suboption interrupted by another command. Its contents are dropped. */
   | { kind: 'broken' }
 
-/** A stream's reader. */
+/** Parser of a stream. */
 interface TelnetReader {
   /**
-   * What the bytes complete, in order. Each is read when it is asked for: 64 KiB may hold 32,000 commands. All of it is
-   * to be asked for before more is fed.
-   * @throws Fault `telnet_suboption_too_long`, when it is come to; the stream is of no use after it
+   * The elements that the bytes complete, in order. Each is parsed on demand: 64 KiB may hold 32,000 commands. Consume
+   * all of them before feeding more.
+   * @throws Fault `telnet_suboption_too_long`, when it is reached; the stream is unusable after that
    */
   feed(bytes: Uint8Array): IterableIterator<TelnetEvent>
-  /** Nothing is half read: what comes next is data up to the next FF. */
+  /** Whether nothing is half parsed: what comes next is data up to the next FF. */
   readonly isBetween: boolean
 }
 
@@ -132,15 +134,15 @@ const VERBS: Readonly<Record<number, OptionVerb>> = {
 /**
  * - `data` plain bytes
  * - `iac` an FF was read
- * - `verb` WILL, WONT, DO or DONT was read, its option is to come
- * - `sub` SB was read, its option is to come
+ * - `verb` WILL, WONT, DO or DONT was read, its option comes next
+ * - `sub` SB was read, its option comes next
  * - `payload` within a suboption
  * - `payloadIac` an FF was read within a suboption
  */
 type Place = 'data' | 'iac' | 'verb' | 'sub' | 'payload' | 'payloadIac'
 
 /**
- * @param mostBytes the longest suboption's payload; a stream may hold no more than that
+ * @param mostBytes longest payload of a suboption; no more is held of a stream
  * @source RFC 854, RFC 855
  */
 export function createTelnetReader(mostBytes: number): TelnetReader {
@@ -173,7 +175,7 @@ class Reader {
     }
   }
 
-  /** Everything up to the next command at once: a client may send little else than FF. @returns where to go on */
+  /** Takes everything up to the next command at once: a client may send little but FF. @returns where to go on */
   #data(bytes: Uint8Array, from: number): number {
     let doubled = 0
     let iac = bytes.indexOf(TELNET.iac, from)
@@ -216,7 +218,7 @@ class Reader {
     } else if (byte === TELNET.se) {
       this.#end({ kind: 'suboption', option: this.#option, payload: Uint8Array.from(this.#payload) })
     } else {
-      // RFC 855 leaves it open. A peer that lost its SE is understood again from here on.
+      // RFC 855 leaves this open. A peer that lost its SE is parsed again from here on.
       this.#events.push({ kind: 'broken' })
       this.#command(byte)
     }
@@ -237,7 +239,7 @@ class Reader {
   }
 }
 
-/** @param doubled how many FF stand twice; none stands alone */
+/** @param doubled how many FF are doubled; none is single */
 function withoutDoubled(bytes: Uint8Array, doubled: number): Uint8Array {
   const data = new Uint8Array(bytes.length - doubled)
   let length = 0
