@@ -1,4 +1,4 @@
-/** Tests of core/live/zones.ts, core/live/zones.ts and core/live/zones.ts. */
+/** Tests of core/live/zones.ts: groups of zones. */
 import t from 'tap'
 import type { Session } from '../../../core/access/accounts.ts'
 import { groupZones } from '../../../core/live/zones.ts'
