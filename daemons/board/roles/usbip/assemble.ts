@@ -1,4 +1,4 @@
-/** The role put together: the only file of it that knows both io/ and api/. */
+/** Assembles USB sharing: the only file of the role that imports both io/ and api/. */
 import { parseAllowList, type ShareOf } from '#kit/net/address.ts'
 import type { BoardConfig } from '../../config.ts'
 import type { RootHelper } from '../../core/machine/ports.ts'

@@ -4,10 +4,10 @@
  */
 import { groupFault } from '../addresses.ts'
 
-// The clock a stream's timestamps are counted on, as an SDP names it.
+// The clock of a stream's timestamps, as named in SDP.
 
 /**
- * The clock of a sender that is a board: a PTP grandmaster, or the machine's own, named by a network card.
+ * The clock of a board as sender: a PTP grandmaster, or the machine's own, named by a network card.
  * @source RFC 7273, 4.2 and 4.3
  */
 export type OwnRefClock =
@@ -24,7 +24,7 @@ export type OwnRefClock =
       mac: string
     }
 
-/** The clock of any sender. `other` is one that a board cannot compare its own with: traceable, GPS, NTP, private. */
+/** The clock of any sender. `other` cannot be compared with a board's own: traceable, GPS, NTP, private. */
 export type RefClock = OwnRefClock | { kind: 'other'; text: string }
 
 const PTP = /^ptp=ieee1588-(?:2008|2019):([0-9a-f]{2}(?:[-:]?[0-9a-f]{2}){7})(?::(?:domain-nmbr=)?(\d{1,3}))?$/i
@@ -32,7 +32,7 @@ const LOCAL_MAC = /^localmac=([0-9a-f]{2}(?:[-:][0-9a-f]{2}){5})$/i
 const LONGEST_OTHER = 128
 
 /**
- * What stands behind `a=ts-refclk:`.
+ * The value of `a=ts-refclk:`.
  * @source RFC 7273, 4.8; AES67-2018, 8.2
  */
 export function refClockText(clock: RefClock): string {
@@ -41,9 +41,9 @@ export function refClockText(clock: RefClock): string {
 }
 
 /**
- * Reads what stands behind `a=ts-refclk:`. Senders leave the domain out where it is 0, write it bare or as
- * `domain-nmbr=`, and identities in either case, some with colons or bare.
- * @returns `other` for whatever is not a PTP grandmaster by its identity, nor a card
+ * Parses the value of `a=ts-refclk:`. Senders omit the domain if it is 0, write it bare or as `domain-nmbr=`, and
+ * identities in either case, some with colons or bare.
+ * @returns `other` for anything but a PTP grandmaster by its identity, or a card
  * @source RFC 7273, 4.8
  */
 export function readRefClock(text: string): RefClock {
@@ -55,7 +55,7 @@ export function readRefClock(text: string): RefClock {
   return { kind: 'other', text: text.slice(0, LONGEST_OTHER) }
 }
 
-/** Whether two streams, or a stream and a board, count on one clock. Of an `other` nobody can say. */
+/** Whether two streams, or a stream and a board, use the same clock. Unknown for `other`. */
 export function isSameClock(one: RefClock, other: RefClock): boolean {
   if (one.kind === 'ptp' && other.kind === 'ptp')
     return one.grandmaster === other.grandmaster && one.domain === other.domain
@@ -71,25 +71,25 @@ function withDashes(digits: string): string {
 /** Encodings a board sends and plays: 16 or 24 bits, linear, big-endian. @source AES67-2018, 7.1; RFC 3551, 4.5.11; RFC 3190 */
 export type StreamEncoding = 'L16' | 'L24'
 
-/** Where the packets of a stream go. */
+/** Destination of a stream's packets. */
 export interface StreamPath {
-  /** The multicast group; of a stream that is sent to one receiver alone, that one's address. */
+  /** The multicast group; for a unicast stream, the receiver's address. */
   group: string
   /** UDP port, 1..65535. */
   port: number
-  /** Routers that packets may cross and one more, 0..255; 255 where it is not said. */
+  /** Routers that packets may cross and one more, 0..255; 255 if not given. */
   ttl: number
-  /** The only sender that is to be heard (source-specific multicast); null where any is. */
+  /** The only sender to accept (source-specific multicast); null for any. */
   source: string | null
 }
 
-/** A stream. `Encoding` is any text for one that was heard and may not be playable. */
+/** A stream. `Encoding` is any text for one that was received and may not be playable. */
 export interface StreamDescription<Encoding extends string = StreamEncoding> {
-  /** Digits; with `origin` it tells the session from all others. */
+  /** Digits; identifies the session together with `origin`. */
   sessionId: string
-  /** Digits; grows with each change. */
+  /** Digits; increases with each change. */
   version: string
-  /** Address of whoever made the description. */
+  /** Address of the author of the description. */
   origin: string
   name: string
   /** A line for people; may be empty. */
@@ -104,17 +104,17 @@ export interface StreamDescription<Encoding extends string = StreamEncoding> {
   sampleRate: number
   /** Milliseconds of sound in a packet. */
   packetMs: number
-  /** null where nothing is said of it. */
+  /** null if not given. */
   refClock: RefClock | null
-  /** RTP timestamp at the epoch of the clock, 0..2^32-1 (mediaclk:direct); null where nothing is said of it. */
+  /** RTP timestamp at the epoch of the clock, 0..2^32-1 (mediaclk:direct); null if not given. */
   mediaOffset: number | null
 }
 
-/** What every AES67 receiver takes, and the only rate that a board's outputs run at. */
+/** Every AES67 receiver accepts it, and a board's outputs run at no other rate. */
 export const SAMPLE_RATE = 48_000
-/** Of one sample. */
+/** Bytes of one sample. */
 export const SAMPLE_BYTES: Readonly<Record<StreamEncoding, number>> = { L16: 2, L24: 3 }
-/** More than any sender has; a packet carries no more. */
+/** No sender has more; a packet cannot carry more. */
 const MOST_CHANNELS = 80
 /** Payload of the longest packet. @source AES67-2018, 7.1: 1440 bytes */
 export const LONGEST_PAYLOAD = 1440
@@ -124,7 +124,7 @@ export function framesOf({ packetMs, sampleRate }: { packetMs: number; sampleRat
   return Math.round((packetMs * sampleRate) / 1000)
 }
 
-/** Why a board cannot play a stream, in a sentence; undefined where it can. */
+/** Why a board cannot play a stream, in a sentence; undefined if it can. */
 export function playFault(stream: StreamDescription<string>): string | undefined {
   const { channels, encoding, paths, sampleRate } = stream
   if (encoding === 'AM824') return 'It carries AES3 frames (AM824), not plain samples. Set its sender to L24 or L16.'

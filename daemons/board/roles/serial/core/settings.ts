@@ -189,7 +189,7 @@ const PORT: Setting[] = [
   choice('write', writeModes, 'Who of several clients may write; all read.', 'Network'),
 ]
 
-/** A choice; all settings but `allow` are constant, which needs the rule for addresses. */
+/** Makes the setting of a choice; its first choice is the default. */
 function choice(name: string, choices: readonly string[], meaning: string, group = 'Line'): Setting {
   return { kind: 'choice', name, group, default: choices[0] ?? '', choices, meaning }
 }

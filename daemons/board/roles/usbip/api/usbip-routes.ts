@@ -1,4 +1,4 @@
-/** Sharing a USB device: how it is, what is set about it, scripts for hosts, and what Prometheus is told. */
+/** Routes of USB sharing: its state and settings, scripts for hosts; and its Prometheus metrics. */
 import { Type } from 'typebox'
 import type { Metrics } from '#kit/http/metrics.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'

@@ -1,24 +1,27 @@
-/** What hosts are told that connect: who may, what there is, whether they get it; who was told to go stays away for a while. */
+/**
+ * Answers USB/IP hosts: which may connect, which devices they can list, and whether they get one. A host that was sent
+ * away is held off for a while.
+ */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { createLogGate } from '#kit/pure/pace.ts'
 import type { AllowList, HostDesk, OpOutcome } from './ports.ts'
 import type { Guest, Share } from './share.ts'
 
-// Hosts that were told to go, and may not come back for a while: many clients would at once.
+// Hosts that were sent away, held off for a while: many clients would reconnect at once.
 
 /** More than anybody detaches by hand within a minute; beyond it the oldest is forgotten. */
 const MOST_HOSTS = 64
 
-/** Who is held off. */
+/** The hosts being held off. */
 export interface HoldOff {
   hold(address: string): void
   isHeld(address: string): boolean
-  /** Epoch ms at which the last of them may come again; null where nobody is held off. */
+  /** Epoch ms at which the last of them may return; null if none is held off. */
   untilAt(): number | null
 }
 
-/** @param holdMs how long; 0 holds nobody off */
+/** @param holdMs how long; 0 holds none off */
 export function createHoldOff(clock: Clock, holdMs: number): HoldOff {
   const untilMs = new Map<string, number>()
 
@@ -50,19 +53,19 @@ export function createHoldOff(clock: Clock, holdMs: number): HoldOff {
 
 // The desk.
 
-/** Counted since the start. */
+/** Counts since the start. */
 export interface SharingCounts {
   /** Connections by how their first phase ended. */
   outcomes: Partial<Record<OpOutcome, number>>
-  /** Bytes of hosts that have left; those of hosts that are there come on top. */
+  /** Bytes of hosts that have left; those of present hosts are added elsewhere. */
   inBytes: number
   outBytes: number
 }
 
-/** Hosts that are turned away are told in the log at once, and then as a count, no more often than this. */
+/** Refused hosts are logged at once, and then as a count, at most once in this time. */
 const LOG_MS = 60_000
 
-/** What the desk is told of the rest. */
+/** Dependencies. */
 interface DeskWorld {
   clock: Clock
   log: Log
@@ -91,13 +94,14 @@ export function createHostDesk(
     async take(busId, link) {
       const share = world.share(busId)
       if (!share) return { status: 'no_device' }
-      // It was admitted when it connected; the list may be another one since.
+      // It was admitted when it connected, but the allow list may have changed since.
       if (!isAllowed(link.address) || world.holdOff.isHeld(link.address)) return { status: 'not_available' }
       const { record } = share.device
       const status = await share.take(link)
       if (status !== 'ok') return { status }
       world.log.notice('usb device attached', { device: busId, host: link.address })
-      // Nor did anybody know of it while the kernel took it. The answer goes the way of the link.
+      // Checked again, since the list may have changed while the kernel took the device. The answer is lost with the
+      // link.
       if (!isAllowed(link.address)) share.sendAway()
       return { status, device: record }
     },

@@ -1,4 +1,4 @@
-/** GET /usbip.sh: what keeps the board's USB device attached on a Linux host, complete. */
+/** GET /usbip.sh: a complete script that keeps the board's USB device attached on a Linux host. */
 import { type HostScriptOptions, hostPartsName, quoteShell } from '../wire/host-script.ts'
 
 /** Of the program for Linux hosts: the stock usbip command and its driver, found or installed. */

@@ -1,10 +1,10 @@
-/** What sharing a device needs of the world, as interfaces that io/ implements. */
+/** Interfaces that USB sharing needs, implemented by io/. */
 import type { DeviceRecord, InterfaceRecord, ListedDevice, OpStatus } from '../wire/op.ts'
 
 /** Whether this kernel can share: it has USB, and the driver usbip-host. */
 export type Support = 'ready' | 'no_usb' | 'no_usbip_host'
 
-/** A device that is plugged in, no root hub. Texts come from the device, without control characters. */
+/** A plugged-in device, not a root hub. Texts come from the device, without control characters. */
 export interface UsbDevice {
   record: DeviceRecord
   interfaces: readonly InterfaceRecord[]
@@ -12,9 +12,9 @@ export interface UsbDevice {
   product: string | null
   serial: string | null
   speedMbit: number | null
-  /** Driver of the whole device: `usb` for one that the machine uses itself. */
+  /** Driver of the whole device: `usb` if the machine uses it itself. */
   driver: string | null
-  /** What usbip-host says of it; null where it has another driver, or says nothing right now. */
+  /** State reported by usbip-host; null if it has another driver, or no state right now. */
   usage: 'free' | 'used' | 'error' | null
   /** What this machine itself would lose: its network, or a disk that is mounted. */
   carries: 'network' | 'disk' | null
@@ -29,21 +29,21 @@ export interface UsbLook {
 /** The USB of this machine. */
 export interface UsbBus {
   look(): Promise<UsbLook>
-  /** Calls whenever something was plugged in or pulled, as far as the kernel can be heard. @returns what ends it */
+  /** Calls whenever something was plugged in or pulled, if the kernel's events can be received. @returns ends it */
   watch(onChange: () => void): () => void
 }
 
 /** The connection of a host. */
 export interface HostLink {
-  /** Of the host: IPv4 in IPv6 as the IPv4 it stands for. */
+  /** The host's address: IPv4 in IPv6 as plain IPv4. */
   readonly address: string
   readonly port: number
-  /** Descriptor to hand on; -1 once closed. */
+  /** Descriptor to pass on; -1 once closed. */
   readonly fd: number
   counts(): { receivedBytes: number; ackedBytes: number }
-  /** One handler, told once. */
+  /** One handler, called once. */
   onceEnded(handler: () => void): void
-  /** Ends it for everybody who holds it, the kernel too. */
+  /** Ends it for every holder, the kernel included. */
   cut(): void
   close(): void
 }
@@ -59,14 +59,14 @@ export type OpOutcome =
   | 'imported'
   | 'import_refused'
 
-/** What the server of the first phase asks. */
+/** Decisions for the server of the first phase. */
 export interface HostDesk {
-  /** Asked before a byte is read. */
+  /** Called before a byte is read. */
   admits(address: string): boolean
   list(): ListedDevice[]
-  /** With `ok` the link belongs to the desk, else to the server still. */
+  /** With `ok` the desk owns the link, otherwise the server keeps it. */
   take(busId: string, link: HostLink): Promise<{ status: OpStatus; device?: DeviceRecord }>
-  /** Told once of each connection. */
+  /** Called once for each connection. */
   ended(outcome: OpOutcome, address: string): void
 }
 
@@ -79,14 +79,14 @@ export interface HostServer {
 /** @throws Fault `usbip_port_taken` */
 export type HostServerOpener = (desk: HostDesk) => HostServer
 
-/** Devices that were given to usbip-host by us: they are given back, whatever ends the daemon in between. */
+/** Devices that we bound to usbip-host: they are released even if the daemon ended in between. */
 export interface BoundMemory {
   /** Bus ids. */
   load(): Promise<readonly string[]>
   save(busIds: readonly string[]): Promise<void>
 }
 
-/** Who may connect. */
+/** Decides which addresses may connect. */
 export interface AllowList {
   allows(address: string): boolean
 }

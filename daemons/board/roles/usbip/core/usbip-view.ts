@@ -1,4 +1,4 @@
-/** What is told of sharing: the answer of `GET /api/usbip`, and one sentence for the top of the page. */
+/** The state of USB sharing: the answer of `GET /api/usbip`, and one sentence for the top of the page. */
 import type { Verdict } from '../../../core/role.ts'
 import { hex4 } from '../wire/op.ts'
 import { className } from '../wire/usb.ts'

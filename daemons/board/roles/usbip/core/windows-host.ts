@@ -1,4 +1,4 @@
-/** GET /usbip.ps1: what keeps the board's USB device attached on a Windows host, by usbip-win2, complete. */
+/** GET /usbip.ps1: a complete script that keeps the board's USB device attached on a Windows host, with usbip-win2. */
 import { type HostScriptOptions, hostPartsName, quotePowerShell } from '../wire/host-script.ts'
 
 /**

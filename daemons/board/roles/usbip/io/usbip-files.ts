@@ -1,4 +1,4 @@
-/** What the role keeps on the disk: usbip.json with its settings, usbip-bound.json with what was given to usbip-host. */
+/** Files of the role: usbip.json with its settings, usbip-bound.json with devices bound to usbip-host. */
 import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
