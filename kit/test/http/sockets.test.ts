@@ -1,4 +1,4 @@
-/** Tests of http/sockets.ts, http/sockets.ts and http/sockets.ts. */
+/** Tests of http/sockets.ts. */
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'

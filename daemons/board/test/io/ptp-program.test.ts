@@ -1,4 +1,4 @@
-/** Tests of io/ptp.ts, io/ptp.ts and io/ptp.ts, with programs of the test. */
+/** Tests of io/ptp.ts, with programs of the test. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
