@@ -1,4 +1,4 @@
-/** Tests of api/peer-routes.ts and api/peer-routes.ts. */
+/** Tests of api/peer-routes.ts. */
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { Fault } from '#kit/pure/fault.ts'

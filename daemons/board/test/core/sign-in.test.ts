@@ -1,4 +1,4 @@
-/** Tests of core/sign-in.ts and core/sign-in.ts, over the rate limiter of kit. */
+/** Tests of core/sign-in.ts, over the rate limiter of kit. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'

@@ -1,4 +1,4 @@
-/** Tests of io/rtsp.ts and io/rtsp.ts, the one against the other and against bare sockets. */
+/** Tests of io/rtsp.ts, its client against its server and against bare sockets. */
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'

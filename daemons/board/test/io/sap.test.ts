@@ -1,4 +1,4 @@
-/** Tests of io/sap.ts and io/sap.ts: real sockets on the loopback interface. */
+/** Tests of io/sap.ts: real sockets on the loopback interface. */
 import { readdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'

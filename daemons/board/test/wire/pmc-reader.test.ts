@@ -1,4 +1,4 @@
-/** Tests of wire/linuxptp.ts and wire/linuxptp.ts. */
+/** Tests of wire/linuxptp.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { anyText } from '#kit/test/any-text.ts'

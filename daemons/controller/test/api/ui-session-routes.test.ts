@@ -1,4 +1,4 @@
-/** Tests of api/ui-session-routes.ts, api/ui-gate.ts and api/ui-gate.ts. */
+/** Tests of api/ui-session-routes.ts and api/ui-gate.ts. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
