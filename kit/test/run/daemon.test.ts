@@ -3,8 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Test, t } from 'tap'
+import { builtProgram } from '../built-program.ts'
 
-const program = fileURLToPath(new URL('small-daemon.ts', import.meta.url))
+const program = builtProgram(t, fileURLToPath(new URL('small-daemon.ts', import.meta.url)))
 /** Compiled once, where that is kept: a start is most of what these tests take. */
 const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
