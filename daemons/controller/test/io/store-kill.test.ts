@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { t } from 'tap'
+import { builtProgram } from '#kit/test/built-program.ts'
 import { openSiteStore } from '../../io/database.ts'
 import { importFirstSite } from '../../io/site-import.ts'
 import { noSmallDisk } from '../small-disk.ts'
@@ -14,6 +15,7 @@ const IMPORTS = 8
 const APPLIES = 12
 const FIRST_ZONES = 1500
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+const importing = builtProgram(t, here('importing-child.ts'))
 
 const cache = mkdtempSync(join(tmpdir(), 'plantroom-compiled-'))
 t.teardown(() => rmSync(cache, { recursive: true, force: true }))
@@ -27,7 +29,7 @@ interface Killed {
 /** Starts a child and kills it some time after its start; without a time, as soon as it has acknowledged something. */
 function killed(args: readonly string[], afterMs?: number): Promise<Killed> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [here('importing-child.ts'), ...args], {
+    const child = spawn(process.execPath, [importing, ...args], {
       // Compiled once: starting up is most of the time of a round.
       env: { NODE_COMPILE_CACHE: cache },
       stdio: ['ignore', 'pipe', 'inherit'],
