@@ -61,6 +61,15 @@ export async function startDaemon(t: Owner, name: string, options: StartOptions 
   return { url, stateFolder, pid: child.pid ?? 0, output, stop: (signal = 'SIGTERM') => endOf(child, signal) }
 }
 
+/**
+ * A folder of the test that outlives its daemons: tap removes a `testdir` before the teardowns that were registered after
+ * it, so one that was made first would go while a daemon still writes to it.
+ */
+export function stateFolderOf(t: Owner & Pick<Test, 'testdir'>): string {
+  t.teardown(() => {})
+  return t.testdir({})
+}
+
 /** Which daemon listens where: each of their answers is held against its description. */
 const daemonOf = new Map<string, string>()
 

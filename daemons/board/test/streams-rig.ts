@@ -4,6 +4,7 @@ import { Value } from 'typebox/value'
 import { systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
 import { createParts } from '#kit/run/parts.ts'
+import { stateFolderOf } from '#kit/test/running-daemon.ts'
 import { announceStream, listenStreams } from '../assemble/streams.ts'
 import { type BoardConfig, config } from '../config.ts'
 import type { RoleWorld } from '../core/role.ts'
@@ -38,7 +39,7 @@ function worldOf(t: Test): RoleWorld {
   return {
     clock: systemClock,
     log: silentLog,
-    stateFolder: t.testdir({}),
+    stateFolder: stateFolderOf(t),
     parts: createParts({ log: silentLog, clock: systemClock }),
     recorder: recorder as unknown as RoleWorld['recorder'],
     refusals: { add() {} },

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { ask, startDaemon } from '#kit/test/running-daemon.ts'
+import { ask, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { hashPassword } from '../io/people.ts'
 import { importFirstSite } from '../io/site-import.ts'
 import { bytesOf, parts } from './io/store-parts.ts'
@@ -72,8 +72,8 @@ const SITE = {
   ],
 }
 
-async function house(t: Parameters<typeof startDaemon>[0] & { testdir(): string }) {
-  const stateFolder = t.testdir()
+async function house(t: Parameters<typeof stateFolderOf>[0]) {
+  const stateFolder = stateFolderOf(t)
   await importFirstSite(stateFolder, bytesOf(SITE), { ...parts, hashPassword })
   const daemon = await startDaemon(t, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
   const post = (path: string, body: unknown, token?: string) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { askFromMany, holdHalfOpen } from '#kit/test/http/half-open.ts'
-import { ask, startDaemon } from '#kit/test/running-daemon.ts'
+import { ask, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 
 /** Rows of the audit, oldest first. */
 function recorded(stateFolder: string): Record<string, unknown>[] {
@@ -48,7 +48,7 @@ t.test('300 half-open heads of one address keep nobody else out', async (t) => {
 })
 
 t.test('after SIGKILL it starts again with its audit', async (t) => {
-  const stateFolder = t.testdir()
+  const stateFolder = stateFolderOf(t)
   const first = await startDaemon(t, 'controller', { stateFolder })
   await ask(`${first.url}/api/control/dance`, { method: 'POST' })
   await first.stop('SIGKILL')

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { startDaemon } from '#kit/test/running-daemon.ts'
+import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { post } from './operating.ts'
 import { openRestSite } from './rest-site.ts'
@@ -127,7 +127,7 @@ t.test('1 POST /api/control: args end no line of a device, whoever counts what a
 })
 
 t.test('the first account is made from where it is certain to be the building', async (t) => {
-  const stateFolder = t.testdir()
+  const stateFolder = stateFolderOf(t)
   const daemon = await startDaemon(t, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
   const ask = (headers: Record<string, string>) =>
     fetch(`${daemon.url}/ui/setup`, {

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
+import { stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
@@ -103,7 +104,7 @@ t.test(
   'points live through a restart and a change of the port, and are changed without opening it anew',
   { skip },
   async (t) => {
-    const stateFolder = t.testdir()
+    const stateFolder = stateFolderOf(t)
     const { gateway, path, points } = await busOf(t, { stateFolder })
     const at = (rest: string) => gateway.portPath(path, rest)
     await gateway.call('PUT', at('/points'), { points: [register(10)] })
