@@ -1,4 +1,4 @@
-/** What this board's API answers, as far as the pages read it, the calls they make, and the password they make them with. Instants are the board's epoch ms. */
+/** This board's API as the pages use it: answers, calls and the password. Instants are epoch ms. */
 import { type Credentials, call, createRenewal } from '#kit/web/call.ts'
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Check, HistoryView } from '../core/sound/sound.ts'
@@ -18,7 +18,7 @@ import type { RoleName } from '../wire/names.ts'
 
 /** The one user of a board. */
 const USER = 'admin'
-/** What the page signed in with. */
+/** The password the page signed in with. */
 const AUTH = '/api/auth'
 
 const renewal = createRenewal()
@@ -31,7 +31,7 @@ let isLearned = false
 /** While the password is being changed from here, what is refused waits for the new one. */
 let changing: Promise<void> | null = null
 
-/** What calls are signed with; null without a password. */
+/** The authorization header of calls; null without a password. */
 export function signedInWith(): string | null {
   return header
 }
@@ -106,13 +106,13 @@ function tellBrowser(password: string): Promise<void> {
   })
 }
 
-// What encoders and decoders say of themselves; unknown is null.
+// The state of encoders and decoders; unknown is null.
 
 /** Answers of `GET /api/route` and of `GET /api/volume`. */
 export type RouteState = RouteView
 export type VolumeState = VolumeView
 
-/** What an encoder sends, and `encoder` of `GET /api/status`. */
+/** The stream of an encoder: `encoder` of `GET /api/status`. */
 export type SentStream = Omit<EncoderView['stream'], 'dup'>
 export type EncoderState = Omit<EncoderView, 'state' | 'stream' | 'sent' | 'card' | 'restarts' | 'checks'> & {
   stream: SentStream
@@ -136,7 +136,7 @@ interface Arrival {
   jitter_max_us: number
 }
 
-/** What a route form may say; `mcast` empty stops. */
+/** Fields of a route form; an empty `mcast` stops playing. */
 export interface RouteForm {
   mcast: string
   port?: number
@@ -159,7 +159,7 @@ export type Status = BoardStatus & {
 
 /** A port that has a device. Counters go by their names: each has a row, whatever it counts. */
 export type SerialPort = Omit<SerialPortView, 'counters'> & { counters: Readonly<Record<string, number | null>> }
-/** Who holds a TCP connection to a port. */
+/** A client with a TCP connection to a port. */
 export type SerialClient = ClientView
 /** How a line is set. */
 export type SerialLine = NonNullable<SerialPortView['line_now']>

@@ -17,7 +17,7 @@ import { isLate, isSettingUp, lookNow, plateFacts, restarting, status, waitText 
 import * as texts from './texts.ts'
 import { litOf, stateWords } from './words.ts'
 
-// What stands over every page: a restart that is waited for, an address to confirm, no password, who blinks.
+// Banners above every page: a pending restart, an address to confirm, no password, a board that blinks.
 
 /** In place of the banner of lost contact while the board restarts because it was told to; undefined while it does not. */
 function restartBanner(): VNode | undefined {

@@ -13,7 +13,7 @@ import { type BoardRow, isNeedy, peerName } from './matrix.ts'
 import * as texts from './texts.ts'
 import { roleTitleOf } from './words.ts'
 
-// What stands over the matrix: the filter, which boards are shown and how, and what the lamps mean.
+// Above the matrix: the filter, the choice of boards and view, and the meaning of the lamps.
 
 interface Choice {
   filter: string
@@ -111,7 +111,7 @@ async function dismissOn(other: Peer, id: string): Promise<boolean> {
 
 // The table.
 
-/** What the table shows. */
+/** Contents of the table. */
 interface BoardsFacts {
   rows: readonly BoardRow[]
   /** Every board, also those that a filter hides. */

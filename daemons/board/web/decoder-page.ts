@@ -47,7 +47,7 @@ function StreamsPanel({ decoder }: { decoder: DecoderState }): VNode {
     ${list(shown, { streams, refused, decoder })}<${ByAddress} decoder=${decoder} /></section>`
 }
 
-/** What is played first, then by name; what cannot be played last. */
+/** The stream that plays first, then by name; streams that cannot be played last. */
 export function sortStreams(streams: readonly HeardStream[], { route, sender }: DecoderState): HeardStream[] {
   const rank = (stream: HeardStream): number =>
     isRouted(stream, route, sender) ? 0 : stream.not_playable === null ? 1 : 2
@@ -143,7 +143,7 @@ export function DecoderPage(): VNode | null {
     <div class="stack"><${StreamsPanel} decoder=${decoder} />${known.ptp ? html`<${ClockPanel} ptp=${known.ptp} />` : null}${counted(decoder)}</div></div>`
 }
 
-/** What comes out, and how loud. */
+/** The output level and the volume. */
 function Output({ decoder }: { decoder: DecoderState }): VNode {
   const volume = useVolume(decoder.volume)
   useDecoderKeys(decoder, volume)

@@ -1,10 +1,10 @@
-/** What other boards say of themselves and of their sound when this browser asks them, with the credentials the reader signed in with. */
+/** Asks other boards for their state and their sound from this browser, with the credentials of the signed-in user. */
 import { signal } from '@preact/signals'
 import type { Check, CheckState } from '../core/sound/sound.ts'
 import { basicHeader, type Peer } from './api.ts'
 import * as texts from './texts.ts'
 
-// What this browser saw boards play, kept over reloads: a board that is gone keeps its crosspoint until it is dismissed.
+// What this browser saw boards play, kept across reloads: a board that is gone keeps its crosspoint until dismissed.
 
 /** The number grows with the shape: what an older firmware's page has written is not read. */
 const KEY = 'plantroom.sound.1'
@@ -46,7 +46,7 @@ function readAll(): [string, FarSound][] {
   }
 }
 
-// What another board says of its sound, cut down to what can be shown: nobody vouches for its shape or its size.
+// Another board's answer about its sound, reduced to what can be shown: its shape and its size are not trusted.
 
 const MOST_SOUND_TEXT = 200
 const MOST_CHECKS = 16
@@ -70,7 +70,7 @@ export interface FarDecoder {
   playing: boolean
   volume: { volume: number; volumeDb: number; mute: boolean } | null
   checks: readonly Check[]
-  /** Of the last minute, percent; null where it does not say. */
+  /** Loss in the last minute, percent; null when the board does not say. */
   lossPercent: number | null
   rmsDb: number | null
 }
@@ -153,7 +153,7 @@ function checksOf(checks: unknown): Check[] {
   })
 }
 
-/** Of all channels; null where it is silent, or says nothing. */
+/** The loudest of all channels; null when the board is silent or does not say. */
 function loudest(meters: unknown): number | null {
   const { rms_db: levels } = record(meters)
   if (!Array.isArray(levels)) return null
@@ -180,7 +180,7 @@ function number(value: unknown): number | null {
 
 // Boards, asked.
 
-/** What a board said of itself; `atMs` is when it was asked, by the page's clock. */
+/** A board's answer; `atMs` is when it was asked, by the page's clock. */
 export interface Told {
   state: 'told'
   lit: string
@@ -189,7 +189,7 @@ export interface Told {
   atMs: number
 }
 
-/** What is known of another board from asking it. */
+/** What this browser learned from another board. */
 export type FarBoard =
   | Told
   | { state: 'locked'; text: string; atMs: number }
@@ -199,7 +199,7 @@ export type FarBoard =
 /** Boards by their keys: names may be the same twice, and the address of a board that is gone may be that of another now. */
 export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
 
-/** What tells one board from another. */
+/** The key of a board. */
 export function peerKey({ id, url }: Peer): string {
   return id ?? url
 }
@@ -212,7 +212,7 @@ export function isThere({ self, state }: Peer): boolean {
 /** Asked at once: a browser has six connections to each host, and a site has a hundred boards. */
 const AT_ONCE = 8
 const ANSWER_MS = 3000
-/** What came in is shown at most so often while a round goes on. */
+/** The shortest time between two updates of the view while boards are being asked. */
 const SHOWN_MS = 500
 /** A status is a few kilobytes; more is nothing of ours. */
 const MOST_BYTES = 262_144
@@ -285,7 +285,7 @@ export function takeSound(peer: Peer, change: (sound: FarSound) => FarSound): vo
   farBoards.value = new Map(farBoards.value).set(key, { ...board, sound: change(board.sound), atMs: Date.now() })
 }
 
-/** What a board said last, also where it does not answer any more; undefined where it never did. */
+/** The last answer of a board, even if it no longer answers; undefined if it never did. */
 export function lastOf(board: FarBoard | undefined): Told | undefined {
   if (board?.state === 'told') return board
   return board?.state === 'silent' ? board.last : undefined

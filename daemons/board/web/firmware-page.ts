@@ -27,7 +27,7 @@ type Upload =
 /** The upload of this page; it goes on while other pages are looked at. */
 const upload = signal<Upload>({ phase: 'none' })
 
-/** What the board answers once an image is installed. */
+/** The board's answer once an image is installed. */
 interface Installed {
   version?: string
   about_s?: number
@@ -91,7 +91,7 @@ export function stepOf(now: Upload, ota: string, isRestarting: boolean): number 
 // The page.
 
 const STEPS = [texts.sent, texts.verified, texts.installed, texts.restarted]
-/** What is added to a refusal: the one thing an installer wants to know then. */
+/** Added to a refusal: whether the board still runs as before, which is what an installer wants to know then. */
 const UNTOUCHED = texts.runningVersionIsUntouched
 /** When the board does not say how long a restart takes. */
 const RESTART_S = 60

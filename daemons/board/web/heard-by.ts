@@ -1,4 +1,4 @@
-/** Who plays the stream of this encoder: as many boards as say so themselves. */
+/** The boards that play this encoder's stream, by their own account. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'

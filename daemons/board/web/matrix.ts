@@ -23,7 +23,7 @@ export interface When {
   zone?: string | undefined
 }
 
-/** What the row of a board says. @param own the verdict of this board itself */
+/** The text of a board's row. @param own the verdict of this board itself */
 export function boardRow(peer: Peer, far: FarBoard | undefined, own: Verdict | undefined, when: When): BoardRow {
   const row = (lit: Lit, text: string, isLocked = false): BoardRow => ({ peer, lit, text, isLocked })
   if (peer.self) return own ? row(litOf(own.state), own.text) : row('off', texts.matrixBoard)
@@ -36,7 +36,7 @@ export function boardRow(peer: Peer, far: FarBoard | undefined, own: Verdict | u
   return row('warn', texts.answersBoardOnly)
 }
 
-/** Of a board that was there before this one restarted. */
+/** For a board that was seen before this one restarted. */
 export const AWAITED = texts.knownFromBefore
 
 /** Only its own answers count: anybody can announce it. */
@@ -52,7 +52,7 @@ function lastText({ last_answer_at: answeredAt, last_heard_at: heardAt }: Peer, 
   return texts.lastHeard(sinceText(at, nowMs, zone), age(Math.max(1000, nowMs - at), 1))
 }
 
-/** What needs somebody on top, then by name; this board stands first among those that are well. */
+/** Boards that need attention first, then by name; this board comes first among the healthy ones. */
 export function sortRows(rows: readonly BoardRow[]): BoardRow[] {
   const order: Lit[] = ['fault', 'gone', 'warn', 'busy', 'ok', 'off', 'mute']
   const rank = ({ lit }: BoardRow): number => order.indexOf(lit)

@@ -14,12 +14,12 @@ import type { Column, Row } from './routing.ts'
 import { lookNow } from './state.ts'
 import * as texts from './texts.ts'
 
-// What a hand changes in the matrix: sent to the decoder itself, shown at once, taken back where it was refused.
+// Changes made in the matrix: sent to the decoder itself, shown at once, taken back when they are refused.
 
 /** Where a decoder is being routed to, by its key; empty: nowhere. */
 const pending = signal<ReadonlyMap<string, string>>(new Map())
 
-/** What a board said against a change, in its own words; `isLocked` where it wants another password. */
+/** A board's refusal of a change, in its own words; `isLocked` when it needs another password. */
 class Refused extends Error {
   readonly isLocked: boolean
 
@@ -30,7 +30,7 @@ class Refused extends Error {
   }
 }
 
-/** What stands at the crosspoint of a change that was refused. */
+/** Shown at the crosspoint of a refused change. */
 export function crosspointRefusal(thrown: unknown): { refused: string; isLocked: boolean } {
   return { refused: sentenceOf(thrown), isLocked: thrown instanceof Refused && thrown.isLocked }
 }
@@ -104,7 +104,7 @@ async function loudness(row: Row, path: string, form: Record<string, number>): P
   await take(row, (sound) => ({ ...sound, volume }))
 }
 
-/** What was answered is shown until the board is asked again. */
+/** Shows the answer until the board is asked again. */
 async function take({ peer }: Row, change: (sound: FarDecoder) => FarDecoder): Promise<void> {
   if (peer.self) await lookNow()
   else takeSound(peer, (sound: FarSound) => (sound.kind === 'decoder' ? change(sound) : sound))
@@ -133,7 +133,7 @@ function reasonOf(answer: unknown, status: number): string {
 
 // The matrix by keyboard: arrows walk the crosspoints, letters act on one, and typing jumps to a name.
 
-/** What keys can do at a crosspoint. */
+/** The keyboard actions at a crosspoint. */
 interface GridHands {
   why: (row: Row) => void
   mute: (row: Row) => void
@@ -246,7 +246,7 @@ function focusAt(row: number, cell: number): boolean {
 
 // The grid.
 
-/** What the grid shows. */
+/** Contents of the grid. */
 interface GridFacts {
   rows: readonly Row[]
   columns: readonly Column[]
@@ -353,7 +353,7 @@ function Pins({ row, columns, at, lit, open }: PinsFacts): VNode[] {
   })
 }
 
-/** What comes out at a decoder, and the button that silences it. */
+/** A decoder's output level and its mute button. */
 function out({ name, sound, isGone }: Row): VNode {
   const volume = isGone ? null : (sound?.volume ?? null)
   const level =

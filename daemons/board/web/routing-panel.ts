@@ -1,4 +1,4 @@
-/** Who hears what, changed in one touch: the grid with its popover, its keys and what a hand did there. */
+/** The routing matrix, changed with one touch: the grid with its popover, keys and changes. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
@@ -16,11 +16,11 @@ const RoutingPop = lazy(async () => (await import('./routing-pop.ts')).RoutingPo
 
 const NARROW = '(max-width: 44rem)'
 
-/** What the panel shows. */
+/** Contents of the panel. */
 interface RoutingFacts {
   rows: readonly Row[]
   columns: readonly Column[]
-  /** Of all, also those a filter hides: an address that two share is shared all the same. */
+  /** All columns, including those the filter hides: an address may be shared with one of them. */
   all: readonly Column[]
   /** Every board. */
   peers: readonly Peer[]
@@ -75,7 +75,7 @@ export function RoutingPanel({ rows: byName, columns, all, peers, isGrid, again 
   }
 }
 
-/** What was refused without a popover to say it in. */
+/** Refusals that have no popover to be shown in. */
 async function told({ name }: Row, act: Promise<void>): Promise<void> {
   try {
     await act

@@ -1,4 +1,4 @@
-/** What a decoder does and why, at its crosspoint: the chain, Stop, loudness, its password, and other streams to play. */
+/** The popover of a crosspoint: the decoder's signal chain, Stop, volume, its password, and other streams to play. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { chain, type Link } from '#kit/web/figures.ts'
@@ -21,7 +21,7 @@ export interface Opened {
   row: string
   /** null: opened at the name, to choose a stream. */
   column: string | null
-  /** What the decoder said against the last change. */
+  /** The decoder's refusal of the last change. */
   refused?: string
   /** It wants another password. */
   isLocked?: boolean
@@ -105,7 +105,7 @@ function titleOf({ name, lit, source }: Row): string {
 
 /** From the encoder to the output; the encoder speaks for itself where it was heard. */
 function linksFor({ sound, column }: Row, columns: readonly Column[]): Link[] {
-  // What is broken stands above the chain already.
+  // The fault is shown above the chain already.
   const broken = brokenLink(sound?.checks ?? [])?.name
   const links = linksOf(sound?.checks ?? []).map((link) => (link.key === broken ? { ...link, text: '' } : link))
   const from = columns.find(({ key }) => key === column)

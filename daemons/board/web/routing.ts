@@ -46,11 +46,11 @@ export interface Row {
   lit: Lit
   /** One sentence: what is heard, or why nothing is. */
   why: string
-  /** What it plays, as the lists say it: `Stage mix`. */
+  /** The stream it plays, as the lists name it: `Stage mix`. */
   source: string
   /** As it says, or said last. */
   sound: FarDecoder | null
-  /** Of the stream it plays; null where it plays none. */
+  /** The key of the stream it plays; null when it plays none. */
   column: string | null
   isLocked: boolean
   /** It does not answer now; what is known of it is old. */
@@ -59,11 +59,11 @@ export interface Row {
   isSilent: boolean
 }
 
-/** What is known of the boards. */
+/** What the page knows about the boards. */
 export interface Seen {
   peers: readonly Peer[]
   boards: ReadonlyMap<string, FarBoard>
-  /** Of this board itself. */
+  /** This board's own. */
   own: FarSound | null
   when: When
 }
@@ -168,7 +168,7 @@ function goneText(
   board: FarBoard | undefined,
   when: When,
 ): string {
-  // Of one that is absent only its own answers count: anybody can announce it.
+  // For an absent board only its own answers count: anybody can announce it.
   const at = Math.max(answeredAt ?? 0, state === 'absent' ? 0 : (heardAt ?? 0))
   if (board?.state === 'silent' && !board.last && at > when.nowMs - 60_000) return texts.doesNotAnswerBrowser
   return at === 0
@@ -207,7 +207,7 @@ export function needyFirst(rows: readonly Row[]): Row[] {
   return rows.toSorted((a, b) => order.indexOf(a.lit) - order.indexOf(b.lit))
 }
 
-/** What a filter leaves: decoders, encoders, or where it finds both, both. */
+/** The boards that pass the filter: decoders, encoders, or both when both match. */
 export function filtered(
   { rows, columns }: { rows: readonly Row[]; columns: readonly Column[] },
   filter: string,

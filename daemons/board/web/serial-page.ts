@@ -61,7 +61,7 @@ export function withLook(
   return { from: add(before?.from, counters.bytes_from_line), to: add(before?.to, counters.bytes_to_line) }
 }
 
-// What the page of the serial server says of its ports: state, setup, who is on it, what is wrong and what to do.
+// The ports of the serial server: state, settings, clients, faults and what to do about them.
 
 /** Lamp and words of a port. */
 export function portState(port: SerialPort): { lit: Lit; words: string } {
@@ -78,7 +78,7 @@ export function portState(port: SerialPort): { lit: Lit; words: string } {
   }
 }
 
-/** What a port is called: its label, else its number. */
+/** The name of a port: its label, else its number. */
 export function portName({ port, label }: SerialPort): string {
   return label || texts.serialPort(port)
 }
@@ -102,7 +102,7 @@ export function deviceText(port: SerialPort, devices: readonly AdapterDevice[]):
   return facts || port.path
 }
 
-/** Who may write, as it follows `Of several clients`. */
+/** Which client may write; the sentence follows `Of several clients`. */
 const writeWords: Readonly<Record<string, string>> = {
   all: texts.allWrite,
   first: texts.firstWritesOthersRead,
@@ -115,7 +115,7 @@ interface Trouble {
   sentence: string
 }
 
-/** What goes wrong, by its counter, with what to do. Counted since the daemon started. */
+/** Faults by counter, with what to do. Counted since the daemon started. */
 const REMEDIES: readonly (readonly [
   counter: string,
   one: string,
@@ -139,7 +139,7 @@ function nowOf(port: SerialPort): SerialLine {
   return port.line_now ?? port
 }
 
-/** What is wrong on a line, worst first. */
+/** The faults of a line, worst first. */
 export function troubles(port: SerialPort): Trouble[] {
   return REMEDIES.flatMap(([name, one, more, remedy]) => {
     const seen = port.counters[name] ?? 0
@@ -308,7 +308,7 @@ function line(form: Form): VNode {
       ${choice({ form, name: 'flow', label: texts.flowControl, options: FLOWS })}</div>`
 }
 
-/** What a save will do, before it does. */
+/** Says what saving will do. */
 function consequence(form: Form, port: SerialPort): string {
   const isService = SERVICE.some((name) => form.isChanged(name))
   if (isService && port.clients.length > 0) return texts.savingEndsConnections

@@ -40,7 +40,7 @@ export function useSettings(): { known: { config: Config; form: ConfigForm } | n
 
 // The settings form as the board describes it: which fields there are in a role, what they are called, what a save does.
 
-/** What settings are called on the page; one that is not here goes by its own name in words. */
+/** Labels of settings; a setting that is missing here is shown by its key, in words. */
 const LABELS: Readonly<Record<string, string>> = {
   name: texts.name,
   hostname: texts.hostName,
@@ -105,7 +105,7 @@ export function hiddenFaults(faults: Readonly<Record<string, string>>, shown: re
     .map(([name, sentence]) => `${labelOf(name)}: ${sentence}`)
 }
 
-/** What is posted: everything that was read, with what the hand changed. Settings the form does not know stay as they are. */
+/** The posted form: all settings as read, with the user's changes. Settings unknown to the form stay as they are. */
 export function configBody(config: Config, values: Values): Config {
   return { ...config, ...values }
 }
@@ -118,7 +118,7 @@ export function changedOf(values: Values, saved: Values): string[] {
 /** Settings by which the board is found. */
 const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw']
 
-/** What a save will do, before it does. @param isOwned whether the board sets its machine's network too */
+/** Says what saving will do. @param isOwned whether the board sets its machine's network too */
 export function consequence(values: Values, saved: Values, isOwned: boolean): string {
   const changed = changedOf(values, saved)
   if (changed.length === 0) return texts.nothingIsChanged
@@ -205,7 +205,7 @@ function addressOf({ static_ip: isFixed, ip, hostname }: Values): AddressSetting
   return { static_ip: isFixed === true, ip: String(ip ?? ''), hostname: String(hostname ?? '') }
 }
 
-/** What was discarded by mistake comes back as changes. */
+/** Restores changes that were discarded by mistake. */
 function restore(form: Form, values: Values): void {
   form.values.value = values
 }
@@ -232,7 +232,7 @@ interface RoleQuestion {
   close: () => void
 }
 
-/** What a board does ends with its role, and others count on it: the name is typed first. */
+/** Changing the role stops what the board does, and others rely on it: the user types its name first. */
 function askRole({ board, role, form, save, close }: RoleQuestion): VNode {
   const before = roleNouns[board.role]
   const after = roleNouns[role as RoleName]
@@ -266,7 +266,7 @@ function isPath(name: string): boolean {
   return name.endsWith('_devices')
 }
 
-/** What the chosen role is for, and what this machine lacks for it. */
+/** The purpose of the chosen role, and what this machine lacks for it. */
 function roleHint({ values }: Form, roles: ConfigForm['roles']): string {
   const role = values.value.role as RoleName
   return `${roleSentences[role]} ${roles.find((each) => each.role === role)?.text ?? ''}`

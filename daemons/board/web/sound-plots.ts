@@ -74,7 +74,7 @@ function clockPanel(history: HistoryView): VNode {
   })
 }
 
-/** What is left of the link offset, as time since the sample was sent. */
+/** The remaining link offset, as the time since the sample was sent. */
 function afterText(leftUs: number | null | undefined, linkMs: number | null): string {
   if (leftUs === null || leftUs === undefined || linkMs === null) return UNKNOWN
   return msOfUs(linkMs * 1000 - leftUs)
@@ -84,7 +84,7 @@ function afterText(leftUs: number | null | undefined, linkMs: number | null): st
 export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotFacts | null {
   const { earliest_us: earliest, latest_us: latest, link_us: links, lost, middle_us: middle } = history.series
   if (!earliest || !latest || linkMs === null || latest.every((each) => each === null)) return null
-  // What was left is of the link offset of its second: one that was changed moves no packet of the past.
+  // A margin belongs to the link offset of its own second: a later change does not move packets of the past.
   const after = (points: Points): (number | null)[] =>
     points.map((left, at) => (left === null ? null : ((links?.[at] ?? linkMs * 1000) - left) / 1000))
   const traces = [

@@ -1,4 +1,4 @@
-/** What the pages know of this board: told by the feed every second, asked for where the feed is down, followed over a restart. */
+/** The pages' state of this board: pushed by the feed, polled when the feed is down, kept across a restart. */
 import { signal } from '@preact/signals'
 import { aheadMs, isLost, lose, tryNow } from '#kit/web/contact.ts'
 import { createLevels, type ToldLevels } from '#kit/web/levels.ts'
@@ -14,7 +14,7 @@ import { roleTitles } from './words.ts'
 
 /** A restart that is waited for. Times are the browser's, epoch ms. */
 interface Restarting {
-  /** What the board does, `Saved.`, to be followed by how long it takes. */
+  /** What the board does, such as `Saved.`; how long it takes follows. */
   what: string
   /** When the board that goes down had started, by its own clock. */
   startedAt: number
@@ -176,7 +176,7 @@ function take(told: Status): void {
   noticeStart(told.started_at)
 }
 
-/** What the name plate says. */
+/** The text of the name plate. */
 export function plateFacts(): PlateFacts {
   const known = status.value
   const name = known?.name || known?.hostname || location.hostname

@@ -179,7 +179,7 @@ function about(board: Status): VNode {
   ])}</section>`
 }
 
-/** What is done to the board as a whole, from harmless to for good. */
+/** Actions on the whole board, from harmless to irreversible. */
 function Acts({ board, ask }: { board: Status; ask: (asked: Asked) => void }): VNode {
   const [isBusy, setBusy] = useState(false)
   const isBlinking = board.identify_until !== null && board.identify_until > daemonNow()

@@ -143,7 +143,7 @@ export const hasNoAddressCanBeCalled = 'It has no address that can be called.'
 export const answerIsNoStatus = 'the answer is no status of a board'
 export const answersWithoutState = 'It answers, but does not say how it is.'
 
-// Who hears what (routing.ts)
+// The routing matrix (routing.ts)
 
 export const beingAskedWhatPlays = 'Being asked what it plays.'
 export const routesAreNotTold = 'It does not say what it plays.'
@@ -321,7 +321,7 @@ export const spacingWorst = 'Spacing, worst'
 export const latencyOfInput = 'Latency of the input'
 export const bySap = (when: string) => `SAP${when}`
 
-// Who plays a stream (heard-by.ts)
+// Boards that play a stream (heard-by.ts)
 
 export const askingDecodersWhatTheyPlay = 'Asking the decoders what they play'
 export const foundOnesAreAsked = 'Asking those that this board has found.'

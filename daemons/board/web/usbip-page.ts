@@ -16,9 +16,9 @@ import { status } from './state.ts'
 import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
-// What the page of the USB server says: the device, who has it, and what a host types.
+// The USB server: the device, the host that uses it, and the commands for a host.
 
-/** What a device is called: its maker and product, else its numbers. */
+/** The name of a device: its maker and product, else its numbers. */
 export function usbName(device: UsbDevice): string {
   return device.product || [device.vendor, usbNumbers(device)].filter(Boolean).join(' ')
 }
@@ -55,14 +55,14 @@ export function usbStateText({ state, carries, attached }: UsbDevice): string {
   return STATES[state] ?? state
 }
 
-/** What can be chosen to be shared: the first that is plugged in, each by its key, and what is chosen and not there. */
+/** Choices for sharing: the first device plugged in, each device by its key, and a chosen one that is missing. */
 export function deviceOptions({ choice, devices }: UsbipState): (readonly [key: string, label: string])[] {
   const known = devices.map((device) => [device.key, `${usbName(device)}, ${usbNumbers(device)}`] as const)
   const isThere = choice === '' || devices.some(({ key }) => key === choice)
   return [['', texts.firstIsPlugged], ...known, ...(isThere ? [] : [[choice, texts.usbipNotPlugged(choice)] as const])]
 }
 
-/** What a host runs once, as an administrator: it fetches the script of this board and runs it. */
+/** The command a host runs once, as administrator: it fetches this board's script and runs it. */
 export function hostCommands(origin: string): { sh: string; ps1: string } {
   return { sh: `curl -fsS ${origin}/usbip.sh | sudo sh`, ps1: `irm ${origin}/usbip.ps1 | iex` }
 }
@@ -77,7 +77,7 @@ function valuesOf({ enabled, allow, choice }: UsbipState): { enabled: boolean; a
 function UsbipForm({ state, again }: { state: UsbipState; again: () => Promise<void> }): VNode {
   const form = useForm(valuesOf(state), 'edit')
   const isChanged = form.isChanged('enabled') || form.isChanged('allow') || form.isChanged('device')
-  // What was changed elsewhere shows here too, unless somebody is typing.
+  // Changes made elsewhere are shown here too, unless the user is typing.
   useEffect(() => {
     if (!isChanged) form.settle(valuesOf(state))
   }, [state.enabled, state.allow, state.choice])
@@ -205,7 +205,7 @@ function deviceFacts(device: UsbDevice): VNode {
   return html`<section class="panel" aria-label="Device"><header><h2>Device</h2><span class="faint mono">${usbNumbers(device)}</span></header>${factTable(known)}</section>`
 }
 
-/** What to do at the computer that is to have the device. */
+/** Steps at the computer that will use the device. */
 function hostPanel(): VNode {
   const { sh, ps1 } = hostCommands(location.origin)
   const row = (name: string, command: string): VNode =>

@@ -20,7 +20,7 @@ export const roleNouns: Readonly<Record<RoleName, string>> = {
   usbip: texts.usbServer,
 }
 
-/** What each role is for, in one sentence. */
+/** The purpose of each role, in one sentence. */
 export const roleSentences: Readonly<Record<RoleName, string>> = {
   encoder: texts.sendsSoundFromInputToNetwork,
   decoder: texts.playsStreamFromNetwork,

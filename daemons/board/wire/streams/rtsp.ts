@@ -13,7 +13,7 @@ interface RtspMessage {
   body: string
 }
 
-/** What is asked for. */
+/** A request. */
 export interface RtspRequest {
   /** As it was sent: methods are told apart by case. */
   method: string
@@ -23,7 +23,7 @@ export interface RtspRequest {
   headers: ReadonlyMap<string, string>
 }
 
-/** What came back. */
+/** A response. */
 export interface RtspReply {
   /** 100..999 */
   status: number
@@ -32,9 +32,9 @@ export interface RtspReply {
   body: string
 }
 
-/** What a message may hold. */
+/** Bounds of a message. */
 interface RtspBounds {
-  /** Of first line and headers. */
+  /** Bytes of the first line and the headers. */
   headBytes: number
   bodyBytes: number
 }

@@ -22,7 +22,7 @@ import {
 interface SdpSection {
   /** By type, one letter each: `c` or `m`. Attributes are not among them. */
   fields: ReadonlyMap<string, string>
-  /** What stands behind `a=`, name and value. */
+  /** An attribute (`a=`): name and value. */
   attributes: readonly { name: string; value: string }[]
 }
 
@@ -161,7 +161,7 @@ function originIn(line: string): SdpOrigin | undefined {
   return { sessionId, version, origin: parseIpv4(address) === undefined ? '' : address }
 }
 
-/** What stands with the session, read once: a hostile one has it by the hundred lines, and as many media. */
+/** The session level, read once: a hostile description has hundreds of lines there, and as many media. */
 interface Shared {
   section: SdpSection
   refClock: RefClock | undefined
@@ -245,7 +245,7 @@ function packetMsOf(sampleRate: number, attribute: (name: string) => string | un
   return frames > 0 ? (frames * 1000) / sampleRate : 1
 }
 
-/** Of several clocks a grandmaster first, then a card: those can be compared. */
+/** Of several clocks a grandmaster comes first, then a sound card: those can be compared. */
 function refClockOf({ attributes }: SdpSection): RefClock | undefined {
   const clocks = attributes.filter(({ name }) => name === 'ts-refclk').map(({ value }) => readRefClock(value))
   return clocks.find(({ kind }) => kind === 'ptp') ?? clocks.find(({ kind }) => kind === 'localmac') ?? clocks[0]
@@ -330,7 +330,7 @@ function mediaOf(stream: StreamDescription, path: StreamPath): string[] {
   const source = path.source ?? (isSourceSpecific(group) ? stream.origin : null)
   return [
     `m=audio ${port} RTP/AVP ${payloadType}`,
-    // Of a receiver that is alone no TTL may stand there. RFC 4566, 5.7
+    // A unicast address carries no TTL. RFC 4566, 5.7
     `c=IN IP4 ${isGroup(group) ? `${group}/${ttl}` : group}`,
     ...(source === null ? [] : [`a=source-filter: incl IN IP4 ${group} ${source}`]),
     `a=rtpmap:${payloadType} ${encoding}/${sampleRate}/${channels}`,
