@@ -1,13 +1,13 @@
 /**
- * Modbus TCP: requests cut from a client's stream, replies with their header.
+ * Modbus TCP: cuts requests from a client's stream and builds replies with their header.
  * @source Modbus Messaging on TCP/IP V1.0b, 3.1.3
  */
 import { Fault } from '#kit/pure/fault.ts'
 import { wordAt } from './modbus-request.ts'
 
-/** One message. What stands behind its header is what RTU puts between silence and checksum. */
+/** One message. Its body is what an RTU frame has before the checksum. */
 export interface MbapMessage {
-  /** 0..65535, chosen by the client; its reply bears it again. */
+  /** 0..65535, chosen by the client; the reply repeats it. */
   transactionId: number
   /** Unit, function code, data: 2..254 bytes. */
   body: Uint8Array
@@ -24,15 +24,15 @@ const MOST_LENGTH = 254
 
 /** Cuts one client's stream into messages. */
 export interface MbapCutter {
-  /** More of the stream; bytes that are not yet taken are kept, so what is fed at once bounds what is held. */
+  /** Adds bytes of the stream; bytes not yet taken are kept, so the size of one feed bounds the memory. */
   feed(bytes: Uint8Array): void
   /**
    * The next whole message; its body is a view that stays as it is.
-   * @returns undefined where more bytes must come first
-   * @throws Fault `mbap_protocol`, `mbap_length`: there is no way back into step, so the stream is of no more use
+   * @returns undefined if more bytes are needed
+   * @throws Fault `mbap_protocol`, `mbap_length`: the stream cannot be synchronised again, so it is useless from here
    */
   next(): MbapMessage | undefined
-  /** Bytes that are kept. */
+  /** The number of bytes kept. */
   readonly heldBytes: number
 }
 
@@ -58,7 +58,7 @@ export function createMbapCutter(): MbapCutter {
   }
 }
 
-/** Each field is judged as soon as it is there: what is no Modbus is not waited for. */
+/** Checks each field as soon as it has arrived, without waiting for the rest of what is no Modbus. */
 function checkHead(head: Uint8Array): void {
   if (head.length < 4) return
   const protocol = wordAt(head, 2)

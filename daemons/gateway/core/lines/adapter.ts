@@ -1,4 +1,4 @@
-/** What every protocol offers for one line: bytes in, actions, counters; and the parts that only some have. */
+/** The interface of every protocol for one line: bytes in, actions, counters; and the parts that only some have. */
 
 import type { TSchema } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
@@ -10,22 +10,22 @@ import type { PointBase } from '../points/definition.ts'
 import type { PointsFace } from '../points/values.ts'
 import type { PortRecord } from './ports.ts'
 
-// What a protocol has, for the routes that only some protocols can serve. A protocol adds its own to these interfaces,
-// in its folder (`declare module`), so that nobody here names it.
+// The parts behind routes that only some protocols can serve. A protocol adds its own parts to these interfaces
+// from its folder (`declare module`), so that this file names no protocol.
 
-/** Faces of an adapter; a protocol, or a mode of it, leaves out what it has not. */
+/** Faces of an adapter; a protocol, or a mode of it, omits those it does not have. */
 export interface AdapterFaces {
   points?: PointsFace<PointBase>
   units?: UnitsFace
 }
 
-/** What it does on the line for a caller, by the name behind `rest/` in the path. The API's schema has checked what comes in. */
+/** Actions on the line, by the name after `rest/` in the path. The API's schema has checked their arguments. */
 // biome-ignore lint/suspicious/noEmptyInterface: protocols fill it
 export interface AdapterActions {}
 
 /**
  * The face of a port's protocol.
- * @throws Fault `wrong_protocol` where it has none
+ * @throws Fault `wrong_protocol` if it has no such face
  */
 export function requireFace<Name extends keyof AdapterFaces>(
   { path, adapter }: { path: string; adapter: Pick<Adapter, 'faces'> },
@@ -39,7 +39,7 @@ export function requireFace<Name extends keyof AdapterFaces>(
 
 /**
  * An action of a port's protocol.
- * @throws Fault `wrong_protocol` where it has none
+ * @throws Fault `wrong_protocol` if it has no such action
  */
 export function requireAction<Name extends keyof AdapterActions>(
   { adapter }: { adapter: Pick<Adapter, 'actions' | 'whyNoAction'> },
@@ -50,50 +50,50 @@ export function requireAction<Name extends keyof AdapterActions>(
   return action as NonNullable<AdapterActions[Name]>
 }
 
-/** What a port lends its adapter. */
+/** What a port provides to its adapter. */
 export interface AdapterContext {
   /** Device path, as configured. */
   port: string
   lineSettings: LineSettings
   clock: Clock
-  /** Why nothing can be asked or sent, and what to do; asked for only while no line is attached. */
+  /** Why nothing can be sent, and what to do about it; called only while no line is attached. */
   whyNotOpen(): Fault
-  /** Tells webhooks, sockets and the page; never blocks. Event names are those of docs/GLOSSARY.md. */
+  /** Sends an event to webhooks, sockets and the page; never blocks. docs/GLOSSARY.md lists the event names. */
   publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
 /** One protocol on one line. Lives as long as its settings: a change of settings makes a new one. */
 export interface Adapter {
-  /** What it has beside its actions; read it by `requireFace`. */
+  /** Its faces; read them with `requireFace`. */
   readonly faces?: AdapterFaces
   /** The line was opened; the adapter reads and writes it from now on. */
   attach(line: Line): void
   /**
-   * The line was closed or lost: what waits is failed at once with `fault`, or `line_closed` without one.
-   * A promise, where one is returned, resolves when what the adapter opened beside the line is closed.
+   * The line was closed or lost: waiting requests fail at once with `fault`, or with `line_closed` without one.
+   * A returned promise resolves when everything the adapter opened beside the line is closed.
    */
   detach(fault?: Fault): void | Promise<void>
-  /** It was detached and will not be attached again: from now on it tells nothing. */
+  /** It was detached and will not be attached again: from now on it publishes nothing. */
   end?(): void
-  /** What it does for a caller; read it by `requireAction`. */
+  /** Its actions; read them with `requireAction`. */
   readonly actions?: AdapterActions
   /** Why it has no such action, and which it has. */
   whyNoAction(action: string): string
   /** Counts since the adapter was made, by kind. */
   counters(): Record<string, number>
-  /** What is wrong beside the line while it is open, such as a TCP port that is taken. */
+  /** A fault beside the open line, such as a TCP port that is taken. */
   fault?(): Fault | undefined
 }
 
-/** A protocol, as the rest of the gateway has it. */
+/** A protocol, as the rest of the gateway sees it. */
 export interface Protocol<World> {
   /** Its keys of `settings`. */
   readonly settings: TSchema
   /** The link type of its captures. */
   readonly linkType: LinkType
-  /** Of settings that fit their schema: a fault for each field, none where all is well. */
+  /** Checks settings that fit their schema; returns one fault per bad field, none if all is well. */
   faults?(settings: unknown): { field: string; message: string }[]
-  /** Values that a port with these settings serves to others on its line; none where left out. */
+  /** The number of values that a port with these settings serves to others on its line; none if omitted. */
   servedValues?(settings: unknown): number
   /** @param record its settings are checked and have every default */
   make(record: PortRecord, context: AdapterContext, world: World): Adapter

@@ -1,4 +1,4 @@
-/** Live captures: every frame of a port from now on, as a capture file that grows until somebody ends it. */
+/** Live captures: write every frame of a port from now on to a capture file, until somebody ends it. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { bytesOfHex } from '#kit/pure/bytes.ts'
@@ -24,13 +24,13 @@ export const captureKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'live captures of ports' },
 )
 
-/** Where a capture goes. */
+/** The destination of a capture. */
 export interface CaptureSink {
-  /** @returns false where whoever reads is too far behind, and the bytes were not taken */
+  /** @returns false if the reader is too far behind, and the bytes were not taken */
   write(bytes: Uint8Array): boolean
-  /** The file is whole, and no more follows. */
+  /** The file is complete; no more bytes follow. */
   end(): void
-  /** The file breaks off here: what follows could not be kept. */
+  /** The file breaks off here: the frames that follow could not be kept. */
   breakOff(fault: Fault): void
 }
 
@@ -47,16 +47,16 @@ interface CaptureParts {
 
 export interface Captures {
   /**
-   * Begins one. The head of the file is written at once.
-   * @returns ends it without a word to its sink
+   * Starts a capture. The head of the file is written at once.
+   * @returns a function that ends it without notifying its sink
    * @throws Fault `too_many_captures`
    */
   start(port: string, protocol: string, sink: CaptureSink): () => void
-  /** Ends those of a port that is gone, or speaks another protocol now. */
+  /** Ends the captures of a port that was removed, or changed its protocol. */
   endOf(port: string): void
   /** Ends all. */
   close(): void
-  /** Captures now, and those that broke off since the start. */
+  /** The number of running captures, and of those that broke off since the start. */
   counts(): { running: number; brokenOff: number }
 }
 
@@ -82,7 +82,7 @@ export function createCaptures({ hub, clock, max, linkTypeOf, onBrokenOff }: Cap
     }
   }
 
-  /** A capture with a hole in it would look as if nothing had been said there. */
+  /** Ends the capture, as one with a gap would look as if the line had been silent there. */
   function breakOff(capture: Capture): void {
     brokenOff++
     leave(capture)
@@ -96,7 +96,7 @@ export function createCaptures({ hub, clock, max, linkTypeOf, onBrokenOff }: Cap
     start(port, protocol, sink) {
       if (running.size >= max)
         throw new Fault('too_many_captures', `${running.size} captures are running; capture.max allows ${max}.`)
-      // Frames bear monotonic stamps; one difference for all of them keeps their distances, whatever wall time does.
+      // Frames have monotonic timestamps; one offset for all keeps their distances, even if wall time changes.
       const offsetUs = Math.round((clock.epochMs() - clock.monotonicMs()) * 1000)
       const take = (event: PortEvent) => {
         if (event.port !== port || event.event !== 'frame') return

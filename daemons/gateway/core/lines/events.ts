@@ -1,20 +1,20 @@
-/** Events of ports: what they tell of a frame, the last ones that are kept, and who listens. */
+/** Events of ports: their frame payload, the history of the newest ones, and the subscribers. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { hexOf } from '#kit/pure/bytes.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import type { FramePayload, PortEvent } from './ports.ts'
 
-// What the event `frame` tells of a frame.
+// The payload of the event `frame`.
 
-/** One frame, where it went, and when by CLOCK_MONOTONIC, microseconds. */
+/** One frame, its direction, and its time by CLOCK_MONOTONIC, microseconds. */
 export interface SeenFrame {
   direction: FramePayload['direction']
   frame: Uint8Array
   atUs: number
 }
 
-/** @param reading the protocol's reading, and what else is known */
+/** @param reading the frame as decoded by the protocol, and other known fields */
 export function framePayload(
   { direction, frame, atUs }: SeenFrame,
   reading: Pick<FramePayload, 'decoded' | 'decodeError' | 'priority'>,
@@ -22,16 +22,16 @@ export function framePayload(
   return { direction, monotonicUs: Math.round(atUs), hex: hexOf(frame), length: frame.length, ...reading }
 }
 
-/** Why a frame does not decode, the way the event tells it; nothing where it does. */
+/** The event's field for why a frame cannot be decoded; empty if it can. */
 export function decodeErrorOf(fault: Fault | undefined): Pick<FramePayload, 'decodeError'> {
   return fault ? { decodeError: { code: fault.code, message: fault.message } } : {}
 }
 
-// Hands every event of every port to those who listen, and keeps the last ones of each port.
+// Sends every event of every port to all subscribers, and keeps the newest ones of each port.
 
-/** An event as those who listen get it. */
+/** An event as subscribers receive it. */
 interface ToldEvent extends PortEvent {
-  /** The event as a message of the live feed. However many ask while it is handed out, it is made once for all. */
+  /** The event as a message of the live feed. While it is being sent out, it is built once for all subscribers. */
   readonly message: string
 }
 
@@ -43,34 +43,34 @@ interface EventHubLimits {
   history: number
   /** Bytes of frames kept per port; the newest event is kept whatever its size. */
   historyBytes: number
-  /** Bytes that keeping the events of all ports takes; the newest event of each port is kept all the same. */
+  /** Bytes for the kept events of all ports together; the newest event of each port is always kept. */
   totalBytes: number
 }
 
-/** What an event takes that is kept, with its payload, beside its frame. */
+/** The bytes that a kept event takes with its payload, without its frame. */
 export const EVENT_BYTES = 2048
 
-/** Of a frame that somebody has read: its text is three characters a byte. */
+/** The text of a frame that somebody has read takes three characters per byte. */
 export const TEXT_OF_BYTE = 3
 
 export interface EventHub {
   /**
    * @param payload a plain value, or a function that makes it when the first listener or reader asks
    *   (a busy raw line would spend more on hex text than on its bytes)
-   * @param sizeBytes what keeping the event holds; left out for what is small
+   * @param sizeBytes bytes held while the event is kept; omitted for small events
    */
   publish(port: string, event: string, payload: unknown, sizeBytes?: number): void
   /** @returns a function that ends the subscription */
   subscribe(listener: EventListener): () => void
   /** The newest `limit` events kept of a port, oldest first. */
   recent(port: string, limit: number): ToldEvent[]
-  /** Forgets what is kept of a port. */
+  /** Removes the kept events of a port. */
   forget(port: string): void
-  /** What keeping events takes now, bytes. */
+  /** The bytes that kept events take now. */
   keptBytes(): number
 }
 
-/** @param limits bounds of what is kept; a listener's own queue is the listener's */
+/** @param limits bounds of the kept events; each listener bounds its own queue */
 export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
   const listeners = new Set<EventListener>()
   const kept = new Map<string, Ring>()
@@ -83,7 +83,7 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
     return ring
   }
 
-  /** The port of which most is kept loses its oldest. */
+  /** Evicts the oldest events of whichever port keeps the most bytes. */
   function makeRoom(): void {
     while (keptBytes > limits.totalBytes) {
       let most: Ring | undefined
@@ -125,7 +125,7 @@ class Published implements ToldEvent {
   readonly timestamp: number
   #payload: unknown
   #isMade: boolean
-  /** Held while the event is handed out, and no longer: the ring keeps events, and three times their bytes is too much. */
+  /** Held only while the event is sent out: the ring keeps events, and three times their bytes would be too much. */
   #message: string | undefined
   #isOut = false
 
@@ -164,7 +164,7 @@ class Published implements ToldEvent {
   }
 }
 
-/** Stands where an event was let go, so that nothing of it is held. */
+/** Replaces an evicted event, so that nothing of it stays in memory. */
 const nothing: ToldEvent = { port: '', event: '', timestamp: 0, payload: null, message: '' }
 
 /** The newest events of one port within both bounds. */

@@ -1,4 +1,4 @@
-/** One line: opens it, keeps it open, and tells its state. */
+/** One line: opens it, keeps it open, and publishes its state. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
@@ -31,19 +31,19 @@ export const portStateTable: Readonly<Record<PortState, Partial<Record<PortState
   failed: { openAsked: 'opening', closeAsked: 'closed', retryDue: 'opening' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the state after the event; the same state if the table has no such pair */
 export function nextPortState(state: PortState, event: PortStateEvent): PortState {
   return portStateTable[state][event] ?? state
 }
 
-// How often something happened within the last hour: sixty minutes of counts, whatever happens in them.
+// Counts how often something happened within the last hour, in sixty counters of one minute each.
 
 const MINUTE_MS = 60_000
 const MINUTES = 60
 
 interface HourCount {
   add(): void
-  /** Of this minute and the 59 before it; since it was made where that is shorter. */
+  /** The count of this minute and the 59 before it, or since the counter was created if that is shorter. */
   lastHour(): number
 }
 
@@ -51,7 +51,7 @@ export function createHourCount(clock: Pick<Clock, 'monotonicMs'>): HourCount {
   const counts = new Uint32Array(MINUTES)
   let newest = minuteOf(clock)
 
-  /** Minutes that went by without a count are empty. */
+  /** Clears the minutes that passed without a count. */
   function turn(): number {
     const minute = minuteOf(clock)
     for (let at = Math.max(newest + 1, minute - MINUTES + 1); at <= minute; at++) counts[at % MINUTES] = 0
@@ -75,7 +75,7 @@ function minuteOf(clock: Pick<Clock, 'monotonicMs'>): number {
   return Math.floor(clock.monotonicMs() / MINUTE_MS)
 }
 
-/** What a port is made of. The adapter lives as long as the port; changed settings make a new port. */
+/** The parts of a port. The adapter lives as long as the port; changed settings create a new port. */
 interface PortParts {
   path: string
   line: LineSettings
@@ -85,15 +85,15 @@ interface PortParts {
   /** Waits between tries to open a line that is absent or refused. */
   retry: BackoffLimits
   publish(event: string, payload: unknown): void
-  /** Events `error` of this port; left out where nobody counts them. */
+  /** Counts the `error` events of this port; omitted if nobody counts them. */
   errors?: Pick<HourCount, 'lastHour'>
 }
 
-/** What a reader is told of a port's life. Instants are epoch milliseconds. */
+/** The state of a port as readers see it. Times are epoch milliseconds. */
 interface PortLife {
   state: PortState
   stateSince: number
-  /** Why it is absent or failed; of one that is open, what is wrong beside the line. */
+  /** Why it is absent or failed; for an open port, a fault beside the line. */
   fault: { code: string; message: string } | null
   nextTryAt: number | null
   unsupported: readonly string[]
@@ -108,14 +108,14 @@ export class Port {
   readonly #bytes = { rxBytes: 0, txBytes: 0 }
   #state: PortState = 'closed'
   #stateSince: number
-  /** The state before a try to open, and since when: one that comes to nothing changes neither. */
+  /** The state before an attempt to open, and its start: a failed attempt changes neither. */
   #beforeTry: { state: PortState; since: number } | undefined
   #fault: Fault | undefined
   #line: Line | undefined
   #retry: { timer: Timer; atEpochMs: number } | undefined
-  /** Numbers the attempts to open, so that one which was overtaken knows. */
+  /** The number of the latest attempt to open, so that an overtaken attempt can tell. */
   #attempt = 0
-  /** The attempt that began last. Never rejects. */
+  /** The latest attempt. Never rejects. */
   #opening: Promise<void> = Promise.resolve()
 
   constructor(parts: PortParts) {
@@ -137,8 +137,8 @@ export class Port {
   }
 
   /**
-   * Why nothing can be asked or sent while it is not open, and what to do: `line_closed` where somebody closed it,
-   * `line_absent` where it is unplugged, `line_not_ready` for the rest. The last two end by themselves.
+   * Why nothing can be sent while it is not open, and what to do about it: `line_closed` if somebody closed it,
+   * `line_absent` if it is unplugged, `line_not_ready` otherwise. The last two end by themselves.
    */
   whyNotOpen(): Fault {
     const { path } = this
@@ -164,12 +164,12 @@ export class Port {
     return { ...this.#bytes, ...this.adapter.counters() }
   }
 
-  /** How often something went wrong within the last hour; null where nobody counts. */
+  /** The number of errors within the last hour; null if nobody counts them. */
   errorsLastHour(): number | null {
     return this.#parts.errors?.lastHour() ?? null
   }
 
-  /** The driver's own counts; null while it is not open, and where the driver keeps none. */
+  /** The driver's own counters; null while the line is not open, or if the driver has none. */
   driverCounts(): DriverCounts | null {
     return this.#line?.driverCounts() ?? null
   }
@@ -184,7 +184,7 @@ export class Port {
     return this.#state
   }
 
-  /** Resolves when the line is free: an attempt to open that is under way still holds it, and the next would find it busy. */
+  /** Resolves when the line is free: a running attempt to open still holds it, and the next would find it busy. */
   async close(): Promise<void> {
     const opening = this.#opening
     this.#cancelRetry()
@@ -196,7 +196,7 @@ export class Port {
     await opening
   }
 
-  /** After `close`: another port has its place, or none. */
+  /** Called after `close`, when the port is replaced or removed. */
   end(): void {
     this.adapter.end?.()
   }
@@ -210,14 +210,14 @@ export class Port {
     this.#parts.publish('port', { state: this.#state, previous, fault: shown(why) })
   }
 
-  /** A line that is absent stays so since it was lost, however often it is looked for. @returns epoch milliseconds */
+  /** A line counts as absent since it was lost, however often opening is retried. @returns epoch milliseconds */
   #sinceAfter(event: PortStateEvent, previous: PortState): number {
     const before = this.#beforeTry
     this.#beforeTry = event === 'retryDue' ? { state: previous, since: this.#stateSince } : undefined
     return before?.state === this.#state ? before.since : this.#parts.clock.epochMs()
   }
 
-  /** An attempt that was overtaken by a close gives its line back. */
+  /** An attempt overtaken by a close releases its line. */
   async #tryOpen(): Promise<void> {
     const mine = ++this.#attempt
     const isOvertaken = () => mine !== this.#attempt || this.#state !== 'opening'
@@ -248,7 +248,7 @@ export class Port {
     this.#retryLater()
   }
 
-  /** An adapter that cannot let go must not keep the line from being closed. */
+  /** Closes the line even if the adapter fails to detach. */
   async #leave(lost: Line | undefined, why?: Fault): Promise<void> {
     try {
       await this.adapter.detach(why)
@@ -257,14 +257,14 @@ export class Port {
     }
   }
 
-  /** The adapter would not have the line: it is given back, so that the next try does not find it busy. */
+  /** The adapter did not accept the line: releases it, so that the next attempt does not find it busy. */
   async #giveUp(): Promise<void> {
     const refused = this.#line
     this.#line = undefined
     if (refused) await this.#leave(refused).catch((error) => this.#tell(error))
   }
 
-  /** Nobody waits for this: the line is gone already, and its loss must not take the other ports along. */
+  /** Publishes an error that no caller waits for: the line is already gone, and that must not affect other ports. */
   #tell(error: unknown): void {
     const { code, message } = faultOf(error, 'line_gone', `${this.path} was not closed as it should be.`)
     this.#parts.publish('error', { code, message })

@@ -1,4 +1,4 @@
-/** What the gateway needs of the world around a line, and how a port is kept: id, path, protocol, settings. */
+/** What the gateway needs from the outside for a line, and the stored record of a port. */
 import type { FoundLine, LineSettings } from '#kit/line/line.ts'
 import { revisionOf } from '#kit/revision.ts'
 import type { PointDefinition } from '../points/definition.ts'
@@ -12,7 +12,7 @@ export interface Framer {
   close(): void
 }
 
-/** Something that happened on a port: what webhooks, sockets and the page are told. */
+/** Something that happened on a port, as sent to webhooks, sockets and the page. */
 export interface PortEvent {
   /** Device path, as configured. */
   port: string
@@ -31,25 +31,25 @@ export interface FramePayload {
   /** Upper-case pairs, separated by spaces. */
   hex: string
   length: number
-  /** Protocol's reading of the frame; null for raw or where it does not decode. */
+  /** The frame as decoded by the protocol; null for raw or if it cannot be decoded. */
   decoded: unknown
-  /** Why it does not decode; absent where it does. */
+  /** Why it cannot be decoded; absent if it can. */
   decodeError?: { code: string; message: string }
-  /** Of a request of ours: `operator`, `poll`, or `background` for a scan. */
+  /** The priority of our own request: `operator`, `poll`, or `background` for a scan. */
   priority?: string
 }
 
-/** Makes the framer that ends a frame by quiet on the line. */
+/** Creates the framer that ends a frame after silence on the line. */
 export type SilenceFramerMaker = (limits: SilenceLimits) => Framer
 
-/** `settle` hands up what was read and not told yet: a frame has not ended before. */
+/** `settle` delivers the bytes that were read but not passed on yet; no frame has ended before that. */
 interface SilenceLimits {
   silenceMs: number
   maxFrameBytes: number
   settle(): void
 }
 
-// What is kept of a port: its protocol, line, settings, points and webhooks.
+// The stored record of a port: its protocol, line, settings, points and webhooks.
 
 /** One entry of ports.json. */
 export interface PortRecord {
@@ -61,12 +61,12 @@ export interface PortRecord {
   settings: Record<string, unknown>
   /** Whether it is opened at start. */
   enabled: boolean
-  /** They rest while the port speaks a protocol without points. */
+  /** They are not used while the port has a protocol without points. */
   points: PointDefinition[]
   webhooks: WebhookRecord[]
 }
 
-/** What a change of the settings may be made from: points and webhooks are changed by themselves. */
+/** The revision that a change of settings is based on; points and webhooks are changed separately. */
 export function portRevision({ protocol, line, settings }: Pick<PortRecord, 'protocol' | 'line' | 'settings'>): string {
   return revisionOf({ protocol, line, settings })
 }

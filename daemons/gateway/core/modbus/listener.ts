@@ -1,4 +1,4 @@
-/** The adapter of a line on which we only listen: pairs of requests and replies that are overheard. */
+/** The adapter of a line on which we only listen. It pairs the requests and replies of another master. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { type Heard, ModbusTap } from '../../wire/modbus-overheard.ts'
@@ -24,12 +24,12 @@ import type { MasterHooks } from './master.ts'
 import { heldBytesOf, type ModbusReply, type ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
 
-// A Modbus line as it is listened to: cut, paired, counted, told as `frame` events. Nothing here writes.
+// Cuts the received bytes into frames, pairs and counts them, and publishes `frame` events. Nothing here writes.
 
-/** Anything heard; to be unanswered is no frame. */
+/** Everything the tap reports except `unanswered`, which has no frame. */
 type CutFrame = Exclude<Heard, { kind: 'unanswered' }>
 
-/** The same, with what a reply says. */
+/** A cut frame; a reply also carries its decoded contents. */
 export type HeardFrame = OpenedFrame<CutFrame>
 type OpenedFrame<Frame> = Frame extends { kind: 'reply' | 'late' } ? Frame & { reply: ModbusReply } : Frame
 
@@ -40,17 +40,17 @@ interface HearingParts {
   protocol: ModbusRtu
   counts: HeardCounts
   publish(event: string, payload: unknown, sizeBytes?: number): void
-  /** Units whose requests are answered here. */
+  /** Whether we serve this unit and answer its requests ourselves. */
   isOwn(unitId: number): boolean
-  /** After its event was published. */
+  /** Called after the frame's event was published. */
   onHeard(heard: HeardFrame): void
-  /** A request was left unanswered. @param fault `modbus_timeout`, or `modbus_bad_reply` where something came */
+  /** A request got no reply. @param fault `modbus_timeout`, or `modbus_bad_reply` if something else arrived */
   onMissed(sent: SentRequest, fault: Fault): void
   /** The silence between frames has passed since the last byte. */
   onPause(): void
 }
 
-/** Counts of what was heard; each is raised by one per event, `noiseBytes` per byte. */
+/** Counters of received frames; each rises by one per event, `noiseBytes` by one per byte. */
 type HeardCounts = Pick<BusCounts, (typeof heardNames)[number]> & { unknownFrames: number }
 
 const heardNames = [
@@ -73,7 +73,7 @@ const heardNames = [
   'noiseBytes',
 ] as const satisfies readonly (keyof BusCounts)[]
 
-/** All at zero. */
+/** All counters at zero. */
 export function heardCounts(): HeardCounts {
   const all = busCounts()
   return { ...(Object.fromEntries(heardNames.map((name) => [name, all[name]])) as HeardCounts), unknownFrames: 0 }
@@ -84,11 +84,11 @@ export class ModbusHearing {
   readonly #faults: BusFaults<ModbusRequest>
   readonly #tap: ModbusTap
   readonly #gapMs: number
-  /** Runs when the line has been silent for as long as between frames, then for longer than inside one. */
+  /** Fires after the silence between frames, then again after a silence too long to be inside a frame. */
   #silence: Timer | undefined
-  /** Runs when the reply to the request that is out must have begun. */
+  /** Fires when the reply to the pending request must have begun. */
   #due: Timer | undefined
-  /** What came since the last request and was not its reply, by counter name. */
+  /** Counts, by counter name, of frames since the last request that were not its reply. */
   #meanwhile: Record<string, number> = {}
 
   constructor(parts: HearingParts) {
@@ -105,12 +105,12 @@ export class ModbusHearing {
     })
   }
 
-  /** Bytes that are no frame yet. */
+  /** Bytes that do not make a frame yet. */
   get pending(): Uint8Array {
     return this.#tap.pending
   }
 
-  /** The line was opened, or closed: what was heard of it is void. */
+  /** The line was opened or closed: discards everything received so far. */
   reset(): void {
     this.#silence?.cancel()
     this.#due?.cancel()
@@ -118,7 +118,7 @@ export class ModbusHearing {
     this.#tap.reset()
   }
 
-  /** @param atUs when they were read */
+  /** @param atUs when the bytes were read */
   feed(bytes: Uint8Array, atUs: number): void {
     this.#tell(this.#tap.feed(bytes, atUs / 1000))
     this.#silence?.cancel()
@@ -138,7 +138,7 @@ export class ModbusHearing {
     })
   }
 
-  /** Node runs timers before it reads: one that comes late, after a stall, lets what lies in the driver be read first. */
+  /** Node runs timers before reads: a timer that is late after a stall waits until the driver's bytes were read. */
   #afterSilence(delayMs: number, run: () => void): Timer {
     const { clock } = this.#parts
     const dueMs = clock.monotonicMs() + delayMs
@@ -202,7 +202,7 @@ export class ModbusHearing {
   }
 }
 
-/** Opens a reply, once for all. */
+/** Decodes a reply once, for everyone who needs it. */
 function openedFrame(protocol: ModbusRtu, heard: CutFrame): HeardFrame {
   if (heard.kind !== 'reply' && heard.kind !== 'late') return heard
   return { ...heard, reply: protocol.openReply(heard.sent, heard.frame) }
@@ -217,13 +217,13 @@ function countOf(heard: Exclude<HeardFrame, { kind: 'request' | 'reply' }>): key
   return heard.kind === 'stray' ? 'strayFrames' : 'noiseBytes'
 }
 
-/** What a stray, or junk, is as a reply to the request that is out. */
+/** The flaw of a stray frame or junk, taken as a reply to the pending request. */
 function flawOfHeard(heard: Extract<Heard, { kind: 'stray' | 'noise' }>): ReplyFlaw | undefined {
   if (heard.kind === 'noise') return flawOfJunk(heard.frame, heard.sent)
   return heard.sent && replyFlaw(heard.sent, heard.frame)
 }
 
-/** Why a frame does not decode, or what is wrong with it. */
+/** The reason a frame cannot be decoded, or what is wrong with it. */
 function faultOfFrame(heard: HeardFrame): Fault | undefined {
   if (heard.kind === 'noise' || heard.kind === 'stray') {
     const flaw = flawOfHeard(heard)
@@ -261,8 +261,8 @@ function decodedOf(heard: HeardFrame, fault: Fault | undefined): DecodedFrame | 
 }
 
 /**
- * @param settings with every default filled in; a reply is believed that begins within `response_timeout_ms`
- * @param hooks `onReply` is told of each pair, as if it had been asked here
+ * @param settings with every default filled in; a reply is accepted if it begins within `response_timeout_ms`
+ * @param hooks `onReply` receives each pair, as if we had sent the request
  */
 export function createModbusListener(
   context: AdapterContext,
@@ -313,7 +313,7 @@ export function createModbusListener(
   return {
     faces: {
       units: {
-        // Nothing is held back here, and nothing tried: the master on the line does as it likes.
+        // We neither hold requests back nor retry: the master on the line decides.
         list: () => units.list(() => undefined).map((unit) => ({ ...unit, nextTryAt: null })),
         states: () => units.states(),
         forget: (unitId) => units.forget(unitId),
@@ -333,7 +333,7 @@ export function createModbusListener(
   }
 }
 
-/** Whoever asks it: each request counts, as one of an operator does. */
+/** Wraps an overheard request. Each one counts like an operator's request, whoever sent it. */
 function overheard(sent: SentRequest): Asking<ModbusRequest> {
   return { sent, how: { priority: 'operator' } }
 }

@@ -1,4 +1,4 @@
-/** The adapter of a line on which we are the master: checks what is asked, asks, answers. */
+/** The adapter of a line on which we are the master: checks requests, sends them and returns the replies. */
 
 import { Fault } from '#kit/pure/fault.ts'
 import {
@@ -17,9 +17,9 @@ import type { Adapter, AdapterContext } from '../lines/adapter.ts'
 import type { ModbusAsker, ModbusReply, ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
 
-// Whether a Modbus request makes sense, before it goes anywhere near the line.
+// Validates a Modbus request before it goes anywhere near the line.
 
-/** A request as the API takes it; types and ranges of single fields are checked by its schema. */
+/** A request as the API receives it; the schema has checked the type and range of each field. */
 export interface RequestBody {
   unitId: number
   fc: number
@@ -34,7 +34,7 @@ export interface RequestBody {
 type Refuse = (field: string, message: string) => void
 
 /**
- * Fills what a body leaves out and checks what its fields mean together.
+ * Fills in omitted fields and checks that the fields agree with each other.
  * @returns the request; `values` as 0 or 1 per coil, 0..65535 per register
  * @throws Fault `bad_fields` with every fault in `details.fields`
  * @source Modbus Application Protocol V1.1b3, 4.4 and 6; Modbus over Serial Line V1.02, 2.2
@@ -60,7 +60,7 @@ export function requestOfBody(body: RequestBody): ModbusRequest {
   }
 }
 
-/** Writes say by their values how much they write. */
+/** The quantity if none is given: functions 15 and 16 write as many as there are values; otherwise 1. */
 function impliedQuantity({ fc, values }: RequestBody): number {
   return fc === 15 || fc === 16 ? (values?.length ?? 1) : 1
 }
@@ -74,7 +74,7 @@ function checkAll(body: RequestBody, known: ModbusFunction, refuse: Refuse): voi
 
 function checkUnit({ unitId, fc }: RequestBody, known: ModbusFunction, refuse: Refuse): void {
   if (unitId > 247) refuse('unitId', `is ${unitId}; 248 to 255 are reserved, units are 1 to 247`)
-  // Nobody answers a broadcast: what would be read is lost.
+  // No unit answers a broadcast, so it cannot read anything.
   if (unitId === 0 && (!known.isWrite || fc === 23))
     refuse('unitId', `is 0, a broadcast; function ${fc} needs an answer`)
 }
@@ -121,7 +121,7 @@ function checkValues(body: RequestBody, { shape }: ModbusFunction, refuse: Refus
     )
 }
 
-/** Fields that one function alone has. */
+/** Checks the fields that only one function has. */
 function checkOnlyOf(body: RequestBody, refuse: Refuse): void {
   const { fc, values, write_address: writeAddress } = body
   for (const name of ['and_mask', 'or_mask'] as const) {
@@ -137,10 +137,10 @@ function checkOnlyOf(body: RequestBody, refuse: Refuse): void {
     refuse('write_address', `is ${writeAddress}; with ${values?.length} from there the last is beyond 65535`)
 }
 
-/** Replies one identification may be spread over; 256 objects of 245 bytes fit in as many. */
+/** The most replies for one identification; 256 objects of 245 bytes fit into that many. */
 const MOST_IDENTIFICATION_REPLIES = 256
 
-/** What a request is answered with. `values`: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
+/** The answer to a request. `values`: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
 export interface ModbusAnswer {
   unitId: number
   fc: number
@@ -151,7 +151,7 @@ export interface ModbusAnswer {
 
 declare module '../lines/adapter.ts' {
   interface AdapterActions {
-    /** Aborting `gone`: a request of whoever has left is not sent any more. */
+    /** Aborting `gone` withdraws the request if it has not been sent yet. */
     request?(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer>
   }
   interface AdapterFaces {
@@ -159,7 +159,7 @@ declare module '../lines/adapter.ts' {
   }
 }
 
-/** What a scan asks: one coil or register at `address` by function 1 to 4, of units `from` to `to`. */
+/** A scan reads one coil or register at `address` with function 1 to 4 from each of the units `from` to `to`. */
 interface ModbusScan {
   from: number
   to: number
@@ -167,7 +167,7 @@ interface ModbusScan {
   address: number
 }
 
-/** Of a unit that was found: how it refused, where it did. */
+/** Details of a unit that was found: the exception it answered with, if any. */
 interface FoundBy {
   exception: { code: number; name: string } | null
 }
@@ -176,7 +176,7 @@ export type ModbusScanJob = ScanJob<ModbusScan, FoundBy>
 
 export type MasterHooks = BusHooks<ModbusRequest, ModbusReply>
 
-/** The adapter, and what the other parts of the gateway ask its line by. */
+/** The adapter, with the interface through which other parts of the gateway send requests on its line. */
 export interface ModbusMaster extends Adapter {
   readonly asker: ModbusAsker
 }
@@ -195,7 +195,7 @@ export function createModbusMaster(
   const gapMs = gapMsOf({ baud }, settings.gap_us)
   const bus = new Bus({ port, baud, gapMs, clock, publish, whyNotOpen, settings, counts, hooks, protocol })
 
-  /** Somebody waits for the answer, or has left: then what is not out yet stays here. */
+  /** Sends a request for a client. If the client leaves, requests that were not sent yet are withdrawn. */
   async function request(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
     const asked = requestOfBody(body)
     const { unitId, fc, address, quantity } = asked
@@ -242,13 +242,14 @@ export function createModbusMaster(
   }
 }
 
-/** What was read; of a write, and of a broadcast, what was written. */
+/** The values that were read; for a write or a broadcast, the values that were written. */
 function valuesOf({ values = [] }: ModbusRequest, reply: ModbusReply | null): ModbusAnswer['values'] {
   return reply?.values ?? values
 }
 
 /**
- * Asks on while more follows, each time further on, so that a device cannot lead in a circle.
+ * Sends requests as long as more objects follow. Each must start at a higher object id, so a device cannot
+ * keep us in a loop.
  * @source Modbus Application Protocol V1.1b3, 6.21
  */
 async function identify(

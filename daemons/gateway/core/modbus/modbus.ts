@@ -1,4 +1,4 @@
-/** Modbus RTU, as the list of protocols has it: a line is a master, a unit of ours, or listened to. */
+/** The Modbus RTU entry of the protocol list: on a line we are the master, a slave, or only listen. */
 
 import type { ModbusRequest } from '../../wire/modbus-request.ts'
 import { LINK_TYPES } from '../../wire/pcap.ts'
@@ -14,12 +14,12 @@ import { type ModbusSettings, modbusSettings, servedValues, slaveSettingsFaults 
 import { createModbusSlave } from './slave.ts'
 import { type ModbusTcpWorld, tcpSettingsFaults, withModbusTcp } from './tcp.ts'
 
-/** What a line of Modbus needs of the world. */
+/** What a Modbus line needs from the outside. */
 export interface ModbusWorld extends ModbusTcpWorld {
   modbusCodec: ModbusCodec
-  /** What units of a line owe to the adapter it had before. */
+  /** Late replies that units still owe to the previous adapter of the line. */
   modbusDebts(path: string): BusDebts<ModbusRequest>
-  /** What our units say of themselves: vendor, product code, revision. */
+  /** The identification that our units report: vendor, product code, revision. */
   modbusIdentity: readonly [string, string, string]
 }
 

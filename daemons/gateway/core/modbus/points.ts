@@ -1,11 +1,11 @@
-/** Points that stand in registers, coils and inputs: which reads they take, what an answer says of them, what a write touches. */
+/** Points in registers, coils and inputs: plans their reads, takes values from replies, finds those a write touches. */
 import type { Fault } from '#kit/pure/fault.ts'
 import { type ModbusRequest, modbusFunctions, type WrittenPlace, writtenPlace } from '../../wire/modbus-request.ts'
 import { createPointReader, pointLength } from '../../wire/point-value.ts'
 import type { PlannedRead, PointDefinition, PointProtocol, ReadPlanner } from '../points/definition.ts'
 import type { ModbusReply } from './protocol.ts'
 
-/** Registers or bits as a unit gave them. `fc` 1 to 4. */
+/** Registers or bits as a unit returned them. `fc` is 1 to 4. */
 export interface ReadValues {
   unitId: number
   fc: number
@@ -13,7 +13,7 @@ export interface ReadValues {
   values: readonly number[]
 }
 
-/** What a port with points needs of Modbus. @param limits of one read */
+/** The Modbus functions that a port with points needs. @param limits of one read */
 export function registerPoints(
   limits: PlanLimits,
 ): PointProtocol<PointDefinition, ModbusRequest, ModbusReply, ReadValues> {
@@ -32,7 +32,10 @@ export function registerPoints(
   }
 }
 
-/** What a reply, no exception, tells of coils, inputs or registers; undefined where nothing was read. Function 23 reads what 3 reads. */
+/**
+ * The coils, inputs or registers in a reply that is no exception; undefined if nothing was read.
+ * Function 23 reads the same registers as 3.
+ */
 function readingOf({ unitId, fc, address }: ModbusRequest, { values }: ModbusReply): ReadValues | undefined {
   if (fc >= 1 && fc <= 4) return { unitId, fc, address, values: values as readonly number[] }
   return fc === 23 ? { unitId, fc: 3, address, values: values as readonly number[] } : undefined
@@ -51,7 +54,7 @@ function placeOf({ unitId, fc }: { unitId: number; fc: number }): number {
   return unitId * 8 + fc
 }
 
-/** Whether two definitions read the same value from the same place: what else they say is for people. */
+/** Whether two definitions read the same value from the same place; their other fields are for people. */
 function isReadAlike(a: PointDefinition, b: PointDefinition): boolean {
   const keys = [
     'unitId',
@@ -68,17 +71,20 @@ function isReadAlike(a: PointDefinition, b: PointDefinition): boolean {
   return keys.every((key) => a[key] === b[key]) && a.noValue.join() === b.noValue.join()
 }
 
-// Which places a write touches.
+// Finds the points that a write touches.
 
-/** Whether the point has a part of its value there. */
+/** Whether any part of the point's value lies in the written range. */
 export function isTouched(point: PointDefinition, { unitId, fc, address, quantity }: WrittenPlace): boolean {
   if (point.fc !== fc || (unitId !== 0 && point.unitId !== unitId)) return false
   return point.address < address + quantity && address < point.address + pointLength(point)
 }
 
-/** Exceptions by which a unit refuses the extent of a read, or one place in it. @source Modbus Application Protocol V1.1b3, 7 */
+/**
+ * Exceptions with which a unit refuses the range of a read, or one address in it.
+ * @source Modbus Application Protocol V1.1b3, 7
+ */
 const REFUSES_EXTENT: readonly number[] = [2, 3]
-/** Exceptions that pass: it works on it, is busy, or a gateway does not reach it. Others say that there is no value. */
+/** Temporary exceptions: still working, busy, or not reached by a gateway. All others mean that there is no value. */
 const PASSES: readonly number[] = [5, 6, 10, 11]
 
 /** A read failed. @returns whether it may be cut in two, the unit says that there is no value, or nothing was said */
@@ -93,19 +99,19 @@ function exceptionOf({ code, details }: Fault): number | undefined {
   return (details?.exception as { code: number } | undefined)?.code
 }
 
-// Which reads a point table takes: neighbours are read together, unless a device will not have it.
+// Plans the reads of a point table: neighbours are read together, unless a device refuses.
 
 /** One read of a plan. */
 type ReadBlock = PlannedRead<PointDefinition, ModbusRequest>
 
 interface PlanLimits {
-  /** Registers that nobody asked for, read along between two points. */
+  /** The most unused registers between two points that are read along with them. */
   mergeGap: number
-  /** Registers of one read at most. */
+  /** The most registers of one read. */
   mergeRegisters: number
 }
 
-/** Bits cost the line a sixteenth of a register. */
+/** A bit takes a sixteenth of a register on the line. */
 const BITS_OF_REGISTER = 16
 
 /** @returns reads that cover every point once, each within what its function may ask, in order of unit, fc, address */
@@ -131,7 +137,7 @@ function blocksOf(group: readonly PointDefinition[], limits: PlanLimits, cuts: P
     const { maxGap, maxSpan } = reachOf(point, limits)
     const pointEnd = point.address + pointLength(point)
     const isNear = point.address - end <= maxGap && Math.max(end, pointEnd) - first.address <= Math.min(most, maxSpan)
-    // What overlaps is in one read with what it overlaps, wherever it fits: two looks at one register.
+    // Overlapping points share one read wherever they fit, as they look at the same register.
     const isCut = point.address >= end && cuts.has(point)
     if (run.length === 0 || !isNear || isCut) {
       run = []
@@ -170,7 +176,7 @@ function endOf(points: readonly PointDefinition[]): number {
   return Math.max(...points.map((point) => point.address + pointLength(point)))
 }
 
-/** Where devices will not be read across. What one device of a template taught holds for all of it. */
+/** Places that a device refuses to read across. What one device teaches applies to all of its template. */
 export class PlanCuts {
   readonly #cuts = new Set<string>()
 
@@ -179,8 +185,8 @@ export class PlanCuts {
   }
 
   /**
-   * Learns from a merged read that was refused: cuts it in two.
-   * @returns false where the read is of one place alone, which cannot be cut
+   * Learns from a refused merged read: cuts it in two.
+   * @returns false if the read has no place where it can be cut
    */
   learn(block: ReadBlock): boolean {
     const at = cutOf(block)
@@ -188,7 +194,7 @@ export class PlanCuts {
     return at !== undefined
   }
 
-  /** Forgets what is about none of these. */
+  /** Forgets the cuts that belong to none of these points. */
   keep(points: readonly PointDefinition[]): void {
     const known = new Set(points.map(keyOf))
     for (const cut of this.#cuts) if (!known.has(cut)) this.#cuts.delete(cut)
@@ -199,7 +205,7 @@ function keyOf({ template, unitId, fc, address }: PointDefinition): string {
   return `${template ?? `unit ${unitId}`} ${fc} ${address}`
 }
 
-/** The widest gap is the likeliest reason; where there is none, the middle finds the place in the fewest steps. */
+/** Cuts at the widest gap, the likeliest reason; without gaps in the middle, which finds the place in fewest steps. */
 function cutOf({ points }: ReadBlock): PointDefinition | undefined {
   let best: { point: PointDefinition; gap: number; fromMiddle: number } | undefined
   let end = 0
@@ -214,7 +220,7 @@ function cutOf({ points }: ReadBlock): PointDefinition | undefined {
   return best?.point
 }
 
-/** The plan of one line, with what its units taught. */
+/** The read planner of one line, with the cuts learned from its units. */
 export function registerPlanner(limits: PlanLimits): ReadPlanner<PointDefinition, ModbusRequest> {
   let cuts = new PlanCuts()
   return {

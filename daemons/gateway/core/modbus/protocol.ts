@@ -1,4 +1,4 @@
-/** Modbus RTU as the bus has it: frames, answers, what can be mistaken for what, and its faults. */
+/** Modbus RTU for the bus: frames, replies, which replies can be mistaken for others, and faults. */
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import {
   anyReplyLength,
@@ -34,7 +34,7 @@ export interface ModbusReply extends BusReply, OpenedReply {
   readonly sent: Sent<ModbusRequest>
 }
 
-/** How the units of a Modbus line are asked. */
+/** The interface for sending requests to the units of a Modbus line. */
 export type ModbusAsker = BusAsker<ModbusRequest, ModbusReply>
 
 /** The unit answered with an exception. `details`: unitId, fc, exception {code, name}. */
@@ -45,8 +45,8 @@ function exceptionFault({ unitId, fc }: ModbusRequest, exception: { code: number
 }
 
 /**
- * Builds requests and reads values. It keeps nothing from one call to the next, and is trusted with nothing: what it builds
- * is compared with what was asked, what it reads was proven before.
+ * Builds requests and reads values. It keeps no state between calls and is not trusted: the frames it builds are
+ * compared with the request, and the replies it reads were validated before.
  */
 export interface ModbusCodec {
   /** @param request of functions 1 to 6, 15, 16, 22 and 23, its limits checked. @throws Fault `modbus_codec` */
@@ -59,7 +59,7 @@ export interface ModbusCodec {
   valuesOf(request: ModbusRequest, reply: Uint8Array): readonly number[]
 }
 
-/** Nothing but what was asked goes out, whatever built the frame. 43/14 is built here: docs/decisions/modbus-frames.md. */
+/** Checks that the codec's frame is exactly the request. 43/14 is built here: docs/decisions/modbus-frames.md. */
 function seal(codec: ModbusCodec, request: ModbusRequest): Sent<ModbusRequest> {
   if (request.fc === 43) return { frame: identifyRequestFrame(request), request }
   const frame = codec.frameOf(request)
@@ -76,8 +76,8 @@ function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {
 }
 
 /**
- * Opens a reply that was proven, once for all who want to know what it says. A reply that the codec does not read is told
- * to whoever asked: it comes in the middle of what a line says, where nobody could catch an error.
+ * Decodes a validated reply once, for everyone who needs it. If the codec cannot read it, the fault is returned as
+ * `refusal` to the requester: replies arrive while a line is being read, where nobody could catch an error.
  */
 function open(codec: ModbusCodec, sent: Sent<ModbusRequest>, frame: Uint8Array): ModbusReply {
   try {
@@ -93,17 +93,17 @@ function open(codec: ModbusCodec, sent: Sent<ModbusRequest>, frame: Uint8Array):
 /** Functions whose frames hold bits: read coils, read discrete inputs, write multiple coils. */
 const OF_BITS: ReadonlySet<number> = new Set([1, 2, 15])
 
-/** A bit is a value of 8 bytes in the event: 64 bytes for each of the frame, where text is three. */
+/** Each bit is a value of 8 bytes in the event, so 64 bytes per byte of the frame; as text it would be three. */
 const BITS_FACTOR = 21
 
-/** What keeping the event of a Modbus frame holds, as `publish` counts it. */
+/** The size of a Modbus frame's event when kept, as `publish` counts it. */
 export function heldBytesOf(frame: Uint8Array): number {
   return OF_BITS.has(frame[1] ?? 0) ? BITS_FACTOR * frame.length : frame.length
 }
 
 /**
- * Exceptions up to this code say that the unit itself has read the request and will not do it: it answers in order. What is
- * said beyond, 0B above all, a gateway before the unit may say while the answer is still on its way.
+ * Exceptions up to this code mean that the unit itself read and refused the request, so it answers in order. Higher
+ * codes, above all 0B, may come from a gateway before the unit while the unit's reply is still on its way.
  * @source MODBUS Application Protocol Specification V1.1b3, 7
  */
 const OWN_REFUSAL = 3
@@ -120,7 +120,7 @@ const faults: Readonly<Record<BusFaultKind, (...words: FaultWords) => Fault>> = 
 
 type FaultWords = [sentence: string, options?: ConstructorParameters<typeof Fault>[2]]
 
-/** Modbus RTU, as the bus of a line has it. */
+/** Modbus RTU as the bus of a line uses it. */
 export type ModbusRtu = BusProtocol<ModbusRequest, ModbusReply>
 
 export function createModbusRtu(codec: ModbusCodec): ModbusRtu {
@@ -173,7 +173,7 @@ const withoutCodec: Omit<ModbusRtu, 'seal' | 'openReply' | 'fenceFor' | 'echoChe
   denies,
 }
 
-/** Whether a read gives another value than was written there. */
+/** Whether a read returns a value that differs from the one written there. */
 function denies({ values = [] }: ModbusReply, { request }: Sent<ModbusRequest>, write: ModbusRequest): boolean {
   const place = writtenPlace(write)
   const reads = request.fc === 23 ? 3 : request.fc
@@ -184,19 +184,20 @@ function denies({ values = [] }: ModbusReply, { request }: Sent<ModbusRequest>, 
   })
 }
 
-// Fences: harmless reads whose answers cannot be taken for anything that a unit owes.
+// Fences: harmless reads whose replies cannot be mistaken for a reply that a unit still owes.
 // @see docs/decisions/late-replies.md
 
-/** Reads of another function, where those of the function asked came to nothing: a unit refuses what it does not have. */
+/** Functions to try when reads with the request's function are no use: a unit refuses those it does not have. */
 const READS = [3, 4, 1, 2] as const
 
-/** Which read looks at what a function asks about. */
+/** The function that reads the table which a function reads or writes. */
 const readBehind: Readonly<Record<number, number>> = { 1: 1, 2: 2, 4: 4, 5: 1, 15: 1 }
 
 /**
- * Chooses the read that clears what a unit owes, on behalf of a request that could be mistaken for it: one that the unit
- * has answered before; else a part of one, which it has too; else another length at such a place; else another function there. Never a write.
- * @returns undefined where each could be taken for something owed; a read that never went out has no frame yet
+ * Chooses the read that clears the replies a unit owes, before a request that could be mistaken for one of them:
+ * a read that the unit has answered before; else a part of one, which it has too; else another length at such a place;
+ * else another function there. Never a write.
+ * @returns undefined if every read could be mistaken for an owed one; a read that was never sent has no frame yet
  */
 function fenceFor(
   asked: Sent<ModbusRequest>,
@@ -216,7 +217,7 @@ function fenceFor(
   const fc = readAt(place.request)
   const isOf = (code: number) => (one: Outstanding<ModbusRequest>) => one.request.fc === code
   const triedOf = (code: number) => owed.filter((one) => one.isFence && isOf(code)(one)).length
-  // A function is tried last of which an exception could be one to what is owed: it would settle nothing.
+  // A function whose exception could belong to an owed request is tried last: that exception would settle nothing.
   const isDimOf = (code: number) => Number(owed.some((one) => one.mayRefuse && isOf(code)(one)))
   const codes = [fc, ...READS.filter((one) => one !== fc)].sort(
     (one, other) => isDimOf(one) - isDimOf(other) || triedOf(one) - triedOf(other),
@@ -230,12 +231,12 @@ function fenceFor(
   return undefined
 }
 
-/** Which read looks at the place a request is about. */
+/** The function that reads the place of a request. */
 function readAt({ fc }: ModbusRequest): number {
   return readBehind[fc] ?? 3
 }
 
-/** Shorter reads of what was answered: a unit that has the whole has its beginning too. */
+/** Shorter versions of an answered read: a unit that has the whole range also has its beginning. */
 function* partsOf({ request: { unitId, fc, address, quantity } }: Sent<ModbusRequest>): Iterable<ModbusRequest> {
   const shape = modbusFunctions.get(fc)?.shape
   if (shape !== 'readBits' && shape !== 'readWords') return
@@ -243,7 +244,7 @@ function* partsOf({ request: { unitId, fc, address, quantity } }: Sent<ModbusReq
   for (let fewer = quantity - step; fewer > 0; fewer -= step) yield { unitId, fc, address, quantity: fewer }
 }
 
-/** Lengths of reads: of registers half of what is answered, then one after the other; of bits one byte more each time. */
+/** Lengths to try: for registers half of the answered length, then 1, 2, 3, ...; for bits one byte more each time. */
 function* quantitiesOf(code: number, { request }: Sent<ModbusRequest>): Iterable<number> {
   const isBits = modbusFunctions.get(code)?.shape === 'readBits'
   const most = modbusFunctions.get(code)?.maxQuantity ?? 1

@@ -1,4 +1,4 @@
-/** Settings of a line that speaks Modbus: as its master, as units of ours, or listening to another master. */
+/** Settings of a Modbus line: as its master, as a slave, or listening to another master. */
 import { type Static, type TSchema, Type } from 'typebox'
 import { askingKeys, echoKeys, framingKeys, pollingKeys } from '../bus/settings.ts'
 import { type RegisterBlock, registerTables } from './slave-registers.ts'
@@ -16,7 +16,7 @@ const block = Type.Object(
   { additionalProperties: false },
 )
 
-/** Taken over into the settings of modbus-rtu. */
+/** Keys for mode slave, merged into the settings of modbus-rtu. */
 const slaveKeys = {
   slave_units: Type.Array(Type.Integer({ minimum: 1, maximum: 247 }), {
     default: [1],
@@ -38,14 +38,14 @@ const slaveKeys = {
   }),
 } satisfies Record<string, TSchema>
 
-/** What the check looks at. */
+/** The settings that the check reads. */
 export interface SlaveSettings {
   slave_units: readonly number[]
   slave_blocks: readonly RegisterBlock[]
   slave_values_max: number
 }
 
-/** What no schema says. @returns a fault for each field, none where all is well */
+/** Checks what a schema cannot express. @returns one fault per bad field, none if all is well */
 export function slaveSettingsFaults(settings: SlaveSettings): { field: string; message: string }[] {
   const { slave_blocks: blocks, slave_units: units, slave_values_max: most } = settings
   const faults = blocks.flatMap((one, at) => {
@@ -60,7 +60,7 @@ export function slaveSettingsFaults(settings: SlaveSettings): { field: string; m
   return faults
 }
 
-/** Coils and registers: blocks times units. */
+/** The number of coils and registers served: blocks times units. */
 export function servedValues({ slave_units: units = [], slave_blocks: blocks = [] }: Partial<SlaveSettings>): number {
   return units.length * blocks.reduce((sum, { quantity }) => sum + quantity, 0)
 }

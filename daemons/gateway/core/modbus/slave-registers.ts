@@ -1,4 +1,4 @@
-/** Coils and registers of our own units: what is kept, and how a request reads or writes it. */
+/** Coils and registers of our own units: stores their values and carries out requests on them. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import {
@@ -23,7 +23,7 @@ import {
 export const registerTables = ['coils', 'discrete_inputs', 'holding_registers', 'input_registers'] as const
 export type RegisterTable = (typeof registerTables)[number]
 
-/** Addresses of one table that are served. `initial`: what they hold at start; null: nothing until written. */
+/** Served addresses of one table. `initial`: their value at start; null: no value until written. */
 export interface RegisterBlock {
   table: RegisterTable
   address: number
@@ -31,24 +31,24 @@ export interface RegisterBlock {
   initial: number | null
 }
 
-/** Stands in a block where nothing was written yet; values are 0..65535. */
+/** Marks a place that was never written; values are 0..65535. */
 const NEVER = -1
 
-/** A block, and where its values begin among those of its map. */
+/** A block, and the index of its first value in the map. */
 interface Served {
   block: RegisterBlock
   first: number
 }
 
-/** All units of a port serve the same blocks; what follows from them is there once. */
+/** All units of a port serve the same blocks, so their layout is computed once. */
 const servedOf = new WeakMap<readonly RegisterBlock[], { all: readonly Served[]; size: number }>()
 
-/** Values of one unit. Each call is whole: nobody sees a part of a write. */
+/** The values of one unit. Each call is atomic: nobody sees a part of a write. */
 export class RegisterMap {
   readonly #clock: Clock
   readonly #blocks: readonly Served[]
   readonly #values: Int32Array
-  /** Epoch milliseconds; 0 where it was never written. */
+  /** Epoch milliseconds; 0 if never written. */
   readonly #writtenAt: Float64Array
 
   /** @param blocks checked: within 0..65535, none overlaps another of its table; not to be changed afterwards */
@@ -56,13 +56,13 @@ export class RegisterMap {
     this.#clock = clock
     const { all, size } = servedBy(blocks)
     this.#blocks = all
-    // Of all blocks together: two arrays for each of thousands that hold one value would be a hundred times the value.
+    // Shared by all blocks: with thousands of one-value blocks, two arrays each would cost a hundred times the value.
     this.#values = new Int32Array(size)
     this.#writtenAt = new Float64Array(size)
     for (const { block, first } of all) this.#values.fill(block.initial ?? NEVER, first, first + block.quantity)
   }
 
-  /** @returns the values, null where none was written; undefined where not all addresses are served */
+  /** @returns the values, null for each never written; undefined if not all addresses are served */
   read(table: RegisterTable, address: number, quantity: number): (number | null)[] | undefined {
     const places = this.#places(table, address, quantity)
     return places?.map((at) => {
@@ -73,8 +73,8 @@ export class RegisterMap {
 
   /**
    * Writes all or nothing.
-   * @param values 0..65535; null takes a value back, as if it had never been written
-   * @returns false where not all addresses are served
+   * @param values 0..65535; null removes a value, as if it had never been written
+   * @returns false if not all addresses are served
    */
   write(table: RegisterTable, address: number, values: readonly (number | null)[]): boolean {
     const places = this.#places(table, address, values.length)
@@ -86,7 +86,7 @@ export class RegisterMap {
     return places !== undefined
   }
 
-  /** When one of these was last written, epoch milliseconds; null where none was, or where they are not served. */
+  /** The time of the newest write to these addresses, epoch milliseconds; null if never written or not served. */
   writtenAt(table: RegisterTable, address: number, quantity: number): number | null {
     const places = this.#places(table, address, quantity) ?? []
     return places.reduce((newest, at) => Math.max(newest, this.#writtenAt[at] ?? 0), 0) || null
@@ -121,16 +121,16 @@ function isIn(block: RegisterBlock, table: RegisterTable, address: number): bool
   return block.table === table && address >= block.address && address < block.address + block.quantity
 }
 
-// What a unit of ours does with one request: the flowcharts of the standard, function by function.
+// How our unit carries out one request: the flowcharts of the standard, function by function.
 
-/** What a request wrote. `values`: 0 or 1 per coil, 0..65535 per register, as they are now. */
+/** The values that a request wrote. `values`: 0 or 1 per coil, 0..65535 per register, as they are now. */
 export interface Written {
   table: RegisterTable
   address: number
   values: readonly number[]
 }
 
-/** What came of a request. */
+/** The result of a request: its reply, and what it wrote. */
 interface Outcome {
   reply: Uint8Array
   written?: Written
@@ -142,7 +142,7 @@ export interface OwnUnit {
   identity: readonly Pick<IdentificationObject, 'id' | 'value'>[]
 }
 
-/** Which table a function is about. */
+/** The table that each function reads or writes. */
 const tableOf: Readonly<Record<number, RegisterTable>> = {
   1: 'coils',
   2: 'discrete_inputs',
@@ -156,7 +156,7 @@ const tableOf: Readonly<Record<number, RegisterTable>> = {
   23: 'holding_registers',
 }
 
-/** Ends the carrying out of a request; nothing was changed by then. */
+/** Stops a request with an exception; nothing has been changed by then. */
 class Refusal extends Error {
   readonly code: number
 
@@ -167,7 +167,7 @@ class Refusal extends Error {
 }
 
 /**
- * Carries out a request that is well-formed. A refused one changes nothing.
+ * Carries out a well-formed request. A refused request changes nothing.
  * @source Modbus Application Protocol V1.1b3, 6: function, then quantity, then address, then the value itself
  */
 export function carryOut(unit: OwnUnit, request: ModbusRequest): Outcome {
@@ -179,7 +179,7 @@ export function carryOut(unit: OwnUnit, request: ModbusRequest): Outcome {
   }
 }
 
-/** A frame to a unit of ours that is no request known here: its function, or what it says of itself, is wrong. */
+/** The exception for a frame to our unit that is no valid request: unknown function, or malformed. */
 export function exceptionFor(frame: Uint8Array, kind: 'malformed' | 'unknown'): Uint8Array {
   const [unitId = 0, fc = 0] = frame
   return exceptionFrame(unitId, fc, kind === 'malformed' ? ILLEGAL_DATA_VALUE : ILLEGAL_FUNCTION)
@@ -202,7 +202,7 @@ function checkQuantity({ fc, quantity, values = [] }: ModbusRequest): void {
   if (quantity < 1 || quantity > most || isWrongCount) throw new Refusal(ILLEGAL_DATA_VALUE)
 }
 
-/** Values that are there, each written at least once. */
+/** Reads values; refuses if an address is not served or has no value yet. */
 function known(map: RegisterMap, table: RegisterTable, address: number, quantity: number): number[] {
   const values = map.read(table, address, quantity)
   if (!values) throw new Refusal(ILLEGAL_DATA_ADDRESS)
@@ -227,7 +227,10 @@ function masked(map: RegisterMap, request: ModbusRequest): Outcome {
   return { reply: replyFrame(request), written: write(map, { table: 'holding_registers', address, values }) }
 }
 
-/** The write comes first. What it writes need not have been there before. @source Modbus Application Protocol V1.1b3, 6.17 */
+/**
+ * The write comes first. The registers it writes need no value before.
+ * @source Modbus Application Protocol V1.1b3, 6.17
+ */
 function readAndWritten(map: RegisterMap, request: ModbusRequest): Outcome {
   const { address, quantity, values = [], writeAddress = 0 } = request
   const before = map.read('holding_registers', address, quantity)
@@ -245,7 +248,7 @@ function identified(identity: OwnUnit['identity'], request: ModbusRequest): Uint
   return identificationFrame(request, identity)
 }
 
-/** A part of one unit's table. */
+/** A range in one table of a unit. */
 interface RegisterRange {
   unitId: number
   table: RegisterTable
@@ -253,7 +256,7 @@ interface RegisterRange {
   quantity: number
 }
 
-/** What a part holds. `values`: null where none was written; `writtenAt`: the newest write, epoch milliseconds. */
+/** The values of a range. `values`: null if never written; `writtenAt`: the newest write, epoch milliseconds. */
 export interface RegisterView {
   unitId: number
   table: RegisterTable
@@ -268,13 +271,13 @@ declare module '../lines/adapter.ts' {
   }
 }
 
-/** What a port in mode slave has. */
+/** Access to the registers of a port in mode slave. */
 interface RegistersFace {
-  /** @throws Fault `unknown_registers` where not all of them are served */
+  /** @throws Fault `unknown_registers` if not all of them are served */
   read(range: RegisterRange): RegisterView
   /**
-   * Whole, between two frames of the line: a value of two registers is never seen half written.
-   * @param values 0 or 1 per bit, 0..65535 per register; null takes a value back
+   * Writes atomically, between two frames of the line: a value of two registers is never seen half written.
+   * @param values 0 or 1 per bit, 0..65535 per register; null removes a value
    * @throws Fault `unknown_registers`, `bad_fields`
    */
   write(range: Omit<RegisterRange, 'quantity'>, values: readonly (number | null)[]): RegisterView

@@ -1,4 +1,4 @@
-/** The adapter of a line on which we are one or more units: hears requests and answers them. */
+/** The adapter of a line on which we are one or more units: receives requests and answers them. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
 import { isPrefixOf } from '#kit/pure/bytes.ts'
@@ -16,7 +16,7 @@ import { heldBytesOf, type ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
 import { carryOut, exceptionFor, type OwnUnit, RegisterMap, registersFace, type Written } from './slave-registers.ts'
 
-// Our own answers, heard again on a line whose transceiver listens while it sends: taken off before anything else.
+// Removes the echo of our own answers, on a line whose transceiver receives while it sends, before anything else.
 
 interface OwnEchoParts {
   clock: Clock
@@ -25,7 +25,7 @@ interface OwnEchoParts {
   /** How long after an answer its echo may come, or pause, ms. */
   limitMs: number
   onEcho(frame: Uint8Array, atUs: number): void
-  /** What is no echo. */
+  /** Receives all bytes that are no echo. */
   onBytes(bytes: Uint8Array, atUs: number): void
 }
 
@@ -37,7 +37,7 @@ interface OwnEchoParts {
 class OwnEcho {
   readonly #parts: OwnEchoParts
   #echo: LocalEcho = 'unknown'
-  /** The answer that went out, and how much of it was heard. */
+  /** The answer that was sent, and how much of its echo was received. */
   #awaited: { frame: Uint8Array; isTwin: boolean; heardBytes: number; atUs: number } | undefined
   #limit: Timer | undefined
   #isAnythingHeard = false
@@ -59,7 +59,7 @@ class OwnEcho {
   }
 
   /**
-   * An answer goes out.
+   * Called when an answer is sent.
    * @param onWireMs how long its bytes take
    * @param isTwin it equals the request
    */
@@ -72,7 +72,7 @@ class OwnEcho {
     this.#limit = this.#parts.clock.after(onWireMs + this.#parts.limitMs, () => this.#over())
   }
 
-  /** Something was heard that is no echo. Where it is a request, and the first thing, no echo is to come before it. */
+  /** Called for a frame that is no echo. If a request is the first thing after an answer, the line has no echo. */
   heard(isRequest: boolean): void {
     if (isRequest && this.#isUnechoed) this.#learn('absent')
     this.#isUnechoed = false
@@ -102,7 +102,7 @@ class OwnEcho {
     if (bytes.length > same) this.#parts.onBytes(bytes.subarray(same), atUs)
   }
 
-  /** What was held as the beginning of an echo was none. */
+  /** Passes on the bytes that were held as the beginning of an echo, as they are none. */
   #release(): void {
     const awaited = this.#awaited
     this.#end()
@@ -124,7 +124,7 @@ class OwnEcho {
   }
 }
 
-/** A request to a unit of ours that is to be answered once the line is silent. */
+/** A request to one of our units, to be answered once the line is silent. */
 interface Asked {
   frame: Uint8Array
   endMs: number
@@ -139,7 +139,7 @@ interface ControlPayload extends Written {
   fc: number
 }
 
-/** Counts beside those of what is heard. */
+/** The counters of received frames, and those of a slave. */
 function slaveCounts() {
   return {
     ...heardCounts(),
@@ -243,7 +243,7 @@ class ModbusSlave {
     this.#echo.reset()
   }
 
-  /** Whatever comes behind a request shows that its answer is no longer waited for. */
+  /** A frame after a request shows that the master no longer waits for the answer. */
   #heard(heard: HeardFrame): void {
     this.#echo.heard(heard.kind === 'request')
     const isSpoken = heard.kind !== 'noise' || !heard.frame.every(isGlitch)
@@ -277,7 +277,7 @@ class ModbusSlave {
     }
   }
 
-  /** The silence behind the request is there: now the answer goes out, or never. */
+  /** The silence after the request has passed: the answer is sent now or never. */
   #paused(): void {
     const asked = this.#asked
     const line = this.#line
@@ -347,7 +347,7 @@ function describedAnswer(reply: Uint8Array, frame: Uint8Array, request: ModbusRe
   return describeReply(reply, 'reply', isKnown ? { frame, request } : undefined)
 }
 
-// One answer on its way out: handed to the driver, and thrown away where the driver does not send it in time.
+// Sends one answer: hands it to the driver, and discards it if the driver does not send it in time.
 
 interface SendAnswerParts {
   port: string

@@ -1,4 +1,4 @@
-/** Modbus TCP in front of a line: settings, clients, their requests and replies. */
+/** Modbus TCP access to a line: settings, clients, their requests and replies. */
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
@@ -52,36 +52,37 @@ export const modbusTcpKeys = Type.Object(
 
 export type ModbusTcpLimits = Static<typeof modbusTcpKeys>
 
-// What the Modbus TCP server of a line needs of the world, as interfaces that io/ implements.
+// The interfaces that the Modbus TCP server of a line needs; io/ implements them.
 
 /**
- * Why a client is let go: there are as many as may be (`full`), another address needs its place (`evicted`), its stream is no Modbus TCP (`malformed`), it does not
- * take its replies (`slow`), or it has asked nothing for long (`idle`).
+ * Why a client is disconnected: the limit of clients is reached (`full`), another address needs its place (`evicted`),
+ * its stream is no Modbus TCP (`malformed`), it does not take its replies (`slow`), or it has sent no request for
+ * long (`idle`).
  */
 export type LetGo = 'full' | 'evicted' | 'malformed' | 'slow' | 'idle'
 
 /** One client's connection. */
 export interface TcpPeer {
-  /** Bytes are the connection's own afterwards. Who does not take them is cut off by the connection itself. */
+  /** The connection owns the bytes afterwards. It disconnects a client that does not take them. */
   send(bytes: Uint8Array): void
   /** Reads no further until `resume`. */
   pause(): void
   resume(): void
-  /** Lets the client go once what was sent to it is out. `detail` says what was seen, without payload. */
+  /** Disconnects the client once all replies are sent. `detail` says what was seen, without payload. */
   end(why: LetGo, detail: string): void
 }
 
-/** What becomes of one client's bytes. */
+/** Handles the bytes of one client. */
 export interface TcpClient {
-  /** Requests without an answer: who waits for one is not idle. */
+  /** The number of unanswered requests: a client that waits for a reply is not idle. */
   readonly waiting: number
-  /** Bytes are the client's own afterwards. */
+  /** The client object owns the bytes afterwards. */
   onBytes(bytes: Uint8Array): void
-  /** Runs once, whoever ended the connection. */
+  /** Runs once, whichever side closed the connection. */
   onClosed(): void
 }
 
-/** Who hears of clients. */
+/** Receives new clients and the reasons of disconnections. */
 export interface TcpHouse {
   onClient(peer: TcpPeer): TcpClient
   onLetGo(why: LetGo): void
@@ -96,7 +97,7 @@ interface TcpServer {
 /** @param settings `port` 1..65535; `maxClients` at once. @throws Fault `tcp_port_taken` */
 export type TcpServerOpener = (settings: { port: number; maxClients: number }, house: TcpHouse) => Promise<TcpServer>
 
-// One client of a line's Modbus TCP server: its requests go to the bus, their replies back in the order asked.
+// One client of a line's Modbus TCP server: its requests go to the bus, the replies go back in request order.
 
 /** Counters of the clients of one line: those there are now, else one per request. */
 export function modbusTcpCounts() {
@@ -107,7 +108,7 @@ export function modbusTcpCounts() {
     tcpWrites: 0,
     /** Answered by an exception that is the gateway's own and not the unit's. */
     tcpGatewayExceptions: 0,
-    /** Never sent, as their client had left. */
+    /** Requests never sent, because their client had left. */
     tcpWithdrawn: 0,
   }
 }
@@ -125,7 +126,7 @@ interface SessionParts {
   publish(event: string, payload: unknown): void
 }
 
-/** A request, and its reply once it has one; null where there will be none. */
+/** A request and, once known, its reply; null if there will be none. */
 interface Slot {
   message: MbapMessage
   frame: Uint8Array
@@ -143,7 +144,7 @@ const DEVICE_BUSY = 6
 const GATEWAY_PATH = 10
 const NO_RESPONSE = 11
 
-/** What a client is told of a fault of the line. @source Modbus Application Protocol V1.1b3, 7 */
+/** The exception sent to a client for each fault of the line. @source Modbus Application Protocol V1.1b3, 7 */
 const exceptionOfFault: Readonly<Record<string, number>> = {
   modbus_timeout: NO_RESPONSE,
   modbus_bad_reply: NO_RESPONSE,
@@ -160,23 +161,23 @@ const exceptionOfFault: Readonly<Record<string, number>> = {
 }
 
 /**
- * Requests to one unit go to the bus one after another: a write never overtakes the read that was asked before it, and
- * who asks much takes turns with the others. Units are asked side by side, as many as the client has places, so that a
- * dead one holds up no other; the replies keep the order of the requests all the same.
+ * Requests to one unit go to the bus one after another: a write never overtakes an earlier read, and a busy client
+ * takes turns with the others. Requests to different units run in parallel, as many as the client has places, so a
+ * dead unit delays no other; the replies still keep the order of the requests.
  */
 export class ModbusTcpSession implements TcpClient {
   readonly #parts: SessionParts
   readonly #cutter = createMbapCutter()
-  /** What is unanswered, and what is answered behind it, in the order asked. */
+  /** Unanswered requests and the answered ones behind them, in request order. */
   readonly #slots: Slot[] = []
-  /** What waits behind the one request of each unit that is at the bus, or is next. */
+  /** By unit: requests that wait behind the one which is at the bus or in `#ready`. */
   readonly #behind = new Map<number, Asked[]>()
-  /** First of their units: they go to the bus when there is a place. */
+  /** The first request of each unit; it goes to the bus when there is a place. */
   readonly #ready: Asked[] = []
   #atBus = 0
   #isPaused = false
   #isClosed = false
-  /** The stream is out of step: no more is taken from it. */
+  /** Set when the stream is malformed: no more is read from it. */
   #broken: Fault | undefined
 
   constructor(parts: SessionParts) {
@@ -194,7 +195,7 @@ export class ModbusTcpSession implements TcpClient {
     this.#take()
   }
 
-  /** What waits is withdrawn. A request that is out runs to its end: a write may have been carried out already. */
+  /** Withdraws waiting requests. A sent request runs to its end: a write may have been carried out already. */
   onClosed(): void {
     this.#isClosed = true
     this.#parts.counts.tcpClients--
@@ -215,7 +216,7 @@ export class ModbusTcpSession implements TcpClient {
     if (mustPause && !this.#isPaused) peer.pause()
     if (!mustPause && this.#isPaused) peer.resume()
     this.#isPaused = mustPause
-    // What was asked before the stream went wrong is still answered.
+    // Requests received before the stream went wrong are still answered.
     if (this.#broken && this.#slots.length === 0) peer.end('malformed', this.#broken.message)
   }
 
@@ -230,7 +231,7 @@ export class ModbusTcpSession implements TcpClient {
   }
 
   #accept(message: MbapMessage): void {
-    // The body is a view of all that was read with it, which is not to be kept behind one request.
+    // The body is a view of the whole read buffer; copy it, so that one request does not keep that buffer alive.
     const frame = sealed(message.body)
     const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame }
     this.#parts.counts.tcpRequests++
@@ -279,7 +280,7 @@ export class ModbusTcpSession implements TcpClient {
     )
   }
 
-  /** A broadcast that was not sent is refused like any other request: silence would say that it was. */
+  /** A broadcast that was not sent is refused like any other request: silence would mean that it was sent. */
   #failed(slot: Slot, error: unknown): void {
     const fault = faultOf(error, 'modbus_tcp_failed', 'A request over Modbus TCP failed for a reason nobody foresaw.')
     if (fault.code === 'modbus_withdrawn') {
@@ -319,7 +320,7 @@ function clientPlacesOf(settings: Pick<ModbusSettings, 'queue' | 'queue_reserve'
   return Math.max(1, Math.floor((placesOf(settings).poll - pointPlacesOf(settings)) / settings.tcp_clients))
 }
 
-/** What the server needs of the world. */
+/** What the server needs from the outside. */
 export interface ModbusTcpWorld {
   openModbusTcp: TcpServerOpener
   /** Waits between tries to open a TCP port that is taken. */
@@ -349,7 +350,7 @@ const countOfLetGo = {
   idle: 'tcpIdle',
 } as const satisfies Record<LetGo, string>
 
-/** @returns the master with a TCP port that is open while its line is; the master itself where `tcp_port` is 0 */
+/** @returns the master with a TCP port that is open while its line is; the master itself if `tcp_port` is 0 */
 export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adapter {
   const { clock, publish, retry, settings } = parts
   if (settings.tcp_port === 0) return master

@@ -1,4 +1,4 @@
-/** The points of every port: checked, kept, changed one by one or as a table. */
+/** The points of every port: checks and stores them, and changes them one by one or as a table. */
 
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
@@ -13,7 +13,7 @@ import {
 } from './definition.ts'
 import type { PointsFace, PointView, PollingView } from './values.ts'
 
-// What must fit together in points: fields of one, names of all.
+// Checks that the fields of each point agree, and that all names differ.
 
 /** One fault of one field, by its path in the body: `points[3].address`. */
 interface PointFault {
@@ -25,8 +25,8 @@ interface PointFault {
 const MOST_LISTED = 32
 
 /**
- * Every fault of a list whose fields are each checked by their schema already.
- * @param points undefined: one that does not fit its schema, of which nothing more can be said
+ * Every fault of a list; the schema has already checked each field.
+ * @param points undefined: a point that does not fit its schema, so it is not checked further
  */
 export function pointFaults(points: readonly (TemplatePoint | undefined)[]): PointFault[] {
   const faults = points.flatMap((point, at) => (point ? faultsOf(point, `points[${at}].`) : []))
@@ -40,13 +40,13 @@ export function pointFaults(points: readonly (TemplatePoint | undefined)[]): Poi
   return faults
 }
 
-/** Throws Fault `bad_fields` with every fault at once; does nothing where the points are in order. */
+/** Throws Fault `bad_fields` with every fault at once; does nothing if the points are valid. */
 export function refuseBadPoints(points: readonly PointDefinition[]): void {
   const faults = pointFaults(points)
   if (faults.length > 0) throw badPoints(faults)
 }
 
-/** The same of one point, whose fields are named without a path. */
+/** The same for one point, whose fields are named without a path. */
 function refuseBadPoint(point: PointDefinition): void {
   const faults = faultsOf(point, '')
   if (faults.length > 0) throw badPoints(faults)
@@ -91,10 +91,10 @@ function checkBit({ bit, fc, type }: TemplatePoint, refuse: Refuse): void {
   refuse('bit', `is ${bit}; ${why}`)
 }
 
-/** What only numbers have. */
+/** Checks the fields that only numbers have. */
 function checkNumber(point: TemplatePoint, refuse: Refuse): void {
   const { scale, type, wordOrder } = point
-  // Below this, a scale is a slip of the hand, and its decimals are longer than any value.
+  // A smaller scale is a typing mistake, and its decimals are longer than any value.
   if (Math.abs(scale) < 1e-12) refuse('scale', `is ${scale}; it is at least 1e-12 on either side of 0`)
   if (type === 'string' && wordOrder !== 'big')
     refuse('wordOrder', 'is little; a text is in the order of its registers')
@@ -116,13 +116,13 @@ function checkNoValue(point: TemplatePoint, refuse: Refuse): void {
   if (odd !== undefined) refuse('noValue', `holds ${odd} with ${odd.length} digits; ${point.type} has ${digits}`)
 }
 
-/** What the book needs of the registry. Every operation throws Fault `unknown_port` where the port is not configured. */
+/** What the book needs from the registry. Every operation throws Fault `unknown_port` if the port is not configured. */
 interface PointKeeper {
   port(path: string): { path: string; adapter: { readonly faces?: AdapterFaces } }
   list(path: string): readonly PointDefinition[]
-  /** Keeps what `apply` makes of the points. @throws Fault `store_write_failed`, and what `apply` throws */
+  /** Stores the points that `apply` returns. @throws Fault `store_write_failed`, and what `apply` throws */
   change(path: string, apply: (points: readonly PointDefinition[]) => PointDefinition[]): Promise<void>
-  /** Points of all ports. */
+  /** The number of points of all ports. */
   total(): number
 }
 
@@ -133,27 +133,27 @@ interface PointBookParts {
   limits: { max: number; total: number }
 }
 
-/** A device by its template. */
+/** A device to add from a template. */
 interface NewDevice {
   template: string
   unitId: number
   /** Put before each name. */
   prefix?: string
-  /** In place of the template's own. */
+  /** Replaces the template's own period. */
   pollMs?: number
 }
 
 export interface PointList {
-  /** Of all definitions in their order: what a new table may be made from. */
+  /** The revision of all definitions in their order; a new table may be based on it. */
   revision: string
   points: PointView[]
   polling: PollingView
 }
 
-/** Asked in the moment of a change with the revision of what is there; what it throws ends the change. */
+/** Called at the moment of a change with the current revision; if it throws, the change is cancelled. */
 type ExpectedRevision = (revision: string) => void
 
-/** Every operation throws Fault `unknown_port`, and `wrong_protocol` where the port has no points. */
+/** Every operation throws Fault `unknown_port`, and `wrong_protocol` if the port has no points. */
 export interface PointBook {
   list(port: string): PointList
   /** @throws Fault `bad_fields`, `too_many_points`, `store_write_failed` */
@@ -161,8 +161,8 @@ export interface PointBook {
   /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
   add(port: string, device: NewDevice): Promise<PointList>
   /**
-   * One point more.
-   * @param at its place, from 0; the last where that is left out or beyond the list
+   * Adds one point.
+   * @param at its index, from 0; the end if omitted or beyond the list
    * @throws Fault `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed`
    */
   insert(port: string, point: PointDefinition, at?: number): Promise<PointView>
@@ -183,7 +183,7 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
     return { revision: tableRevision(keeper.list(port)), points: face.list(), polling: face.polling() }
   }
 
-  /** The line reads by the new points only once they are safe. */
+  /** The line reads the new points only after they are stored. */
   async function applied(
     port: string,
     apply: (points: readonly PointDefinition[]) => PointDefinition[],
@@ -195,7 +195,7 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       refuseBeyond(after.length, keeper.total() - before.length + after.length)
       return after
     })
-    // Meanwhile the port may have been given another protocol; its points then wait in its record.
+    // The port may have got another protocol meanwhile; its points then stay in its record.
     keeper.port(port).adapter.faces?.points?.set(keeper.list(port))
   }
 

@@ -5,7 +5,7 @@ import type { Fault } from '#kit/pure/fault.ts'
 import { type PointValue, valueText } from '../../wire/point-value.ts'
 import { type PointBase, type PointDefinition, type PointProtocol, pointRevision } from './definition.ts'
 
-// What a point's value is worth: state x event -> next state.
+// The quality of a point's value: state x event -> next state.
 
 /**
  * - `unknown` never read
@@ -16,9 +16,9 @@ import { type PointBase, type PointDefinition, type PointProtocol, pointRevision
 export type PointQuality = 'unknown' | 'good' | 'stale' | 'bad'
 
 /**
- * - `read` a value came
+ * - `read` a value was received
  * - `refused` the unit answered that there is none: an exception, not a number
- * - `unanswered` a read came to nothing: silence
+ * - `unanswered` a read got no reply
  * - `notOpen` the line is closed or gone: nothing will refresh the value, so it is not good for a moment longer
  * - `aged` the last value has become older than the limit
  */
@@ -32,25 +32,25 @@ export const pointQualityTable: Readonly<Record<PointQuality, Partial<Record<Poi
   bad: { read: 'good' },
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the state after the event; the same state if the table has no such pair */
 export function nextPointQuality(quality: PointQuality, event: PointEvent): PointQuality {
   return pointQualityTable[quality][event] ?? quality
 }
 
-// What a port with points shows of them, and takes.
+// The interface of a port with points.
 
-/** What is known of a point now. Instants are epoch milliseconds; unknown is null. */
+/** The current value of a point. Times are epoch milliseconds; unknown is null. */
 interface LiveValue {
-  /** Of its definition: what a change may be made from. */
+  /** The revision of its definition, on which a change may be based. */
   revision: string
-  /** The last value read; null where there is none. Of quality `stale` it is old, see `ageMs`. */
+  /** The last value read; null if there is none. With quality `stale` it is old, see `ageMs`. */
   value: PointValue | null
   /** The value for people: rounded to `decimals`, without its unit. */
   text: string | null
   quality: PointQuality
   /** Since the value was read. */
   ageMs: number | null
-  /** When the value last moved by more than the deadband. */
+  /** When the value last changed by more than the deadband. */
   changedAt: number | null
   readAt: number | null
   /** Why it is not read as it should be. */
@@ -69,20 +69,20 @@ export interface ValuePayload {
   /** Unit of measure. */
   unit: string | null
   quality: PointQuality
-  /** What was told before. */
+  /** The previously published value. */
   previous: PointValue | null
   readAt: number | null
 }
 
-/** How the polling of a port goes. */
+/** Statistics of a port's polling. */
 export interface PollingView {
-  /** Reads that one round takes. */
+  /** Reads of one polling round. */
   reads: number
   /** Points of one read, on the average; null without points. */
   pointsPerRead: number | null
-  /** By how much the last answers came off their grid, at worst; null before the second answer. */
+  /** The worst deviation of the last replies from their grid; null before the second reply. */
   periodSlipMs: number | null
-  /** Reads that were due while the one before was still out. */
+  /** Reads that were due while the previous one was still pending. */
   overruns: number
 }
 
