@@ -1,4 +1,4 @@
-/** One line with us as its master: one request at a time, from silence to what came of it. */
+/** One line on which we are the master: one request at a time, from the silence before it to its outcome. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -24,7 +24,7 @@ import {
 } from './transactions.ts'
 import { BusUnits, type ProofListener, type UnitsFace } from './units.ts'
 
-// What a request came to: counted, told, and remembered of its unit.
+// The outcome of a request: counted, reported to the caller, and recorded for its unit.
 
 interface OutcomeParts<Request extends BusRequest, Reply extends BusReply> {
   clock: Clock
@@ -38,13 +38,13 @@ interface OutcomeParts<Request extends BusRequest, Reply extends BusReply> {
 }
 
 interface Outcomes<Request extends BusRequest, Reply extends BusReply> {
-  /** A proven reply. @param atMs when its end was there, by the monotonic clock. */
+  /** A proven reply came. @param atMs when its last byte was there, by the monotonic clock */
   replied(transaction: Transaction<Request, Reply>, reply: Reply, atMs: number): void
-  /** A broadcast is out, and its turnaround delay over. */
+  /** A broadcast was sent, and its turnaround delay is over. */
   turned(transaction: Transaction<Request, Reply>): void
-  /** No proven reply within the time. @returns what whoever asked is to be told */
+  /** No proven reply came in time. @returns the fault for the caller */
   missed(transaction: Transaction<Request, Reply>, heard: Heard): Fault
-  /** The line did not take it, or not for certain. */
+  /** The line did not take the request, or it is not certain that it did. */
   notSent(transaction: Transaction<Request, Reply>): void
 }
 
@@ -89,7 +89,7 @@ function createOutcomes<Request extends BusRequest, Reply extends BusReply>(
   }
 }
 
-// The read that shows whether a line gives our own bytes back.
+// The read that shows whether a line echoes our own bytes.
 
 interface TwinParts<Request extends BusRequest, Reply extends BusReply> {
   protocol: Pick<BusProtocol<Request, Reply>, 'echoCheck'>
@@ -100,8 +100,8 @@ interface TwinParts<Request extends BusRequest, Reply extends BusReply> {
 }
 
 /**
- * One frame came that is the request again: the unit's answer, or our echo and no answer. A read of the same place
- * shows which, as its echo and its answer differ. Needed once at most after a line was opened.
+ * One frame came that equals the request: either the unit's reply, or our echo without a reply. A read of the same
+ * place shows which, because its echo and its reply differ. This is needed at most once after a line was opened.
  * @see docs/decisions/modbus-frames.md
  */
 function checkTwin<Request extends BusRequest, Reply extends BusReply>(
@@ -137,7 +137,7 @@ interface BusParts<Request extends BusRequest, Reply extends BusReply> {
   settings: BusSettings
   protocol: BusProtocol<Request, Reply>
   counts: BusCounts
-  /** As the adapter's context has it. */
+  /** See `whyNotOpen` of the adapter's context. */
   whyNotOpen(): Fault
   publish(event: string, payload: unknown, sizeBytes?: number): void
   hooks: BusHooks<Request, Reply>
@@ -154,14 +154,14 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   readonly #receiver: BusReceiver<Request, Reply>
   #state: BusState = 'closed'
   #line: Line | undefined
-  /** The request that is out. */
+  /** The request in flight. */
   #current: Transaction<Request, Reply> | undefined
   #wait: ReplyWait | undefined
-  /** The one timer of the state the bus is in; `waiting` and `receiving` have theirs in the wait. */
+  /** The timer of the current state; those of `waiting` and `receiving` are in `#wait`. */
   #timer: Timer | undefined
-  /** Runs when bytes outside of a transaction have been followed by silence. */
+  /** Fires when silence has followed bytes that came outside a transaction. */
   #sweepTimer: Timer | undefined
-  /** When the last byte was seen or sent. */
+  /** When the last byte was received or sent. */
   #activeMs = 0
 
   constructor(parts: BusParts<Request, Reply>) {
@@ -187,12 +187,12 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#requests = new BusRequests({ ...shared, onReady: () => this.#pump() })
   }
 
-  /** Requests that wait, and units held back, now. */
+  /** How many requests are queued and how many units are held now. */
   get gauges(): { waiting: number; unitsHeld: number } {
     return { waiting: this.#requests.size, unitsHeld: this.#holds.size }
   }
 
-  /** Units asked since this was made, without those forgotten. */
+  /** The units asked since this bus was made, without those forgotten. */
   get units(): UnitsFace {
     return {
       list: () => this.#units.list((unitId) => this.#holds.heldForMs(unitId)),
@@ -205,7 +205,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     return this.#line !== undefined
   }
 
-  /** Tells of each proven reply. @returns ends the telling */
+  /** Calls the listener with each proven reply. @returns removes the listener */
   onProof(listener: ProofListener<Reply>): () => void {
     return this.#units.onProof(listener)
   }
@@ -225,7 +225,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     })
   }
 
-  /** Fails what waits and what is out. The unit that was asked last owes its answer, also when the line comes back. */
+  /** Rejects the queued requests and the one in flight, whose reply is still owed when the line is back. */
   detach(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
     const failed = this.#current
     if (failed) this.#holds.owe(failed.sent)
@@ -241,7 +241,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#requests.clear(fault)
   }
 
-  /** As `BusAsker` has it. */
+  /** See `BusAsker`. */
   async exchange(sent: Sent<Request>, how: AskHow): Promise<Reply | null> {
     if (!this.#line) throw this.#parts.whyNotOpen()
     return await new Promise((resolve, reject) => {
@@ -250,14 +250,14 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     })
   }
 
-  /** As `BusAsker` has it. */
+  /** See `BusAsker`. */
   async ask(request: Request, how: AskHow): Promise<Reply | null> {
     const reply = await this.exchange(this.#parts.protocol.seal(request), how)
     if (reply?.refusal) throw reply.refusal
     return reply
   }
 
-  /** As `BusAsker` has it. */
+  /** See `BusAsker`. */
   withdraw(owner: object): void {
     this.#requests.withdraw(owner)
   }
@@ -283,8 +283,8 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   }
 
   /**
-   * A frame that has begun to arrive is let end first. Which request goes is decided after the silence: what was
-   * heard meanwhile may hold a unit back.
+   * Waits until a frame that is arriving has ended. The next request is chosen only after the silence, because what
+   * was received meanwhile may put a unit on hold.
    */
   #awaitSilence(): void {
     const { clock, counts, settings } = this.#parts
@@ -382,7 +382,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     if (wait === this.#wait) this.#move(this.#receiver.pending > 0 ? 'heard' : 'cleared')
   }
 
-  /** Outside of a transaction nothing is expected: frames are late or stray, the rest is noise after a pause. */
+  /** Outside a transaction nothing is expected: frames are late or stray, other bytes become noise after a pause. */
   #sweep(): void {
     this.#receiver.take(false)
     this.#sweepTimer?.cancel()
@@ -415,24 +415,24 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     else this.#finish('answered', () => this.#putBack(transaction, doubt === 'fence' ? { reply, atMs } : undefined))
   }
 
-  /** The reply may be a copy of one before: what it is worth is found out before anybody is told. */
+  /** The reply may be a copy of an earlier one: the bus finds out before it tells the caller. */
   #putBack(transaction: Transaction<Request, Reply>, doubted: Transaction<Request, Reply>['doubted']): void {
     const { counts, settings } = this.#parts
     const { isFence, sent } = transaction
     counts.doubts++
     this.#holds.doubt(sent, doubted ? 0 : settings.copy_window_ms)
-    // What a fence was for waits yet, and has another.
+    // The request behind a fence is still queued, and gets another fence.
     if (!isFence) this.#requests.putBack({ ...transaction, doubted })
   }
 
-  /** A second answer came to what was put back. Where it is no copy, it is the one that was meant. */
+  /** A second reply came to a request that was put back. If it is no copy, it is the real reply. */
   #settleDoubt(sent: Sent<Request>, reply: Reply, isSure: boolean): void {
     const { clock, counts, protocol } = this.#parts
     const { unitId } = sent.request
     const transaction = this.#requests.inFront(unitId)
     if (transaction?.sent.frame !== sent.frame) return
     const isWrite = protocol.isWrite(sent.request)
-    // A refusal of the same function is as well the answer to the fence: the read is asked again.
+    // A refusal of the same function may just as well answer the fence, so the read is sent again.
     const isOfFence = reply.refusal !== null && !isWrite
     if (!isOfFence) {
       counts.copies++
@@ -450,7 +450,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#finish('givenUp', () => transaction.reject(fault))
   }
 
-  /** Ends the transaction; what came behind the reply is swept first, then the next request has its turn. */
+  /** Ends the transaction: processes what came behind the reply, then starts the next request. */
   #finish(event: BusEvent, tell?: () => void): void {
     this.#stopTimers()
     this.#current = undefined

@@ -1,6 +1,6 @@
 /**
- * Answers said twice, by a repeater or by a unit: the second copy is the answer to nothing, however well it would fit
- * the next request. A copy is its answer byte for byte, so only what equals a recent answer of its unit is doubted.
+ * Replies sent twice, by a repeater or by a unit. The second copy answers nothing, however well it would fit the next
+ * request. A copy equals its reply byte for byte, so only a reply that equals a recent one of its unit is doubted.
  * @see docs/decisions/late-replies.md
  */
 import type { Clock } from '#kit/clock.ts'
@@ -10,14 +10,14 @@ import type { BusSettings } from './settings.ts'
 type CopySettings = Pick<BusSettings, 'copy_window_ms' | 'copy_answers' | 'copy_trust_after'>
 
 /**
- * What an answer is worth.
+ * How far a reply can be trusted.
  * - `sure` it is no copy
- * - `fence` it holds if nothing more comes before a fence is answered
- * - `again` it may be a copy: asked again once no copy can come
+ * - `fence` it counts if no second reply comes before a fence is answered
+ * - `again` it may be a copy: the request is sent again once no copy can come
  */
 export type Doubt = 'sure' | 'fence' | 'again'
 
-/** Writes of a line, confirmed within the window, against which reads are held; of more the oldest go. */
+/** How many recent confirmed writes of a line are kept to compare reads with; beyond that the oldest are dropped. */
 const WRITES_KEPT = 64
 
 interface Recent {
@@ -32,12 +32,12 @@ interface Write<Request> {
 }
 
 interface Unit {
-  /** Answers in a row of which no copy came. */
+  /** How many replies in a row came without a copy. */
   single: number
   isDoubling: boolean
 }
 
-/** What of a protocol counts here. */
+/** The part of a protocol that is used here. */
 type Copied<Request extends BusRequest, Reply extends BusReply> = Pick<
   BusProtocol<Request, Reply>,
   'denies' | 'isBroadcast' | 'isWrite' | 'knownReply'
@@ -48,9 +48,9 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
   readonly #clock: Clock
   readonly #settings: CopySettings
   readonly #units = new Map<number, Unit>()
-  /** By the answer's bytes, the oldest first; the first of them is the unit. */
+  /** Recent replies by their bytes, the oldest first; the first byte is the unit. */
   readonly #recent = new Map<string, Recent>()
-  /** The last answer to a request, both by their bytes; what was asked last comes last. */
+  /** The last reply to each request, both by their bytes; the request answered last comes last. */
   readonly #last = new Map<string, string>()
   #writes: Write<Request>[] = []
 
@@ -60,21 +60,21 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     this.#settings = settings
   }
 
-  /** What the answer to this request is worth, before it is noted. */
+  /** How far the reply to this request can be trusted. To be called before `note`. */
   doubt(sent: Sent<Request>, reply: Reply): Doubt {
     const seen = this.#recentOf(keyOf(reply.frame))
     if (!seen) return 'sure'
     const doubt = this.#grade(sent, reply, seen)
-    // A write is not sent twice for the sake of its answer.
+    // A write is not sent twice just to get its reply.
     return doubt === 'again' && this.#protocol.isWrite(sent.request) ? 'fence' : doubt
   }
 
-  /** A unit has said this, perhaps in answer to that: a copy may follow. */
+  /** A unit has sent this frame, perhaps as the reply to that request: a copy may follow. */
   heard(sent: Sent<Request>, frame: Uint8Array): void {
     if (this.#settings.copy_window_ms > 0) this.#hear(sent, keyOf(frame))
   }
 
-  /** It was the answer to that. */
+  /** Records a reply as the one to that request. */
   note(sent: Sent<Request>, reply: Reply): void {
     if (this.#settings.copy_window_ms === 0) return
     const [askedKey, key] = [keyOf(sent.frame), keyOf(reply.frame)]
@@ -85,19 +85,19 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     if (!reply.refusal) this.wrote(sent)
   }
 
-  /** It is carried out, as far as can be known: what was said of that place before is no answer any more. */
+  /** Records a write as carried out, as far as can be known: earlier replies about that place no longer hold. */
   wrote({ request }: Sent<Request>): void {
     if (!this.#protocol.isWrite(request)) return
     const write = { atMs: this.#clock.monotonicMs(), request }
     this.#writes = [...this.#writes, write].slice(-WRITES_KEPT)
   }
 
-  /** A fence has shown that an answer was no copy. */
+  /** A fence has shown that a reply was no copy. */
   proved(unitId: number): void {
     this.#count(unitId)
   }
 
-  /** Whether this equals a recent answer of its unit. */
+  /** Whether this frame equals a recent reply of its unit. */
   isRecent(frame: Uint8Array): boolean {
     return this.#recentOf(keyOf(frame)) !== undefined
   }
@@ -109,12 +109,12 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     unit.isDoubling = true
   }
 
-  /** Whether copies were seen of this unit, and not enough answers without one since. */
+  /** Whether copies of this unit's replies were seen, and not enough replies without a copy since. */
   isDoubling(unitId: number): boolean {
     return this.#units.get(unitId)?.isDoubling ?? false
   }
 
-  /** How long a write waits, as its answer could be a copy of one before; 0: not at all. */
+  /** How long a write must wait, ms, because its reply could be a copy of an earlier one; 0: not at all. */
   waitMs(sent: Sent<Request>): number {
     if (!this.isDoubling(sent.request.unitId) || this.#recent.size === 0) return 0
     const reply = this.#protocol.knownReply(sent)
@@ -122,7 +122,7 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     return seen ? seen.atMs + this.#settings.copy_window_ms - this.#clock.monotonicMs() : 0
   }
 
-  /** The line was opened anew: what was learned is void. */
+  /** The line was opened anew: discards all that was learned. */
   forget(): void {
     this.#units.clear()
     this.#recent.clear()
@@ -150,7 +150,7 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     return this.#recent.get(key)
   }
 
-  /** Drops what no copy can come of any more. */
+  /** Drops the replies of which no copy can come any more. */
   #prune(): void {
     const overMs = this.#clock.monotonicMs() - this.#settings.copy_window_ms
     for (const [key, { atMs, unitId }] of this.#recent) {
@@ -160,16 +160,16 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     }
   }
 
-  /** One answer more of which no copy came. */
+  /** Counts a reply of which no copy came. */
   #count(unitId: number): void {
     const unit = this.#of(unitId)
     if (++unit.single >= this.#settings.copy_trust_after) unit.isDoubling = false
   }
 
   /**
-   * The same answer to the same question is what most units say most of the time: it is doubted only where copies were
-   * seen, or where it denies what was written meanwhile.
-   * @param seen the same bytes, said a moment ago
+   * Most units give the same reply to the same request most of the time. Such a reply is doubted only where copies were
+   * seen, or where it contradicts a write made in the meantime.
+   * @param seen the recent reply with the same bytes
    */
   #grade(sent: Sent<Request>, reply: Reply, seen: Recent): Doubt {
     const unit = this.#of(sent.request.unitId)

@@ -1,4 +1,7 @@
-/** What units owe: which of them is asked nothing for a while, and which only what cannot be mistaken. */
+/**
+ * The replies that units still owe. A unit that owes one is on hold for a while, and then gets only requests whose
+ * replies cannot be confused with it.
+ */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { BusCopies } from './copies.ts'
@@ -6,78 +9,78 @@ import type { BusCounts } from './faults.ts'
 import type { BusProtocol, BusReply, BusRequest, Outstanding, Sent } from './protocol.ts'
 import { type BusSettings, quarantineMs } from './settings.ts'
 
-// Fences: harmless reads whose answers cannot be taken for anything that a unit owes. A unit answers in order, so once
-// it has answered a fence nothing asked before is to come.
+// Fences: harmless reads whose replies cannot be confused with any reply that a unit owes. A unit replies in order, so
+// once it has answered a fence, no reply to an earlier request is to come.
 // @see docs/decisions/late-replies.md
 
-/** Reads kept of each unit that it is known to answer, the last of each function and length. */
+/** How many reads that a unit is known to answer are kept for it, the last of each function and length. */
 const KNOWN_KEPT = 6
 
-/** Requests a unit may owe at once; before the next it is held until the oldest is over. */
+/** How many replies a unit may owe at once; before the next request it is held until the oldest is over. */
 const OWED_KEPT = 48
 
-/** Requests that units of one line may owe at once. Beyond, who owes one is held until that is over. */
+/** How many replies the units of one line may owe at once. Beyond, a unit that owes one is held until that is over. */
 export const LINE_OWED = 512
 
-/** Fences in a row refused by other refusals that together do for one that was answered: a unit may have nothing to read. */
+/** This many fences refused in a row count as one that was answered, as a unit may have nothing to read. */
 const REFUSED_FENCES = 6
 
-/** Refusals in a row behind which nothing came, after which a refusal ends what was asked, as it should. */
+/** After this many refusals in a row that no values followed, a refusal counts as the reply, as it should. */
 const PLAIN_REFUSALS = 8
 
-/** Of the longest lateness seen: how long the hold is, and after how long nothing is reckoned with. */
+/** Multiples of the longest lateness seen: how long a hold is, and when a late reply is no longer expected. */
 const HOLD_MARGIN = 1.25
 const OVER_MARGIN = 2
 
-/** A request that may still be answered. Of what it writes only the frame is kept: values of a whole write take 16 KB. */
+/** A request that may still be answered. Of its values only the frame is kept: those of a whole write take 16 KB. */
 interface Owed<Request extends BusRequest> extends Outstanding<Request> {
   /** When its last bit was out; undefined where that is not known. */
   sentAtMs: number | undefined
   /** Since when it is owed, by the monotonic clock. */
   sinceMs: number
-  /** Something came that may have been its answer, or a copy of another. */
+  /** Something came that may have been its reply, or a copy of another one. */
   isDoubted: boolean
 }
 
 interface Unit<Request extends BusRequest> {
   readonly unitId: number
-  /** The oldest first. Each was told apart from those before it when it was sent. */
+  /** The oldest first. When each was sent, its reply could not be confused with those owed before it. */
   owed: readonly Owed<Request>[]
   timer: Timer | undefined
-  /** By the monotonic clock. */
+  /** Until when it is held, by the monotonic clock. */
   untilMs: number
-  /** Longest time from a request that was given up to its answer. */
+  /** Longest time from a request that was given up to its late reply. */
   longestLateMs: number
   /** Reads it has answered, the latest first. */
   known: readonly Sent<Request>[]
-  /** Fences in a row that were refused by refusals. */
+  /** How many fences in a row were refused. */
   refusedFences: number
-  /** Refusals in a row behind which nothing came. */
+  /** How many refusals in a row no values followed. */
   plainRefusals: number
 }
 
-/** What a unit owes, for whoever has its line next. */
+/** The replies that a unit owes, for the next adapter of its line. */
 export interface UnitDebts<Request extends BusRequest> {
   unitId: number
   owed: readonly Owed<Request>[]
   longestLateMs: number
   known: readonly Sent<Request>[]
-  /** Until when it is asked nothing, and until when anything it owes may come. By the monotonic clock. */
+  /** Until when it is held, and until when a reply that it owes may come. By the monotonic clock. */
   untilMs: number
   overMs: number
 }
 
-/** A late answer. */
+/** A late reply. */
 export interface LateReply<Request extends BusRequest, Reply extends BusReply> {
   sent: Sent<Request>
   reply: Reply
-  /** From the end of the request; null where that cannot be known. */
+  /** Time since the end of the request; null where that cannot be known. */
   tookMs: number | null
-  /** What became of the request: no answer in time, one that was doubted, or a refusal before this. */
+  /** What had become of the request: no reply in time, a reply that was doubted, or a refusal. */
   was: 'missed' | 'doubted' | 'refused'
 }
 
-/** How a request is given up. `sentAtMs` left out: not known, or its answer was not waited for and may take that time too. */
+/** How a request was given up. `sentAtMs` left out: unknown, or its reply was not waited for; the hold is longer. */
 interface GivenUp {
   sentAtMs?: number
   isFence?: boolean
@@ -89,7 +92,7 @@ interface HoldParts<Request extends BusRequest, Reply extends BusReply> {
   settings: BusSettings
   protocol: BusProtocol<Request, Reply>
   copies: Pick<BusCopies<Request, Reply>, 'isDoubling' | 'waitMs'>
-  /** A unit may be asked again. */
+  /** A unit is no longer held. */
   onFree(): void
 }
 
@@ -106,7 +109,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     return [...this.#units.values()].filter((unit) => unit.timer).length
   }
 
-  /** The unit did not answer: it is held from now, anew where it was held. Of a broadcast nobody owes an answer. */
+  /** The unit did not answer: its hold starts now, or starts anew. Nothing is owed for a broadcast. */
   owe(sent: Sent<Request>, { isFence = false, sentAtMs }: GivenUp = {}): void {
     if (this.#parts.protocol.isBroadcast(sent.request)) return
     const unit = this.#of(sent.request.unitId)
@@ -115,21 +118,21 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     this.#hold(unit, this.#holdMs(unit) + (sentAtMs === undefined ? this.#parts.settings.response_timeout_ms : 0))
   }
 
-  /** Something came that may be its answer. @param holdMs the unit is held for so long */
+  /** A frame came that may be its reply. @param holdMs how long to hold the unit */
   doubt(sent: Sent<Request>, holdMs: number): void {
     const unit = this.#of(sent.request.unitId)
     this.#add(unit, sent, { isDoubted: true })
     if (holdMs > 0) this.#hold(unit, holdMs)
   }
 
-  /** The unit said something unasked that answers this: it is held, as the next answer could be the one before. */
+  /** The unit sent another reply to this, unasked: it is held, as the next reply could belong to an earlier request. */
   suspect(sent: Sent<Request>): void {
     const unit = this.#of(sent.request.unitId)
     this.#add(unit, sent, { mayRefuse: false })
     this.#hold(unit, this.#holdMs(unit))
   }
 
-  /** The unit answered what it was asked, for certain: nothing older is to come. */
+  /** The unit has certainly answered this request. Unless the reply is a refusal, no older reply is to come. */
   answered(sent: Sent<Request>, reply: Reply, isFence: boolean): void {
     const { unitId } = sent.request
     const unit = this.#of(unitId)
@@ -148,9 +151,9 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /**
-   * A late answer was seen. A unit that owes no more answers is free.
-   * @param isAsked the unit is being asked, so that a refusal may be for that
-   * @returns the request it answers
+   * Takes a late reply. A unit that owes no more replies is free.
+   * @param isAsked the unit has a request in flight, so a refusal may be the reply to that
+   * @returns the reply with the request that it answers; undefined where it answers none
    */
   late(frame: Uint8Array, isAsked: boolean): LateReply<Request, Reply> | undefined {
     const { clock, protocol } = this.#parts
@@ -174,14 +177,14 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     return { sent, reply: protocol.openReply(sent, frame), tookMs: isCertain ? lateMs : null, was }
   }
 
-  /** What would do as the reply to this may be owed to an earlier request. */
+  /** Whether a frame that is valid as the reply to this request may be the reply to an earlier one. */
   mayBeOwed(sent: Sent<Request>, frame: Uint8Array): boolean {
     const unit = this.#units.get(sent.request.unitId)
     if (!unit || unit.owed.length === 0 || this.#answeredBy(unit, frame) < 0) return false
     return this.#parts.protocol.isRefusal(frame) || !this.#isRetry(unit, sent)
   }
 
-  /** Whether it may go; `fence`: once a fence was answered, which `fenceFor` gives. */
+  /** Whether the request may be sent now; `fence`: only once the fence that `fenceFor` returns was answered. */
   standing(sent: Sent<Request>): 'free' | 'held' | 'fence' {
     const { clock, copies, protocol } = this.#parts
     const unit = this.#units.get(sent.request.unitId)
@@ -209,24 +212,24 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     return this.#units.get(unitId)?.timer !== undefined
   }
 
-  /** How long the unit is held yet, milliseconds; undefined where it is not. */
+  /** How much longer the unit is held, milliseconds; undefined where it is not. */
   heldForMs(unitId: number): number | undefined {
     const unit = this.#units.get(unitId)
     return unit?.timer && Math.max(0, unit.untilMs - this.#parts.clock.monotonicMs())
   }
 
-  /** The longest time that it has taken to answer a request that was given up; 0: none was answered. */
+  /** The longest time that the unit took to answer a request that was given up; 0: it answered none. */
   longestLateMs(unitId: number): number {
     return this.#units.get(unitId)?.longestLateMs ?? 0
   }
 
-  /** What the unit may still answer. */
+  /** The requests that the unit may still answer. */
   owed(unitId: number): readonly Sent<Request>[] {
     const unit = this.#units.get(unitId)
     return unit ? this.#owedBy(unit) : []
   }
 
-  /** What units owe now. */
+  /** The replies that units owe now, and the holds on them. */
   debts(): UnitDebts<Request>[] {
     return [...this.#units].flatMap(([unitId, unit]) => {
       const { known, longestLateMs, untilMs } = unit
@@ -238,7 +241,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     })
   }
 
-  /** What units owe that another adapter of this line has asked. */
+  /** Takes over the replies that units still owe to another adapter of this line. */
   adopt(debts: readonly UnitDebts<Request>[]): void {
     for (const { unitId, owed, known, longestLateMs, untilMs } of debts) {
       const unit = this.#of(unitId)
@@ -250,7 +253,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     }
   }
 
-  /** The line is closed: nobody waits for a unit to be free. */
+  /** The line is closed: stops the timers of the holds. */
   stop(): void {
     for (const unit of this.#units.values()) {
       unit.timer?.cancel()
@@ -258,7 +261,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     }
   }
 
-  /** The line is back: who was held is held to the end of that. */
+  /** The line is back: restarts the holds for the time they have left. */
   resume(): void {
     for (const unit of this.#units.values()) {
       const leftMs = unit.untilMs - this.#parts.clock.monotonicMs()
@@ -294,7 +297,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     })
   }
 
-  /** Where it owes too much, or what it says next could be a copy, it is let rest. */
+  /** Holds a unit that owes too much, or whose next reply could be confused with an owed one or a copy. */
   #rest(unit: Unit<Request>, forMs: number): 'held' {
     this.#hold(unit, Math.max(1, forMs))
     return 'held'
@@ -307,12 +310,12 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     this.#parts.onFree()
   }
 
-  /** After which time nothing is reckoned with that was not seen. */
+  /** The age of a request after which its reply is no longer expected. */
   #overMs(unit: Unit<Request>): number {
     return Math.max(this.#parts.settings.late_limit_ms, OVER_MARGIN * unit.longestLateMs)
   }
 
-  /** As late as it ever was, and some more, so that what is on its way comes before the next request goes. */
+  /** The longest lateness seen plus a margin, so that a reply on its way comes before the next request is sent. */
   #holdMs(unit: Unit<Request>): number {
     const { settings } = this.#parts
     const learnedMs = HOLD_MARGIN * unit.longestLateMs - settings.response_timeout_ms
@@ -335,7 +338,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
 
   #add(unit: Unit<Request>, sent: Sent<Request>, how: Partial<Owed<Request>>): void {
     const sinceMs = this.#parts.clock.monotonicMs()
-    // Of the others too: who is never asked again would keep what is over.
+    // For all units: one that is never asked again would otherwise keep requests that are over.
     for (const other of this.#units.values()) this.#owedBy(other)
     const one = {
       frame: sent.frame,
@@ -350,7 +353,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     unit.owed = [...this.#owedBy(unit), one].slice(-OWED_KEPT)
   }
 
-  /** All that was asked before has been answered, or never will be. Copies of what was not heard may still come. */
+  /** Every earlier request has been answered or never will be. Copies of replies that were not heard may still come. */
   #settle(unit: Unit<Request>): void {
     const { clock, copies, settings } = this.#parts
     const { owed } = unit
@@ -365,21 +368,21 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     }
   }
 
-  /** @returns the one it answers; of refusals, which look alike, the oldest they can be for */
+  /** @returns the index of the request it answers, -1: none; refusals look alike: the oldest that one can be for */
   #answeredBy(unit: Unit<Request>, frame: Uint8Array): number {
     const { protocol } = this.#parts
     const isRefusal = protocol.isRefusal(frame)
     return this.#owedBy(unit).findIndex((one) => (one.mayRefuse || !isRefusal) && !protocol.replyFlaw(one, frame))
   }
 
-  /** A refusal need not be for what was asked: until a fence was answered, values may follow it. */
+  /** A refusal need not be for this request: until a fence was answered, its values may still follow. */
   #refused(unit: Unit<Request>, sent: Sent<Request>, { isFence, isOwn }: { isFence: boolean; isOwn: boolean }): void {
     const isTold = isFence && (++unit.refusedFences >= REFUSED_FENCES || isOwn)
     if (isTold || unit.plainRefusals >= PLAIN_REFUSALS) this.#settle(unit)
     else this.#add(unit, sent, { isFence, mayRefuse: false })
   }
 
-  /** It is known to answer this read. */
+  /** Records that the unit answers this read. */
   #know(unit: Unit<Request>, sent: Sent<Request>): void {
     const { protocol } = this.#parts
     const { known } = unit
@@ -387,7 +390,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     unit.known = [sent, ...known.filter((one) => !protocol.isMistakable(one, sent))].slice(0, KNOWN_KEPT)
   }
 
-  /** Sent anew, it does nothing that the first did not; whichever is confirmed, what was asked for is so. */
+  /** Whether it repeats the write that is owed, to no further effect: a reply to either confirms what was asked for. */
   #isRetry(unit: Unit<Request>, sent: Sent<Request>): boolean {
     const { protocol } = this.#parts
     if (!protocol.isRepeatable(sent.request)) return false

@@ -1,132 +1,132 @@
 /**
- * What a protocol gives the bus, so that its requests get turns, timeouts, fences against late answers, a breaker for each
- * unit, and polling. A protocol is a value of `BusProtocol`: pure functions, no state, no clock.
+ * What a protocol gives the bus. The bus then adds the queue, time-outs, fences against late replies, a circuit breaker
+ * for each unit, and polling. A protocol is a value of `BusProtocol`: pure functions, no state, no clock.
  *
- * `Request` is what one request asks, `Reply` what one proven answer says; the bus looks into neither beyond what is
- * named here.
+ * `Request` is the content of one request, `Reply` the content of one proven reply. The bus reads no field of either
+ * beyond those named here.
  */
 import type { Fault } from '#kit/pure/fault.ts'
 
-/** What every request says: whom it asks. */
+/** What every request has: the unit it is for. */
 export interface BusRequest {
   readonly unitId: number
 }
 
-/** A request with the bytes that go out. */
+/** A request with the bytes that are sent. */
 export interface Sent<Request extends BusRequest> {
   readonly frame: Uint8Array
   readonly request: Request
 }
 
-/** A proven answer, decoded once, when it was proven. */
+/** A proven reply. It is decoded once, when it is proven. */
 export interface BusReply {
   readonly frame: Uint8Array
-  /** What whoever asked is told where the unit refused; null where it did as it was asked. */
+  /** The fault that the caller gets where the unit refused; null where the unit did what was asked. */
   readonly refusal: Fault | null
 }
 
-/** Bytes a frame needs in all, or that more bytes must come to know, or that these bytes begin no such frame. */
+/** The length of the whole frame, bytes; `more`: it takes more bytes to tell; `impossible`: no such frame begins so. */
 export type Need = number | 'more' | 'impossible'
 
-/** Why a frame is not the answer to a request. */
+/** Why a frame is not the reply to a request. */
 export type ReplyFlaw = 'crc' | 'wrong_unit' | 'wrong_function' | 'short' | 'long' | 'mismatch' | 'malformed'
 
-/** Why a request came to nothing, whatever the protocol. */
+/** Why a request failed, in any protocol. */
 export type BusFaultKind = 'noReply' | 'badReply' | 'unitSilent' | 'expired' | 'withdrawn' | 'lineBusy' | 'sendTimeout'
 
-/** What a frame of the line was, in words; the protocol adds what it says. */
+/** What a received frame was. The protocol adds its content. */
 export type FrameRole = 'reply' | 'late' | 'stray'
 
 /** A request that may still be answered. */
 export interface Outstanding<Request extends BusRequest> extends Sent<Request> {
-  /** Its refusal may still come; where not, its values may: a refusal is not always the answer to what was asked. */
+  /** A refusal may still come. False: only values may, as the refusal seen may have been for another request. */
   readonly mayRefuse: boolean
   readonly isFence: boolean
 }
 
-/** How requests are made, and what can be known of one without asking. */
+/** How requests are built, and what a request alone tells. */
 interface Requests<Request extends BusRequest> {
-  /** The request as it goes out. @throws Fault where it has no frame */
+  /** Builds the frame of a request. @throws Fault where the request has no frame */
   seal(request: Request): Sent<Request>
-  /** What a frame of ours asks: of one that was kept by `withoutValues`. */
+  /** Reads the request back from its frame, where only what `withoutValues` leaves was kept. */
   reopen(frame: Uint8Array): Request
-  /** The request without what its frame says already: hundreds are kept, and values are large. */
+  /** The request without what its frame holds as well: hundreds are kept, and values are large. */
   withoutValues(request: Request): Request
-  /** Nobody answers it. */
+  /** Whether it is a broadcast, to which no unit replies. */
   isBroadcast(request: Request): boolean
   isWrite(request: Request): boolean
-  /** Sent anew, it does nothing that the first did not. */
+  /** Whether sending it again does nothing that the first one did not. */
   isRepeatable(request: Request): boolean
-  /** Units on the line: the words that a sentence for a user has of it, such as "Read Coils". */
+  /** Its name in sentences for users, such as "Read Coils". */
   nameOf(request: Request): string
-  /** What `details` of a fault say of it. */
+  /** What the `details` of a fault tell about it. */
   detailsOf(request: Request): Readonly<Record<string, unknown>> & { readonly unitId: number }
-  /** What `decoded` of a `frame` event says. */
+  /** The `decoded` part of a `frame` event. */
   describeRequest(request: Request, role: 'request' | 'echo'): object
 }
 
-/** How bytes become the answer to a request: match, not mine, broken. */
+/** How bytes become the reply to a request: a match, another's frame, or a damaged one. */
 interface Replies<Request extends BusRequest, Reply extends BusReply> {
   /** Bytes of the longest frame, either way. */
   readonly longestBytes: number
-  /** Who a frame is of. */
+  /** The unit that sent the frame. */
   unitOf(frame: Uint8Array): number
-  /** How long the right answer is that begins with these bytes. */
+  /** The length of the right reply, if it begins with these bytes. */
   replyLength(sent: Sent<Request>, head: Uint8Array): Need
-  /** How long anybody's frame is that begins with these bytes; `more` where only silence ends it. */
+  /** The length of a frame of any unit that begins with these bytes; `more` where only silence ends it. */
   frameLength(head: Uint8Array): Need
-  /** Whether its checksum is right, or whatever proves a frame. */
+  /** Whether its checksum, or whatever else proves a frame, is right. */
   isWhole(frame: Uint8Array): boolean
   /** Whether these bytes, between two silences, are a whole frame of a unit, known or not. */
   isFrameAlone(bytes: Uint8Array): boolean
-  /** What makes this frame not the answer to that request; undefined where it is (a refusal is an answer). */
+  /** Why this frame is not the reply to that request; undefined where it is the reply (a refusal is a reply). */
   replyFlaw(sent: Sent<Request>, frame: Uint8Array): ReplyFlaw | undefined
-  /** What bytes that came to nothing were, as an answer to the request; undefined for plain noise. */
+  /** What is wrong with bytes that formed no frame, as a reply to the request; undefined for plain noise. */
   junkFlaw(bytes: Uint8Array, sent: Sent<Request> | undefined): ReplyFlaw | undefined
-  /** What a flaw means, for the `frame` event. */
+  /** The fault that the `frame` event shows for a flaw. */
   flawFault(flaw: ReplyFlaw, sent: Sent<Request> | undefined, frame: Uint8Array): Fault
   isRefusal(frame: Uint8Array): boolean
-  /** A refusal by the unit itself, which has read the request: it answers in order, so nothing older is to come. */
+  /** A refusal by the unit itself, which has read the request. It replies in order, so nothing older is to come. */
   isOwnRefusal(frame: Uint8Array): boolean
-  /** Decodes a proven answer. */
+  /** Decodes a proven reply. */
   openReply(sent: Sent<Request>, frame: Uint8Array): Reply
-  /** What `decoded` of a `frame` event says. */
+  /** The `decoded` part of a `frame` event. */
   describeReply(reply: Reply, role: FrameRole): object
-  /** The same of a whole frame that answers nothing. */
+  /** The same for a stray frame: a whole one that answers nothing. */
   describeStray(frame: Uint8Array): object
-  /** What keeping the event of a frame holds, bytes. */
+  /** The memory that the kept event of a frame takes, bytes. */
   heldBytesOf(frame: Uint8Array): number
 }
 
-/** How answers that come late or twice are told from the one that is waited for. */
+/** How to tell the expected reply from replies that come late or twice. */
 interface Doubts<Request extends BusRequest, Reply extends BusReply> {
-  /** Whether some frame, a refusal apart, would do as the answer to either. */
+  /** Whether some frame, other than a refusal, would be valid as the reply to both. */
   isMistakable(one: Sent<Request>, other: Sent<Request>): boolean
-  /** A read that changes nothing: known to be answered, it may be asked again as a fence. */
+  /** Whether it is a read that changes nothing. Once a unit has answered it, it can be sent again as a fence. */
   isFence(request: Request): boolean
   /**
-   * Chooses the read that clears what a unit owes, on behalf of a request that could be mistaken for it. Never a write.
+   * Chooses a fence to send before a request whose reply could be confused with one the unit still owes. Never a write.
    * @param known reads that the unit has answered, the latest first
-   * @returns undefined where each could be taken for something owed
+   * @returns undefined where the reply to every candidate could be confused with one that is owed
    */
   fenceFor(
     asked: Sent<Request>,
     owed: readonly Outstanding<Request>[],
     known: readonly Sent<Request>[],
   ): Sent<Request> | undefined
-  /** A read whose echo and answer differ, of the place that the request is about: it shows whether the line has an echo. */
+  /** A read of the place that the request is about. Its echo and reply differ, so it shows whether the line echoes. */
   echoCheck(sent: Sent<Request>): Sent<Request>
-  /** The answer to a write, known before it comes; undefined where an answer carries values of the unit. */
+  /** The reply to a write, known in advance; undefined where the reply carries values of the unit. */
   knownReply(sent: Sent<Request>): Uint8Array | undefined
-  /** Whether an answer denies what was written meanwhile. @param write of this unit, or a broadcast */
+  /** Whether a reply contradicts a write made in the meantime. @param write a write to this unit, or a broadcast */
   denies(reply: Reply, sent: Sent<Request>, write: Request): boolean
 }
 
-/** One protocol of requests and answers on a shared line. */
+/** One request-and-reply protocol on a shared line. */
 export interface BusProtocol<Request extends BusRequest, Reply extends BusReply>
   extends Requests<Request>,
     Replies<Request, Reply>,
     Doubts<Request, Reply> {
-  /** The fault of this kind, with the protocol's own code. */
+  /** Makes the fault of this kind, with the protocol's own code. */
   fault(kind: BusFaultKind, sentence: string, options?: ConstructorParameters<typeof Fault>[2]): Fault
 }

@@ -1,4 +1,4 @@
-/** Bytes of the line cut into frames: replies, echoes, late answers, noise. */
+/** Cuts the bytes of the line into frames: replies, echoes, late replies, stray frames, noise. */
 import type { Clock } from '#kit/clock.ts'
 import { isPrefixOf } from '#kit/pure/bytes.ts'
 import type { Fault } from '#kit/pure/fault.ts'
@@ -8,14 +8,14 @@ import { type BusCounts, countOfFlaw, type Heard } from './faults.ts'
 import type { BusHolds, LateReply } from './holds.ts'
 import type { BusProtocol, BusReply, BusRequest, ReplyFlaw, Sent } from './protocol.ts'
 
-// What a line says after a request, cut into frames. The end of a frame is told by its own length fields, not by silence:
-// a pty, a USB adapter or a terminal server splits and joins bytes as it likes. Silence only decides where bytes stand
-// before a frame that are none.
+// Cuts what comes after a request into frames. The length fields of a frame tell where it ends, not silence: a pty, a
+// USB adapter or a terminal server splits and joins bytes as it likes. Silence only decides where bytes that belong to
+// no frame stand before one.
 
-/** Whether the line gives our own bytes back, as RS-485 adapters with a receiver that is always on do. */
+/** Whether the line echoes our own bytes, as RS-485 adapters do whose receiver is always on. */
 export type LocalEcho = 'unknown' | 'present' | 'absent'
 
-/** What of a protocol cuts bytes into frames. */
+/** The part of a protocol that cuts bytes into frames. */
 type Framing<Request extends BusRequest> = Pick<
   BusProtocol<Request, BusReply>,
   'frameLength' | 'isBroadcast' | 'isFrameAlone' | 'isWhole' | 'replyFlaw' | 'replyLength' | 'unitOf'
@@ -24,31 +24,31 @@ type Framing<Request extends BusRequest> = Pick<
 /** What may arrive now. */
 export interface Expecting<Request extends BusRequest> {
   framing: Framing<Request>
-  /** The request that is out, if one is. */
+  /** The request in flight, if there is one. */
   sent: Sent<Request> | undefined
-  /** Requests to a unit without an answer, whose replies may still come. */
+  /** Unanswered requests to a unit whose replies may still come. */
   owed(unitId: number): readonly Sent<Request>[]
-  /** What would do as the reply may be owed to an earlier request: it is late, whatever it is for. */
+  /** Whether a frame that is valid as the reply may answer an earlier request. It is then a late reply in any case. */
   mayBeOwed(sent: Sent<Request>, frame: Uint8Array): boolean
   echo: LocalEcho
-  /** The echo of the request that is out has been taken already. */
+  /** The echo of the request in flight has been seen already. */
   isEchoSeen: boolean
-  /** Bytes were skipped that may have been a damaged frame, which may go on: a reply must be the last thing said. */
+  /** Bytes were skipped that may be part of a damaged frame, which may go on: a reply must be the last to come. */
   isAmidJunk: boolean
 }
 
 /**
- * What stands at the head of the bytes.
+ * What the bytes begin with.
  * - `reply` answers the request; proven by length, checksum, unit, function, byte count or echoed fields
- * - `twin` would do as the reply, and equals what was sent: the reply, or an echo, where the line is not known
+ * - `twin` is valid as the reply but may be an echo, as it equals the bytes sent and echo is not known for this line
  * - `echo` our own request
  * - `late` answers a request that was given up
- * - `stray` a whole frame with a right checksum that answers nothing; `flaw` says why not the request that is out
+ * - `stray` a whole frame with a right checksum that answers nothing; `flaw` says why not the request in flight
  * - `noise` bytes that begin no frame
  */
 type CutKind = 'reply' | 'twin' | 'echo' | 'late' | 'stray' | 'noise'
 
-/** A piece: `skipped` junk bytes first, then the frame (of `noise`: nothing skipped, the frame is the junk). */
+/** A piece: first `skipped` junk bytes, then the frame. For `noise` nothing is skipped, and the frame is the junk. */
 interface Cut {
   kind: CutKind
   skipped: Uint8Array
@@ -60,7 +60,7 @@ const noBytes = new Uint8Array(0)
 
 /**
  * Takes the next piece.
- * @param isQuiet the line has been silent long enough that what is there stands alone
+ * @param isQuiet the line has been silent so long that no more of these bytes is to come
  * @returns undefined where more bytes or silence must come first
  */
 export function nextCut<Request extends BusRequest>(
@@ -93,13 +93,13 @@ function headCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expec
     }
     if (need !== 'impossible') mayGrow = true
   }
-  // A frame of our own that may still grow is not taken for a stray that ends earlier.
+  // While the bytes may still become our reply or echo, they are not taken for a shorter stray frame.
   const stray = strayAt(bytes, expecting)
   if (stray && own !== 'wait') return stray
   return mayGrow || framing.frameLength(bytes) !== 'impossible' ? 'wait' : 'junk'
 }
 
-/** The reply to, or the echo of, the request that is out. */
+/** The reply to, or the echo of, the request in flight. */
 function ownCut<Request extends BusRequest>(
   bytes: Uint8Array,
   sent: Sent<Request>,
@@ -107,11 +107,12 @@ function ownCut<Request extends BusRequest>(
 ): HeadCut {
   const { framing } = expecting
   const need = framing.replyLength(sent, bytes)
-  // Where the line is known to be without echo, only what cannot be a reply is still looked at as one.
+  // Where the line is known to have no echo, only bytes that cannot be a reply are still checked for one.
   const mayEcho = !expecting.isEchoSeen && (expecting.echo !== 'absent' || need === 'impossible')
   const isEcho = mayEcho && isPrefixOf(sent.frame, bytes)
   const isPartOfEcho = mayEcho && bytes.length < sent.frame.length && isPrefixOf(bytes, sent.frame)
-  // The echo first: with a zero behind it, as turning transmitters leave, it has a right checksum as a longer reply too.
+  // The echo is checked first: with a zero behind it, which a transmitter switching off can leave, it also has a right
+  // checksum as a longer reply.
   if (isEcho) return { kind: isTwin(sent, expecting) ? 'twin' : 'echo', frame: bytes.subarray(0, sent.frame.length) }
   if (typeof need === 'number' && bytes.length >= need) {
     const frame = bytes.subarray(0, need)
@@ -121,7 +122,7 @@ function ownCut<Request extends BusRequest>(
   return isPartOfEcho || need === 'more' || (typeof need === 'number' && bytes.length < need) ? 'wait' : 'junk'
 }
 
-/** A request that would do as its own reply, on a line that may or may not have an echo. */
+/** Whether the request is valid as its own reply, on a line of which it is not known whether it has an echo. */
 function isTwin<Request extends BusRequest>(sent: Sent<Request>, { echo, framing }: Expecting<Request>): boolean {
   return echo === 'unknown' && !framing.isBroadcast(sent.request) && !framing.replyFlaw(sent, sent.frame)
 }
@@ -137,7 +138,7 @@ function strayAt<Request extends BusRequest>(
   return framing.isWhole(frame) ? { kind: 'stray', frame, flaw: sent && framing.replyFlaw(sent, frame) } : undefined
 }
 
-/** Bytes up to the first that may begin a frame. */
+/** The bytes before the first that may begin a frame. */
 function noiseCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): Cut {
   let end = 1
   while (end < bytes.length && headCut(bytes.subarray(end), expecting) === 'junk') end++
@@ -145,8 +146,8 @@ function noiseCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expe
 }
 
 /**
- * After silence: the first whole frame behind bytes that are none. A reply is taken there only where it is the last
- * thing said: one inside a longer frame (a gateway that carries frames as data, with a bit fallen over) is not.
+ * After silence: finds the first whole frame behind bytes that are none. A reply is accepted there only if it is the
+ * last thing that came, not inside a longer frame (as where a gateway carries frames as data and a bit has flipped).
  */
 function quietCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): Cut | undefined {
   for (let at = 0; at + 4 <= bytes.length; at++) {
@@ -169,7 +170,7 @@ function quietAt<Request extends BusRequest>(
     if (!framing.isBroadcast(sent.request) && !framing.replyFlaw(sent, rest)) {
       if (!mayEcho || !isPrefixOf(rest, sent.frame))
         return { kind: expecting.mayBeOwed(sent, rest) ? 'late' : 'reply', frame: rest }
-      // The beginning of an echo would do as the reply: believed only once the line is known to have no echo.
+      // The beginning of an echo is valid as the reply: accepted only once the line is known to have no echo.
       if (expecting.echo === 'unknown') return { kind: 'twin', frame: rest }
     }
   }
@@ -180,14 +181,14 @@ function quietAt<Request extends BusRequest>(
     if (!framing.replyFlaw(one, frame)) return { kind: 'late', frame }
   }
   const stray = strayAt(rest, expecting)
-  // What would do as the reply but is not the last thing said stays junk: see quietCut.
+  // A frame that is valid as the reply but is not the last thing that came stays junk: see quietCut.
   if (stray) return stray.flaw || !sent ? stray : undefined
   return framing.isFrameAlone(rest)
     ? { kind: 'stray', frame: rest, flaw: sent && framing.replyFlaw(sent, rest) }
     : undefined
 }
 
-/** Bytes kept that are no frame yet; four of the longest frames. A line that babbles on loses the oldest, counted. */
+/** How many bytes without a frame are kept: four of the longest frames. Beyond, the oldest are dropped and counted. */
 const BUFFER_BYTES = 1024
 
 interface ReceiverParts<Request extends BusRequest, Reply extends BusReply> {
@@ -199,27 +200,27 @@ interface ReceiverParts<Request extends BusRequest, Reply extends BusReply> {
   units: {
     /** A frame failed its checksum while the unit was asked. */
     damaged(unitId: number): void
-    /** The unit said its last answer again. */
+    /** The unit sent its last reply again. */
     copied(unitId: number): void
-    /** The unit said something whole that may be for an earlier request. */
+    /** The unit sent a whole frame that may answer an earlier request. */
     spoke(unitId: number): void
     /** The unit answered a request that was given up. */
     late(unitId: number, late: Pick<LateReply<Request, Reply>, 'reply' | 'tookMs'>): void
   }
-  /** `auto`: learned. */
+  /** `auto`: learned from the traffic. */
   localEcho: 'auto' | 'present' | 'absent'
-  /** The answer to a request of which another was doubted; `isSure`: it is no copy either. */
+  /** Another reply came to a request whose reply was doubted; `isSure`: this one is certainly no copy. */
   onDoubtSettled(sent: Sent<Request>, reply: Reply, isSure: boolean): void
   publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
-/** A frame equal to the request, and when it was there, by the monotonic clock. */
+/** A frame that may be the reply or an echo, and when it came, by the monotonic clock. */
 export interface Twin {
   frame: Uint8Array
   atMs: number
 }
 
-/** The bytes of one line. `begin` and `end` enclose each transaction; outside, all that comes is late, stray or noise. */
+/** The bytes of one line. From `begin` on the reply is expected; outside a transaction all is late, stray or noise. */
 export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
   readonly #parts: ReceiverParts<Request, Reply>
   #bytes: Uint8Array = new Uint8Array(0)
@@ -234,7 +235,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
   #heard: Record<string, number> = {}
   #doubt: Doubt = 'sure'
   #echo: LocalEcho
-  /** The last answered request of each unit: a frame that answers it again was said twice. */
+  /** The last answered request of each unit: a frame that answers it again is a copy. */
   readonly #answered = new Map<number, Sent<Request>>()
 
   constructor(parts: ReceiverParts<Request, Reply>) {
@@ -242,7 +243,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     this.#echo = parts.localEcho === 'auto' ? 'unknown' : parts.localEcho
   }
 
-  /** Bytes that are no frame yet. */
+  /** How many bytes are there that are no whole frame yet. */
   get pending(): number {
     return this.#bytes.length
   }
@@ -251,22 +252,22 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     return this.#echo
   }
 
-  /** A frame equal to the request, which is the reply or an echo of it. */
+  /** The frame that is either the reply or an echo of the request. */
   get twin(): Twin | undefined {
     return this.#twin
   }
 
-  /** What the last reply taken is worth. */
+  /** How far the last reply taken can be trusted. */
   get doubt(): Doubt {
     return this.#doubt
   }
 
-  /** What came since `begin` and was not the reply. */
+  /** What came since `begin` other than the reply. */
   get heard(): Heard {
     return this.#heard
   }
 
-  /** The line was opened anew, perhaps with another adapter behind the same name: what was learned of it is void. */
+  /** The line was opened anew, perhaps with another adapter of the same name: discards all that was learned of it. */
   forgetLine(): void {
     this.#bytes = new Uint8Array(0)
     this.#parts.copies.forget()
@@ -284,7 +285,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     this.#heard = {}
   }
 
-  /** The last bit of the request is out: answers are timed from here. */
+  /** The last bit of the request is out: replies are timed from here. */
   markSent(atMs: number): void {
     this.#sentAtMs = atMs
   }
@@ -304,7 +305,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
   /**
    * Takes whole frames from what has arrived.
    * @param isQuiet silence followed the last byte
-   * @returns the proven reply (a refusal is one); what came behind it stays for the next call
+   * @returns the proven reply (a refusal is one); bytes behind it stay for the next call
    */
   take(isQuiet: boolean): Reply | undefined {
     for (let cut = this.#next(isQuiet); cut; cut = this.#next(isQuiet)) {
@@ -319,7 +320,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     return undefined
   }
 
-  /** Gives up bytes that came to no frame. */
+  /** Discards bytes that became no frame, as junk. */
   discard(): void {
     if (this.#bytes.length > 0) this.#junk(this.#cutOff(this.#bytes.length))
   }
@@ -370,7 +371,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     const sent = this.#sent as Sent<Request>
     const reply = protocol.openReply(sent, frame)
     if (this.#twin) {
-      // What came first was the echo: a unit says a thing once.
+      // The first frame was the echo: a unit replies only once.
       this.echoOfTwin(sent, this.#twin)
       this.#learn('present')
     } else if (!this.#isEchoSeen && Object.keys(this.#heard).length === 0 && !isPrefixOf(frame, sent.frame)) {
@@ -426,7 +427,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     if (!owed) return false
     units.spoke(unitId)
     if (copies.isRecent(frame)) {
-      // A copy of what was said, or the answer that is owed: it settles nothing.
+      // It may be a copy of a recent reply or the owed reply, so it settles nothing.
       const reply = protocol.openReply(owed, frame)
       this.#count('strayFrames')
       this.#publish(frame, () => protocol.describeReply(reply, 'late'))
@@ -453,7 +454,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
       this.#twice(unitId)
     } else if (last && !protocol.replyFlaw(last, frame)) {
       holds.suspect(last)
-      // Two answers to one question: one of them was a copy, or is for another master.
+      // Two replies to one request: one of them was a copy, or is for another master.
       if (!protocol.isRefusal(frame)) this.#twice(unitId)
     }
     this.#count(flaw ? countOfFlaw[flaw] : 'strayFrames')
@@ -484,7 +485,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
 
   #learn(echo: 'present' | 'absent'): void {
     if (this.#parts.localEcho !== 'auto') return
-    // Once seen, an echo is reckoned with until the line is opened anew: noise may have covered one.
+    // Once seen, an echo is expected until the line is opened anew: where one is missing, noise may have hidden it.
     if (this.#echo !== 'present') this.#echo = echo
   }
 

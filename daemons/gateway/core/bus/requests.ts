@@ -1,4 +1,4 @@
-/** Requests that wait for the line, and which is next: by priority, in turns, one unit behind another. */
+/** The queue of requests for the line, and the choice of the next: by priority, in turns, with held units left out. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import { wireUs } from '#kit/pure/line.ts'
@@ -18,23 +18,23 @@ import {
 } from './transactions.ts'
 import type { BusUnits } from './units.ts'
 
-// Requests that wait for one line: bounded, by priority, in order of arrival, each for a bounded time.
+// The queue of one line: of bounded length, by priority, in order of arrival, and each request waits a bounded time.
 
 interface TransactionQueueParts<Priority extends string, Item> {
   clock: Clock
-  /** How many may wait in all, at most, with one more of a priority. The keys in their order are the order of turns. */
+  /** For each priority, the length of the whole queue up to which it may add. The keys are in the order of turns. */
   limits: Readonly<Record<Priority, number>>
-  /** How many of a priority find a place though more than its limit wait; left out: none. */
+  /** For each priority, how many places it has even where the queue is beyond its limit; left out: none. */
   own?: Readonly<Record<Priority, number>>
-  /** One waited too long; it has left the queue. */
+  /** A request waited too long, and has left the queue. */
   onExpired(item: Item, waitedMs: number): void
 }
 
-/** One that waits. */
+/** A queued request. */
 interface Waiting<Priority, Item> {
   readonly item: Item
   readonly priority: Priority
-  /** Since when, by the monotonic clock. */
+  /** Since when it is queued, by the monotonic clock. */
   readonly sinceMs: number
 }
 
@@ -42,16 +42,16 @@ interface TransactionQueue<Priority extends string, Item> {
   readonly size: number
   /**
    * @param waitMs how long it may wait
-   * @param leaving places it leaves free beyond its limit, where others of its priority need them
-   * @returns false where there is no room for it
+   * @param leaving how many places below its limit it leaves free, for others of its priority that need them
+   * @returns false where there is no room
    */
   push(item: Item, priority: Priority, waitMs: number, leaving?: number): boolean
-  /** Those of one priority in order of arrival. What is taken while one looks is not shown again. */
+  /** The requests of one priority in order of arrival. One that is taken during the iteration is not visited again. */
   lane(priority: Priority): Iterable<Waiting<Priority, Item>>
   isWaiting(waiting: Waiting<Priority, Item>): boolean
-  /** It has its turn, or is wanted no more. */
+  /** Removes a request that has its turn or is not wanted any more. */
   take(waiting: Waiting<Priority, Item>): Item
-  /** Empties the queue. @returns what waited, in the order of turns */
+  /** Empties the queue. @returns what was queued, in the order of turns */
   clear(): Item[]
 }
 
@@ -101,18 +101,18 @@ export function createTransactionQueue<Priority extends string, Item>(
   }
 }
 
-// Whose turn it is on a line. Operators first, then polls; of many operators in a row, a poll that waits has one
-// turn in between. What may cost a whole timeout (a unit that left its last request unanswered) and background work go
-// into gaps between polls, so that a dead unit does not move the polls of the others; after `background_wait_ms` they go
-// all the same, in turn with polls.
+// Which request has its turn. Operators go first, then polls; after many operators in a row, a queued poll gets one
+// turn. A poll that may cost a whole time-out (its unit left its last request unanswered) and background work go into
+// gaps between polls, so that a dead unit does not delay the polls of the others. After `background_wait_ms` they go
+// in any case, alternating with polls.
 
-/** What of a transaction decides whose turn it is. */
+/** The part of a transaction that decides its turn. */
 type Turning = Pick<Transaction<BusRequest, BusReply>, 'how' | 'sent'>
 
 interface TurnsParts<Item extends Turning> {
   clock: Clock
   queue: Pick<TransactionQueue<Priority, Item>, 'lane'>
-  /** Its unit is held, or has to be asked something else first: it does not go, whoever asks. */
+  /** Its unit is held, or another request to it must go first: it is not sent, whatever its priority. */
   isHeld(transaction: Item): boolean
   units: {
     readonly hasSuspects: boolean
@@ -120,36 +120,36 @@ interface TurnsParts<Item extends Turning> {
     isSilent(unitId: number): boolean
     wantedSinceMs(unitId: number): number
   }
-  /** What a request costs the line that is not answered, milliseconds. */
+  /** How long a request takes up the line if it is not answered, milliseconds. */
   costMs(transaction: Item): number
-  /** As `BusHooks` has it. */
+  /** See `BusHooks`. */
   idleMs(): number
   backgroundWaitMs: number
-  /** How many operators go in a row before one that waits behind them. */
+  /** How many requests of operators go in a row before a poll gets a turn. */
   operatorRow: number
-  /** One that waited for a gap may have its turn. */
+  /** A request that waited for a gap may have its turn. */
   onReady(): void
 }
 
 interface Turns<Item> {
-  /** The one whose turn it is; undefined where none may go now. Then `onReady` is called when one may. */
+  /** The request whose turn it is; undefined where none may go now. One that only waits for a gap calls `onReady`. */
   pick(): Waiting<Priority, Item> | undefined
-  /** The one picked has its turn. */
+  /** The picked request has its turn. */
   taken(one: Waiting<Priority, Item>): void
   stop(): void
 }
 
-/** How soon a gap is looked for again, at the least: the next poll to come is often put off. */
+/** The least time before looking for a gap again, ms; longer where the next poll is further off, but it often moves. */
 const LOOK_MS = 20
 
 function createTurns<Item extends Turning>(parts: TurnsParts<Item>): Turns<Item> {
   type One = Waiting<Priority, Item>
   const { backgroundWaitMs, clock, isHeld, operatorRow, queue, units } = parts
   let timer: Timer | undefined
-  /** The last turn was one that had waited for a gap in vain: a poll is next, where one waits. */
+  /** The last turn went to a request that had waited for a gap in vain: a poll is next, if one is queued. */
   let wasOverdue = false
   let operatorsInRow = 0
-  /** The last poll was not one of points. */
+  /** The last poll was not a read of points. */
   let wasOwned = false
 
   function first(priority: Priority, willDo: (one: One) => boolean): One | undefined {
@@ -161,7 +161,7 @@ function createTurns<Item extends Turning>(parts: TurnsParts<Item>): Turns<Item>
     return clock.monotonicMs() - Math.min(one.sinceMs, units.wantedSinceMs(unitOf(one)))
   }
 
-  /** Of those that wait for a gap the one that waited longest. */
+  /** Of the requests that wait for a gap, the one that has waited longest. */
   function longestWaiter(idleMs: number): One | undefined {
     let longest = first('background', () => true)
     if (!units.hasSuspects) return longest
@@ -176,12 +176,12 @@ function createTurns<Item extends Turning>(parts: TurnsParts<Item>): Turns<Item>
     timer = clock.after(Math.max(1, Math.min(overdueMs, Math.max(LOOK_MS, idleMs))), parts.onReady)
   }
 
-  /** The next poll: those of points and those of others take turns, so that neither waits behind many of the other. */
+  /** The next poll. Reads of points and polls of others alternate, so that neither waits behind many of the other. */
   function nextPoll(willDo: (one: One) => boolean): One | undefined {
     return first('poll', (one) => isOwned(one) !== wasOwned && willDo(one)) ?? first('poll', willDo)
   }
 
-  /** @param isGap what may cost a whole timeout may go now, where it fits before the next poll */
+  /** @param isGap a request that may cost a whole time-out may go now if it fits before the next poll */
   function belowOperators(isGap: boolean): One | undefined {
     const hasWaiters = units.hasSuspects || first('background', () => true) !== undefined
     if (!hasWaiters) return nextPoll(() => true)
@@ -218,12 +218,12 @@ function unitOf({ item }: Waiting<Priority, Turning>): number {
   return item.sent.request.unitId
 }
 
-/** Somebody else's than the points of the line. */
+/** Whether it belongs to somebody other than the points of the line. */
 function isOwned({ item }: Waiting<Priority, Turning>): boolean {
   return item.how.owner !== undefined
 }
 
-/** Where polls have no rhythm to keep, only what is known to be silent waits for a gap. */
+/** Whether it must wait for a gap. Where no points are polled, only polls of units known to be silent must. */
 function needsGap(one: Waiting<Priority, Turning>, idleMs: number, units: TurnsParts<Turning>['units']): boolean {
   if (one.priority !== 'poll') return one.priority === 'background'
   const unitId = unitOf(one)
@@ -242,14 +242,14 @@ interface RequestParts<Request extends BusRequest, Reply extends BusReply> {
   units: BusUnits<Request, Reply>
   gapMs: number
   idleMs?: BusHooks<Request, Reply>['idleMs']
-  /** One that waited may have its turn now. */
+  /** A queued request may have its turn now. */
   onReady(): void
 }
 
-/** By which timers of whole milliseconds lengthen a transaction. */
+/** How much timers of whole milliseconds lengthen a transaction. */
 const TIMERS_MS = 3
 
-/** A poll of somebody else leaves the places that points have not taken yet. */
+/** How many places a poll of somebody else leaves free: those that reads of points have not taken yet. */
 function leavingOf(
   { owner, priority }: AskHow,
   polls: Iterable<{ item: Pick<Turning, 'how'> }>,
@@ -266,9 +266,9 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
   readonly #queue: TransactionQueue<Priority, Transaction<Request, Reply>>
   readonly #turns: Turns<Transaction<Request, Reply>>
   #urgent: Transaction<Request, Reply> | undefined
-  /** By unit: what it was answered with may be another's. It goes before all others to its unit. */
+  /** By unit: the request whose reply may belong to another. It goes before all others to its unit. */
   readonly #front = new Map<number, { transaction: Transaction<Request, Reply>; timer: Timer }>()
-  /** The one for which a fence is out. */
+  /** The request for which a fence is in flight. */
   #fenced: Transaction<Request, Reply> | undefined
 
   constructor(parts: RequestParts<Request, Reply>) {
@@ -291,8 +291,8 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /**
-   * Rejects the transaction with `queue_full` where too many wait, as `unitSilent` where its unit is asked no more, and as
-   * `expired` where it waited too long.
+   * Queues the transaction. Rejects it with `queue_full` where too many are queued, with `unitSilent` where its unit is
+   * silent and not to be asked now, and with `expired` where it waited too long.
    */
   add(transaction: Transaction<Request, Reply>): void {
     const { counts, port, settings, units } = this.#parts
@@ -309,12 +309,12 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     this.giveUp(transaction, queueFullFault(port, this.#queue.size, settings.response_timeout_ms))
   }
 
-  /** Goes before all that wait, for the sake of one that is not yet answered. */
+  /** Puts a request before all queued ones, because another one's outcome depends on it. */
   addUrgent(transaction: Transaction<Request, Reply>): void {
     this.#urgent = transaction
   }
 
-  /** What it was answered with may be another's: it waits in front of all others to its unit, until that is known. */
+  /** Puts a request in front of all others to its unit until it is known whether its reply was another one's. */
   putBack(transaction: Transaction<Request, Reply>): void {
     const { clock, settings } = this.#parts
     const { unitId } = transaction.sent.request
@@ -327,12 +327,12 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     this.#front.set(unitId, { transaction, timer })
   }
 
-  /** Of those put back, the one to this unit. */
+  /** The put-back request of this unit. */
   inFront(unitId: number): Transaction<Request, Reply> | undefined {
     return this.#front.get(unitId)?.transaction
   }
 
-  /** It waits no more. */
+  /** Removes the put-back request of this unit, and returns it. */
   takeFromFront(unitId: number): Transaction<Request, Reply> | undefined {
     const one = this.#front.get(unitId)
     one?.timer.cancel()
@@ -340,7 +340,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     return one?.transaction
   }
 
-  /** Whether one waits that may go. */
+  /** Whether a request is queued that may be sent now. */
   hasNext(): boolean {
     if (this.#urgent) return true
     for (const { transaction } of this.#front.values())
@@ -348,7 +348,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     return this.#turns.pick() !== undefined
   }
 
-  /** Takes the one whose turn it is; where its unit owes what could be mistaken for its answer, a fence in its place. */
+  /** Takes the request whose turn it is, or a fence for it where its unit owes a reply that could pass for its own. */
   next(): Transaction<Request, Reply> | undefined {
     this.#fenced = undefined
     const transaction = this.#urgent ?? this.#nextInFront() ?? this.#nextInTurn()
@@ -356,7 +356,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     return transaction
   }
 
-  /** Rejects as `withdrawn` what waits for this owner. */
+  /** Rejects the queued requests of this owner with `withdrawn`. */
   withdraw(owner: object): void {
     this.#leaveAll(
       ({ how }) => how.owner === owner,
@@ -364,13 +364,13 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     )
   }
 
-  /** One whose turn it was is not sent, or one that waits is not to wait any more. */
+  /** Rejects a request that could not be sent in its turn, or that is not to stay queued. */
   giveUp(transaction: Transaction<Request, Reply>, fault: Fault): void {
     this.#parts.units.left(transaction)
     transaction.reject(fault)
   }
 
-  /** Polls and background work for a unit that is silent are not to wait; what has a fence out learns of that. */
+  /** Rejects queued polls and background work for a silent unit. A request with its fence in flight fails with that. */
   clearUnit(unitId: number, fault: Fault): void {
     const isLike = (one: Transaction<Request, Reply>) =>
       one.sent.request.unitId === unitId && one.how.priority !== 'operator' && !one.how.evenSilent
@@ -428,7 +428,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     return this.#queue.take(one)
   }
 
-  /** @param take takes what the fence is for, where that still waits: the fence has come to nothing, and so does it */
+  /** @param take removes the request behind the fence, if it is still queued: where the fence fails, so does it */
   #fenceOf(
     transaction: Transaction<Request, Reply>,
     take: () => Transaction<Request, Reply> | undefined,
@@ -447,7 +447,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
       isFence: true,
       resolve: () => {},
       reject: (fault) => {
-        // The line is gone: what waits learns that from `clear`, and was not sent.
+        // Where the line is gone, the request behind the fence was not sent, and `clear` rejects it.
         const one = fault.details?.mayBeOut ? undefined : take()
         if (one) this.giveUp(one, faults.unproven(sent.request, fault))
       },
@@ -455,7 +455,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
   }
 }
 
-/** How long it may wait so that it can be answered within its deadline; long enough for another to time out before it. */
+/** How long it may be queued and still meet its deadline; at least so long that another can time out before it. */
 function waitMsOf(
   parts: Pick<RequestParts<BusRequest, BusReply>, 'baud' | 'settings' | 'protocol'>,
   { deadlineMs = parts.settings.request_deadline_ms }: AskHow,

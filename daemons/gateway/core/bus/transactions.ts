@@ -1,4 +1,4 @@
-/** A request on its way over one line: its states, its priority, what units owe meanwhile, how it is sent and waited for. */
+/** A request on one line: bus states, priorities, the replies that units still owe, sending, waiting for the reply. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
@@ -9,30 +9,30 @@ import type { UnitDebts } from './holds.ts'
 import type { BusProtocol, BusReply, BusRequest, Sent } from './protocol.ts'
 import type { BusSettings } from './settings.ts'
 
-// The life of a line on which we ask: state x event -> next state.
+// The states of a line on which we are the master: state x event -> next state.
 
 /**
  * - `closed` no line
- * - `settling` just opened: who asked last is not known, so nothing is sent until an answer to that cannot come
+ * - `settling` just opened: another program may have asked a unit, so nothing is sent until no reply to that can come
  * - `idle` nothing to do
  * - `gap` a request waits for silence
  * - `sending` the driver has the request
- * - `waiting` the request is out, nothing of an answer is there
- * - `receiving` bytes are there that may become the answer
- * - `turnaround` a broadcast is out and units carry it out
+ * - `waiting` the request was sent, and no byte of a reply is there
+ * - `receiving` bytes are there that may become the reply
+ * - `turnaround` a broadcast was sent, and units carry it out
  */
 export type BusState = 'closed' | 'settling' | 'idle' | 'gap' | 'sending' | 'waiting' | 'receiving' | 'turnaround'
 
 /**
  * - `attached`, `detached` the line was opened; closed or lost
  * - `settled` the time after opening is over
- * - `wanted` a request waits that may go
+ * - `wanted` a request is queued that may be sent
  * - `silent` the line was silent for 3.5 characters
- * - `sent`, `sentToAll` the last bit of the request is out; of a broadcast
- * - `heard`, `cleared` bytes wait that may be an answer; what waited was none
- * - `answered` the answer is proven
+ * - `sent`, `sentToAll` the last bit of the request is out; the last bit of a broadcast is out
+ * - `heard`, `cleared` bytes are there that may be a reply; those bytes were no reply
+ * - `answered` the reply is proven
  * - `turned` the turnaround delay is over
- * - `givenUp` no silence, nothing left to send, not sent, or no answer in time
+ * - `givenUp` no silence, nothing left to send, not sent, or no reply in time
  */
 export type BusEvent =
   | 'attached'
@@ -65,26 +65,26 @@ export function nextBusState(state: BusState, event: BusEvent): BusState {
   return busStateTable[state][event] ?? state
 }
 
-// What units owe when the adapter of their line goes: its successor holds them back as it would have done.
+// The replies that units owe when the adapter of their line goes: the next adapter holds these units just the same.
 
-/** Debts of the units of one line. */
+/** The replies that the units of one line still owe. */
 export interface BusDebts<Request extends BusRequest> {
-  /** @param by the adapter that leaves the line; it may come back to it, and knows them then */
+  /** @param by the adapter that leaves the line; if it comes back, it still knows them itself */
   leave(by: object, units: readonly UnitDebts<Request>[]): void
-  /** @returns what another adapter has left, as far as it is not over */
+  /** @returns what another adapter has left here, without what is over by now */
   take(by: object): readonly UnitDebts<Request>[]
 }
 
 /**
- * By device path. A port that is set up anew has another adapter, which has asked nobody: the answer to the last request
- * of the one before would be believed as the first of its own.
+ * Kept by device path. A port that is set up anew gets a new adapter, which has asked nothing yet: it would take the
+ * reply to the old adapter's last request for the reply to its own first one.
  * @see docs/decisions/late-replies.md
  */
 export function createBusDebts<Request extends BusRequest>(clock: Clock): (path: string) => BusDebts<Request> {
   const lines = new Map<string, { by: object; units: readonly UnitDebts<Request>[] }>()
   const isOwing = ({ overMs }: UnitDebts<Request>) => overMs > clock.monotonicMs()
 
-  /** Ports come and go: what is over is not kept. */
+  /** Drops the lines with nothing owed, as ports come and go. */
   function forget(): void {
     for (const [path, { units }] of lines) if (!units.some(isOwing)) lines.delete(path)
   }
@@ -104,33 +104,36 @@ export function createBusDebts<Request extends BusRequest>(clock: Clock): (path:
   })
 }
 
-// How the parts of the gateway ask a line.
+// How other parts of the gateway send requests on a line.
 
 /**
- * Whose request goes first; within one priority, who came first.
- * - `operator` somebody waits for it: a call of the API, a program that writes
- * - `poll` what is read again and again: points, reads of other programs
- * - `background` what has time: a scan
+ * Which request goes first; within one priority, the one that came first.
+ * - `operator` somebody waits for the reply: a call of the API, a program that writes
+ * - `poll` a read that is repeated: points, reads of other programs
+ * - `background` work that is not urgent: a scan
  */
 export type Priority = 'operator' | 'poll' | 'background'
 
-/** Priorities, the first goes first. */
+/** The priorities, the highest first. */
 export const priorities: readonly Priority[] = ['operator', 'poll', 'background']
 
 export interface AskHow {
   priority: Priority
-  /** How long it may take in all, waiting and asking; left out: `settings.request_deadline_ms`. It may wait for two response timeouts in any case. */
+  /**
+   * How long it may take in all, in the queue and on the line, ms; left out: `settings.request_deadline_ms`. It may
+   * wait in the queue for two response time-outs in any case.
+   */
   deadlineMs?: number
-  /** Who may withdraw it while it waits. */
+  /** Who may withdraw it while it is queued. */
   owner?: object
-  /** Goes to a silent unit too, in a gap, and is a probe of it: for a scan, which asks each unit once. */
+  /** Is sent to a silent unit too, in a gap between polls, and probes it: for a scan, which asks each unit once. */
   evenSilent?: boolean
 }
 
-/** A proven reply, whoever asked for it. */
+/** A proven reply, no matter who sent the request. */
 export interface SeenReply<Request extends BusRequest, Reply extends BusReply> {
   request: Request
-  /** May be a refusal. */
+  /** It may be a refusal. */
   reply: Reply
   /** Milliseconds from the end of the request to the end of the reply; null where both were overheard in one read. */
   tookMs: number | null
@@ -138,7 +141,7 @@ export interface SeenReply<Request extends BusRequest, Reply extends BusReply> {
   atMs: number
 }
 
-/** What points, a scan and others in the gateway ask a line by. */
+/** How points, a scan and other parts of the gateway send requests on a line. */
 export interface BusAsker<Request extends BusRequest, Reply extends BusReply> {
   /**
    * Sends a request when its turn comes.
@@ -146,47 +149,47 @@ export interface BusAsker<Request extends BusRequest, Reply extends BusReply> {
    * @throws Fault of one of the kinds of `BusFaultKind`, `queue_full`, `line_closed`
    */
   exchange(sent: Sent<Request>, how: AskHow): Promise<Reply | null>
-  /** The same; a refusal is thrown. */
+  /** The same, but throws a refusal. */
   ask(request: Request, how: AskHow): Promise<Reply | null>
-  /** Fails what waits for this owner. What is out runs to its end. */
+  /** Rejects the queued requests of this owner. Its request in flight runs to its end. */
   withdraw(owner: object): void
 }
 
-/** What a bus tells the part that polls, and asks of it; and what is known of its line from before. */
+/** What a bus tells and asks the part that polls, and what an earlier adapter left about its line. */
 export interface BusHooks<Request extends BusRequest, Reply extends BusReply> {
   readonly debts?: BusDebts<Request>
-  /** After each proven reply, before whoever asked is told. Must be quick and not throw. */
+  /** Runs after each proven reply, before the caller gets it. Must be quick and not throw. */
   onReply?(seen: SeenReply<Request, Reply>): void
-  /** After a broadcast was sent and units had time to carry it out. Must be quick and not throw. */
+  /** Runs after a broadcast was sent and units had time to carry it out. Must be quick and not throw. */
   onBroadcast?(request: Request): void
   /**
-   * Milliseconds until the next poll is due that does not wait already, 0 where one is overdue, Infinity where nothing
-   * is polled. What may cost a whole timeout goes only where that many are left.
+   * Milliseconds until the next poll is due that is not queued already, 0 where one is overdue, Infinity where nothing
+   * is polled. A request that may cost a whole time-out is sent only where that much time is left.
    */
   idleMs?(): number
-  /** Whether a point names the unit: it is wanted then, however seldom it is read. */
+  /** Whether a point names the unit. Such a unit is not forgotten, however seldom it is read. */
   isPolled?(unitId: number): boolean
 }
 
-// One request on its way.
+// One request, queued or in flight.
 
-/** `resolve` with null: a broadcast, which has no reply. */
+/** `resolve` gets null for a broadcast, which has no reply. */
 export interface Transaction<Request extends BusRequest, Reply extends BusReply> {
   sent: Sent<Request>
   how: AskHow
   /** When its last bit was out, by the monotonic clock. */
   sentAtMs: number
-  /** When it came to wait first. */
+  /** When it was first added to the queue. */
   addedAtMs: number
-  /** A read on behalf of another, to know that nothing older is to come. */
+  /** It is a fence, sent on behalf of another request. */
   isFence?: boolean
-  /** An answer that holds once a fence was answered behind it. */
+  /** A reply that counts once a fence sent after it has been answered. */
   doubted?: { reply: Reply; atMs: number }
   resolve(reply: Reply | null): void
   reject(fault: Fault): void
 }
 
-/** What is asked, and how: all that counts of a transaction where nobody has to be told. */
+/** The part of a transaction that says what is asked and how, without the caller's `resolve` and `reject`. */
 export interface Asking<Request extends BusRequest> {
   sent: Sent<Request>
   how: AskHow
@@ -194,20 +197,21 @@ export interface Asking<Request extends BusRequest> {
 
 type QueueSettings = Pick<BusSettings, 'queue' | 'queue_reserve'>
 
-/** How many may wait in all, with one more of a priority: each leaves places to those above it, and has one in any case. */
+/** The queue length up to which a priority may add. Each leaves places to the higher ones, and has at least one. */
 export function placesOf({ queue, queue_reserve: reserve }: QueueSettings): Record<Priority, number> {
   const leaving = (places: number) => Math.max(1, queue - places)
   return { operator: queue, poll: leaving(reserve), background: leaving(2 * reserve) }
 }
 
-/** Places that polls find whatever operators fill. Beyond `queue`, so that none is taken from those. */
+/** Places that polls have even where operators fill the queue. They are beyond `queue`, so operators lose none. */
 export function ownPlacesOf({ queue_reserve: reserve }: QueueSettings): Record<Priority, number> {
   return { operator: 0, poll: reserve, background: 0 }
 }
 
 /**
- * Reads of points handed to the bus at once: a part of the queue, so that what is due goes in order of its instants, and
- * not in order of arrival with what others ask; what a dead unit holds up leaves room for the rest.
+ * How many reads of points are handed to the bus at once: only a part of the queue, so that reads go in the order in
+ * which they are due, not in the order in which they and others' requests arrive. Reads that a dead unit holds up leave
+ * room for the rest.
  */
 export function pointPlacesOf({ queue, queue_reserve: reserve }: QueueSettings): number {
   return Math.max(1, Math.min(Math.floor(queue / 4), queue - reserve))
@@ -217,17 +221,17 @@ export function pointPlacesOf({ queue, queue_reserve: reserve }: QueueSettings):
 
 interface SilenceParts {
   clock: Clock
-  /** When the line has been silent long enough, by the monotonic clock; moves on with each byte. */
+  /** When the line will have been silent long enough, by the monotonic clock; each byte puts it off. */
   silentAtMs(): number
-  /** How long silence is waited for. */
+  /** How long to wait for silence. */
   limitMs: number
   onSilent(): void
   onBusy(waitedMs: number): void
 }
 
 /**
- * Waits for silence. Even where the line was silent for long, input that lies in the driver is read before the send, so
- * that an old reply is never found behind a new request.
+ * Waits for silence. Even after a long silence, input that lies in the driver is read before the send, so that an old
+ * reply is never read after a new request was sent.
  */
 export function awaitSilence(parts: SilenceParts): Timer {
   const { clock } = parts
@@ -266,8 +270,8 @@ interface SendParts<Request extends BusRequest> {
 }
 
 /**
- * @returns when the last bit is out, by the clock's monotonic milliseconds. A driver that drains early (a USB adapter,
- *   a pty) does not shorten it below the time on the wire, so it may lie ahead.
+ * @returns when the last bit is out, by the monotonic clock, milliseconds. It is never sooner than the time on the wire
+ *   allows, even where the driver drains early (a USB adapter, a pty), so it may lie in the future.
  * @throws Fault of kind `sendTimeout`, and what the line throws
  */
 export async function sendRequest<Request extends BusRequest>(
@@ -303,22 +307,22 @@ async function writeRequest<Request extends BusRequest>(
   await line.drain()
 }
 
-// The wait for one reply: from the end of a request to its proven answer, or to the moment none can be hoped for.
+// The wait for one reply: from the end of a request to its proven reply, or to its time-out.
 
 interface ReplyWaitParts<Reply> {
   clock: Clock
   settings: Pick<BusSettings, 'byte_gap_ms' | 'reply_limit_ms' | 'response_timeout_ms'>
   baud: number
-  /** Of one frame. */
+  /** Bytes of the longest frame. */
   longestBytes: number
   receiver: {
-    /** Bytes that are no frame yet. */
+    /** How many bytes are there that are no whole frame yet. */
     readonly pending: number
     take(isQuiet: boolean): Reply | undefined
   }
-  /** The answer, proven; a refusal is one. */
+  /** The proven reply came; a refusal is one. */
   onReply(reply: Reply): void
-  /** The time is over. */
+  /** No reply came in time. */
   onNone(): void
 }
 
@@ -328,7 +332,7 @@ export interface ReplyWait {
   cancel(): void
 }
 
-/** @param sentAtMs when the last bit of the request is out; may lie ahead by its time on the wire */
+/** @param sentAtMs when the last bit of the request is out; may lie in the future by its time on the wire */
 export function waitForReply<Reply>(parts: ReplyWaitParts<Reply>, sentAtMs: number): ReplyWait {
   const { clock, settings, receiver } = parts
   const limitMs =
@@ -352,16 +356,16 @@ export function waitForReply<Reply>(parts: ReplyWaitParts<Reply>, sentAtMs: numb
   }
 
   /**
-   * Input is read once more before a reply is called missing: after a stall of this process its timers run before its
-   * input is read, and the reply may lie in the driver.
+   * Reads input once more before a reply counts as missing: after a stall of this process its timers run before its
+   * input is read, so the reply may still lie in the driver.
    */
   function lastLook(): void {
     timer = clock.soon(onDeadline)
   }
 
   /**
-   * Bytes that are no frame yet are waited on, up to the limit: an answer that has begun may go on, and one behind
-   * noise is not believed before silence has followed it.
+   * Where bytes are there that are no frame yet, waits on, up to the limit: a reply that has begun may go on, and a
+   * reply behind noise is not accepted before silence has followed it.
    */
   function onDeadline(): void {
     const silentAtMs = lastByteMs + settings.byte_gap_ms
