@@ -3,13 +3,15 @@ import { execFile, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { noCables } from '#kit/test/cables.ts'
+import { plugIn } from '#kit/test/line/named-pty.ts'
 import { until } from '#kit/test/until.ts'
+import { makeNetwork, noNetworkBecause } from '../../../test/network.ts'
+import { startBoard } from '../../../test/running-board.ts'
 import { client, serialRig } from './serial-rig.ts'
 
 const run = promisify(execFile)
 const noSs = existsSync('/usr/bin/ss') || existsSync('/bin/ss') ? false : 'needs iproute2'
-const noNamespace = noSs || (existsSync('/usr/bin/socat') ? noCables() : 'needs socat')
+const noNamespace = existsSync('/usr/bin/socat') ? (noNetworkBecause() ?? false) : 'needs socat'
 
 t.test(
   'B.serial settings are changed under load without a lost byte, and nobody is dropped',
@@ -92,22 +94,39 @@ t.test('B.serial keep-alive finds a vanished peer within 60 s', { timeout: 60_00
   t.ok(Number(seconds) > 0 && Number(seconds) <= 35, stdout)
 })
 
-let cables = 0
-
-/** A network namespace with a cable to this one; both ends go with the test. */
-async function cable(t: Test): Promise<{ name: string; here: string; cut(): Promise<unknown> }> {
-  const name = `plant${process.pid}${cables++}`
-  const ip = (...args: string[]) => run('ip', args)
-  const net = `10.${250 + cables}.${process.pid % 250}`
-  await ip('netns', 'add', name)
-  t.teardown(() => ip('netns', 'del', name))
-  await ip('link', 'add', `${name}h`, 'type', 'veth', 'peer', 'name', 'far', 'netns', name)
-  await ip('addr', 'add', `${net}.1/30`, 'dev', `${name}h`)
-  await ip('link', 'set', `${name}h`, 'up')
-  const within = (...args: string[]) => ip('netns', 'exec', name, 'ip', ...args)
-  await within('addr', 'add', `${net}.2/30`, 'dev', 'far')
-  await within('link', 'set', 'far', 'up')
-  return { name, here: `${net}.1`, cut: () => within('link', 'set', 'far', 'down') }
+/** A board and a client on machines of their own: this machine's network, and browsers that watch it, notice nothing. */
+async function clientBehindCable(t: Test) {
+  const network = makeNetwork(t)
+  const [server, peer] = [network.machine('10.77.0.2'), network.machine('10.77.0.3')]
+  const device = plugIn(`board-cable-${process.pid}`)
+  t.teardown(() => device.unplug())
+  const patience = ['keepalive_idle_s=1', 'keepalive_interval_s=1', 'keepalive_count=2', 'user_timeout_ms=2000']
+  await startBoard(t, {
+    listen: '10.77.0.2:8080',
+    within: server.within,
+    sets: [
+      `serial.devices=${JSON.stringify([device.path])}`,
+      'mdns.enabled=false',
+      ...patience.map((s) => `serial.${s}`),
+    ],
+  })
+  const ask = async (...words: string[]) => {
+    const [program = '', ...args] = [...server.within, 'curl', '-s', 'http://10.77.0.2:8080/api/serial', ...words]
+    return JSON.parse((await run(program, args, { timeout: 5000 })).stdout)
+  }
+  const set = await ask('-d', 'port=1&enabled=1&mode=raw&tcp_port=4001')
+  t.notOk(set.error, JSON.stringify(set))
+  const [program = '', ...args] = [...peer.within, 'socat', '-u', 'TCP:10.77.0.2:4001', '-']
+  const far = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+  t.teardown(() => far.kill())
+  let heard = ''
+  far.stdout.on('data', (bytes) => (heard += String(bytes)))
+  return {
+    device,
+    heard: () => heard,
+    cut: () => peer.plug(false),
+    clients: async () => (await ask()).ports[0].clients,
+  }
 }
 
 for (const [what, isTalking] of [
@@ -118,22 +137,14 @@ for (const [what, isTalking] of [
     `B.serial a peer whose cable is cut is found on ${what}`,
     { timeout: 60_000, skip: noNamespace },
     async (t) => {
-      const { name, here, cut } = await cable(t)
-      const patience = ['keepalive_idle_s=1', 'keepalive_interval_s=1', 'keepalive_count=2', 'user_timeout_ms=2000']
-      const rig = await serialRig(t, ['raw'], { sets: patience.map((set) => `serial.${set}`) })
-      const far = spawn('ip', ['netns', 'exec', name, 'socat', '-u', `TCP:${here}:${rig.ports[0]}`, '-'], {
-        stdio: ['ignore', 'pipe', 'ignore'],
-      })
-      t.teardown(() => far.kill())
-      let heard = ''
-      far.stdout.on('data', (bytes) => (heard += String(bytes)))
-      await until('it is in', async () => (await rig.port()).clients.length === 1)
-      await rig.devices[0]?.write(Buffer.from('hello'))
-      await until('it hears the line', () => heard === 'hello')
-      await cut()
-      if (isTalking) await rig.devices[0]?.write(Buffer.from('anybody there?'))
+      const { device, heard, cut, clients } = await clientBehindCable(t)
+      await until('it is in', async () => (await clients()).length === 1)
+      await device.write(Buffer.from('hello'))
+      await until('it hears the line', () => heard() === 'hello')
+      cut()
+      if (isTalking) await device.write(Buffer.from('anybody there?'))
       // By itself the kernel would give it a quarter of an hour.
-      await until('it is given up', async () => (await rig.port()).clients.length === 0)
-      t.match(await rig.port(), { clients: [] })
+      await until('it is given up', async () => (await clients()).length === 0)
+      t.same(await clients(), [])
     },
   )
