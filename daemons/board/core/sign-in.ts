@@ -1,4 +1,4 @@
-/** Authentication of a board's callers: the administrator by the only password, or anybody while there is none. */
+/** Authenticates callers of a board by its one password. Without a password every caller is the administrator. */
 import { type Static, type TObject, Type } from 'typebox'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
@@ -24,7 +24,7 @@ export type HttpKeys = Static<TObject<typeof httpKeys>>
 
 // The password: set, changed, removed.
 
-/** The stored password; undefined if there is none. */
+/** The stored password. */
 export interface PasswordRecord {
   /** argon2id as a PHC string. */
   hash: string

@@ -89,7 +89,7 @@ export function interfaceAddress(
 
 /**
  * @param names as configured, the most specific first; empty ones are skipped
- * @returns the first one set, else the one with the default route; undefined if there is none
+ * @returns the first configured name, else the interface with the default route; undefined without a default route
  */
 export function chosenInterface(names: readonly string[], fallback = defaultInterface): string | undefined {
   return names.find((name) => name !== '') ?? fallback()

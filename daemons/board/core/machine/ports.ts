@@ -123,9 +123,9 @@ export interface Digest {
 /** The keys whose images are accepted. */
 export interface FirmwareKeys {
   /**
-   * Reads them again.
-   * @returns a check whether one of them signed these bytes
-   * @throws Fault `ota_not_set_up` if there is none, or one cannot be read
+   * Reads the keys again.
+   * @returns a function that checks whether one of the keys signed these bytes
+   * @throws Fault `ota_not_set_up` without any key, or when a key cannot be read
    */
   load(): Promise<(signed: Uint8Array, signature: Uint8Array) => boolean>
 }

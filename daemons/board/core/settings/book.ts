@@ -18,7 +18,7 @@ interface CheckedSettings {
   settings: BoardSettings
   /** Names of settings that changed, in the order of the form. */
   changed: SettingName[]
-  /** Changed switches that were on and not in the form: callers that meant to change another setting are told. */
+  /** Switches that this change turned off because the form left them out. Warns callers who meant another setting. */
   switchedOff: SettingName[]
 }
 

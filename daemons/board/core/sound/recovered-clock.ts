@@ -142,7 +142,7 @@ interface ArrivalLook {
   nowNs: bigint
   /** Since the last look; null if no packet came. */
   fastest: FastestPacket | null
-  /** Number of times the anchor was set anew: packets with another number are on another line. */
+  /** How often the anchor was reset. Packets from before and after a reset lie on different lines. */
   anchors: number
 }
 

@@ -97,7 +97,7 @@ export function judgeChain<Name extends string>(judges: readonly (readonly [Name
 
 const NOT_JUDGED: Judgement = { state: 'not_judged', code: null, text: '' }
 
-/** Why nothing is heard: the first broken link; undefined if there is none. */
+/** Why nothing is heard: the first check that failed; undefined when all passed. */
 export function brokenCheck<Name extends string>(checks: readonly Check<Name>[]): Check<Name> | undefined {
   return checks.find(({ state }) => state !== 'ok' && state !== 'warn')
 }

@@ -309,7 +309,7 @@ export interface AnnouncementView {
   count: number
   /** Whether RAVENNA devices can find it. */
   rtsp: boolean
-  /** URL of its description; null if there is none. */
+  /** RTSP URL of the description; null when the stream is not announced. */
   url: string | null
   /** Clients connected over RTSP now. */
   clients: number
