@@ -38,6 +38,7 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
     onFailed: (failed, event, fault) => table.fail(failed, event, fault),
   })
 
+  /** Ids of the units that have points. Where there are none, a reply passes no further than here. */
   let polled: ReadonlySet<number> = new Set()
 
   function set(definitions: readonly Point[]): void {
@@ -56,13 +57,13 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
     face: { set, list: () => table.list(), polling: () => poller.view() },
     hooks: {
       onReply({ atMs, reply, request }) {
-        if (reply.refusal) return
+        if (polled.size === 0 || reply.refusal) return
         const reading = protocol.readingOf(request, reply)
         if (reading !== undefined) table.take(reading, atMs)
         written(request)
       },
       onBroadcast: written,
-      idleMs: () => poller.idleMs(),
+      idleMs: () => (polled.size === 0 ? Number.POSITIVE_INFINITY : poller.idleMs()),
       isPolled: (unitId) => polled.has(unitId),
     },
     start(asker) {

@@ -296,6 +296,7 @@ export class UnitBreaker {
   }
 
   #heal(): void {
+    if (this.#missesInRow === 0) return
     this.#missesInRow = 0
     this.#backoff.reset()
   }
