@@ -1,12 +1,13 @@
 /**
- * IPv4 addresses, masks and groups as people type them, why one of them does not do, and which groups may carry a stream.
+ * Parses IPv4 addresses, masks and multicast groups as people type them, explains what is wrong with one, and decides
+ * which groups may carry a stream.
  * @source RFC 791, 3.2 (addresses); RFC 4632, 3.1 (masks)
  */
 
 /** 0..4294967295. */
 export type Ipv4 = number
 
-/** Reads four decimal numbers. Leading zeros are refused: some programs take them for octal. */
+/** Parses a dotted quad. Leading zeros are refused, since some programs read them as octal. */
 export function parseIpv4(text: string): Ipv4 | undefined {
   if (!/^(?:(?:0|[1-9]\d{0,2})(?:\.(?!$)|$)){4}$/.test(text)) return undefined
   const parts = text.split('.').map(Number)
@@ -19,7 +20,7 @@ export function ipv4Text(address: Ipv4): string {
   return [24, 16, 8, 0].map((shift) => (address >>> shift) & 0xff).join('.')
 }
 
-/** Why a text is no address of four numbers, in a sentence that names the number at fault. */
+/** Why a text is not an IPv4 address, in a sentence that names the faulty number; undefined if it is one. */
 export function ipv4Fault(text: string): string | undefined {
   if (parseIpv4(text) !== undefined) return undefined
   const parts = text.split('.')
@@ -33,7 +34,7 @@ export function ipv4Fault(text: string): string | undefined {
 
 const ORDINALS = ['first', 'second', 'third', 'fourth'] as const
 
-/** Bits of a mask whose ones stand together, `255.255.255.0` is 24; undefined for any other. */
+/** Prefix length of a mask: 24 for `255.255.255.0`; undefined if its ones are not contiguous. */
 export function prefixOfMask(mask: Ipv4): number | undefined {
   const prefix = Math.clz32(~mask)
   return maskOfPrefix(prefix) === mask ? prefix : undefined
@@ -44,13 +45,13 @@ export function maskOfPrefix(prefix: number): Ipv4 {
   return prefix === 0 ? 0 : (0xffff_ffff << (32 - prefix)) >>> 0
 }
 
-/** Whether an address lies in the network that another one is in. */
+/** Whether an address lies in the network of another. */
 export function isInNetwork(address: Ipv4, of: Ipv4, prefix: number): boolean {
   const mask = maskOfPrefix(prefix)
   return (address & mask) >>> 0 === (of & mask) >>> 0
 }
 
-/** First and last address of the network that an address is in: those that no host may have. */
+/** First and last address of the network an address is in; no host may use either. */
 export function edgesOf(address: Ipv4, prefix: number): { first: Ipv4; last: Ipv4 } {
   const mask = maskOfPrefix(prefix)
   const first = (address & mask) >>> 0
@@ -58,7 +59,7 @@ export function edgesOf(address: Ipv4, prefix: number): { first: Ipv4; last: Ipv
 }
 
 /**
- * Why an address can belong to no host, whatever its network.
+ * Why an address can belong to no host, whatever its network; undefined if it can.
  * @source IANA IPv4 Special-Purpose Address Registry; RFC 1122, 3.2.1.3
  */
 export function hostFault(address: Ipv4): string | undefined {
@@ -76,12 +77,13 @@ export function hostFault(address: Ipv4): string | undefined {
 // Multicast groups.
 
 /**
- * Why a stream cannot be sent to, or heard from, an address; undefined where it can.
+ * Why a stream cannot be sent to, or received at, a group; undefined if it can.
  *
- * AES67 streams go to 239.0.0.0/8. Beside it stand groups that other senders of RTP have: source-specific ones (232/8),
- * those that SAP gave out (224.2.128.0/17), and the blocks that belong to networks (233/8 and 234/8). All others are
- * given to protocols or to nobody.
- * @source AES67-2018 (streams in 239.0.0.0/8); RFC 5771; RFC 2365; RFC 4607; RFC 6034; IANA IPv4 Multicast Address Space Registry
+ * AES67 streams use 239.0.0.0/8. Other RTP senders also use source-specific groups (232/8), groups allocated by SAP
+ * (224.2.128.0/17), and the blocks owned by networks (233/8 and 234/8). All others belong to other protocols or are
+ * unassigned.
+ * @source AES67-2018 (streams in 239.0.0.0/8); RFC 5771; RFC 2365; RFC 4607; RFC 6034; IANA IPv4 Multicast Address
+ * Space Registry
  */
 export function groupFault(text: string): string | undefined {
   const group = parseIpv4(text)
@@ -100,14 +102,14 @@ export function groupFault(text: string): string | undefined {
   return undefined
 }
 
-/** Whether an address is a multicast group, whoever's. */
+/** Whether a text is a multicast address, of any kind. */
 export function isGroup(text: string): boolean {
   const address = parseIpv4(text)
   return address !== undefined && address >>> 28 === 0xe
 }
 
 /**
- * Whether receivers of a group have to name whom they want to hear.
+ * Whether receivers have to name the sender when they join the group.
  * @source RFC 4607, 1
  */
 export function isSourceSpecific(group: string): boolean {
@@ -120,7 +122,7 @@ function isForStreams(group: Ipv4): boolean {
   return first === 239 || first === 232 || first === 233 || first === 234 || group >>> 15 === 0xe0_02_80_00 >>> 15
 }
 
-/** Groups within the ranges of streams that protocols were given. */
+/** Groups within the stream ranges that are assigned to protocols. */
 const OWNED: ReadonlyMap<string, string> = new Map([
   ['239.255.255.250', 'UPnP, which finds devices'],
   ['239.255.255.253', 'the service location protocol'],
@@ -132,8 +134,7 @@ const OWNED: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The group a board sends to until it is given one: two boards are unlikely to have the same, and none that switches
- * send everywhere.
+ * The default group of a board: it rarely collides with another board's, and switches do not flood it.
  * @param seed two bytes that differ from board to board
  */
 export function firstGroup(seed: Uint8Array): string {

@@ -1,12 +1,13 @@
 /**
- * A firmware image's head: what it is for, its version, how long it is, and who says so. firmware-images/README.md has the layout.
+ * A firmware image's header: the kind of board it is for, its version, size and signature. The layout is in
+ * firmware-images/README.md.
  * @source our own format: firmware-images/README.md
  */
 import { Fault } from '#kit/pure/fault.ts'
 
-// Versions: three numbers, compared one after the other.
+// Versions: three numbers, compared from left to right.
 
-/** What a version looks like: `2.0.13`, each number at most six digits, none with a zero before it. */
+/** Pattern of a version such as `2.0.13`: each number has at most six digits and no leading zero. */
 export const VERSION_PATTERN = '^(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})\\.(0|[1-9][0-9]{0,5})$'
 
 const VERSION = new RegExp(VERSION_PATTERN)
@@ -16,39 +17,39 @@ export function isVersion(text: string): boolean {
   return VERSION.test(text)
 }
 
-/** @returns below 0 where `one` is older than `other`, 0 where they are the same; both are versions */
+/** @returns below 0 if `one` is older than `other`, 0 if they are equal; both must be versions */
 export function compareVersions(one: string, other: string): number {
   const numbers = other.split('.').map(Number)
   const differences = one.split('.').map((text, at) => Number(text) - (numbers[at] ?? 0))
   return differences.find((difference) => difference !== 0) ?? 0
 }
 
-// The head of an image.
+// The header of an image.
 
-/** What an image says of itself, under its signature. */
+/** Signed description of an image. */
 export interface Manifest {
   /** Kind of board it is for: letters, digits, `.`, `_` and `-`, at most 64. */
   compatible: string
   version: string
-  /** Once it is installed, nothing older than this is taken any more; null: it forbids nothing. */
+  /** Oldest version that may be installed after this one; null for no limit. */
   floor: string | null
   /** Length of the payload. */
   sizeBytes: number
-  /** Of the payload, 64 hex digits. */
+  /** SHA-256 of the payload, 64 hex digits. */
   sha256: string
 }
 
-/** A head that was taken apart; nothing in it is proven yet. */
+/** A header split into its parts, not yet verified. */
 interface Head {
-  /** What the signature is over. */
+  /** The bytes covered by the signature. */
   signed: Uint8Array
   /** Ed25519. */
   signature: Uint8Array
-  /** JSON, to be opened once the signature is proven. */
+  /** JSON; parse it only after verifying the signature. */
   manifest: Uint8Array
 }
 
-/** Bytes from which `headLength` tells the rest: the mark and the manifest's length. */
+/** Bytes that `headLength` needs: the mark and the manifest's length. */
 export const START_BYTES = 12
 
 /** Bytes of an Ed25519 signature. @source RFC 8032, 5.1.6 */
@@ -60,7 +61,7 @@ export const MOST_MANIFEST_BYTES = 4096
 const MARK = new TextEncoder().encode('PLANTFW1')
 
 /**
- * How long a head is.
+ * Length of a header.
  * @param start its first START_BYTES bytes: `PLANTFW1`, then the manifest's length, 4 bytes, big-endian
  * @returns bytes of mark, length, manifest and signature together
  * @throws Fault `image_unknown`
@@ -77,15 +78,14 @@ export function headLength(start: Uint8Array): number {
   return START_BYTES + manifestBytes + SIGNATURE_BYTES
 }
 
-/** Takes a whole head apart. @param head as many bytes as `headLength` said */
+/** Splits a whole header. @param head as many bytes as `headLength` returned */
 export function splitHead(head: Uint8Array): Head {
   const signed = head.subarray(0, -SIGNATURE_BYTES)
   return { signed, signature: head.subarray(-SIGNATURE_BYTES), manifest: signed.subarray(START_BYTES) }
 }
 
 /**
- * Opens a manifest whose signature is proven. Fields it does not know are left alone, so that images of later versions
- * can say more.
+ * Parses a manifest whose signature has been verified. Unknown fields are ignored, so that later versions can add some.
  * @throws Fault `image_unknown`
  */
 export function openManifest(manifest: Uint8Array): Manifest {
@@ -102,7 +102,7 @@ export function openManifest(manifest: Uint8Array): Manifest {
   return { compatible, version, floor, sizeBytes: size, sha256 }
 }
 
-/** What is to be signed: mark, length and manifest. The signature comes behind it, then the payload. */
+/** The part to sign: mark, length and manifest. The signature follows it, then the payload. */
 export function signedPart(manifest: Manifest): Uint8Array {
   const { compatible, version, floor, sizeBytes, sha256 } = manifest
   const fields = { compatible, version, ...(floor !== null && { floor }), size: sizeBytes, sha256 }

@@ -1,10 +1,10 @@
 /**
- * What passes between the board and the helper that runs as root: one line there, one line back.
+ * Protocol between the board and the helper that runs as root: one line each way.
  * @source our own protocol: native/helper/src/request.h and native/helper/src/verbs.h
  */
 import { Fault } from '#kit/pure/fault.ts'
 
-/** The fixed list of what the helper does; native/helper/src/verbs.cc has the same. */
+/** Everything the helper can do; native/helper/src/verbs.cc has the same list. */
 export type HelperVerb =
   | 'usbip-bind'
   | 'usbip-unbind'
@@ -16,11 +16,11 @@ export type HelperVerb =
   | 'lamp'
   | 'install'
 
-/** Characters of an answer, its end among them; a longer one is no answer. */
+/** Longest answer in characters, with its newline; a longer one is invalid. */
 export const LONGEST_ANSWER = 512
 
 /**
- * A request as it is sent, with its end.
+ * Formats a request, with its newline.
  * @param args words of printable ASCII without spaces
  * @throws Fault `helper_refused` for any other: the helper would refuse it too
  */
@@ -31,9 +31,9 @@ export function helperLine(verb: HelperVerb, args: readonly string[] = []): stri
 }
 
 /**
- * Opens an answer.
- * @param line `ok`, `ok TEXT` or `error CODE SENTENCE`, with its end
- * @returns the text, empty where there is none
+ * Parses an answer.
+ * @param line `ok`, `ok TEXT` or `error CODE SENTENCE`, with its newline
+ * @returns the text, empty if there is none
  * @throws Fault `helper_refused`, whose details have the helper's own code as `reason`
  */
 export function openHelperAnswer(line: string): string {

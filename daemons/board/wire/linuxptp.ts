@@ -1,20 +1,20 @@
-/** linuxptp in its own texts: the settings file of ptp4l, and what pmc prints of its answers. */
+/** Text formats of linuxptp: the configuration file of ptp4l and the output of pmc. */
 
-/** What differs between boards. */
+/** The settings that differ between boards. */
 interface Ptp4lOptions {
-  /** Network interface, one. */
+  /** The one network interface. */
   interface: string
   /** 0..127 */
   domain: number
   /** 0..255, lower wins. */
   priority1: number
-  /** Of Sync and Delay_Req, 0..63. */
+  /** DSCP of Sync and Delay_Req, 0..63. */
   dscpEvent: number
-  /** Of Announce, Follow_Up and Delay_Resp, 0..63. */
+  /** DSCP of Announce, Follow_Up and Delay_Resp, 0..63. */
   dscpGeneral: number
-  /** Path of the socket that pmc asks at, at most 100 bytes; the one for reading alone is beside it. */
+  /** Path of the socket pmc connects to, at most 100 bytes; the read-only one is beside it. */
   socket: string
-  /** As `ptp4l -v` prints it: 3.1.1, 4.2, ... */
+  /** Output of `ptp4l -v`: 3.1.1, 4.2, ... */
   version: string
 }
 
@@ -22,12 +22,12 @@ interface Ptp4lOptions {
 const ANNOUNCE_INTERVAL = 1
 const SYNC_INTERVAL = -3
 const DELAY_REQ_INTERVAL = 0
-/** Announces that are missed before another clock is elected; of 2..10 the profile's default is 3. */
+/** Missed Announces before another clock is elected: allowed are 2..10, the profile's default is 3. */
 const ANNOUNCES_MISSED = 2
 
 /**
- * Two-step end-to-end PTP over UDPv4, time stamps of the kernel. The clock of the machine is not touched (`free_running`):
- * sound has a clock of its own that is brought to what ptp4l measures.
+ * Two-step end-to-end PTP over UDPv4, with kernel timestamps. The system clock is left alone (`free_running`): sound
+ * uses its own clock, steered by what ptp4l measures.
  * @returns the text of the file
  * @source ptp4l(8) 3.1.1 and 4.4
  */
@@ -45,14 +45,14 @@ export function ptp4lConfig(options: Ptp4lOptions): string {
     `logAnnounceInterval ${ANNOUNCE_INTERVAL}`,
     `logSyncInterval ${SYNC_INTERVAL}`,
     `logMinDelayReqInterval ${DELAY_REQ_INTERVAL}`,
-    // With 3 sound would at times have another clock only 15 s after the first one died.
+    // With 3, sound could be without a new clock for 15 s after the old one died.
     `announceReceiptTimeout ${ANNOUNCES_MISSED}`,
     `dscp_event ${options.dscpEvent}`,
     `dscp_general ${options.dscpGeneral}`,
-    // The default of 1 ms makes a busy machine's port faulty, for 16 s: both are too little for sound.
+    // A busy machine misses the default of 1 ms, which makes its port faulty for 16 s; sound tolerates neither.
     'tx_timestamp_timeout 100',
     'fault_reset_interval 1',
-    // Once in two minutes: offsets are asked for, not read from the log.
+    // Every two minutes (2^7 s): offsets are queried, not read from the log.
     'summary_interval 7',
     'use_syslog 0',
     'verbose 1',
@@ -63,24 +63,24 @@ export function ptp4lConfig(options: Ptp4lOptions): string {
   return `${lines.join('\n')}\n`
 }
 
-/** What 3.1.1 (Debian 12) refuses to know and 4.x (Debian 13) needs. */
+/** Settings that 3.1.1 (Debian 12) rejects and 4.x (Debian 13) needs. */
 function ofNewer({ socket, version }: Ptp4lOptions): string[] {
   if (Number.parseInt(version, 10) < 4) return []
-  // Its default is a path of root's alone, the same for every board of a machine.
+  // The default path is writable by root only, and the same for every board of a machine.
   return [`uds_ro_address ${socket}.ro`, ...minorVersion(version)]
 }
 
-/** Gear that knows PTP v2.0 alone drops messages of v2.1, which are the default; 4.0 and 4.1 cannot be told otherwise. */
+/** The default is PTP v2.1, which v2.0-only devices drop. 4.0 and 4.1 cannot be configured otherwise. */
 function minorVersion(version: string): string[] {
   const [major = 0, minor = 0] = version.split('.').map((part) => Number.parseInt(part, 10))
   return major > 4 || minor >= 2 ? ['ptp_minor_version 0'] : []
 }
 
-// Names of PTP clocks: as linuxptp writes them, and as SDP does.
+// PTP clock identities, in the notation of linuxptp and of SDP.
 
 /**
  * @param text as pmc prints it, `001dc1.fffe.123456`, with or without a port number behind (`-1`)
- * @returns as SDP writes it, `00-1D-C1-FF-FE-12-34-56`; undefined where it is none
+ * @returns as SDP writes it, `00-1D-C1-FF-FE-12-34-56`; undefined if it is not an identity
  * @source linuxptp util.c, cid2str; RFC 7273, 4.3
  */
 export function clockIdentityOf(text: string): string | undefined {
@@ -90,16 +90,16 @@ export function clockIdentityOf(text: string): string | undefined {
   return (digits.match(/../g) ?? []).join('-')
 }
 
-// What ptp4l answers to management messages, as pmc prints it.
+// Answers of ptp4l to management messages, as pmc prints them.
 
-/** Where the time is. @source linuxptp pmc_common.c, TIME_STATUS_NP */
+/** Offset from the master. @source linuxptp pmc_common.c, TIME_STATUS_NP */
 export interface TimeStatus {
   kind: 'time_status'
-  /** CLOCK_REALTIME less the master's time, as the last Sync says; of a master on TAI less its UTC offset. */
+  /** CLOCK_REALTIME minus the master's time at the last Sync; for a master on TAI, minus its UTC offset as well. */
   offsetNs: bigint
-  /** CLOCK_REALTIME when the last Sync came; 0n where none has. */
+  /** CLOCK_REALTIME at the last Sync; 0n if there was none. */
   ingressNs: bigint
-  /** False where this clock is the grandmaster. */
+  /** False if this clock is the grandmaster. */
   isGrandmasterElsewhere: boolean
   grandmaster: string
 }
@@ -120,7 +120,7 @@ export interface ParentData {
   clockClass: number
 }
 
-/** Of this clock. @source IEEE 1588-2008, 8.2.1 */
+/** This clock itself. @source IEEE 1588-2008, 8.2.1 */
 export interface DefaultData {
   kind: 'default'
   clock: string
@@ -138,11 +138,11 @@ export interface PortData {
 /** @source IEEE 1588-2008, 8.2.4 */
 interface TimeProperties {
   kind: 'time_properties'
-  /** The grandmaster counts TAI since 1970; otherwise what it likes. */
+  /** True if the grandmaster counts TAI since 1970; otherwise its epoch is arbitrary. */
   isPtpTimescale: boolean
 }
 
-/** By what ptp4l itself corrects offsets. @source linuxptp clock.c, clock_utc_correct */
+/** The settings by which ptp4l corrects offsets. @source linuxptp clock.c, clock_utc_correct */
 interface GrandmasterSettings {
   kind: 'grandmaster_settings'
   utcOffsetS: number
@@ -159,7 +159,7 @@ export type PmcAnswer =
 
 type Fields = ReadonlyMap<string, string>
 
-/** By the name of the message: which field is its last, and what it says. */
+/** By message name: its last field, and its parser. */
 const pmcMessages: Readonly<Record<string, { last: string; read(fields: Fields): PmcAnswer | undefined }>> = {
   TIME_STATUS_NP: { last: 'gmIdentity', read: readTimeStatus },
   CURRENT_DATA_SET: { last: 'meanPathDelay', read: readCurrent },
@@ -171,7 +171,7 @@ const pmcMessages: Readonly<Record<string, { last: string; read(fields: Fields):
 }
 
 function readTimeStatus(fields: Fields): TimeStatus | undefined {
-  // Whole nanoseconds: of a master whose epoch is another they are more than a double holds.
+  // BigInt nanoseconds: with a master of another epoch they exceed what a double holds.
   const offset = fields.get('master_offset') ?? ''
   const ingress = fields.get('ingress_time') ?? ''
   const grandmaster = clockIdentityOf(fields.get('gmIdentity') ?? '')
@@ -228,7 +228,7 @@ function readGrandmasterSettings(fields: Fields): GrandmasterSettings | undefine
   return utcOffsetS === undefined ? undefined : { kind: 'grandmaster_settings', utcOffsetS }
 }
 
-/** A whole number or one with a fraction that doubles hold; undefined where it is none. */
+/** Parses a whole or decimal number that a double holds; undefined for anything else. */
 function numberOf(text: string | undefined): number | undefined {
   if (text === undefined || !/^[+-]?\d{1,19}(\.\d{1,9})?$/.test(text)) return undefined
   return Number(text)
@@ -239,20 +239,20 @@ function byteOf(text: string | undefined): number | undefined {
   return value !== undefined && Number.isInteger(value) && value >= 0 && value <= 255 ? value : undefined
 }
 
-// What pmc prints, taken apart as it comes.
+// Parsing pmc's output as it arrives.
 
-/** Characters of one line that are kept; no line of pmc's is as long. */
+/** Longest line kept, in characters; pmc prints none as long. */
 const LONGEST_LINE = 1024
-/** Fields of one message that are kept; none has as many. */
+/** Most fields kept of one message; none has as many. */
 const MOST_FIELDS = 64
 
 interface PmcReader {
-  /** @returns the answers that are whole now. Lines that make no sense, and messages that lack a field, are skipped. */
+  /** @returns the answers now complete. Unreadable lines, and messages that lack a field, are skipped. */
   push(text: string): PmcAnswer[]
 }
 
 /**
- * An answer is whole with the last field that its kind has: pmc prints nothing behind it until it is asked again.
+ * An answer is complete with the last field of its kind: pmc prints nothing after it until the next query.
  * @source linuxptp pmc.c, pmc_show
  */
 export function createPmcReader(): PmcReader {

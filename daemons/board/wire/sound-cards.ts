@@ -1,15 +1,15 @@
 /** The sound cards of a machine, as the kernel lists them in /proc/asound. */
 
-/** Cards and devices beyond this are not listed: no machine has as many, and the text is bounded. */
+/** More cards and devices are not listed: no machine has as many, and the text stays bounded. */
 const MOST_DEVICES = 64
 
-/** One device of a card that plays, captures, or does both. */
+/** One device of a card; it plays, captures, or both. */
 export interface SoundCard {
-  /** The name by which ALSA opens it, the same after a restart and with other cards beside it: `hw:CARD=PCH,DEV=0`. */
+  /** ALSA name that stays the same across restarts and other cards: `hw:CARD=PCH,DEV=0`. */
   alsa: string
-  /** For people: `HDA Intel PCH, ALC257 Analog`. */
+  /** Display name: `HDA Intel PCH, ALC257 Analog`. */
   name: string
-  /** Number of the card among all, by which `hw:0` means it. */
+  /** Number of the card, as in `hw:0`. */
   index: number
   /** The kernel's short name of the card. */
   id: string
@@ -20,7 +20,7 @@ export interface SoundCard {
 }
 
 /**
- * In the kernel's order: the first card first. Lines that are none are left out.
+ * Lists the devices in the kernel's order. Lines that do not parse are skipped.
  * @param cards text of /proc/asound/cards
  * @param pcm text of /proc/asound/pcm
  * @source Linux sound/core/init.c snd_card_info_read, sound/core/pcm.c snd_pcm_proc_read
@@ -49,7 +49,7 @@ export function readSoundCards(cards: string, pcm: string): SoundCard[] {
   return found
 }
 
-/** Many drivers name the device as the card. */
+/** Many drivers give device and card the same name. */
 function nameOf(card: string, device: string): string {
   return device === '' || device.toLowerCase() === card.toLowerCase() ? card : `${card}, ${device}`
 }

@@ -10,17 +10,17 @@ import { createOpServerOpener } from './io/op-server.ts'
 import { createUsbSysfs } from './io/usb-sysfs.ts'
 import { createUsbipFiles } from './io/usbip-files.ts'
 
-/** What the role needs beside the board. */
+/** Dependencies of the role besides the board. */
 interface UsbipNeeds {
   config: BoardConfig['usbip']
   helper: RootHelper
   shareOf: ShareOf
 }
 
-/** Devices are given back to their own drivers within this time when the board stops. */
+/** Limit for releasing devices to their own drivers when the board stops. */
 const STOP_MS = 15_000
 
-/** Loads what is set; sharing begins and ends with the parts of the board. */
+/** Loads the settings; sharing starts and stops with the parts of the board. */
 export async function assembleUsbip(world: RoleWorld, { config, helper, shareOf }: UsbipNeeds): Promise<RoleHouse> {
   const { clock, log, parts, recorder, stateFolder } = world
   const own = (promise: Promise<unknown>) => parts.own(promise, 'usb sharing')

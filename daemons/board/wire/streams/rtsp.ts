@@ -1,21 +1,21 @@
 /**
- * RTSP as far as descriptions are asked for with it: messages cut, read and written, and the paths of sessions.
+ * RTSP as needed to fetch descriptions: splits, parses and writes messages, and handles the paths of sessions.
  * @source RFC 2326
  */
 import { Fault } from '#kit/pure/fault.ts'
 
-/** One message; the first line says whether it is a request or an answer. */
+/** One message; its first line tells a request from a reply. */
 interface RtspMessage {
   /** `DESCRIBE rtsp://... RTSP/1.0`, or `RTSP/1.0 200 OK`. */
   start: string
-  /** By name in lower case; of several by one name the first. */
+  /** By lower-case name; of repeated headers the first. */
   headers: ReadonlyMap<string, string>
   body: string
 }
 
 /** A request. */
 export interface RtspRequest {
-  /** As it was sent: methods are told apart by case. */
+  /** As sent: methods are case-sensitive. */
   method: string
   url: string
   /** `1.0` */
@@ -40,13 +40,13 @@ interface RtspBounds {
 }
 
 const MOST_HEADERS = 64
-/** Characters that a method, and the name of a header, are made of. @source RFC 2326, 15.1 */
+/** Characters allowed in a method and in the name of a header. @source RFC 2326, 15.1 */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VERSION = 'RTSP/1.0'
 
 /**
- * Cuts the first message off the bytes of a connection.
- * @returns undefined until it is whole; `length` is how many bytes it took, empty lines before it included
+ * Splits the first message off the received bytes.
+ * @returns undefined until it is complete; `length` is how many bytes it took, empty lines before it included
  * @throws Fault `rtsp_malformed`, `rtsp_too_long`; nothing that follows can be read then
  * @source RFC 2326, 4
  */
@@ -55,7 +55,7 @@ export function cutRtsp(
   { bodyBytes, headBytes }: RtspBounds,
 ): { message: RtspMessage; length: number } | undefined {
   let from = 0
-  // Empty lines before a request are passed over. RFC 2326, 4.1
+  // Empty lines before a request are skipped. RFC 2326, 4.1
   while (from < bytes.length && (bytes[from] === 13 || bytes[from] === 10)) from++
   const head = new TextDecoder('latin1').decode(bytes.subarray(from, from + headBytes + 4))
   const end = /\r?\n\r?\n/.exec(head)
@@ -76,7 +76,7 @@ export function cutRtsp(
 }
 
 /**
- * Clients that name a session as it is written send its spaces too.
+ * Accepts spaces in the URL: some clients send a session's name unescaped.
  * @throws Fault `rtsp_malformed`
  */
 export function rtspRequest({ headers, start }: RtspMessage): RtspRequest {
@@ -93,17 +93,17 @@ export function replyOf({ body, headers, start }: RtspMessage): RtspReply {
   return { status: Number(status), reason, headers, body }
 }
 
-/** @param headers of values, other signs than printable ASCII become question marks */
+/** @param headers non-printable or non-ASCII characters of values become question marks */
 export function writeRequest(method: string, url: string, headers: Readonly<Record<string, string>>): string {
   return written(`${method} ${url} ${VERSION}`, headers, '')
 }
 
-/** @param status one of `REASONS`; headers as of a request; a body adds its length */
+/** @param status one of `REASONS`; headers as in a request; a body adds its length */
 export function writeReply(status: number, headers: Readonly<Record<string, string>>, body = ''): string {
   return written(`${VERSION} ${status} ${REASONS.get(status) ?? ''}`, headers, body)
 }
 
-/** Reasons of the statuses that are answered with. @source RFC 2326, 7.1.1 */
+/** Reason phrases of the statuses used here. @source RFC 2326, 7.1.1 */
 const REASONS: ReadonlyMap<number, string> = new Map([
   [200, 'OK'],
   [400, 'Bad Request'],
@@ -125,7 +125,7 @@ function written(start: string, headers: Readonly<Record<string, string>>, body:
   return `${start}\r\n${lines.join('')}${length}\r\n${body}`
 }
 
-/** A line that begins with a space goes on with the one before. @source RFC 2326, 4.2; RFC 2068, 4.2 */
+/** A line that begins with a space continues the one before. @source RFC 2326, 4.2; RFC 2068, 4.2 */
 function headersOf(lines: readonly string[]): Map<string, string> {
   if (lines.length > MOST_HEADERS) throw new Fault('rtsp_too_long', `a message has more than ${MOST_HEADERS} headers`)
   const headers = new Map<string, string>()
@@ -146,11 +146,11 @@ function headersOf(lines: readonly string[]): Map<string, string> {
 
 // Paths of sessions, as RAVENNA devices name them.
 
-/** Which session a path asks for: by its name, by its number, or the only one there is. */
+/** The session a path selects: by name, by number, or the only one there is. */
 type SessionPath = { by: 'name'; name: string } | { by: 'id'; id: string } | { by: 'default' }
 
 /**
- * @param name of a stranger too; half pairs, which no path can name, become U+FFFD
+ * @param name may come from a stranger; lone surrogates, which no path can encode, become U+FFFD
  * @source RAVENNA Operating Principles 1.0, 5.2: `/by-name/NAME`, `/by-id/ID`
  */
 export function pathByName(name: string): string {
@@ -158,8 +158,8 @@ export function pathByName(name: string): string {
 }
 
 /**
- * @param url absolute, or the path alone as some clients send it
- * @returns undefined where it is no path of a session; a name is compared as it is, a `+` in it means itself
+ * @param url absolute, or just the path, as some clients send it
+ * @returns undefined if it is no session path; names are compared literally, a `+` is a plus
  */
 export function readSessionPath(url: string): SessionPath | undefined {
   const given = /^(?:rtspu?:\/\/[^/\s]*)?(\/.*)?$/i.exec(url)

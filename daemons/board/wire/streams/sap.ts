@@ -1,9 +1,9 @@
-/** Packets of the session announcement protocol: who announces which stream, or takes it back. */
+/** Packets of the session announcement protocol (SAP): they announce a stream or delete it. */
 import { Fault } from '#kit/pure/fault.ts'
 import { type Ipv4, ipv4Text, parseIpv4 } from '../addresses.ts'
 import { LONGEST_SDP } from './sdp.ts'
 
-/** Where announcements go: within a site, and beyond. @source RFC 2974, 3; RFC 2365, 6 */
+/** Groups for announcements: within a site, and beyond. @source RFC 2974, 3; RFC 2365, 6 */
 export const SAP_GROUPS = ['239.255.255.255', '224.2.127.254'] as const
 /** @source RFC 2974, 3 */
 export const SAP_PORT = 9875
@@ -11,18 +11,18 @@ export const SAP_PORT = 9875
 /** One packet. */
 export interface SapPacket {
   isDeletion: boolean
-  /** 1..65535, another with each version of the description; 0 from senders that do not use it. */
+  /** 1..65535, different for each version of the description; 0 from senders that do not use it. */
   hash: number
-  /** Address of whoever announces. */
+  /** Address of the announcer. */
   origin: string
-  /** The description; of a deletion its first lines, or nothing. */
+  /** The description; in a deletion its first lines, or nothing. */
   sdp: string
 }
 
 const VERSION = 1
 const SDP_TYPE = 'application/sdp'
 const HEADER_BYTES = 8
-/** Header, authentication data and type, before the description: more than any sender has. */
+/** Header, authentication data and type, before the description: more than any sender uses. */
 const MOST_BEFORE = 2048
 /** Bits of the first byte. @source RFC 2974, 6 */
 const BIT = { isIpv6: 0x10, isDeletion: 0x04, isEncrypted: 0x02, isCompressed: 0x01 } as const
@@ -43,10 +43,10 @@ export function writeSap({ hash, isDeletion, origin, sdp }: SapPacket): Uint8Arr
 }
 
 /**
- * Opens one packet. Authentication data is stepped over: nobody here has the keys.
+ * Parses one packet. Authentication data is skipped: nobody here has the keys.
  * @param bytes one datagram
- * @throws Fault `sap_malformed` for what is no announcement, `sap_not_read` for one that is encrypted, compressed, made
- * over IPv6, or that describes something by other means than SDP
+ * @throws Fault `sap_malformed` if it is no announcement, `sap_not_read` if it is encrypted, compressed, sent over
+ * IPv6, or describes something other than by SDP
  * @source RFC 2974, 6
  */
 export function readSap(bytes: Uint8Array): SapPacket {
@@ -66,7 +66,10 @@ export function readSap(bytes: Uint8Array): SapPacket {
   return { isDeletion, hash: view.getUint16(2), origin: ipv4Text(origin), sdp }
 }
 
-/** A type ends with a zero byte; where none stands the text begins at once. @source RFC 2974, 6: payload type */
+/**
+ * The payload type ends with a zero byte; without a type the description begins at once. @source RFC 2974, 6: payload
+ * type
+ */
 function payloadOf(bytes: Uint8Array, isDeletion: boolean): string {
   const text = new TextDecoder().decode(bytes)
   if (/^[vo]=/.test(text) || (text === '' && isDeletion)) return text
@@ -79,7 +82,7 @@ function payloadOf(bytes: Uint8Array, isDeletion: boolean): string {
 }
 
 /**
- * A hash for a description: another for another version, and never 0, which means that there is none.
+ * Hash of a description: it changes with the version, and is never 0, which means none.
  * @source RFC 2974, 6: message identifier hash; FNV-1a, folded to 16 bits
  */
 export function sapHash(sdp: string): number {

@@ -1,5 +1,5 @@
 /**
- * The SDP of a stream: read as senders in the field write it, written as AES67 asks for.
+ * The SDP of a stream: parsed as senders in the field write it, written as AES67 requires.
  * @source RFC 8866
  */
 
@@ -16,25 +16,25 @@ import {
   type StreamPath,
 } from './description.ts'
 
-// An SDP as sections of lines: the session, and each of its media.
+// An SDP as sections of lines: the session, then each medium.
 
-/** Lines that stand together, in their order. */
+/** Consecutive lines, in order. */
 interface SdpSection {
-  /** By type, one letter each: `c` or `m`. Attributes are not among them. */
+  /** By type, a single letter such as `c` or `m`; attributes are kept apart. */
   fields: ReadonlyMap<string, string>
   /** An attribute (`a=`): name and value. */
   attributes: readonly { name: string; value: string }[]
 }
 
-/** The longest description that is read; SAP packets are no longer. */
+/** Longest description that is parsed; SAP packets are no longer. */
 export const LONGEST_SDP = 8192
-/** A description of a board's own has about twenty. */
+/** A board's own description has about twenty. */
 const MOST_LINES = 512
 
 /**
- * @param text lines end with CRLF, or with LF as some senders have it; lines that are none are left out
+ * @param text lines end with CRLF, or with LF from some senders; malformed lines are skipped
  * @returns the session first, then its media
- * @throws Fault `sdp_malformed` for a text that is no description, or is too long
+ * @throws Fault `sdp_malformed` if the text is no description, or too long
  * @source RFC 4566, 5
  */
 function sectionsOf(text: string): { session: SdpSection; media: SdpSection[] } {
@@ -70,24 +70,24 @@ function attributeOf(text: string): { name: string; value: string } {
   return { name: text.slice(0, colon).trim().toLowerCase(), value: text.slice(colon + 1).trim() }
 }
 
-// Read as senders in the field write it.
+// Parsing, as senders in the field write it.
 
-/** Characters of a name or an information line. */
+/** Longest name or information line, in characters. */
 const LONGEST_TEXT = 120
-/** Two paths are as many as there may be; more are counted, to be refused. */
+/** Two paths are allowed; a few more are kept so that they can be reported. */
 const MOST_PATHS = 8
-/** Formats that a medium may offer; senders offer one. Each is looked up in all lines. */
+/** Most formats a medium may offer; senders offer one. Each is looked up in all lines. */
 const MOST_FORMATS = 16
-/** Media that are looked at; senders have one or two, or a few of video before them. */
+/** Most media examined; senders have one or two, or a few of video before them. */
 const MOST_MEDIA = 8
 
 /**
- * What stands with the session goes for each of its media that says nothing else. Of several media the first that a
- * board can play is taken, with those grouped with it (group:DUP); media over IPv6, switched off, or other than audio
- * over RTP are passed over. A stream that no board can play is described all the same: `playFault` says why.
- * @param text from the network: anything may stand in it
- * @returns `origin` is empty where it is no IPv4 address
- * @throws Fault `sdp_malformed` for what is no description, `sdp_no_stream` for one without audio over IPv4 and RTP
+ * Session lines apply to each medium that does not override them. Of several media the first playable one is taken,
+ * with those grouped with it (group:DUP). Media over IPv6, disabled ones, and anything but audio over RTP are skipped.
+ * A stream that no board can play is returned too: `playFault` says why.
+ * @param text from the network: untrusted
+ * @returns `origin` is empty if it is not an IPv4 address
+ * @throws Fault `sdp_malformed` if it is no description, `sdp_no_stream` if it has no audio over IPv4 and RTP
  * @source RFC 4566; AES67-2018, 8; RFC 7273; RFC 4570; RFC 7104
  */
 export function readSdp(text: string): StreamDescription<string> {
@@ -118,17 +118,17 @@ export function readSdp(text: string): StreamDescription<string> {
   return { ...common, ...sound, paths: [path, ...others.map((medium) => medium.path)].slice(0, MOST_PATHS) }
 }
 
-/** Which session a description is of, and where it was made. */
+/** Session identity of a description, and where it was made. */
 export interface SdpOrigin {
   sessionId: string
   version: string
-  /** Empty where it is no IPv4 address. */
+  /** Empty if it is not an IPv4 address. */
   origin: string
 }
 
 /**
- * Reads the second line alone: enough to tell sessions apart, a hundred times as fast.
- * @returns undefined where it is no such line
+ * Parses only the second line: enough to tell sessions apart, and a hundred times as fast.
+ * @returns undefined if there is no such line
  * @source RFC 4566, 5.2
  */
 export function readSdpOrigin(text: string): SdpOrigin | undefined {
@@ -153,7 +153,7 @@ function originOf({ fields }: SdpSection): SdpOrigin {
   return origin
 }
 
-/** The name of the user may have spaces in it, against the standard: numbers and address are read from the end. */
+/** User names contain spaces at times, against the standard, so numbers and address are parsed from the end. */
 function originIn(line: string): SdpOrigin | undefined {
   const [, sessionId, version, address] =
     /(?:^| )(\d{1,20}) +(\d{1,20}) +IN +IP[46] +(\S{1,255})$/i.exec(line.trimEnd()) ?? []
@@ -161,7 +161,7 @@ function originIn(line: string): SdpOrigin | undefined {
   return { sessionId, version, origin: parseIpv4(address) === undefined ? '' : address }
 }
 
-/** The session level, read once: a hostile description has hundreds of lines there, and as many media. */
+/** Session-level values, parsed once: a hostile description has hundreds of lines there, and as many media. */
 interface Shared {
   section: SdpSection
   refClock: RefClock | undefined
@@ -202,13 +202,13 @@ function connectionOf(line: string): { group: string; ttl: number } | undefined 
 
 type Format = Pick<StreamDescription<string>, 'payloadType' | 'encoding' | 'channels' | 'sampleRate'>
 
-/** Those that need no rtpmap. @source RFC 3551, 6 */
+/** Payload types that need no rtpmap. @source RFC 3551, 6 */
 const STATIC_FORMATS: ReadonlyMap<number, Omit<Format, 'payloadType'>> = new Map([
   [10, { encoding: 'L16', sampleRate: 44_100, channels: 2 }],
   [11, { encoding: 'L16', sampleRate: 44_100, channels: 1 }],
 ])
 
-/** The first format that says how it is encoded in linear samples, else the first that says it at all. */
+/** The first format with linear samples, else the first with a known encoding. */
 function formatOf(medium: SdpSection, payloadTypes: readonly number[]): Format | undefined {
   const mapped = rtpmapsOf(medium)
   const formats = payloadTypes
@@ -217,7 +217,7 @@ function formatOf(medium: SdpSection, payloadTypes: readonly number[]): Format |
   return formats.find(({ encoding }) => encoding === 'L24' || encoding === 'L16') ?? formats[0]
 }
 
-/** By payload type; of several for one the first. */
+/** By payload type; of repeated ones the first. */
 function rtpmapsOf({ attributes }: SdpSection): Map<number, Format> {
   const formats = new Map<number, Format>()
   for (const { name, value } of attributes) {
@@ -237,7 +237,7 @@ function staticOf(payloadType: number): Format | undefined {
   return known && { payloadType, ...known }
 }
 
-/** Whole frames, whatever digits stand there; senders of RAVENNA count them. Where nobody says it, it is 1 ms. */
+/** Rounds `ptime` to whole frames; RAVENNA senders give their number instead. The default is 1 ms. */
 function packetMsOf(sampleRate: number, attribute: (name: string) => string | undefined): number {
   const ptime = /^\d{1,4}(?:\.\d{1,12})?$/.exec(attribute('ptime') ?? '')?.[0]
   const counted = /^\d{1,5}$/.exec(attribute('framecount') ?? '')?.[0]
@@ -245,13 +245,13 @@ function packetMsOf(sampleRate: number, attribute: (name: string) => string | un
   return frames > 0 ? (frames * 1000) / sampleRate : 1
 }
 
-/** Of several clocks a grandmaster comes first, then a sound card: those can be compared. */
+/** Prefers a PTP grandmaster, then a sound card: these can be compared. */
 function refClockOf({ attributes }: SdpSection): RefClock | undefined {
   const clocks = attributes.filter(({ name }) => name === 'ts-refclk').map(({ value }) => readRefClock(value))
   return clocks.find(({ kind }) => kind === 'ptp') ?? clocks.find(({ kind }) => kind === 'localmac') ?? clocks[0]
 }
 
-/** Senders of RAVENNA said it in `sync-time` before there was an RFC. */
+/** RAVENNA senders used `sync-time` before the RFC existed. */
 function mediaOffsetOf(attribute: (name: string) => string | undefined): number | null {
   const mediaclk = attribute('mediaclk')
   const text = mediaclk === undefined ? attribute('sync-time') : /^direct *= *(\d+)/i.exec(mediaclk)?.[1]
@@ -260,9 +260,9 @@ function mediaOffsetOf(attribute: (name: string) => string | undefined): number 
 }
 
 interface SourceFilter {
-  /** A group, or `*` for every one. */
+  /** A group, or `*` for all. */
   destination: string
-  /** The one source that is let in. A list of several, or of what is kept out, does not tell who sends. */
+  /** The only source allowed; null for a list of several, or of excluded ones, which does not tell the sender. */
   source: string | null
 }
 
@@ -277,13 +277,13 @@ function filtersOf({ attributes }: SdpSection): SourceFilter[] {
   })
 }
 
-/** @param filters those of the medium before those of the session */
+/** @param filters the medium's before the session's */
 function sourceOf(filters: readonly SourceFilter[], group: string): string | null {
   const its = filters.find(({ destination }) => destination === group || destination === '*')
   return its?.source ?? null
 }
 
-/** Names of the media that carry the same packets as one. */
+/** Names of the media that carry the same packets. */
 function groupOf({ attributes }: SdpSection, mid: string): string[] {
   for (const { name, value } of attributes) {
     if (name !== 'group') continue
@@ -297,16 +297,18 @@ function attributeValue({ attributes }: SdpSection, wanted: string): string | un
   return attributes.find(({ name }) => name === wanted)?.value
 }
 
-// Written: what AES67 asks for, and the few lines that RAVENNA devices look for.
+// Writing: what AES67 requires, and the few lines that RAVENNA devices look for.
 
 /**
- * Paths of which there are two carry the same packets and are grouped.
+ * Two paths carry the same packets and are grouped.
  *
- * A source filter stands there for paths that name their source, and for groups that cannot be joined without, alone:
- * with one on an ordinary group, Dante's controller lists the stream no more.
- * @param stream of a board: one path or two, `origin` an address of its own; name and information are written without control characters; an empty name as a space
+ * A source filter is written only for paths that name their source and for groups that cannot be joined without one:
+ * with a filter on an ordinary group, Dante's controller no longer lists the stream.
+ * @param stream of a board: one or two paths, `origin` is its own address; control characters are removed from name and
+ *   information, an empty name becomes a space
  * @returns lines that end with CRLF
- * @source AES67-2018, 8; RFC 4566, 5; RFC 7273, 4.8 and 5.3; RFC 4570, 3; RFC 7104, 4; RAVENNA Operating Principles 1.0, 4
+ * @source AES67-2018, 8; RFC 4566, 5; RFC 7273, 4.8 and 5.3; RFC 4570, 3; RFC 7104, 4; RAVENNA Operating Principles
+ * 1.0, 4
  */
 export function writeSdp(stream: StreamDescription): string {
   const { info, name, origin, paths, sessionId, version } = stream
@@ -342,7 +344,7 @@ function mediaOf(stream: StreamDescription, path: StreamPath): string[] {
   ]
 }
 
-/** Devices from before RFC 7273 know the clock by its domain alone. */
+/** Devices older than RFC 7273 identify the clock by its domain only. */
 function clockDomain({ refClock }: StreamDescription): string[] {
   return refClock?.kind === 'ptp' ? [`a=clock-domain:PTPv2 ${refClock.domain}`] : []
 }

@@ -69,9 +69,9 @@ export function usbipRoutes({
   ]
 }
 
-// Scripts that hosts run: made for the very name under which this board was asked.
+// Scripts that hosts run, made for the very name by which this board was addressed.
 
-/** What the scripts are made for. */
+/** Values for the scripts. */
 interface ScriptParts {
   /** TCP port that hosts connect to. */
   port(): number
@@ -104,7 +104,7 @@ export function scriptRoutes({ port, device }: ScriptParts): Route[] {
         return new Reply(200, Buffer.from(text), {
           'content-type': type,
           'content-disposition': `inline; filename="${name}"`,
-          // It holds the name by which this one request came.
+          // It contains the name by which this one request came.
           'cache-control': 'no-store',
         })
       },
@@ -114,7 +114,7 @@ export function scriptRoutes({ port, device }: ScriptParts): Route[] {
 
 // Metrics.
 
-/** @param metrics gains what is shared and attached now, connections by how they ended, and bytes */
+/** @param metrics gains the numbers shared and attached now, connections by outcome, and bytes */
 export function measureUsbip(metrics: Metrics, sharing: UsbSharing): void {
   const now = (value: number) => [{ labels: {}, value }]
   metrics.gauge({ name: 'usbip_shared', help: 'devices that are shared or have a host' }, () =>
@@ -136,7 +136,7 @@ export function measureUsbip(metrics: Metrics, sharing: UsbSharing): void {
   })
 }
 
-/** Of hosts that have left, and of those that are there. */
+/** Bytes of hosts that have left, and of present ones. */
 function bytesOf({ counts, shares }: UsbSharing): { inBytes: number; outBytes: number } {
   let { inBytes, outBytes } = counts
   for (const { link } of shares) {

@@ -1,7 +1,7 @@
 /** GET /usbip.sh: a complete script that keeps the board's USB device attached on a Linux host. */
 import { type HostScriptOptions, hostPartsName, quoteShell } from '../wire/host-script.ts'
 
-/** Of the program for Linux hosts: the stock usbip command and its driver, found or installed. */
+/** Part of the program for Linux hosts: finds or installs the stock usbip command and its driver. */
 const LINUX_HOST_CLIENT = String.raw`# --- the client
 
 find_client() {
@@ -76,7 +76,10 @@ load_driver() {
 }
 `
 
-/** Of the program for Linux hosts: which device is wanted, what the board offers, what is attached, and attaching it. */
+/**
+ * Part of the program for Linux hosts: which device is wanted, what the board offers, what is attached, and attaching
+ * it.
+ */
 const LINUX_HOST_DEVICE = String.raw`# --- which device
 
 understand_device() {
@@ -454,15 +457,15 @@ understand_device
 case $verb in help) usage ;; *) "$verb" ;; esac`
 
 /**
- * What keeps a board's USB device attached on a Linux host: a POSIX shell program without a value in it. Those come in
- * front (linux-host.ts): host, port, device, name, and body, which is this program's own text, or empty where it
- * is installed. No braces around names: it stands in templates.
+ * A POSIX shell program that keeps a board's USB device attached on a Linux host. It contains no values; they are put
+ * in front of it: host, port, device, name, and body, which is this program's own text, or empty once it is installed.
+ * No braces around names, since it stands in templates.
  */
 export const LINUX_HOST_TOOL = [BEGINNING, LINUX_HOST_DEVICE, LINUX_HOST_CLIENT, WORDS].join('\n')
 
 /**
- * A POSIX shell script: install (also without a word), attach, detach, status, remove, --help. The program in it is kept
- * as text, since a script that comes through a pipe has no file to copy itself from.
+ * A POSIX shell script: install (the default), attach, detach, status, remove, --help. It holds the program as text,
+ * since a script read from a pipe has no file to copy itself from.
  */
 export function linuxHostScript(options: HostScriptOptions): string {
   return `#!/bin/sh

@@ -1,24 +1,24 @@
-/** What is set about sharing: keys of board.toml, which device, for whom, and a form against what is set. */
+/** Settings of USB sharing: its table in board.toml, the choice of device, and the check of a submitted form. */
 import { Type } from 'typebox'
 import { Fault } from '#kit/pure/fault.ts'
 import { hex4, USBIP_PORT } from '../wire/op.ts'
 import { compareBusIds, isBehindHub, isBusId } from '../wire/usb.ts'
 import type { AllowList, UsbDevice } from './ports.ts'
 
-// Which device is shared: what the setting `device` says, against what is plugged in.
+// The choice of devices: matches the setting `device` against what is plugged in.
 
-/** Hubs are never shared; what is plugged into them may be. */
+/** Hubs are never shared, but devices plugged into them may be. */
 const HUB_CLASS = 9
 
-/** The setting, understood. */
+/** The parsed setting. */
 export type DeviceChoice =
   | { kind: 'first' }
   | { kind: 'place'; busId: string }
   | { kind: 'product'; vendorId: number; productId: number; serial: string | null }
 
 /**
- * @param text empty for the first device there is; `0403:6001` or `0403:6001:SERIAL` for one by what it is; `1-1.4` for
- *   one by where it is plugged in, or for everything on the hub there
+ * @param text empty for the first device; `0403:6001` or `0403:6001:SERIAL` for one by product; `1-1.4` for one by
+ *   place, or for everything on the hub there
  * @throws Fault `bad_device`
  */
 export function parseDeviceChoice(text: string): DeviceChoice {
@@ -38,7 +38,7 @@ export function parseDeviceChoice(text: string): DeviceChoice {
   }
 }
 
-/** Devices that could be shared, by place. */
+/** Devices that can be shared, sorted by place. */
 export function shareableDevices(devices: readonly UsbDevice[]): UsbDevice[] {
   return devices
     .filter(({ record }) => record.deviceClass !== HUB_CLASS)
@@ -46,8 +46,8 @@ export function shareableDevices(devices: readonly UsbDevice[]): UsbDevice[] {
 }
 
 /**
- * @param isShared whether a device is shared already: where several would do, it stays with that one
- * @returns those to be shared: one, or all on a hub
+ * @param isShared whether a device is shared already: of several matches it is preferred
+ * @returns the devices to share: one, or all on a hub
  */
 export function chooseDevices(
   choice: DeviceChoice,
@@ -64,15 +64,15 @@ export function chooseDevices(
   const fitting =
     choice.kind === 'product'
       ? candidates.filter((device) => isProduct(device, choice))
-      : // Nobody named it: what the machine itself lives on is not taken from it.
+      : // Not named by anybody: a device that the machine itself depends on is left to it.
         candidates.filter((device) => isShared(device) || device.carries === null)
   const one = fitting.find(isShared) ?? fitting[0]
   return one ? [one] : []
 }
 
 /**
- * What names a device over unplugging and restarts, as the setting takes it: what it is and its serial number, else the
- * place it is plugged in, as for two that say the same of themselves.
+ * A key for the setting that survives unplugging and restarts: product and serial number, or the place if the device
+ * has no serial number or two have the same.
  */
 export function deviceKey(device: UsbDevice, devices: readonly UsbDevice[]): string {
   const { vendorId, productId, busId } = device.record
@@ -93,25 +93,25 @@ function isProduct(
   )
 }
 
-// The settings, and a form against them: everything that is wrong is told at once.
+// The settings, and the check of a form: all faults are reported at once.
 
 /** As saved. */
 export interface UsbipSettings {
   enabled: boolean
-  /** Addresses and networks, by commas or spaces; empty: everybody. */
+  /** Addresses and networks, separated by commas or spaces; empty for everyone. */
   allow: string
   /** See `parseDeviceChoice`. */
   device: string
 }
 
-/** A board that was just flashed shares nothing. */
+/** A newly flashed board shares nothing. */
 export const firstSettings: UsbipSettings = { enabled: false, allow: '', device: '' }
 
-/** Characters of `allow` and of `device`: a USB serial number has at most 126. */
+/** Longest `allow` and `device` in characters: a USB serial number has at most 126. */
 export const LONGEST_ALLOW = 2048
 export const LONGEST_DEVICE = 160
 
-/** What a form may change; what is absent stays. */
+/** The fields a form may change; absent ones stay. */
 export type UsbipChange = Partial<UsbipSettings>
 
 /** @throws Fault `bad_allow` */
@@ -144,7 +144,7 @@ function fieldFault(field: string, parse: () => unknown): { field: string; messa
 
 // The table `usbip` of board.toml.
 
-/** Port, bounds and times of sharing a USB device. */
+/** Port, limits and times of USB sharing. */
 export const usbipTable = Type.Object(
   {
     port: Type.Integer({

@@ -1,4 +1,4 @@
-/** One device that is, or is to be, shared: what is done with it, by its table. */
+/** One device that is shared, or is to be: its state table and what is done in each state. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
@@ -7,16 +7,16 @@ import type { HelperVerb } from '../../../wire/helper-line.ts'
 import type { OpStatus } from '../wire/op.ts'
 import type { HostLink, UsbDevice } from './ports.ts'
 
-// What is asked of the helper that runs as root, one thing at a time: binding and handing over touch the same driver.
+// Requests to the helper that runs as root, one at a time: binding and attaching use the same driver.
 
 /** Verbs of this role. */
 type UsbipVerb = Extract<HelperVerb, `usbip-${string}`>
 
-/** As many wait as devices have something to be done, each device one thing at a time. */
+/** A queue: each device has at most one request waiting in it. */
 interface HelperTurns {
   /**
-   * @param link whose descriptor goes along, as it is when the turn has come
-   * @throws Fault of the helper; `usbip_host_gone` where the link has closed meanwhile
+   * @param link its descriptor is passed along, read when the turn comes
+   * @throws Fault of the helper; `usbip_host_gone` if the link has closed meanwhile
    */
   ask(verb: UsbipVerb, busId: string, link?: HostLink): Promise<void>
 }
@@ -33,7 +33,7 @@ export function createHelperTurns(helper: RootHelper): HelperTurns {
   return { ask: (verb, busId, link) => inTurn(() => askNow(verb, busId, link)) }
 }
 
-// Its life: state x event -> next state.
+// The states of a share: state x event -> next state.
 
 export type ShareState =
   | 'local'
@@ -47,19 +47,19 @@ export type ShareState =
   | 'gone'
 
 /**
- * - `wanted` it is to be shared, and has its own driver
- * - `bound` usbip-host has it, and no host
- * - `refused` what was asked of the helper did not work
- * - `asked` a host asks for it
- * - `taken` the kernel took the host's connection
- * - `notTaken` it did not
- * - `ended` the host went, or is told to go
- * - `foundUsed` a host has it that nobody here knows of, from a run before
- * - `freed` the kernel has let go of the host
+ * - `wanted` it is to be shared, and is with its own driver
+ * - `bound` usbip-host has it, without a host
+ * - `refused` the helper's request failed
+ * - `asked` a host requests it
+ * - `taken` the kernel took over the host's connection
+ * - `notTaken` the kernel did not
+ * - `ended` the host left, or was sent away
+ * - `foundUsed` an unknown host has it, left from an earlier run
+ * - `freed` the kernel has released the host
  * - `lost` another driver has it
- * - `letGo` it is to have its own driver again, or usbip-host says it is in error
+ * - `letGo` it is to go back to its own driver, or usbip-host reports an error
  * - `released` its own driver has it again
- * - `unplugged` it is not there any more
+ * - `unplugged` it was pulled
  */
 export type ShareEvent =
   | 'wanted'
@@ -76,7 +76,7 @@ export type ShareEvent =
   | 'released'
   | 'unplugged'
 
-/** A pair that is not listed does not change the state. */
+/** Pairs that are not listed leave the state as it is. */
 export const shareStateTable: Readonly<Record<ShareState, Partial<Record<ShareEvent, ShareState>>>> = {
   local: { wanted: 'binding', bound: 'exported', foundUsed: 'freeing', letGo: 'releasing', unplugged: 'gone' },
   binding: { bound: 'exported', refused: 'failed', unplugged: 'gone' },
@@ -89,7 +89,7 @@ export const shareStateTable: Readonly<Record<ShareState, Partial<Record<ShareEv
   gone: {},
 }
 
-/** @returns the state after the event; the same state where the table has no such pair */
+/** @returns the state after the event; the same state if the table has no such pair */
 export function nextShareState(state: ShareState, event: ShareEvent): ShareState {
   return shareStateTable[state][event] ?? state
 }
@@ -106,31 +106,31 @@ export interface Guest {
   sinceAt: number
 }
 
-/** What a share needs of the sharing it is part of. */
+/** Dependencies of a share. */
 export interface ShareWorld {
   clock: Clock
   turns: HelperTurns
-  /** Time until what did not work is tried again. */
+  /** Delay before a failed step is retried. */
   retryMs: number
-  /** Number of the look that was begun last; what it sees may be older than what was done since. */
+  /** Number of the latest look to start. What a look sees may be older than what was done since. */
   lookNumber(): number
-  /** Keeps in mind that a device is with usbip-host by us, or no more. */
+  /** Records that this daemon bound a device to usbip-host, or released it. */
   remember(busId: string, isBound: boolean): Promise<void>
-  /** Something is otherwise: a look is due. */
+  /** Something has changed: a look is due. */
   onChange(): void
   onFault(fault: Fault): void
   onGuestLeft(guest: Guest): void
-  /** Takes over a promise nobody awaits. */
+  /** Takes charge of a promise nobody awaits. */
   own(promise: Promise<unknown>): void
 }
 
-/** Owns what becomes of one device between plugging in and unplugging, and the link of its host. */
+/** Manages one device from plugging in to unplugging, and owns the link of its host. */
 export class Share {
   readonly #world: ShareWorld
   #device: UsbDevice
   #state: ShareState = 'local'
   #guest: Guest | undefined
-  /** Number of the first look that tells how the device is after what was done with it last. */
+  /** First look that shows the result of the latest request. */
   #freshFrom = 0
   #isAsking = false
   #retryAtMs = 0
@@ -149,22 +149,22 @@ export class Share {
     return this.#state
   }
 
-  /** The host that has it now. */
+  /** The host that has the device now. */
   get guest(): Guest | undefined {
     return this.#state === 'attached' ? this.#guest : undefined
   }
 
-  /** Of the host that has it or is being sent away: what it has carried. */
+  /** Link of the host that has the device or is being sent away; it counts the bytes. */
   get link(): HostLink | undefined {
     return this.#guest?.link
   }
 
-  /** Between two states: something is being done, or is waited for. */
+  /** Whether a request is running or the kernel's release is awaited. */
   get isUnderWay(): boolean {
     return this.#isAsking || this.#state === 'freeing'
   }
 
-  /** Resolves when what was begun is done. */
+  /** Resolves when all work begun so far is done. */
   async settled(): Promise<void> {
     for (let work: unknown; work !== this.#work; ) {
       work = this.#work
@@ -172,7 +172,7 @@ export class Share {
     }
   }
 
-  /** What a look saw of it. @param isWanted it is to be shared */
+  /** Handles what a look saw. @param isWanted it is to be shared */
   see(device: UsbDevice, isWanted: boolean, lookNumber: number): void {
     this.#device = device
     if (this.#isAsking || lookNumber < this.#freshFrom) return
@@ -181,14 +181,14 @@ export class Share {
     else this.#bringDown(device)
   }
 
-  /** It was pulled. What comes into that socket next is not to be shared unasked, so usbip-host forgets the place. */
+  /** The device was pulled. usbip-host forgets the place, so that the next device there is not shared unasked. */
   unplug(): void {
     const wasBound = this.#state !== 'local'
     this.#apply('unplugged')
     if (wasBound) this.#do('usbip-unbind', () => {}, this.#world.remember(this.#busId, false))
   }
 
-  /** A host asks for it. @returns `ok` when the kernel has the link, which then belongs to this share */
+  /** A host requests the device. @returns `ok` once the kernel has the link, which then belongs to this share */
   async take(link: HostLink): Promise<OpStatus> {
     if (this.#state !== 'exported' || this.#isAsking) return this.#refusal()
     this.#apply('asked')
@@ -206,7 +206,7 @@ export class Share {
     return 'ok'
   }
 
-  /** Takes it from its host. @returns the host's address, undefined where there is none */
+  /** Takes the device from its host. @returns the host's address, undefined if there is none */
   sendAway(): string | undefined {
     const { guest } = this
     if (!guest) return undefined
@@ -215,7 +215,7 @@ export class Share {
     return guest.link.address
   }
 
-  /** The server closed the link while the kernel took it, which has to be told. */
+  /** The link closed while the kernel took it over, so the kernel must be told to release it. */
   #lostAtOnce(): OpStatus {
     this.#retryAtMs = this.#world.clock.monotonicMs()
     this.#apply('ended')
@@ -226,7 +226,7 @@ export class Share {
     return this.#device.record.busId
   }
 
-  /** What the kernel says may be news. */
+  /** Applies what the kernel reports. */
   #heed({ driver, usage }: UsbDevice): void {
     if (this.#state === 'failed') return
     if (driver !== HOST_DRIVER) this.#apply('lost')
@@ -268,14 +268,14 @@ export class Share {
 
   #tellToGo(): void {
     this.#retryAtMs = this.#world.clock.monotonicMs() + this.#world.retryMs
-    // Where the helper cannot end it, ending our own copy of the link does.
+    // If the helper cannot end the connection, closing our own copy of the link does.
     this.#do('usbip-detach', () => this.#dropGuest())
   }
 
   #left(guest: Guest): void {
     if (this.#guest !== guest) return
     this.#dropGuest()
-    // The kernel met the same end, and needs a moment; only if that gets long it is told.
+    // The kernel sees the same end and needs a moment; it is told only if that takes too long.
     this.#retryAtMs = this.#world.clock.monotonicMs() + this.#world.retryMs
     this.#apply('ended')
   }
@@ -309,7 +309,7 @@ export class Share {
     return this.#world.clock.monotonicMs() >= this.#retryAtMs
   }
 
-  /** Has the helper do something, after `first`, and then does the rest. */
+  /** Sends a request to the helper after `first`, then runs `rest`. */
   #do(verb: UsbipVerb, rest: (fault: Fault | undefined) => Promise<void> | void, first?: Promise<void>): void {
     const done = (async () => {
       await first
@@ -327,7 +327,7 @@ export class Share {
     })()
   }
 
-  /** @returns why it was not done; undefined where it is so now */
+  /** @returns why it failed; undefined if it is done */
   async #ask(verb: UsbipVerb, link?: HostLink): Promise<Fault | undefined> {
     this.#isAsking = true
     try {
@@ -346,7 +346,7 @@ export class Share {
   }
 }
 
-/** To let go of what is not held is no failure. */
+/** Releasing what is not held is no failure. */
 function isSoAlready(verb: UsbipVerb, { details }: Fault): boolean {
   const reason = String(details?.reason)
   if (verb === 'usbip-unbind') return ['not_bound', 'no_device', 'no_usbip_host'].includes(reason)

@@ -1,4 +1,4 @@
-/** Sharing as a whole: what is plugged in against what is set, and the settings as they are changed. */
+/** USB sharing as a whole: compares what is plugged in with the settings, and changes these. */
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
@@ -17,20 +17,20 @@ import {
 } from './settings.ts'
 import { createHelperTurns, HOST_DRIVER, Share, type ShareWorld } from './share.ts'
 
-// Looks at what is plugged in: one at a time, soon after something happened, and now and then.
+// Looks at what is plugged in: one at a time, soon after an event, and at intervals.
 
-/** What the looks are made of. */
+/** Dependencies of the looks. */
 interface LooksParts<Seen> {
   clock: Clock
   look(): Promise<Seen>
-  /** @returns in how many ms to look again, if nothing happens before */
+  /** @returns ms until the next look if nothing happens before */
   heed(seen: Seen, number: number): number
   /** A look failed. @returns as above */
   failed(error: unknown): number
   own(promise: Promise<unknown>): void
 }
 
-/** Time for what belongs together, such as a hub and all that is on it, to arrive. */
+/** Time for devices that come together, such as a hub with all that is on it, to appear. */
 const SOON_MS = 100
 
 export class Looks<Seen> {
@@ -45,24 +45,24 @@ export class Looks<Seen> {
     this.#parts = parts
   }
 
-  /** Of the look that was begun last, from 1. */
+  /** Number of the latest look to start, from 1. */
   get number(): number {
     return this.#number
   }
 
-  /** Resolves after a look that began no earlier than this call. Who asks while one runs gets one more. */
+  /** Resolves after a look that began no earlier than this call. A call during a look causes one more. */
   now(): Promise<void> {
     this.#isDue = true
     this.#running ??= this.#runAll()
     return this.#running
   }
 
-  /** However often it is called, there is one look. */
+  /** Schedules a look; repeated calls cause only one. */
   soon(): void {
     this.#in(SOON_MS)
   }
 
-  /** None comes by itself any more; `now` still does. */
+  /** Ends scheduled looks; `now` still works. */
   stop(): void {
     this.#isStopped = true
     this.#next?.cancel()
@@ -82,7 +82,7 @@ export class Looks<Seen> {
       }
       this.#in(nextMs)
     } finally {
-      // At once: who asks a moment later would be given the run that looks no more.
+      // Cleared at once: a caller a moment later must not be given a run that looks no more.
       this.#running = undefined
     }
   }
@@ -102,15 +102,15 @@ export class Looks<Seen> {
 
 /** Times of sharing; keys of the config table `usbip`. */
 interface SharingTimes {
-  /** Between looks at what is plugged in, where the kernel says nothing. */
+  /** Interval of looks if the kernel reports nothing. */
   lookMs: number
-  /** Until what did not work is tried again. */
+  /** Delay before a failed step is retried. */
   retryMs: number
-  /** For which a host that was told to go is refused. */
+  /** How long a host that was sent away is refused. */
   holdMs: number
 }
 
-/** What sharing is made of. */
+/** Dependencies of sharing. */
 interface SharingParts {
   clock: Clock
   log: Log
@@ -120,12 +120,12 @@ interface SharingParts {
   openServer: HostServerOpener
   parseAllow: ParseAllow
   times: SharingTimes
-  /** What is told of it is otherwise. */
+  /** The reported state has changed. */
   onChange(): void
   own(promise: Promise<unknown>): void
 }
 
-/** What happened last that should not have. */
+/** The latest error. */
 export interface LastError {
   /** Epoch ms. */
   at: number
@@ -133,9 +133,9 @@ export interface LastError {
   message: string
 }
 
-/** How long a change waits to be carried out before it is answered as it stands. */
+/** How long a change waits to take effect before it is answered with the state as it is. */
 const SETTLE_MS = 2000
-/** At a stop: what is under way is awaited, then given back, then looked at once more. */
+/** Rounds at a stop: wait for pending work, release the devices, check once more. */
 const STOP_ROUNDS = 3
 
 /** Owns the server of the first phase, the shares and the looks. */
@@ -203,7 +203,7 @@ export class UsbSharing {
     return this.#lastError
   }
 
-  /** That hosts connect to; undefined while it is closed. */
+  /** The port hosts connect to; undefined while it is closed. */
   get openPort(): number | undefined {
     return this.#server?.port
   }
@@ -213,19 +213,19 @@ export class UsbSharing {
     return this.#portFault
   }
 
-  /** Epoch ms at which the last host that was told to go may come again. */
+  /** Epoch ms at which the last host that was sent away may return. */
   get holdUntilAt(): number | null {
     return this.#holdOff.untilAt()
   }
 
-  /** Looks for the first time; what a run before left bound is known from then on. */
+  /** Takes the first look, knowing which devices an earlier run left bound. */
   async start(): Promise<void> {
     for (const busId of await this.#parts.memory.load()) this.#bound.add(busId)
     this.#endWatch = this.#parts.bus.watch(() => this.#looks.soon())
     await this.#looks.now()
   }
 
-  /** Gives every device back to its own driver. */
+  /** Releases every device to its own driver. */
   async stop(): Promise<void> {
     this.#isStopping = true
     this.#endWatch?.()
@@ -237,7 +237,7 @@ export class UsbSharing {
     this.#desk.close()
   }
 
-  /** Applies settings at once; a host that may not be here any more is sent away. */
+  /** Applies settings at once; a host that is no longer allowed is sent away. */
   async apply(settings: UsbipSettings): Promise<void> {
     this.#allow = this.#parts.parseAllow(settings.allow)
     this.#choice = parseDeviceChoice(settings.device)
@@ -280,7 +280,7 @@ export class UsbSharing {
     await atMost(this.#parts.clock, SETTLE_MS, this.#settled())
   }
 
-  /** The same trouble again is no news for the log. */
+  /** A repeated error is not logged again. */
   #tell(fault: Fault): void {
     const isNews = this.#lastError?.message !== fault.message
     this.#lastError = { at: this.#parts.clock.epochMs(), code: fault.code, message: fault.message }
@@ -295,7 +295,7 @@ export class UsbSharing {
     try {
       await this.#parts.memory.save([...this.#bound])
     } catch (error) {
-      // Sharing goes on: the memory is for a daemon that was killed.
+      // Sharing goes on: the record only matters if the daemon is killed.
       this.#tell(faultOf(error, 'store_write_failed', 'What was bound could not be written down.'))
     }
   }
@@ -305,7 +305,7 @@ export class UsbSharing {
     return this.#parts.times.lookMs
   }
 
-  /** @returns when to look again: soon, where something is under way */
+  /** @returns ms until the next look: short while something is under way */
   #heed(seen: UsbLook, number: number): number {
     this.#seen = seen
     this.#openOrClose()
@@ -327,7 +327,7 @@ export class UsbSharing {
     return this.#nextLookMs()
   }
 
-  /** While something is under way looks come soon, and further apart the longer it takes. */
+  /** While something is under way, looks come soon, at growing intervals. */
   #nextLookMs(): number {
     const { lookMs } = this.#parts.times
     const isUnderWay = this.shares.some((share) => share.isUnderWay)
@@ -335,7 +335,7 @@ export class UsbSharing {
     return isUnderWay ? Math.min(lookMs, SOON_MS * 1.5 ** (this.#underWayLooks - 1)) : lookMs
   }
 
-  /** Most looks see what the one before has seen. */
+  /** Reports only changes: most looks see the same as the one before. */
   #tellNews(seen: UsbLook): void {
     const text = JSON.stringify(seen)
     if (text === this.#seenText) return
@@ -372,14 +372,14 @@ export class UsbSharing {
   }
 }
 
-/** The same device as before, not another in its place nor itself plugged in anew. */
+/** Whether it is the same device as before, not another in its place or itself plugged in again. */
 function isSame({ record: one }: UsbDevice, { record: other }: UsbDevice): boolean {
   return one.deviceNumber === other.deviceNumber && one.vendorId === other.vendorId && one.productId === other.productId
 }
 
-// Its settings as they are changed: checked, saved, applied, one change after the other.
+// Changing the settings: checked, saved and applied, one change at a time.
 
-/** What the book is made of. */
+/** Dependencies of the book. */
 interface BookParts {
   sharing: UsbSharing
   parseAllow: ParseAllow
@@ -387,18 +387,18 @@ interface BookParts {
   save(settings: UsbipSettings): Promise<void>
 }
 
-/** How settings are changed. */
+/** Changes the settings. */
 export interface UsbipBook {
   /**
-   * Saves, then applies: what cannot be saved does not hold either.
-   * @returns what is otherwise now
+   * Saves, then applies: a change that cannot be saved does not take effect.
+   * @returns the fields that changed
    * @throws Fault `bad_fields`, `store_write_failed`
    */
   change(change: UsbipChange): Promise<UsbipChange>
 }
 
 export function createUsbipBook({ sharing, parseAllow, save }: BookParts): UsbipBook {
-  // A change starts from what the one before has left.
+  // Each change starts from the result of the one before.
   const inTurn = createSerialTurn()
 
   async function changeNow(change: UsbipChange): Promise<UsbipChange> {

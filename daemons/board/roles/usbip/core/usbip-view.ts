@@ -14,7 +14,7 @@ interface AttachedHost {
   since_at: number
 }
 
-/** Bytes over the network since the host came: `in` from the host, `out` to it. */
+/** Bytes over the network since the host attached: `in` from the host, `out` to it. */
 interface Traffic {
   in_bytes: number
   out_bytes: number
@@ -31,9 +31,9 @@ export interface DeviceView {
   serial: string | null
   class: string | null
   speed: string | null
-  /** What the setting `device` takes to mean this one. */
+  /** Value of the setting `device` that names this one. */
   key: string
-  /** Of the table in docs/LIFECYCLES.md; `local` for one that is not shared. */
+  /** State as in docs/LIFECYCLES.md; `local` if it is not shared. */
   state: ShareState
   /** What the board itself would lose with it. */
   carries: 'network' | 'disk' | null
@@ -47,12 +47,12 @@ export interface UsbipView {
   allow: string
   /** The setting: a key of `devices`, or empty. */
   choice: string
-  /** This kernel can share. */
+  /** Whether this kernel can share. */
   supported: boolean
   text: string
-  /** The one that is shared: of several, one that a host has. */
+  /** The shared device; of several, preferably one that a host has. */
   device: DeviceView | null
-  /** All that could be. */
+  /** All that could be shared. */
   devices: DeviceView[]
   attached: AttachedHost | null
   traffic: Traffic | null
@@ -61,7 +61,7 @@ export interface UsbipView {
   last_error: LastError | null
 }
 
-/** How it stands, now. */
+/** The current state. */
 export function usbipView(sharing: UsbSharing): UsbipView {
   const { settings, seen, shares } = sharing
   const devices = shareableDevices(seen.devices).map((device) => deviceView(device, seen.devices, shares))
@@ -80,7 +80,7 @@ export function usbipView(sharing: UsbSharing): UsbipView {
   }
 }
 
-/** In one sentence. */
+/** The state in one sentence. */
 export function usbipVerdict(sharing: UsbSharing): Verdict {
   const { settings, seen, shares, portFault, lastError } = sharing
   const unsupported = UNSUPPORTED[seen.support]
@@ -112,7 +112,7 @@ function nothingText({ settings, seen }: UsbSharing): string {
   return `${nameOf(kept)} ${use}, so it is shared only if it is chosen.`
 }
 
-/** What people call it. */
+/** Name for people. */
 function nameOf({ maker, product, record }: UsbDevice): string {
   const numbers = `${hex4(record.vendorId)}:${hex4(record.productId)}`
   return product ?? (maker === null ? `The USB device ${numbers}` : `${maker} ${numbers}`)

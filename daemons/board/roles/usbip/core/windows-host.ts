@@ -2,10 +2,10 @@
 import { type HostScriptOptions, hostPartsName, quotePowerShell } from '../wire/host-script.ts'
 
 /**
- * Of the program for Windows hosts: usbip-win2, found, installed and asked.
+ * Part of the program for Windows hosts: finds, installs and calls usbip-win2.
  *
- * Its driver tries again by itself once a device was attached, for a while, and not after a restart; the list of a
- * server has no serial numbers. @source usbip-win2 0.9.7.8, userspace/usbip; winget manifest vadimgrn.usbip-win2
+ * Its driver retries by itself for a while after a device was attached, but not after a restart; a server's list has no
+ * serial numbers. @source usbip-win2 0.9.7.8, userspace/usbip; winget manifest vadimgrn.usbip-win2
  */
 const WINDOWS_HOST_CLIENT = String.raw`# --- the client
 
@@ -416,20 +416,20 @@ try {
 }`
 
 /**
- * A PowerShell program without a value in it; those stand in front (windows-host.ts): BoardHost, BoardPort,
- * BoardDevice, PartsName. No backtick and no braces around names: it stands in templates.
+ * A PowerShell program without values; they are put in front of it: BoardHost, BoardPort, BoardDevice, PartsName. No
+ * backtick and no braces around names, since it stands in templates.
  */
 const WINDOWS_HOST_TOOL = [BEGINNING, WINDOWS_HOST_CLIENT, WORDS].join('\n')
 
-/** How it is called; the script hands it on to its block. */
+/** The parameters; the script passes them on to its block. */
 const PARAMETERS = "param([Parameter(Position = 0)][string]$Verb = 'install', [string]$Device = '', [switch]$Help)"
 
 /** A piped script has no path: `exit` would close the window it is pasted into. */
 const START = '$PlantroomEnd = & $Plantroom @PSBoundParameters; if ($PSCommandPath) { exit $PlantroomEnd }'
 
 /**
- * A script for Windows PowerShell 5.1 and later, in ASCII: install (also without a word), attach, detach, status, remove,
- * -Help. All of it is one block, whose text `install` writes down: a script that is piped has no file to copy.
+ * A script for Windows PowerShell 5.1 and later, in ASCII: install (the default), attach, detach, status, remove,
+ * -Help. All of it is one block whose text `install` writes to a file: a piped script has no file to copy.
  */
 export function windowsHostScript(options: HostScriptOptions): string {
   return `# Uses the USB device of a Plantroom board on this machine. In a PowerShell of an administrator:

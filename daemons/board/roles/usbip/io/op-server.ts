@@ -1,4 +1,4 @@
-/** The TCP server that hosts connect to: who may not is closed unread; of the rest each request is read, and no byte more. */
+/** The TCP server for hosts: closes refused connections unread, and reads exactly one request from each other. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { plainAddress, type ShareOf } from '#kit/net/address.ts'
@@ -15,23 +15,23 @@ import {
   requestBytesOf,
 } from '../wire/op.ts'
 
-// The first phase of one connection: what the host asks is read, and no byte more, and answered.
+// The first phase of one connection: reads exactly one request, and answers it.
 
-/** What a session is made of. */
+/** Dependencies of a session. */
 interface OpSessionParts {
   clock: Clock
   connection: TcpConnection
-  /** The same, as the desk knows it. */
+  /** The same connection as the desk sees it. */
   link: HostLink
   desk: HostDesk
-  /** For the request, and again for the host to take the answer and hang up. */
+  /** Limit for the request, and again for the host to take the answer and hang up. */
   timeoutMs: number
-  /** The session is over; the connection is closed, or the desk's. */
+  /** The session is over; the connection is closed, or belongs to the desk. */
   onDone(): void
   own(promise: Promise<unknown>): void
 }
 
-/** Bytes that are read and thrown away while a host hangs up. */
+/** Most bytes discarded while a host hangs up. */
 const MOST_LEFTOVER_BYTES = 65_536
 
 /** Owns the connection until it is over. */
@@ -66,7 +66,7 @@ class OpSession implements Holder {
     this.#guarded(() => this.#awaitBytes())
   }
 
-  /** Ends it at once, as when the server closes. */
+  /** Ends the session at once, such as when the server closes. */
   close(): void {
     this.#over('went_away')
   }
@@ -99,7 +99,7 @@ class OpSession implements Holder {
 
   async #import(busId: string): Promise<void> {
     const { desk, link } = this.#parts
-    // What the desk does has its own limits of time.
+    // The desk has time limits of its own.
     this.#deadline?.cancel()
     this.#use = 'busy'
     const { status, device } = await desk.take(busId, link)
@@ -107,7 +107,7 @@ class OpSession implements Holder {
       this.#guarded(() => this.#answer(importReply(status), 'import_refused'))
       return
     }
-    // The link is the desk's: where this answer cannot be sent, the desk is told that the host has gone.
+    // The link belongs to the desk now: if the reply cannot be sent, cutting it tells the desk that the host has left.
     try {
       if (!this.#write(importReply(status, device))) link.cut()
     } catch {
@@ -116,7 +116,7 @@ class OpSession implements Holder {
     this.#settle('imported')
   }
 
-  /** Answers, and leaves the host time to take it: what closes with bytes unread resets the connection. */
+  /** Replies, and gives the host time to take the reply: closing with bytes unread would reset the connection. */
   #answer(reply: Uint8Array, outcome: OpOutcome): void {
     if (this.#isOver) return
     if (!this.#write(reply)) {
@@ -143,12 +143,12 @@ class OpSession implements Holder {
     })
   }
 
-  /** An answer is some hundred bytes, which a new connection always takes at once. */
+  /** A reply has a few hundred bytes, which a new connection always takes at once. */
   #write(bytes: Uint8Array): boolean {
     return this.#parts.connection.write(bytes) === bytes.length
   }
 
-  /** What the peer sends, or does to the connection, ends the session and nothing else. */
+  /** Whatever the peer sends or does ends this session only. */
   #guarded(run: () => void): void {
     if (this.#isOver) return
     try {
@@ -175,23 +175,23 @@ class OpSession implements Holder {
   }
 }
 
-// The server: who may not connect is closed before a byte is read, the rest have their places.
+// The server: refused addresses are closed before a byte is read, the others get a place.
 
-/** Bounds of the server; keys of the config table `usbip`. */
+/** Limits of the server; keys of the config table `usbip`. */
 export interface OpServerLimits {
-  /** Address to listen on; `::` for every one of both families. */
+  /** Address to listen on; `::` for all addresses of both families. */
   host: string
   port: number
-  /** Connections in their first phase at once, and of one address. */
+  /** Concurrent connections in their first phase, in all and per address. */
   connections: number
   connectionsPerHost: number
-  /** Time for a request, and for taking the answer. */
+  /** Time for the request, and for taking the reply. */
   timeoutMs: number
-  /** When a host that says nothing more is given up. */
+  /** When a silent host is given up. */
   keepAlive: { idleS: number; intervalS: number; count: number; userTimeoutMs: number }
 }
 
-/** What the server is made of. */
+/** Dependencies of the server. */
 interface OpServerParts {
   limits: OpServerLimits
   shareOf: ShareOf
@@ -200,10 +200,10 @@ interface OpServerParts {
   own(promise: Promise<unknown>): void
 }
 
-/** Connections that the kernel keeps until they are accepted, which is at once; beyond it a host tries again in a second. */
+/** Connections waiting in the kernel to be accepted, which is immediate; beyond it a host retries after a second. */
 const BACKLOG = 1024
 
-/** Until connections are accepted again after one could not be: no descriptor, no memory. */
+/** Pause before accepting again after a failure for want of descriptors or memory. */
 const ACCEPT_RETRY_MS = 1000
 
 /** @returns an opener; it throws Fault `usbip_port_taken` */

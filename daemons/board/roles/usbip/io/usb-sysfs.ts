@@ -1,4 +1,4 @@
-/** The USB of this machine as sysfs has it, and what the machine itself would lose with a device. */
+/** The USB devices of this machine from sysfs, and what the machine itself would lose with one. */
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import type { Log } from '#kit/log.ts'
@@ -7,9 +7,9 @@ import type { Support, UsbBus, UsbDevice, UsbLook } from '../core/ports.ts'
 import { type DeviceRecord, type InterfaceRecord, speedCode } from '../wire/op.ts'
 import { isBusId, openUevent } from '../wire/usb.ts'
 
-// Small files and folders of sysfs; what is not there, or goes while it is read, reads as nothing.
+// Small files and folders of sysfs; anything absent, or vanishing while it is read, reads as nothing.
 
-/** What a device that goes away, or a driver that lets go, makes of a read. */
+/** Errors of reading while a device is being pulled or its driver lets go. */
 const GONE = new Set(['ENOENT', 'ENODEV', 'ENXIO', 'EIO', 'ENOTDIR', 'EINVAL', 'EACCES'])
 
 async function orNothing<T>(reading: Promise<T>): Promise<T | null> {
@@ -21,35 +21,35 @@ async function orNothing<T>(reading: Promise<T>): Promise<T | null> {
   }
 }
 
-/** @returns the text without its line end; null where it is not there or empty */
+/** @returns the trimmed text; null if it is absent or empty */
 async function attribute(path: string): Promise<string | null> {
   const text = await orNothing(readFile(path, 'utf8'))
   return text?.trim() || null
 }
 
-/** @returns 0 where it is not there or no number: what an unconfigured device has */
+/** @returns 0 if it is absent or not a number, as on an unconfigured device */
 async function number(path: string, base: 10 | 16): Promise<number> {
   const value = Number.parseInt((await attribute(path)) ?? '', base)
   return Number.isNaN(value) ? 0 : value
 }
 
-/** @returns names; none where there is no such folder */
+/** @returns names; none if there is no such folder */
 async function names(path: string): Promise<string[]> {
   return (await orNothing(readdir(path))) ?? []
 }
 
-/** @returns the name that a link leads to */
+/** @returns the last name in the link's target */
 async function linkedName(path: string): Promise<string | null> {
   const target = await orNothing(readlink(path))
   return target === null ? null : basename(target)
 }
 
-/** @returns the path without links */
+/** @returns the path with links resolved */
 async function realPath(path: string): Promise<string | null> {
   return await orNothing(realpath(path))
 }
 
-// What this machine itself would lose with a device: its network, or a disk that is in use.
+// What this machine itself would lose with a device: its network, or a disk in use.
 
 /** @param interfaces folders of the device's interfaces below sysfs; @param mountsFile as /proc/self/mountinfo */
 async function carriedBy(interfaces: readonly string[], mountsFile: string): Promise<UsbDevice['carries']> {
@@ -60,7 +60,7 @@ async function carriedBy(interfaces: readonly string[], mountsFile: string): Pro
   return null
 }
 
-/** Folders of block devices of one interface: `host0/target0:0:0/0:0:0:0/block/sda`. */
+/** Folders of an interface's block devices: `host0/target0:0:0/0:0:0:0/block/sda`. */
 async function disksOf(folder: string): Promise<string[]> {
   const targets = await below([folder], (name) => name.startsWith('host'))
   const units = await below(await below(targets, (name) => name.startsWith('target')), (name) => name.includes(':'))
@@ -77,7 +77,7 @@ async function below(folders: readonly string[], isMeant: (name: string) => bool
   return found.flat()
 }
 
-/** Mounted, or part of something else such as an encrypted or joined disk; so with each of its partitions. */
+/** Whether a disk or a partition of it is mounted, or part of something else such as an encrypted or joined disk. */
 async function isInUse(disk: string, mountsFile: string): Promise<boolean> {
   const mounted = await mountedNumbers(mountsFile)
   const parts = [disk, ...(await below([disk], (name) => disk.endsWith(name.replace(/p?\d+$/, ''))))]
@@ -88,15 +88,15 @@ async function isInUse(disk: string, mountsFile: string): Promise<boolean> {
   return false
 }
 
-/** `major:minor` of everything that is mounted. @source proc_pid_mountinfo(5), field 3 */
+/** `major:minor` of all that is mounted. @source proc_pid_mountinfo(5), field 3 */
 async function mountedNumbers(mountsFile: string): Promise<ReadonlySet<string>> {
   const lines = (await readFile(mountsFile, 'utf8')).split('\n')
   return new Set(lines.map((line) => line.split(' ')[2] ?? ''))
 }
 
-// Devices, and what the kernel tells of those that come and go.
+// Devices, and the kernel's events for them.
 
-/** Where it is read. */
+/** Where to read. */
 interface UsbSysfsOptions {
   /** `/sys`, or a tree like it. */
   sysfs: string
@@ -107,7 +107,9 @@ interface UsbSysfsOptions {
 
 const HOST_DRIVER = 'usbip-host'
 
-/** `usbip_status`, which no other driver has: enum usbip_device_status, SDEV_ST_AVAILABLE to SDEV_ST_ERROR. */
+/**
+ * Values of `usbip_status`, which only this driver has: enum usbip_device_status, SDEV_ST_AVAILABLE to SDEV_ST_ERROR.
+ */
 const USAGES: Readonly<Record<string, UsbDevice['usage']>> = { 1: 'free', 2: 'used', 3: 'error' }
 
 /** Longest string descriptor (USB 2.0, 9.6.7: 255 bytes of UTF-16 with a head of 2). */
@@ -116,7 +118,7 @@ const LONGEST_TEXT = 126
 /** @source Linux, Documentation/ABI/stable/sysfs-bus-usb and testing/sysfs-bus-usb */
 export function createUsbSysfs({ sysfs, mountsFile, log }: UsbSysfsOptions): UsbBus {
   const bus = join(sysfs, 'bus/usb')
-  /** What cannot change while a device is plugged in: read once, and not at each look. */
+  /** Facts that cannot change while a device is plugged in: read once, not at each look. */
   const known = new Map<string, FixedFacts>()
 
   async function look(): Promise<UsbLook> {
@@ -131,7 +133,7 @@ export function createUsbSysfs({ sysfs, mountsFile, log }: UsbSysfsOptions): Usb
     return (await realPath(join(bus, 'drivers', HOST_DRIVER))) === null ? 'no_usbip_host' : 'ready'
   }
 
-  /** @returns undefined for one that goes right now */
+  /** @returns undefined for one that is being pulled */
   async function readDevice(busId: string): Promise<UsbDevice | undefined> {
     const folder = join(bus, 'devices', busId)
     const [deviceNumber, configurationValue, driver] = await Promise.all([
@@ -173,7 +175,7 @@ export function createUsbSysfs({ sysfs, mountsFile, log }: UsbSysfsOptions): Usb
   return { look, watch: (onChange) => watchKernel(onChange, log) }
 }
 
-/** The part of a device that is read once. */
+/** The facts that are read once. */
 interface FixedFacts extends Pick<UsbDevice, 'maker' | 'product' | 'serial' | 'speedMbit'> {
   record: Omit<DeviceRecord, 'configurationValue' | 'interfaces'>
 }
@@ -215,12 +217,12 @@ async function readInterface(folder: string): Promise<InterfaceRecord> {
   }
 }
 
-/** 1-1:1.10 comes after 1-1:1.9. */
+/** The number to sort by: 1-1:1.10 comes after 1-1:1.9. */
 function indexOf(name: string): number {
   return Number(name.slice(name.lastIndexOf('.') + 1))
 }
 
-/** A device says what it likes: no control characters, and no more than a descriptor holds. */
+/** Devices may send anything: control characters are removed, and the length is that of a descriptor. */
 function plainText(text: string | null): string | null {
   return (
     text
@@ -230,7 +232,7 @@ function plainText(text: string | null): string | null {
   )
 }
 
-/** Tells of every device that comes or goes. Without the kernel's word the looks in between have to do. */
+/** Calls for every device that is plugged in or pulled. Without kernel events the regular looks have to do. */
 function watchKernel(onChange: () => void, log: Log): () => void {
   const unheard = (fault: Error) => log.notice('the kernel is not heard about devices, they are looked at', { fault })
   try {

@@ -14,7 +14,7 @@ import {
 } from '../core/settings.ts'
 import { isBusId } from '../wire/usb.ts'
 
-/** The version of each file's shape. */
+/** Version of the files' schemas. */
 const VERSION = 1 as const
 
 const strict = { additionalProperties: false }
@@ -62,7 +62,7 @@ export function createUsbipFiles(folder: string, log: Log, parseAllow: ParseAllo
       save: (value) => settings.save({ version: VERSION, ...value }),
     },
     bound: {
-      // They become words of a request to the helper, which would refuse any other.
+      // They become words of a request to the helper, which would refuse anything else.
       load: async () => (await bound.load()).bound.filter(isBusId),
       save: (busIds) => bound.save({ version: VERSION, bound: [...busIds] }),
     },

@@ -1,22 +1,20 @@
 /**
- * The first phase of USB/IP: what a host asks, what the server answers, and the records of devices in it.
+ * The first phase of USB/IP: requests of hosts, replies of the server, and the device records in them.
  * @source Linux, Documentation/usb/usbip_protocol.rst
  */
 import { Fault } from '#kit/pure/fault.ts'
 import { BUS_ID_BYTES, isBusId } from './usb.ts'
 
-// Four hex digits, as vendors, products, codes and versions of USB/IP are written.
+// Four hex digits, as used for vendors, products, codes and versions.
 
 /** @param number 0..65535 */
 export function hex4(number: number): string {
   return number.toString(16).padStart(4, '0')
 }
 
-// Text in a field of fixed length, ended by a zero byte.
+// Text in a field of fixed length, terminated by a zero byte.
 
-/**
- * @returns `size` bytes: one for each character, cut so that a zero byte is behind them; a character beyond Latin-1 is ?
- */
+/** @returns `size` bytes: one per character, cut so that a zero byte follows; a character beyond Latin-1 becomes ? */
 function textBytes(text: string, size: number): Uint8Array {
   const bytes = new Uint8Array(size)
   for (let i = 0; i < Math.min(text.length, size - 1); i++) {
@@ -26,23 +24,23 @@ function textBytes(text: string, size: number): Uint8Array {
   return bytes
 }
 
-/** @returns the characters before the first zero byte; undefined where there is none. What is behind it means nothing. */
+/** @returns the characters before the first zero byte, ignoring the rest; undefined if there is none */
 function textOf(bytes: Uint8Array): string | undefined {
   const end = bytes.indexOf(0)
   return end < 0 ? undefined : String.fromCharCode(...bytes.subarray(0, end))
 }
 
-// The eight bytes that begin every message of the first phase: version, code, status.
+// The eight-byte header of every message in the first phase: version, code, status.
 
-/** The port that IANA has registered for USB/IP. */
+/** The port registered with IANA for USB/IP. */
 export const USBIP_PORT = 3240
 
-/** Version of the protocol that all stock clients and servers speak. */
+/** Protocol version of all stock clients and servers. */
 const OP_VERSION = 0x0111
 
 export const OP_HEADER_BYTES = 8
 
-/** Codes: a request has its top bit set, the reply has not. */
+/** Message codes: requests have the top bit set, replies do not. */
 export const OP_CODE = {
   requestImport: 0x8003,
   replyImport: 0x0003,
@@ -51,7 +49,7 @@ export const OP_CODE = {
 } as const
 
 /**
- * How a request went. `not_available` is what a client shows as "Request failed".
+ * Result of a request. Clients show `not_available` as "Request failed".
  * @source Linux, tools/usb/usbip/src/usbip_network.h, ST_OK to ST_ERROR
  */
 export const OP_STATUS = {
@@ -86,7 +84,7 @@ export function opHeader(code: number, status: OpStatus = 'ok'): Uint8Array {
 
 /**
  * @param bytes at least 8, of which the first 8 are read
- * @throws Fault `usbip_short`, and `usbip_version` where the peer speaks another version or none
+ * @throws Fault `usbip_short`, and `usbip_version` if the peer speaks another version or another protocol
  */
 export function openHeader(bytes: Uint8Array): OpHeader {
   if (bytes.length < OP_HEADER_BYTES)
@@ -101,22 +99,22 @@ export function openHeader(bytes: Uint8Array): OpHeader {
   return header
 }
 
-/** @returns the name of a status code, `error` for one that nobody has defined */
+/** @returns the name of a status code, `error` for an undefined one */
 export function statusOf(code: number): OpStatus {
   const found = Object.entries(OP_STATUS).find(([, number]) => number === code)
   return (found?.[0] as OpStatus | undefined) ?? 'error'
 }
 
-// A device and its interfaces, as lists and imports tell them.
+// A device and its interfaces, as listed and imported.
 
 const PATH_BYTES = 256
 
 const DEVICE_RECORD_BYTES = 312
 const INTERFACE_RECORD_BYTES = 4
 
-/** What a USB device says of itself and where it is. Numbers as on the bus, each in its descriptor's range. */
+/** Descriptor of a USB device, and where it is. Numbers as on the bus, each in its descriptor's range. */
 export interface DeviceRecord {
-  /** Below /sys, as the server has it; clients show it. */
+  /** Path below /sys on the server; clients show it. */
   path: string
   busId: string
   /** 1.. */
@@ -142,7 +140,7 @@ export interface InterfaceRecord {
   interfaceProtocol: number
 }
 
-/** Megabits per second, by the codes of enum usb_device_speed (include/uapi/linux/usb/ch9.h). */
+/** Megabits per second, with the codes of enum usb_device_speed (include/uapi/linux/usb/ch9.h). */
 const SPEEDS: readonly (readonly [mbit: number, code: number])[] = [
   [1.5, 1],
   [12, 2],
@@ -152,7 +150,7 @@ const SPEEDS: readonly (readonly [mbit: number, code: number])[] = [
   [20_000, 6],
 ]
 
-/** @param mbit as sysfs tells it; @returns 0 (unknown) for what is no speed of USB, or null */
+/** @param mbit as in sysfs; @returns 0 (unknown) for null, and for anything that is not a USB speed */
 export function speedCode(mbit: number | null): number {
   return SPEEDS.find(([known]) => known === mbit)?.[1] ?? 0
 }
@@ -230,17 +228,17 @@ function refuseShort(bytes: Uint8Array, size: number, what: string): void {
   if (bytes.length < size) throw new Fault('usbip_short', `${what} has ${size} bytes; ${bytes.length} came.`)
 }
 
-// What a client asks: which devices there are, or one of them.
+// Requests of a client: the list of devices, or one of them.
 
-/** A request, as it is understood. */
+/** A parsed request. */
 export type OpRequest = { kind: 'devlist' } | { kind: 'import'; busId: string }
 
-/** Bytes of the longest request, which is an import. */
+/** Length of the longest request, an import. */
 export const LONGEST_REQUEST_BYTES = OP_HEADER_BYTES + BUS_ID_BYTES
 
 /**
- * How long a request is, told by its first 8 bytes: nothing beyond it may be read, for what follows an import belongs
- * to the kernel.
+ * Length of a request, from its first 8 bytes. Nothing beyond it may be read: what follows an import belongs to the
+ * kernel.
  * @returns 8 or 40
  * @throws Fault `usbip_short`, `usbip_version`, `usbip_code`
  */
@@ -270,9 +268,9 @@ export function readOpRequest(bytes: Uint8Array): OpRequest {
 }
 
 /**
- * What a client sends.
+ * Formats a request as a client does.
  * @returns 8 or 40 bytes
- * @internal a client's half: the server's tests play it
+ * @internal the client's side: the server's tests use it
  */
 export function requestBytes(request: OpRequest): Uint8Array {
   if (request.kind === 'devlist') return opHeader(OP_CODE.requestDevlist)
@@ -282,17 +280,17 @@ export function requestBytes(request: OpRequest): Uint8Array {
   return bytes
 }
 
-// What the server answers.
+// Replies of the server.
 
-/** A device of the list. `device.interfaces` says how many stand in `interfaces`. */
+/** A listed device. `device.interfaces` is the length of `interfaces`. */
 export interface ListedDevice {
   device: DeviceRecord
   interfaces: readonly InterfaceRecord[]
 }
 
 /**
- * @param devices the interfaces of each cut or filled up with zeros to the number that its record tells, since a client
- *   reads exactly as many
+ * @param devices each one's interfaces are cut, or padded with zeros, to the number in its record, since a client reads
+ *   exactly that many
  * @source Linux, Documentation/usb/usbip_protocol.rst, OP_REP_DEVLIST
  */
 export function devlistReply(devices: readonly ListedDevice[]): Uint8Array {
@@ -302,7 +300,7 @@ export function devlistReply(devices: readonly ListedDevice[]): Uint8Array {
 }
 
 /**
- * @param device undefined where the import is refused
+ * @param device undefined if the import is refused
  * @source Linux, Documentation/usb/usbip_protocol.rst, OP_REP_IMPORT
  */
 export function importReply(status: OpStatus, device?: DeviceRecord): Uint8Array {
@@ -311,9 +309,9 @@ export function importReply(status: OpStatus, device?: DeviceRecord): Uint8Array
 }
 
 /**
- * Reads a whole list.
+ * Parses a whole list.
  * @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_text`
- * @internal a client's half: the server's tests play it
+ * @internal the client's side: the server's tests use it
  */
 export function openDevlistReply(bytes: Uint8Array): ListedDevice[] {
   refuseOther(bytes, OP_CODE.replyDevlist)
@@ -333,9 +331,9 @@ export function openDevlistReply(bytes: Uint8Array): ListedDevice[] {
 }
 
 /**
- * Reads the reply to an import.
+ * Parses the reply to an import.
  * @throws Fault `usbip_short`, `usbip_version`, `usbip_code`, `usbip_text`
- * @internal a client's half: the server's tests play it
+ * @internal the client's side: the server's tests use it
  */
 export function openImportReply(bytes: Uint8Array): { status: OpStatus; device?: DeviceRecord } {
   const status = statusOf(refuseOther(bytes, OP_CODE.replyImport))

@@ -1,22 +1,22 @@
 /**
- * USB as the kernel writes it: where a device is plugged in, what came or went, and what kind it is.
+ * USB in the kernel's notation: bus ids, events and device classes.
  * @source Linux, names of USB devices in sysfs (drivers/usb/core/usb.c)
  */
 
-// Where a USB device is plugged in, as the kernel writes it: bus, then the port of each hub on the way, `1-1.4`.
+// Bus ids name where a USB device is plugged in: the bus, then the port of each hub on the way, `1-1.4`.
 
-/** Longest bus id, with the zero byte behind it: SYSFS_BUS_ID_SIZE of the kernel's tools. */
+/** Longest bus id with its terminating zero byte: SYSFS_BUS_ID_SIZE of the kernel's tools. */
 export const BUS_ID_BYTES = 32
 
-/** Six hubs deep at most (USB 3.2, 10.1), each with up to 255 ports. */
+/** At most six hubs deep (USB 3.2, 10.1), each with up to 255 ports. */
 const BUS_ID = /^[1-9]\d{0,3}-[1-9]\d{0,2}(\.[1-9]\d{0,2}){0,6}$/
 
-/** Whether a text is the bus id of a device: no root hub (`usb1`) and no interface (`1-1:1.0`). */
+/** Whether a text is the bus id of a device, rather than of a root hub (`usb1`) or an interface (`1-1:1.0`). */
 export function isBusId(text: string): boolean {
   return text.length < BUS_ID_BYTES && BUS_ID.test(text)
 }
 
-/** Whether a device is plugged in below another: behind the hub `hub`, at any depth. */
+/** Whether a device is plugged in behind a hub, at any depth. */
 export function isBehindHub(busId: string, hub: string): boolean {
   return busId.startsWith(`${hub}.`)
 }
@@ -32,22 +32,22 @@ export function compareBusIds(one: string, other: string): number {
   return 0
 }
 
-// What the kernel tells of a device that came or went.
+// Kernel events for devices that are plugged in or pulled.
 
-/** One message, as far as it matters here. */
+/** The fields of an event that are used here. */
 interface Uevent {
   /** add, remove, change, bind, unbind, ... */
   action: string
-  /** Below /sys, as `/devices/pci0000:00/...`. */
+  /** Path below /sys: `/devices/pci0000:00/...`. */
   devicePath: string
   subsystem: string
-  /** usb_device or usb_interface, of the subsystem usb. */
+  /** usb_device or usb_interface, in the subsystem usb. */
   deviceType: string
 }
 
 /**
- * @param message `add@/devices/...`, then `NAME=value` parts, with zero bytes between
- * @returns undefined for what is no such message
+ * @param message `add@/devices/...`, then `NAME=value` parts, separated by zero bytes
+ * @returns undefined if it is no such message
  * @source Linux, lib/kobject_uevent.c
  */
 export function openUevent(message: Uint8Array): Uevent | undefined {
@@ -71,7 +71,7 @@ function latin1(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')
 }
 
-// What kind of device it is, by the class that it or its first interface says.
+// The kind of device, from its class or that of its first interface.
 
 /** @source USB-IF, Defined Class Codes */
 const CLASS_NAMES: Readonly<Record<number, string>> = {
@@ -99,8 +99,8 @@ const CLASS_NAMES: Readonly<Record<number, string>> = {
 }
 
 /**
- * @param deviceClass 0 where each interface has its own
- * @param interfaceClass of the first interface, undefined where there is none
+ * @param deviceClass 0 if each interface has its own
+ * @param interfaceClass of the first interface, undefined if there is none
  */
 export function className(deviceClass: number, interfaceClass: number | undefined): string | null {
   return CLASS_NAMES[deviceClass || (interfaceClass ?? 0)] ?? null
