@@ -1,12 +1,12 @@
-/** What goes wrong on a bus: counters, and sentences for users. */
+/** The faults of a bus: counters, and sentences for users. */
 
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { BusFaultKind, BusProtocol, BusReply, BusRequest, ReplyFlaw } from './protocol.ts'
 
-// Counters of one line, by kind.
+// The counters of one line.
 
-/** All counters at zero; each is raised by one per event, `noiseBytes` per byte. */
+/** All counters at zero. Each is raised by one per event, except `noiseBytes`: by one per byte. */
 export function busCounts() {
   return {
     txFrames: 0,
@@ -44,7 +44,7 @@ export function busCounts() {
 
 export type BusCounts = ReturnType<typeof busCounts>
 
-/** Which counter a flawed frame raises. */
+/** The counter that a flawed frame raises. */
 export const countOfFlaw: Readonly<Record<ReplyFlaw, keyof BusCounts>> = {
   crc: 'crcErrors',
   wrong_unit: 'wrongUnit',
@@ -55,10 +55,12 @@ export const countOfFlaw: Readonly<Record<ReplyFlaw, keyof BusCounts>> = {
   malformed: 'malformedFrames',
 }
 
-/** What was heard after a request, by counter name; `noiseBytes` in bytes, all else in frames. */
+/** What was received after a request, by counter name; `noiseBytes` in bytes, all others in frames. */
 export type Heard = Readonly<Record<string, number>>
 
-/** Counters that mean the unit may have spoken, and was not understood. A frame of another unit is none of them. */
+/**
+ * Counters which mean that the unit may have spoken but was not understood. Frames of another unit are not among them.
+ */
 const rubbish = [
   'crcErrors',
   'wrongFunction',
@@ -71,7 +73,7 @@ const rubbish = [
 
 const kinds = new WeakMap<Fault, BusFaultKind>()
 
-/** What kind a fault of a bus is; undefined where it is of something else, such as a refusal or a line that is closed. */
+/** The kind of a bus fault; undefined for other faults, such as a refusal or a closed line. */
 export function busFaultKind(fault: Fault): BusFaultKind | undefined {
   return kinds.get(fault)
 }
@@ -82,7 +84,7 @@ type AnyProtocol<Request extends BusRequest> = Pick<
 >
 type Details = Readonly<Record<string, unknown>>
 
-/** Sentences about requests of one protocol. */
+/** The sentences about requests of one protocol. */
 export type BusFaults<Request extends BusRequest> = ReturnType<typeof createBusFaults<Request>>
 
 export function createBusFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>) {
@@ -99,7 +101,7 @@ function maker({ fault: faultOfKind }: Pick<AnyProtocol<BusRequest>, 'fault'>): 
   }
 }
 
-/** Of requests that went out. */
+/** Faults of requests that were sent. */
 function answerFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>) {
   const { detailsOf, nameOf } = protocol
   const made = maker(protocol)
@@ -108,9 +110,9 @@ function answerFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>
 
   return {
     /**
-     * No answer within the time: `noReply` where nothing of the unit was heard, `badReply` where bytes came that are no
-     * answer. `details`: those of the request, waitedMs, heard; lateMs where it has answered too late before.
-     * @param lateMs the longest time that the unit took to answer what was given up; 0: it never did
+     * No reply in time: `noReply` if nothing of the unit was received, `badReply` if bytes came that are no valid
+     * reply. `details`: those of the request, waitedMs, heard; lateMs if the unit has answered too late before.
+     * @param lateMs the longest time the unit took to answer a request that had timed out; 0: it never answered late
      */
     noReply(request: Request, waitedMs: number, heard: Heard, lateMs = 0): Fault {
       const isRubbish = rubbish.some((name) => heard[name])
@@ -127,9 +129,9 @@ function answerFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>
     },
 
     /**
-     * It was not asked: it owes an answer that could be mistaken for the one to this, and did not answer the read that
-     * would have shown that nothing older is to come.
-     * @param why what became of that read
+     * The request was not sent: the unit owes a reply that could be mistaken for this one's, and did not answer the
+     * fence, the read that shows that no older reply is to come.
+     * @param why the fault of that read
      */
     unproven(request: Request, why: Fault): Fault {
       return asWhy(
@@ -139,18 +141,18 @@ function answerFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>
       )
     },
 
-    /** The line was closed, or lost, while the request was out. `details`: those of `why`, mayBeOut. */
+    /** The line was closed, or lost, while the request was in flight. `details`: those of `why`, mayBeOut. */
     cutOff: (request: Request, why: Fault): Fault => asWhy(why, why.message + warningOf(request), { mayBeOut: true }),
   }
 }
 
-/** Of requests that did not. */
+/** Faults of requests that were not sent. */
 function waitingFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>) {
   const { detailsOf } = protocol
   const made = maker(protocol)
 
   return {
-    /** Polls and background work do not go to a unit that is silent. `details`: unitId, nextTryAt, retryAfterMs. */
+    /** Polls and background work are not sent to a silent unit. `details`: unitId, nextTryAt, retryAfterMs. */
     unitSilent(
       unitId: number,
       { misses, retryInMs, nextTryEpochMs }: { misses: number; retryInMs: number; nextTryEpochMs: number },
@@ -164,8 +166,8 @@ function waitingFaults<Request extends BusRequest>(protocol: AnyProtocol<Request
     },
 
     /**
-     * A request left the queue because its time was over.
-     * @param heldLateMs its unit is held back: the longest time that it took to answer what was given up
+     * A request left the queue because its deadline passed.
+     * @param heldLateMs given if its unit is on hold: the longest time it took to answer a request that had timed out
      */
     expired(request: Request, waitedMs: number, heldLateMs: number | undefined): Fault {
       const isHeld = heldLateMs !== undefined
@@ -174,7 +176,7 @@ function waitingFaults<Request extends BusRequest>(protocol: AnyProtocol<Request
       return made('expired', sentence, { ...detailsOf(request), waitedMs })
     },
 
-    /** Whoever asked is gone. */
+    /** The caller has hung up. */
     withdrawn(request: Request): Fault {
       const sentence = `The request to unit ${request.unitId} was not sent: who asked it has left.`
       return made('withdrawn', sentence, detailsOf(request))
@@ -194,7 +196,7 @@ function waitingFaults<Request extends BusRequest>(protocol: AnyProtocol<Request
   }
 }
 
-/** Another sentence of the same kind and code. */
+/** The same kind and code with another sentence. */
 function asWhy(why: Fault, sentence: string, details: Details): Fault {
   const fault = new Fault(why.code, sentence, { cause: why, details: { ...why.details, ...details } })
   const kind = kinds.get(why)
@@ -207,7 +209,7 @@ function lateness(lateMs: number): string {
   return ` It has answered ${durationText(lateMs)} after a request: settings.response_timeout_ms is too short for it.`
 }
 
-/** Too many requests wait. */
+/** The queue of the line is full. */
 export function queueFullFault(port: string, waiting: number, retryAfterMs: number): Fault {
   return new Fault('queue_full', `${waiting} requests wait for ${port}, as many as settings.queue allows.`, {
     details: { retryAfterMs },

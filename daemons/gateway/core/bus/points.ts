@@ -1,4 +1,4 @@
-/** Points on a line: what is read of them refreshes their values, whoever asked, and a poller asks in time. */
+/** The points of a line: every reply refreshes the values it carries, whoever asked, and a poller asks in time. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
 import type { PointBase, PointProtocol } from '../points/definition.ts'
@@ -8,20 +8,20 @@ import type { BusReply, BusRequest } from './protocol.ts'
 import type { BusSettings } from './settings.ts'
 import { type BusHooks, pointPlacesOf } from './transactions.ts'
 
-/** Points of one port, between its adapter and its line. */
+/** The points of one port: the link between its adapter and its line. */
 export interface BusPoints<Point extends PointBase, Request extends BusRequest, Reply extends BusReply> {
   readonly face: PointsFace<Point>
-  /** For the master, or for whoever listens to another. */
+  /** For the master, or for the listener to another master. */
   readonly hooks: Required<Omit<BusHooks<Request, Reply>, 'debts'>>
-  /** The line is open. @param asker polls by it; left out where another master asks */
+  /** The line is open. @param asker sends the polls; left out where another master asks */
   start(asker?: PollAsker<Request>): void
   stop(fault?: Fault): void
-  /** After `stop`, for good: values no longer grow old here. */
+  /** Called once after `stop`: values no longer become stale. */
   end(): void
   counters(): Record<string, number>
 }
 
-/** @param protocol of the points and of what is written; @param points are checked */
+/** @param protocol of the points and of the writes; @param points have been checked */
 export function createBusPoints<Point extends PointBase, Request extends BusRequest, Reply extends BusReply, Reading>(
   { clock, port, publish }: Pick<AdapterContext, 'clock' | 'port' | 'publish'>,
   settings: BusSettings,
@@ -47,7 +47,9 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
     poller.set(definitions)
   }
 
-  /** An answer says that it was carried out; after a broadcast nobody says, and all units are looked at. */
+  /**
+   * Reads the touched points again. A reply confirms its write; no unit confirms a broadcast, so it touches all units.
+   */
   function written(request: Request): void {
     poller.readAgain((point) => protocol.isTouchedBy(point, request))
   }
@@ -78,7 +80,7 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
   }
 }
 
-/** The adapter with its points: they begin when its line is open, and end before it goes. */
+/** Adds points to an adapter: they start when its line opens, and end before it does. */
 export function withPoints<
   Adapting extends Adapter,
   Point extends PointBase,

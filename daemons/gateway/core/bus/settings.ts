@@ -1,10 +1,10 @@
-/** Settings that every protocol of requests and answers has: a protocol takes them over into its own. */
+/** The settings that all request/reply protocols share; each protocol adds them to its own. */
 import { type Static, type TSchema, Type } from 'typebox'
 
-/** `copy_answers` where nobody has set it. */
+/** The default of `copy_answers`. */
 export const COPY_ANSWERS = 1024
 
-/** How units are asked, waited for and judged. */
+/** How units are asked and judged, and how long their replies are waited for. */
 export const askingKeys = {
   response_timeout_ms: Type.Integer({
     default: 300,
@@ -148,7 +148,7 @@ export const askingKeys = {
   }),
 } satisfies Record<string, TSchema>
 
-/** How frames go out and come in. */
+/** How frames are sent and received. */
 export const framingKeys = {
   byte_gap_ms: Type.Integer({
     default: 100,
@@ -195,7 +195,7 @@ export const pollingKeys = {
   ),
 } satisfies Record<string, TSchema>
 
-/** Whether the adapter hears itself. */
+/** Whether the adapter receives the bytes that it sends. */
 export const echoKeys = {
   local_echo: Type.Enum(['auto', 'present', 'absent'], {
     default: 'auto',
@@ -205,10 +205,10 @@ export const echoKeys = {
 
 const busSettings = Type.Object({ ...askingKeys, ...framingKeys, ...pollingKeys, ...echoKeys })
 
-/** `mode`: of a protocol that can also listen to another master; left out where it always asks. */
+/** `mode` exists only in protocols that can also listen to another master. */
 export type BusSettings = Static<typeof busSettings> & { readonly mode?: string }
 
-/** How long a unit is held back after a request it did not answer. @see docs/decisions/late-replies.md */
+/** How long a unit is on hold after a request that it did not answer. @see docs/decisions/late-replies.md */
 export function quarantineMs(settings: Pick<BusSettings, 'quarantine_ms' | 'response_timeout_ms'>): number {
   return settings.quarantine_ms ?? Math.max(1000, 3 * settings.response_timeout_ms)
 }

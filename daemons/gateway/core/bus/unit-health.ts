@@ -1,31 +1,31 @@
-/** How a unit does: states, the window that a verdict is made from, when it is asked no more, how long it takes. */
+/** The health of a unit: its states, the window that `noisy` is judged by, the circuit breaker, and the latency. */
 
 import type { Clock } from '#kit/clock.ts'
 import { createBackoff } from '#kit/pure/pace.ts'
 import type { Noise } from '../../wire/noise-words.ts'
 import type { BusSettings } from './settings.ts'
 
-// The life of a unit on a line, as its answers show it: state x event -> next state.
+// The life of a unit on a line, judged by its replies: state x event -> next state.
 
 /**
- * - `unknown` not asked since the line was opened, or not to the end
- * - `well` answers in time; what is lost now and then changes nothing
+ * - `unknown` not asked since the line was opened, or the request was not completed
+ * - `well` answers in time; a reply lost now and then changes nothing
  * - `slow` answers, but late replies were seen not long ago
- * - `noisy` answers, but of its last exchanges too many came to nothing, or to two answers
+ * - `noisy` answers, but too many of its last exchanges brought no valid reply, or brought two
  * - `failing` has not answered since the line was opened
- * - `silent` left so many in a row without an answer that polls and background work are held back
- * - `probing` was silent, and is being asked whether it is back
+ * - `silent` left so many requests in a row unanswered that polls and background work are refused
+ * - `probing` was silent, and a request is in flight that shows whether it is back
  */
 export type UnitState = 'unknown' | 'well' | 'slow' | 'noisy' | 'failing' | 'silent' | 'probing'
 
 /**
- * - `answered` a proven reply in time; a refusal is one
- * - `late` a proven reply after its request was given up
- * - `calmed` a proven reply in time, and none late for `slow_unit_ms`
- * - `noise` an exchange is over, and the last ones are noisy, as bus/unit-health.ts judges them; `quiet` they are not
- * - `missed` no proven reply; `gaveUp` for the last time that is borne
- * - `probed` a request goes out to it
- * - `undecided` that request never reached the line
+ * - `answered` a proven reply came in time; a refusal counts as one
+ * - `late` a proven reply came after its request had timed out
+ * - `calmed` a proven reply came in time, and none was late for `slow_unit_ms`
+ * - `noise` an exchange is over, and the window is noisy (see `UnitWindow`); `quiet`: it is not
+ * - `missed` no proven reply came; `gaveUp`: so often in a row that the unit counts as silent
+ * - `probed` a request to it is sent
+ * - `undecided` that request did not reach the line, or its reply is in doubt
  * - `lineClosed` nothing is known any more
  */
 export type UnitEvent =
@@ -44,7 +44,7 @@ export type UnitEvent =
 export const unitStateTable: Readonly<Record<UnitState, Partial<Record<UnitEvent, UnitState>>>> = {
   unknown: { answered: 'well', late: 'slow', missed: 'failing', gaveUp: 'silent' },
   well: { late: 'slow', noise: 'noisy', gaveUp: 'silent', lineClosed: 'unknown' },
-  // One that is often too late misses often: that it is slow says so already.
+  // There is no way to `noisy` from here: a unit that is often late misses often, and `slow` already says so.
   slow: { calmed: 'well', gaveUp: 'silent', lineClosed: 'unknown' },
   noisy: { quiet: 'well', late: 'slow', gaveUp: 'silent', lineClosed: 'unknown' },
   failing: { answered: 'well', late: 'slow', gaveUp: 'silent', lineClosed: 'unknown' },
@@ -57,35 +57,40 @@ export function nextUnitState(state: UnitState, event: UnitEvent): UnitState {
   return unitStateTable[state][event] ?? state
 }
 
-// How the last exchanges with a unit went, and whether they make it noisy. Judged over many of them, with one share to
-// become so and a lower one to leave: noise comes by chance, and single answers would change the state with each.
+// How the last exchanges with a unit went, and whether they make it noisy. Noise comes by chance, so many exchanges are
+// judged, and the share to become noisy is higher than the one to recover: otherwise single replies would flip the
+// state.
 
 /**
- * - `damaged` bytes came that are no answer
+ * - `damaged` bytes came, but no valid reply
  * - `missing` nothing came
  */
 type Lost = 'damaged' | 'missing'
 
 /** Counts of the last exchanges since the line was opened, at most `settings.noisy_window`. */
 export interface Lately extends Noise {
-  /** When the last of these three happened, epoch milliseconds; null where none did. */
+  /** When the last bad exchange was, epoch milliseconds; null if there was none. */
   lastBadAt: number | null
 }
 
-/** However seldom: once in so many, chance alone lets a unit leave so many in a row without an answer that it is silent. */
+/**
+ * A unit becomes silent when chance alone would leave so many requests in a row unanswered only once in so many times.
+ */
 const ONCE_IN = 1e6
 
-/** However much is lost, a unit that leaves so many in a row is silent: each costs its line a whole timeout. */
+/** After so many misses in a row a unit is silent, however noisy the line is: each costs it a whole timeout. */
 const LONGEST_RUN = 20
 
-/** One exchange, as bits: a small number each, as there may be 1000 of each of 247 units. `LATE` came after its time. */
+/**
+ * One exchange as bits: small numbers, because there may be 1000 of each of 247 units. `LATE`: the reply came too late.
+ */
 const [LATE, DAMAGED, MISSING, TWICE] = [1, 2, 4, 8]
 const LOST = DAMAGED | MISSING
 const BAD = LOST | TWICE
 
 export class UnitWindow {
   readonly #settings: BusSettings
-  /** The oldest first. */
+  /** Oldest first. */
   #exchanges: number[] = []
   #isNoisy = false
   #lastBadEpochMs: number | null = null
@@ -107,14 +112,14 @@ export class UnitWindow {
     this.#add(how === 'damaged' ? DAMAGED : MISSING)
   }
 
-  /** The answer that was missed came after all: the unit is slow, which is another matter. */
+  /** The missing reply came after all. The unit is slow, which is not counted as noise. */
   late(): void {
     const at = this.#exchanges.lastIndexOf(MISSING)
     if (at >= 0) this.#exchanges[at] = LATE
     this.#judge()
   }
 
-  /** The last answer came again. */
+  /** The last reply came a second time. */
   twice(atEpochMs: number): void {
     const at = this.#exchanges.length - 1
     if (at < 0) return
@@ -124,8 +129,8 @@ export class UnitWindow {
   }
 
   /**
-   * Whether the last `run` without an answer mean more than the noise known before them: where a third of all is lost,
-   * three in a row are nothing new.
+   * Whether `run` misses in a row mean more than the noise before them: where a third of all replies is lost, three
+   * misses in a row are nothing new.
    */
   isSilence(run: number): boolean {
     const before = this.#exchanges.length - run
@@ -134,7 +139,7 @@ export class UnitWindow {
     return run >= Math.max(this.#settings.breaker_failures, Math.min(LONGEST_RUN, byChance))
   }
 
-  /** The last `run` made the unit silent, which says what there is to say of them. */
+  /** Drops the last `run` misses: they made the unit silent, which already says all there is to say of them. */
   forgetRun(run: number): void {
     this.#exchanges.length = Math.max(0, this.#exchanges.length - run)
   }
@@ -164,7 +169,7 @@ export class UnitWindow {
     const { noisy_from_percent: from, noisy_until_percent: until, noisy_least: least } = this.#settings
     const [bad, total] = [this.#count(BAD), this.#exchanges.length]
     const percent = (100 * bad) / Math.max(1, total)
-    // One that never answered is not noisy.
+    // A unit that never answered is not noisy.
     const isHeard = this.#count(LOST) < total
     this.#isNoisy = this.#isNoisy ? percent > Math.min(until, from - 1) : isHeard && bad >= least && percent >= from
   }
@@ -176,13 +181,13 @@ export class UnitWindow {
   }
 }
 
-// Whether a unit may be asked again and again. One that left several requests in a row unanswered is silent: each
-// further request would cost its line a whole timeout. It is tried again after waits that double.
+// The circuit breaker of a unit. A unit that left several requests in a row unanswered is silent: each further request
+// would cost its line a whole timeout. It is tried again after waits that double.
 
 interface UnitBreakerParts {
   clock: Clock
   settings: BusSettings
-  /** Not told of a probe: it is over within one timeout, and what comes of it is told. */
+  /** Not called for `probing`: a probe is over within one timeout, and its outcome is reported. */
   onState(state: UnitState, previous: UnitState): void
 }
 
@@ -191,9 +196,9 @@ export class UnitBreaker {
   readonly #backoff: ReturnType<typeof createBackoff>
   #state: UnitState = 'unknown'
   #sinceEpochMs: number
-  /** A probe that fails leaves the unit silent since it became so. */
+  /** Since when it was silent before the probe: a probe that fails does not change that. */
   #silentSinceEpochMs = 0
-  /** The last state that was told. */
+  /** The last state reported by `onState`. */
   #told: UnitState = 'unknown'
   #missesInRow = 0
   readonly #window: UnitWindow
@@ -212,7 +217,7 @@ export class UnitBreaker {
     return this.#state
   }
 
-  /** Since when it is in its state, epoch milliseconds; a probe that fails does not count. */
+  /** Since when it has been in its state, epoch milliseconds; a probe that fails does not restart it. */
   get sinceEpochMs(): number {
     return this.#sinceEpochMs
   }
@@ -230,12 +235,12 @@ export class UnitBreaker {
     return this.#state === 'silent' || this.#state === 'probing'
   }
 
-  /** Milliseconds until polls and background work may try it again; undefined where nothing is held back. */
+  /** Milliseconds until polls and background work may try it again; undefined if the breaker is closed. */
   get retryInMs(): number | undefined {
     return this.isOpen ? Math.max(0, this.#nextTryMs - this.#parts.clock.monotonicMs()) : undefined
   }
 
-  /** A request goes out to it. */
+  /** A request to it is sent. */
   sent(): void {
     this.#move('probed')
   }
@@ -254,7 +259,7 @@ export class UnitBreaker {
     this.#move('late')
   }
 
-  /** Its last answer came again. */
+  /** Its last reply came a second time. */
   twice(): void {
     this.#window.twice(this.#parts.clock.epochMs())
     this.#move(this.#judged())
@@ -271,17 +276,17 @@ export class UnitBreaker {
       this.#window.forgetRun(this.#missesInRow)
       this.#move('gaveUp')
     }
-    // An operator who tries in between does not put off the next try.
+    // A try by an operator before the next try is due does not postpone it.
     if (this.isOpen && isDue) this.#nextTryMs = clock.monotonicMs() + this.#backoff.next()
   }
 
-  /** It said something, which may be for an earlier request: it is there, and yet this one has no answer. */
+  /** It sent a frame that may be for an earlier request: it is alive, yet this request has no reply. */
   unproven(): void {
     this.#window.missed('missing', this.#parts.clock.epochMs())
     this.#move('undecided', this.#judged())
   }
 
-  /** The request never reached the line, so it says nothing of the unit. */
+  /** The request never reached the line, so it says nothing about the unit. */
   undecided(): void {
     this.#move('undecided')
   }
@@ -291,7 +296,7 @@ export class UnitBreaker {
     this.#window.forget()
     this.#lateMs = Number.NEGATIVE_INFINITY
     this.#move('lineClosed')
-    // That the line was closed is an event of the port.
+    // Not reported per unit: the closed line is an event of the port.
     this.#told = this.#state
   }
 
@@ -305,7 +310,7 @@ export class UnitBreaker {
     return this.#window.isNoisy ? 'noise' : 'quiet'
   }
 
-  /** Through several at once: only where that leads is told. */
+  /** Applies several events at once and reports only the final state. */
   #move(...events: UnitEvent[]): void {
     const next = events.reduce(nextUnitState, this.#state)
     if (next === this.#state) return
@@ -320,10 +325,16 @@ export class UnitBreaker {
   }
 }
 
-/** Upper bounds of the buckets, ms; one more takes what is above. Narrow where a line's units differ. */
+/**
+ * Upper bounds of the buckets, ms; one more bucket takes what is above. They are close together where the units of a
+ * line differ.
+ */
 const BOUNDS_MS = [2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10_000] as const
 
-/** Milliseconds. `p50`, `p95`: half of the replies, 95 of 100, took at most so long; bucket bounds, never above `max`. */
+/**
+ * Milliseconds. `p50` and `p95`: half of the replies, and 95 of 100, took at most so long. They are bucket bounds, but
+ * never above `max`.
+ */
 export interface LatencyView {
   last: number
   p50: number
@@ -335,7 +346,7 @@ export interface UnitLatency {
   add(tookMs: number): void
   /** Null before the first reply. */
   view(): LatencyView | null
-  /** Replies that took at most `leMs`, those of the bounds before it too; null: all. */
+  /** Cumulative: the number of replies that took at most `leMs`; null: all replies. */
   histogram(): { leMs: number | null; count: number }[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * A scan of a line: each unit number is asked once, in gaps between polls. Whatever is proven finds a unit: a
- * reply, an exception, a reply that comes too late, and an answer to somebody else who asked meanwhile.
+ * A scan of a line: asks each unit number once, in gaps between polls. Any proven frame finds a unit: a reply, an
+ * exception, a late reply, and a reply to somebody else's request during the scan.
  */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
@@ -10,22 +10,22 @@ import { type BusSettings, quarantineMs } from './settings.ts'
 import type { BusAsker } from './transactions.ts'
 import type { ProofListener } from './units.ts'
 
-/** Of whom is asked: units `from` to `to`. What is asked of each stands beside, by the protocol. */
+/** The units to ask: `from` to `to`. The protocol adds what it asks each of them. */
 interface ScanRange {
   from: number
   to: number
 }
 
-/** A unit that was found. `tookMs` is null where a late reply may be one of two. */
+/** A unit that was found. `tookMs` is null if a late reply may belong to either of two requests. */
 export interface FoundUnit {
   unitId: number
   tookMs: number | null
 }
 
-/** What a protocol asks each unit, and what an answer says of it. */
+/** What a protocol asks each unit, and what it learns from a reply. */
 export interface ScanProtocol<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
   ask(plan: Plan, unitId: number): Sent<Request>
-  /** What is told of a unit beside its number and its time. */
+  /** What is reported of a unit beside its number and its time. */
   found(reply: Reply): Found
 }
 
@@ -34,16 +34,16 @@ type ScanState = 'running' | 'done' | 'cancelled' | 'failed'
 /** One scan, with its plan. Instants are epoch milliseconds; unknown is null. */
 export type ScanJob<Plan extends ScanRange, Found> = Plan & {
   state: ScanState
-  /** Numbers done with, of `total`. */
+  /** How many of `total` numbers are done. */
   asked: number
   total: number
-  /** The number being asked. */
+  /** The unit number being asked. */
   current: number | null
-  /** By number. */
+  /** Sorted by unit number. */
   found: (FoundUnit & Found)[]
   startedAt: number
   endedAt: number | null
-  /** How long it takes yet, at the pace so far. */
+  /** Estimated time to the end, at the pace so far. */
   etaMs: number | null
   /** Why it failed. */
   fault: { code: string; message: string } | null
@@ -55,7 +55,7 @@ export interface ScanFace<Plan extends ScanRange, Found> {
   start(plan: Plan): ScanJob<Plan, Found>
   /** @throws Fault `no_scan` */
   job(): ScanJob<Plan, Found>
-  /** One that has ended stays as it is. @throws Fault `no_scan` */
+  /** Does nothing to a scan that has ended. @throws Fault `no_scan` */
   cancel(): ScanJob<Plan, Found>
 }
 
@@ -67,7 +67,7 @@ interface UnitScanParts<Plan extends ScanRange, Found, Request extends BusReques
   asker: Pick<BusAsker<Request, Reply>, 'exchange' | 'withdraw'>
   isOpen(): boolean
   whyNotOpen(): Fault
-  /** Tells of each proven reply. @returns ends the telling */
+  /** Calls the listener with each proven reply. @returns removes the listener */
   onProof(listener: ProofListener<Reply>): () => void
 }
 
@@ -103,7 +103,7 @@ export class UnitScan<Plan extends ScanRange, Found, Request extends BusRequest,
     return this.#last().view()
   }
 
-  /** The line was closed or lost. */
+  /** The line was closed or lost: the scan fails. */
   lineClosed(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
     this.#job?.end('failed', fault)
   }
@@ -114,7 +114,7 @@ export class UnitScan<Plan extends ScanRange, Found, Request extends BusRequest,
   }
 }
 
-/** From its start to its end; what comes after counts for nothing. */
+/** One scan from start to end; replies after its end are ignored. */
 class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
   readonly #parts: UnitScanParts<Plan, Found, Request, Reply>
   readonly #plan: Plan
@@ -125,7 +125,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
   #state: ScanState = 'running'
   #current: number | undefined
   #asked = 0
-  /** When a number was last left unanswered: its late reply may come yet. */
+  /** When a number was last left unanswered: its reply may still come late. */
   #missedMs = Number.NEGATIVE_INFINITY
   #endedEpochMs: number | undefined
   #fault: Fault | undefined
@@ -137,7 +137,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
     this.#startedMs = parts.clock.monotonicMs()
     this.#startedEpochMs = parts.clock.epochMs()
     this.#endListening = parts.onProof((unitId, reply, tookMs) => this.#prove(unitId, reply, tookMs))
-    // Never rejects: what fails ends the job.
+    // Never rejects: a failure ends the job.
     void this.#run()
   }
 
@@ -179,7 +179,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
     return Math.round(Math.max(this.#lateReplyMs(), eachMs * (to - from + 1 - this.#asked)))
   }
 
-  /** How long the late reply of the last number that did not answer may take yet. */
+  /** How long the late reply of the last unanswered number may still take. */
   #lateReplyMs(): number {
     const { clock, settings } = this.#parts
     return Math.max(0, this.#missedMs + quarantineMs(settings) - clock.monotonicMs())
@@ -198,11 +198,11 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
     this.end('done')
   }
 
-  /** @returns why the scan cannot go on */
+  /** @returns why the scan cannot go on; undefined if it can */
   async #ask(unitId: number): Promise<Fault | undefined> {
     const { asker, protocol, settings } = this.#parts
     const sent = protocol.ask(this.#plan, unitId)
-    // Long enough for a gap, and for the end of a quarantine.
+    // Long enough for a gap between polls, and for the end of a quarantine.
     const deadlineMs = settings.request_deadline_ms + settings.background_wait_ms + quarantineMs(settings)
     for (let left = settings.scan_tries; ; left--) {
       const fault = await asker
@@ -213,7 +213,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
         )
       if (!fault || !this.isRunning) return undefined
       const kind = busFaultKind(fault)
-      // Nobody answers there, as far as can be told.
+      // As far as can be told, there is no unit with this number.
       if (kind === 'noReply' || kind === 'badReply') {
         this.#missedMs = this.#parts.clock.monotonicMs()
         return undefined
@@ -224,7 +224,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
     }
   }
 
-  /** Ends early when the job does. */
+  /** Ends early if the job ends. */
   async #wait(delayMs: number): Promise<void> {
     if (!this.isRunning || delayMs <= 0) return
     await new Promise<void>((resume) => {
@@ -233,7 +233,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
     this.#pause = undefined
   }
 
-  /** Numbers that are not asked yet are found when they are. */
+  /** Ignores numbers that are still to be asked: they are found when their turn comes. */
   #prove(unitId: number, reply: Reply, tookMs: number | null): void {
     const { from, to } = this.#plan
     if (unitId < from || unitId > (this.#current ?? to) || this.#found.has(unitId)) return

@@ -1,4 +1,4 @@
-/** What is known of each unit of a line, and the sentence that says it. */
+/** What is known of each unit of a line, and the sentences that report a change of its state. */
 
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -17,9 +17,9 @@ import {
   type UnitState,
 } from './unit-health.ts'
 
-// What a reader is told of the units of a line. Instants are epoch milliseconds; unknown is null, never 0.
+// What the API reports about the units of a line. Instants are epoch milliseconds; unknown is null, never 0.
 
-/** One unit that was asked, or that a scan found, since the adapter was made or it was forgotten. */
+/** A unit that was asked, or found by a scan, since the adapter was made or since the unit was forgotten. */
 export interface UnitView {
   unitId: number
   state: UnitState
@@ -28,24 +28,24 @@ export interface UnitView {
   replies: number
   exceptions: number
   timeouts: number
-  /** Frames with a wrong checksum while this unit was asked. */
+  /** Frames with a wrong checksum while a request to this unit was in flight. */
   crcErrors: number
-  /** Requests to which something came that is no answer. */
+  /** Requests that were followed by bytes, but by no valid reply. */
   badReplies: number
   lateReplies: number
-  /** Answers that came a second time. */
+  /** Replies that came a second time. */
   copies: number
-  /** How its last exchanges went: what `noisy` is judged by. */
+  /** How its last exchanges went: the basis for `noisy`. */
   lately: Lately
   lastReplyAt: number | null
   lastError: { code: string; message: string; at: number } | null
-  /** From the end of a request to the end of its reply, late ones too. */
+  /** From the end of a request to the end of its reply, late replies included. */
   latencyMs: LatencyView | null
-  /** Replies that took at most `leMs`, those of the bounds before it too; null: all. */
+  /** Cumulative: the number of replies that took at most `leMs`; null: all replies. */
   histogram: { leMs: number | null; count: number }[]
-  /** Until when it is asked nothing, as it owes an answer. */
+  /** Until when it is on hold, because it owes a reply. */
   heldUntil: number | null
-  /** When polls and background work may ask it again. */
+  /** When polls and background work may try it again. */
   nextTryAt: number | null
 }
 
@@ -58,30 +58,30 @@ export interface UnitPayload {
   lately: Lately
 }
 
-/** The units of a line, by number. */
+/** The units of a line, by unit number. */
 export interface UnitsFace {
   list(): UnitView[]
-  /** How many are in each state; none of a state: left out. */
+  /** How many units are in each state; a state without units is left out. */
   states(): Partial<Record<UnitState, number>>
   /**
-   * Its counts and its state; what it owes stays known, and who asks it again makes it anew.
+   * Drops its counts and its state. What it owes is still remembered, and the next request to it creates it anew.
    * @throws Fault `unknown_unit`
    */
   forget(unitId: number): void
 }
 
-// What the change of a unit's state means, in a sentence.
+// The sentence for a change of a unit's state.
 
 interface UnitChange {
   state: UnitState
   previous: UnitState
   settings: BusSettings
-  /** In a row without an answer. */
+  /** Requests in a row without a reply. */
   misses: number
   lately: Lately
 }
 
-/** As `unit` events carry it. */
+/** The message of a `unit` event. */
 function unitSentence(unitId: number, { state, previous, settings, misses, lately }: UnitChange): string {
   const unit = `Unit ${unitId}`
   switch (state) {
@@ -108,12 +108,12 @@ interface BusUnitsParts<Request extends BusRequest> {
   faults: Pick<BusFaults<Request>, 'unitSilent'>
   settings: BusSettings
   publish(event: string, payload: unknown): void
-  /** A unit is silent, or stays so: polls and background work for it are not to wait. */
+  /** A unit became silent, or a probe of it failed: its queued polls and background work must not wait any longer. */
   onSilent(unitId: number, fault: Fault): void
   isPolled?: BusHooks<Request, BusReply>['isPolled']
 }
 
-/** Told of each proven reply, in time or late. @param tookMs null where it is not known which request it answers */
+/** Called with each proven reply, in time or late. @param tookMs null if it is not known which request it answers */
 export type ProofListener<Reply extends BusReply> = (unitId: number, reply: Reply, tookMs: number | null) => void
 
 type UnitCounts = Pick<
@@ -127,18 +127,18 @@ interface Unit {
   readonly latency: UnitLatency
   readonly counts: UnitCounts
   lastReplyEpochMs: number | null
-  /** When somebody last wanted to ask it, by the monotonic clock, whether it went out or was held back. */
+  /** When somebody last wanted to ask it, by the monotonic clock, whether the request was sent or refused. */
   lastWantedMs: number
   lastError: UnitView['lastError']
-  /** Since it was last asked it has said something that is whole. */
+  /** Since its last request it has sent a whole frame, which may be for an earlier request. */
   hasSpoken: boolean
-  /** Since when it is to be asked and was not, over all requests that waited. */
+  /** Since when requests to it have been queued without one being sent, by the monotonic clock. */
   wantedSinceMs: number | undefined
 }
 
 /**
- * At most one entry per unit number. Background work makes none before the unit has answered; one that never
- * did, and that nobody wants any more, is forgotten.
+ * At most one entry per unit number. Background work makes no entry before the unit has answered. A unit that never
+ * answered, and that nobody asks any more, is forgotten.
  */
 export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
   readonly #parts: BusUnitsParts<Request>
@@ -146,7 +146,10 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
   /** Units that left their last request unanswered. */
   readonly #suspects = new Set<number>()
   readonly #proofListeners = new Set<ProofListener<Reply>>()
-  /** Whose probe waits: one at a time, so that many dead units do not fill the queue with what waits for a gap. */
+  /**
+   * The unit whose probe is queued. Only one at a time, so that many dead units do not fill the queue with probes that
+   * wait for a gap.
+   */
   #probed: Unit | undefined
 
   constructor(parts: BusUnitsParts<Request>) {
@@ -157,7 +160,7 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return this.#suspects.size > 0
   }
 
-  /** It left its last request unanswered: the next may cost a whole timeout too. */
+  /** It left its last request unanswered, so the next one may cost a whole timeout too. */
   isSuspect(unitId: number): boolean {
     return this.#suspects.has(unitId)
   }
@@ -166,17 +169,17 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return this.#units.get(unitId)?.breaker.isOpen ?? false
   }
 
-  /** Nobody is known there, so that no answer is no fault. */
+  /** Background work asks a number where no unit is known, so a missing reply is no fault. */
   isNobody({ how, sent }: Asking<Request>): boolean {
     return how.priority === 'background' && !this.#units.has(sent.request.unitId)
   }
 
-  /** Since when somebody wants to ask it, by the monotonic clock. */
+  /** Since when requests to it have been queued, by the monotonic clock. */
   wantedSinceMs(unitId: number): number {
     return this.#units.get(unitId)?.wantedSinceMs ?? Number.POSITIVE_INFINITY
   }
 
-  /** How many are in each state now. */
+  /** How many units are in each state now. */
   states(): Partial<Record<UnitState, number>> {
     this.#forgetUnwanted()
     const found: Partial<Record<UnitState, number>> = {}
@@ -185,8 +188,9 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /**
-   * A request is to come to wait. Of those that silent units hold back one may, once the next try is due: the probe.
-   * @returns why it may not, a Fault of kind `unitSilent`; undefined where it may
+   * Decides whether a request may join the queue. While a unit is silent, polls and background work for it are refused;
+   * once its next try is due, one of them may go as the probe.
+   * @returns why it may not, a Fault of kind `unitSilent`; undefined if it may
    */
   refusal({ how: { evenSilent, priority }, sent }: Asking<Request>): Fault | undefined {
     const unit = this.#units.get(sent.request.unitId)
@@ -200,13 +204,13 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return undefined
   }
 
-  /** A request that waited for this unit leaves without being sent. */
+  /** A queued request to this unit leaves the queue without being sent. */
   left({ how, sent }: Asking<Request>): void {
     const unit = this.#units.get(sent.request.unitId)
     if (unit === this.#probed && how.priority !== 'operator') this.#probed = undefined
   }
 
-  /** A request goes out that is no broadcast: that is for nobody's answer. */
+  /** A request is sent. Not called for broadcasts, which no unit answers. */
   sent(transaction: Asking<Request>): void {
     if (this.isNobody(transaction)) return
     const unit = this.#of(transaction.sent.request.unitId)
@@ -218,7 +222,7 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     unit.breaker.sent()
   }
 
-  /** @param tookMs from the end of the request to the end of the reply; null where it is not known */
+  /** @param tookMs from the end of the request to the end of the reply; null if not known */
   replied({ sent }: Asking<Request>, reply: Reply, tookMs: number | null): void {
     const unit = this.#alive(sent.request.unitId)
     unit.counts.replies++
@@ -239,7 +243,7 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     this.#prove(unitId, reply, tookMs)
   }
 
-  /** @returns ends the telling */
+  /** @returns removes the listener */
   onProof(listener: ProofListener<Reply>): () => void {
     this.#proofListeners.add(listener)
     return () => void this.#proofListeners.delete(listener)
@@ -271,13 +275,13 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     if (unit) unit.counts.crcErrors++
   }
 
-  /** It says something whole that may be for an earlier request. */
+  /** It sent a whole frame that may be the reply to an earlier request. */
   spoke(unitId: number): void {
     const unit = this.#units.get(unitId)
     if (unit) unit.hasSpoken = true
   }
 
-  /** It has said its last answer again. */
+  /** It sent its last reply again. */
   copied(unitId: number): void {
     const unit = this.#units.get(unitId)
     if (!unit) return
@@ -286,7 +290,7 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /**
-   * What it owes is kept in core/bus/holds.ts, so that a late answer is no other's after it either.
+   * Holds are kept (core/bus/holds.ts), so that a late reply is not taken for another one after this either.
    * @throws Fault `unknown_unit`
    */
   forget(unitId: number): void {
@@ -304,7 +308,7 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     }
   }
 
-  /** @param heldForMs how long a unit is in quarantine yet; undefined where it is not */
+  /** @param heldForMs how long a unit is still on hold; undefined if it is not */
   list(heldForMs: (unitId: number) => number | undefined): UnitView[] {
     this.#forgetUnwanted()
     const nowMs = this.#parts.clock.epochMs()
@@ -329,7 +333,7 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return this.#units.get(unitId) ?? this.#newUnit(unitId)
   }
 
-  /** It said something proven. */
+  /** It sent a proven reply. */
   #alive(unitId: number): Unit {
     const unit = this.#asked(unitId)
     unit.lastReplyEpochMs = this.#parts.clock.epochMs()
@@ -337,7 +341,10 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return unit
   }
 
-  /** Background work that finds a unit has asked it once, and so has whose request was out when it was forgotten. */
+  /**
+   * A unit gets its entry here if a scan has just found it, or if it was forgotten with a request in flight. That
+   * request counts.
+   */
   #asked(unitId: number): Unit {
     const known = this.#units.get(unitId)
     if (known) return known
@@ -346,7 +353,10 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return unit
   }
 
-  /** A number asked by mistake must not be silent for ever. Seen only by those who read, so it needs no timer. */
+  /**
+   * A number asked by mistake must not be listed as silent for ever. It shows only when the list is read, so no timer
+   * is needed.
+   */
   #forgetUnwanted(): void {
     const { clock, isPolled, settings } = this.#parts
     const untilMs = clock.monotonicMs() - settings.forget_unit_ms
