@@ -1,4 +1,4 @@
-/** API keys: made, kept as hashes, fenced to ports. */
+/** API keys: how they are made, kept as hashes, and limited to ports. */
 
 import type { Role } from '#kit/auth/credentials.ts'
 import type { Clock, Timer } from '#kit/clock.ts'
@@ -7,27 +7,27 @@ import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import { userKey } from './users.ts'
 
-// What a key may see and touch, beyond its role: the one place where that is decided.
+// What a key may see and do beyond its role. This is decided here and nowhere else.
 
-/** A caller as far as it matters here; a person is never fenced. */
+/** The part of a caller that matters here; users are never limited to ports. */
 export interface Fenced {
   name: string
   isKey?: boolean
-  /** Device paths of the ports it is for; absent for all. */
+  /** Device paths of the ports that the key is for; absent: all ports. */
   only?: readonly string[]
 }
 
-/** Where it knocks: the route as the table has it, and its decoded parameters. */
+/** What is requested: the route's path as the route table spells it, and its decoded parameters. */
 interface Knock {
   method: string
   path: string
   params: Readonly<Record<string, string>>
 }
 
-/** No key may: one that leaked must not make itself a successor, nor shut its administrators out. */
+/** Closed to all keys: a leaked key must not be able to make another key, nor to lock its administrators out. */
 const FOR_PEOPLE = /^\/api\/(users|keys|me\/password|logout)(\/|$)/
 
-/** Open to a key with a list of ports: these tell nothing of a port, or are filtered by the list. */
+/** Open to a key that is limited to ports: these reveal nothing about a port, or filter by the key's ports. */
 const OPEN_TO_ANY_KEY: ReadonlySet<string> = new Set([
   'GET /api/me',
   'GET /api/openapi.json',
@@ -41,7 +41,8 @@ const OPEN_TO_ANY_KEY: ReadonlySet<string> = new Set([
 const PORT = '/api/ports/:path'
 
 /**
- * Whatever is not named here is refused to a key with a list.
+ * Refuses whatever a key may not request. A key that is limited to ports gets only the routes named above, and its own
+ * ports.
  * @throws Fault `not_for_keys`, `not_your_port`
  */
 export function checkKey(caller: Fenced, { method, path, params }: Knock): void {
@@ -54,12 +55,12 @@ export function checkKey(caller: Fenced, { method, path, params }: Knock): void 
   if (!seesPort(caller, params.path)) throw notYourPort(caller)
 }
 
-/** Whether a port, by the name it is set up by, is this caller's to see. */
+/** Whether the caller may see a port. @param port the name by which it is set up */
 export function seesPort({ only }: Pick<Fenced, 'only'>, port: string | undefined): boolean {
   return !only || (port !== undefined && only.includes(port))
 }
 
-/** The same sentence whether there is such a port or not. */
+/** The sentence is the same whether the port exists or not. */
 export function notYourPort({ name }: Pick<Fenced, 'name'>): Fault {
   return new Fault('not_your_port', `${name} is not for this port. Its list names ports as they are set up.`)
 }
@@ -69,18 +70,18 @@ export interface KeyRecord {
   id: string
   name: string
   role: Role
-  /** Device paths of the ports it is for; null for all. */
+  /** Device paths of the ports that the key is for; null: all ports. */
   ports: readonly string[] | null
   createdAt: number
-  /** The administrator who made it; he may be gone. */
+  /** The administrator who made it; this user may have been removed. */
   createdBy: string
-  /** Epoch milliseconds; null for never. */
+  /** Epoch milliseconds; null: never. */
   expiresAt: number | null
   lastUsedAt: number | null
   secretHash: string
 }
 
-/** Who calls with a key. */
+/** The caller that a key stands for. */
 interface KeyCaller {
   name: string
   role: Role
@@ -88,7 +89,7 @@ interface KeyCaller {
   only?: readonly string[]
 }
 
-/** Makes keys and proves secrets. */
+/** Makes keys and their secrets, and checks a secret. */
 interface KeyMint {
   make(): { id: string; text: string; secretHash: string }
   isSecretOf(secret: string, secretHash: string | undefined): boolean
@@ -99,32 +100,34 @@ interface ApiKeyParts {
   log: Log
   mint: KeyMint
   save(records: KeyRecord[]): Promise<void>
-  /** `max` keys; uses are written at most every `saveMs`. Keys `keys.max` and `keys.save_ms`. */
+  /**
+   * `max`: how many keys; `saveMs`: the least time between two writes of last uses. Keys `keys.max` and `keys.save_ms`.
+   */
   limits: { max: number; saveMs: number }
 }
 
-/** What an administrator wishes for. */
+/** What an administrator asks for in a new key. */
 export type KeyWish = Pick<KeyRecord, 'name' | 'role' | 'ports' | 'expiresAt'>
 
-/** A key as an administrator sees it. */
+/** A key as shown to an administrator. */
 export type KeyView = Omit<KeyRecord, 'secretHash'> & { state: 'live' | 'expired' }
 
-/** Changes throw Fault `store_write_failed` where they could not be saved; then nothing has changed. */
+/** Changes throw Fault `store_write_failed` if they could not be saved; then nothing has changed. */
 export interface ApiKeys {
   list(): KeyView[]
-  /** @returns the key's text too: nobody can read it a second time. @throws Fault `key_exists`, `too_many_keys` */
+  /** @returns also the text of the key, which nobody can read again. @throws Fault `key_exists`, `too_many_keys` */
   make(wish: KeyWish, createdBy: string): Promise<KeyView & { key: string }>
   /** @throws Fault `unknown_key` */
   remove(id: string): Promise<KeyView>
-  /** Who calls with this key; undefined where it is not known or its secret is wrong. @throws Fault `key_expired` */
+  /** The caller with this key; undefined if the key is unknown or its secret is wrong. @throws Fault `key_expired` */
   callerOf(key: { id: string; secret: string }): KeyCaller | undefined
-  /** What the journal calls a key; undefined where there is none. */
+  /** The name of a key in the journal; undefined if there is no such key. */
   nameOf(id: string): string | undefined
-  /** Whether the key stands by which `callerOf` found this caller. */
+  /** Whether the key by which `callerOf` found this caller still exists and has not expired. */
   isLive(caller: object): boolean
-  /** Runs after a key was removed. */
+  /** Calls the handler after a key was removed. */
   onRemoved(handler: () => void): void
-  /** Writes the last uses. */
+  /** Saves the last uses. */
   close(): Promise<void>
 }
 
@@ -133,7 +136,7 @@ interface Entry {
   caller: KeyCaller
 }
 
-/** @param records what was kept */
+/** @param records the saved keys */
 export function createApiKeys(parts: ApiKeyParts, records: readonly KeyRecord[]): ApiKeys {
   const { clock, mint, limits } = parts
   const entries = new Map(records.map((record) => [record.id, entryOf(record)]))
@@ -183,7 +186,7 @@ export function createApiKeys(parts: ApiKeyParts, records: readonly KeyRecord[])
   }
 }
 
-/** A key is used a hundred times a second; when it was used last is written once in a while. */
+/** Saves the last uses of keys only now and then, because a key may be used a hundred times a second. */
 function createUseSaver({ clock, limits, log }: ApiKeyParts, save: () => Promise<void>) {
   let timer: Timer | undefined
   let writing = Promise.resolve()
@@ -193,7 +196,7 @@ function createUseSaver({ clock, limits, log }: ApiKeyParts, save: () => Promise
     try {
       await save()
     } catch (fault) {
-      // The next use has it written; until then only the file is behind.
+      // The next use starts another save; until then only the file is out of date.
       log.warning('last uses of keys are not saved', { fault })
     }
   }
@@ -215,7 +218,7 @@ function createUseSaver({ clock, limits, log }: ApiKeyParts, save: () => Promise
 
 function entryOf(record: KeyRecord): Entry {
   const { name, role, ports } = record
-  // A user's name has no colon, so nobody can be mistaken for a key, nor a key for somebody.
+  // A user's name has no colon, so no user can be mistaken for a key, nor a key for a user.
   return { record, caller: { name: `key:${name}`, role, isKey: true, ...(ports && { only: ports }) } }
 }
 

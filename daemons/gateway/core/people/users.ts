@@ -1,13 +1,13 @@
-/** Users of this gateway, their passwords and their sign-ins. */
+/** The users of this gateway, their passwords and their sign-ins. */
 import type { Role } from '#kit/auth/credentials.ts'
 import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 
-// The users there are: found by name, changed one after another, and no change is made that was not saved.
+// The list of users: found by name, changed one change at a time, and no change takes effect before it is saved.
 
-/** One entry of users.json. Never changed in place: a token belongs to the record as it was at the sign-in. */
+/** One entry of users.json. Never changed in place: a token belongs to the very record of its sign-in. */
 export interface UserRecord {
   readonly username: string
   readonly role: Role
@@ -19,22 +19,22 @@ export interface UserRecord {
 
 export interface UserList {
   all(): readonly UserRecord[]
-  /** By the name as typed: case and composition of letters do not count. */
+  /** By the name as typed: upper or lower case and Unicode composition do not matter. */
   find(username: string): UserRecord | undefined
   /**
-   * Runs after the changes before it.
-   * @param apply gives the new list; undefined where nothing is to be changed
-   * @throws what `apply` and the save throw; the list is as it was then
+   * Changes run one after another.
+   * @param apply gives the new list; undefined if nothing is to change
+   * @throws what `apply` and the save throw; the list is then as it was
    */
   change(apply: (users: readonly UserRecord[]) => UserRecord[] | undefined): Promise<void>
-  /** Runs after each change that was made. */
+  /** Calls the handler after each change. */
   onChange(handler: () => void): void
 }
 
-/** How the journal calls those who are no users. */
+/** Names that the journal uses for actors other than users. */
 const RESERVED: ReadonlySet<string> = new Set(['nobody', 'plantroom'])
 
-/** @throws Fault `user_exists` for a name that stands in the journal for something else */
+/** @throws Fault `user_exists` for a name that the journal uses for something else */
 function refuseReserved(username: string): void {
   if (RESERVED.has(userKey(username)))
     throw new Fault(
@@ -43,15 +43,15 @@ function refuseReserved(username: string): void {
     )
 }
 
-/** What is equal for names that are the same: a telephone begins names with a capital, and no two users differ by case. */
+/**
+ * The key under which names are compared. No two users differ by case only, because telephones begin a typed name with
+ * a capital.
+ */
 export function userKey(username: string): string {
   return username.normalize('NFKC').toLowerCase()
 }
 
-/**
- * @param records what was kept
- * @param save resolves once the list is safe
- */
+/** @param records the saved users @param save resolves once the list is on disk */
 export function createUserList(records: readonly UserRecord[], save: (users: UserRecord[]) => Promise<void>): UserList {
   let users = records
   const inTurn = createSerialTurn()
@@ -80,11 +80,11 @@ export function createUserList(records: readonly UserRecord[], save: (users: Use
 interface Passwords {
   /** @throws Fault `busy` */
   hash(password: string): Promise<string>
-  /** @param hash undefined for a name that does not exist: takes as long, and is never right */
+  /** @param hash undefined for an unknown name: takes just as long, and is never right */
   verify(password: string, hash: string | undefined): Promise<boolean>
 }
 
-/** What somebody signs in with. */
+/** What somebody gives to sign in. */
 interface SignInWish extends Pick<PasswordTry, 'password' | 'remoteAddress' | 'signal'> {
   username?: string
 }
@@ -96,11 +96,11 @@ export interface UsersParts {
   list: UserList
 }
 
-/** One try of a password. */
+/** One attempt with a password. */
 interface PasswordTry {
   /** The name as typed. */
   account: string
-  /** Whose password it has to be; undefined for nobody's. */
+  /** The user whose password it must be; undefined if there is no such user. */
   user: UserRecord | undefined
   password: string
   remoteAddress: string
@@ -117,9 +117,11 @@ export interface Users {
    * @throws Fault `wrong_login`, `username_needed`, `not_set_up`, and what the rate limiter throws
    */
   signIn(login: SignInWish): Promise<UserRecord>
-  /** Whom a login means, whether its password is right or not: for the journal. */
+  /** The user that a login names, whether the password is right or not: for the journal. */
   meant(username: string | undefined): UserRecord | undefined
-  /** Whether a password is right; a wrong one counts against its network and its account. @throws as the rate limiter */
+  /**
+   * Whether the password is right; a wrong one counts against its network and its account. @throws as the rate limiter
+   */
   isRight(tried: PasswordTry): Promise<boolean>
 }
 
@@ -144,7 +146,7 @@ export function createUsers(parts: UsersParts): Users {
     }
   }
 
-  /** Interface document 2, part A, Login: with exactly one user the name may be left out. */
+  /** The name may be left out while there is exactly one user (interface document 2, part A, Login). */
   function meant(username: string | undefined): UserRecord | undefined {
     if (username !== undefined) return list.find(username)
     return list.all().length === 1 ? list.all()[0] : undefined
@@ -171,7 +173,7 @@ export function createUsers(parts: UsersParts): Users {
         throw new Fault('username_needed', 'There is more than one user here. Say which one signs in with username.')
       const account = user?.username ?? username ?? ''
       const isSignedIn = await isRight({ ...shown, account, user })
-      // A user who was changed or removed meanwhile is not the one whose password was right.
+      // If the user was changed or removed meanwhile, the password that was right is not that of the present user.
       if (!user || !isSignedIn || list.find(user.username) !== user)
         throw new Fault('wrong_login', 'The name or the password is wrong.')
       return user
@@ -183,14 +185,14 @@ function alreadySetUp(): Fault {
   return new Fault('already_set_up', 'This gateway has its administrator already. Sign in instead.')
 }
 
-// What an administrator does with users, and what every user does with his own password.
+// Administration of users, and changing one's own password.
 
-/** A user as an administrator sees him. */
+/** A user as shown to an administrator. */
 export interface UserView {
   username: string
   role: Role
   createdAt: number
-  /** He can be neither removed nor made a viewer: nobody could administer the gateway any more. */
+  /** This user can be neither removed nor made a viewer, as nobody could administer the gateway any more. */
   isLastAdmin: boolean
 }
 
@@ -199,21 +201,21 @@ interface UserBookParts {
   list: UserList
   passwords: Passwords
   isRight(tried: PasswordTry): Promise<boolean>
-  /** Users at most; key `users.max`. */
+  /** The most users; key `users.max`. */
   maxUsers: number
 }
 
-/** Somebody's wish for another password. */
+/** A user's request to change the own password. */
 interface OwnPassword extends Pick<PasswordTry, 'remoteAddress' | 'signal'> {
   username: string
-  /** The present one. */
+  /** The present password. */
   current: string
   password: string
 }
 
 /**
- * A new role, a new password and a removal end every token, ticket, socket and download of that user.
- * Each throws Fault `store_write_failed` where it could not be saved; then nothing has changed.
+ * A new role, a new password and a removal end every token, ticket, socket and download of that user. Each method
+ * throws Fault `store_write_failed` if the change could not be saved; then nothing has changed.
  */
 export interface UserBook {
   list(): UserView[]
@@ -233,7 +235,7 @@ export function createUserBook(parts: UserBookParts): UserBook {
     list: () => list.all().map((user) => viewOf(list, user)),
     async add({ username, password, role }) {
       const refuse = () => refuseNew(list, username, parts.maxUsers)
-      // Before the hash, which costs, and once more in turn, where it counts.
+      // Checked before the hash, which is expensive, and again in the serialised change, where it counts.
       refuse()
       const user: UserRecord = {
         username,
@@ -272,7 +274,7 @@ export function createUserBook(parts: UserBookParts): UserBook {
   }
 }
 
-/** @param seen the record that the change goes by; one that is another by now is not overwritten */
+/** @param seen the record that the change is based on; if the present one differs, it is not overwritten */
 async function replace(list: UserList, username: string, wish: Partial<UserRecord>, seen?: UserRecord) {
   let changed = required(list, username)
   await list.change((users) => {
@@ -316,9 +318,9 @@ function lastAdmin({ username }: UserRecord): Fault {
   return new Fault('last_admin', `${username} is the only administrator. Make another one first.`)
 }
 
-// What a sign-in gives: a token that lives while it is used, and as long as its user is the one who signed in.
+// What a sign-in gives: a token that stays valid while it is used, and as long as its user's record is the same.
 
-/** Who calls with a token or a key. */
+/** The caller with a token or a key. */
 export interface Signed {
   name: string
   role: Role
@@ -327,33 +329,36 @@ export interface Signed {
 /** Whom a token was issued to. */
 export interface Holder {
   name: string
-  /** The very record: after a new password, a new role or a removal there is another one, or none. */
+  /** The very record: a new password or role makes another record, and a removal leaves none. */
   user: UserRecord
 }
 
-/** Tokens in memory only, gone at restart (interface document 2, part A, Authentication 2). */
+/** Tokens are in memory only, so a restart ends them (interface document 2, part A, Authentication 2). */
 interface Tokens {
   issue(holder: Holder): string
   use(token: string): Holder | undefined
-  /** The same without counting as a use. */
+  /** The same as a lookup, but does not count as a use. */
   isAlive(token: string): boolean
   revoke(token: string): void
 }
 
-/** Answer of setup and login. */
+/** The reply to setup and login. */
 interface SignInAnswer {
   token: string
   username: string
   role: Role
-  /** The token's life without use; each use begins it anew. */
+  /** How long the token is valid without use; each use restarts this time. */
   expiresInMs: number
 }
 
 export interface Sessions {
   begin(user: UserRecord): SignInAnswer
-  /** Who calls with this token; undefined where it is unknown, too old, or its user is another by now. */
+  /**
+   * The caller with this token; undefined if the token is unknown or expired, or if its user has been changed or
+   * removed.
+   */
   callerOf(token: string): Signed | undefined
-  /** Whether the token stands by which `callerOf` found this caller: for sockets, which outlive their request. */
+  /** Whether the token by which `callerOf` found this caller is still valid: for sockets, which outlive a request. */
   isStillSignedIn(caller: Signed): boolean
   end(token: string): void
 }

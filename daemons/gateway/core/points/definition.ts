@@ -1,15 +1,15 @@
-/** A point as an integrator defines it, templates of them, and what a protocol says of its points. */
+/** Points as an integrator defines them, templates of points, and what a protocol knows about its points. */
 import { type Static, type TSchema, Type } from 'typebox'
 import type { Fault } from '#kit/pure/fault.ts'
 import { revisionOf } from '#kit/revision.ts'
 import { orders, type PointValue, pointTypes } from '../../wire/point-value.ts'
 
-// What is kept of a point: where its value stands in a unit, how it is read, and how often.
+// The definition of a point: where its value is in a unit, how it is decoded, and how often it is read.
 
 const orNull = <Schema extends TSchema>(schema: Schema, description: string) =>
   Type.Union([schema, Type.Null()], { default: null, description })
 
-/** What a point is called: 1 to 64 characters, no control characters, no blank at either end. */
+/** Name of a point: 1 to 64 characters, no control characters, no blank at either end. */
 export const pointName = Type.String({
   minLength: 1,
   maxLength: 64,
@@ -17,13 +17,13 @@ export const pointName = Type.String({
   description: 'name on its port, 1 to 64 characters, no blank at either end',
 })
 
-/** Points of one port at most, whatever `points.max` is set to. */
+/** The most points of one port, whatever `points.max` says. */
 export const MOST_POINTS = 5000
 
-/** A unit's own number. */
+/** The number of a single unit, so not the broadcast address. */
 export const unitNumber = Type.Integer({ minimum: 1, maximum: 247, description: 'unit 1 to 247' })
 
-/** Everything of a point that a template says, with the defaults of what it leaves out. */
+/** The keys of a point that a template gives; what it leaves out has a default. */
 const pointKeys = {
   name: pointName,
   fc: Type.Enum([1, 2, 3, 4], {
@@ -69,7 +69,7 @@ const pointKeys = {
 
 const templateId = orNull(Type.String({ minLength: 1, maxLength: 64 }), 'template it came from')
 
-/** One point as PUT takes it and ports.json keeps it. */
+/** One point as PUT accepts it and ports.json stores it. */
 export const pointDefinition = Type.Object(
   { ...pointKeys, unitId: unitNumber, template: templateId },
   { additionalProperties: false },
@@ -79,7 +79,7 @@ export type PointDefinition = Static<typeof pointDefinition>
 
 const revisions = new WeakMap<object, string>()
 
-/** What a change of the point may be made from. Definitions are never changed, so each is looked at once. */
+/** The revision that a change of the point must name. Definitions are immutable, so each is hashed only once. */
 export function pointRevision(definition: PointBase): string {
   const known = revisions.get(definition)
   if (known !== undefined) return known
@@ -88,22 +88,22 @@ export function pointRevision(definition: PointBase): string {
   return revision
 }
 
-/** The same of a whole table. */
+/** The revision of a whole table. */
 export function tableRevision(points: readonly PointBase[]): string {
   return revisionOf(points.map(pointRevision))
 }
 
-/** One point of a template: the same without the unit, which the installer gives. */
+/** One point of a template: no unit number, which the installer gives. */
 const templatePoint = Type.Object(pointKeys, { additionalProperties: false })
 
 export type TemplatePoint = Static<typeof templatePoint>
 
-// Templates: the points of a device as its maker documents them, for all who connect one.
+// Templates: the points of a device as its maker documents them, ready for everybody who connects one.
 
 const strict = { additionalProperties: false }
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 300, description })
 
-/** Where the registers stand, so that anybody can look them up. */
+/** The document with the register table, so that anybody can look the registers up. */
 const source = Type.Object(
   {
     title: text("the maker's document"),
@@ -144,60 +144,63 @@ export const pointTemplate = Type.Object(
 
 export type PointTemplate = Static<typeof pointTemplate>
 
-/** Templates that came with the gateway. */
+/** The templates that are delivered with the gateway. */
 export interface TemplateLibrary {
-  /** All, by maker and model; the very same list for a moment. @throws Fault `template_damaged` */
+  /** All, sorted by maker and model; calls in quick succession get the same array. @throws Fault `template_damaged` */
   list(): Promise<readonly PointTemplate[]>
 }
 
-// What a protocol knows of its points. The live parts, poller and table, know no more of a point than `PointBase`.
+// What a protocol knows about its points. The poller and the table know no more of a point than `PointBase`.
 
 /** What every point has, whatever its protocol. */
 export type PointBase = Pick<
   PointDefinition,
   'name' | 'unitId' | 'unit' | 'decimals' | 'pollMs' | 'deadband' | 'template'
 > & {
-  /** `string`: its values are texts. Other types are the protocol's own. */
+  /** `string`: the values are texts. All other types belong to the protocol. */
   readonly type?: string
 }
 
 /** One read of a plan. */
 export interface PlannedRead<Point extends PointBase, Request> {
-  /** The same for the same read in another plan. */
+  /** Equal for equal reads of different plans. */
   readonly key: string
   readonly request: Request
   readonly periodMs: number
   readonly points: readonly Point[]
 }
 
-/** Chooses the reads that points take. Lives as long as its port, and learns. */
+/** Chooses the reads that cover the points. Lives as long as its port, and learns from refusals. */
 export interface ReadPlanner<Point extends PointBase, Request> {
   /** @returns reads that cover every point once */
   plan(points: readonly Point[]): PlannedRead<Point, Request>[]
-  /** A unit refused the extent of a read. @returns false where another plan would not help */
+  /** A unit refused a read because of its extent. @returns false if another plan would not help */
   learn(read: PlannedRead<Point, Request>): boolean
-  /** Forgets what is about none of these. */
+  /** Forgets what it learned, except about these points. */
   keep(points: readonly Point[]): void
-  /** Forgets all: the line was opened anew. */
+  /** Forgets everything: the line was opened anew. */
   forget(): void
 }
 
-/** What a protocol says of points. `Reading`: what one answer tells. */
+/** What a protocol knows about points. `Reading`: the values that one reply carries. */
 export interface PointProtocol<Point extends PointBase, Request, Reply, Reading> {
   planner(): ReadPlanner<Point, Request>
-  /** Why a read failed: its extent, or one place in it; the unit has no such value; or nothing was said. */
+  /**
+   * Why a read failed. `extent`: the unit refuses its extent, or one place in it; `refused`: the unit has no such
+   * value; `unanswered`: no reply.
+   */
   verdict(fault: Fault): 'extent' | 'refused' | 'unanswered'
-  /** What an answer, no refusal, tells; undefined where nothing was read. */
+  /** The values in a reply, which is no refusal; undefined if the request read nothing. */
   readingOf(request: Request, reply: Reply): Reading | undefined
-  /** Of a reading only points of the same group are looked at. */
+  /** A reading is matched only with points of the same group. */
   groupOf(point: Point): number | string
   groupOfReading(reading: Reading): number | string
   /**
-   * Prepares the reading of one point: its value, or undefined where the reading does not have it all. It throws Fault
-   * `point_no_value` where the device says that it has none.
+   * Prepares reading one point: the result gives its value, or undefined if the reading does not contain all of it. It
+   * throws Fault `point_no_value` if the device reports that it has no value.
    */
   reader(point: Point): (reading: Reading) => PointValue | undefined
-  /** Whether two definitions read the same value from the same place: what else they say is for people. */
+  /** Whether two definitions read the same value from the same place, so that they differ only in what people see. */
   isReadAlike(a: Point, b: Point): boolean
   /** Whether a write changes a part of the point's value. */
   isTouchedBy(point: Point, write: Request): boolean

@@ -1,4 +1,4 @@
-/** Reads points on a grid of time: few requests, spread evenly, what was just written first. */
+/** Polls points on a time grid: few requests, spread evenly, and points that were just written come first. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
@@ -8,41 +8,41 @@ import type { PollingView } from './values.ts'
 
 // When each read of a plan is due: start + n * period, whatever happens on the line.
 
-/** One read and its instants, by the monotonic clock. */
+/** One read and its due times, by the monotonic clock. */
 interface GridEntry<Point extends PointBase, Request> {
   block: PlannedRead<Point, Request>
-  /** Next instant of its grid. */
+  /** Its next due time on the grid. */
   dueMs: number
-  /** It was due and has no answer yet: it waits, or is on the bus. */
+  /** It was due and has no reply yet: it is queued or in flight. */
   isPending: boolean
-  /** Out of turn: when it is read beside its grid, and when it last was; undefined where it is not to be, or never was. */
+  /** For reads beside the grid: when one is due (undefined: none is), and when the last one was (undefined: never). */
   extraDueMs: number | undefined
   extraMs: number | undefined
-  /** What is pending was asked out of turn. */
+  /** The pending read is one beside the grid. */
   isExtra: boolean
-  /** How late its last answer came after its instant, and by how much that differs from the answer before. */
+  /** How late its last reply came after the due time, and by how much that differs from the reply before. */
   lateMs: number | undefined
   slipMs: number | undefined
 }
 
-/** What is due now. */
+/** The reads that are due now. */
 interface Due<Point extends PointBase, Request> {
-  /** In order of their instants. `isExtra`: beside the grid. */
+  /** Sorted by due time. `isExtra`: beside the grid. */
   reads: { entry: GridEntry<Point, Request>; dueMs: number; isExtra: boolean }[]
-  /** Instants that are left out, since the read before was still out or the clock was looked at too late. */
+  /** Due times that were skipped, because the previous read was still pending or the grid was looked at too late. */
   overruns: number
 }
 
-/** Between the first instants of two reads, so that others find a place between them. */
+/** The time between the first due times of two reads, so that other requests fit between them. */
 const SPREAD_MS = 20
 
 /**
- * In which part of the shortest period all first instants lie. The rest stays free in one piece: what a dead unit costs
- * has room there, and nowhere between reads that lie evenly.
+ * The part of the shortest period in which all first due times lie. The rest stays free in one piece, so that the
+ * timeout of a dead unit fits in; there would be no such gap if the reads were spread over the whole period.
  */
 const SPREAD_SHARE = 1 / 4
 
-/** Holds one entry a read of the plan. */
+/** One entry per read of the plan. */
 class PollGrid<Point extends PointBase, Request> {
   #entries = new Map<string, GridEntry<Point, Request>>()
 
@@ -58,14 +58,14 @@ class PollGrid<Point extends PointBase, Request> {
     this.#entries.clear()
   }
 
-  /** Reads that stay keep their instants; new ones begin now, one soon after another. */
+  /** Reads that stay keep their due times; new ones start now, shortly one after another. */
   set(blocks: readonly PlannedRead<Point, Request>[], nowMs: number): void {
     const shortestMs = Math.min(...blocks.map(({ periodMs }) => periodMs))
     const spreadMs = Math.min(SPREAD_MS, Math.floor((SPREAD_SHARE * shortestMs) / blocks.length))
     for (const [at, entry] of this.#replace(blocks).entries()) entry.dueMs = nowMs + at * spreadMs
   }
 
-  /** Reads were cut into parts: these are due at the instants of what they were cut from. @returns the new ones */
+  /** Some reads were split: the parts are due when the whole read was. @returns the new entries */
   cut(blocks: readonly PlannedRead<Point, Request>[], whole: GridEntry<Point, Request>): GridEntry<Point, Request>[] {
     const dueMs = new Map([...this.#entries.values()].flatMap(duesOf))
     const fresh = this.#replace(blocks)
@@ -73,7 +73,7 @@ class PollGrid<Point extends PointBase, Request> {
     return fresh
   }
 
-  /** Takes what is due and sets its next instant. */
+  /** Takes what is due and sets the next due times. */
   collect(nowMs: number): Due<Point, Request> {
     const due: Due<Point, Request> = { reads: [], overruns: 0 }
     for (const entry of this.#entries.values()) {
@@ -89,8 +89,8 @@ class PollGrid<Point extends PointBase, Request> {
   }
 
   /**
-   * Reads what was written to, once, beside the grid: now, or `rereadMs` after it last was for that reason. What waits
-   * or is out already is on the line only after the write, and will do.
+   * Reads the written points once, beside the grid: now, or `rereadMs` after the last such read. A read that is pending
+   * needs no repetition, as it reaches the line only after the write.
    */
   readAgain(isTouched: (point: Point) => boolean, nowMs: number, rereadMs: number): void {
     for (const entry of this.#entries.values()) {
@@ -99,26 +99,28 @@ class PollGrid<Point extends PointBase, Request> {
     }
   }
 
-  /** Infinity where there is nothing to read. */
+  /** The next due time; Infinity if there is nothing to read. */
   nextMs(): number {
     const dues = [...this.#entries.values()].map(({ dueMs, extraDueMs = dueMs }) => Math.min(dueMs, extraDueMs))
     return Math.min(...dues)
   }
 
-  /** The answer of a read that was due at `dueMs` came. */
+  /** The reply to the read that was due at `dueMs` came. */
   answered(entry: GridEntry<Point, Request>, dueMs: number, nowMs: number): void {
     const lateMs = nowMs - dueMs
     if (entry.lateMs !== undefined) entry.slipMs = Math.abs(lateMs - entry.lateMs)
     entry.lateMs = lateMs
   }
 
-  /** By how much the last period between two answers was off, at worst; null before there are two. */
+  /** Jitter: the worst deviation of the latest period between two replies; null before there are two. */
   slipMs(): number | null {
     const slips = [...this.#entries.values()].flatMap(({ slipMs }) => (slipMs === undefined ? [] : [slipMs]))
     return slips.length === 0 ? null : Math.round(10 * Math.max(...slips)) / 10
   }
 
-  /** What is still out, asked out of turn, stands for what is due now; what was to be read again is read now. */
+  /**
+   * A pending read beside the grid also counts as the one that is due now, and the due read as the one beside the grid.
+   */
   #collectDue(entry: GridEntry<Point, Request>, nowMs: number, due: Due<Point, Request>): void {
     const { periodMs } = entry.block
     const missed = Math.floor((nowMs - entry.dueMs) / periodMs)
@@ -130,7 +132,7 @@ class PollGrid<Point extends PointBase, Request> {
     entry.isExtra = false
   }
 
-  /** @returns what was not there before */
+  /** @returns the entries that are new */
   #replace(blocks: readonly PlannedRead<Point, Request>[]): GridEntry<Point, Request>[] {
     const before = this.#entries
     this.#entries = new Map()
@@ -166,31 +168,31 @@ function duesOf<Point extends PointBase, Request>({ block, dueMs }: GridEntry<Po
 interface PollerParts<Point extends PointBase, Request> {
   clock: Clock
   planner: ReadPlanner<Point, Request>
-  /** As `PointProtocol` has it. */
+  /** See `PointProtocol`. */
   verdict: PointProtocol<Point, Request, unknown, unknown>['verdict']
-  /** Reads handed to the bus at once; the others wait here, in order of their instants. */
+  /** How many reads are handed to the bus at once; the others wait here, sorted by due time. */
   window: number
-  /** Between two reads of the same for the sake of writes; 0: writes are not followed. */
+  /** The least time between two reads of the same points because of writes; 0: no reads because of writes. */
   rereadMs: number
-  /** A read came to nothing. `refused`: the unit answered that it has no such value. */
+  /** A read failed. `refused`: the unit answered that it has no such value. */
   onFailed(points: readonly Point[], event: 'refused' | 'unanswered', fault: Fault): void
 }
 
-/** What a poller asks by. */
+/** How a poller sends its requests. */
 export interface PollAsker<Request> {
-  /** A refusal is thrown. */
+  /** Rejects with the refusal of the unit, if it refuses. */
   ask(request: Request, how: AskHow): Promise<unknown>
 }
 
-/** Lives as long as its port; asks from `start` to `stop`. What answers refresh is not its business: see PointTable. */
+/** Lives as long as its port; polls from `start` to `stop`. It does not handle values: see PointTable. */
 export class PointPoller<Point extends PointBase, Request extends { readonly unitId: number }> {
   readonly #parts: PollerParts<Point, Request>
   readonly #grid = new PollGrid<Point, Request>()
   readonly #counts = { pollReads: 0, pollFailures: 0, pollOverruns: 0, pollSplits: 0, pollRereads: 0 }
   #points: readonly Point[] = []
-  /** Due, and not yet handed to the bus: one for each read at most. */
+  /** Due and not yet handed to the bus; at most one per read. */
   #waiting: { entry: GridEntry<Point, Request>; dueMs: number | undefined }[] = []
-  /** From one `start` to the next `stop`. `outside`: reads handed to the bus and not yet answered. */
+  /** One run, from `start` to `stop`. `outside`: how many reads are handed to the bus and not yet answered. */
   #run: { asker: PollAsker<Request>; outside: number } | undefined
   #timer: Timer | undefined
 
@@ -198,7 +200,10 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
     this.#parts = parts
   }
 
-  /** Plans anew; reads that stay the same keep their instants, and what units taught is kept where it still applies. */
+  /**
+   * Plans anew. Reads that stay the same keep their due times, and what was learned of units is kept where it still
+   * applies.
+   */
   set(points: readonly Point[]): void {
     this.#points = points
     this.#parts.planner.keep(points)
@@ -207,7 +212,7 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
     this.#arm()
   }
 
-  /** The line is open: the first read goes at once. */
+  /** The line is open: the first read is sent at once. */
   start(asker: PollAsker<Request>): void {
     this.#run = { asker, outside: 0 }
     this.#parts.planner.forget()
@@ -216,7 +221,7 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
     this.#arm()
   }
 
-  /** The line is gone: answers that still come count for nothing. */
+  /** The line is gone: replies that still come are ignored. */
   stop(): void {
     this.#run = undefined
     this.#waiting = []
@@ -224,8 +229,8 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
   }
 
   /**
-   * Something was written: whoever wrote it sees it without waiting for the next instant of the grid, which stays what
-   * it is. Not within the call: the line is between two transactions.
+   * Something was written: whoever wrote it sees the new value without waiting for the grid, which does not move.
+   * Deferred, because the line is between two transactions during this call.
    */
   readAgain(isTouched: (point: Point) => boolean): void {
     const { clock, rereadMs } = this.#parts
@@ -234,7 +239,7 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
     this.#arm()
   }
 
-  /** Milliseconds until the next read is due, 0 where one waits, Infinity where nothing is polled. */
+  /** Milliseconds until the next read is due; 0 if one is queued, Infinity if nothing is polled. */
   idleMs(): number {
     if (!this.#run) return Number.POSITIVE_INFINITY
     if (this.#waiting.length > 0) return 0
@@ -252,8 +257,8 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
   }
 
   /**
-   * Since it was made: reads sent, those that failed, instants left out since the read before was still out, merged
-   * reads that a unit refused and that are two since, and reads beside the grid for the sake of a write.
+   * Counts since it was made: reads sent, reads that failed, due times skipped because the previous read was still
+   * pending, merged reads that were split after a refusal, and reads beside the grid because of a write.
    */
   counts(): Record<string, number> {
     return { ...this.#counts }
@@ -277,7 +282,7 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
     })
   }
 
-  /** @param dueMs its instant; undefined for a read beside the grid */
+  /** @param dueMs its due time; undefined for a read beside the grid */
   #queue(entry: GridEntry<Point, Request>, dueMs: number | undefined): void {
     entry.isPending = true
     entry.isExtra = dueMs === undefined
@@ -328,7 +333,7 @@ export class PointPoller<Point extends PointBase, Request extends { readonly uni
     else this.#parts.onFailed(block.points, verdict === 'unanswered' ? verdict : 'refused', fault)
   }
 
-  /** The parts are read at once, and then at the instants of the whole. */
+  /** The parts are read at once, and then whenever the whole read was due. */
   #split(whole: GridEntry<Point, Request>): void {
     this.#counts.pollSplits++
     const nowMs = this.#parts.clock.monotonicMs()

@@ -1,4 +1,4 @@
-/** The raw protocol: bytes to the line as they are, frames from it cut as the settings say. */
+/** The raw protocol: bytes are sent to the line as they are, and received bytes are cut into frames by the settings. */
 import { type Static, Type } from 'typebox'
 import type { Line, RawSocketOpener, RawSocketServer } from '#kit/line/line.ts'
 import { bytesOfHex } from '#kit/pure/bytes.ts'
@@ -15,7 +15,7 @@ import type { FramePayload, Framer, SilenceFramerMaker } from '../lines/ports.ts
 
 // Settings of the raw protocol.
 
-/** Keys of `settings` for `raw`. Those of another way of framing are kept and rest. */
+/** Keys of `settings` for `raw`. The keys of the other ways of framing are kept but not used. */
 export const rawSettings = Type.Object(
   {
     framing: Type.Enum(['silence', 'delimiter', 'length', 'length_field'], {
@@ -77,13 +77,13 @@ export const rawSettings = Type.Object(
 
 export type RawSettings = Static<typeof rawSettings>
 
-/** What the raw adapter needs of the world beside the line. */
+/** What the raw adapter needs beside the line. */
 export interface RawWorld {
   silenceFramer: SilenceFramerMaker
   openSockets: RawSocketOpener
-  /** Bytes of all sends of `rest/tx` that wait for one line; key `raw_tcp.queue_bytes`. */
+  /** The most bytes of `rest/tx` requests queued for one line; key `raw_tcp.queue_bytes`. */
   queueBytes: number
-  /** Waits between tries to open a TCP port that is taken. */
+  /** Waits between attempts to open a TCP port that is taken. */
   retry: BackoffLimits
 }
 
@@ -99,7 +99,7 @@ export const rawProtocol: Protocol<RawWorld> = {
   make: ({ settings }, context, world) => new RawAdapter(context, settings as RawSettings, world),
 }
 
-/** Raw on one line; `settings` have every default filled in. */
+/** The raw protocol on one line. `settings` have every default filled in. */
 export class RawAdapter implements Adapter {
   readonly actions = { tx: (body: RawTransmit) => this.#transmit(body) }
   readonly #settings: RawSettings
@@ -109,13 +109,15 @@ export class RawAdapter implements Adapter {
   #line: Line | undefined
   #framer: Framer | undefined
   #sockets: RawSocketServer | undefined
-  /** The TCP port; undefined where there is none. */
+  /** The TCP port; undefined if none is set. */
   readonly #listening: Listening | undefined
-  /** Sends of `rest/tx` that the driver has not taken, their bytes, and the bytes of all that it has not. */
+  /**
+   * Number of `rest/tx` sends that the driver has not taken yet, their bytes, and the bytes of all sends it has not.
+   */
   #waiting = 0
   #waitingBytes = 0
   #heldBytes = 0
-  /** When the line has sent what the driver took, at its speed: no driver tells of all that it holds. */
+  /** When the line will have sent what the driver took, judged by its speed: no driver reports all that it holds. */
   #sentByMs = 0
 
   constructor(context: AdapterContext, settings: RawSettings, world: RawWorld) {
@@ -138,7 +140,7 @@ export class RawAdapter implements Adapter {
     this.#framer = framer
     line.onBytes((bytes, atUs) => {
       this.#sockets?.broadcast(bytes)
-      // What comes while the port closes is counted, but ends no frame any more.
+      // Bytes that come while the port is closing are counted, but complete no frame any more.
       if (framer === this.#framer) framer.feed(bytes, atUs)
     })
     this.#listening?.start()
@@ -200,8 +202,9 @@ export class RawAdapter implements Adapter {
   }
 
   /**
-   * Waits for what is before it, in the driver too, and no longer. A line that takes nothing (flow control, a far end that hangs) must not send it later, when nobody expects it: what
-   * waits is thrown away, and everyone who waits is told.
+   * Allows the time for everything queued before it, in the driver too, and no longer. A line that takes nothing (flow
+   * control, a far end that hangs) must not send it later, when nobody expects it: all that is queued is discarded, and
+   * every caller is told.
    */
   #sendInTime(line: Line, bytes: Uint8Array): Promise<void> {
     const { clock, lineSettings, port } = this.#context
@@ -221,8 +224,8 @@ export class RawAdapter implements Adapter {
   }
 
   /**
-   * Not reported before the driver has all of it: a frame that was not sent is not shown as sent.
-   * @param write gives the driver what it has not taken. @returns what that gives
+   * Reports the frame only once the driver has all of it, so that a frame that was not sent is not shown as sent.
+   * @param write hands the driver the rest, which it has not taken yet. @returns the result of `write`
    */
   async #send(bytes: Uint8Array, taken: number, write: (rest: Uint8Array) => Promise<number>): Promise<number> {
     const heldBytes = bytes.length - taken
@@ -302,7 +305,7 @@ function contentFramingOf(settings: RawSettings): ContentFraming {
   }
 }
 
-/** A frame of which only a piece is here is told as such. */
+/** A piece of a longer frame is reported as a cut frame. */
 function payloadOf(seen: SeenFrame, isCut = false): FramePayload {
   if (!isCut) return framePayload(seen, { decoded: null })
   const message = `The frame has no end within ${seen.frame.length} bytes; it goes on in the next.`

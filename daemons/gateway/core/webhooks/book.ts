@@ -1,4 +1,4 @@
-/** The webhooks of every port, and the way of events to the thread that delivers them. */
+/** The webhooks of all ports, and how events get to the thread that delivers them. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { PortEvent } from '../lines/ports.ts'
@@ -16,9 +16,10 @@ import {
   wantsEvent,
 } from './records.ts'
 
-// From an event of a port to the thread that delivers it: made to text once for all targets, nothing waits for it.
+// From an event of a port to the thread that delivers it. It is serialised once for all targets, and nothing waits for
+// it.
 
-/** What `POST .../test` answers. */
+/** The reply to `POST .../test`. */
 export interface WebhookTest {
   delivered: boolean
   status: number | null
@@ -42,11 +43,11 @@ export interface WebhookLoss {
   count: number
 }
 
-/** The thread that delivers, as `core` sees it. What is asked is done in the order in which it was asked. */
+/** The delivering thread as `core` sees it. It handles calls in the order in which they were made. */
 export interface WebhookCourier {
-  /** Resolves once nothing more is sent by the previous list. */
+  /** Resolves once nothing more is sent because of the previous list. */
   setWebhooks(port: string, list: readonly WebhookRecord[]): Promise<void>
-  /** Resolves when the thread has taken them. Only the count of events in transit waits for it. */
+  /** Resolves when the thread has taken the batch. Only the limit on bytes in transit waits for it. */
   hand(batch: { events: readonly WebhookEvent[]; losses: readonly WebhookLoss[] }): Promise<void>
   state(port: string, id: string): Promise<WebhookState>
   /** @throws Fault `webhook_test_busy` */
@@ -55,13 +56,13 @@ export interface WebhookCourier {
 }
 
 export interface WebhookPublisher extends Omit<WebhookCourier, 'hand'> {
-  /** Fast, never throws, and sends nothing before it returns: the bus calls it. */
+  /** Called by the bus, so it is fast, never throws, and sends nothing before it returns. */
   publish(event: PortEvent): void
   /** Webhooks of all ports. */
   size(): number
 }
 
-/** @param transitBytes of bodies that were handed over and not yet taken; an event beyond is dropped and counted */
+/** @param transitBytes the most bytes of bodies in transit; events beyond are dropped and counted */
 export function createWebhookPublisher(
   courier: WebhookCourier,
   { clock, transitBytes }: { clock: Clock; transitBytes: number },
@@ -74,7 +75,7 @@ export function createWebhookPublisher(
       const had = lists.has(port)
       if (list.length > 0) lists.set(port, list)
       else lists.delete(port)
-      // A port without webhooks before and after the change does not concern the thread.
+      // The thread need not know of a port that has no webhooks before and after the change.
       if (had || list.length > 0) await courier.setWebhooks(port, list)
     },
     publish(event) {
@@ -83,7 +84,7 @@ export function createWebhookPublisher(
       try {
         transit.add(event, deliveryBody(event))
       } catch (error) {
-        // The caller is the bus: it must not fail because a payload cannot be written as JSON.
+        // The caller is the bus, which must not fail because a payload cannot be written as JSON.
         transit.lose(event.port, event.event, `payload is no JSON: ${String(error)}`)
       }
     },
@@ -121,7 +122,7 @@ function createTransit(courier: WebhookCourier, clock: Clock, mostBytes: number)
     })
   }
 
-  /** In a turn of its own: the bus comes first. */
+  /** Not in the current turn of the event loop: the bus comes first. */
   function flushLater(): void {
     if (isWaiting) return
     isWaiting = true
@@ -149,12 +150,12 @@ function createTransit(courier: WebhookCourier, clock: Clock, mostBytes: number)
   return { add, lose, flush }
 }
 
-/** The delivery body, in the order of the interface document. @throws where the payload is no JSON value */
+/** The delivery body, in the order of the interface document. @throws if the payload is no JSON value */
 export function deliveryBody({ port, event, timestamp, payload }: PortEvent): string {
   return JSON.stringify({ port, event, timestamp, payload: payload ?? null })
 }
 
-/** A webhook as a reader sees it. The secret is never shown; headers are, to administrators only. */
+/** A webhook as the API shows it. The secret is never shown, and headers only to administrators. */
 export interface WebhookEntry extends Omit<WebhookRecord, 'secret'>, WebhookState {
   hasSecret: boolean
 }
@@ -168,7 +169,7 @@ interface WebhookBookParts {
   newId(): string
 }
 
-/** Every operation throws Fault `unknown_port` where the port is not configured. */
+/** Every method throws Fault `unknown_port` if the port is not configured. */
 export interface WebhookBook {
   list(port: string): Promise<WebhookEntry[]>
   /** @throws Fault `bad_fields`, `too_many_webhooks`, `store_write_failed` */
@@ -187,7 +188,7 @@ export function createWebhookBook({ keeper, delivery, rules, newId }: WebhookBoo
     return { id, url, events, headers, enabled, hasSecret: secret !== null, ...(await delivery.state(port, id)) }
   }
 
-  /** The new list takes effect only once it is stored: a refused change never sends anything. */
+  /** A new list takes effect only once it is saved, so a change that failed never sends anything. */
   async function applied(port: string, apply: (list: readonly WebhookRecord[]) => WebhookRecord[]): Promise<void> {
     await keeper.change(port, apply)
     await delivery.setWebhooks(port, keeper.list(port))
@@ -214,7 +215,7 @@ export function createWebhookBook({ keeper, delivery, rules, newId }: WebhookBoo
   }
 }
 
-/** Each webhook may have a connection of its own, so that none waits for another: their number is the bound. */
+/** Limits the total, because each webhook may have its own connection, so that none waits for another. */
 function refuseBeyondTotal(size: number, { limits }: WebhookRules): void {
   if (size >= limits.total)
     throw new Fault('too_many_webhooks', `There are ${size} webhooks; webhooks.total allows ${limits.total}.`)

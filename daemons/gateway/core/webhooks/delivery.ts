@@ -1,4 +1,4 @@
-/** Hands each event to the queues of the webhooks that want it, and tests a webhook. Runs in the thread of webhooks. */
+/** Puts each event into the queues of the webhooks that want it, and tests webhooks. Runs in the webhook thread. */
 import { atMost } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { deliveryBody, type WebhookTest } from './book.ts'
@@ -13,20 +13,20 @@ import {
 import { type WebhookRecord, wantsEvent } from './records.ts'
 
 export interface WebhookDelivery {
-  /** The webhooks of a port from now on: at start, after each change, and none when the port is removed. */
+  /** Sets the webhooks of a port: at start, after each change, and to none when the port is removed. */
   setWebhooks(port: string, list: readonly WebhookRecord[]): void
   /** Queues an event for every webhook of its port that wants it. Sends nothing in the caller's turn. */
   deliver(outgoing: Outgoing): void
   /** Counts events that were dropped before they got here, for every webhook of the port that wants them. */
   lose(port: string, event: string, lost: { count: number; reason: string }): void
-  /** State of one webhook; zeros for one not known. */
+  /** The state of one webhook; zeros if it is not known. */
   state(port: string, id: string): WebhookState
   /**
-   * Sends one sample event `test` at once, past the queue and past `enabled`, without retry, and says what came of it.
+   * Sends one sample event `test` at once, past the queue and past `enabled`, without a retry, and returns the outcome.
    * @throws Fault `webhook_test_busy` while a test of this webhook is under way
    */
   test(port: string, record: WebhookRecord): Promise<WebhookTest>
-  /** Takes no more events, gives those that wait `webhooks.drain_ms` to go out, drops the rest. */
+  /** Takes no more events, gives the queued ones `webhooks.drain_ms` to go out, and drops the rest. */
   close(): Promise<void>
 }
 
@@ -90,7 +90,7 @@ export function createWebhookDelivery(given: Omit<QueueParts, 'held'>): WebhookD
   }
 }
 
-/** Keeps queues and counters of webhooks that stay; queues of those deleted or disabled are dropped. */
+/** Keeps the queues and counters of webhooks that stay, and drops the queues of those deleted or disabled. */
 function updatedTargets(
   parts: QueueParts,
   port: string,

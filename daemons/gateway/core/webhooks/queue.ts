@@ -1,4 +1,4 @@
-/** One webhook's queue: attempts, back-off, what waits and in how many bytes. */
+/** The queue of one webhook: attempts, back-off, and bounds by count and by bytes. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { createBackoff, createLogGate, type LogGate } from '#kit/pure/pace.ts'
@@ -20,7 +20,7 @@ interface WebhookOutcome {
   isDelivered: boolean
   /** Status of the answer; null when none came. */
   status: number | null
-  /** What happened, for people. */
+  /** What happened, as a sentence for users. */
   message: string
   tookMs: number
 }
@@ -33,9 +33,9 @@ interface AttemptParts {
 }
 
 /**
- * Sends once and waits for the answer, at most `timeoutMs`. Never rejects: whatever goes wrong is an outcome.
- * The status line decides: a 2xx whose body is late or breaks off is delivered, since a second copy of an event
- * that the target has taken helps nobody (docs/decisions/webhooks.md).
+ * Sends once and waits for the answer, at most `timeoutMs`. Never rejects: a failure is an outcome, too. The status
+ * line decides: a 2xx whose body is late or breaks off counts as delivered, since a second copy of an event that the
+ * target has taken helps nobody (docs/decisions/webhooks.md).
  * @param stop aborts the attempt: its webhook was disabled or deleted, or the daemon stops
  */
 export async function attemptDelivery(
@@ -95,7 +95,7 @@ function answerSentence(status: number): string {
     : `answered ${status}, expected 200 to 299`
 }
 
-// Events that wait for one target, in order, bounded by count and by bytes, and the bytes of all targets together.
+// The events queued for one target, in order, bounded by count and by bytes, and the bytes of all targets together.
 
 /** One event on its way to a target. */
 export interface Outgoing {
@@ -113,21 +113,24 @@ export interface WaitingBounds {
 
 interface WaitingLine {
   length(): number
-  /** Adds at the end and drops the oldest until the bounds hold; an event over the byte bound alone drops itself. @returns events dropped */
+  /**
+   * Adds at the end and drops the oldest until the bounds hold; an event that exceeds the byte bound alone is dropped
+   * itself. @returns how many events were dropped
+   */
   add(outgoing: Outgoing): number
   /** Removes and returns the oldest event. */
   take(): Outgoing | undefined
 }
 
-/** Bytes that wait for all targets together. A body that waits for several targets is held once and counted once. */
+/** The bytes queued for all targets together. A body queued for several targets is held once and counted once. */
 interface HeldBodies {
   readonly bytes: number
   hold(body: Uint8Array): void
   letGo(body: Uint8Array): void
-  /** A line that has something waiting; it leaves when it has nothing. */
+  /** A queue that has become non-empty; it leaves when it is empty again. */
   join(line: HoldingLine): void
   leave(line: HoldingLine): void
-  /** When too much waits, the queue that holds most drops its oldest event. */
+  /** While too many bytes are held, the queue that holds most drops its oldest event. */
   makeRoom(): void
 }
 
@@ -172,8 +175,8 @@ interface Entry {
 }
 
 /**
- * Linked, not an array: dropping the oldest of 65 536 for each new one must cost nothing.
- * @param onMadeRoom its oldest event was dropped, since too much waits for all targets together
+ * A linked list, not an array: dropping the oldest of 65 536 events for each new one must cost nothing.
+ * @param onMadeRoom its oldest event was dropped, because too many bytes are held for all targets together
  */
 export function createWaitingLine(bounds: WaitingBounds, held: HeldBodies, onMadeRoom: () => void): WaitingLine {
   let first: Entry | undefined
@@ -223,16 +226,16 @@ export function createWaitingLine(bounds: WaitingBounds, held: HeldBodies, onMad
   }
 }
 
-/** Counts since the daemon started; every event taken is delivered, failed or dropped, or still queued. */
+/** Counts since the daemon started. Every event is delivered, failed or dropped in the end, or still queued. */
 interface WebhookCounters {
   delivered: number
-  /** Failed on the retry too. */
+  /** Events that also failed on the retry. */
   failed: number
-  /** Never tried to the end: queue full, webhook disabled or deleted, daemon stopped. */
+  /** Events without a completed attempt: the queue was full, the webhook disabled or deleted, or the daemon stopped. */
   dropped: number
   /** Second attempts. */
   retried: number
-  /** Held now, the one under way included. */
+  /** Events held now, including the one being sent. */
   queued: number
 }
 
@@ -243,7 +246,7 @@ export interface WebhookState {
   lastError: { at: number; message: string; status: number | null } | null
   /** Epoch milliseconds. */
   lastDeliveredAt: number | null
-  /** Epoch milliseconds until which the target is not tried, since it failed so often; null while it is. */
+  /** Until when the target is not tried because it failed so often, epoch milliseconds; null if it is not paused. */
   pausedUntil: number | null
 }
 
@@ -253,13 +256,13 @@ export interface QueueParts {
   clock: Clock
   log: WebhookLog
   limits: WebhookLimits
-  /** What waits for all targets together. */
+  /** The bytes queued for all targets together. */
   held: HeldBodies
 }
 
 /**
- * Events for one target. They go out in the order they came, each tried at most twice; a slow target fills its own
- * queue and nothing else. Whether an event is wanted is judged by the caller of `push`.
+ * The events for one target. They are sent in the order in which they came, each at most twice. A slow target fills its
+ * own queue and nothing else. The caller of `push` decides whether an event is wanted.
  */
 export class WebhookQueue {
   readonly #parts: QueueParts
@@ -308,26 +311,26 @@ export class WebhookQueue {
     this.#countDropped(count, { event, reason })
   }
 
-  /** Address, headers and secret from now on: the next attempt uses them, also for events that wait and for retries. */
+  /** Sets address, headers and secret. The next attempt uses them, also for queued events and for retries. */
   setRecord(record: WebhookRecord): void {
     if (!isSameTarget(this.#record, record)) this.resume()
     this.#record = record
   }
 
-  /** Tries the target now and forgets its failures: its settings changed, or it has just answered. */
+  /** Tries the target now and forgets its failures, because its settings changed or it has just answered. */
   resume(): void {
     this.#failuresInRow = 0
     this.#backoff.reset()
     this.#pause?.end()
   }
 
-  /** On shutdown: sends what waits, except to a target that is paused or becomes paused. */
+  /** Shutdown: sends what is queued, except to a target that is paused or becomes paused. */
   end(): void {
     this.#isEnding = true
     if (this.#pause) this.drop('gateway stopped')
   }
 
-  /** Drops what waits and aborts the attempt under way. Events that are pushed later are sent. */
+  /** Drops what is queued and aborts the attempt under way. Events that are pushed later are sent. */
   drop(reason: string): void {
     this.#dropReason = reason
     this.#stopper.abort()
@@ -340,7 +343,7 @@ export class WebhookQueue {
     this.#drops.close()
   }
 
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when nothing is queued and nothing is being sent. */
   async whenIdle(): Promise<void> {
     if (this.#isRunning) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
@@ -355,7 +358,7 @@ export class WebhookQueue {
     }
   }
 
-  /** Sends what waits, one after another. Never rejects: attempts end in outcomes. */
+  /** Sends what is queued, one event after another. Never rejects: attempts end in outcomes. */
   async #run(): Promise<void> {
     for (let outgoing = this.#waiting.take(); outgoing; outgoing = this.#waiting.take()) {
       this.#isUnderWay = true
@@ -368,8 +371,9 @@ export class WebhookQueue {
   }
 
   /**
-   * A target that failed so often in a row is not asked for each event: connections to a dead one would cost the others,
-   * and events that wait outlive a short outage. What comes meanwhile waits within the bounds of the queue.
+   * Pauses a target that failed so often in a row, instead of trying it with every event: connections to a dead target
+   * would slow the others, and queued events outlive a short outage. Events that come meanwhile are queued within the
+   * bounds.
    */
   #rest(): Promise<void> {
     if (this.#isEnding) {
@@ -423,7 +427,7 @@ export class WebhookQueue {
     this.#drops.note(facts, count)
   }
 
-  /** Only the origin of the address is logged: path and query of many services are credentials. */
+  /** Only the origin of the address is logged: with many services the path and the query are credentials. */
   #gate(event: string): LogGate {
     const { clock, limits, log } = this.#parts
     return createLogGate(clock, limits.log_every_ms, (count, facts) => {

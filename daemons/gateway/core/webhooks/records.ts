@@ -18,7 +18,7 @@ export const webhookKeys = Type.Object(
 /** A checked `webhooks` table. */
 export type WebhookLimits = Static<typeof webhookKeys>
 
-/** The heap of the webhook thread: queue entries, connections and compiled code. Bodies are outside of it. */
+/** The heap of the webhook thread, for queue entries, connections and compiled code. Bodies are outside it. */
 export const WEBHOOK_HEAP_MIB = { old: 96, young: 8 }
 
 function queueKeys() {
@@ -31,7 +31,7 @@ function queueKeys() {
       1_073_741_824,
       'bodies held for all targets together, one that waits for many once; beyond, the target with most loses its oldest',
     ),
-    // The interface document promises 5 seconds: an installer may shorten it, not stretch it.
+    // The interface document promises 5 seconds, so an installer may shorten this but not stretch it.
     timeout_ms: milliseconds(5000, 50, 5000, 'time one attempt has, from the connection to the end of the answer'),
     pause_after: count(3, 1, 1000, 'events in a row that fail before a target is paused'),
     pause_first_ms: milliseconds(
@@ -89,7 +89,7 @@ function milliseconds(byDefault: number, minimum: number, maximum: number, descr
   return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
 }
 
-// Headers of a webhook: which may be configured, and how names are made fit for a header.
+// The headers of a webhook: which ones may be configured, and how names are encoded to fit a header.
 
 /** What is wrong with one field of a webhook, in a sentence. */
 interface WebhookFieldFault {
@@ -101,8 +101,8 @@ interface WebhookFieldFault {
 const ours = new Set(['content-type', 'host'])
 
 /**
- * Those that say how the message is framed or how one connection is used: a value from outside would let one
- * delivery be read as two (RFC 9110, 7.6.1; RFC 9112, 6.3), or describe a body that is not sent.
+ * Headers about the framing of the message or about one connection: a configured value would let one delivery be read
+ * as two (RFC 9110, 7.6.1; RFC 9112, 6.3), or would describe a body that is not sent.
  */
 const framing = new Set([
   'connection',
@@ -121,10 +121,13 @@ const framing = new Set([
 
 /** RFC 9110, 5.6.2: token. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
-/** RFC 9110, 5.5, less obs-text: bytes above 0x7E have no agreed reading. Spaces at the ends would be lost on the way. */
+/**
+ * RFC 9110, 5.5, without obs-text: bytes above 0x7E have no agreed meaning. No spaces at the ends, as they would get
+ * lost.
+ */
 const fieldValue = /^(?:[\x21-\x7E](?:[\t\x20-\x7E]*[\x21-\x7E])?)?$/
 
-/** Every fault of the headers given; empty when they may be sent. Values never appear in a sentence. */
+/** All faults of the given headers; empty if they may be sent. The sentences never contain a value. */
 function headerFaults(headers: Readonly<Record<string, string>>, limits: WebhookLimits): WebhookFieldFault[] {
   const entries = Object.entries(headers)
   if (entries.length > limits.headers)
@@ -143,9 +146,9 @@ function headerFaults(headers: Readonly<Record<string, string>>, limits: Webhook
 }
 
 /**
- * A device path or event name as a header carries it: the same UTF-8 bytes that the body has, each as one character, as
- * Node takes headers. Only what no header can carry, control characters and blanks at the ends, is percent-encoded
- * throughout, `%` too, as it would be in a URL (docs/decisions/webhooks.md); no device path has such.
+ * A device path or event name as a header carries it: its UTF-8 bytes, the same as in the body, each as one character,
+ * as Node expects headers. Only a text that no header can carry (control characters, blanks at the ends) is
+ * percent-encoded throughout, `%` included, as in a URL (docs/decisions/webhooks.md). No device path is such a text.
  */
 export function headerText(text: string): string {
   const bytes = new TextEncoder().encode(text)
@@ -153,7 +156,7 @@ export function headerText(text: string): string {
   return CARRIED.test(carried) ? carried : Array.from(bytes, percentEncoded).join('')
 }
 
-/** RFC 9110, 5.5, with obs-text, but for tabs: field-vchar, and spaces between. */
+/** RFC 9110, 5.5, with obs-text but without tabs: field-vchar, and spaces between them. */
 const CARRIED = /^(?:[\x21-\x7E\x80-\xFF](?:[\x20-\x7E\x80-\xFF]*[\x21-\x7E\x80-\xFF])?)?$/
 
 function percentEncoded(byte: number): string {
@@ -161,7 +164,7 @@ function percentEncoded(byte: number): string {
   return isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`
 }
 
-/** Names as the HTTP layer writes the fields of a body. */
+/** A field name in a fault, shortened, in the spelling that the HTTP layer uses for fields of a body. */
 function fieldOf(name: string): string {
   const short = name.length > 64 ? `${name.slice(0, 64)}...` : name
   return /^[\w-]+$/.test(short) ? `headers.${short}` : `headers[${JSON.stringify(short)}]`
@@ -180,22 +183,22 @@ function valueFault(value: string): string | undefined {
   return 'has a character that a header cannot carry: printable ASCII is expected, no line break, no space at the ends'
 }
 
-// The list of webhooks of one port: what is kept of each, and how a list is changed.
+// The webhooks of one port: what is stored of each, and how the list is changed.
 
-/** One webhook as it is kept in the port's record. `secret` and the values of `headers` are credentials: never log them. */
+/** One webhook as stored in the port's record. `secret` and the values of `headers` are credentials: never log them. */
 export interface WebhookRecord {
   /** Opaque, unique over all ports. */
   id: string
   url: string
-  /** Event names that are sent; empty means all. */
+  /** Names of the events to send; empty: all. */
   events: string[]
-  /** Key of the signature; null for none. */
+  /** The key of the signature; null: unsigned. */
   secret: string | null
   headers: Record<string, string>
   enabled: boolean
 }
 
-/** Body of an update. What is absent stays; `secret: null` removes the secret. */
+/** Body of an update. Absent fields stay as they are; `secret: null` removes the secret. */
 export interface WebhookChange {
   url?: string
   events?: string[]
@@ -210,7 +213,7 @@ export type NewWebhook = WebhookChange & { url: string }
 /** The rules that a change is checked against. */
 export interface WebhookRules {
   limits: WebhookLimits
-  /** @throws Fault `bad_target` where the text is no http address, or one that webhooks may not reach */
+  /** @throws Fault `bad_target` if the text is no http address, or one that webhooks may not reach */
   parseTarget(text: string): URL
 }
 
@@ -317,7 +320,7 @@ function secretFaults(secret: string, limits: WebhookLimits): WebhookFieldFault[
   return []
 }
 
-/** The shape in which the HTTP layer answers faults of a body's fields: all at once, each with its name. */
+/** The faults of a body's fields as the HTTP layer reports them: all at once, each with its field. */
 function badFields(fields: WebhookFieldFault[]): Fault {
   const sentences = fields.slice(0, 3).map(({ field, message }) => `${field}: ${message}`)
   const more = fields.length - sentences.length
@@ -328,7 +331,7 @@ function badFields(fields: WebhookFieldFault[]): Fault {
 /** One POST to one target. */
 export interface WebhookRequest {
   url: string
-  /** Configured headers; those of the interface document are added by the sender. */
+  /** The configured headers; the sender adds those of the interface document. */
   headers: Readonly<Record<string, string>>
   secret: string | null
   /** Device path. */
@@ -336,7 +339,7 @@ export interface WebhookRequest {
   event: string
   /** The exact bytes to send and to sign; shared between targets, never changed. */
   body: Uint8Array
-  /** Take a connection of its own, not one that was kept: a kept one may have died unnoticed. */
+  /** Use a new connection, not a kept one, which may have died unnoticed. */
   isFresh: boolean
 }
 
@@ -344,27 +347,27 @@ export interface WebhookRequest {
 export interface WebhookAnswer {
   /** Status of the answer, 200..599. */
   status: number
-  /** Resolves when the rest of the answer was read and thrown away, or was cut off; never rejects. */
+  /** Resolves when the rest of the answer was read and discarded, or was cut off; never rejects. */
   done: Promise<void>
 }
 
-/** Sends one POST, follows nothing, tries once. */
+/** Sends one POST, without redirects and without retries. */
 export interface WebhookSender {
   /**
    * Resolves with the head of the answer. When `signal` aborts, the connection is closed.
    * @throws Fault `webhook_unreachable`, `bad_target`
    */
   send(request: WebhookRequest, signal: AbortSignal): Promise<WebhookAnswer>
-  /** Closes the connections that are kept. */
+  /** Closes the kept connections. */
   close(): void
 }
 
-/** Where the lists of webhooks are kept: the port records. */
+/** The storage of webhooks: the port records. */
 export interface WebhookKeeper {
   /** @throws Fault `unknown_port` */
   list(port: string): readonly WebhookRecord[]
   /**
-   * Changes the list of one port; changes run one after another. Resolves when the new list is safe.
+   * Changes the list of one port; changes run one after another. Resolves when the new list is saved.
    * @throws Fault `unknown_port`, `store_write_failed`, and what `apply` throws; the list is then as it was
    */
   change(port: string, apply: (list: readonly WebhookRecord[]) => WebhookRecord[]): Promise<void>
