@@ -1,4 +1,4 @@
-/** The gateway put together: the only file that knows both io/ and api/. */
+/** Assembles the gateway. The only file that knows both io/ and api/. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createTokenStore } from '#kit/auth/credentials.ts'
@@ -54,7 +54,7 @@ interface House {
   people: People
   identity: Identity
   hub: EventHub
-  /** Which device paths may be a port. */
+  /** Checks that a device path may be a port. */
   checkPath(path: string): void
   registry: PortRegistry
   webhooks: WebhookBook
@@ -64,7 +64,7 @@ interface House {
   captures: Captures
 }
 
-/** Loads what was kept, and adds the parts in the order they depend on each other. */
+/** Loads the stored state, and adds the parts in the order of their dependencies. */
 export async function assemble(context: Context): Promise<Assembled> {
   const { parts } = context
   const files = createStateFiles(context.stateFolder, context.log)
@@ -73,7 +73,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   const { delivery, people, registry } = house
   const records = openRecords(context)
   const server = serverOf(context, house, records)
-  // What a new role or password ended, or a removal, is over now, and not at the next heartbeat.
+  // What a new role, a new password or a removal ends is ended now, not at the next heartbeat.
   people.list.onChange(() => server.endSignedOut())
   people.keys.onRemoved(() => server.endSignedOut())
 

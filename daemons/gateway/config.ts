@@ -8,7 +8,7 @@ import { modbusTcpKeys } from './core/modbus/tcp.ts'
 import { MOST_POINTS } from './core/points/definition.ts'
 import { webhookKeys } from './core/webhooks/records.ts'
 
-/** The port the gateway listens on unless told otherwise. */
+/** The gateway's default TCP port. */
 export const DEFAULT_PORT = 3132
 
 const ports = Type.Object(
@@ -164,5 +164,5 @@ export const config = Type.Object(
 
 export type GatewayConfig = Static<typeof config>
 
-/** What the daemon may hold in memory, by these settings. */
+/** The most memory that the daemon may need with these settings. */
 export const memory = memoryPlan

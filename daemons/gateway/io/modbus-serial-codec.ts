@@ -1,19 +1,20 @@
-/** Requests built and values read by the package modbus-serial, behind a port on which nothing waits. */
+/** Builds requests and reads values with the package modbus-serial, which gets a stand-in for its serial port. */
 import { EventEmitter } from 'node:events'
 import modbusSerial from 'modbus-serial'
 import { Fault } from '#kit/pure/fault.ts'
 import type { ModbusCodec } from '../core/modbus/protocol.ts'
 import type { ModbusRequest } from '../wire/modbus-request.ts'
 
-/** The package is CommonJS: its class stands under `default` for types and at run time alike. */
+/** The package is CommonJS: types and run time alike have its class under `default`. */
 const ModbusRTU = modbusSerial.default
 
 type Client = InstanceType<typeof ModbusRTU>
 type Done = (error: Error | null, values?: readonly number[]) => void
 
 /**
- * modbus-serial gives its port the frame, and the port's `data` to whoever asked last, before either call returns: every
- * request is begun and ended in one call here, so it has no timeouts, no late replies, and no two callers to mix up.
+ * modbus-serial hands frames to its port, and the port's `data` to its latest caller, before either call returns. So
+ * every request is begun and ended within one call here: there are no timeouts, no late replies, and no two callers to
+ * mix up.
  * @see docs/decisions/modbus-frames.md
  */
 export function createModbusSerialCodec(): ModbusCodec {
@@ -30,7 +31,8 @@ export function createModbusSerialCodec(): ModbusCodec {
     valuesOf(request, reply) {
       let found: readonly number[] | undefined
       let why = 'it says nothing'
-      // It reads a reply by the request before it. Of that only what it asks for counts; of 23 it wants something written.
+      // It needs a request to read a reply by. Only what the request reads matters, but function 23 must write
+      // something.
       call(client, { ...request, values: [0] }, (error, values) => {
         found = values
         if (error) why = error.message
@@ -42,7 +44,7 @@ export function createModbusSerialCodec(): ModbusCodec {
   }
 }
 
-/** What modbus-serial takes for a serial port: keeps what is written. */
+/** What modbus-serial takes for a serial port: keeps the frame that is written. */
 class HeldPort extends EventEmitter {
   readonly isOpen = true
   #written: Uint8Array | undefined
@@ -55,7 +57,7 @@ class HeldPort extends EventEmitter {
     this.#written = Uint8Array.from(frame)
   }
 
-  /** What was written since, if anything. */
+  /** Returns the frame written since the last call, if any. */
   take(): Uint8Array | undefined {
     const frame = this.#written
     this.#written = undefined
@@ -63,7 +65,7 @@ class HeldPort extends EventEmitter {
   }
 }
 
-/** One request, begun. */
+/** Makes modbus-serial write one request to its port. */
 function call(client: Client, request: ModbusRequest, done: Done): void {
   const begin = calls[request.fc]
   if (!begin) throw new Fault('modbus_codec', `function ${request.fc} is not spoken through modbus-serial`)
@@ -85,7 +87,7 @@ const calls: Readonly<Record<number, (client: Client, request: ModbusRequest, do
     client.writeFC23(unitId, address, quantity, writeAddress, values.length, [...values], words(done)),
 }
 
-/** Bits of the last byte beyond the quantity are padding: modbus-serial gives them as values. */
+/** The bits of the last byte beyond the quantity are padding, but modbus-serial returns them as values. */
 function bits({ quantity }: ModbusRequest, done: Done) {
   return (error: Error | null, reply?: { data: boolean[] }) => done(error, reply?.data.slice(0, quantity).map(Number))
 }
@@ -94,5 +96,5 @@ function words(done: Done) {
   return (error: Error | null, reply?: { data: number[] }) => done(error, reply?.data)
 }
 
-/** The answer to a write repeats it, and is proven by that. */
+/** The reply to a write repeats the request, so a proven reply has nothing to read. */
 function unread(): void {}

@@ -1,4 +1,4 @@
-/** TCP servers for Modbus lines: accepts clients, keeps each within its bounds, lets go of those that stay behind. */
+/** TCP servers for Modbus lines: they accept clients, enforce the limits, and disconnect slow and idle clients. */
 import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { closed, listening, SocketWriter } from '#kit/line/raw-sockets.ts'
@@ -9,10 +9,10 @@ import { createLogGate } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { LetGo, ModbusTcpLimits, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus/tcp.ts'
 
-/** A client's host that vanished is noticed by probes after this long, and then every so often. */
+/** Time until keep-alive probes start, so that a client whose host has vanished is noticed. */
 const KEEP_ALIVE_MS = 30_000
 
-/** Clients let go may come back at once, for ever: the log says so this often. */
+/** Disconnected clients may reconnect at once, for ever; the log reports them at most this often. */
 const LOG_EVERY_MS = 10_000
 
 export interface ModbusTcpServerParts {
@@ -67,7 +67,7 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
 
 type TellLetGo = (why: LetGo, detail: string, socket: Socket) => void
 
-/** One client's socket. It is read while its session wants more and its replies are taken. */
+/** One client's socket. It is read only while its session accepts more and the client takes its replies. */
 class Connection implements TcpPeer, Holder {
   readonly #socket: Socket
   readonly #parts: ModbusTcpServerParts
@@ -75,7 +75,9 @@ class Connection implements TcpPeer, Holder {
   readonly #writer: SocketWriter
   #client: TcpClient | undefined
   #isPaused = false
-  /** Runs while more waits for the client than may, and while one that is let go has not taken all. */
+  /**
+   * Runs while the client has more than `backlog_bytes` to take, or is being disconnected and has not taken all yet.
+   */
   #slow: Timer | undefined
   #activeMs: number
   #hasAsked = false
@@ -94,12 +96,12 @@ class Connection implements TcpPeer, Holder {
     this.#client = client
     socket.on('data', (bytes: Buffer) => {
       client.onBytes(bytes)
-      // A request that comes byte by byte, and never whole, is none: its place is for others.
+      // A request that comes byte by byte and is never complete does not count: its place is for others.
       if (client.waiting === 0) return
       this.#hasAsked = true
       this.#activeMs = this.#parts.clock.monotonicMs()
     })
-    // Who has said all it will say is gone: a Modbus client keeps its connection both ways.
+    // A client that has closed its sending side is gone: Modbus clients keep both directions open.
     socket.on('end', () => socket.destroy())
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
@@ -133,7 +135,7 @@ class Connection implements TcpPeer, Holder {
     this.#flow()
   }
 
-  /** Others need its place: what it has yet to be sent goes with it. */
+  /** Another address needs its place: whatever is still to be sent to this client is dropped. */
   giveWay(): void {
     this.#letGo('evicted', 'another address needs the place', this.#socket)
     this.#socket.destroy()
@@ -141,7 +143,7 @@ class Connection implements TcpPeer, Holder {
 
   use(): ReturnType<Holder['use']> {
     const isWaiting = this.#client !== undefined && this.#client.waiting > 0
-    // Who has never asked goes before who asks now and then.
+    // A client that has never asked is evicted before one that asks now and then.
     return { use: isWaiting ? 'busy' : 'kept', sinceMs: this.#hasAsked ? this.#activeMs : Number.NEGATIVE_INFINITY }
   }
 
@@ -149,11 +151,11 @@ class Connection implements TcpPeer, Holder {
     if (!this.#socket.writable) return
     this.#letGo(why, detail, this.#socket)
     this.#writer.end()
-    // Who does not take what was sent must not keep a place for ever.
+    // A client that does not take its last replies must not keep its place for ever.
     this.#slow ??= this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => this.#socket.destroy())
   }
 
-  /** @returns since when it has neither asked nor been answered; undefined while it waits for an answer */
+  /** @returns since when it has neither asked nor been answered; undefined while it waits for a reply */
   get idleSinceMs(): number | undefined {
     return this.#client?.waiting === 0 ? this.#activeMs : undefined
   }

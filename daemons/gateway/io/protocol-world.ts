@@ -1,4 +1,4 @@
-/** What protocols need of the world: lines, sockets, the clock of silences. */
+/** What the protocols need from outside: sockets, the silence framer, the Modbus codec. */
 import { InterByteTimeoutParser } from '@serialport/parser-inter-byte-timeout'
 import type { Clock } from '#kit/clock.ts'
 import { createRawSocketOpener, type RawSocketLimits } from '#kit/line/raw-sockets.ts'
@@ -12,22 +12,27 @@ import type { ProtocolWorld } from '../core/protocols.ts'
 import { createModbusSerialCodec } from './modbus-serial-codec.ts'
 import { createModbusTcpOpener } from './modbus-tcp-server.ts'
 
-// Ends a frame by quiet on the line, with serialport's inter-byte-timeout parser keeping the time.
+// Ends a frame when the line is silent; serialport's inter-byte-timeout parser keeps the time.
 
-/** Stands for whatever came; the parser only keeps the time. */
+/** Written to the parser instead of the received bytes, because the parser only keeps the time. */
 const MARKER = Buffer.of(0)
 
-/** Part of the silence in which further bytes are not told to the parser; an end is seen up to that much later. */
+/**
+ * The part of the silence during which the parser is not told of further bytes; a frame's end may be noticed so much
+ * later.
+ */
 const SLACK = 1 / 4
 
-/** Chunks of a frame may be single bytes, and each takes a hundred beside its own. */
+/**
+ * Beyond so many the chunks of a frame are joined: a chunk may be one byte, and needs a hundred bytes more of memory.
+ */
 const MOST_CHUNKS = 64
 
 /**
- * The parser copies every byte on its own and sets a timer at every write (measured:
- * docs/decisions/raw-lines.md). So it is given a marker now and then and says when quiet may have come; the
- * chunks stay whole here, at most `maxFrameBytes` of them, and their own stamps decide what belongs to a frame: bytes
- * that were read late but far apart are two frames, however late the parser's timer is.
+ * The parser copies every byte on its own and sets a timer at every write (measured: docs/decisions/raw-lines.md). So
+ * it is only given a marker now and then, and tells when the line may have been silent. The chunks are kept here, at
+ * most `maxFrameBytes` of them, and their timestamps decide what belongs to a frame: bytes that were read late but are
+ * far apart are two frames, however late the parser's timer is.
  */
 export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameBytes, settle }): Framer => {
   const parser = new InterByteTimeoutParser({
@@ -57,7 +62,7 @@ export const createSilenceFramer: SilenceFramerMaker = ({ silenceMs, maxFrameByt
     isEnding = false
     remindedAtUs = Number.NEGATIVE_INFINITY
     if (lastAtUs === knownAtUs) emit(false)
-    // More came meanwhile. The parser forgets what it is given before this handler returns.
+    // More bytes came meanwhile. Deferred, because the parser forgets what it is given before this handler returns.
     else queueMicrotask(() => remind(lastAtUs))
   })
 
@@ -100,14 +105,14 @@ interface ProtocolWorldParts {
   clock: Clock
   log: Log
   rawTcp: RawSocketLimits
-  /** Bytes of `rest/tx` that wait for one line. */
+  /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
   modbusTcp: ModbusTcpLimits
-  /** What TCP clients are counted by. */
+  /** How TCP clients are grouped and counted by address. */
   shareOf: ShareOf
-  /** Waits between tries to open a TCP port that is taken. */
+  /** Waits between attempts to open a TCP port that is taken. */
   retry: BackoffLimits
-  /** Of this program; what a unit of ours answers as its revision. */
+  /** The version of this program, which our own slave units report as their revision. */
   version: string
 }
 

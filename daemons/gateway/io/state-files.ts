@@ -1,4 +1,7 @@
-/** What the gateway keeps in its state folder: ports, webhooks, points, users, keys; templates that come with it. */
+/**
+ * The files of the state folder (ports with webhooks and points, users, keys), and the templates delivered with the
+ * gateway.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -31,14 +34,14 @@ import { type PointTemplate, pointDefinition, pointTemplate, type TemplateLibrar
 import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
 import type { IdentityRecord } from '../core/status.ts'
 
-// Templates as files beside the bundle: read when somebody asks, and kept for a moment.
+// Templates are files beside the bundle: read on demand, and cached for a moment.
 
 const readTemplate = createReader(pointTemplate)
 
-/** To read and check them takes 15 ms of the thread of the lines; whoever asks again so soon gets the same. */
+/** Reading and checking them takes 15 ms of the main thread, which serves the lines, so the result is cached. */
 const KEPT_MS = 10_000
 
-/** @param folder one `<id>.json` for each device */
+/** @param folder holds one `<id>.json` per device */
 export function createTemplateFiles(folder: string, clock: Pick<Clock, 'after'>): TemplateLibrary {
   let kept: Promise<readonly PointTemplate[]> | undefined
   return {
@@ -63,7 +66,7 @@ async function readAll(folder: string): Promise<PointTemplate[]> {
   return templates.sort((a, b) => `${a.maker} ${a.model}`.localeCompare(`${b.maker} ${b.model}`, 'en'))
 }
 
-/** Everything that a route checks of points is checked here too: a template's points go straight to a line. */
+/** Checks everything that a route checks of points, because the points of a template go straight to a line. */
 async function readOne(path: string, name: string): Promise<PointTemplate> {
   try {
     const template = readTemplate(JSON.parse(await readFile(path, 'utf8')))
@@ -78,7 +81,7 @@ async function readOne(path: string, name: string): Promise<PointTemplate> {
   }
 }
 
-/** The version of each file's shape; a file of a later one is refused rather than half understood. */
+/** The version of each file's format. A file of a later version is refused rather than half understood. */
 const VERSION = 1 as const
 
 const strict = { additionalProperties: false }
@@ -117,7 +120,7 @@ const key = Type.Object(
     createdBy: Type.String(),
     expiresAt: instant,
     lastUsedAt: instant,
-    // The length is part of the shape: two of unequal length cannot be compared in constant time.
+    // The format fixes the length, because hashes of unequal length cannot be compared in constant time.
     secretHash: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }),
   },
   strict,
@@ -131,10 +134,10 @@ export interface StateFiles {
   identity: Store<IdentityRecord>
 }
 
-/** @param folder the daemon's state folder */
+/** @param folder the state folder of the daemon */
 export function createStateFiles(folder: string, log: Log): StateFiles {
   const readFile: (value: unknown) => unknown = createReader(fileOf({ ports: Type.Array(port) }))
-  // Settings are part of the check: a file whose settings nobody understands is as damaged as any, and its backup is used.
+  // Settings are checked too: a file with settings that fit no protocol is as damaged as any, and its backup is used.
   const readPorts = (value: unknown) => {
     const file = readFile(value) as { ports: PortRecord[] }
     return { version: VERSION, ports: file.ports.map(withDefaults) }
@@ -174,7 +177,10 @@ function fileOf(properties: Record<string, TSchema>) {
   return Type.Object({ version: Type.Literal(VERSION), ...properties }, strict)
 }
 
-/** Keys that came with a newer version get their defaults; points fit together. @throws Fault `bad_fields` that names the port */
+/**
+ * Fills in the defaults of keys that a newer version added, and checks the points. @throws Fault `bad_fields` that
+ * names the port
+ */
 function withDefaults(record: PortRecord): PortRecord {
   try {
     refuseBadPoints(record.points)
@@ -207,9 +213,9 @@ function mapped<File, Value>(
   }
 }
 
-// Users and keys out of their files, with the hashing of this machine behind them.
+// Loads users and keys from their files, and provides the password hashing.
 
-/** Everybody who may call. */
+/** The users and keys of this gateway. */
 export interface People {
   list: UserList
   users: Users
@@ -221,13 +227,13 @@ interface PeopleParts {
   clock: Clock
   log: Log
   stateFolder: string
-  /** Its login keys. */
+  /** The keys of this table that concern sign-ins. */
   http: TokenHttpConfig
   /** Keys `users.max`, `keys.max`, `keys.save_ms`. */
   limits: { users: number; keys: number; keySaveMs: number }
 }
 
-/** @throws Fault `store_damaged` where users.json, keys.json or homes.json cannot be read, nor its backup */
+/** @throws Fault `store_damaged` if users.json, keys.json or homes.json cannot be read, nor its backup */
 export async function openPeople(
   { clock, log, stateFolder, http, limits }: PeopleParts,
   files: StateFiles,

@@ -1,11 +1,11 @@
-/** What the machine says of itself. */
+/** Facts about the machine and its operating system. */
 
 import { readFile, readlink } from 'node:fs/promises'
 import { arch, freemem, hostname, loadavg, release, totalmem, uptime } from 'node:os'
 import { reachableAddresses } from '#kit/net/address.ts'
 import type { SystemFacts } from '../core/status.ts'
 
-/** Reads it all anew; cheap enough for every request. */
+/** Reads everything anew each time, which is cheap enough for every request. */
 export async function readSystemFacts(): Promise<SystemFacts> {
   return {
     hostname: hostname(),
@@ -27,12 +27,12 @@ async function osName(): Promise<string> {
     const text = await readFile('/etc/os-release', 'utf8')
     return /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(text)?.[1] ?? 'Linux'
   } catch {
-    return 'Linux' // no such file on a minimal system; the kernel's release says the rest
+    return 'Linux' // minimal systems have no such file; the kernel's release says the rest
   }
 }
 
 /**
- * Name of the zone, `Europe/Berlin`. ICU is asked last: its tables are 6 MB that stay resident.
+ * The name of the time zone, such as `Europe/Berlin`. ICU is asked last, because its tables keep 6 MB of memory.
  * @source localtime(5); Debian's /etc/timezone where /etc/localtime is a copy
  */
 async function timeZone(): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * The thread that delivers webhooks, from without. On the thread of the bus each delivery would hold up what comes from
- * the line: eight targets of a busy line are some thousand requests a second.
+ * Starts and asks the thread that delivers webhooks. On the main thread, deliveries would hold up the bus: eight
+ * targets of a busy line mean some thousand requests a second.
  */
 import type { Worker } from 'node:worker_threads'
 import type { Clock } from '#kit/clock.ts'
@@ -21,7 +21,7 @@ export interface WebhookCourierParts {
 
 const HEAP = { maxOldGenerationSizeMb: WEBHOOK_HEAP_MIB.old, maxYoungGenerationSizeMb: WEBHOOK_HEAP_MIB.young }
 
-/** After the thread has ended by itself, which is a fault of the program. */
+/** The wait before a restart after the thread has ended by itself, which is a fault of the program. */
 const RESTART_MS = 1000
 
 interface Running {
@@ -29,7 +29,7 @@ interface Running {
   asked: Map<number, PromiseWithResolvers<unknown>>
 }
 
-/** The thread starts with the first webhook: most lines have none. @throws Fault `ca_file_unreadable` */
+/** The thread starts with the first webhook, since most lines have none. @throws Fault `ca_file_unreadable` */
 export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts): WebhookCourier {
   checkAuthorities(limits.ca_file)
   const lists = new Map<string, readonly WebhookRecord[]>()
@@ -76,7 +76,7 @@ export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts
   }
 }
 
-/** @param onEnd it has ended, by itself or not; who waits for an answer has been told */
+/** @param onEnd called when it has ended, by itself or not; all waiting callers have been told by then */
 function startCourierThread(limits: WebhookLimits, log: WebhookCourierParts['log'], onEnd: () => void): Running {
   const workerData: WebhookThreadData = { limits }
   const worker = startThread(new URL('./webhook-thread.ts', import.meta.url), { workerData, resourceLimits: HEAP })
@@ -90,7 +90,7 @@ function startCourierThread(limits: WebhookLimits, log: WebhookCourierParts['log
     asked.delete(word.number)
     if (word.kind === 'done') waiter?.resolve(word.value)
     else waiter?.reject(new Fault(word.code, word.message))
-    // It keeps the process alive while somebody waits for it, and no longer.
+    // The thread keeps the process alive only while a caller waits for it.
     if (asked.size === 0) worker.unref()
   })
   worker.on('error', (error) => log.error('webhook_thread_failed', { error }))

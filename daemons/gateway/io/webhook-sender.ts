@@ -1,4 +1,4 @@
-/** Sends webhook deliveries: one HTTP or HTTPS POST, nothing followed, the answer read within a bound. */
+/** Sends webhook deliveries: one HTTP or HTTPS POST, without redirects, and with a limit on the answer. */
 import http from 'node:http'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
@@ -10,24 +10,24 @@ import { headerText, type WebhookAnswer, type WebhookRequest, type WebhookSender
 
 /** What the sender needs. */
 export interface WebhookSenderParts {
-  /** Resolves names and refuses those that stand for an address webhooks may not reach: `lookupSafely` but in tests. */
+  /** Resolves names and refuses those with an address that webhooks may not reach: `lookupSafely`, except in tests. */
   lookup: LookupFunction
   /** How long an unused connection is kept. */
   idleMs: number
-  /** Bytes of an answer read before it is cut. */
+  /** How many bytes of an answer are read before it is cut off. */
   responseBytes: number
-  /** PEM file of further certificate authorities; empty for none. */
+  /** PEM file of additional certificate authorities; empty: none. */
   caFile: string
 }
 
 const CA_FILE = 'webhooks.ca_file'
 
-/** Connections kept per target host; more are closed when their delivery is done. */
+/** How many idle connections are kept per target host; others are closed when their delivery is done. */
 const MOST_IDLE_PER_HOST = 4
 
 /** @throws Fault `ca_file_unreadable` */
 export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
-  // Made once: reading some 150 authorities for each connection would cost more than the connection.
+  // Made only once: reading some 150 authorities for each connection would cost more than the connection.
   const secureContext = trust(parts.caFile)
   const fresh = { keepAlive: false, lookup: parts.lookup }
   const kept = {
@@ -38,7 +38,7 @@ export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
   }
   const plain = { kept: new http.Agent(kept), fresh: new http.Agent(fresh) }
   let secure: { kept: https.Agent; fresh: https.Agent } | undefined
-  // Made with the first https target: most lines have none, and TLS is 5 MB that they need not hold.
+  // Made with the first https target: most lines have none, and TLS takes 5 MB.
   function secureAgents() {
     secure ??= {
       kept: new https.Agent({ ...kept, secureContext }),
@@ -49,7 +49,7 @@ export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
 
   return {
     async send(request, signal) {
-      // Kept lists may be older than the rule, and an address in place of a name is never looked up.
+      // Checked again: a stored webhook may be older than the rule, and a literal address is never looked up.
       const url = parseTarget(request.url)
       const isSecure = url.protocol === 'https:'
       const agents = isSecure ? secureAgents() : plain
@@ -85,14 +85,14 @@ function exchange(outgoing: http.ClientRequest, body: Uint8Array, responseBytes:
     outgoing.on('response', (incoming) => {
       resolve({ status: incoming.statusCode ?? 0, done: thrownAway(incoming, responseBytes) })
     })
-    // After the answer's head these no longer matter: the promise is settled and the body's end is its own.
+    // After the head of the answer these no longer matter: the promise is settled, and `done` follows the body.
     outgoing.on('error', (error) => reject(unreachable(error)))
     outgoing.on('close', () => reject(new Fault('webhook_unreachable', 'the target closed without an answer')))
     outgoing.end(body)
   })
 }
 
-/** Resolves when the answer ended, broke off or was cut after `most` bytes. */
+/** Resolves when the answer has ended, has broken off, or was cut off after `most` bytes. */
 function thrownAway(incoming: http.IncomingMessage, most: number): Promise<void> {
   return new Promise((resolve) => {
     let seen = 0
@@ -106,7 +106,7 @@ function thrownAway(incoming: http.IncomingMessage, most: number): Promise<void>
   })
 }
 
-/** Node tries every address of a name and then throws a group of errors that has no message of its own. */
+/** Node tries every address of a name and then throws an AggregateError, which has no message of its own. */
 function unreachable(error: Error): Fault {
   if (error instanceof Fault) return error
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
@@ -125,7 +125,9 @@ export function checkAuthorities(caFile: string): void {
   trust(caFile)
 }
 
-/** Node's own authorities, and those of the file; undefined where Node's own are enough. */
+/**
+ * The TLS context with Node's own authorities and those of the file; undefined if no file is set, as Node has its own.
+ */
 function trust(caFile: string): tls.SecureContext | undefined {
   return caFile === '' ? undefined : tls.createSecureContext({ ca: trustedAuthorities(CA_FILE, caFile) })
 }

@@ -1,4 +1,4 @@
-/** The thread that delivers webhooks, from within: what the daemon asks for is done in the order in which it asks. */
+/** The code of the webhook thread: carries out the daemon's tasks in the order in which they come. */
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '#kit/clock.ts'
@@ -9,7 +9,7 @@ import { createWebhookDelivery } from '../core/webhooks/delivery.ts'
 import type { WebhookLimits, WebhookRecord } from '../core/webhooks/records.ts'
 import { createWebhookSender } from './webhook-sender.ts'
 
-/** What the thread is asked. */
+/** The tasks of the thread. */
 export type WebhookTask =
   | { kind: 'set'; port: string; list: readonly WebhookRecord[] }
   | { kind: 'hand'; events: readonly WebhookEvent[]; losses: readonly WebhookLoss[] }
@@ -17,21 +17,21 @@ export type WebhookTask =
   | { kind: 'test'; port: string; record: WebhookRecord }
   | { kind: 'close' }
 
-/** What it answers to the task of that number, or wants to have logged. */
+/** The result of the task with that number, or a log entry. */
 export type WebhookWord =
   | { kind: 'done'; number: number; value: unknown }
   | { kind: 'failed'; number: number; code: string; message: string }
   | { kind: 'log'; event: string; facts: Record<string, unknown> }
 
-/** What it is started with. */
+/** What the thread gets at its start. */
 export interface WebhookThreadData {
   limits: WebhookLimits
 }
 
-/** The bus comes first where both want the processor. Linux knows a niceness for each thread, and 0 means this one. */
+/** Lower priority than the bus where both need the processor. On Linux each thread has a niceness; 0 means this one. */
 const NICENESS = 10
 
-/** In memory of its own: what Buffer.from makes lies in a pool, which one event that waits would keep with many that do not. */
+/** Copies the body out of Buffer's shared pool, where one queued event would keep the memory of many that are gone. */
 function bytesOf(body: string): Uint8Array {
   return new Uint8Array(Buffer.from(body))
 }
@@ -81,6 +81,6 @@ function serveTasks(): void {
 try {
   setPriority(NICENESS)
 } catch {
-  // Where the system does not allow it, the scheduler shares the processor as it sees fit.
+  // If the system does not allow it, the scheduler shares the processor as it sees fit.
 }
 serveTasks()
