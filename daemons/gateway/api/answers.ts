@@ -1,4 +1,4 @@
-/** Shapes of the gateway's answers, for its description. */
+/** The shapes of the gateway's replies, for its API description. */
 import { Type } from 'typebox'
 import { roles } from '#kit/auth/credentials.ts'
 import { count, fault, instant, object, orNull, text } from '#kit/http/route.ts'
@@ -8,7 +8,7 @@ import { protocols } from '../core/protocols.ts'
 
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 
-/** Of a sign-in, a setup, a changed password. */
+/** The reply to a sign-in, a setup and a changed password. */
 export const signInAnswer = object({ token: text, username: text, role: Type.Enum([...roles]), expiresInMs: count })
 
 export const meAnswer = object({

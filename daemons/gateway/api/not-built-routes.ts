@@ -1,4 +1,4 @@
-/** Routes of the interface document that are not built yet: each answers what it waits for. */
+/** Routes of the interface document that are not built yet: each replies with what it is waiting for. */
 import { Type } from 'typebox'
 import { type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'

@@ -14,7 +14,7 @@ import type { Identity } from '../core/status.ts'
 import { linesAnswer, meAnswer, nothingAnswer, signInAnswer, ticketAnswer } from './answers.ts'
 import { portAnswer } from './port-routes.ts'
 
-// A name that people give a box.
+// Names that people give to things.
 
 /** 1 to 64 characters, no control characters, no blank at either end. */
 export const nameText = Type.String({
@@ -370,7 +370,7 @@ function removeKeyRoute({ keys, recorder }: KeyRouteParts): Route {
   })
 }
 
-/** What no schema can say. @throws Fault `bad_fields` */
+/** Checks what no schema can express. @throws Fault `bad_fields` */
 function checkWish(
   { ports, expiresAt }: { ports: string[] | null; expiresAt: number | null },
   by: { nowAt: number; checkPath(path: string): void },

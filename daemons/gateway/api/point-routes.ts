@@ -28,7 +28,7 @@ const pointTableBody = Type.Object(
 
 const checkPoint = createCheck(pointDefinition)
 
-/** Faults between the fields and names of those points that fit their schema, where others of the table do not. */
+/** The faults between fields and names of the points that fit their schema, even if others of the table do not. */
 function faultsBesideShape(body: unknown): FieldFault[] {
   const points = (body as { points?: unknown } | null)?.points
   if (!Array.isArray(points) || points.length > MOST_POINTS) return []
@@ -73,7 +73,7 @@ const pointChangeBody = Type.Unsafe<Partial<PointDefinition>>({
   additionalProperties: false,
 })
 
-/** `:path` and `:name`. */
+/** Parameters `:path` and `:name`. */
 const pointParams = Type.Object({ ...portParams.properties, name: pointName })
 
 function withoutDefault([key, schema]: [string, TSchema]): [string, object] {

@@ -37,7 +37,7 @@ const portBody = Type.Object(
 const readSettings = createReaders(settingsOfProtocol, 'settings.', settingsFaults)
 
 /**
- * A line kept from an older version may have what is refused here: its driver took 2 stop bits for 1.5.
+ * A line stored by an older version may have what is refused here: its driver took 2 stop bits for 1.5.
  * @throws Fault `bad_fields`
  */
 function refuseStopBits({ data_bits, stop_bits }: LineSettings): void {
@@ -76,7 +76,10 @@ export function portAnswer({ path, found, record, port }: PortView) {
   }
 }
 
-/** How many units were asked and how they do; null where a protocol knows none. What is in no list has not answered yet or is being tried again. */
+/**
+ * How many units were asked and how many are in which state; null if the protocol has no units. A unit that is not
+ * counted in any state has not answered yet or is being tried again.
+ */
 function unitsOf({ adapter }: Port) {
   const states = adapter.faces?.units?.states()
   if (!states) return null
@@ -84,7 +87,7 @@ function unitsOf({ adapter }: Port) {
   return { total: well + slow + noisy + silent + failing + probing, well, slow, noisy, silent }
 }
 
-// Body of `rest/request`. What belongs together per function is checked in core/modbus/master.ts.
+// Body of `rest/request`. core/modbus/master.ts checks which fields belong to which function.
 
 const word = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 65_535, description }))
 
@@ -123,7 +126,7 @@ interface PortRouteParts {
   registry: PortRegistry
   hub: EventHub
   recorder: Recorder
-  /** Events kept per port, the most that `frames` gives. */
+  /** The events kept per port: the most that `frames` returns. */
   history: number
 }
 

@@ -1,6 +1,7 @@
 /**
- * Requests and replies told apart on a line of another master.
- * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; what two frames on a line tell of each other is ours
+ * Tells requests from replies on the line of another master.
+ * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; what two frames on a line reveal about each other is our own
+ * reasoning
  */
 import { Fault } from '#kit/pure/fault.ts'
 import { type LineRate, wireUs } from '#kit/pure/line.ts'
@@ -15,49 +16,49 @@ import {
   requestLength,
 } from './modbus-request.ts'
 
-/** Requests without a reply that are remembered at once; the oldest goes first. */
+/** The most unanswered requests remembered at once; beyond that the oldest are forgotten. */
 const MOST_OWED = 64
 
-/** How long things last on the line listened to. */
+/** The timing of the line listened to, and our own units on it. */
 interface OverhearRules {
   /** How long after a request its reply may begin, ms. */
   replyMs: number
-  /** How long after that a late reply may still come, ms. */
+  /** How long after `replyMs` a late reply may still come, ms. */
   oweMs: number
-  /** Units of our own: their requests are answered here, and no reply is waited for. */
+  /** Our own units: their requests are answered here, so no reply of another device is expected. */
   isOwn(unitId: number): boolean
 }
 
-/** A request without a reply so far. `isSure`: it can have been nothing but a request. */
+/** A request without a reply so far. `isSure`: it can only have been a request. */
 interface Outstanding {
   readonly sent: SentRequest
   readonly endMs: number
   readonly isSure: boolean
 }
 
-/** What was heard so far, as far as it decides what comes next. Plain and never changed: a guess can be given up. */
+/** The state that decides how the next bytes are read. Plain and immutable, so that a guess can be taken back. */
 interface Overheard {
-  /** The request that may be answered now. */
+  /** The latest request, whose reply may come now. */
   readonly out?: Outstanding
-  /** Requests without a reply, whose replies may still come. */
+  /** Earlier requests without a reply, which may still come. */
   readonly owed: readonly { readonly sent: SentRequest; readonly untilMs: number }[]
-  /** The last thing heard ended a transaction: what comes next is a request. */
+  /** The last frame ended a transaction, so a request comes next. */
   readonly isInStep: boolean
 }
 
-/** Nothing was heard yet. */
+/** The state before the first byte. */
 const heardNothing: Overheard = { owed: [], isInStep: false }
 
 /**
- * One thing heard.
- * - `request` of a master, whole and right
- * - `reply` to the request before it, proven; an exception is one. `tookMs` is null where both came in one read
- * - `late` fits a request that was given up: never the answer to another
+ * One thing heard on the line.
+ * - `request` of a master, complete and valid
+ * - `reply` to the request before it, proven; an exception is one. `tookMs` is null if both came in one read
+ * - `late` fits a request that had timed out; it is never taken as the reply to another
  * - `malformed` a request whose parts contradict each other
- * - `stray` a whole reply that answers nothing known; `sent` is the request that was out
- * - `unknown` a whole frame of a function not known here
- * - `noise` bytes that are no frame; `sent` as before
- * - `unanswered` no frame, but the end of waiting for one
+ * - `stray` a whole reply that answers no known request; `sent` is the request that was outstanding
+ * - `unknown` a whole frame with an unknown function
+ * - `noise` bytes that are no frame; `sent` as above
+ * - `unanswered` not a frame: the time for a reply is over
  */
 export type Heard =
   | { kind: 'request'; frame: Uint8Array; endMs: number; sent: SentRequest }
@@ -68,30 +69,30 @@ export type Heard =
   | { kind: 'stray' | 'noise'; frame: Uint8Array; endMs: number; sent: SentRequest | undefined }
   | { kind: 'unanswered'; sent: SentRequest; waitedMs: number }
 
-/** A step over one frame: what it was, what ended with it, and what is known behind it. */
+/** A step over one frame: what was heard, and the state after it. */
 interface Step {
   length: number
   heard: Heard[]
   next: Overheard
 }
 
-/** Bytes at the head, and when they were read. */
+/** The bytes from one position on, and when they were read. */
 interface Head {
   bytes: Uint8Array
   beginMs: number
-  /** When the byte at this place, counted from the head, was read. */
+  /** When the byte at this offset was read. */
   endMsOf(at: number): number
 }
 
 /**
- * How the line was behind the bytes: `talking` nothing is known, `pause` the silence between frames has passed,
- * `quiet` longer than any pause inside a frame.
+ * What followed the bytes: `talking` not known, `pause` the silence between frames, `quiet` a silence longer than any
+ * pause inside a frame.
  */
 type Ending = 'talking' | 'pause' | 'quiet'
 
 /**
- * Takes the frame that the bytes begin with.
- * @returns `wait` where more bytes or silence must come first, `junk` where no frame begins so
+ * Takes the frame with which the bytes begin.
+ * @returns `wait` if more bytes or silence must come first, `junk` if no frame begins like this
  */
 function stepOver(head: Head, before: Overheard, rules: OverhearRules, ending: Ending): Step | 'wait' | 'junk' {
   const { heard, next } = afterTime(before, head.beginMs, rules)
@@ -101,7 +102,7 @@ function stepOver(head: Head, before: Overheard, rules: OverhearRules, ending: E
   return { ...step, heard: [...heard, ...step.heard] }
 }
 
-/** Gives up the request that is out when its time is over. */
+/** Gives up the outstanding request when its time is over. */
 function afterTime(before: Overheard, nowMs: number, rules: OverhearRules): { heard: Heard[]; next: Overheard } {
   const { out } = before
   if (!out || nowMs <= out.endMs + rules.replyMs) return { heard: [], next: before }
@@ -129,15 +130,16 @@ type Piece =
   | { kind: 'request'; frame: Uint8Array; request: ModbusRequest; isTwoWay: boolean }
 
 /**
- * What outstanding asks for comes first; then a request; then a reply that nobody asked for. What may still grow into
- * something that goes before is waited for.
+ * The order of precedence: the reply to the outstanding request, a request, a reply that nobody asked for. Waits while
+ * the bytes may still become something of higher precedence.
  */
 function pieceAt(bytes: Uint8Array, { out }: Overheard, ending: Ending): Piece | 'wait' | 'junk' {
   const reply = out ? replyAt(bytes, out.sent) : 'junk'
   const request = requestAt(bytes)
   if (out && typeof reply === 'object') {
     const asRequest = typeof request === 'object' && request.kind === 'request' && isSane(request.request)
-    // Twice a frame that is valid both ways, and nothing before to tell which was which: the second is not believed.
+    // The same bytes twice, valid as a request and as a reply, and nothing before them tells which is which: the second
+    // is not taken as the reply.
     const isEither = !out.isSure && asRequest && request.isTwoWay && request.frame.length === reply.length
     return isEither ? request : { kind: 'reply', frame: reply, out }
   }
@@ -164,7 +166,10 @@ function replyAt(bytes: Uint8Array, sent: SentRequest): Uint8Array | 'wait' | 'j
   return replyFlaw(sent, frame) ? 'junk' : frame
 }
 
-/** More follows, or it does not: nothing else stands there. A request's checksum does. */
+/**
+ * The field "more follows" has only two values, so anything else is no identification. In a request this byte belongs
+ * to the checksum.
+ */
 function isNoIdentification(bytes: Uint8Array): boolean {
   return bytes.length > 5 && bytes[1] === 43 && bytes[5] !== 0 && bytes[5] !== 0xff
 }
@@ -190,17 +195,20 @@ function opened(frame: Uint8Array): ModbusRequest | undefined {
   }
 }
 
-/** Function 43 with another type of MEI than identification: no length is known of it. */
+/** Function 43 with another MEI type than identification, whose length is not known. */
 function isOtherMei([, fc, mei]: Uint8Array): boolean {
   return fc === 43 && mei !== undefined && mei !== MEI_IDENTIFY
 }
 
-/** Unit 0 stands for all: they can write, and not answer a read. */
+/** Unit 0 is a broadcast: units can carry out a write, but not answer a read. */
 function isReadByAll([unitId, fc]: Uint8Array): boolean {
   return unitId === 0 && fc !== undefined && (fc === 23 || modbusFunctions.get(fc)?.isWrite === false)
 }
 
-/** Valid as a reply too, of another meaning: coils whose reply has three bytes, and 23. Echoed writes mean the same. */
+/**
+ * Whether the request is also valid as a reply with another meaning: a read of bits whose reply has three data bytes,
+ * or function 23. An echoed write does not count, since it means the same.
+ */
 function isTwoWay(frame: Uint8Array, { fc }: ModbusRequest): boolean {
   const shape = modbusFunctions.get(fc)?.shape
   return (shape === 'readBits' || shape === 'readWriteWords') && strayLength(frame) === frame.length
@@ -218,7 +226,10 @@ function strayAt(bytes: Uint8Array): Uint8Array | 'wait' | 'junk' {
   return hasGoodCrc(frame) ? frame : 'junk'
 }
 
-/** As any reply, but that registers come in pairs of bytes, a read gives something, and a coil is on or off. */
+/**
+ * The length as of any reply, but stricter: registers come in pairs of bytes, a read returns something, and a coil is
+ * on or off.
+ */
 function strayLength(bytes: Uint8Array): number | 'more' | 'impossible' {
   const [, fc = 0, count, , high = 0, low = 0] = bytes
   if (fc === 5 && (low !== 0 || (high !== 0 && high !== 0xff))) return 'impossible'
@@ -253,14 +264,15 @@ function taken(piece: Piece, head: Head, before: Overheard, rules: OverhearRules
     }
   }
   if (piece.kind === 'stray') return { length, ...strayed(frame, endMs, before) }
-  // Whoever speaks like that is a master, or answers one: either way the request before gets no more answer.
+  // Only a master sends this, or a unit that answers it: either way the request before gets no reply any more.
   const { heard, next } = givenUp(before, head.beginMs, rules)
   return { length, heard: [...heard, { kind: piece.kind, frame, endMs }], next: { ...next, isInStep: false } }
 }
 
 /**
- * A reply that would also do for a request given up shortly before may be that one's: it is believed for neither. One that
- * would do for none shows that nothing older of its unit is to come, as a unit answers in order; an exception does not.
+ * A reply that also fits a request which timed out shortly before may belong to that one, so it is not taken for
+ * either. A reply that fits none of those shows that no older reply of its unit is to come, as a unit answers in order.
+ * An exception shows nothing.
  */
 function answered(frame: Uint8Array, endMs: number, { owed }: Overheard, out: Outstanding): Omit<Step, 'length'> {
   const fitting = owed.filter((one) => one.untilMs > endMs && !replyFlaw(one.sent, frame))
@@ -273,7 +285,7 @@ function answered(frame: Uint8Array, endMs: number, { owed }: Overheard, out: Ou
   return { heard: [{ kind: 'reply', frame, endMs, sent: out.sent, tookMs }], next }
 }
 
-/** A unit that owed one answer has given it; where it owed more, which one it was is not known. */
+/** If the unit owed a single reply, this was it. If it owed several, which one came is unknown. */
 function strayed(frame: Uint8Array, endMs: number, heardBefore: Overheard): Omit<Step, 'length'> {
   const unitId = frame[0] ?? 0
   const before = { ...heardBefore, isInStep: false }
@@ -288,15 +300,17 @@ function isSame(one: SentRequest, other: SentRequest): boolean {
   return one.frame.length === other.frame.length && one.frame.every((byte, at) => byte === other.frame[at])
 }
 
-// Cuts all that is said on a line into frames, and tells which reply belongs to which request: for who listens, and for
-// a unit among others. Lengths end a frame; silence only decides where nothing fits.
+// Cuts everything on a line into frames, and tells which reply belongs to which request: for a listener, and for a
+// slave among other units. The length ends a frame; silence decides only where nothing fits.
 
-/** Rules of the line, and its rate. `gapMs`: silence between frames. */
+/** The rules of the line and its rate. `gapMs`: the silence between frames. */
 export interface TapRules extends OverhearRules, LineRate {
   gapMs: number
 }
 
-/** A read: where its bytes end in what is held, when it came, and whether the silence of a frame was before it. */
+/**
+ * One read: where its bytes end in the held bytes, when it came, and whether the silence between frames preceded it.
+ */
 interface Mark {
   end: number
   atMs: number
@@ -304,30 +318,31 @@ interface Mark {
 }
 
 /**
- * The bytes of one line, in order. All times are of one clock, milliseconds.
+ * The bytes of one line, in order. All times are milliseconds of one clock.
  *
- * Behind junk nothing is believed that could be part of a damaged frame: a gateway may carry whole frames as data. Such
- * a part is followed by the rest of its frame. So what stands behind junk holds when frame follows frame up to silence,
- * or beyond the end of the longest frame; then all of it is told at once, and nothing was lost by waiting.
+ * After junk, nothing that could be part of a damaged frame is trusted, because a gateway may carry whole frames as
+ * data. Such a part is followed by the rest of its frame. So what comes after junk is trusted only if frame follows
+ * frame up to a silence, or for longer than the longest frame. Then all of it is reported at once, so waiting loses
+ * nothing.
  */
 export class ModbusTap {
   readonly #rules: TapRules
   #bytes: Uint8Array = new Uint8Array(0)
   #marks: Mark[] = []
   #state: Overheard = heardNothing
-  /** The first place behind junk that is not refuted; 0 where the head is no junk. */
+  /** The first position after junk that may still begin a frame; 0 if the bytes do not begin with junk. */
   #scanAt = 0
 
   constructor(rules: TapRules) {
     this.#rules = rules
   }
 
-  /** Bytes that are no frame yet. */
+  /** The bytes that are not taken yet. */
   get pending(): Uint8Array {
     return this.#bytes
   }
 
-  /** The line was opened anew: what was heard before is void. */
+  /** The line was opened anew: forgets everything heard before. */
   reset(): void {
     this.#bytes = new Uint8Array(0)
     this.#marks = []
@@ -348,12 +363,12 @@ export class ModbusTap {
     return this.#take('talking')
   }
 
-  /** Silence followed the last byte: of `pause` as between frames, of `quiet` longer than any inside a frame. */
+  /** Silence has followed the last byte. `pause`: as between frames; `quiet`: longer than any inside a frame. */
   silence(ending: 'pause' | 'quiet'): Heard[] {
     return this.#take(ending)
   }
 
-  /** Time went by: a request whose reply did not begin in time is given up. */
+  /** Time has passed: a request whose reply has not begun in time is given up. */
   pass(nowMs: number): Heard[] {
     const isAnswerBegun = this.#bytes.length > 0 && this.#atMsOf(0) <= this.#dueMs
     if (isAnswerBegun) return []
@@ -362,13 +377,13 @@ export class ModbusTap {
     return heard
   }
 
-  /** When the reply to the request that is out must have begun; Infinity where none is out. */
+  /** When the reply to the outstanding request must have begun; Infinity if none is outstanding. */
   get #dueMs(): number {
     const { out } = this.#state
     return out ? out.endMs + this.#rules.replyMs : Number.POSITIVE_INFINITY
   }
 
-  /** Milliseconds until `pass` has something to do; undefined where no request is out. */
+  /** Milliseconds until `pass` has something to do; undefined if no request is outstanding. */
   dueInMs(nowMs: number): number | undefined {
     return this.#state.out ? this.#dueMs - nowMs : undefined
   }
@@ -389,7 +404,7 @@ export class ModbusTap {
       this.#scanAt = 0
     }
     if (this.#scanAt > MAX_RTU_BYTES) {
-      // Noise without end is told as it comes; its last byte stays, as what follows stands behind junk.
+      // Endless noise is reported as it comes. Its last byte is kept, so that what follows still counts as after junk.
       heard.push(this.#noise(this.#scanAt - 1))
       this.#scanAt = 1
     }
@@ -402,7 +417,7 @@ export class ModbusTap {
     return stepOver(head, state, this.#rules, ending)
   }
 
-  /** @returns where frames begin again; the end of all bytes after silence; undefined where more must come first */
+  /** @returns where frames begin again; the end of all bytes after silence; undefined if more must come first */
   #junkEnd(step: 'wait' | 'junk', ending: Ending): number | undefined {
     const framed = ending === 'pause' ? this.#framedAt() : undefined
     if (framed !== undefined) return framed
@@ -420,13 +435,13 @@ export class ModbusTap {
     return ending === 'quiet' || this.#bytes.length > MAX_RTU_BYTES ? this.#bytes.length : undefined
   }
 
-  /** Where whole frames stand between two silences, as the standard frames them, or behind a glitch alone. */
+  /** Finds whole frames between two silences, as the standard frames them, or right after a glitch. */
   #framedAt(): number | undefined {
     if (isGlitch(this.#bytes[0]) && this.#chainAt(1, 'quiet') === 'holds') return 1
     return this.#marks.map(({ end }) => end).find((begin) => begin > 0 && this.#chainAt(begin, 'pause') === 'holds')
   }
 
-  /** Whether frame follows frame from here on: `open` until enough of them came, or silence. */
+  /** Whether frame follows frame from here on; `open` until enough of them have come, or silence. */
   #chainAt(from: number, ending: Ending): 'holds' | 'open' | 'broken' {
     let at = from
     let state = this.#state
@@ -445,7 +460,7 @@ export class ModbusTap {
     return isFramed ? 'holds' : 'open'
   }
 
-  /** A glitch says nothing of the frames beside it; anything else may have been one. */
+  /** A glitch says nothing about the frames beside it; any other noise may have been a damaged frame. */
   #noise(length: number): Heard {
     const endMs = this.#atMsOf(length - 1)
     const sent = this.#state.out?.sent
@@ -464,7 +479,7 @@ export class ModbusTap {
     return begin === at && this.#marks[index]?.isAfterGap === true
   }
 
-  /** The last mark is kept when all its bytes are gone: the next read is held against it. */
+  /** The last mark is kept even without bytes, because the gap to the next read is measured from it. */
   #cutOff(length: number): Uint8Array {
     const head = this.#bytes.slice(0, length)
     this.#bytes = this.#bytes.slice(length)
@@ -474,7 +489,7 @@ export class ModbusTap {
   }
 }
 
-/** Bytes that turning transmitters leave: no frame begins so, and none is damaged by them. */
+/** Bytes that a transmitter leaves when it is switched on or off: no frame begins with one, and they damage none. */
 export function isGlitch(byte: number | undefined): boolean {
   return byte === 0 || (byte ?? 0) > 247
 }

@@ -1,5 +1,5 @@
 /**
- * Modbus replies as bytes: made, checked against their request, described; which exception a request deserves.
+ * Modbus replies as bytes: builds them, checks them against their request, describes them, and judges requests.
  * @source Modbus Application Protocol V1.1b3, 6 and 7; Modbus over Serial Line V1.02, 2.5.1
  */
 
@@ -33,10 +33,12 @@ export const ILLEGAL_DATA_ADDRESS = 2
 export const ILLEGAL_DATA_VALUE = 3
 export const SERVER_DEVICE_FAILURE = 4
 
-/** Bytes of objects that fit in one reply to 43/14: a PDU of 253 without the 7 before the first object. */
+/** Bytes of objects that fit in one reply to 43/14: a PDU of 253 bytes minus the 7 before the first object. */
 const OBJECT_BYTES = 246
 
-/** Basic objects, which can also be asked for one by one. @source Modbus Application Protocol V1.1b3, 6.21 */
+/**
+ * Conformity level: basic objects, which can also be read one by one. @source Modbus Application Protocol V1.1b3, 6.21
+ */
 const BASIC_AND_SINGLE = 0x81
 
 /** An exception. @param code 1..255 */
@@ -45,7 +47,7 @@ export function exceptionFrame(unitId: number, fc: number, code: number): Uint8A
 }
 
 /**
- * The reply to a request that was carried out; of 43/14 see `identificationFrame`.
+ * The reply to a request that was carried out; for 43/14 see `identificationFrame`.
  * @param values what was read: 0 or 1 per bit, 0..65535 per register, as many as were asked for; unused by writes
  * @source Modbus Application Protocol V1.1b3, 6.1 to 6.6, 6.11, 6.12, 6.16, 6.17
  */
@@ -71,7 +73,7 @@ export function replyFrame(request: ModbusRequest, values: readonly number[] = [
 }
 
 /**
- * The reply to 43/14: the objects from the one asked for on, as many as fit; one alone where the request says so.
+ * The reply to 43/14: as many objects as fit, from the requested one on; a single one if the request says so.
  * @param objects in order of their ids; texts of ISO 8859-1, at most 244 characters each
  * @source Modbus Application Protocol V1.1b3, 6.21: an unknown object starts the stream over
  */
@@ -110,7 +112,7 @@ function bytesOfWord(word: number): number[] {
   return [word >> 8, word & 0xff]
 }
 
-/** A request together with the bytes that went out. */
+/** A request together with the bytes that were sent. */
 export interface SentRequest {
   frame: Uint8Array
   request: ModbusRequest
@@ -122,7 +124,7 @@ export type ReplyFlaw = 'crc' | 'wrong_unit' | 'wrong_function' | 'short' | 'lon
 /** Unit, function with its top bit set, exception code, CRC. @source Modbus Application Protocol V1.1b3, 7 */
 const EXCEPTION_BYTES = 5
 
-/** How the reply to a function begins: with a byte count, or with so many bytes of the request. */
+/** How many bytes of the request the reply repeats; functions that are not listed reply with a byte count. */
 const echoedBytes: Readonly<Partial<Record<FunctionShape, number>>> = {
   writeBit: 6,
   writeWord: 6,
@@ -131,7 +133,7 @@ const echoedBytes: Readonly<Partial<Record<FunctionShape, number>>> = {
   maskWord: 8,
 }
 
-/** How long the right reply is that begins with these bytes; `impossible` where no right reply begins so. */
+/** The length of the valid reply that begins with these bytes; `impossible` if no valid reply does. */
 export function replyLength(sent: SentRequest, head: Uint8Array): Need {
   const { unitId, fc } = sent.request
   if (unitId === 0) return 'impossible'
@@ -146,7 +148,10 @@ export function replyLength(sent: SentRequest, head: Uint8Array): Need {
   return head.length > 2 && head[2] !== count ? 'impossible' : count + 5
 }
 
-/** How long any unit's reply is that begins with these bytes; of an unknown function `more`, its end is silence. */
+/**
+ * The length of a reply of any unit that begins with these bytes; `more` for an unknown function, which ends only with
+ * silence.
+ */
 export function anyReplyLength(head: Uint8Array): Need {
   const [unitId, fc, count] = head
   if (unitId === undefined) return 'more'
@@ -163,7 +168,7 @@ export function anyReplyLength(head: Uint8Array): Need {
   return count + 5 > 256 ? 'impossible' : count + 5
 }
 
-/** @returns what makes this frame not the reply to that request; undefined where it is (an exception is a reply) */
+/** @returns why this frame is not the reply to that request; undefined if it is (an exception is a reply) */
 export function replyFlaw(sent: SentRequest, frame: Uint8Array): ReplyFlaw | undefined {
   const { unitId, fc } = sent.request
   const isException = frame[1] === (fc | 0x80)
@@ -179,11 +184,11 @@ export function replyFlaw(sent: SentRequest, frame: Uint8Array): ReplyFlaw | und
   return isException ? undefined : dataFlaw(sent, frame)
 }
 
-/** Checks what the function itself says: echoed fields, byte count, or the list of objects. */
+/** Checks the data of the function: echoed fields, byte count, or the list of objects. */
 function dataFlaw(sent: SentRequest, frame: Uint8Array): ReplyFlaw | undefined {
   const shape = modbusFunctions.get(sent.request.fc)?.shape
   if (shape === 'identify') {
-    // Function 43 answers with the code that was asked for; another one is the reply to another request.
+    // Function 43 repeats the requested code; another code belongs to another request.
     if (frame[3] !== sent.request.quantity) return 'mismatch'
     return identificationFlaw(frame) ? 'malformed' : undefined
   }
@@ -202,15 +207,15 @@ const flawSentences: Readonly<Record<ReplyFlaw, string>> = {
   malformed: 'has parts that do not fit together',
 }
 
-/** What a flaw means for a frame heard after a request. Codes: `modbus_crc`, `modbus_wrong_unit`, ... */
+/** The fault for a frame after a request. Codes: `modbus_crc`, `modbus_wrong_unit`, ... */
 export function flawFault(flaw: ReplyFlaw, sent: SentRequest | undefined, frame: Uint8Array): Fault {
   const asked = sent ? ` to unit ${sent.request.unitId} function ${sent.request.fc}` : ''
   return new Fault(`modbus_${flaw}`, `frame of ${frame.length} bytes after the request${asked} ${flawSentences[flaw]}`)
 }
 
 /**
- * What bytes were that came to nothing: the flaw they have as a reply to the request, or plain noise.
- * Used when a transaction ends, and for bytes outside of one.
+ * Names what unusable bytes were: their flaw as a reply to the request, or plain noise (undefined). Used when a
+ * transaction ends, and for bytes outside a transaction.
  */
 export function flawOfJunk(bytes: Uint8Array, sent: SentRequest | undefined): ReplyFlaw | undefined {
   if (sent && bytes.length >= 2 && bytes[0] === sent.request.unitId && ((bytes[1] ?? 0) & 0x7f) === sent.request.fc)
@@ -222,9 +227,10 @@ export function flawOfJunk(bytes: Uint8Array, sent: SentRequest | undefined): Re
 /**
  * Proves that a frame answers a request: checksum, unit, function, exact length, byte count, echoed fields.
  * @returns the exception code, or null for a normal reply
- * @throws Fault `modbus_crc`, `modbus_wrong_unit`, `modbus_wrong_function`, `modbus_short`, `modbus_long`, `modbus_mismatch`, `modbus_malformed`
+ * @throws Fault `modbus_crc`, `modbus_wrong_unit`, `modbus_wrong_function`, `modbus_short`, `modbus_long`,
+ * `modbus_mismatch`, `modbus_malformed`
  * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; Modbus Application Protocol V1.1b3, 6 and 7
- * @internal tests ask for all of it at once; the receiver asks for the flaw first, and for what it means later
+ * @internal tests do both steps at once; the receiver checks for a flaw first, and opens the reply later
  */
 export function checkReply(sent: SentRequest, frame: Uint8Array): number | null {
   const flaw = replyFlaw(sent, frame)
@@ -232,7 +238,7 @@ export function checkReply(sent: SentRequest, frame: Uint8Array): number | null 
   return exceptionCode(frame)
 }
 
-/** Whether some frame, an exception apart, would do as the reply to either: one cannot be told from the other's. */
+/** Whether a frame, other than an exception, exists that is a valid reply to both: their replies could be confused. */
 export function isMistakable(one: SentRequest, other: SentRequest): boolean {
   const { unitId, fc, quantity } = one.request
   if (other.request.unitId !== unitId || other.request.fc !== fc) return false
@@ -241,18 +247,18 @@ export function isMistakable(one: SentRequest, other: SentRequest): boolean {
   return fc === 43 ? quantity === other.request.quantity : isMistakableRead(one.request, other.request)
 }
 
-/** The same of a read that has no frame yet. @param read of function 1 to 4 */
+/** The same for a read that has no frame yet. @param read of function 1 to 4 */
 export function isMistakableRead(read: ModbusRequest, other: ModbusRequest): boolean {
   return read.unitId === other.unitId && read.fc === other.fc && dataBytes(read) === dataBytes(other)
 }
 
-/** The right reply to a write, known before it comes; undefined where a reply carries values of the unit. */
+/** The valid reply to a write, known before it comes; undefined if the reply carries values of the unit. */
 export function knownReply({ frame, request }: SentRequest): Uint8Array | undefined {
   const echoed = echoedLength(request.fc)
   return echoed === undefined ? undefined : sealed([...frame.subarray(0, echoed)])
 }
 
-/** The exception code of a reply, or null where it is none. */
+/** The exception code of a reply; null if it is no exception. */
 export function exceptionCode(frame: Uint8Array): number | null {
   return (frame[1] ?? 0) & 0x80 ? (frame[2] ?? 0) : null
 }
@@ -277,7 +283,7 @@ function fixedLength(request: ModbusRequest): number {
 /** What a frame was on its line. */
 type FrameKind = 'request' | 'reply' | 'exception' | 'late' | 'stray' | 'echo' | 'noise'
 
-/** A frame in words. Values: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
+/** A frame in readable form. Values: 0 or 1 per bit, 0..65535 per register, objects for 43/14. */
 export interface DecodedFrame {
   kind: FrameKind
   unitId?: number
@@ -294,27 +300,24 @@ export interface DecodedFrame {
   tookMs?: number
 }
 
-/** A request, as it goes out (`request`) or comes back (`echo`). */
+/** A request, as sent (`request`) or received back (`echo`). */
 export function describeRequest(request: ModbusRequest, kind: 'request' | 'echo' = 'request'): DecodedFrame {
   return { kind, name: functionName(request.fc), ...request }
 }
 
-/** What a reply says. */
+/** The content of a reply. */
 export interface OpenedReply {
   exception: { code: number; name: string } | null
-  /** 0 or 1 per bit, 0..65535 per register, objects for 43/14; of writes what was written, left out where nothing is said. */
+  /** 0 or 1 per bit, 0..65535 per register, objects for 43/14; for a write the written values, if it has any. */
   values?: readonly number[] | readonly IdentificationObject[]
-  /** Of 43/14: where to ask on; null where nothing more follows. */
+  /** For 43/14: the object to read next; null if nothing more follows. */
   nextObjectId?: number | null
 }
 
-/** Values of a reply to a read. `quantity` of what is asked: how many there are. */
+/** Returns the values of a reply to a read: as many as the `quantity` of the request. */
 type ValueReader = (request: ModbusRequest, reply: Uint8Array) => readonly number[]
 
-/**
- * Opens a reply that was proven.
- * @param valuesOf reads the values of functions 1 to 4, and 23
- */
+/** Opens a proven reply. @param valuesOf reads the values of functions 1 to 4 and 23 */
 export function openReply(frame: Uint8Array, request: ModbusRequest, valuesOf: ValueReader): OpenedReply {
   const code = exceptionCode(frame)
   if (code !== null) return { exception: { code, name: exceptionName(code) } }
@@ -332,7 +335,9 @@ export function openReply(frame: Uint8Array, request: ModbusRequest, valuesOf: V
   }
 }
 
-/** What a reply says that we made, or that answers nothing known: bits of such a one have their padding. */
+/**
+ * Opens a reply that we made, or that answers no known request; in the latter case the values include the padding bits.
+ */
 function openAlone(frame: Uint8Array, request: ModbusRequest | undefined): OpenedReply {
   const [unitId = 0, fc = 0] = frame
   const shape = modbusFunctions.get(fc)?.shape
@@ -346,8 +351,8 @@ function openAlone(frame: Uint8Array, request: ModbusRequest | undefined): Opene
 }
 
 /**
- * A reply whose checksum is right.
- * @param answered the request it answers, where that is known: it gives address and quantity their meaning
+ * Describes a reply with a valid checksum.
+ * @param answered the request it answers, if known: address and quantity are taken from it
  */
 export function describeReply(
   frame: Uint8Array,
@@ -370,14 +375,14 @@ export function describeReply(
 
 const GATEWAY_PATH = 10
 
-/** Highest number a unit may have. @source Modbus over Serial Line V1.02, 2.2 */
+/** The highest unit number. @source Modbus over Serial Line V1.02, 2.2 */
 const LAST_UNIT = 247
 
 /**
- * Judges a request as the state diagrams of the standard do: function, then quantity, then address. What they leave to
- * the unit (whether it has the address) stays with the unit.
+ * Judges a request as the state diagrams of the standard do: function, then quantity, then address. Whether a unit has
+ * the address is left to the unit.
  * @param frame unit, function, data, CRC
- * @returns what it asks where it may be sent; else an exception code: 1, 2, 3, or 10 for a unit that no line can have
+ * @returns the request if it may be sent; else an exception code: 1, 2, 3, or 10 for a unit that no line can have
  * @source Modbus Application Protocol V1.1b3, 6 and 7
  */
 export function judgeRequest(frame: Uint8Array): ModbusRequest | number {
@@ -385,14 +390,14 @@ export function judgeRequest(frame: Uint8Array): ModbusRequest | number {
   const known = modbusFunctions.get(fc)
   if (unitId > LAST_UNIT) return GATEWAY_PATH
   if (!known || (known.shape === 'identify' && mei !== MEI_IDENTIFY && frame.length > 4)) return ILLEGAL_FUNCTION
-  // A broadcast is answered by nobody, so what would be read is lost.
+  // Nobody answers a broadcast, so what it reads would be lost.
   if (unitId === 0 && (!known.isWrite || fc === 23)) return GATEWAY_PATH
   const request = openRequestOrNull(frame)
   if (!request || !isQuantityRight(request, known.maxQuantity)) return ILLEGAL_DATA_VALUE
   return isWithinAddresses(request) ? request : ILLEGAL_DATA_ADDRESS
 }
 
-/** As `openRequest`, with null where the frame is no request. */
+/** The same as `readModbusRequest`, but null if the frame is no request. */
 export function openRequestOrNull(frame: Uint8Array): ModbusRequest | null {
   try {
     return readModbusRequest(frame)

@@ -1,5 +1,5 @@
 /**
- * Modbus requests as bytes: checksum, functions, timing, what a request asks, who a unit says it is.
+ * Modbus requests as bytes: checksum, functions, timing, the fields of a request, and device identification.
  * @source Modbus Application Protocol V1.1b3, 4 and 6; Modbus over Serial Line V1.02, 2.5.1
  */
 import { Fault } from '#kit/pure/fault.ts'
@@ -17,7 +17,7 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
 })
 
 /**
- * CRC-16 over the bytes given.
+ * CRC-16 of the given bytes.
  * @returns 0..65535; its low byte goes on the wire first
  * @source Modbus over Serial Line V1.02, 2.5.1.2 and 6.2.2
  */
@@ -27,7 +27,7 @@ export function crc16(bytes: Uint8Array): number {
   return crc
 }
 
-/** Whether the last two bytes are the checksum of those before. Frames shorter than 4 bytes have none. */
+/** Whether the last two bytes are the checksum of the others. Frames shorter than 4 bytes have none. */
 export function hasGoodCrc(frame: Uint8Array): boolean {
   if (frame.length < 4) return false
   const crc = crc16(frame.subarray(0, -2))
@@ -35,9 +35,9 @@ export function hasGoodCrc(frame: Uint8Array): boolean {
 }
 
 /**
- * A frame: the bytes given and their checksum.
+ * Makes a frame: the given bytes and their checksum.
  * @param body unit, function and data, 2..254 bytes
- * @throws Fault `modbus_long` where the frame would be longer than RTU allows
+ * @throws Fault `modbus_long` if the frame would be longer than RTU allows
  */
 export function sealed(body: ArrayLike<number>): Uint8Array {
   if (body.length + 2 > MAX_RTU_BYTES)
@@ -50,14 +50,14 @@ export function sealed(body: ArrayLike<number>): Uint8Array {
   return frame
 }
 
-/** The big-endian word at `at`, 0..65535. Bytes beyond the end count as 0: check the length first. */
+/** The big-endian word at `at`, 0..65535. Bytes beyond the end read as 0: check the length first. */
 export function wordAt(bytes: Uint8Array, at: number): number {
   return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
 }
 
-// The functions and exceptions of Modbus: names, shapes and quantities, as one table.
+// The functions and exceptions of Modbus in one table: names, shapes and quantities.
 
-/** How a function's request and reply are laid out. */
+/** The layout of a function's request and reply. */
 export type FunctionShape =
   | 'readBits'
   | 'readWords'
@@ -69,7 +69,7 @@ export type FunctionShape =
   | 'readWriteWords'
   | 'identify'
 
-/** One function. `maxQuantity`: most bits or registers of one request. */
+/** One function. `maxQuantity`: the most bits or registers per request. */
 export interface ModbusFunction {
   fc: number
   name: string
@@ -78,7 +78,7 @@ export interface ModbusFunction {
   isWrite: boolean
 }
 
-/** Most registers that function 23 writes. @source Modbus Application Protocol V1.1b3, 6.17 */
+/** The most registers that function 23 writes. @source Modbus Application Protocol V1.1b3, 6.17 */
 export const MAX_WRITTEN_BY_23 = 121
 
 /** MEI type of device identification. @source Modbus Application Protocol V1.1b3, 6.21 */
@@ -99,7 +99,7 @@ const rows: ModbusFunction[] = [
 ]
 
 /**
- * The functions spoken here, by code.
+ * The functions supported here, by code.
  * @source Modbus Application Protocol V1.1b3, 6.1 to 6.6, 6.11, 6.12, 6.16, 6.17, 6.21
  */
 export const modbusFunctions: ReadonlyMap<number, ModbusFunction> = new Map(rows.map((row) => [row.fc, row]))
@@ -121,7 +121,7 @@ export function exceptionName(code: number): string {
   return exceptionNames[code] ?? 'Unknown Exception'
 }
 
-/** The standard's name of a function code; of an exception's function code too. */
+/** The standard's name of a function code, also of that code in an exception. */
 export function functionName(fc: number): string {
   return modbusFunctions.get(fc & 0x7f)?.name ?? `Function ${fc & 0x7f}`
 }
@@ -139,13 +139,13 @@ export function silenceUs(rate: LineRate): number {
   return rate.baud > FIXED_GAP_ABOVE_BAUD ? FIXED_GAP_US : wireUs(rate, 3.5)
 }
 
-/** Milliseconds of silence between frames. @param gapUs as set; 0: by the rate */
+/** Milliseconds of silence between frames. @param gapUs the setting; 0: derived from the rate */
 export function gapMsOf(rate: LineRate, gapUs: number): number {
   return (gapUs || silenceUs(rate)) / 1000
 }
 
 /**
- * What one request asks. For function 43/14 `address` is the first object and `quantity` the read device id code.
+ * The fields of a request. For function 43/14 `address` is the first object and `quantity` the read device id code.
  * `values`: 0 or 1 per coil, 0..65535 per register.
  */
 export interface ModbusRequest {
@@ -159,10 +159,13 @@ export interface ModbusRequest {
   writeAddress?: number
 }
 
-/** Bytes a frame needs in all, or that more bytes must come to know, or that these bytes begin no such frame. */
+/**
+ * The length of a whole frame in bytes; `more`: it takes more bytes to know; `impossible`: no such frame begins like
+ * this.
+ */
 export type Need = number | 'more' | 'impossible'
 
-/** Where the byte count stands in requests that have one, else the fixed length. */
+/** The fixed length of a request, or where its byte count is. */
 const lengths: Readonly<Record<FunctionShape, { bytes: number; countAt?: number }>> = {
   readBits: { bytes: 8 },
   readWords: { bytes: 8 },
@@ -175,7 +178,7 @@ const lengths: Readonly<Record<FunctionShape, { bytes: number; countAt?: number 
   identify: { bytes: 7 },
 }
 
-/** How long the request is that begins with these bytes. Unit 0 (broadcast) to 247. */
+/** The length of the request that begins with these bytes. Units 0 (broadcast) to 247. */
 export function requestLength(head: Uint8Array): Need {
   const [unitId, fc] = head
   if (unitId === undefined) return 'more'
@@ -190,7 +193,7 @@ export function requestLength(head: Uint8Array): Need {
 }
 
 /**
- * Opens one request, as it went out or was heard.
+ * Opens one request, as sent or heard.
  * @param frame unit, function, data, CRC
  * @throws Fault `modbus_short`, `modbus_long`, `modbus_crc`, `modbus_unknown_function`, `modbus_malformed`
  * @source Modbus Application Protocol V1.1b3, 6
@@ -243,17 +246,17 @@ function checkCount(found: number | undefined, wanted: number): void {
   if (found !== wanted) throw new Fault('modbus_malformed', `byte count is ${found}, its quantity asks for ${wanted}`)
 }
 
-/** Bits of a packed field, lowest bit of the first byte first, without the padding of the last byte. */
+/** The bits of a packed field, lowest bit of the first byte first, without the padding of the last byte. */
 export function bitsOf(bytes: Uint8Array, quantity: number): number[] {
   return Array.from({ length: quantity }, (_, at) => ((bytes[at >> 3] ?? 0) >> (at & 7)) & 1)
 }
 
-/** Big-endian words of a field, 0..65535 each. */
+/** The big-endian words of a field, 0..65535 each. */
 export function wordsOf(bytes: Uint8Array, quantity: number): number[] {
   return Array.from({ length: quantity }, (_, at) => wordAt(bytes, at * 2))
 }
 
-/** `unitId` 0: of every unit. `fc` 1 for coils, 3 for holding registers. */
+/** `unitId` 0: in every unit. `fc` 1 for coils, 3 for holding registers. */
 export interface WrittenPlace {
   unitId: number
   fc: 1 | 3
@@ -261,7 +264,7 @@ export interface WrittenPlace {
   quantity: number
 }
 
-/** Which coils or registers a request writes. @returns undefined where it writes nothing */
+/** The coils or registers that a request writes. @returns undefined if it writes nothing */
 export function writtenPlace(request: ModbusRequest): WrittenPlace | undefined {
   const { unitId, address, quantity } = request
   switch (request.fc) {
@@ -281,14 +284,14 @@ export function writtenPlace(request: ModbusRequest): WrittenPlace | undefined {
 
 // Function 43/14, read device identification: request, reply, names of objects.
 
-/** One object of a device: 0..255, the standard's name of it, its text. */
+/** One object of a device: its id (0..255), its name in the standard, its text. */
 export interface IdentificationObject {
   id: number
   name: string
   value: string
 }
 
-/** What one reply to 43/14 says. `nextObjectId` is null where nothing more follows. */
+/** The content of one reply to 43/14. `nextObjectId` is null if nothing more follows. */
 interface Identification {
   conformityLevel: number
   nextObjectId: number | null
@@ -314,7 +317,7 @@ export function identifyRequestFrame(request: ModbusRequest): Uint8Array {
   return sealed([request.unitId, request.fc, MEI_IDENTIFY, request.quantity, request.address])
 }
 
-/** How long the reply is that begins with these bytes, going by its count of objects. */
+/** The length of the reply that begins with these bytes, by its count of objects. */
 export function identificationLength(head: Uint8Array): Need {
   if (head.length > 2 && head[2] !== MEI_IDENTIFY) return 'impossible'
   if (head.length < HEAD_BYTES) return 'more'
@@ -328,10 +331,9 @@ export function identificationLength(head: Uint8Array): Need {
 }
 
 /**
- * Opens a reply whose checksum, unit and function are right.
- * A count above the objects present is taken where more follows: the standard's own example (6.21) counts the
- * objects of all replies, and devices were built after it.
- * Text is ISO 8859-1: the standard says ASCII, devices send degree signs and umlauts, none may be altered.
+ * Opens a reply whose checksum, unit and function are right. A count above the objects present is accepted if more
+ * follows: the standard's own example (6.21) counts the objects of all replies, and devices were built like it. Texts
+ * are read as ISO 8859-1: the standard says ASCII, but devices send degree signs and umlauts, and none may be altered.
  * @param frame unit to CRC
  * @throws Fault `modbus_malformed`
  * @source Modbus Application Protocol V1.1b3, 6.21
@@ -345,7 +347,7 @@ export function openIdentification(frame: Uint8Array): Identification {
   return { conformityLevel: frame[4] ?? 0, nextObjectId: frame[5] === 0xff ? (frame[6] ?? 0) : null, objects }
 }
 
-/** What is wrong with the reply, as a sentence; undefined where nothing is. */
+/** What is wrong with the reply, as a sentence; undefined if nothing is. */
 export function identificationFlaw(frame: Uint8Array): string | undefined {
   if (frame.length < HEAD_BYTES + 2) return `identification has ${frame.length} bytes, needs at least ${HEAD_BYTES + 2}`
   if (frame[2] !== MEI_IDENTIFY) return `MEI type ${frame[2]} is not ${MEI_IDENTIFY}`
@@ -357,7 +359,7 @@ export function identificationFlaw(frame: Uint8Array): string | undefined {
   return `${objects.length} objects are present, ${count} are announced`
 }
 
-/** @returns undefined where an object runs over the end of the list */
+/** @returns undefined if an object extends beyond the end of the list */
 function objectsOf(frame: Uint8Array): { id: number; bytes: Uint8Array }[] | undefined {
   const list = frame.subarray(HEAD_BYTES, -2)
   const objects: { id: number; bytes: Uint8Array }[] = []

@@ -1,10 +1,7 @@
-/**
- * How noise on a line is said, in events and on the page alike.
- * @source none: the words are ours
- */
+/** Sentences about noise on a line, the same in events and on the page. @source none: the words are ours */
 import { counted } from '#kit/pure/text.ts'
 
-/** Of so many exchanges how many came to a damaged answer, to none, to two. */
+/** Counts of recent exchanges: all, with a damaged reply, without a reply, with the reply twice. */
 export interface Noise {
   exchanges: number
   damaged: number
@@ -28,7 +25,7 @@ export function noiseText({ damaged, exchanges, missing, twice }: Noise): string
   return `of ${last} ${before.reverse().join(', ')} and ${end}`
 }
 
-/** What to look at, by what is most frequent. */
+/** What to check, by the most frequent kind of noise. */
 export function noiseRemedy({ damaged, missing, twice }: Noise): string {
   if (twice > damaged + missing)
     return 'A repeater, an echo of the adapter or a second master repeats them: values stay right, and take longer.'

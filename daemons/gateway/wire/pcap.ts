@@ -1,6 +1,6 @@
-/** Capture files as tcpdump, Wireshark and tshark read them. */
+/** Capture files that tcpdump, Wireshark and tshark can read. */
 
-/** First bytes of a file whose stamps are microseconds, in the byte order of the rest: little-endian here. */
+/** The first bytes of a file with microsecond timestamps; they also show the byte order, here little-endian. */
 const MAGIC_US = 0xa1b2c3d4
 const VERSION_MAJOR = 2
 const VERSION_MINOR = 4
@@ -12,8 +12,8 @@ const RECORD_HEAD_BYTES = 16
 const SNAP_BYTES = 65_535
 
 /**
- * What stands in the records. 147 to 162 are for private use: who reads the file says what they are
- * (in Wireshark: preferences of DLT_USER).
+ * What the records contain. 147 to 162 are for private use, so the reader has to assign them (in Wireshark: preferences
+ * of DLT_USER).
  * @source LINK-LAYER HEADER TYPES, tcpdump.org
  */
 export const LINK_TYPES = { modbusRtu: 147, raw: 148 } as const
@@ -21,10 +21,7 @@ export const LINK_TYPES = { modbusRtu: 147, raw: 148 } as const
 /** One of `LINK_TYPES`. */
 export type LinkType = (typeof LINK_TYPES)[keyof typeof LINK_TYPES]
 
-/**
- * What a file begins with: 24 bytes.
- * @source PCAP Capture File Format (draft-ietf-opsawg-pcap), 4
- */
+/** The head of a file, 24 bytes. @source PCAP Capture File Format (draft-ietf-opsawg-pcap), 4 */
 export function pcapFileHead(linkType: LinkType): Uint8Array {
   const head = new DataView(new ArrayBuffer(FILE_HEAD_BYTES))
   head.setUint32(0, MAGIC_US, true)
@@ -36,7 +33,7 @@ export function pcapFileHead(linkType: LinkType): Uint8Array {
 }
 
 /**
- * One frame with its stamp.
+ * The record of one frame with its timestamp.
  * @param epochUs microseconds since 1970-01-01T00:00Z, whole
  * @param frame at most 65535 bytes; copied
  * @source PCAP Capture File Format (draft-ietf-opsawg-pcap), 5

@@ -1,10 +1,10 @@
 /**
- * Values of points from registers and coils, as exact decimals.
- * @source our own reading of registers: docs/decisions/points-and-polling.md
+ * Values of points, decoded from registers and coils as exact decimals.
+ * @source our own decoding of registers: docs/decisions/points-and-polling.md
  */
 import { Fault } from '#kit/pure/fault.ts'
 
-// Decimal numbers without rounding: what a scale of 0.1 means, and integers that no double can hold.
+// Decimal numbers without rounding, so that a scale of 0.1 is exact, and so are integers that no double can hold.
 
 /** `digits` times ten to the power of `exponent`. */
 interface Decimal {
@@ -12,7 +12,7 @@ interface Decimal {
   exponent: number
 }
 
-/** The shortest decimal that means this double: 0.1 is one tenth. Finite numbers only. */
+/** The shortest decimal that stands for this double: 0.1 is one tenth. Finite numbers only. */
 export function decimalOf(value: number): Decimal {
   const [mantissa = '0', power = '0'] = value.toExponential().split('e')
   const [whole = '0', fraction = ''] = mantissa.split('.')
@@ -26,19 +26,19 @@ export function scaled(raw: bigint, scale: Decimal, offset: Decimal): Decimal {
   return { digits: product + offset.digits * 10n ** BigInt(offset.exponent - exponent), exponent }
 }
 
-/** The double nearest to it. */
+/** The nearest double. */
 export function numberOf({ digits, exponent }: Decimal): number {
   return Number(`${digits}e${exponent}`)
 }
 
-/** Whether a double holds every digit of it. A whole number beyond 2^53 is not exact, whatever zeros it ends in. */
+/** Whether a double holds every digit. A whole number beyond 2^53 is not exact, whatever zeros it ends in. */
 export function isExact(decimal: Decimal): boolean {
   const { digits, exponent } = trimmed(decimal)
   const written = digits * 10n ** BigInt(Math.max(0, exponent))
   return written >= -MOST && written <= MOST
 }
 
-/** Written out, without an exponent: `-12.5`, `18446744073709551615`. */
+/** Without an exponent: `-12.5`, `18446744073709551615`. */
 export function textOfDecimal(decimal: Decimal): string {
   const { digits, exponent } = trimmed(decimal)
   if (exponent >= 0) return (digits * 10n ** BigInt(exponent)).toString()
@@ -52,7 +52,7 @@ export function textOfDecimal(decimal: Decimal): string {
 
 const MOST = BigInt(Number.MAX_SAFE_INTEGER)
 
-/** Without zeros at the end of the digits. */
+/** Without trailing zeros in `digits`. */
 function trimmed({ digits, exponent }: Decimal): Decimal {
   if (digits === 0n) return { digits, exponent: 0 }
   while (digits % 10n === 0n) {
@@ -66,31 +66,31 @@ function trimmed({ digits, exponent }: Decimal): Decimal {
 export const pointTypes = ['bit', 'u16', 's16', 'u32', 's32', 'u64', 'f32', 'f64', 'string'] as const
 export type PointType = (typeof pointTypes)[number]
 
-/** `big`: the most significant comes first, as Modbus has it within a register. */
+/** `big`: the most significant comes first, as Modbus orders the bytes of a register. */
 export const orders = ['big', 'little'] as const
 export type Order = (typeof orders)[number]
 
-/** How the registers of a point are read. */
+/** How the registers of a point are decoded. */
 export interface PointFormat {
   type: PointType
-  /** Which register of a number comes first. Texts are always in the order of their registers. */
+  /** Which register of a number comes first. The registers of a text are always in order. */
   wordOrder: Order
   /** Which byte comes first within each register. */
   byteOrder: Order
-  /** Which bit of a register, 0 the lowest; null for coils and discrete inputs, which are bits themselves. */
+  /** The bit of a register, 0 the lowest; null for coils and discrete inputs, which are single bits. */
   bit: number | null
-  /** Registers of a text; null for all else. */
+  /** The number of registers of a text; null for other types. */
   length: number | null
   scale: number
   offset: number
-  /** What the device sends where it has no value: all bytes of the point as hex digits, the most significant first. */
+  /** What the device sends if it has no value: all bytes of the point as hex digits, the most significant first. */
   noValue: readonly string[]
 }
 
-/** A text also where a `u64` has more digits than a double holds. */
+/** A string also for a `u64` with more digits than a double holds. */
 export type PointValue = number | string | boolean
 
-/** How many registers a point takes; of a coil or discrete input, how many bits. */
+/** How many registers a point takes; for a coil or discrete input, how many bits. */
 export function pointLength({ type, length }: Pick<PointFormat, 'type' | 'length'>): number {
   return type === 'string' ? (length ?? 1) : sizes[type]
 }
@@ -106,13 +106,13 @@ const sizes: Readonly<Record<Exclude<PointType, 'string'>, number>> = {
   f64: 4,
 }
 
-/** Reads a point's value from its registers (0..65535 each), or from its coil (0 or 1). */
+/** Decodes a point's value from its registers (0..65535 each), or from its coil (0 or 1). */
 export type PointReader = (words: readonly number[]) => PointValue
 
 /**
- * Prepares the reading of one point.
- * @returns a reader that wants exactly `sizeOf` words. It throws Fault `point_no_value` where the device sent what is
- *   no value: not a number, infinity, a text with unprintable bytes, or one of `noValue`.
+ * Prepares the decoding of one point.
+ * @returns a reader that needs exactly `pointLength` words. It throws Fault `point_no_value` if what the device sent is no
+ * value: not a number, infinity, a text with unprintable bytes, or one of `noValue`.
  */
 export function createPointReader(format: PointFormat): PointReader {
   const { type, bit } = format
@@ -121,7 +121,7 @@ export function createPointReader(format: PointFormat): PointReader {
   return type === 'f32' || type === 'f64' ? floatReader(format, type) : integerReader(format, type)
 }
 
-/** A value in words for people: numbers with so many decimals, bits as on and off. */
+/** A value as text for people: a number with this many decimals, a bit as on or off. */
 export function valueText(value: PointValue, decimals: number | null): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   if (typeof value === 'string' || decimals === null) return String(value)
@@ -144,7 +144,7 @@ function integerReader(format: PointFormat, type: IntegerType): PointReader {
   }
 }
 
-/** Meters count in u64 beyond what a double holds: such a value is a text, and never a rounded number. */
+/** Meters count in u64 beyond what a double holds: such a value becomes a text, never a rounded number. */
 function asValue(decimal: Decimal, type: IntegerType): PointValue {
   return type === 'u64' && !isExact(decimal) ? textOfDecimal(decimal) : numberOf(decimal)
 }
@@ -160,14 +160,14 @@ function floatReader(format: PointFormat, type: 'f32' | 'f64'): PointReader {
     const raw = type === 'f32' ? shortest(view.getFloat32(0)) : view.getFloat64(0)
     if (!Number.isFinite(raw)) throw noValueFault(Number.isNaN(raw) ? 'not a number' : 'infinity')
     if (scale === 1 && offset === 0) return raw + 0
-    // Fifteen digits are what a double is sure of: 0.1 times 3 is 0.3.
+    // A double is accurate to fifteen digits: 0.1 times 3 shall be 0.3.
     const value = Number((raw * scale + offset).toPrecision(15))
     if (!Number.isFinite(value)) throw noValueFault(`${raw}, which is beyond every number once it is scaled`)
     return value + 0
   }
 }
 
-/** The shortest decimal that means the same single: a device that sends 230.1 is not read as 230.10000610351562. */
+/** The shortest decimal for the same single: a device that sends 230.1 is not read as 230.10000610351562. */
 function shortest(single: number): number {
   if (!Number.isFinite(single)) return single
   for (let digits = 6; digits < 9; digits++) {
@@ -185,8 +185,8 @@ function bitOf(words: readonly number[], { byteOrder }: PointFormat, bit: number
 }
 
 /**
- * Printable ASCII up to the first zero byte, without blanks at its ends.
- * @throws Fault `point_no_value` with the byte that is no character
+ * Printable ASCII up to the first zero byte, without blanks at the ends.
+ * @throws Fault `point_no_value` that names the byte which is no character
  */
 function textOf(bytes: Uint8Array): string {
   const end = bytes.indexOf(0)
@@ -196,7 +196,7 @@ function textOf(bytes: Uint8Array): string {
   return String.fromCharCode(...used).trim()
 }
 
-/** Bytes of the registers, the most significant first. */
+/** The bytes of the registers, the most significant first. */
 function bytesOf(words: readonly number[], { wordOrder, byteOrder }: Pick<PointFormat, 'wordOrder' | 'byteOrder'>) {
   const bytes = new Uint8Array(2 * words.length)
   for (const [at, word] of words.entries()) {

@@ -1,11 +1,8 @@
-/**
- * Raw bytes as they are asked to be sent.
- * @source interface document 2, part A, Protocol bodies: raw
- */
+/** The bytes of a request to send raw data. @source interface document 2, part A, Protocol bodies: raw */
 import { bytesOfBase64, bytesOfHex } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
-/** Exactly one of the two. */
+/** Exactly one of the two fields. */
 export interface RawTransmit {
   /** base64, RFC 4648 clause 4 */
   data?: string

@@ -52,7 +52,7 @@ function refuseBadPoint(point: PointDefinition): void {
   if (faults.length > 0) throw badPoints(faults)
 }
 
-/** The shape in which the HTTP layer answers faults of a body's fields. */
+/** Field faults in the form in which the HTTP layer reports those of a body. */
 export function badPoints(faults: readonly PointFault[]): Fault {
   const sentences = faults.slice(0, 3).map(({ field, message }) => `${field} ${message}`)
   const more = faults.length - sentences.length
@@ -94,7 +94,7 @@ function checkBit({ bit, fc, type }: TemplatePoint, refuse: Refuse): void {
 /** Checks the fields that only numbers have. */
 function checkNumber(point: TemplatePoint, refuse: Refuse): void {
   const { scale, type, wordOrder } = point
-  // A smaller scale is a typing mistake, and its decimals are longer than any value.
+  // A smaller scale is a typing mistake, and its decimals would be longer than any value.
   if (Math.abs(scale) < 1e-12) refuse('scale', `is ${scale}; it is at least 1e-12 on either side of 0`)
   if (type === 'string' && wordOrder !== 'big')
     refuse('wordOrder', 'is little; a text is in the order of its registers')

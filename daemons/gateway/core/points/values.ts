@@ -1,4 +1,4 @@
-/** Points with their last value and its quality. */
+/** The points of a port with their last values and the quality of these. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
@@ -24,7 +24,7 @@ export type PointQuality = 'unknown' | 'good' | 'stale' | 'bad'
  */
 export type PointEvent = 'read' | 'refused' | 'unanswered' | 'notOpen' | 'aged'
 
-/** A pair that is not listed does not change the state: one read that fails leaves a young value good. */
+/** A pair that is not listed does not change the state: a single failed read leaves a recent value good. */
 export const pointQualityTable: Readonly<Record<PointQuality, Partial<Record<PointEvent, PointQuality>>>> = {
   unknown: { read: 'good', refused: 'bad', unanswered: 'bad', notOpen: 'bad' },
   good: { refused: 'bad', notOpen: 'stale', aged: 'stale' },
@@ -57,7 +57,7 @@ interface LiveValue {
   fault: { code: string; message: string } | null
 }
 
-/** A point as readers see it. */
+/** A point as the API shows it. */
 export type PointView<Point extends PointBase = PointDefinition> = Point & LiveValue
 
 /** Payload of the event `value`. */
@@ -96,13 +96,13 @@ export interface PointsFace<Point extends PointBase = PointDefinition> {
 
 // One point and its last value.
 
-/** When something was: for durations and for people. */
+/** One instant by both clocks: monotonic for durations, epoch for people. */
 interface Moment {
   monotonicMs: number
   epochMs: number
 }
 
-/** Holds what was read of one point and what was told of it; knows when it is to be told again. */
+/** The last value of one point and what was last published of it; decides when to publish again. */
 class PointState<Point extends PointBase, Reading> {
   readonly definition: Point
   readonly #read: (reading: Reading) => PointValue | undefined
@@ -111,7 +111,7 @@ class PointState<Point extends PointBase, Reading> {
   #readAt: Moment | undefined
   #changedAtMs: number | null = null
   #fault: Fault | undefined
-  /** As of the last event. */
+  /** What was published last. */
   #told: { value: PointValue | null; quality: PointQuality } = { value: null, quality: 'unknown' }
 
   constructor(definition: Point, read: (reading: Reading) => PointValue | undefined) {
@@ -123,15 +123,15 @@ class PointState<Point extends PointBase, Reading> {
     return this.#quality
   }
 
-  /** When its value was read; undefined where it has none. */
+  /** When its value was read, by the monotonic clock; undefined if it was never read. */
   get readMs(): number | undefined {
     return this.#readAt?.monotonicMs
   }
 
   /**
-   * Something was read, which may hold its value.
-   * @returns whether it is to be told; undefined where it was not read
-   * @throws nothing: what is no value makes the point bad, with the reason
+   * Takes the point's value from a reading, if the reading contains it.
+   * @returns whether to publish it; undefined if the reading does not contain the point
+   * @throws nothing: a reading without a usable value makes the point bad, with the reason
    */
   take(reading: Reading, at: Moment): boolean | undefined {
     let value: PointValue | undefined
@@ -148,7 +148,7 @@ class PointState<Point extends PointBase, Reading> {
     return this.#isNews(at)
   }
 
-  /** A read failed. A value that is refused is gone; one that did not come leaves the last one to grow old. */
+  /** A read failed. A refusal drops the last value; without a reply the last value stays until it is stale. */
   fail(event: 'refused' | 'unanswered' | 'notOpen', fault: Fault): boolean {
     this.#fault = fault
     if (event === 'refused') this.#value = null
@@ -162,7 +162,7 @@ class PointState<Point extends PointBase, Reading> {
     return this.#isNews()
   }
 
-  /** What was known of a point that is read in the same way. */
+  /** Takes over the value of a point that is read from the same place in the same way. */
   inherit(other: PointState<Point, Reading>): void {
     this.#quality = other.#quality
     this.#value = other.#value
@@ -172,7 +172,7 @@ class PointState<Point extends PointBase, Reading> {
     this.#told = other.#told
   }
 
-  /** Marks it as told. */
+  /** Marks the present value as published. */
   tell(): ValuePayload {
     const { name, unitId, unit } = this.definition
     const previous = this.#told.value
@@ -211,7 +211,7 @@ class PointState<Point extends PointBase, Reading> {
   }
 }
 
-/** Measured from what was told, not from what was read last: what creeps is told too. */
+/** Compared with the last published value, not the last read one, so that a slow drift is published too. */
 function isBeyond(told: PointValue | null, value: PointValue, deadband: number): boolean {
   if (told === null) return true
   if (deadband === 0 || typeof told === 'boolean') return told !== value
@@ -224,27 +224,27 @@ interface PointTableParts<Point extends PointBase, Reading> {
     PointProtocol<Point, unknown, unknown, Reading>,
     'groupOf' | 'groupOfReading' | 'isReadAlike' | 'reader'
   >
-  /** A value is stale after so long; undefined: three periods of its own. */
+  /** The age at which a value is stale; undefined: three of the point's own poll periods. */
   staleAfterMs: number | undefined
   publish(event: 'value', payload: ValuePayload): void
 }
 
-/** Periods that a value may miss before it is stale. */
+/** How many poll periods may pass without a value before the last one is stale. */
 const STALE_PERIODS = 3
 
-/** Lives as long as its port. Holds one state a point and one timer, whatever comes in. */
+/** Lives as long as its port. Holds one state per point and only one timer in all. */
 export class PointTable<Point extends PointBase, Reading> {
   readonly #parts: PointTableParts<Point, Reading>
   #states = new Map<string, PointState<Point, Reading>>()
   #groups = new Map<number | string, PointState<Point, Reading>[]>()
-  /** Runs when the first of the good values may be stale, and looks again for the next. */
+  /** Fires when the first of the good values may be stale; then it is set for the next one. */
   #timer: { timer: Timer; atMs: number } | undefined
 
   constructor(parts: PointTableParts<Point, Reading>) {
     this.#parts = parts
   }
 
-  /** Replaces the points. One that is read as before keeps its value. */
+  /** Replaces the points. A point that is read as before keeps its value. */
   set(definitions: readonly Point[]): void {
     const { protocol } = this.#parts
     const before = this.#states
@@ -260,7 +260,7 @@ export class PointTable<Point extends PointBase, Reading> {
     for (const state of this.#states.values()) this.#watch(state)
   }
 
-  /** Refreshes every point that the reading has. @param atMs when it came, by the monotonic clock */
+  /** Updates every point that the reading contains. @param atMs when it came, by the monotonic clock */
   take(reading: Reading, atMs: number): void {
     const { clock, protocol } = this.#parts
     const at = { monotonicMs: atMs, epochMs: Math.round(clock.epochMs() - (clock.monotonicMs() - atMs)) }
@@ -272,7 +272,7 @@ export class PointTable<Point extends PointBase, Reading> {
     }
   }
 
-  /** A read of these points came to nothing. `refused`: the unit said that there is no value. */
+  /** A read of these points failed. `refused`: the unit reported that there is no value. */
   fail(points: readonly Point[], event: 'refused' | 'unanswered', fault: Fault): void {
     for (const { name } of points) {
       const state = this.#states.get(name)
@@ -280,7 +280,7 @@ export class PointTable<Point extends PointBase, Reading> {
     }
   }
 
-  /** The line is not open: no value is good. */
+  /** The line is not open, so no value is good. */
   failAll(fault: Fault): void {
     for (const state of this.#states.values()) this.#tell(state, state.fail('notOpen', fault))
   }
@@ -300,13 +300,13 @@ export class PointTable<Point extends PointBase, Reading> {
     if (isNews) this.#parts.publish('value', state.tell())
   }
 
-  /** When a good value will be stale; never where it is not good. */
+  /** When a good value will be stale; Infinity if it is not good. */
   #staleMs(state: PointState<Point, Reading>): number {
     if (state.quality !== 'good' || state.readMs === undefined) return Number.POSITIVE_INFINITY
     return state.readMs + (this.#parts.staleAfterMs ?? STALE_PERIODS * state.definition.pollMs)
   }
 
-  /** One timer for all: a value that is refreshed leaves it running, it looks again when it runs. */
+  /** One timer for all points. A fresh value does not restart it: it checks all of them when it fires. */
   #watch(state: PointState<Point, Reading>): void {
     const atMs = this.#staleMs(state)
     if (atMs >= (this.#timer?.atMs ?? Number.POSITIVE_INFINITY)) return
