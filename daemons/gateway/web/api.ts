@@ -1,4 +1,4 @@
-/** What this gateway's API answers, as far as the pages read it, and the calls they make. */
+/** The gateway's API as the pages use it: its replies, and the calls. */
 import type { Role } from '#kit/auth/credentials.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
@@ -12,14 +12,14 @@ import type { PointList } from '../core/points/book.ts'
 import type { PointTemplate } from '../core/points/definition.ts'
 import type { PointView } from '../core/points/values.ts'
 
-// Users and API keys: the calls.
+// Calls about users and API keys.
 
-/** One who may sign in. */
+/** A user who may sign in. */
 export interface User extends UserView {
   isYou: boolean
 }
 
-/** What makes a key. */
+/** The body that makes a key. */
 export interface KeyBody {
   name: string
   role: string
@@ -31,13 +31,13 @@ function user(name: string): `/${string}` {
   return `/api/users/${encodeURIComponent(name)}`
 }
 
-/** The calls. */
+/** Calls about users, keys and passwords. */
 export const usersApi = {
   users: () => call<User[]>('GET /api/users'),
   addUser: (body: object) => call<User>('POST /api/users', body),
   changeUser: (name: string, body: object) => call<User>(`PATCH ${user(name)}`, body),
   removeUser: (name: string) => call<void>(`DELETE ${user(name)}`),
-  /** Ends every sign-in of this user; the answer is a new one. */
+  /** Ends every sign-in of this user and returns a new token. */
   changePassword: (body: { current: string; password: string }) =>
     call<{ token: string }>('POST /api/me/password', body),
   keys: () => call<KeyView[]>('GET /api/keys'),
@@ -45,9 +45,9 @@ export const usersApi = {
   removeKey: (id: string) => call<void>(`DELETE /api/keys/${encodeURIComponent(id)}`),
 }
 
-// Units, the scan for units, and registers of a Modbus line: the calls.
+// Calls about units, the scan for units, and the registers of a Modbus line.
 
-/** Which registers are meant, as typed. */
+/** A range of registers, as typed. */
 interface RegisterRange {
   unitId: number | string
   table: string
@@ -60,7 +60,7 @@ function query(facts: object): string {
   return new URLSearchParams(words as [string, string][]).toString()
 }
 
-/** The calls. */
+/** Calls about units, scans and registers. */
 export const busApi = {
   units: (path: string) => call<UnitView[]>(`GET ${portRoute(path, '/units')}`),
   forgetUnit: (path: string, unitId: number) => call(`DELETE ${portRoute(path, `/units/${unitId}`)}`),
@@ -72,16 +72,16 @@ export const busApi = {
   writeRegisters: (path: string, body: object) => call<RegisterView>(`PUT ${portRoute(path, '/registers')}`, body),
 }
 
-// Points and templates: the calls.
+// Calls about points and templates.
 
 function point(path: string, name: string): `/${string}` {
   return portRoute(path, `/points/${encodeURIComponent(name)}`)
 }
 
-/** The calls. */
+/** Calls about the points of a line, and about templates. */
 export const pointsApi = {
   points: (path: string) => call<PointList>(`GET ${portRoute(path, '/points')}`),
-  /** `at`: its place in the list, from 0; the last where that is left out. */
+  /** `at`: the index in the list, from 0; the end if left out. */
   insert: (path: string, { name, ...rest }: { name: string }, at?: number) =>
     call<PointView>(`POST ${point(path, name)}${at === undefined ? '' : `?at=${at}`}`, rest),
   addTemplate: (path: string, body: object) => call<PointList>(`POST ${portRoute(path, '/points')}`, body),
@@ -91,7 +91,7 @@ export const pointsApi = {
   templates: () => call<PointTemplate[]>('GET /api/templates/modbus'),
 }
 
-/** Answer of `GET /api/status`. */
+/** Reply to `GET /api/status`. */
 export interface Status {
   product: string
   name: string
@@ -100,13 +100,13 @@ export interface Status {
   adminConfigured: boolean
 }
 
-/** Answer of `GET /api/me`. */
+/** Reply to `GET /api/me`. */
 export interface Me {
   username: string
   role: Role
 }
 
-/** One line, found or set up. Instants are the gateway's epoch ms. */
+/** One line, found or set up. Instants are epoch ms by the gateway's clock. */
 export interface Port {
   path: string
   byId: string | null
@@ -125,18 +125,18 @@ export interface Port {
   settings: Record<string, unknown> | null
   revision: string | null
   counters: Counters | null
-  /** Events `error` within the last hour. */
+  /** How many `error` events there were within the last hour. */
   errorsLastHour: number | null
-  /** Units that were asked; null where the protocol knows none. */
+  /** How many units were asked and are in which state; null if the protocol has no units. */
   units: { total: number; well: number; slow: number; noisy: number; silent: number } | null
   unsupported: string[]
   webhooks: number
 }
 
-/** Counts of a port since it was set up; those of the protocol by name. */
+/** Counts of a port since it was set up, by name; `driver` are those of the driver. */
 export type Counters = { [name: string]: number } & { driver?: DriverCounts | null }
 
-/** Answer of `GET /api/system`. */
+/** Reply to `GET /api/system`. */
 export interface System {
   product: string
   version: string
@@ -170,7 +170,7 @@ export interface Webhook {
   pausedUntil: number | null
 }
 
-/** Answer of a webhook's test. */
+/** Reply to the test of a webhook. */
 interface Delivery {
   delivered: boolean
   status: number | null
@@ -178,7 +178,7 @@ interface Delivery {
   tookMs: number
 }
 
-/** Answer of a Modbus request. */
+/** Reply to a Modbus request. */
 export interface ModbusAnswer {
   unitId: number
   fc: number
@@ -187,19 +187,19 @@ export interface ModbusAnswer {
   values?: (number | boolean)[] | null
 }
 
-/** What `PUT /api/ports/:path` takes. Numbers that were typed wrongly stay text: the API says what it expected. */
+/** Body of `PUT /api/ports/:path`. Mistyped numbers stay text, so that the API names what it expects. */
 export interface PortBody {
   protocol: string
   line: Record<string, unknown>
   settings: Record<string, unknown>
 }
 
-/** What acts on a bus waits for the bus: a queue of requests, each with its timeouts. */
+/** A request to a bus takes its time: it is queued behind others, each with its timeouts. */
 const BUS_ANSWER_MS = 60_000
-/** Two tries of five seconds and the ways there and back. */
+/** Two attempts of five seconds, and the time there and back. */
 const TEST_ANSWER_MS = 15_000
 
-/** Route of a port: the device percent-encoded. */
+/** The route of a port, with the device path percent-encoded. */
 export function portRoute(path: string, rest = ''): `/${string}` {
   return `/api/ports/${encodeURIComponent(path)}${rest}`
 }
@@ -208,7 +208,7 @@ function hook(path: string, id: string | number, rest = ''): `/${string}` {
   return portRoute(path, `/webhooks/${encodeURIComponent(String(id))}${rest}`)
 }
 
-/** Every call the pages make. */
+/** Calls about the gateway, its lines and its webhooks. */
 export const api = {
   status: () => call<Status>('GET /api/status'),
   linesForSetup: () => call<{ lines: Port[] }>('GET /api/setup', undefined, { isSignIn: true }),

@@ -26,13 +26,13 @@ const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 
-/** A page: its word in the address, its entry at the side, the letter that goes to it after `g`, and what draws it. */
+/** A page: its word in the address, its entry in the navigation, the key that opens it after `g`, and what draws it. */
 interface Page extends KeyedPage {
   icon: IconName
   draw: (first?: string, second?: string) => VNode
 }
 
-/** What an address of no page shows as well. */
+/** Also shown for an address of no page. */
 const PORTS: Page = {
   word: 'ports',
   label: texts.ports,
@@ -41,7 +41,7 @@ const PORTS: Page = {
   draw: () => html`<${PortsPage} />`,
 }
 
-/** The pages, in the order of their entries. */
+/** The pages, in the order of the navigation. */
 const PAGES: readonly Page[] = [
   PORTS,
   {
@@ -62,10 +62,10 @@ const PAGES: readonly Page[] = [
   { word: 'system', label: texts.system, key: 's', icon: 'system', draw: () => html`<${SystemPage} />` },
 ]
 
-/** Lines listed under Ports; the rest is on the page. */
+/** How many lines are listed under Ports; the page shows them all. */
 const MOST_SUB = 8
 
-/** The whole page. */
+/** The whole app. */
 export function App(): VNode {
   const known = status.value
   if (known && (isSettingUp.value || !known.adminConfigured)) return html`<${FirstRun} />`
@@ -86,7 +86,7 @@ function Signed(): VNode {
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
 }
 
-/** The page of a word; a port has its own address and no entry of its own. */
+/** The page of a word. The page of a port has its own address and no entry in the navigation. */
 function pageOf(name: string | undefined): Page {
   return PAGES.find(({ word }) => word === name) ?? PORTS
 }
@@ -122,7 +122,7 @@ function entries(): Entry[] {
   }))
 }
 
-/** The lines under Ports. @param here the one whose page is shown */
+/** The entries under Ports, one per line. @param here the line whose page is shown */
 function portEntries(here: string | undefined): Entry['sub'] {
   return sortPorts(ports.value ?? [])
     .filter((port) => port.configured)
@@ -135,7 +135,7 @@ function portEntries(here: string | undefined): Entry['sub'] {
     })
 }
 
-/** The journal of this gateway: for administrators, with lines by their short names. */
+/** The journal of this gateway, for administrators only. Lines appear by their short names. */
 function GatewayJournal(): VNode {
   if (me.value && !isAdmin.value)
     return html`<div class="head"><h1>Journal</h1></div><section class="panel">

@@ -1,4 +1,4 @@
-/** What a hand does with the traffic of a port: it sends, and it captures. Fetched when it is wanted. */
+/** The console and the capture of a port, which are loaded only when needed. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -16,29 +16,29 @@ import * as texts from './texts.ts'
 import { hexOfText, listOf } from './typed.ts'
 import { functionName, modbusFunctions, rangeText, shortPath } from './words.ts'
 
-// A capture the page takes itself: bytes of the gateway's stream, kept until they are saved.
+// A capture that the page itself takes: it holds the gateway's stream until it is saved.
 
-/** What the page keeps at most; an hour of a busy 115200 line. A longer capture is for Wireshark itself. */
+/** The most bytes the page holds: an hour of a busy line at 115200. For longer captures there is Wireshark. */
 export const CAPTURE_BYTES = 64_000_000
-/** The file header: a capture without a frame is no longer than this. */
+/** The length of the file header: a capture without frames is no longer than this. */
 const HEADER_BYTES = 24
 
 /** A running capture. */
 export interface Capture {
   readonly sizeBytes: Signal<number>
-  /** Why it ended by itself; null while it runs, and after a stop by hand. */
+  /** Why it ended by itself; null while it runs, and after it was stopped by hand. */
   readonly ended: Signal<string | null>
   readonly startedAt: number
-  /** True once a frame is in it. */
+  /** Whether it contains a frame yet. */
   hasFrames(): boolean
-  /** Ends it. @returns what was caught */
+  /** Ends it. @returns what was captured */
   stop(): Uint8Array<ArrayBuffer>[]
 }
 
-/** Where the stream comes from; the browser's own fetch outside tests. */
+/** Where the stream comes from: the browser's own fetch, except in tests. */
 export type Fetch = (path: string, init: RequestInit) => Promise<Response>
 
-/** Begins to catch the frames of a line. @param atMs now, the browser's epoch ms */
+/** Starts to capture the frames of a line. @param atMs now, epoch ms of the browser */
 export function startCapture(path: string, atMs: number, from: Fetch = (at, init) => fetch(at, init)): Capture {
   const leave = new AbortController()
   const parts: Uint8Array<ArrayBuffer>[] = []
@@ -90,14 +90,14 @@ export function captureName(name: string, date: string, time: string): string {
   return `${name.replaceAll(/[^\w-]+/g, '-')}-${date}-${time.replaceAll(':', '')}.pcap`
 }
 
-/** What shows the frames in Wireshark as they come. KEY is an API key. */
+/** A command that shows the frames in Wireshark as they come. KEY stands for an API key. */
 export function liveCommand(origin: string, path: string): string {
   return `curl -sN -H 'Authorization: Bearer KEY' '${origin}${portRoute(path, '/capture.pcap')}' | wireshark -k -i -`
 }
 
-// Capturing, in a row over the log: the line can be worked on meanwhile.
+// The row over the log for capturing, so that one can use the line meanwhile.
 
-/** The row; it begins to capture when it appears and ends when it goes. */
+/** The row: it starts to capture when it appears, and ends when it is closed. */
 export function CaptureRow({ port, close }: { port: Port; close: () => void }): VNode {
   const [capture] = useState<Capture>(() => startCapture(port.path, Date.now()))
   useEffect(() => () => void capture.stop(), [])
@@ -123,7 +123,7 @@ export function CaptureRow({ port, close }: { port: Port; close: () => void }): 
       <div class="copy"><code tabindex="0">${command}</code><button class="btn quiet" type="button" onClick=${() => void copyText(command, texts.commandIsCopied)}>Copy</button></div></details></div>`
 }
 
-/** Asks or tells the line of a port. */
+/** The console: sends requests or bytes to the line of a port. */
 export function Console({ port }: { port: Port }): VNode {
   return port.protocol === 'modbus-rtu' ? html`<${ModbusConsole} port=${port} />` : html`<${RawConsole} port=${port} />`
 }
@@ -241,7 +241,7 @@ function consoleForm({ port, form, fields, answer, setAnswer, send, act, label }
     <div class="answer" role="status">${isOpen ? answer : texts.nothingCanBeSent}</div>`
 }
 
-/** What a unit answered: each value by its address, in decimal and hex. */
+/** The reply of a unit: each value with its address, in decimal and hex. */
 function Answer({ reply, tookMs }: { reply: ModbusAnswer; tookMs: number }): VNode {
   const head = texts.consoleUnit(
     reply.unitId,

@@ -1,4 +1,4 @@
-/** First run: password, name, lines, done. Nothing is kept before the last button. */
+/** First run: password, name, lines, done. Nothing is saved before the last button. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
@@ -14,11 +14,11 @@ import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, protocolNames, shortPath } from './words.ts'
 
-/** The API has the last word; this one spares the way back from the last step to the first. */
+/** The API decides; checking here spares the way back from the last step to the first. */
 const LEAST_PASSWORD = 8
 const STEPS = [texts.password, texts.name, texts.lines, texts.done]
 
-/** What became of a line. */
+/** What setting up a line came to. */
 interface Outcome {
   path: string
   fault: string | null
@@ -95,7 +95,7 @@ function stepOfFault(form: Form): number {
   return 'name' in form.faults.value ? 1 : 2
 }
 
-/** A line that is refused does not hold up the others; it says why on the last step. */
+/** A line that is refused does not stop the others; the last step shows why. */
 async function setUpLines(lines: readonly Port[], form: Form): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (const { path } of lines) {

@@ -1,4 +1,4 @@
-/** How points come to be: one by one from a form, or all of a known device from its template. */
+/** The ways to add points: one at a time with a form, or all points of a known device from its template. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
@@ -17,18 +17,18 @@ import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 import { framingOf, shortPath } from './words.ts'
 
-// Devices known by heart: searched, looked at, added as one unit with all their points.
+// The device picker: find a device, look at it, and add it as one unit with all its points.
 
-/** What the picker is told. */
+/** Props of the picker. */
 export interface PickerProps {
   port: Port
   rows: readonly Shown[]
-  /** The unit a scan found. */
+  /** The unit that a scan found. */
   unitId?: string
   again: () => Promise<void>
 }
 
-/** The picker: a list to search, then the device with the unit it is added as. */
+/** The picker: a searchable list, then the chosen device and the unit id to add it as. */
 export function TemplatePicker({ port, rows, unitId, again }: PickerProps): VNode {
   const [templates, setTemplates] = useState<PointTemplate[] | string | null>(null)
   const [filter, setFilter] = useState('')
@@ -105,7 +105,7 @@ function sourceText({ source }: PointTemplate): VNode {
   return html`Source: ${words}. ${source.note}${source.url ? html`<br /><span class="mono">${source.url}</span>` : null}`
 }
 
-/** A device comes with other line settings than this line has: that is the first thing to look at. */
+/** Points out that a device leaves its maker with other line settings than this line has. */
 function lineNote(port: Port, { line }: PointTemplate): Child {
   const { line: own } = port
   if (!own || !line.baud) return null
@@ -121,10 +121,10 @@ function preview({ points }: PointTemplate, prefix: string): VNode {
     <tbody>${points.map((point) => html`<tr key=${point.name}><td class="point-name">${prefix}${point.name}</td><td>${point.unit ?? ''}</td><td class="n faint">${point.fc === 3 ? 'holding' : point.fc === 4 ? 'input' : point.fc === 1 ? 'coil' : 'discrete'} ${point.address}</td></tr>`)}</tbody></table>`
 }
 
-/** What the form is told. */
+/** Props of the form. */
 export interface PointFormProps {
   port: Port
-  /** Absent: a new one. */
+  /** Left out for a new point. */
   point?: Shown
   rows: readonly Shown[]
   again: () => Promise<void>
@@ -153,7 +153,7 @@ const ORDERS = [
 ] as const
 const MANY_WORDS = ['u32', 's32', 'u64', 'f32', 'f64']
 
-/** The form; for those who may change nothing it only shows. */
+/** The form of a point; read-only for users who may change nothing. */
 export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
   const form = useForm(valuesOf(point), point ? 'edit' : 'draft')
   const revision = useRevision(point?.revision)
@@ -228,7 +228,7 @@ function valuesOf(point: PointView | undefined): Values {
   }
 }
 
-/** What is kept of the form: what a kind of point has not is as the gateway wants it left. */
+/** The body to save. A field that this kind of point does not have gets the value the gateway expects. */
 function bodyOf(form: Form): Record<string, unknown> & { name: string } {
   const typed = form.values.value
   const number = (name: string): number | string => typedNumber(typed[name])
@@ -256,7 +256,7 @@ function bodyOf(form: Form): Record<string, unknown> & { name: string } {
   }
 }
 
-/** Goes at once; the toast takes it back to the place where it stood. */
+/** Removes without asking; the toast offers to undo it, at the same place in the list. */
 function Removal({
   port,
   point,

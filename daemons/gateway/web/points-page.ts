@@ -1,4 +1,4 @@
-/** The points of one line: values that change, how old they are, and everything one does with them. */
+/** The points of one line: their values and ages, and everything one can do with them. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
@@ -32,17 +32,20 @@ import { shortPath } from './words.ts'
 const TemplatePicker = lazy(async () => (await import('./point-forms.ts')).TemplatePicker)
 const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
 
-/** Links of the rows. */
+/** Selects the links of the rows. */
 const LINKS = '.point-rows td.name a'
 
-/** What the page is told. `what`: `new`, `templates`, `point` or nothing; `which` the unit a device is added as, or the open point. */
+/**
+ * Props of the page. `what`: `new`, `templates`, `point` or nothing; `which`: the unit id of a device to add, or the
+ * open point.
+ */
 export interface PointsPageProps {
   path: string
   what?: string
   which?: string
 }
 
-/** The page. */
+/** The page of the points of one line. */
 export function PointsPage({ path, what, which }: PointsPageProps): VNode {
   const port = portAt(path)
   if (!port) return noLine(texts.points, path)
@@ -131,7 +134,7 @@ interface BodyFacts {
   refused: string | null
   filter: string
   which?: string
-  /** A form stands beside it, with the buttons of its own. */
+  /** A form is open beside the table, and has its own buttons. */
   isBeside: boolean
 }
 

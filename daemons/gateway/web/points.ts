@@ -1,4 +1,4 @@
-/** The points of one line as the page shows them: the table asked for, the values told in between, what changed. */
+/** The points of one line on the page: the table from the API, the values from the feed, and which of them changed. */
 import { type Signal, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { html } from '#kit/web/html.ts'
@@ -11,29 +11,29 @@ import type { PointQuality, PointView, PollingView, ValuePayload } from '../core
 import { pointsApi } from './api.ts'
 import * as texts from './texts.ts'
 
-/** A point and how often its value changed while the page looked. */
+/** A point, and how often its value changed since the page was opened. */
 export interface Shown extends PointView {
   changes: number
 }
 
-/** Values step at most this often. */
+/** New values are drawn at most this often. */
 const STEP_MS = 250
 
-/** The points of one line. */
+/** The live table of the points of one line. */
 export interface PointTable {
-  /** Null until the first answer. */
+  /** Null until the first reply. */
   readonly rows: Signal<readonly Shown[] | null>
   readonly polling: Signal<PollingView | null>
-  /** Reads that fell behind since the page looked first. */
+  /** How many reads fell behind since the page was opened. */
   readonly behind: Signal<number>
-  /** Asks for everything. */
+  /** Fetches everything anew. */
   look(): Promise<void>
-  /** Takes an event of the line; only `value` changes anything. */
+  /** Handles an event of the line; only `value` has an effect. */
   hear(event: Pick<PortEvent, 'event' | 'payload'>): void
   close(): void
 }
 
-/** @param path of the line */
+/** @param path the path of the line */
 export function createPointTable(path: string): PointTable {
   const rows: PointTable['rows'] = signal(null)
   const polling: PointTable['polling'] = signal(null)
@@ -57,7 +57,7 @@ export function createPointTable(path: string): PointTable {
       const answer = await pointsApi.points(path)
       rows.value = withTable(rows.value, answer.points)
       polling.value = answer.polling
-      // The gateway counts from zero again when the line's settings were changed.
+      // The gateway restarts its count when the settings of the line change.
       if (firstOverruns === null || answer.polling.overruns < firstOverruns) firstOverruns = answer.polling.overruns
       behind.value = answer.polling.overruns - firstOverruns
     },
@@ -72,7 +72,7 @@ export function createPointTable(path: string): PointTable {
   }
 }
 
-/** The table as it was asked for; a value that differs from the one shown counts as a change. */
+/** The rows with newly fetched points. A value that differs from the one shown counts as a change. */
 export function withTable(before: readonly Shown[] | null, points: readonly PointView[]): Shown[] {
   const known = new Map(before?.map((row) => [row.name, row]))
   return points.map((point) => {
@@ -82,7 +82,10 @@ export function withTable(before: readonly Shown[] | null, points: readonly Poin
   })
 }
 
-/** What was told since the last step. What is older than what is shown changes nothing: a feed that begins again tells the past. */
+/**
+ * The rows with newly reported values. Older values than those shown are ignored, because a restarted feed repeats the
+ * past.
+ */
 export function withValues(rows: readonly Shown[], news: readonly ValuePayload[]): readonly Shown[] {
   const newest = new Map<string, ValuePayload>()
   for (const value of news) newest.set(value.name, value)
@@ -95,7 +98,7 @@ export function withValues(rows: readonly Shown[], news: readonly ValuePayload[]
   })
 }
 
-/** Those that hold every word: name, `unit 17`, unit of measure, quality, template. */
+/** The rows that contain every word: in name, `unit 17`, unit of measure, quality or template. */
 export function matchingPoints(rows: readonly Shown[], filter: string): readonly Shown[] {
   if (filter.trim() === '') return rows
   return rows.filter((row) => {
@@ -108,7 +111,7 @@ export function matchingPoints(rows: readonly Shown[], filter: string): readonly
   })
 }
 
-/** What is kept of a point, without what was read of it. */
+/** The definition of a point, without its live values. */
 export function definitionOf({
   value,
   text,
@@ -124,7 +127,7 @@ export function definitionOf({
   return definition
 }
 
-/** The value as people write it: narrow spaces for thousands, true minus, `on` and `off`. */
+/** The value as people write it: narrow spaces between thousands, a true minus, `on` and `off`. */
 export function pointValueText({ value, text, type }: Pick<PointView, 'value' | 'text' | 'type'>): string {
   if (value === null || text === null) return UNKNOWN
   if (typeof value === 'boolean') return value ? 'on' : 'off'
@@ -134,14 +137,14 @@ export function pointValueText({ value, text, type }: Pick<PointView, 'value' | 
   return `${text.startsWith('-') ? '\u2212' : ''}${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
 }
 
-/** Lamps of the qualities. */
+/** The lamp of each quality. */
 export const qualityLits: Readonly<Record<PointQuality, Lit>> = {
   good: 'ok',
   stale: 'warn',
   bad: 'fault',
   unknown: 'off',
 }
-/** What the qualities are called. */
+/** The word for each quality. */
 export const qualityWords: Readonly<Record<PointQuality, string>> = {
   good: 'good',
   stale: 'old',
@@ -149,22 +152,24 @@ export const qualityWords: Readonly<Record<PointQuality, string>> = {
   unknown: texts.notReadYet,
 }
 
-/** What a table has room for of why a value is not fresh; the whole sentence stands over it and at the point. */
+/**
+ * Why a value is not fresh, short enough for a table. The whole sentence is above the table and on the point's form.
+ */
 export function faultText({ fault, quality, unitId }: PointView): string {
   if (fault?.code === 'modbus_unit_silent') return texts.unitIsSilent(unitId)
   if (fault?.code === 'modbus_timeout') return texts.unitDidNotAnswer(unitId)
   return fault?.message ?? qualityWords[quality]
 }
 
-/** How old a value is; `–` before the first. Fresh ones have one decimal. */
+/** The age of a value, to one decimal while fresh; `–` before the first value. */
 export function ageOf({ readAt }: PointView, nowMs: number): string {
   return readAt === null ? UNKNOWN : age(Math.max(0, nowMs - readAt), 1)
 }
 
-/** Longest slip of the grid that is not worth a word, ms. */
+/** Jitter up to this is not worth mentioning, ms. */
 const SLIP_MS = 1000
 
-/** The verdict over the points of a line. @param behind reads that fell behind since the page looked first */
+/** The verdict on the points of a line. @param behind how many reads fell behind since the page was opened */
 export function judgePoints(
   rows: readonly PointView[],
   polling: PollingView | null,
@@ -202,18 +207,18 @@ function badWords(bad: readonly PointView[], all: number): Omit<Judgement, 'lit'
   return { sentence, why: texts.pointsAllOf(bad.find(({ fault }) => fault)?.fault?.message ?? '', who).trim() }
 }
 
-// Value and age of a point as cells of a table.
+// Table cells for the value and the age of a point.
 
-/** The value with its unit; tinted for a second when it changed. */
+/** The value with its unit; tinted for a second after a change. */
 export function valueCell(row: Shown): VNode {
   const text = pointValueText(row)
   const isKnown = text !== UNKNOWN
   const unit = isKnown && row.unit ? html` <span class="unit">${row.unit}</span>` : null
-  // A new element begins its tint anew; the first value of all is no change.
+  // A new element restarts the tint. The very first value is not a change.
   return html`<td class="n value"><span key=${row.changes} class=${row.changes > 0 ? 'fresh' : ''}>${isKnown ? html`<b>${text}</b>` : html`<span class="faint">${text}</span>`}${unit}</span></td>`
 }
 
-/** How old it is. @param isMarked a value that is not good has its lamp here */
+/** The age. @param isMarked shows the lamp of a value that is not good */
 export function ageCell(row: Shown, nowMs: number, isMarked = true): VNode {
   const isOdd = row.quality === 'bad' || row.quality === 'stale'
   const mark = isMarked && isOdd ? lamp(qualityLits[row.quality], qualityWords[row.quality]) : null

@@ -1,30 +1,30 @@
-/** The fields of a port's settings: one table from which the form is drawn, filled and read. */
+/** The fields of a port's settings, in one table from which the form is drawn, filled and read. */
 import { type Form, typedNumber, type Values } from '#kit/web/form.ts'
 import type { Port, PortBody } from './api.ts'
 import * as texts from './texts.ts'
 import { blocksOf, blocksText, listOf } from './typed.ts'
 
-// What the form of a port's settings is told of one field.
+// How the form of a port's settings describes one field.
 
 /** How a field is drawn, and how its value is read. */
 export interface PortField {
-  /** Dotted name as the API spells it: its faults come under the same name. */
+  /** The API's dotted name; faults of the field come under the same name. */
   name: string
   label: string
-  /** `numbers`: several, by commas. `blocks`: registers of a slave, one block a line. */
+  /** `numbers`: several, separated by commas. `blocks`: registers of a slave, one block per line. */
   kind: 'number' | 'text' | 'choice' | 'toggle' | 'numbers' | 'blocks'
   unit?: string
   hint?: string
   placeholder?: string
-  /** Suggestions of a number, or the choices: value and label. */
+  /** Suggestions for a number, or the choices: value and label. */
   options?: readonly (readonly [value: string, label: string])[]
-  /** Shown only when it matters. */
+  /** The field is shown only if this holds. */
   when?: (values: Values) => boolean
-  /** In the part that most never open. */
+  /** Belongs to the part that most people never open. */
   rare?: boolean
 }
 
-// The settings of a Modbus RTU line, as the form draws them: those of a master, of a slave, of one who only listens.
+// The settings of a Modbus RTU line, for a master, a slave, and a port that only listens.
 
 function isMode(...modes: string[]): (values: Values) => boolean {
   return (values) => modes.includes(String(values['settings.mode'] || 'master'))
@@ -34,12 +34,12 @@ const isMaster = isMode('master')
 const isSlave = isMode('slave')
 const asksOrListens = isMode('master', 'listen')
 
-/** A number of a master that most never change, unless `more` says whose else it is. */
+/** A number that most people never change. It is for a master, unless `more` says otherwise. */
 function rare(name: string, label: string, more: Pick<PortField, 'unit' | 'hint' | 'when'> = {}): PortField {
   return { name: `settings.${name}`, label, kind: 'number', when: isMaster, rare: true, ...more }
 }
 
-/** The fields. */
+/** The fields of a Modbus RTU line. */
 const modbusFields: readonly PortField[] = [
   {
     name: 'settings.mode',
@@ -212,7 +212,10 @@ function framedBy(...ways: string[]): (values: Values) => boolean {
   return (values) => ways.includes(String(values['settings.framing']))
 }
 
-/** Settings of each protocol. A number left empty takes the gateway's default, which stands in the hint of none: it is shown once saved. */
+/**
+ * The settings of each protocol. A number left empty gets the gateway's default, which no hint names: it appears after
+ * saving.
+ */
 export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly PortField[]>> = {
   raw: [
     {
@@ -287,10 +290,10 @@ export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly Port
   'modbus-rtu': modbusFields,
 }
 
-/** A protocol one may choose. */
+/** The protocols to choose from. */
 export type ProtocolName = keyof typeof protocolFields
 
-/** The form's values from what is set up, or where a new line begins. */
+/** The form's values: the present settings, or the initial ones for a new line. */
 export function portValues(port: Port): Values {
   const values: Values = {
     protocol: port.protocol ?? 'modbus-rtu',
@@ -323,12 +326,12 @@ function fill(values: Values, prefix: string, facts: object): void {
   }
 }
 
-/** Numbers that are chosen from a list and still numbers to the API. */
+/** Fields that are chosen from a list, but are numbers in the API. */
 const NUMBER_CHOICES = ['line.data_bits', 'line.stop_bits', 'settings.length_size']
 
 /**
- * The body of the save: what is shown for this protocol, empty numbers left out so that the gateway's defaults hold.
- * Settings the form does not know stay as they are.
+ * The body to save: the fields shown for this protocol. Empty numbers are left out, so that the gateway's defaults
+ * apply. Settings that the form does not know stay as they are.
  */
 export function portBody(form: Form, port: Port): PortBody {
   const values = form.values.value

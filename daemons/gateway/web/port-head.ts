@@ -1,4 +1,4 @@
-/** How a page of one port begins: name, state and switches; or that the gateway has no such line. */
+/** The head of the pages of one port: name, state and switches, or that there is no such line. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
@@ -12,9 +12,9 @@ import { isAdmin, lookAtPorts, ports } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, setupOf, shortPath, stateOf } from './words.ts'
 
-// What a page of one line says while the line is not known, and when there is none of that path.
+// What the pages of one line show while the line is not known yet, and if there is none at that path.
 
-/** The whole page without its line. @param title of the page @param path of the line as the address has it */
+/** The whole page without a line. @param title of the page @param path of the line, from the address */
 export function noLine(title: string, path: string): VNode {
   if (ports.value === null) {
     const wait = say('busy', texts.askingGatewayForLine, texts.usuallyBrief)
@@ -26,7 +26,7 @@ export function noLine(title: string, path: string): VNode {
     <section class="panel">${say('off', texts.gatewayHasNoSuchLine, text, back)}</section>`
 }
 
-/** The head of the page. */
+/** The head of the page of a port. */
 export function PortHead({ port }: { port: Port }): VNode {
   const { lit, word } = stateOf(port, daemonNow(), zone.value)
   const settings = isAdmin.value
@@ -38,7 +38,7 @@ export function PortHead({ port }: { port: Port }): VNode {
     <p class="meta mono">${port.byId ?? port.path}</p></div>`
 }
 
-/** Opens and closes; only what can be done now is there. */
+/** The buttons that open and close the port; only those that can be used now are shown. */
 export function Switch({ port }: { port: Port }): VNode | null {
   const [isBusy, setBusy] = useState(false)
   const [isAsked, setAsked] = useState(false)

@@ -1,4 +1,4 @@
-/** One port: see the bus, ask the bus. Its verdict and figures, and what is fetched to stand below. */
+/** The page of one port: verdict and figures; the panels below are loaded separately. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
@@ -17,9 +17,9 @@ import * as texts from './texts.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
 import { shortPath } from './words.ts'
 
-// The six figures of a port: what matters on a Modbus line, and what matters on a raw one.
+// The figures of a port, chosen by its protocol and mode.
 
-/** Figures of a port that is set up. */
+/** The figures of a port that is set up. */
 export function portFigures(port: Port, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
   const isOpen = port.state === 'open'
   const loads = isOpen ? loadsOf(samples, port) : []
@@ -39,7 +39,7 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
     : [load, ...own, facts.wrong, facts.lost]
 }
 
-/** Per second, of the sum of the counters `of`. */
+/** The rate per second of the sum of the counters `of`. */
 function rate(
   samples: readonly Sample[],
   of: readonly string[],
@@ -67,7 +67,7 @@ function ofMode(port: Port, counters: Counters, samples: readonly Sample[], unit
   return mode === 'listen' ? listener(counters, samples, units) : modbus(counters, samples, units)
 }
 
-/** What a master wants of us, and how often it is refused. */
+/** What the master asks us, and how often it gets an exception. */
 function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
   const exceptions: FigureFacts = {
     name: texts.exceptions,
@@ -82,7 +82,7 @@ function slave(counters: Counters, samples: readonly Sample[]): FigureFacts[] {
   ]
 }
 
-/** What passes between another master and its units. */
+/** The traffic between another master and its units. */
 function listener(counters: Counters, samples: readonly Sample[], units: readonly Unit[]): FigureFacts[] {
   const odd: FigureFacts = {
     name: texts.unknownFrames,
@@ -117,7 +117,7 @@ function modbus(counters: Counters, samples: readonly Sample[], units: readonly 
     replies(units),
     {
       name: texts.timeouts,
-      // The log hears of it before the counters are asked again.
+      // The log learns of a timeout before the counters are fetched again.
       value: count(Math.max(counters.timeouts ?? 0, misses)),
       note: misses === 0 ? texts.noneFor1Min : texts.missesInAMinute(misses, guilty.length, guilty[0]?.unit),
       lit: misses > 0 ? 'warn' : undefined,
@@ -125,7 +125,9 @@ function modbus(counters: Counters, samples: readonly Sample[], units: readonly 
   ]
 }
 
-/** Counted since the line was set up, so lit by what came lately: a cable that was mended is not wrong for ever. */
+/**
+ * Counters run since the line was set up, so only recent counts light the lamp: a repaired cable is not wrong for ever.
+ */
 function isLately(samples: readonly Sample[], name: string): boolean {
   return counterRates(samples, [name]).some((rate) => rate > 0)
 }
@@ -140,7 +142,7 @@ function checksums(port: Port, counters: Counters, samples: readonly Sample[]): 
   }
 }
 
-/** What the driver counts; `n/a` where it does not count at all. */
+/** The driver's counts; `n/a` if the driver does not count. */
 function driver(port: Port, counters: Counters): { wrong: FigureFacts; lost: FigureFacts } {
   const facts = counters.driver
   const isOpen = port.state === 'open'
@@ -200,7 +202,7 @@ function Known({ port }: { port: Port }): VNode {
     ${port.configured && traffic ? html`<div class="cols"><div class="stack"><${TrafficPanel} port=${port} traffic=${traffic} /></div>${side({ port, traffic, units, refused, again })}</div>` : null}`
 }
 
-/** What the gateway counts of each unit; null where there is nothing of the kind, or nothing yet. */
+/** The gateway's counts of each unit; null if the port has no units, or before the first reply. */
 function useUnits(
   port: Port,
   traffic: Traffic | null,
@@ -214,7 +216,7 @@ function useUnits(
     LOOK_MS,
     `${port.path} ${hasUnits} ${port.state}`,
   )
-  // A unit that changes its state says so at once.
+  // Fetched at once when a unit changes its state.
   useEffect(() => traffic?.onOther(({ event }) => event === 'unit' && void again()), [traffic])
   return { bus: hasUnits ? bus : null, refused, again }
 }
@@ -228,7 +230,7 @@ interface SideFacts {
   traffic: Traffic
   units: readonly UnitView[]
   refused: string | null
-  /** Reads the units once more. */
+  /** Fetches the units anew. */
   again(): Promise<void>
 }
 

@@ -1,4 +1,7 @@
-/** What stands beside the traffic of a port: units, registers, points, counters, the remedy in the verdict, and removal. Fetched together. */
+/**
+ * The panels beside the traffic of a port: units, registers, points, counters, the remedy in the verdict, and the
+ * removal. They are loaded together.
+ */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
@@ -22,9 +25,9 @@ import type { Traffic } from './traffic.ts'
 import { listOf } from './typed.ts'
 import { shortPath, type When } from './words.ts'
 
-// What can be done about the verdict of a port, right beside it.
+// The remedy right beside the verdict of a port.
 
-/** The remedy; none for those who may change nothing. */
+/** The button with the remedy; none for users who may change nothing. */
 export function Remedy({ port, units }: { port: Port; units: readonly UnitView[] }): VNode | null {
   const [isBusy, setBusy] = useState(false)
   if (!isAdmin.value) return null
@@ -44,7 +47,7 @@ export function Remedy({ port, units }: { port: Port; units: readonly UnitView[]
   return html`<${Act} kind="remedy" waits=${isBusy} run=${() => void run(longer.waitMs)}>Wait ${longer.waitMs}\u202fms for unit ${longer.unitId}</${Act}>`
 }
 
-/** @returns the port as it is then; undefined where it was refused, which is said */
+/** @returns the changed port; undefined if the change was refused, which a toast reports */
 async function setWait(port: Port, waitMs: number): Promise<Port | undefined> {
   if (!port.protocol || !port.line) return undefined
   try {
@@ -59,10 +62,13 @@ async function setWait(port: Port, waitMs: number): Promise<Port | undefined> {
   }
 }
 
-/** Longest wait the gateway takes. */
+/** The longest response timeout that the gateway accepts. */
 const LONGEST_WAIT_MS = 60_000
 
-/** For a unit that answers too late: how long the line should wait, a good seventh more than was seen, in steps of 100 ms. Null without one. */
+/**
+ * The response timeout that a late unit needs: 15 % more than its longest reply time, rounded up to 100 ms; null if
+ * none.
+ */
 export function longerWait(port: Port, units: readonly UnitView[]): { unitId: number; waitMs: number } | null {
   if ((port.settings?.mode ?? 'master') !== 'master') return null
   const slow = units.filter(({ state }) => state === 'slow')
@@ -75,7 +81,7 @@ export function longerWait(port: Port, units: readonly UnitView[]): { unitId: nu
 
 // The removal of one port.
 
-/** Removes the port, after asking; on phones it also closes it. */
+/** Removes the port after a confirmation; on phones there is also a button to close it. */
 export function Removal({ port }: { port: Port }): VNode {
   const [isAsked, setAsked] = useState(false)
   const name = shortPath(port.path)
@@ -94,7 +100,7 @@ export function Removal({ port }: { port: Port }): VNode {
     ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(name)} text=${text} act="Remove port" keep="Keep port" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
-// Everything that is counted of a port, in full.
+// All counters of a port.
 
 const COUNTER_NAMES: Record<string, string> = {
   rxBytes: texts.bytesReceived,
@@ -109,7 +115,7 @@ function counterName(name: string): string {
   return COUNTER_NAMES[name] ?? capital(words)
 }
 
-/** The panel; nothing where the port is not set up. */
+/** The counters panel; empty if the port is not set up. */
 export function Counted({ port }: { port: Port }): VNode | null {
   const { counters } = port
   if (!counters) return null
@@ -127,9 +133,9 @@ export function Counted({ port }: { port: Port }): VNode | null {
     ${all.length > told.length ? html`<p class="foot small faint">${all.length - told.length} other counters: 0</p>` : null}</section>`
 }
 
-// What was counted of one unit: facts by name, and how long its replies took.
+// What is counted of one unit: facts by name, and how long its replies took.
 
-/** What was counted of a unit, name and text, without what never happened. */
+/** The facts of a unit as name and text, without those that never happened. */
 export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: string][] {
   const facts: [string, string][] = [
     [texts.requests, count(bus.requests)],
@@ -161,23 +167,23 @@ export function unitFacts(bus: BusUnit, { nowMs }: When): [name: string, text: s
 }
 
 /**
- * One that does not answer, as a number asked by mistake never does, need not stand in the verdict; nor one that was
- * noisy, once its cable is mended.
+ * Whether the unit may be removed from the verdict: one that does not answer, such as a number asked by mistake, and
+ * one that was noisy until its cable was repaired.
  */
 export function mayForget({ replies, lateReplies, state }: BusUnit): boolean {
   return ['silent', 'probing', 'noisy'].includes(state) || (state !== 'well' && replies + lateReplies === 0)
 }
 
-/** A bar of the histogram: replies that took from `fromMs` up to `toMs` (null: longer than all bounds). */
+/** A bar of the histogram: replies that took from `fromMs` to `toMs` (null: longer than all bounds). */
 export interface Bar {
   fromMs: number
   toMs: number | null
   count: number
-  /** Share of the fullest bar, 0..1. */
+  /** The length relative to the fullest bar, 0..1. */
   share: number
 }
 
-/** Bars from cumulative counts, without the empty ones at both ends. */
+/** The bars from cumulative counts, without the empty ones at both ends. */
 export function barsOf(histogram: BusUnit['histogram']): Bar[] {
   const bars = histogram.map(({ leMs, count: within }, at) => ({
     fromMs: histogram[at - 1]?.leMs ?? 0,
@@ -191,19 +197,19 @@ export function barsOf(histogram: BusUnit['histogram']): Bar[] {
   return bars.slice(first, last + 1).map((bar) => ({ ...bar, share: bar.count / most }))
 }
 
-// The units of a Modbus line: a lamp, a word, the reply time; a row opens what was counted of it.
+// The units of a Modbus line: lamp, word and reply time; a row opens the unit's counts.
 
-/** What the panel is told. */
+/** Props of the units panel. */
 export interface UnitsPanelProps {
   port: Port
   units: readonly UnitView[]
-  /** Why the gateway would not say. */
+  /** Why the units could not be fetched; null if they could. */
   refused: string | null
-  /** Reads them once more. */
+  /** Fetches them anew. */
   again(): Promise<void>
 }
 
-/** The panel. */
+/** The units panel. */
 export function UnitsPanel({ port, units, refused, again }: UnitsPanelProps): VNode {
   const [opened, setOpened] = useState<number | null>(null)
   const isListening = port.settings?.mode === 'listen'
@@ -273,12 +279,12 @@ function factsRow(unit: BusUnit, forget: () => void): VNode {
   )}</dl>${unit.lastError ? html`<p class="small soft">${unit.lastError.message}</p>` : null}${histogram(barsOf(unit.histogram))}${isAdmin.value && mayForget(unit) ? html`<div class="acts start"><${Act} run=${forget}>${forgetWords(unit)}</${Act}></div>` : null}</td></tr>`
 }
 
-/** Whoever has mended a cable does not wait until a hundred answers are over. */
+/** After a cable was repaired nobody should have to wait for a hundred exchanges. */
 function forgetWords({ state, unitId }: BusUnit): string {
   return state === 'noisy' ? texts.countUnitFromZero(unitId) : texts.forgetUnit(unitId)
 }
 
-/** How long replies took, a bar for each span, with its count beside it. */
+/** How long replies took: a bar for each span, with its count beside it. */
 function histogram(bars: readonly Bar[]): Child {
   if (bars.length === 0) return null
   return html`<dl class="bars" aria-label="How long replies took">${bars.map(
@@ -287,9 +293,9 @@ function histogram(bars: readonly Bar[]): Child {
   )}</dl>`
 }
 
-// The registers a slave serves to the master on its line: read, and set by hand.
+// The registers that a slave serves to the master on its line; they can be read and set by hand.
 
-/** What the tables are called. */
+/** The names of the tables. */
 export const tableNames: readonly (readonly [RegisterTable, string])[] = [
   ['holding_registers', texts.holdingRegisters],
   ['input_registers', texts.inputRegisters],
@@ -303,10 +309,10 @@ interface Block {
   quantity: number
 }
 
-/** Registers shown at once. */
+/** How many registers are shown at once. */
 const MOST = 16
 
-/** The panel. */
+/** The registers panel. */
 export function RegistersPanel({ port }: { port: Port }): VNode {
   const units = listed(port.settings?.slave_units)
   const blocks = (Array.isArray(port.settings?.slave_blocks) ? port.settings.slave_blocks : []) as Block[]
@@ -342,7 +348,7 @@ function listed(units: unknown): string[] {
   return Array.isArray(units) ? units.map(String) : []
 }
 
-/** What is looked at: from the typed address to the end of its block. */
+/** The registers to show: from the typed address to the end of its block. */
 function rangeOf(
   form: Form,
   blocks: readonly Block[],
@@ -391,10 +397,10 @@ function Write({ port, form, again }: { port: Port; form: Form; again: () => Pro
     <${Act} type="submit" waits=${form.isBusy.value}>Set</${Act}></div>${refusal(form)}</footer></form>`
 }
 
-/** Rows that stand beside the traffic. */
+/** How many points are shown beside the traffic. */
 const MOST_POINTS = 8
 
-/** The panel. */
+/** The points panel. */
 export function PointsPart({ port, traffic }: { port: Port; traffic: Traffic }): VNode {
   const [table] = useState<PointTable>(() => createPointTable(port.path))
   const { refused } = useLook(table.look, LOOK_MS, port.path)
@@ -424,13 +430,13 @@ function body(rows: readonly Shown[] | null, refused: string | null, port: Port)
     <tbody>${shown.map((row) => html`<tr key=${row.name} class=${row.quality === 'stale' ? 'stale' : ''}><td class="point-name">${row.name}</td>${valueCell(row)}${ageCell(row, daemonNow())}</tr>`)}</tbody></table>`
 }
 
-/** What is wrong with the reading of points stands under them; that all is well says nobody's name twice. */
+/** Shows under the points what is wrong with reading them; nothing if all is well. */
 function odd(rows: readonly Shown[], table: PointTable, port: Port): VNode | null {
   const { lit, sentence } = judgePoints(rows, table.polling.value, table.behind.value, port.state === 'open')
   return lit === 'warn' || lit === 'fault' ? html`<p class="foot small odd">${lamp(lit)} ${sentence}</p>` : null
 }
 
-/** What is not well stands first; the rest stays in the order of the table. */
+/** Points that are not well come first; the others stay in the order of the table. */
 function rank({ quality }: Shown): number {
   return quality === 'bad' ? 0 : quality === 'stale' ? 1 : 2
 }

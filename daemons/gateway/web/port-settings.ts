@@ -1,4 +1,4 @@
-/** The settings of one port: protocol, line, and what the protocol asks for. Applied at once and saved. */
+/** The settings of one port: protocol, line, and the settings of the protocol. They are saved and applied at once. */
 import type { VNode } from 'preact'
 import { segments } from '#kit/web/figures.ts'
 import { area, choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
@@ -14,7 +14,7 @@ import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, protocolNames, shortPath } from './words.ts'
 
-/** The settings page; drawn once the line is known, because the form begins with what is set up. */
+/** The settings page. It is drawn once the line is known, because the form starts with the present settings. */
 export function PortSettings({ path }: { path: string }): VNode {
   const port = portAt(path)
   if (ports.value === null) return noLine(texts.settings, path)
@@ -26,7 +26,7 @@ function alone(words: VNode): VNode {
   return html`<h1 class="sr">Settings</h1><section class="panel">${words}</section>`
 }
 
-/** A line the system did not list can be set up as well; the gateway says whether it may be used. */
+/** A line that the system does not list can be set up, too; the gateway decides whether it may be used. */
 function blankPort(path: string): Port {
   return {
     path,
@@ -99,7 +99,7 @@ function common(protocol: ProtocolName): readonly PortField[] {
   return protocolFields[protocol].filter((field) => !field.rare)
 }
 
-/** What most never change; open by itself when one of it was refused. */
+/** Fields that most people never change; unfolded if one of them was refused. */
 function rare(protocol: ProtocolName, form: Form): VNode | null {
   const fields = protocolFields[protocol].filter((field) => field.rare)
   if (!fields.some((field) => field.when?.(form.values.value) ?? true)) return null
@@ -128,7 +128,7 @@ function drawnField(field: PortField, form: Form): VNode {
   })
 }
 
-/** What a save will do, before it does. */
+/** What saving will do. */
 function consequence(port: Port): string {
   if (!port.configured) return texts.savingOpens
   return port.state === 'open' ? texts.savingReopens : texts.appliedAtOnceAndSaved

@@ -1,4 +1,7 @@
-/** What is the case with a port: its units as the frames of the last minute show them and as the gateway counts them, and the sentence over both. */
+/**
+ * The verdict on a port: its units, by the frames of the last minute and by the gateway's counts, and a sentence about
+ * both.
+ */
 import { age, capital, count, listed, sinceText, timeOf } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { UnitState } from '../core/bus/unit-health.ts'
@@ -9,31 +12,31 @@ import * as texts from './texts.ts'
 import type { Row } from './traffic.ts'
 import { shortPath, stateSentence, type When, whyOf } from './words.ts'
 
-// What can be read from the frames of the last minute: units, reply times, and who held the line.
+// What the frames of the last minute show: units, reply times, and who occupied the line.
 
-/** One unit as the frames show it. */
+/** One unit, judged by the frames. */
 export interface Unit {
   unit: number
   answers: number
-  /** Questions without an answer in time. */
+  /** Requests without a reply in time. */
   misses: number
   late: number
-  /** Those in answer to a scan not counted. */
+  /** Without the replies to a scan. */
   exceptions: number
-  /** The newest thing seen of it was an answer in time. */
+  /** The latest event of this unit was a reply in time. */
   isWell: boolean
-  /** Middle reply time; null before the first answer. */
+  /** Median reply time; null before the first reply. */
   middleMs: number | null
   /** Reply times, oldest first. */
   history: number[]
-  /** Longest late reply, ms after its question; null where none was seen. */
+  /** The longest late reply, ms after its request; null if there was none. */
   lateMs: number | null
 }
 
 /** How far back the page judges. */
 export const JUDGED_MS = 60_000
 
-/** Units seen since `fromMs`, by number. */
+/** The units seen since `fromMs`, sorted by number. */
 export function unitsOf(rows: readonly Row[], fromMs: number): Unit[] {
   const units = new Map<number, Unit>()
   let asked: Row | undefined
@@ -78,37 +81,38 @@ function note(unit: Unit, row: Row, isScanned: boolean): void {
   }
 }
 
-/** The value below which `share` of the values lie; null of none. */
+/** The value below which `share` of the values lie; null if there are none. */
 export function quantile(values: readonly number[], share: number): number | null {
   if (values.length === 0) return null
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null
 }
 
-/** A piece of the bus strip; `x` and `width` in thousandths of its span. */
+/** A piece of the bus strip; `x` and `width` are thousandths of its time span. */
 export interface Slot {
   kind: 'ask' | 'answer' | 'late' | 'noise' | 'wait' | 'miss'
   x: number
   width: number
 }
 
-/** What the strip shows. */
+/** The time span of the strip, and the speed of the line. */
 interface Span {
-  /** End of the strip, the gateway's epoch ms. */
+  /** The end of the strip, epoch ms by the gateway's clock. */
   toMs: number
   spanMs: number
   /** How long one byte takes on the line. */
   msPerByte: number
 }
 
-/** A frame must be seen even when it is shorter than a pixel. */
+/** The least width, so that a frame is visible even if it is shorter than a pixel. */
 const LEAST_WIDTH = 3.2
 
-/** Who held the line, from the frames. */
+/** Who occupied the line, from the frames. */
 export function slotsOf(rows: readonly Row[], { toMs, spanMs, msPerByte }: Span): Slot[] {
   const fromMs = toMs - spanMs
   const near = rows.filter((row) => row.at >= fromMs - spanMs && row.kind !== 'note')
-  // The exact clock says how far frames lie apart; the smallest distance to wall time is the one with the least delay.
+  // The monotonic clock has the exact distances between frames; its offset to wall time is taken from the frame with
+  // the least delay.
   const aheadMs = Math.min(...near.flatMap((row) => (row.monotonicMs === null ? [] : [row.at - row.monotonicMs])))
   const endOf = (row: Row): number => (row.monotonicMs === null ? row.at : row.monotonicMs + aheadMs)
   const place = (atMs: number): number => ((atMs - fromMs) / spanMs) * 1000
@@ -123,7 +127,7 @@ export function slotsOf(rows: readonly Row[], { toMs, spanMs, msPerByte }: Span)
       askedAt = null
     } else if (row.kind !== 'note') {
       const width = Math.max(LEAST_WIDTH, ((row.length * msPerByte) / spanMs) * 1000)
-      // A write is stamped when it begins, a read when its last byte came.
+      // A sent frame has the time of its start, a received one the time of its last byte.
       const x = row.kind === 'ask' ? place(end) : Math.max(place(end) - width, place(startedAt))
       slots.push({ kind: row.kind, x, width })
       if (row.kind === 'ask') startedAt = end
@@ -138,19 +142,22 @@ function clipped(slot: Slot): Slot {
   return { ...slot, x, width: Math.max(0.5, Math.min(1000, slot.x + slot.width) - x) }
 }
 
-// One unit as the page shows it: what the gateway counts of it, and what was seen in the frames of the last minute.
+// One unit as the page shows it: the gateway's counts, and what the frames of the last minute show.
 
-/** A unit. */
+/** One unit from both sources. */
 export interface UnitView {
   unitId: number
   state: UnitState
-  /** Null where the gateway counts nothing by unit. */
+  /** Null if the gateway has no counts of this unit. */
   bus: BusUnit | null
-  /** Null where no frame of it was seen in the last minute. */
+  /** Null if no frame of this unit was seen in the last minute. */
   seen: Unit | null
 }
 
-/** Units by number: those the gateway knows, else those the frames show. @param bus null where it counts none */
+/**
+ * The units sorted by number: those that the gateway knows, else those in the frames. @param bus null if the gateway
+ * counts none
+ */
 export function unitViews(bus: readonly BusUnit[] | null, seen: readonly Unit[]): UnitView[] {
   const frames = new Map(seen.map((unit) => [unit.unit, unit]))
   if (bus !== null)
@@ -179,12 +186,12 @@ const LITS: Readonly<Record<UnitState, Lit>> = {
   probing: 'busy',
 }
 
-/** Its lamp: a unit that answers with exceptions is not quite well. */
+/** The lamp of a unit: one that answers with exceptions is not quite well. */
 export function unitLit(view: UnitView): Lit {
   return view.state === 'well' && (view.seen?.exceptions ?? 0) > 0 ? 'warn' : LITS[view.state]
 }
 
-/** Its state in a word or three; a silent one says when it is asked again. */
+/** The state of a unit in a few words; a silent one shows when it is asked again. */
 export function unitWord(view: UnitView, { nowMs, zone }: When): string {
   const { bus, seen, state } = view
   if (state === 'well' && seen && seen.exceptions > 0) return texts.refused(count(seen.exceptions))
@@ -203,7 +210,7 @@ export function unitWord(view: UnitView, { nowMs, zone }: When): string {
   }[state]
 }
 
-/** `16 of 100 damaged`; `bad` where it is of several kinds, which its row names. */
+/** `16 of 100 damaged`; `bad` if there were several kinds, which its row names. */
 function noiseShort({ damaged, exchanges, missing, twice }: BusUnit['lately']): string {
   const kinds: [number, string][] = [
     [damaged, texts.kindDamaged],
@@ -215,12 +222,12 @@ function noiseShort({ damaged, exchanges, missing, twice }: BusUnit['lately']): 
   return `${bad} of ${exchanges} ${found.length === 1 ? found[0]?.[1] : 'bad'}`
 }
 
-/** Its usual reply time: that of the last minute, else since it was opened; null before the first reply. */
+/** The usual reply time: that of the last minute, else since the line was opened; null before the first reply. */
 export function replyMs(view: UnitView): number | null {
   return view.seen?.middleMs ?? view.bus?.latencyMs?.p50 ?? null
 }
 
-/** The verdict over one line. */
+/** The verdict on one line. */
 export function judgePort(port: Port, units: readonly UnitView[], when: When): Judgement {
   const name = shortPath(port.path)
   if (!port.configured) return { lit: 'off', sentence: texts.isNotSetUp(name), why: texts.nothingIsReadOrSent }
@@ -276,7 +283,7 @@ function judgeSlave(port: Port): Judgement {
   }
 }
 
-/** The worst first: whoever does not answer, then late, then noisy, then not heard yet, then asked again. */
+/** From the worst on: no replies, late replies, noisy, no reply yet, being tried again. */
 const ORDER = ['silent', 'slow', 'noisy', 'failing', 'probing'] as const
 
 function judgeUnits(port: Port, units: readonly UnitView[], when: When): Judgement {
@@ -312,7 +319,7 @@ function badSentence(same: readonly UnitView[]): string {
   return same.length === 1 ? texts.unitIs(names, one) : texts.unitsAre(names, more)
 }
 
-/** Units in the worst state, and how many are well. */
+/** The units in the worst state, and how many are well. */
 interface BadUnits {
   same: readonly UnitView[]
   well: number
@@ -335,7 +342,10 @@ function badWhy(port: Port, bad: BadUnits, { nowMs, zone }: When): string {
   return `${seen}${again}`.trim()
 }
 
-/** What to look at, and how long ago the last bad answer was: nobody waits for the window to see whether a repair has helped. */
+/**
+ * What to check, and how long ago the last bad exchange was, so that nobody has to wait for the whole window to see
+ * whether a repair has helped.
+ */
 function noisyWhy({ same, well }: BadUnits, nowMs: number): string {
   const all = same.flatMap(({ bus }) => (bus ? [bus.lately] : []))
   const sum = (of: 'exchanges' | 'damaged' | 'missing' | 'twice') => all.reduce((total, one) => total + one[of], 0)
@@ -349,12 +359,12 @@ function noisyWhy({ same, well }: BadUnits, nowMs: number): string {
   return `${told}${noiseRemedy(counts)}${where}${last}`
 }
 
-/** How long the line waits for a reply to begin, ms. */
+/** How long the line waits for the start of a reply, ms. */
 export function waitOf(port: Port): number {
   return Number(port.settings?.response_timeout_ms ?? 300)
 }
 
-/** The latest reply that was seen of a unit, ms after its question. */
+/** The longest reply time seen of a unit that was late, ms. */
 export function lateOf({ seen, bus }: UnitView): number | null {
   return seen?.lateMs ?? (bus?.latencyMs && bus.lateReplies > 0 ? bus.latencyMs.max : null)
 }

@@ -1,4 +1,4 @@
-/** Ports: which line needs me. The verdict over all of them, then one row each, bad ones on top. */
+/** All lines: the verdict on them, then one row each, with those that need attention on top. */
 import type { VNode } from 'preact'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { input, useForm } from '#kit/web/form.ts'
@@ -13,7 +13,7 @@ import { isAdmin, loadsOf, ports, recentMean, samples } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, judgePorts, setupOf, shortPath, sortPorts, stateOf } from './words.ts'
 
-/** Links of the rows. */
+/** Selects the links of the rows. */
 const LINKS = '.lines td.name a'
 
 /** The page of all lines. */
@@ -35,7 +35,7 @@ export function PortsPage(): VNode {
     ${isAdmin.value ? html`<${OtherPath} />` : null}`
 }
 
-/** For a line the system does not list: set up by its path. */
+/** Sets up a line by its path, if the system does not list it. */
 function OtherPath(): VNode {
   const form = useForm({ path: '' })
   function submit(event: Event): void {
@@ -86,13 +86,13 @@ function load(port: Port): Child {
     : html`${fixed(percent, 0)} <span class="unit">%</span>`
 }
 
-/** `6 of 8` units are well; nothing is known of a line that is not open, or of one whose protocol has no units. */
+/** `6 of 8` units are well; unknown if the line is not open or its protocol has no units. */
 function units(port: Port): Child {
   if (port.state !== 'open' || !port.units || port.units.total === 0) return html`<span class="faint">${UNKNOWN}</span>`
   return `${port.units.well} of ${port.units.total}`
 }
 
-/** What went wrong within the last hour: replies that did not come, frames that were damaged, sends that were refused. */
+/** Errors within the last hour: missing replies, damaged frames, refused sends. */
 function errors({ errorsLastHour, configured, state }: Port): Child {
   return configured && state !== 'closed' ? count(errorsLastHour) : html`<span class="faint">${UNKNOWN}</span>`
 }

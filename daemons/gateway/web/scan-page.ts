@@ -1,4 +1,4 @@
-/** The scan: which units answer on a line, and with which settings. */
+/** The scan: which units answer on a line, with its present settings. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
@@ -15,12 +15,12 @@ import { isAdmin, portAt } from './state.ts'
 import * as texts from './texts.ts'
 import { shortPath, type When } from './words.ts'
 
-// What the page says of a scan for units.
+// The verdict on a scan for units.
 
-/** Longest part of a scan that a person waits for by the line. */
+/** The remaining time of a scan is never shown as less than this. */
 const ROUNDED_MS = 1000
 
-/** The verdict over a scan; null: none was run. */
+/** The verdict on a scan; null: there was none. */
 export function judgeScan(job: ModbusScanJob | null, { nowMs, zone }: When): Judgement {
   if (job === null)
     return {
@@ -59,22 +59,22 @@ export function judgeScan(job: ModbusScanJob | null, { nowMs, zone }: When): Jud
   }
 }
 
-/** Share of a scan that is done, 0..1. */
+/** The share of a scan that is done, 0..1. */
 export function progressOf({ asked, total }: ModbusScanJob): number {
   return total === 0 ? 0 : asked / total
 }
 
-/** What a unit that was found said. */
+/** What a found unit replied. */
 export function foundText({ exception }: ModbusScanJob['found'][number]): string {
   return exception === null
     ? texts.hasAnswered
     : texts.answeredWithException(String(exception.code).padStart(2, '0'), exception.name)
 }
 
-/** A scan moves a few units a second. */
+/** A scan asks a few units per second. */
 const LOOK_SCAN_MS = 1000
 
-/** The page. */
+/** The scan page. */
 export function ScanPage({ path }: { path: string }): VNode {
   const port = portAt(path)
   if (!port) return noLine(texts.scan, path)

@@ -1,4 +1,7 @@
-/** What the pages know of this gateway, asked again every two seconds while somebody looks; and what counters tell from one look to the next. */
+/**
+ * What the pages know of this gateway, fetched every two seconds while the page is visible, and the rates between two
+ * fetches.
+ */
 import { computed, signal } from '@preact/signals'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import { aheadMs, zone } from '#kit/web/contact.ts'
@@ -7,18 +10,18 @@ import { api, type Counters, type Me, type Port, type Status, type System } from
 import * as texts from './texts.ts'
 import { bitsPerByte } from './words.ts'
 
-// Rates from counters: what came per second between two looks, and how full the line was.
+// Rates from counters: how much came per second between two fetches, and how busy the line was.
 
-/** One look at a port's counters. */
+/** One port's counters at one instant. */
 export interface Sample {
   atMs: number
   counters: Counters
 }
 
-/** Looks kept for each port: a minute at one every two seconds. */
+/** How many samples are kept per port: a minute at one every two seconds. */
 const SAMPLES = 30
 
-/** Adds a look. Counters that went down (a new port, a restart) start over. */
+/** Adds a sample. If counters went down (a new port, a restart), the history starts anew. */
 export function withSample(samples: readonly Sample[], port: Port, atMs: number): readonly Sample[] {
   if (!port.counters) return []
   const last = samples.at(-1)
@@ -30,7 +33,7 @@ function total(counters: Counters): number {
   return (counters.rxBytes ?? 0) + (counters.txBytes ?? 0)
 }
 
-/** Per second between each look and the one before, of the sum of these counters, oldest first. */
+/** The rate per second of the sum of these counters between adjacent samples, oldest first. */
 export function counterRates(samples: readonly Sample[], names: readonly string[]): number[] {
   const sum = (counters: Counters): number => names.reduce((all, name) => all + (counters[name] ?? 0), 0)
   return samples.slice(1).flatMap((sample, at) => {
@@ -40,7 +43,7 @@ export function counterRates(samples: readonly Sample[], names: readonly string[
   })
 }
 
-/** How much of the line's time bytes took, in percent, oldest first. Empty where the line is not set up. */
+/** How busy the line was between samples, in percent, oldest first. Empty if the line is not set up. */
 export function loadsOf(samples: readonly Sample[], port: Port): number[] {
   const { line } = port
   if (!line) return []
@@ -49,33 +52,33 @@ export function loadsOf(samples: readonly Sample[], port: Port): number[] {
   )
 }
 
-/** The newest of a history over its last few looks, so that one slow look does not jump; null without any. */
+/** The mean of the last few entries, so that one slow fetch causes no jump; null if there are none. */
 export function recentMean(history: readonly number[]): number | null {
   const last = history.slice(-3)
   return last.length === 0 ? null : last.reduce((all, each) => all + each, 0) / last.length
 }
 
-/** How often lines are looked at. */
+/** How often the lines are fetched. */
 export const LOOK_MS = 2000
-/** Time, memory and addresses change slowly. */
+/** Time, memory and addresses change slowly, so they are fetched only every so many times. */
 const SYSTEM_EVERY = 5
 
 export const status = signal<Status | null>(null)
 export const me = signal<Me | null>(null)
 export const system = signal<System | null>(null)
-/** Null until the first answer. */
+/** Null until the first reply. */
 export const ports = signal<Port[] | null>(null)
 export const samples = signal<ReadonlyMap<string, readonly Sample[]>>(new Map())
-/** Whether the reader may change things. */
+/** Whether the user may change things. */
 export const isAdmin = computed(() => me.value?.role === 'admin')
 
-/** True from the first step of the first run to the last, also when the administrator was just made. */
+/** True from the first step of the first run to the last, even after the administrator was made. */
 export const isSettingUp = signal(false)
 
 let looks = 0
 let knownToken: string | null = null
 
-/** One look at everything. @throws NoContact when the gateway did not answer */
+/** Fetches everything once. @throws NoContact if the gateway did not answer */
 export async function look(): Promise<void> {
   try {
     if (token.value === null || isSignedOut.value) {
@@ -92,7 +95,7 @@ export async function look(): Promise<void> {
   }
 }
 
-/** Somebody signed in: who it is, and nothing of whoever was here before. */
+/** A user has signed in: fetches who it is, and starts anew. */
 async function meet(): Promise<void> {
   const signedIn = token.value
   me.value = await api.me()
@@ -101,18 +104,18 @@ async function meet(): Promise<void> {
   knownToken = signedIn
 }
 
-/** Reads the system; its clock tells how far this browser's is off. */
+/** Fetches the system page's facts, and from them the offset of this browser's clock. */
 export async function lookAtSystem(): Promise<void> {
   const askedAt = Date.now()
   const answer = await api.system()
   aheadMs.value = (askedAt + Date.now()) / 2 - answer.epochMs
   zone.value = answer.timeZone
   system.value = answer
-  // The plate of the sign-in page has its name from the status.
+  // The name plate of the sign-in page takes its name from the status.
   if (status.value) status.value = { ...status.value, name: answer.name }
 }
 
-/** Reads the lines now: after every change the hand made, and every two seconds. */
+/** Fetches the lines now: after every change made here, and every two seconds. */
 export async function lookAtPorts(): Promise<void> {
   const seen = await api.ports()
   const at = Date.now()
@@ -120,7 +123,7 @@ export async function lookAtPorts(): Promise<void> {
   ports.value = seen
 }
 
-/** Forgets everything of the one who was signed in. */
+/** Forgets everything about the user who was signed in. */
 export function forget(): void {
   me.value = null
   system.value = null
@@ -129,12 +132,12 @@ export function forget(): void {
   knownToken = null
 }
 
-/** A line by its path, or null. */
+/** The line at a path; null if there is none. */
 export function portAt(path: string): Port | null {
   return ports.value?.find((port) => port.path === path || port.byId === path) ?? null
 }
 
-/** What the name plate says. */
+/** The facts on the name plate. */
 export function plateFacts(): { role: string; name: string; address: string } {
   const name = system.value?.name ?? status.value?.name ?? ''
   return { role: texts.gateway, name, address: location.host }

@@ -1,4 +1,4 @@
-/** System: is this box well. Each part asks for itself and fails for itself. */
+/** The system page: is this gateway well? Each part is fetched, and fails, on its own. */
 import type { VNode } from 'preact'
 import { aheadMs, daemonNow, zone } from '#kit/web/contact.ts'
 import { factTable, figures } from '#kit/web/figures.ts'
@@ -12,12 +12,12 @@ import { api, type System } from './api.ts'
 import { forget, isAdmin, lookAtSystem, me, system } from './state.ts'
 import * as texts from './texts.ts'
 
-/** A browser and a gateway that differ by more than this do not agree on the time. */
+/** If the clocks of browser and gateway differ by more than this, the page says so. */
 const CLOCK_APART_MS = 5000
-/** Below this share of free memory the box is short of it. */
+/** Below this share of free memory the system is short of it. */
 const LEAST_FREE = 0.05
 
-/** The page. */
+/** The system page. */
 export function SystemPage(): VNode {
   const facts = system.value
   if (!facts)
@@ -87,7 +87,7 @@ function about(facts: System): VNode {
   ])}</section>`
 }
 
-/** What this page itself came over: the one thing about encryption that the page has seen. */
+/** The connection of this very page: all that the page can know about encryption. */
 function connection(): VNode {
   const isSecure = location.protocol === 'https:'
   const text = isSecure ? texts.pageWasSentEncrypted : texts.plainHttpMeans

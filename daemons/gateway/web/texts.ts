@@ -1,6 +1,7 @@
 /**
- * What the pages of the gateway say: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file that says
- * it; what several say stands where it is said first. What stands between the tags of a template stands there.
+ * All sentences of the gateway's pages: labels, hints, questions, verdicts, toasts, empty states. They are sorted by
+ * the file that uses them; a text used by several files is at the first of them. Text within the markup of a template
+ * stays there.
  */
 import { counted } from '#kit/pure/text.ts'
 import { capital, many, whole } from '#kit/web/numbers.ts'

@@ -1,4 +1,4 @@
-/** The traffic of a port as it is drawn: bus strip, log, filter, pause. */
+/** The traffic panel of a port: bus strip, log, filter, pause. */
 import { Component, type VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { aheadMs, daemonNow, zone } from '#kit/web/contact.ts'
@@ -18,12 +18,12 @@ import * as texts from './texts.ts'
 import type { Row, Show, Traffic } from './traffic.ts'
 import { bitsPerByte, shortPath } from './words.ts'
 
-// The bus strip: who held the line in the last three seconds.
+// The bus strip: who occupied the line in the last three seconds.
 
-/** How much the strip shows. */
+/** The time span of the strip. */
 export const STRIP_MS = 3000
 
-/** The strip of a line up to `toMs` (the gateway's epoch ms). */
+/** The strip of a line up to `toMs`, epoch ms by the gateway's clock. */
 export function busStrip(
   rows: readonly Row[],
   toMs: number,
@@ -52,19 +52,19 @@ function spoken(slots: readonly Slot[]): string {
   return texts.lastThreeSecondsOnLine(parts.join(', '))
 }
 
-// The log of a port: a line a frame, newest last; it follows the newest until somebody looks further up.
+// The log of a port: a line per frame, newest last. It follows the newest until somebody scrolls up.
 
-/** How near the end counts as looking at the newest, px. */
+/** So near to the end the log still follows the newest line, px. */
 const NEAR_END = 24
 
-/** What the log shows. */
+/** What the log shows, and how. */
 export interface LogProps {
   rows: readonly Row[]
   show: Show
-  /** A reply time that fills its bar, ms. */
+  /** The reply time at which a bar is full, ms. */
   fullMs: number
   isPaused: boolean
-  /** Frames name no unit: raw bytes. */
+  /** Raw bytes, whose frames name no unit. */
   isRaw: boolean
 }
 
@@ -75,7 +75,7 @@ interface LineProps {
   zone: string | undefined
 }
 
-/** One line; drawn once, because what happened does not change. */
+/** One line of the log. Drawn only once, because the past does not change. */
 class Line extends Component<LineProps> {
   override shouldComponentUpdate(next: LineProps): boolean {
     const { row, show, fullMs } = this.props
@@ -99,7 +99,7 @@ class Line extends Component<LineProps> {
   }
 }
 
-/** Only what is wrong tints its line. */
+/** Only lines with something wrong are tinted. */
 function rowLit({ lit }: Row): Lit | undefined {
   return lit === 'warn' || lit === 'fault' ? lit : undefined
 }
@@ -108,7 +108,7 @@ function words(row: Row): VNode {
   return html`<span class="what">${row.lit ? lamp(row.lit, true) : null}${row.value ? html`<b>${row.value}</b>${' '}` : null}${row.what}</span>`
 }
 
-/** The log. */
+/** The log of a port. */
 export function Log({ rows, show, fullMs, isPaused, isRaw }: LogProps): VNode {
   const box = useRef<HTMLDivElement>(null)
   const isFollowing = useRef(true)
@@ -148,7 +148,7 @@ export function Log({ rows, show, fullMs, isPaused, isRaw }: LogProps): VNode {
     }`
 }
 
-/** Moves the focus from line to line. */
+/** Moves the focus by so many lines. */
 export function walkLog(step: number): boolean {
   const lines = [...document.querySelectorAll<HTMLElement>('.log > li')]
   if (lines.length === 0) return false
@@ -158,14 +158,14 @@ export function walkLog(step: number): boolean {
   return true
 }
 
-/** Bytes of the line that has the focus; null without one. */
+/** The bytes of the focused line; null if none has the focus. */
 export function chosenHex(): string | null {
   const line = document.activeElement
   return line instanceof HTMLElement && line.matches('.log > li') ? (line.dataset.hex ?? null) : null
 }
 
 const CaptureRow = lazy(async () => (await import('./console.ts')).CaptureRow)
-/** Fetched for those who may send; the log does not wait for it. */
+/** Loaded only for users who may send; the log does not wait for it. */
 const Console = lazy(async () => (await import('./console.ts')).Console)
 
 const SHOWS: [Show, string][] = [
@@ -174,13 +174,13 @@ const SHOWS: [Show, string][] = [
   ['bytes', texts.bytes],
 ]
 
-/** What the panel is told. */
+/** Props of the traffic panel. */
 export interface TrafficPanelProps {
   port: Port
   traffic: Traffic
 }
 
-/** The panel. */
+/** The traffic panel. */
 export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
   const [isFiltering, setFiltering] = useState(false)
   const [isCapturing, setCapturing] = useState(false)
@@ -206,7 +206,7 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
   </section>`
 }
 
-/** What one sends from; who may not, or cannot in this mode, reads why. */
+/** The console; or why there is none: this user may not send, or this mode cannot. */
 function footer(port: Port, isModbus: boolean): VNode {
   const mode = isModbus ? String(port.settings?.mode ?? 'master') : ''
   const why =
@@ -216,14 +216,14 @@ function footer(port: Port, isModbus: boolean): VNode {
   return html`<footer><${Console} port=${port} key=${port.protocol} /></footer>`
 }
 
-/** Who speaks in the upper row of the strip, and who in the lower. */
+/** Who is in the upper row of the strip, and who in the lower. */
 function sidesOf({ protocol, settings }: Port): readonly [string, string] {
   if (protocol !== 'modbus-rtu') return [texts.sideSent, texts.sideReceived]
   if (settings?.mode === 'slave') return [texts.sideMaster, texts.sideGateway]
   return [settings?.mode === 'listen' ? texts.sideMaster : texts.sideGateway, texts.sideUnits]
 }
 
-/** Clocks differ by a little: the newest frame is never in the future. */
+/** The time of the newest frame: the clocks differ a little, but no frame is in the future. */
 function newestAt(traffic: Traffic): number {
   return traffic.frozen.value.at(-1)?.at ?? 0
 }

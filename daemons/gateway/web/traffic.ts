@@ -1,4 +1,4 @@
-/** The live traffic of one port: frames as lines of a log, what is kept of them, what is shown, and whether it is paused. */
+/** The live traffic of one port: the lines of its log, which of them are kept and shown, and whether it is paused. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { now } from '#kit/web/contact.ts'
 import type { Lit } from '#kit/web/parts.ts'
@@ -8,36 +8,36 @@ import type { DecodedFrame } from '../wire/modbus-reply.ts'
 import * as texts from './texts.ts'
 import { functionName, rangeText } from './words.ts'
 
-// One event of a port as one line of the log: which way, who, what was said, and whether it is well.
+// One event of a port as a line of the log: direction, unit, content, and whether it is well.
 
-/** What an event means on the line. `ask` and `answer` are whole frames; `miss` is an answer that never came. */
+/** What an event means on the line. `ask` and `answer` are whole frames; `miss`: a reply that never came. */
 type RowKind = 'ask' | 'answer' | 'late' | 'noise' | 'miss' | 'note'
 
 /** One line of the log. */
 export interface Row {
-  /** Place in the log since it was opened. */
+  /** The position in the log since it was opened. */
   serial: number
-  /** Tells one event from another when it is told again after a cut; frames of one read may share it. */
+  /** Identifies an event that the feed repeats after a reconnect; the frames of one read may share it. */
   id: string
-  /** The gateway's epoch ms. */
+  /** Epoch ms by the gateway's clock. */
   at: number
-  /** CLOCK_MONOTONIC in ms where the event has it: exact distances between frames. */
+  /** CLOCK_MONOTONIC in ms, if the event has it: gives exact distances between frames. */
   monotonicMs: number | null
   kind: RowKind
   direction: 'rx' | 'tx' | null
   unit: number | null
-  /** The part that is read first: values. */
+  /** What people read first: the values. */
   value: string
   what: string
   hex: string
   length: number
   tookMs: number | null
   lit: Lit | null
-  /** A question of a scan: an exception in answer to it says nothing against the unit. */
+  /** A request of a scan: an exception in reply to it does not count against the unit. */
   isScan?: boolean
 }
 
-/** The line of an event; null for events the log does not show. */
+/** The line for an event; null for events that the log does not show. */
 export function trafficRow(event: PortEvent): Row | null {
   if (event.event === 'frame') return frameRow(event, event.payload as FramePayload)
   if (event.event === 'error') return errorRow(event, event.payload as Record<string, unknown>)
@@ -81,7 +81,7 @@ function frameRow(event: PortEvent, frame: FramePayload): Row {
 
 function decodedRow(decoded: DecodedFrame): Partial<Row> {
   const { unitId = null, fc = 0, address, quantity, values } = decoded
-  // A pty answers before a real line would have sent the question: less than nothing is nothing.
+  // A pty replies before a real line would have sent the request, so the time may be negative: it becomes 0.
   const tookMs = decoded.tookMs === undefined ? null : Math.max(0, decoded.tookMs)
   const head = { unit: unitId, tookMs }
   switch (decoded.kind) {
@@ -121,7 +121,7 @@ function replyText(fc: number, address?: number, quantity?: number, values?: rea
   return { what: texts.trafficAnswered(functionName(fc)) }
 }
 
-/** Values that fit on a line; the rest is counted. */
+/** The values that fit on a line; the others are only counted. */
 function valuesText(values: readonly unknown[]): string {
   const most = 8
   const shown = values.slice(0, most).map(valueText)
@@ -129,7 +129,7 @@ function valuesText(values: readonly unknown[]): string {
   return rest > 0 ? texts.andMore(shown.join(', '), rest) : shown.join(', ')
 }
 
-/** Registers and bits are numbers; an identification is a list of named texts. */
+/** Registers and bits are numbers; identification objects are texts with names. */
 function valueText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value)
   return Object.values(value)
@@ -173,7 +173,10 @@ function stateRow(event: PortEvent, change: Record<string, unknown>): Row {
 
 const ESCAPES: Record<number, string> = { 9: '\\t', 10: '\\n', 13: '\\r' }
 
-/** The bytes as text where they are one, line ends as `\r` and `\n`: pictures of them are not in every font. Null where they are not text. */
+/**
+ * The bytes as text, with line ends as `\r` and `\n`, because not every font has pictures of them. Null if they are no
+ * text.
+ */
 export function printableText(hex: string): string | null {
   const bytes = hex === '' ? [] : hex.split(' ').map((pair) => Number.parseInt(pair, 16))
   const isText = (byte: number): boolean =>
@@ -182,23 +185,23 @@ export function printableText(hex: string): string | null {
   return bytes.map((byte) => ESCAPES[byte] ?? String.fromCodePoint(byte)).join('')
 }
 
-// The log of one port: events folded into lines, bounded, each told once.
+// The log of one port: events as lines, of which a limited number is kept, none of them twice.
 
 /** The log of one port. */
 interface FrameLog {
-  /** Adds an event; after `replayed`, those that are already there change nothing, up to the first new one. */
+  /** Adds an event. After `replayed`, lines that are already there are ignored, up to the first new one. */
   add(event: PortEvent): void
-  /** The feed begins again: what comes first may be here already. */
+  /** The feed has restarted: its first events may be in the log already. */
   replayed(): void
-  /** Says in the log that frames were left out before they came here. */
+  /** Adds a line saying that frames were left out. */
   skipped(many: number, atMs: number): void
   /** The lines kept, oldest first. A new array after every change. */
   rows(): readonly Row[]
-  /** Events taken since the start. */
+  /** How many lines were added since the start. */
   taken(): number
 }
 
-/** @param most lines kept; the oldest go first */
+/** @param most how many lines are kept; the oldest are dropped first */
 export function createFrameLog(most: number): FrameLog {
   let rows: Row[] = []
   let shown: readonly Row[] = rows
@@ -253,7 +256,7 @@ export function createFrameLog(most: number): FrameLog {
   }
 }
 
-/** Which lines are shown: those that hold every word of the filter, and only bad ones when asked. */
+/** The lines to show: those with every word of the filter, and only bad ones if so asked. */
 export function matching(rows: readonly Row[], filter: string, errorsOnly: boolean): readonly Row[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0 && !errorsOnly) return rows
@@ -264,52 +267,52 @@ export function matching(rows: readonly Row[], filter: string, errorsOnly: boole
   })
 }
 
-/** `unit 1` must not find unit 17: a number is a whole word. Other words may stand anywhere. */
+/** A number must match a whole word, so that `unit 1` does not find unit 17. Other words match anywhere. */
 function holds(text: string, words: readonly string[]): boolean {
   const whole = new Set(text.split(/[^\p{L}\p{N}.]+/u))
   return words.every((word) => (/^\d+$/.test(word) ? whole.has(word) : text.includes(word)))
 }
 
-/** Whether a line shows something that is not well. */
+/** Whether a line shows a problem. */
 export function isBad(row: Row): boolean {
   return row.lit === 'warn' || row.lit === 'fault' || row.lit === 'gone'
 }
 
-/** Lines kept and shown. */
+/** How many lines are kept and shown. */
 const ROWS_KEPT = 500
-/** Events that wait for the next drawing; more are left out and counted. A hidden page draws nothing. */
+/** How many events may wait for the next drawing, since a hidden page draws nothing; more are left out and counted. */
 const QUEUE = 1000
-/** The log grows at most this often. */
+/** New lines are drawn at most this often. */
 const DRAW_MS = 100
 
-/** Events that are lines of the log. */
+/** The events that become lines of the log. */
 const LOGGED = ['frame', 'error', 'port']
 
-/** How frames are written. */
+/** How frames are shown. */
 export type Show = 'both' | 'decoded' | 'bytes'
 
-/** The traffic of one port. */
+/** The live traffic of one port. */
 export interface Traffic {
-  /** Everything kept, also while paused: the verdict is about the line, not about the page. */
+  /** All lines kept, also while paused: the verdict is about the line, not about what the page shows. */
   readonly rows: Signal<readonly Row[]>
-  /** What the log shows. */
+  /** The lines that the log shows. */
   readonly shown: ReadonlySignal<readonly Row[]>
-  /** What it would show without filter. */
+  /** The lines that the log would show without a filter. */
   readonly frozen: ReadonlySignal<readonly Row[]>
   readonly show: Signal<Show>
   readonly filter: Signal<string>
   readonly errorsOnly: Signal<boolean>
-  /** When the log was stopped, and what it showed; null while it runs. */
+  /** When the log was paused, and what it showed then; null while it runs. */
   readonly pause: Signal<{ rows: readonly Row[]; atMs: number; taken: number } | null>
-  /** Events that came since the pause. */
+  /** How many lines were added since the pause. */
   readonly missed: ReadonlySignal<number>
   togglePause(): void
-  /** Hands on the events that are no line of the log: values and units. Returns what ends it. */
+  /** Calls `hear` with the events that are no lines of the log: values and units. Returns a function that ends this. */
   onOther(hear: (event: PortEvent) => void): () => void
   close(): void
 }
 
-/** Listens to a port until closed. */
+/** Follows the traffic of a port until closed. */
 export function createTraffic(port: string): Traffic {
   const log = createFrameLog(ROWS_KEPT)
   const rows = signal<readonly Row[]>([])
@@ -333,7 +336,7 @@ export function createTraffic(port: string): Traffic {
     taken.value = log.taken()
   }
 
-  /** What waits belongs to the feed before. */
+  /** Queued events belong to the previous feed. */
   function begin(): void {
     for (const event of queue) log.add(event)
     queue = []

@@ -1,4 +1,4 @@
-/** What hands type, read for the API: text as bytes, lists of numbers, headers. */
+/** Parses what people type: text as bytes, lists of numbers, headers, register blocks. */
 import { typedNumber } from '#kit/web/form.ts'
 
 /** Text as spaced hex of its UTF-8 bytes: `02 50 03`. */
@@ -6,7 +6,10 @@ export function hexOfText(text: string): string {
   return [...new TextEncoder().encode(text)].map((byte) => byte.toString(16).toUpperCase().padStart(2, '0')).join(' ')
 }
 
-/** Numbers separated by commas or blanks; `0x1F`, `on` and `off` are understood. What is no number stays text, for the API to name. */
+/**
+ * Numbers separated by commas or blanks; `0x1F`, `on` and `off` are understood. Anything else stays text, so that the
+ * API names it.
+ */
 export function listOf(text: string): (number | string)[] {
   return text
     .split(/[\s,;]+/)
@@ -22,7 +25,7 @@ export function namesOf(text: string): string[] {
   return [...new Set(text.split(/[\s,;]+/).filter(Boolean))]
 }
 
-/** One header a line, `Name: value`. A line without a colon becomes a name without value, for the API to refuse. */
+/** One header per line, `Name: value`. A line without a colon becomes a name without a value, which the API refuses. */
 export function headersOf(text: string): Record<string, string> {
   const lines = text
     .split('\n')
@@ -36,14 +39,14 @@ export function headersOf(text: string): Record<string, string> {
   )
 }
 
-/** Headers as they are typed, one a line. */
+/** Headers in the form in which they are typed, one per line. */
 export function headersText(headers: Readonly<Record<string, string>>): string {
   return Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
     .join('\n')
 }
 
-/** Tables of registers by the words people type. */
+/** Tables of registers by the words that people type. */
 const TABLE_WORDS: Readonly<Record<string, string>> = {
   coils: 'coils',
   discrete: 'discrete_inputs',
@@ -51,7 +54,10 @@ const TABLE_WORDS: Readonly<Record<string, string>> = {
   input: 'input_registers',
 }
 
-/** One block of registers a line: `holding 0 100` or `holding 0 100 = 0`. What is not understood stays text, for the API to name. */
+/**
+ * One block of registers per line: `holding 0 100` or `holding 0 100 = 0`. What is not understood stays text, so that
+ * the API names it.
+ */
 export function blocksOf(text: string): { table: string; address: unknown; quantity: unknown; initial: unknown }[] {
   const lines = text
     .split('\n')
@@ -69,7 +75,7 @@ export function blocksOf(text: string): { table: string; address: unknown; quant
   })
 }
 
-/** Blocks as they are typed. */
+/** Blocks in the form in which they are typed. */
 export function blocksText(
   blocks: readonly { table?: string; address?: number; quantity?: number; initial?: number | null }[],
 ): string {

@@ -1,4 +1,4 @@
-/** Users: who may sign in and with which keys; their forms, and the own password. */
+/** The users page: who may sign in, and with which keys; their forms, and changing one's own password. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Role } from '#kit/auth/credentials.ts'
@@ -21,7 +21,7 @@ import { isAdmin, me, ports } from './state.ts'
 import * as texts from './texts.ts'
 import { shortPath, type When } from './words.ts'
 
-// What the page says of users and keys.
+// What the page says about users and keys.
 
 /** Names of the roles. */
 export const roleNames: Readonly<Record<Role, string>> = { admin: 'administrator', viewer: 'viewer' }
@@ -32,16 +32,16 @@ export function sortUsers(users: readonly User[]): User[] {
   return users.toSorted((a, b) => rank(a) - rank(b) || a.username.localeCompare(b.username))
 }
 
-/** Expired keys on top, because somebody's system stopped; then by name. */
+/** Expired keys come first, because somebody's system has stopped; then by name. */
 export function sortKeys(keys: readonly KeyView[]): KeyView[] {
   const rank = ({ state }: KeyView): number => (state === 'expired' ? 0 : 1)
   return keys.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name))
 }
 
-/** A key that has less than this left is named. */
+/** A key that expires within this time is mentioned. */
 const SOON_MS = 14 * 86_400_000
 
-/** The verdict over those who may sign in or call. */
+/** The verdict on users and keys. */
 export function judgeUsers(users: readonly User[], keys: readonly KeyView[], { nowMs }: When): Judgement {
   const admins = users.filter(({ role }) => role === 'admin')
   const expired = keys.filter(({ state }) => state === 'expired')
@@ -68,7 +68,7 @@ export function judgeUsers(users: readonly User[], keys: readonly KeyView[], { n
   return { lit: 'ok', sentence: texts.administratorsMayChangeThings(admins.length), why: counts }
 }
 
-/** Lamp and words of a key: how long it is good, or since when not. */
+/** The lamp and the words for a key: how long it is valid, or since when it is not. */
 export function keyState(key: KeyView, { nowMs, zone }: When): { lit: Lit; words: string } {
   if (key.expiresAt === null) return { lit: 'ok', words: texts.neverExpires }
   if (key.state === 'expired') return { lit: 'fault', words: texts.expired(dateOf(key.expiresAt, zone)) }
@@ -81,23 +81,23 @@ export function usedText({ lastUsedAt }: KeyView, { nowMs }: When): string {
   return lastUsedAt === null ? texts.neverUsed : texts.usedAgo(age(Math.max(0, nowMs - lastUsedAt), 1))
 }
 
-/** Which lines a key reaches: `all lines`, `ttyUSB0 and ttyUSB1`. */
+/** The lines that a key is for: `all lines`, `ttyUSB0 and ttyUSB1`. */
 export function reachText({ ports }: KeyView): string {
   return ports === null ? texts.allLines : ports.length === 0 ? texts.noLine : listed(ports.map(shortPath))
 }
 
-// One user: name, role, password. A password is only replaced, never shown.
+// The form of one user: name, role, password. A password is only replaced, never shown.
 
-/** What the form is told. */
+/** Props of the form. */
 export interface UserFormProps {
-  /** Absent: a new one. */
+  /** Left out for a new user. */
   user?: User
   again: () => Promise<void>
 }
 
 const ROLES = Object.entries(roleNames) as [Role, string][]
 
-/** The form. */
+/** The form of a user. */
 export function UserForm({ user, again }: UserFormProps): VNode {
   const form = useForm(
     { username: user?.username ?? '', role: user?.role ?? 'viewer', password: '' },
@@ -119,7 +119,7 @@ export function UserForm({ user, again }: UserFormProps): VNode {
     event.preventDefault()
     void form.submit(save)
   }
-  // The last administrator keeps the role, and one's own password has a form of its own: nothing is left to save.
+  // The last administrator must keep the role, and one's own password has its own form, so there is nothing to save.
   const isFixed = user?.isLastAdmin === true && user.isYou
   const isSame = user !== undefined && !form.isChanged('role') && form.values.value.password === ''
   const footer = html`<footer class="save">${user && !user.isLastAdmin ? html`<${Removal} user=${user} again=${again} />` : null}
@@ -151,9 +151,9 @@ function Removal({ user, again }: { user: User; again: () => Promise<void> }): V
     ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(user.username)} text=${text} act="Remove user" keep="Keep user" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
-// The password of whoever reads this.
+// The form for one's own password.
 
-/** The form. @param isBeside it stands beside a table and can be closed */
+/** The form. @param isBeside it is open beside a table and can be closed */
 export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode {
   const form = useForm({ current: '', password: '' })
   async function save(): Promise<void> {
@@ -177,7 +177,7 @@ export function OwnPassword({ isBeside = false }: { isBeside?: boolean }): VNode
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Change password</${Act}></footer></form>`
 }
 
-// API keys: making one, showing it once, and the facts of one that was made.
+// API keys: making one, showing it once, and the facts of an existing one.
 
 const DAY_MS = 86_400_000
 const LIVES: readonly (readonly [days: string, label: string])[] = [
@@ -191,7 +191,7 @@ function head(title: string): VNode {
   return html`<header><h2>${title}</h2><div class="acts"><a class="btn quiet icon" href=${linkTo('users')} aria-label="Close form">${icon('close')}</a></div></header>`
 }
 
-/** A new key; once made it is shown this one time. */
+/** The form for a new key; once made, the key is shown this one time. */
 export function KeyForm({ again }: { again: () => Promise<void> }): VNode {
   const form = useForm({ name: '', role: 'viewer', life: '', isAll: true }, 'draft')
   const [made, setMade] = useState<(KeyView & { key: string }) | null>(null)
@@ -237,7 +237,7 @@ function ShownOnce({ made }: { made: KeyView & { key: string } }): VNode {
       <a class="btn primary" href=${linkTo('users')}>I have kept it</a></footer></section>`
 }
 
-/** One key that was made. What it may do cannot be changed: a new one is made instead. */
+/** The facts of a key. Its rights cannot be changed: one makes a new key instead. */
 export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Promise<void> }): VNode {
   const [isAsked, setAsked] = useState(false)
   const when = { nowMs: daemonNow(), zone: zone.value }
@@ -270,10 +270,10 @@ export function KeyFacts({ apiKey, again }: { apiKey: KeyView; again: () => Prom
   </section>`
 }
 
-/** Who signs in changes rarely; when a key was used is worth a look. */
+/** The list of users changes rarely, but the last use of a key is worth watching. */
 const LOOK_USERS_MS = 5000
 
-/** The page. @param what `new`, `user`, `key`, `password` or nothing; @param which the user or key that is open */
+/** The users page. @param what `new`, `user`, `key`, `password` or nothing; @param which the open user or key */
 export function UsersPage({ what, which }: { what?: string; which?: string }): VNode {
   if (me.value === null) return waiting()
   return isAdmin.value ? html`<${AdminPage} what=${what} which=${which} />` : html`<${ViewerPage} />`
@@ -284,7 +284,7 @@ function waiting(): VNode {
     ${say('busy', texts.askingGatewayWhoMaySign, texts.usuallyBrief)}</section>`
 }
 
-/** A viewer has a password too. */
+/** A viewer sees only the form for the own password. */
 function ViewerPage(): VNode {
   const you = me.value?.username ?? ''
   return html`<h1 class="sr">Users</h1>

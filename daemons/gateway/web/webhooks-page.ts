@@ -1,4 +1,4 @@
-/** Webhooks: where events are posted, and whether they arrive; the form of one, and its test. */
+/** The webhooks page: where events are sent, and whether they arrive; the form of a webhook, and its test. */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
@@ -18,17 +18,17 @@ import * as texts from './texts.ts'
 import { headersOf, headersText, namesOf } from './typed.ts'
 import { shortPath, type When } from './words.ts'
 
-// The webhooks of all lines: what the page knows of them, and what it says of their delivery.
+// The webhooks of all lines, and the verdict on their delivery.
 
-/** A webhook and the line it belongs to. */
+/** A webhook, and the line it belongs to. */
 export interface Hook extends Webhook {
   port: string
 }
 
-/** Null until they were asked for. */
+/** Null until they have been fetched. */
 export const hooks = signal<Hook[] | null>(null)
 
-/** Asks every line that has some. */
+/** Fetches the webhooks of every line that has some. */
 export async function lookAtHooks(): Promise<void> {
   const known = ports.value
   if (known === null) return
@@ -44,12 +44,12 @@ function rank(hook: Hook): number {
   return ['fault', 'warn', 'ok', 'busy', 'off'].indexOf(deliveryOf(hook).lit)
 }
 
-/** Whether the last thing that happened to a target was a failure. */
+/** Whether the latest delivery to a target failed. */
 function isFailing({ lastError, lastDeliveredAt }: Webhook): boolean {
   return lastError !== null && lastError.at >= (lastDeliveredAt ?? 0)
 }
 
-/** Lamp and words of a target: what it answered last, and when. */
+/** The lamp and the words for a target: how the latest delivery went, and when. */
 export function deliveryOf(hook: Webhook, when?: When): { lit: Lit; words: string } {
   if (!hook.enabled) return { lit: 'off', words: texts.switchedOff }
   if (isFailing(hook)) {
@@ -62,7 +62,7 @@ export function deliveryOf(hook: Webhook, when?: When): { lit: Lit; words: strin
   return { lit: hook.counters.dropped > 0 ? 'warn' : 'ok', words: texts.lastAgo(ago) }
 }
 
-/** The verdict over all targets. */
+/** The verdict on all targets. */
 export function judgeHooks(all: readonly Hook[]): Judgement {
   const failing = all.filter((hook) => deliveryOf(hook).lit === 'fault')
   const taken = all.reduce((sum, hook) => sum + hook.counters.delivered, 0)
@@ -82,14 +82,14 @@ export function judgeHooks(all: readonly Hook[]): Judgement {
   return { lit: failing.length === all.length ? 'fault' : 'warn', sentence, why: `${others}${lost}`.trim() }
 }
 
-/** Host and path of a target, which is what tells one from another. */
+/** Host and path of a target, by which people tell targets apart. */
 export function hostAndPath(url: string): string {
   return url.replace(/^https?:\/\//, '').replace(/\/$/, '')
 }
 
-// A sample to a target, and what came back.
+// Sending a sample event to a target.
 
-/** Sends a sample and says what came back. */
+/** Sends a sample event and returns a sentence on what came back. */
 export async function sendSample(hook: Hook): Promise<string> {
   try {
     const { delivered, message, tookMs } = await api.testWebhook(hook.port, hook.id)
@@ -100,7 +100,7 @@ export async function sendSample(hook: Hook): Promise<string> {
   }
 }
 
-/** The button that sends a sample. */
+/** The button that sends a sample event. */
 export function Test({ hook, tell }: { hook: Hook; tell: (sentence: string) => void }): VNode {
   const [isBusy, setBusy] = useState(false)
   async function run(): Promise<void> {
@@ -112,9 +112,9 @@ export function Test({ hook, tell }: { hook: Hook; tell: (sentence: string) => v
   return html`<${Act} waits=${isBusy} run=${() => void run()}>Test</${Act}>`
 }
 
-// One webhook: where to, which events, signed with what. A secret is only replaced, never shown.
+// The form of one webhook: address, events, signature. A secret is only replaced, never shown.
 
-/** What happens on lines, by the names of the events. */
+/** The events by name, with their meanings. */
 const EVENTS: readonly (readonly [name: string, what: string])[] = [
   ['frame', texts.everyFrame],
   ['value', texts.pointChanged],
@@ -124,7 +124,7 @@ const EVENTS: readonly (readonly [name: string, what: string])[] = [
   ['error', texts.somethingWentWrong],
 ]
 
-/** The form of a webhook, or of a new one. */
+/** The form of a webhook, existing or new. */
 export function WebhookForm({ hook }: { hook?: Hook }): VNode {
   const lines = (ports.value ?? []).filter((port) => port.configured)
   const form = useForm(valuesOf(hook, lines[0]?.path), hook ? 'edit' : 'draft')
@@ -165,7 +165,7 @@ export function WebhookForm({ hook }: { hook?: Hook }): VNode {
   </form>`
 }
 
-/** Events to tick; none ticked means all. Names of others may be in it as well and stay. */
+/** Checkboxes for events; none ticked means all. Other names may be in the list, and stay. */
 function eventChoice(form: Form): VNode {
   const names = namesOf(String(form.values.value.events))
   const toggleName = (name: string): void =>
@@ -197,8 +197,8 @@ function valuesOf(hook: Hook | undefined, port: string | undefined): Values {
 }
 
 /**
- * Of a webhook that is there only what was changed: the rest may be another's work by now. An empty secret keeps the one
- * that is set; signing switched off removes it.
+ * For an existing webhook only what was changed is sent, because others may have changed the rest meanwhile. An empty
+ * secret keeps the present one; switching signing off removes it.
  */
 function bodyOf(form: Form, hook: Hook | undefined): object {
   const { url, events, isSigned, secret, headers, enabled } = form.values.value
@@ -226,10 +226,10 @@ function Removal({ hook }: { hook: Hook }): VNode {
     ${isAsked ? html`<${Confirm} title="Remove this webhook?" text=${text} act="Remove webhook" keep="Keep webhook" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
-/** Deliveries are looked at as often as lines. */
+/** Deliveries are fetched as often as lines. */
 const LOOK_HOOKS_MS = 2000
 
-/** The page. @param port and @param id the webhook whose form is open; id `new` for a new one */
+/** The webhooks page. @param port and @param id the webhook whose form is open; `id` is `new` for a new one */
 export function WebhooksPage({ port, id }: { port?: string; id?: string }): VNode {
   const [filter, setFilter] = useState('')
   useLook(

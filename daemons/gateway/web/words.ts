@@ -1,10 +1,10 @@
-/** How the pages call things (lines, protocols, Modbus functions), and the sentence over the numbers: how the lines are. */
+/** The words of the pages for lines, protocols and Modbus functions, and the verdicts on the lines. */
 import { age, baudText, count, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { Port } from './api.ts'
 import * as texts from './texts.ts'
 
-/** A short name of a line: `ttyUSB0`, `pts/3`, or the middle of a stable name, `FTDI FT232R USB UART A50285BI`. */
+/** The short name of a line: `ttyUSB0`, `pts/3`, or the middle of a stable name, `FTDI FT232R USB UART A50285BI`. */
 export function shortPath(path: string): string {
   const [, group, tail = path] = /^\/dev\/(serial\/by-id\/)?(.+)$/.exec(path) ?? []
   if (!group) return tail
@@ -14,7 +14,7 @@ export function shortPath(path: string): string {
     .replaceAll('_', ' ')
 }
 
-/** Names of the protocols. */
+/** The names of the protocols. */
 export const protocolNames = { raw: texts.raw, 'modbus-rtu': texts.modbusRtu } as const
 
 /** `9600 8E1`. */
@@ -22,7 +22,7 @@ export function framingOf(line: { baud: number; data_bits: number; parity: strin
   return `${baudText(line.baud)} ${line.data_bits}${line.parity.charAt(0).toUpperCase()}${line.stop_bits}`
 }
 
-/** `Modbus RTU · 9600 8E1 · RS-485`; null where nothing is set up. */
+/** `Modbus RTU · 9600 8E1 · RS-485`; null if the port is not set up. */
 export function setupOf(port: Port): string | null {
   if (!port.protocol || !port.line) return null
   const parts = [protocolNames[port.protocol], framingOf(port.line)]
@@ -31,17 +31,17 @@ export function setupOf(port: Port): string | null {
   return parts.join(' · ')
 }
 
-/** `FTDI FT232R USB UART A50285BI`; empty where the system says nothing of the device. */
+/** `FTDI FT232R USB UART A50285BI`; empty if the system knows nothing about the device. */
 export function deviceOf(port: Port): string {
   return [port.maker, port.product, port.serialNumber].filter(Boolean).join(' ')
 }
 
-/** Bits that one byte takes on the line. */
+/** How many bits one byte takes on the line. */
 export function bitsPerByte(line: { data_bits: number; parity: string; stop_bits: number }): number {
   return 1 + line.data_bits + (line.parity === 'none' ? 0 : 1) + line.stop_bits
 }
 
-/** Lamp and word of a line's state. */
+/** The lamp and the word for a line's state. */
 export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; word: string } {
   if (!port.configured) return { lit: 'off', word: texts.notSetUp }
   switch (port.state) {
@@ -64,7 +64,7 @@ function openState({ units }: Port): { lit: Lit; word: string } {
   return bad.length > 0 ? { lit: 'warn', word: [texts.open, ...bad].join(', ') } : { lit: 'ok', word: texts.open }
 }
 
-/** Functions a Modbus master can ask for, in the order of their numbers. */
+/** The functions that a Modbus master can use, sorted by number. */
 export const modbusFunctions = [
   { fc: 1, name: texts.readCoils, short: texts.readCoil },
   { fc: 2, name: texts.readDiscreteInputs, short: texts.readDiscrete },
@@ -78,25 +78,25 @@ export const modbusFunctions = [
   { fc: 23, name: texts.writeAndReadHoldings, short: texts.writeAndRead },
 ] as const
 
-/** What a function number is called in the log. */
+/** The name of a function in the log. */
 export function functionName(fc: number): string {
   return modbusFunctions.find((each) => each.fc === fc)?.short ?? texts.functionNumber(fc)
 }
 
-/** `12` or `12–13`: the addresses a request means. */
+/** `12` or `12–13`: the addresses of a request. */
 export function rangeText(address: number, quantity: number | undefined): string {
   return quantity !== undefined && quantity > 1 ? `${address}–${address + quantity - 1}` : String(address)
 }
 
-// The sentence over the numbers: what is the case with all lines, and with one.
+// The verdicts: sentences about all lines, and about one.
 
-/** When it is, for sentences with times in them. */
+/** The present time, for sentences with times in them. */
 export interface When {
   nowMs: number
   zone?: string
 }
 
-/** From the worst: refused, absent, open with units that are silent or noisy, being opened, well, closed. */
+/** From the worst on: refused, absent, open with silent units, open with noisy units, being opened, well, closed. */
 const ORDER = ['failed', 'absent', 'ailing', 'noisy', 'opening', 'open', 'closed']
 
 function rankOf(port: Port): number {
@@ -109,17 +109,17 @@ function openRank({ units }: Port): string {
   return units?.noisy ? 'noisy' : 'open'
 }
 
-/** Lines that need somebody, worst first. */
+/** The lines that need attention, worst first. */
 function needy(ports: readonly Port[]): Port[] {
   return ports.filter((port) => rankOf(port) < ORDER.indexOf('open')).sort((a, b) => rankOf(a) - rankOf(b))
 }
 
-/** Bad lines on top, then open ones, closed ones, and what is not set up. */
+/** Sorts bad lines first, then open ones, closed ones, and those that are not set up. */
 export function sortPorts(ports: readonly Port[]): Port[] {
   return ports.toSorted((a, b) => rankOf(a) - rankOf(b) || a.path.localeCompare(b.path))
 }
 
-/** Everything in a few words, for the phone's bar. */
+/** The verdict in a few words, for the bar on phones. */
 export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string } {
   const wanted = ports.filter((port) => port.configured && port.state !== 'closed')
   const open = wanted.filter((port) => port.state === 'open').length
@@ -128,7 +128,7 @@ export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string 
   return { lit, words: wanted.length === 0 ? texts.noLineRuns : texts.openOfLines(open, wanted.length) }
 }
 
-/** The verdict over all lines. */
+/** The verdict on all lines. */
 export function judgePorts(ports: readonly Port[], when: When): Judgement {
   const configured = ports.filter((port) => port.configured)
   const wanted = configured.filter((port) => port.state !== 'closed')
@@ -175,7 +175,7 @@ function spareText(ports: readonly Port[], configured: readonly Port[]): string 
   return parts.length > 0 ? `${parts.join(', ')}.` : ''
 }
 
-/** A line that does not run, in a sentence. */
+/** A sentence on a line that is not running. */
 export function stateSentence(port: Port, { nowMs, zone }: When): string {
   const name = shortPath(port.path)
   if (port.state === 'failed') return texts.lineWillNotOpen(name)
@@ -188,7 +188,7 @@ export function stateSentence(port: Port, { nowMs, zone }: When): string {
   return texts.isBeingOpened(name)
 }
 
-/** What was refused, and when it is tried again. */
+/** Why opening failed, and when it is tried again. */
 export function whyOf(port: Port, { nowMs }: When): string {
   const inMs = port.nextTryAt === null ? null : port.nextTryAt - nowMs
   const next = inMs !== null && inMs > 0 ? texts.triedAgain(age(Math.max(1000, inMs))) : ''
