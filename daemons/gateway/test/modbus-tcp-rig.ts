@@ -40,7 +40,7 @@ export async function lineOf(t: Test, setup: Setup = {}) {
   return { ask, gateway, path: pty.path, tcpPort, view }
 }
 
-/** `0A` */
+/** Two hex digits, such as `0A`. */
 export function hexByte(value: number): string {
   return value.toString(16).toUpperCase().padStart(2, '0')
 }

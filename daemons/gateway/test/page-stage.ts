@@ -6,17 +6,17 @@ import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
 import { simulateModbusLine, type UnitOnLine } from '../../../scripts/sim/modbus-device.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 
-/** What a story is told with. */
+/** What a test of the pages needs. */
 export interface Stage extends Rig {
   gateway: RunningGateway
   bus: Device
-  /** What the pages call the line. */
+  /** The name of the line on the pages. */
   busName: string
-  /** Asks a unit over HTTP. @returns the status */
+  /** Sends a request to a unit over HTTP. @returns the status */
   ask(unitId: number, body?: object): Promise<number>
 }
 
-/** Builds it; everything ends with the test. @param settings of the line */
+/** Builds the stage; everything ends with the test. @param settings of the line */
 export async function openStage(t: Test, name: string, units: readonly UnitOnLine[], settings = {}): Promise<Stage> {
   const bus = plugIn(name)
   const stopUnits = units.length > 0 ? simulateModbusLine({ duplex: bus, units, clock: systemClock }) : () => {}

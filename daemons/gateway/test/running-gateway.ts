@@ -1,29 +1,29 @@
 /** The real gateway as a child process, and requests to it, for end-to-end tests. */
 import { type Answer, ask, type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 
-/** The number of a pty that was closed goes to the next one, perhaps of another test: nobody is to wait for it. */
+/** Long, so that no port waits for a closed pty: its number is given to the next one, perhaps of another test. */
 const RETRY_LATE = 'ports.retry_first_ms=10000'
 
 export interface RunningGateway extends RunningDaemon {
-  /** A request as JSON; `token` of the last sign-in unless given. */
+  /** Sends a request with a JSON body. @param token that of the last sign-in if omitted */
   call(method: string, path: string, body?: unknown, token?: string | null): Promise<Answer>
   /** Makes the first administrator and keeps the token for `call`. */
   setUp(): Promise<string>
   token(): string
   /**
-   * Opens a port that goes with the test: on a gateway that several tests share, the pty of the next one may have its name.
+   * Opens a port that is removed with the test: on a shared gateway, the pty of the next test may have the same name.
    * @param body of the PUT
    */
   openPort(t: Owner, device: string, body: object): Promise<Answer>
-  /** Path of a port route: the device percent-encoded. */
+  /** The path of a port route, with the device path percent-encoded. */
   portPath(device: string, rest?: string): string
 }
 
 export const password = 'correct horse battery'
 
 /**
- * Starts `plantroom gateway` on a free port; ended with the test, or with all tests of the file where `t` is tap's.
- * `stateFolder` is kept when given.
+ * Starts `plantroom gateway` on a free port. It ends with the test, or, if `t` is tap's, with all tests of the file. A
+ * given `stateFolder` is kept.
  */
 export async function startGateway(
   t: Owner,
@@ -51,7 +51,7 @@ function running(daemon: RunningDaemon): RunningGateway {
     call,
     portPath,
     openPort(t, device, body) {
-      // The gateway may have ended before.
+      // The gateway may have ended already.
       t.teardown(() => call('DELETE', portPath(device)).catch(() => {}))
       return call('PUT', portPath(device), body)
     },

@@ -1,25 +1,30 @@
-/** One gateway for several tests of a file: to start and set one up takes more than most of them do. */
+/**
+ * One gateway for several tests of a file, because starting and setting up one takes longer than most of these tests.
+ */
 import t from 'tap'
 import { openPty, type Pty } from '#native/serial/index.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
 
 const started = new Map<string, Promise<RunningGateway>>()
 
-/** The one with these settings, set up; ended with the file. Lines of a test are opened by `openPort`, and go with it. */
+/**
+ * The gateway with these settings, set up; it ends with the file. A test opens its lines with `openPort`, and they end
+ * with the test.
+ */
 export function sharedGateway(sets: string[] = []): Promise<RunningGateway> {
   const name = sets.join('\n')
   const known = started.get(name)
   if (known !== undefined) return known
   const gateway = start(sets)
   started.set(name, gateway)
-  // The next file may be read by this process too.
+  // This process may read the next test file, too.
   t.teardown(() => started.delete(name))
   return gateway
 }
 
 /**
- * A line of no other test. It is open to the end of the file: what a unit may still say on a line is remembered by its name,
- * beyond the port, and the number of a pty that is closed goes to the next one.
+ * A line that no other test uses. It stays open to the end of the file: what its units still owe is remembered under
+ * its name, even without the port, and the number of a closed pty is given to the next one.
  */
 export function ptyOfFile(): Pty {
   const pty = openPty()

@@ -1,6 +1,6 @@
-/** Who may call what: the table that who-may.e2e.test.ts holds the real gateway to. */
+/** Who may call what: the table against which who-may.e2e.test.ts tests the real gateway. */
 
-/** Everybody who knocks. Keys: for all ports, for the port that is asked about, or for another one. */
+/** All kinds of callers. Keys are for all ports, for the requested port, or for another port. */
 export const callers = [
   'nobody',
   'viewer',
@@ -15,7 +15,7 @@ export const callers = [
 ] as const
 export type Who = (typeof callers)[number]
 
-/** `in`: let through, to where the request itself is looked at. Or the status and code of the refusal. */
+/** `in`: let through, so that the request itself is checked. Otherwise status and code of the refusal. */
 export type Outcome =
   | 'in'
   | '401 unauthorized'
@@ -32,7 +32,7 @@ const NO_KEYS = '403 not_for_keys'
 const OTHER = '403 not_your_port'
 const strangers = { nobody: '401 unauthorized', expiredKey: '401 key_expired', deadToken: '401 unauthorized' } as const
 
-/** Without credentials, and whatever credentials are sent. */
+/** Open to callers without credentials, and with any. */
 const anyone = Object.fromEntries(callers.map((who) => [who, IN])) as Row
 const people: Row = {
   ...strangers,
@@ -47,12 +47,12 @@ const people: Row = {
 const administrators: Row = { ...people, viewer: VIEWER, viewerKey: VIEWER, ownPortViewerKey: VIEWER }
 const boxRead: Row = { ...people, viewerKey: IN, adminKey: IN }
 const boxChange: Row = { ...administrators, adminKey: IN }
-/** Tells of all ports, and of its own alone to a key with a list; or of no port. */
+/** A reply about all ports, which a key limited to ports gets about its own only; or a reply about no port. */
 const filtered: Row = { ...boxRead, ownPortKey: IN, ownPortViewerKey: IN, otherPortKey: IN }
 const portRead: Row = { ...filtered, otherPortKey: OTHER }
 const portChange: Row = { ...boxChange, ownPortKey: IN, otherPortKey: OTHER }
 
-/** Where a row comes from: the line of the interface document (part A), or the sentence of the gateway's own rules. */
+/** The source of a row: the clause of the interface document (part A), or a sentence of the gateway's own rules. */
 const marked = 'Authentication 1: all routes need a token, except those marked none'
 const reads = 'Authentication 3: read endpoints need any authenticated user'
 const changes = 'Authentication 3: mutating methods need an admin token'
@@ -61,7 +61,7 @@ const rolesRule = (text: string) => `Login, roles: ${text}`
 const ownSignIn = rolesRule('what ends or proves a sign-in is its owner’s, viewer or not')
 const noSelf = rolesRule('a key never manages users or keys')
 
-/** Route, row, and where that is written. */
+/** Route, row, and its source. */
 export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /api/status', anyone, asTable('none')],
   ['POST /api/login', anyone, asTable('none')],
@@ -127,6 +127,6 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['POST /api/ports/{path}/webhooks/{id}/test', portChange, changes],
 ]
 
-/** The WebSocket, which no description lists. */
+/** The WebSocket, which the API description does not list. */
 export const socketRow: Row = filtered
 export const socketSource = marked

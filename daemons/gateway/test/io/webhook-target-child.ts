@@ -1,4 +1,7 @@
-/** A target of webhooks in a process of its own that takes requests and never answers. Arguments: files of key and certificate. */
+/**
+ * A webhook target in its own process, which takes requests and never answers. Arguments: key file and certificate
+ * file.
+ */
 import { readFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'

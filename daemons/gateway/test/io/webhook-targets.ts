@@ -1,4 +1,4 @@
-/** Real targets for the tests of webhooks: servers on loopback that misbehave on request. */
+/** Real targets for tests of webhooks: servers on loopback that misbehave on request. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
@@ -14,15 +14,15 @@ import { createWebhookSender, type WebhookSenderParts } from '../../io/webhook-s
 export interface Received {
   method: string | undefined
   path: string | undefined
-  /** Name and value in turn, as sent. */
+  /** Names and values alternating, as sent. */
   rawHeaders: string[]
   headers: http.IncomingHttpHeaders
   body: Buffer
-  /** Connection it came by. */
+  /** The connection on which it came. */
   socket: Socket
 }
 
-/** Part of tap's test that is used here. */
+/** The part of tap's test that is used here. */
 interface Teardown {
   teardown(run: () => void): void
 }
@@ -31,7 +31,7 @@ type Handler = (received: Received, answer: http.ServerResponse) => void
 
 const answersOk: Handler = (_received, answer) => void answer.end('ok')
 
-/** A target on a free port of loopback. `handler` is called once the whole body is there. */
+/** Starts a target on a free port of loopback. `handler` is called once the whole body has come. */
 export async function startTarget(t: Teardown, handler: Handler = answersOk, tls?: https.ServerOptions) {
   const received: Received[] = []
   const onRequest: http.RequestListener = (incoming, answer) => {
@@ -49,13 +49,13 @@ export async function startTarget(t: Teardown, handler: Handler = answersOk, tls
   return { received, port, url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}/hook`, server }
 }
 
-/** A target below HTTP: `handler` is given each connection. */
+/** Starts a target without HTTP: `handler` gets each connection. */
 export async function startRawTarget(t: Teardown, handler: (socket: Socket) => void) {
   const port = await listen(t, createServer(handler))
   return { port, url: `http://127.0.0.1:${port}/` }
 }
 
-/** An address where nothing listens. */
+/** An address where nobody listens. */
 export async function refusingUrl(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}/`
 }
@@ -75,7 +75,7 @@ async function listen(t: Teardown, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A sender as the gateway makes it, but for what `changes` say; closed with the test. */
+/** A sender as the gateway makes it, with these changes; closed with the test. */
 export function senderFor(t: Teardown, changes: Partial<WebhookSenderParts> = {}) {
   const sender = createWebhookSender({
     lookup: lookupSafely,
@@ -96,7 +96,7 @@ export function requestTo(url: string, changes: Partial<WebhookRequest> = {}): W
 /** A signal that never aborts. */
 export const never = new AbortController().signal
 
-/** A self-signed certificate for 127.0.0.1 or another name, made by openssl. */
+/** A self-signed certificate for 127.0.0.1 or another name, made with openssl. */
 export function selfSigned(t: Teardown & { testdir(content: Record<string, never>): string }, name = 'IP:127.0.0.1') {
   const folder = t.testdir({})
   const [keyFile, certFile] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]

@@ -1,4 +1,4 @@
-/** A Modbus unit nobody here wrote: libmodbus on one end of a null modem made of two ptys. */
+/** Modbus peers written by others: libmodbus at one end of a null modem made of two ptys. */
 import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,18 +10,18 @@ import { openPty, type Pty } from '#native/serial/index.ts'
 
 const run = promisify(execFile)
 
-/** Two ptys whose far ends are tied together. */
+/** Two ptys whose far ends are connected. */
 export function nullModem(t: Test): [Pty, Pty] {
   const { ends } = sharedLine(t, 2)
   return ends as [Pty, Pty]
 }
 
-/** A line with several ends: what one says, all others hear. */
+/** A line with several ends: what one sends, all others receive. */
 export interface SharedLine {
   ends: Pty[]
-  /** Bytes that came from each end. */
+  /** How many bytes came from each end. */
   said: number[]
-  /** All ends hear it, and none said it. */
+  /** Sends to all ends, from none of them. */
   inject(bytes: Uint8Array): void
 }
 
@@ -43,13 +43,13 @@ export function sharedLine(t: Test, count: number): SharedLine {
   return { ends, said, inject: (bytes) => hear(bytes, ends) }
 }
 
-/** Why there is no libmodbus here; undefined where there is one. */
+/** Why libmodbus is not available here; undefined if it is. */
 export const noLibmodbus = await run('sh', ['-c', 'command -v cc && pkg-config --exists libmodbus']).then(
   () => undefined,
   () => 'needs cc, pkg-config and libmodbus-dev',
 )
 
-/** Compiles a program of this folder. @returns its path; gone with the test */
+/** Compiles a program of this folder. @returns its path; it is removed with the test */
 export async function compileLibmodbus(t: Test, name: 'libmodbus-server' | 'libmodbus-client'): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'libmodbus-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -60,18 +60,18 @@ export async function compileLibmodbus(t: Test, name: 'libmodbus-server' | 'libm
   return program
 }
 
-/** Starts a unit with a hundred coils, inputs and registers; register n holds 3 * n. */
+/** Starts a unit with a hundred coils, inputs and registers; register n has the value 3 * n. */
 export async function startLibmodbus(t: Test, device: string, unitId: number): Promise<void> {
   await started(t, await compiled(t, 'libmodbus-server.c'), [device, String(unitId)])
 }
 
-/** What libmodbus as master was told: values, or its own sentence. */
+/** What libmodbus as the master got: values, or its own error message. */
 export interface MasterAnswer {
   values?: number[]
   error?: string
 }
 
-/** Starts a master. @returns asks; numbers as libmodbus-master.c has them, after unit and function */
+/** Starts a master. @returns sends a request; the numbers after unit and function are those of libmodbus-master.c */
 export async function startLibmodbusMaster(
   t: Test,
   device: string,
@@ -97,7 +97,7 @@ async function compiled(t: Test, source: string): Promise<string> {
   return program
 }
 
-/** Resolves once the program has said its first line, that it is ready. */
+/** Resolves once the program has written its first line, which means that it is ready. */
 async function started(t: Test, program: string, words: string[]) {
   const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => void child.kill())

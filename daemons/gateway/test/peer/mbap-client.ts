@@ -1,4 +1,4 @@
-/** A Modbus TCP client that says whatever a test wants, on a bare socket. */
+/** A Modbus TCP client that sends whatever a test wants, on a bare socket. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
@@ -6,21 +6,21 @@ import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { until } from '#kit/test/until.ts'
 import { createMbapCutter, mbapFrame } from '../../wire/mbap.ts'
 
-/** A reply: its transaction id, and unit, function and data in hex. */
+/** A reply: its transaction id; then unit, function and data in hex. */
 export type Told = readonly [transactionId: number, hex: string]
 
 export interface MbapClient {
   socket: Socket
-  /** Replies in the order they came. */
+  /** Replies in the order in which they came. */
   told: Told[]
   isClosed(): boolean
-  /** Unit, function and data in hex. */
+  /** Sends a request. @param hex unit, function and data */
   ask(transactionId: number, hex: string): void
-  /** Asks, and waits for one more reply. */
+  /** Sends a request and waits for one more reply. */
   exchange(hex: string): Promise<string>
 }
 
-/** Connects to 127.0.0.1; ended with the test. */
+/** Connects to 127.0.0.1; closed with the test. */
 export async function dialMbap(t: Test, port: number): Promise<MbapClient> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   t.teardown(() => socket.destroy())

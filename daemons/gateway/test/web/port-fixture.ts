@@ -6,7 +6,7 @@ import type { Port } from '../../web/api.ts'
 /** Two in the afternoon. */
 export const when = { nowMs: Date.UTC(2031, 2, 9, 14, 0), zone: 'UTC' }
 
-/** An open Modbus line; `over` is what matters to the test. */
+/** An open Modbus line; `over` changes what matters to the test. */
 export function port(over: Partial<Port> = {}): Port {
   const plain: Port = {
     path: '/dev/ttyUSB0',

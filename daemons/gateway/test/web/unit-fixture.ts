@@ -1,9 +1,9 @@
-/** Units for tests of what the pages say of them. */
+/** Units for tests of what the pages say about them. */
 
 import type { UnitView as BusUnit } from '../../core/bus/units.ts'
 import type { Unit } from '../../web/port-verdict.ts'
 
-/** Unit 1, well, as the gateway counts it. */
+/** Unit 1, well, as in the gateway's counts. */
 export function busUnit(over: Partial<BusUnit> = {}): BusUnit {
   const plain: BusUnit = {
     unitId: 1,
@@ -28,7 +28,7 @@ export function busUnit(over: Partial<BusUnit> = {}): BusUnit {
   return { ...plain, ...over }
 }
 
-/** Unit 1, well, as the frames of the last minute show it. */
+/** Unit 1, well, as in the frames of the last minute. */
 export function seenUnit(over: Partial<Unit> = {}): Unit {
   const plain: Unit = {
     unit: 1,

@@ -1,4 +1,4 @@
-/** What masters and units say on one line, made at random, for tests of who listens. */
+/** Random traffic of masters and units on one line, for tests of those who listen. */
 import fc from 'fast-check'
 import { simulatedUnit } from '../../../../scripts/sim/modbus-unit.ts'
 import { type Heard, ModbusTap, type TapRules } from '../../wire/modbus-overheard.ts'
@@ -7,14 +7,14 @@ import { identifyRequestFrame, type ModbusRequest, sealed } from '../../wire/mod
 const word = fc.integer({ min: 0, max: 65_535 })
 const bit = fc.integer({ min: 0, max: 1 })
 const unitId = fc.integer({ min: 1, max: 247 })
-/** Addresses whose bytes look like byte counts of replies come often. */
+/** Addresses whose bytes look like the byte count of a reply are frequent. */
 const address = fc.oneof(
   fc.nat(0x1fff),
   fc.integer({ min: 0x0300, max: 0x03ff }),
   fc.integer({ min: 0x0200, max: 0x0c00 }),
 )
 
-/** Requests of every function known here, to one of a few units. */
+/** Requests of every known function, to one of a few units. */
 export const anyRequest: fc.Arbitrary<ModbusRequest> = fc
   .oneof(
     fc.record({
@@ -45,7 +45,7 @@ export const anyRequest: fc.Arbitrary<ModbusRequest> = fc
     })),
   )
 
-/** The request as it goes on the wire. */
+/** The frame of a request. */
 export function frameOf(request: ModbusRequest): Uint8Array {
   const { unitId, fc, address, quantity, values = [] } = request
   const head = [unitId, fc, ...bytesOf(address)]
@@ -75,7 +75,7 @@ function bytesOf(word: number): number[] {
   return [word >> 8, word & 0xff]
 }
 
-/** What the unit asked answers; `salt` chooses its values. */
+/** The reply of the requested unit; `salt` chooses its values. */
 export function replyOf(request: ModbusRequest, salt: number): Uint8Array {
   const words = Array.from({ length: 0x4000 }, (_, at) => ((at + salt) * 40_503) & 0xffff)
   const bits = words.map((value) => (value >> 3) & 1)
@@ -90,7 +90,7 @@ export function replyOf(request: ModbusRequest, salt: number): Uint8Array {
   }).answer(request)
 }
 
-/** One request, and what came of it. `none`: its unit is silent until its reply can no longer come. */
+/** One request and its reply; null: the unit stays silent until its reply can no longer come. */
 export interface Transaction {
   request: ModbusRequest
   frame: Uint8Array
@@ -114,7 +114,7 @@ export const anyTransaction: fc.Arbitrary<Transaction> = fc
 
 export const rules: TapRules = { baud: 19_200, gapMs: 2, replyMs: 300, oweMs: 1000, isOwn: () => false }
 
-/** The bytes in pieces of the sizes given, over and over. */
+/** Cuts the bytes into pieces of the given sizes, which are used over and over. */
 export function pieces(bytes: Uint8Array, sizes: readonly number[]): Uint8Array[] {
   const parts: Uint8Array[] = []
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
@@ -129,7 +129,7 @@ export function joined(parts: readonly Uint8Array[]): Uint8Array {
   return Uint8Array.from(parts.flatMap((part) => [...part]))
 }
 
-/** Pairs heard, as the hex of request and reply. */
+/** The pairs heard, as hex of request and reply. */
 export function pairsOf(heard: readonly Heard[]): [string, string][] {
   return heard.filter((one) => one.kind === 'reply').map((one) => [hex(one.sent.frame), hex(one.frame)])
 }
@@ -138,7 +138,7 @@ export function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
-/** All that is heard of these pieces at one instant, and after silence. */
+/** Everything heard if these pieces come at one instant and silence follows. */
 export function heardOf(parts: readonly Uint8Array[], tap = new ModbusTap(rules)): Heard[] {
   const heard = parts.flatMap((part) => tap.feed(part, 0))
   return [...heard, ...tap.silence('quiet')]

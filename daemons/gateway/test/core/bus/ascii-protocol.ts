@@ -1,11 +1,12 @@
 /**
- * A protocol that nobody speaks, to show what one takes: lines of ASCII with an XOR sum.
+ * An invented protocol that shows what a protocol needs: lines of ASCII with an XOR checksum.
  *
  *     >05R12*1A\r    unit 5, read value 12          <05R12=0230*5C\r     its value
  *     >05W12=77*..\r write it                       <05W12=0077*..\r     done
  *                                                   <05!12?02*..\r       refused, reason 02
  *
- * Numbers are decimal, of two digits; values of four. Unit 00 is all of them. Nothing in core/bus or core/points knows of it.
+ * Numbers are decimal with two digits, values with four. Unit 00 means all units. Nothing in core/bus or core/points
+ * knows this protocol.
  */
 import { Fault } from '#kit/pure/fault.ts'
 import type {
@@ -19,7 +20,7 @@ import type {
 } from '../../../core/bus/protocol.ts'
 import type { PointBase, PointProtocol } from '../../../core/points/definition.ts'
 
-/** `value`: written; left out of a read. */
+/** `value` is what is written; left out for a read. */
 export interface AsciiRequest {
   unitId: number
   item: number
@@ -31,7 +32,7 @@ export interface AsciiReply extends BusReply {
   value: number
 }
 
-/** A point: which value of its unit. */
+/** A point: one value of its unit. */
 export interface AsciiPoint extends PointBase {
   item: number
 }
@@ -41,7 +42,7 @@ const four = (number: number) => String(number).padStart(4, '0')
 const encode = (text: string) => new TextEncoder().encode(text)
 const textOf = (bytes: Uint8Array) => String.fromCharCode(...bytes)
 
-/** A line with its sum. */
+/** A frame: the text and its checksum. */
 export function asciiFrame(text: string): Uint8Array {
   const sum = encode(text).reduce((all, byte) => all ^ byte, 0)
   return encode(`${text}*${sum.toString(16).toUpperCase().padStart(2, '0')}\r`)
@@ -51,7 +52,7 @@ function isWhole(frame: Uint8Array): boolean {
   return frame.length > 4 && textOf(asciiFrame(textOf(frame.subarray(0, -4)))) === textOf(frame)
 }
 
-/** How long the answer is that begins with these bytes. */
+/** The length of the reply that begins with these bytes. */
 function frameLength(head: Uint8Array): Need {
   const text = textOf(head)
   if (!'<'.startsWith(text.slice(0, 1))) return 'impossible'
@@ -84,7 +85,7 @@ function seal(request: AsciiRequest): Sent<AsciiRequest> {
   return { frame: asciiFrame(`>${two(unitId)}${what}`), request }
 }
 
-/** Reads are told apart by their items: any other item does. */
+/** Replies to reads differ by item, so a read of any other item can be a fence. */
 function fenceFor(
   asked: Sent<AsciiRequest>,
   owed: readonly Outstanding<AsciiRequest>[],
@@ -148,7 +149,7 @@ export const asciiProtocol: BusProtocol<AsciiRequest, AsciiReply> = {
   denies: ({ item, value }, _sent, write) => item === write.item && value !== write.value,
 }
 
-/** Each point is a read of its own; what one answer tells is its reply. */
+/** Each point has its own read; the reading is the reply itself. */
 export const asciiPoints: PointProtocol<AsciiPoint, AsciiRequest, AsciiReply, AsciiReply & { unitId: number }> = {
   planner: () => ({
     plan: (points) =>

@@ -1,4 +1,4 @@
-/** A line in memory on which the test speaks for everybody but the adapter. */
+/** A line in memory on which the test plays everybody but the adapter. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
@@ -10,17 +10,17 @@ export interface LineOfOthers {
   line: FakeLine
   adapter: Adapter
   frames: FramePayload[]
-  /** All events but `frame`, in order. */
+  /** All events except `frame`, in order. */
   events: { event: string; payload: unknown }[]
-  /** Bytes arrive now, in the pieces given. */
+  /** Lets bytes arrive now, in these pieces. */
   say(...pieces: Uint8Array[]): void
   count(name: string): number
 }
 
-/** What a port says that was closed. */
+/** The fault of a port that was closed. */
 export const whyNotOpen = () => new Fault('line_closed', 'The line is closed.')
 
-/** The adapter has its line. */
+/** Attaches the adapter to its line. */
 export function lineOfOthers(make: (context: AdapterContext) => Adapter, baud = 19_200): LineOfOthers {
   const clock = fakeClock()
   const line = fakeLine()

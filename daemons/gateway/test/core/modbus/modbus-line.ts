@@ -1,4 +1,4 @@
-/** A Modbus master on a line in memory, with units the test speaks for. */
+/** A Modbus master on a line in memory, with units played by the test. */
 
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -21,7 +21,7 @@ import { act } from '../act.ts'
 import { whyNotOpen } from './line-of-others.ts'
 import { modbusCodec } from './rtu.ts'
 
-/** What a request came to: an answer or a fault. */
+/** The outcome of a request: a reply or a fault. */
 export type Outcome = { answer: ModbusAnswer; fault?: undefined } | { answer?: undefined; fault: Fault }
 
 export interface ModbusLine {
@@ -31,11 +31,11 @@ export interface ModbusLine {
   /** Payloads of `frame` and `error` events, in order. */
   frames: FramePayload[]
   errors: Record<string, unknown>[]
-  /** Payloads of other events, by name. */
+  /** Payloads of the other events, by name. */
   told: { unit: UnitPayload[] }
-  /** Asks; what it came to is there once the clock has run. */
+  /** Sends a request; the outcome is there once the clock has run. */
   ask(body: object): { outcome: Outcome | undefined }
-  /** Asks, and runs the clock until the answer is there. */
+  /** Sends a request, and runs the clock until the outcome is there. */
   askNow(body: object): Promise<Outcome>
   count(name: string): number
 }
@@ -47,12 +47,12 @@ export interface ModbusLineSetup {
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   hasEcho?: boolean
   hooks?: MasterHooks
-  /** Instead of the one that a gateway has. */
+  /** Used instead of the gateway's own codec. */
   codec?: ModbusCodec
   clock?: FakeClock
 }
 
-/** Every default of the schema, and what the test wants otherwise. */
+/** The defaults of the schema, with these changes. */
 export function settingsWith(settings: Partial<ModbusSettings> = {}): ModbusSettings {
   const defaults = Object.entries(modbusSettings.properties).map(([key, schema]) => [
     key,
@@ -61,7 +61,7 @@ export function settingsWith(settings: Partial<ModbusSettings> = {}): ModbusSett
   return { ...Object.fromEntries(defaults.filter(([, value]) => value !== undefined)), ...settings }
 }
 
-/** The line is open and settled: the next request goes out at once. */
+/** A line that is open and settled: the next request is sent at once. */
 export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLine> {
   const clock = setup.clock ?? fakeClock()
   const line = fakeLine()

@@ -1,4 +1,4 @@
-/** Units 7 and 8 of ours on a line in memory. */
+/** Our own slave units 7 and 8 on a line in memory. */
 import { hexOf } from '#kit/pure/bytes.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import { createModbusSlave } from '../../../core/modbus/slave.ts'
@@ -15,7 +15,9 @@ const block = (table: RegisterBlock['table'], quantity: number, initial: number 
   initial,
 })
 
-/** Units 7 and 8 with twenty of each table, and ten holding registers from 100 on that nobody has written. */
+/**
+ * Units 7 and 8 with twenty entries in each table, and with ten holding registers from 100 on that nobody has written.
+ */
 export function slave(
   settings: Partial<ModbusSettings> = {},
 ): LineOfOthers & { ask(frame: Uint8Array): Promise<string | null> } {
@@ -45,5 +47,5 @@ export function slave(
 
 /** A read of unit 7. */
 export const request = (fc: number, address: number, quantity: number) => frameOf({ unitId: 7, fc, address, quantity })
-/** A frame in hex without its checksum. */
+/** The hex of a frame without its checksum. */
 export const body = (text: string | null) => text?.split(' ').slice(0, -2).join(' ') ?? null

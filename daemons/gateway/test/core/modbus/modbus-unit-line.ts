@@ -1,4 +1,4 @@
-/** A Modbus line with a unit that can die, and requests to it of each priority. */
+/** A Modbus line with a unit that can go silent, and requests to it of each priority. */
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { AskHow, Priority } from '../../../core/bus/transactions.ts'
 import type { UnitView } from '../../../core/bus/units.ts'
@@ -13,7 +13,8 @@ export async function unitLine(setup: ModbusLineSetup = {}) {
     say: (bytes, { unitId }) =>
       far.isDead && unitId === 1 ? [] : [{ afterMs: unitId === 1 ? far.delayMs : 1, bytes }],
     ...setup,
-    // Copies are test/core/modbus/modbus-owed.test.ts: here the same is read again and again at once.
+    // Copies are tested in test/core/modbus/modbus-owed.test.ts. They are off here, because the same read is repeated
+    // at once.
     settings: { breaker_retry_ms: 10_000, copy_window_ms: 0, ...setup.settings },
   })
   return { on, far }
@@ -45,7 +46,7 @@ export function unit(on: ModbusLine, unitId = 1): UnitView | undefined {
   return on.adapter.faces?.units?.list().find((one) => one.unitId === unitId)
 }
 
-/** Lets unit 1 be silent. */
+/** Requests unit 1 without replies until it counts as silent. */
 export async function silence({ on, far }: Awaited<ReturnType<typeof unitLine>>): Promise<void> {
   far.isDead = true
   for (let n = 0; n < 3; n++) await askNow(on, 'operator')

@@ -1,27 +1,27 @@
-/** Units on a line that answer in order, late, twice, or not at all, as a table of manners has it. */
+/** Units on a line that answer in order, and late, twice or not at all, as a test wants it. */
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 
 /** How one request is answered. */
 export interface OrderedManner {
-  /** How long the unit works on it; it begins when it is done with the one before. */
+  /** How long the unit works on it, starting when it is done with the previous request. */
   workMs: number
   isDropped?: boolean
-  /** The answer is said again so much later. */
+  /** How much later the reply is sent a second time. */
   copyMs?: number
-  /** An exception that nobody caused, said at once, before the answer. */
+  /** An exception that nobody caused, sent at once, before the reply. */
   exception?: number
 }
 
 export interface OrderedLine {
   nowMs(): number
-  /** The manner of the next request to this unit. */
+  /** How the next request to this unit is answered. */
   mannerOf(unitId: number): OrderedManner
-  /** What comes while it works is not heard. */
+  /** Whether requests that come while the unit is busy are lost. */
   dropsWhileBusy?(unitId: number): boolean
 }
 
-/** @returns `say`, as scripts/sim/modbus-device.ts has it */
+/** @returns a `say` for scripts/sim/modbus-device.ts */
 export function orderedUnits(line: OrderedLine): (reply: Uint8Array, request: ModbusRequest) => Utterance[] {
   const doneMs = new Map<number, number>()
   return (reply, { unitId, fc }) => {

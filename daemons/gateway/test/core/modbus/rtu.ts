@@ -1,4 +1,4 @@
-/** Modbus RTU as a line has it, with the codec that a gateway has. */
+/** The Modbus RTU protocol with the codec that the gateway uses. */
 import { createModbusRtu } from '../../../core/modbus/protocol.ts'
 import { createModbusSerialCodec } from '../../../io/modbus-serial-codec.ts'
 

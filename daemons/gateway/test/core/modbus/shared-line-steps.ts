@@ -1,4 +1,6 @@
-/** What may happen at a shared line: who asks what and when, what the units say, and when the line is closed or set up anew. */
+/**
+ * Random events on a shared line: who asks what and when, how units answer, and when the line is closed or set up anew.
+ */
 import fc from 'fast-check'
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'

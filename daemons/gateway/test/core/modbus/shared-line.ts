@@ -1,4 +1,4 @@
-/** A Modbus port as the gateway makes it, with everybody at it at once: points, operators, TCP clients, a scan. */
+/** A Modbus port as the gateway makes it, with all callers at once: points, operators, TCP clients, a scan. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
@@ -24,17 +24,17 @@ export interface SharedLineSetup {
   baud?: number
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   onValue?(payload: ValuePayload): void
-  /** A request went out. */
+  /** A request was sent. */
   onSent?(frame: Uint8Array): void
 }
 
-/** One Modbus TCP client. `onReply` is told of each message: its transaction id and what is behind the header. */
+/** One Modbus TCP client. `onReply` gets the transaction id of each message, and what follows its header. */
 export interface TcpClientHere {
   ask(transactionId: number, body: Uint8Array): void
   leave(): void
 }
 
-/** The port is not open yet. */
+/** Makes the port; it is not open yet. */
 export function sharedLine(setup: SharedLineSetup) {
   const clock: FakeClock = fakeClock()
   const line = fakeLine()
@@ -65,14 +65,14 @@ export function sharedLine(setup: SharedLineSetup) {
     },
     open: () => port.adapter.attach(line),
     close: async () => await port.adapter.detach(),
-    /** Of a closed port, as PUT does it: another adapter on the same line. */
+    /** Replaces the adapter of a closed port on the same line, as PUT does. */
     renew(points: PointDefinition[]) {
       port.adapter.end?.()
       port.isGone = true
       port = portHere(setup, clock, debts, points)
       port.adapter.attach(line)
     },
-    /** @returns undefined where the TCP port is not open */
+    /** @returns undefined if the TCP port is not open */
     connect(onReply: (transactionId: number, body: Uint8Array) => void): TcpClientHere | undefined {
       const { house } = port
       let isGone = false

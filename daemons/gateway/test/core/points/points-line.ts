@@ -18,14 +18,14 @@ export interface PointsLineSetup {
   units: SimulatedUnit[]
   settings?: Partial<ModbusSettings>
   baud?: number
-  /** What is said instead of the plain reply. */
+  /** What units send instead of the plain reply. */
   say?: ModbusLineParts['say']
   onValue?(payload: ValuePayload): void
-  /** A request went out. */
+  /** A request was sent. */
   onSent?(frame: Uint8Array, atMs: number): void
 }
 
-/** The adapter as a port has it; not attached yet. `onValue` is told of each event `value`. */
+/** The adapter as in a port, not attached yet. `onValue` gets the payload of each event `value`. */
 export function pointsLine({ baud = 19_200, points, units, say, settings, onSent, onValue }: PointsLineSetup) {
   const clock: FakeClock = fakeClock()
   const line = fakeLine()

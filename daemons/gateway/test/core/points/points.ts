@@ -1,4 +1,4 @@
-/** Points for tests: a holding register of unit 1 unless said otherwise. */
+/** Points for tests: a holding register of unit 1 unless changed. */
 import type { PointDefinition } from '../../../core/points/definition.ts'
 
 export function point(name: string, keys: Partial<PointDefinition> = {}): PointDefinition {

@@ -1,4 +1,6 @@
-/** What the tests of webhooks share: limits, records, a sender that does as it is told, a log that is read. */
+/**
+ * What the tests of webhooks share: limits, records, a sender that misbehaves on request, a log that tests can read.
+ */
 import { Value } from 'typebox/value'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { parseTarget } from '#kit/net/target.ts'
@@ -20,7 +22,7 @@ import {
   webhookKeys,
 } from '../../../core/webhooks/records.ts'
 
-/** Every bound at its default, but for those given. */
+/** The default limits, with these changes. */
 export function limitsWith(changes: Partial<WebhookLimits> = {}): WebhookLimits {
   return { ...(Value.Default(webhookKeys, {}) as WebhookLimits), ...changes }
 }
@@ -33,10 +35,10 @@ export function outgoing(name: string, size = 2): Outgoing {
   return { port: '/dev/ttyUSB0', event: name, body: new Uint8Array(size) }
 }
 
-/** What a target does with one request: answers a status, breaks off, hangs, or answers and never ends its body. */
+/** How a target reacts to one request: answers with a status, breaks off, hangs, or answers with an endless body. */
 export type Deed = number | 'breaks' | 'hangs' | 'endless'
 
-/** Does the deeds in order, then answers 200. */
+/** Reacts to requests as listed, in order, then answers 200. */
 export function fakeSender(...deeds: Deed[]) {
   const requests: WebhookRequest[] = []
   const aborted: string[] = []
@@ -74,7 +76,7 @@ export interface LoggedLine {
   facts: Record<string, unknown>
 }
 
-/** The parts that queues share, all in the hands of the test. */
+/** The parts that all queues share, controlled by the test. */
 export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Partial<WebhookLimits> = {}) {
   const lines: LoggedLine[] = []
   const clock: FakeClock = fakeClock()
@@ -83,12 +85,12 @@ export function queueParts(sender: ReturnType<typeof fakeSender>, changes: Parti
   return { sender, clock, log, lines, limits, held: createHeldBodies(limits.held_bytes) }
 }
 
-/** Puts an event before a delivery at once, as the thread does with what it is handed. */
+/** Hands an event to the delivery at once, as the thread does with the events it gets. */
 export function publishTo(delivery: Pick<WebhookDelivery, 'deliver'>, event: PortEvent): void {
   delivery.deliver({ port: event.port, event: event.event, body: new TextEncoder().encode(deliveryBody(event)) })
 }
 
-/** The thread without a thread: what it is asked is done at once. */
+/** A courier without a thread: every call takes effect at once. */
 export function courierTo(delivery: WebhookDelivery): WebhookCourier {
   return {
     setWebhooks: async (port, list) => delivery.setWebhooks(port, list),
@@ -103,7 +105,7 @@ export function courierTo(delivery: WebhookDelivery): WebhookCourier {
   }
 }
 
-/** A book over lists in memory, for /dev/ttyUSB0 and /dev/ttyUSB1. `disk.isFull` makes every save fail. */
+/** A book over lists in memory, for /dev/ttyUSB0 and /dev/ttyUSB1. With `disk.isFull` every save fails. */
 export function bookWith(changes: Partial<WebhookLimits> = {}) {
   const port = '/dev/ttyUSB0'
   const sender = fakeSender()
