@@ -82,6 +82,9 @@ export function byCommand(command: readonly string[], timeoutMs: number): HandOv
 /** Most characters reported of the command's output. */
 const MOST_SAID = 300
 
+/** Within this time the kernel has ended a process that is killed, unless it cannot. */
+const END_MS = 5000
+
 function runInstallCommand(
   [program = '', ...words]: readonly string[],
   path: string,
@@ -91,24 +94,35 @@ function runInstallCommand(
     // In its own process group, so that its children are killed with it on timeout.
     const child = spawn(program, [...words, path], { stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     let said = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        said = (said + text).slice(-MOST_SAID)
-      })
     let isLate = false
-    const late = setTimeout(() => {
-      isLate = true
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    }, timeoutMs)
+    let timer: NodeJS.Timeout
     function fail(how: string, cause?: unknown): void {
-      clearTimeout(late)
+      clearTimeout(timer)
       const tail = said.trim() === '' ? '' : `: ${said.trim()}`
       reject(new Fault('install_command_failed', `${program} ${how}${tail}`, { cause }))
     }
-    child.on('error', (cause) => fail('could not be run', cause))
+    function end(): void {
+      isLate = true
+      const late = `took longer than ${durationText(timeoutMs)}, and still runs: it cannot be ended`
+      // A program that waits for a broken disk ends when the disk answers, which may be never.
+      timer = setTimeout(() => fail(late), END_MS)
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+      } catch (cause) {
+        // It runs as another user, as below sudo.
+        fail(`${late} (${(cause as NodeJS.ErrnoException).code})`, cause)
+      }
+    }
+    timer = setTimeout(end, timeoutMs)
+    // First of all: without descriptors for its streams there are none, and this is told in the next turn.
+    child.on('error', (cause) => fail(`could not be run: ${cause.message}`, cause))
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        said = (said + text).slice(-MOST_SAID)
+      })
     // Not `close`: background processes may keep its streams open.
     child.on('exit', (code, signal) => {
-      clearTimeout(late)
+      clearTimeout(timer)
       if (code === 0) resolve()
       else if (isLate) fail(`took longer than ${durationText(timeoutMs)}`)
       else setImmediate(() => fail(code === null ? `was ended by ${signal}` : `ended with ${code}`))

@@ -75,13 +75,14 @@ function startChild(program: string, words: readonly string[], options: ChildOpt
   const [command = program, ...all] = [...before.flat(), program, ...words]
   const child = spawn(command, all, { stdio: ['pipe', 'pipe', 'pipe'] })
   const { onLine = () => {}, onText } = options
-  child.stderr.setEncoding('utf8').on('data', linesOf(onLine))
-  child.stdout.setEncoding('utf8').on('data', onText ?? linesOf(onLine))
-  // The reader of the pipe is gone: `exit` reports that.
-  child.stdin.on('error', () => {})
   const ended = endOf(child, options.onEnd)
+  // Without descriptors for its streams there are none, and `error` comes in the next turn.
+  child.stderr?.setEncoding('utf8').on('data', linesOf(onLine))
+  child.stdout?.setEncoding('utf8').on('data', onText ?? linesOf(onLine))
+  // The reader of the pipe is gone: `exit` reports that.
+  child.stdin?.on('error', () => {})
   return {
-    write: (text) => void (child.stdin.writable && child.stdin.write(text)),
+    write: (text) => void (child.stdin?.writable && child.stdin.write(text)),
     end: () => endNow(child, ended),
   }
 }
@@ -98,7 +99,7 @@ function endOf(child: ChildProcess, onEnd: (how: string) => void): Promise<void>
       onEnd(how)
     }
     child.once('exit', (code, signal) => end(code === null ? `was ended by ${signal}` : `ended with ${code}`))
-    child.once('error', (cause) => {
+    child.on('error', (cause) => {
       // For a running child, such as one that may not be signalled, `exit` comes later.
       if (child.pid === undefined) end(`could not be run: ${cause.message}`)
     })

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { byCommand, byHelper } from '../../io/firmware.ts'
 import { fakeHelper } from '../fake-helper.ts'
@@ -39,6 +41,39 @@ t.test('B.ota a command that fails, hangs or is not there is told with what it s
   const isGone = () => !existsSync(stat) || / Z /.test(readFileSync(stat, 'utf8'))
   for (let tries = 0; tries < 200 && !isGone(); tries++) await new Promise((resolve) => setTimeout(resolve, 10))
   t.ok(isGone(), 'with all that it had started')
+})
+
+t.test('B.ota a command that cannot be ended, as its program runs as another user, is told and given up', async (t) => {
+  const folder = folderFor(t)
+  const hanging = script(folder, 'exec sleep 60')
+  const { kill } = process
+  const groups: number[] = []
+  t.teardown(() => {
+    process.kill = kill
+    for (const group of groups) process.kill(group, 'SIGKILL')
+  })
+  process.kill = (group) => {
+    groups.push(group)
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+  }
+  await t.rejects(byCommand([hanging], 50).handOver('x'), {
+    code: 'install_command_failed',
+    message: /took longer than 50 ms, and still runs: it cannot be ended \(EPERM\)$/,
+  })
+  t.equal(groups.length, 1)
+})
+
+t.test('B.ota a command for which there is no file descriptor left is told, and the board goes on', async (t) => {
+  const firmware = new URL('../../io/firmware.ts', import.meta.url)
+  const program = `
+    import { openSync } from 'node:fs'
+    import { byCommand } from '${firmware}'
+    try { for (;;) openSync('/dev/null') } catch {}
+    const message = await byCommand(['/bin/true'], 5000).handOver('x').catch((fault) => fault.message)
+    setTimeout(() => process.stdout.write(message), 10)`
+  const words = ['-c', 'ulimit -n 64; exec "$0" --input-type=module -e "$1"', process.execPath, program]
+  const { stdout } = await promisify(execFile)('sh', words)
+  t.match(stdout, /true could not be run: .*EMFILE/)
 })
 
 t.test('B.ota without a command, or without the program of the helper, a board is not set up', async (t) => {
