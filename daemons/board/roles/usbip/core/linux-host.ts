@@ -144,8 +144,9 @@ let_go() {
   done
 }
 
+# As the board tells it: makers fill serial numbers up with blanks.
 serial_of() {
-  tr -d '\000-\037\177' 2>/dev/null <"/sys/bus/usb/devices/$1/serial"
+  tr '\000-\037\177' '[ *]' 2>/dev/null <"/sys/bus/usb/devices/$1/serial" | sed 's/^ *//; s/ *$//'
 }
 
 # attach_one PLACE: fails when the board refuses, or when it is another device of the same kind.

@@ -201,6 +201,18 @@ t.test('B.usbip.sh lets go of a device of the same kind with another serial numb
   t.equal(host.asked().includes('detach --port=0'), true)
 })
 
+t.test(
+  'B.usbip.sh knows a device by its serial number, which makers fill up with blanks, as the board does',
+  async (t) => {
+    for (const serial of ['LAB-DISK  ', '  LAB-DISK', '\tLAB-DISK\u0001 ']) {
+      const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', serial) })
+      const done = host.run('46f4:0001:LAB-DISK', 'attach')
+      t.match(done.stdout, 'attached 1-1.2 of 192.0.2.1 (3-1 here)', JSON.stringify(serial))
+      t.notOk(host.asked().includes('detach --port=0'), JSON.stringify(serial))
+    }
+  },
+)
+
 t.test('B.usbip.sh attaches everything at a place, or everything there is', async (t) => {
   for (const [key, places] of [
     ['1-1', ['1-1', '1-1.2']],
