@@ -15,7 +15,7 @@ export interface LateSaveTimes {
 interface LateSave {
   /** The value has changed. */
   changed(): void
-  /** Saves what is not saved yet, and waits for it. */
+  /** Saves what is not saved yet, and waits for it. Changes after it are none: what they are of is being taken apart. */
   close(): Promise<void>
 }
 
@@ -31,6 +31,7 @@ export function createLateSave(
   let timer: Timer | undefined
   let firstMs: number | undefined
   let running: Promise<void> = Promise.resolve()
+  let isClosed = false
 
   function saveNow(): Promise<void> {
     timer?.cancel()
@@ -45,12 +46,14 @@ export function createLateSave(
 
   return {
     changed() {
+      if (isClosed) return
       const nowMs = clock.monotonicMs()
       firstMs ??= nowMs
       timer?.cancel()
       timer = clock.after(Math.max(0, Math.min(nowMs + quietMs, firstMs + mostMs) - nowMs), () => void saveNow())
     },
     async close() {
+      isClosed = true
       timer?.cancel()
       await running
       if (firstMs !== undefined) await saveNow()

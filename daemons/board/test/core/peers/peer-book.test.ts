@@ -99,3 +99,24 @@ t.test('a save that fails is made up for at the end', async (t) => {
   await book.close()
   t.equal(saved().length, 1)
 })
+
+t.test(
+  'what is heard after the end is not saved: the boards are forgotten by then, and their file is not',
+  async (t) => {
+    const { answers, appear, book, clock, saved, saves, table } = bookRig()
+    await book.open()
+    appear(heard(2))
+    await clock.run(1000)
+    book.changed()
+    await clock.run(5000)
+    answers.clear()
+    await book.close()
+    table.stop()
+    const before = saves()
+    // A question that was under way has its answer.
+    book.changed()
+    await clock.run(60_000)
+    t.equal(saves(), before)
+    t.equal(saved().length, 1)
+  },
+)
