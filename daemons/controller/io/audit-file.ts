@@ -262,16 +262,14 @@ export class AuditFile implements AuditBook, AuditReader {
 
   /** Resolves when everything queued now is on disk, or when writing fails. */
   async flush(): Promise<void> {
-    let isDone = true
-    const last = this.#batches.hurry(this.#clock.monotonicMs())
-    if (last) {
-      isDone = false
-      void last.done.promise.then(() => {
-        isDone = true
-      })
-    }
+    // Where nothing waits it is the one on its way: those behind it came later, and there may be no end of them.
+    const last = this.#batches.hurry(this.#clock.monotonicMs()) ?? this.#onTheWay
+    let isDone = last === undefined
+    void last?.done.promise.then(() => {
+      isDone = true
+    })
     this.#pump()
-    while (this.#writing && !(isDone && last)) await this.#writing
+    while (this.#writing && !isDone) await this.#writing
   }
 
   /** Counts since the start, and the present queue. */

@@ -140,6 +140,27 @@ t.test('goes on where it ended, after a stop that wrote what waited', async (t) 
   )
 })
 
+t.test('a reader waits for what was there when it asked, however many calls come meanwhile', async (t) => {
+  const { audit } = await openAudit(t, { folder: t.testdir(), clock: fakeClock() })
+  const first = audit.add(recordOf(), true)
+  const flushed = audit.flush()
+  let calls = 0
+  let isFlushed = false
+  void flushed.then(() => {
+    isFlushed = true
+  })
+  // There is always one on its way and one behind it.
+  async function callOnAndOn(before: Promise<void>): Promise<void> {
+    const next = audit.add(recordOf(), true)
+    await before
+    if (++calls < 200 && !isFlushed) await callOnAndOn(next)
+    else await next
+  }
+  await callOnAndOn(first)
+  await flushed
+  t.ok(calls < 10, `after ${calls} calls`)
+})
+
 t.test('takes nothing once it was stopped', async (t) => {
   const folder = t.testdir()
   const { audit, stop } = await openAudit(t, { folder })
