@@ -196,28 +196,36 @@ export function holds(left: Json, op: Op, right: Json): boolean {
 
 function isSame(left: Json, right: Json): boolean {
   if (left === null || right === null) return left === right
-  const numbers = [numberOf(left), numberOf(right)]
-  if (numbers[0] !== undefined && numbers[1] !== undefined) return numbers[0] === numbers[1]
-  return textOf(left) === textOf(right)
+  const [one, other] = comparable(left, right)
+  // Not `===`: a bigint and a number that mean the same are of two types.
+  return !(one < other) && !(one > other)
 }
 
 function isInOrder(left: Json, op: 'lt' | 'lte' | 'gt' | 'gte', right: Json): boolean {
   if (left === null || right === null) return false
-  const numbers = [numberOf(left), numberOf(right)]
-  const areNumbers = numbers[0] !== undefined && numbers[1] !== undefined
-  const one = areNumbers ? (numbers[0] as number) : textOf(left)
-  const other = areNumbers ? (numbers[1] as number) : textOf(right)
+  const [one, other] = comparable(left, right)
   if (op === 'lt') return one < other
   if (op === 'lte') return one <= other
   return op === 'gt' ? one > other : one >= other
 }
 
-/** The value as a number, if it is one or is written as one: no hex, no blanks, no empty text. */
-function numberOf(value: Json): number | undefined {
+/** Both as numbers, else both as texts. */
+function comparable(left: Json, right: Json): [Comparable, Comparable] {
+  const [one, other] = [numberOf(left), numberOf(right)]
+  return one === undefined || other === undefined ? [textOf(left), textOf(right)] : [one, other]
+}
+
+type Comparable = number | bigint | string
+
+/**
+ * The value as a number, if it is one or is written as one: no hex, no blanks, no empty text. A whole number is a
+ * bigint where a double does not hold all its digits, such as that of a card.
+ */
+function numberOf(value: Json): number | bigint | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string' || value.length > 32 || !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value))
     return undefined
-  return Number(value)
+  return /^[+-]?\d{16,}$/.test(value) ? BigInt(value) : Number(value)
 }
 
 function textOf(value: Json): string {

@@ -27,6 +27,15 @@ const rows: [Json, string, Json, boolean][] = [
   [['a', 1], 'contains', '1', true],
   [null, 'contains', 'u', false],
   [[1], 'eq', [1], true],
+  // Card numbers have more digits than a double.
+  ['12345678901234567890', 'eq', '12345678901234567891', false],
+  ['12345678901234567890', 'ne', '12345678901234567891', true],
+  ['12345678901234567890', '<', '12345678901234567891', true],
+  ['9007199254740993', 'in', ['9007199254740992', '9007199254740994'], false],
+  ['99999999999999999', '<', '100000000000000000', true],
+  ['+0012345678901234567890', 'eq', '12345678901234567890', true],
+  ['-12345678901234567891', '<', '-12345678901234567890', true],
+  ['10000000000000000000', 'eq', '1e19', true],
 ]
 for (const [left, op, right, expected] of rows)
   t.test(`${JSON.stringify(left)} ${op} ${JSON.stringify(right)} is ${expected}`, async (t) => {
