@@ -13,8 +13,8 @@ import type { SerialPortView } from '../roles/serial/core/serial-ports.ts'
 import type { DeviceView, UsbipView } from '../roles/usbip/core/usbip-view.ts'
 import type { RoleName } from '../wire/names.ts'
 
-// The password of a board. The browser has asked for it before the page came, and would ask again at every call that is
-// refused; so the page learns once what it signed in with, signs its calls by itself, and asks in a dialog of its own.
+// The board's password. The browser asked for it before the page loaded, and would ask again at every refused call. So
+// the page learns the credentials once, adds them to its calls, and asks in its own dialog.
 
 /** The one user of a board. */
 const USER = 'admin'
@@ -22,13 +22,13 @@ const USER = 'admin'
 const AUTH = '/api/auth'
 
 const renewal = createRenewal()
-/** True while the board refuses what the page signs with. */
+/** True while the board refuses the page's credentials. */
 export const { isSignedOut } = renewal
 
-/** Value of the `authorization` header; null where the board has no password. */
+/** Value of the `authorization` header; null if the board has no password. */
 let header: string | null = null
 let isLearned = false
-/** While the password is being changed from here, what is refused waits for the new one. */
+/** While this page changes the password, refused calls wait for the new one. */
 let changing: Promise<void> | null = null
 
 /** The authorization header of calls; null without a password. */
@@ -49,7 +49,7 @@ export const basicCredentials: Credentials = {
   },
 }
 
-/** Learns from the board what the browser signed in with. */
+/** Learns from the board which credentials the browser signed in with. */
 export async function learn(): Promise<void> {
   const answer = await fetch(AUTH).catch(() => undefined)
   if (!answer?.ok) return
@@ -58,7 +58,7 @@ export async function learn(): Promise<void> {
   isLearned = true
 }
 
-/** Tries a password; what waited for one goes on where it is the right one. @returns whether it is */
+/** Tries a password; if it is right, calls that waited for one go on. @returns whether it is */
 export async function tryPassword(password: string): Promise<boolean> {
   const tried = basicHeader(password)
   const answer = await fetch(AUTH, { headers: { authorization: tried }, credentials: 'omit' }).catch(() => undefined)
@@ -69,7 +69,9 @@ export async function tryPassword(password: string): Promise<boolean> {
   return true
 }
 
-/** Changes the password, and goes on with the new one. @throws what `change` throws; the old one holds then */
+/**
+ * Changes the password, and uses the new one from then on. @throws what `change` throws; the old one stays in use then
+ */
 export async function changePassword(password: string, change: () => Promise<unknown>): Promise<void> {
   async function run(): Promise<void> {
     await change()
@@ -93,9 +95,8 @@ export function basicHeader(password: string): string {
 }
 
 /**
- * Tells the browser a password that is known to be right, so that it does not ask for it when the page is loaded again.
- * A request that names user and password is the only way: a header is used once and not kept. Where nothing is kept the
- * browser asks.
+ * Gives the browser a correct password, so that it does not ask for it when the page is reloaded. Only a request that
+ * names user and password does this: the browser does not store a header. If it stores nothing, it asks.
  */
 function tellBrowser(password: string): Promise<void> {
   return new Promise((resolve) => {
@@ -127,7 +128,7 @@ export type DecoderState = Omit<DecoderView, 'checks'> & {
   output: { name: string; latency_ms: number | null; drift_ppm: number | null }
 }
 
-/** When packets come, as time left before they are played, and how far they stray, in microseconds. */
+/** When packets arrive: time left until they are played, and their jitter, in microseconds. */
 interface Arrival {
   earliest_us: number
   latest_us: number
@@ -148,7 +149,7 @@ export interface RouteForm {
 
 // Answers and calls.
 
-/** Answer of `GET /api/status`, and what the feed tells. */
+/** Answer of `GET /api/status`, also pushed by the feed. */
 export type Status = BoardStatus & {
   serial?: SerialState
   usbip?: UsbipState
@@ -157,11 +158,11 @@ export type Status = BoardStatus & {
   ptp?: PtpView
 }
 
-/** A port that has a device. Counters go by their names: each has a row, whatever it counts. */
+/** A port that has a device. Counters go by name: each gets a row, whatever it counts. */
 export type SerialPort = Omit<SerialPortView, 'counters'> & { counters: Readonly<Record<string, number | null>> }
 /** A client with a TCP connection to a port. */
 export type SerialClient = ClientView
-/** How a line is set. */
+/** Settings of a line. */
 export type SerialLine = NonNullable<SerialPortView['line_now']>
 
 /** Answer of `GET /api/serial`. */
@@ -199,12 +200,14 @@ export interface ConfigForm {
 /** Answer of `GET /api/config`: every setting, flat. */
 export type Config = Record<string, string | number | boolean | null>
 
-/** Answer of what restarts the board. */
+/** Answer of calls that restart the board. */
 interface Restart {
   about_s: number
 }
 
-/** One board of `GET /api/peers`, this one first. What it says of itself was heard on the network: text, nothing else. */
+/**
+ * One board of `GET /api/peers`, this one first. What it says of itself comes from the network: treat it as plain text.
+ */
 export interface Peer {
   /** Null for this board, which cannot be dismissed. */
   id: string | null
@@ -231,10 +234,10 @@ export function formBody(values: Readonly<Record<string, string | number | boole
   return body
 }
 
-/** Restarting, taking a device away and hashing a password take their time. */
+/** Restarting, detaching a device and hashing a password take long. */
 const SLOW_ANSWER_MS = 20_000
 
-/** Every call the pages make to their own board. */
+/** All calls to the page's own board. */
 export const api = {
   status: () => call<Status>('GET /api/status'),
   config: () => call<Config>('GET /api/config'),

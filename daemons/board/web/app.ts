@@ -1,4 +1,4 @@
-/** Which page is shown: first run, or one of the pages inside the shell; and what stands over every page. */
+/** Chooses the page: first run, or one inside the shell; with the banners and dialogs over every page. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
@@ -19,7 +19,7 @@ import { litOf, stateWords } from './words.ts'
 
 // Banners above every page: a pending restart, an address to confirm, no password, a board that blinks.
 
-/** In place of the banner of lost contact while the board restarts because it was told to; undefined while it does not. */
+/** Replaces the banner of lost contact during a requested restart; undefined otherwise. */
 function restartBanner(): VNode | undefined {
   const waited = restarting.value
   if (!waited) return undefined
@@ -31,7 +31,7 @@ function restartBanner(): VNode | undefined {
   )
 }
 
-/** Everything that is to be known on every page. */
+/** Notices shown on every page. */
 function notices(status: Status): Child {
   return [addressNotice(status), identifyNotice(status), openNotice(status)]
 }
@@ -40,7 +40,7 @@ function banner(lit: Lit, label: string, words: Child, act?: Child): VNode {
   return html`<section class="banner" data-s=${lit} aria-label=${label} key=${label}>${lamp(lit)}<span>${words}</span>${act}</section>`
 }
 
-/** A new address has two minutes to be reached; then the board gives it back. */
+/** A new address must be confirmed within two minutes; after that the board reverts it. */
 function addressNotice({ network }: Status): Child {
   if (network.state === 'fallen_back' || network.state === 'refused')
     return banner('warn', texts.address, network.text, html`<a class="btn" href=${linkTo('settings')}>Settings</a>`)
@@ -71,14 +71,14 @@ function StopBlinking(): VNode {
   return html`<${Act} waits=${isBusy} run=${() => void stop()}>Stop</${Act}>`
 }
 
-/** Left open, a board says so for good. */
+/** A board without a password says so permanently. */
 function openNotice({ password_set: hasPassword }: Status): Child {
   if (hasPassword) return null
   const words = html`<b>No password.</b> Everybody on this network can change this board.`
   return banner('warn', texts.password, words, html`<a class="btn" href=${linkTo('system', 'password')}>Set one</a>`)
 }
 
-// Asks for the password again over the page, which stays as it is with everything typed.
+// Asks for the password again over the page, which keeps everything typed.
 
 /** The dialog. */
 function SignedOut(): VNode {
@@ -121,7 +121,7 @@ const ENTRIES: readonly (readonly [word: string, label: string, icon: IconName, 
   ['system', texts.system, 'system', 'y'],
 ]
 
-/** The whole page. What asks for the password is not fetched when it is needed: it would need the password itself. */
+/** The whole page. The password dialog is part of it: fetched on demand it would need the password itself. */
 export function App(): VNode {
   return html`${body(status.value)}${isSignedOut.value ? html`<${SignedOut} />` : null}`
 }
@@ -132,7 +132,7 @@ function body(known: Status | null): VNode {
   return html`<${Known} known=${known} />`
 }
 
-/** Nobody has set it up yet. */
+/** Whether nobody has set it up yet. */
 function isNew(known: Status): boolean {
   return known.set_up === false
 }
@@ -157,7 +157,7 @@ function Known({ known }: { known: Status }): VNode {
       ${page(words, known)}</${Shell}>`
 }
 
-/** The address `/matrix` is the matrix as long as nothing else was opened from there. */
+/** At `/matrix` the matrix is shown until another page is opened from there. */
 function placeWords(): string[] {
   if (place.value.length > 0) return place.value
   return location.pathname === '/matrix' ? ['matrix'] : ['live']

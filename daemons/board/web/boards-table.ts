@@ -1,4 +1,7 @@
-/** The boards of the matrix, whatever they do: how each one is, the way to it, how one is let go of, and what stands over the list. */
+/**
+ * The boards of the matrix, whatever their role: the state of each, its link, its removal, and the tools above the
+ * list.
+ */
 import type { VNode } from 'preact'
 import { sentenceOf } from '#kit/web/call.ts'
 import { segments } from '#kit/web/figures.ts'
@@ -48,7 +51,7 @@ function choose({ isNeedyOnly, needyCount, hasSound }: Choice, set: (is: boolean
   })
 }
 
-/** Where it is narrow only. */
+/** Shown on narrow screens only. */
 function listOrGrid(isGrid: boolean, set: (is: boolean) => void): VNode {
   const choice = segments({
     label: texts.as,
@@ -75,14 +78,14 @@ function legend(): VNode {
   return html`<div class="legend later">${words.map(([lit, word]) => html`<span key=${lit}>${lamp(lit)}${word}</span>`)}</div>`
 }
 
-// Letting go of a board that will not come back: on this board, and on the others, which remember it as well.
+// Dismissing a board that will not come back: here, and on the other boards that remember it.
 
-/** Whether a board may be let go of: it has been there, and is not. */
+/** Whether a board may be dismissed: it was there once, and is gone. */
 export function isDismissable({ id, state }: Peer): boolean {
   return id !== null && (state === 'absent' || state === 'unreachable')
 }
 
-/** Dismisses a board here and wherever else it is remembered, and says so in a toast. */
+/** Dismisses a board here and on all boards that remember it, and reports it in a toast. */
 export async function dismiss(peer: Peer, all: readonly Peer[]): Promise<void> {
   const { id } = peer
   if (id === null) return
@@ -98,7 +101,7 @@ export async function dismiss(peer: Peer, all: readonly Peer[]): Promise<void> {
   toast(texts.isDismissed(peerName(peer), kept))
 }
 
-/** @returns whether that board does not list it any more */
+/** @returns whether that board no longer lists it */
 async function dismissOn(other: Peer, id: string): Promise<boolean> {
   try {
     const form = new URLSearchParams({ id })
@@ -114,9 +117,9 @@ async function dismissOn(other: Peer, id: string): Promise<boolean> {
 /** Contents of the table. */
 interface BoardsFacts {
   rows: readonly BoardRow[]
-  /** Every board, also those that a filter hides. */
+  /** All boards, including filtered ones. */
   peers: readonly Peer[]
-  /** How many there are where a filter hides some, else null. */
+  /** Their number if a filter hides some, else null. */
   all: number | null
   again: () => Promise<void>
 }
@@ -145,7 +148,9 @@ function Line({ row, peers, again }: { row: BoardRow } & Pick<BoardsFacts, 'peer
     <td class="wide mono faint">${peer.ip}</td><td class="wide faint">${peer.version ?? UNKNOWN}</td></tr>`
 }
 
-/** The password of a board that has another one; it goes to that board alone, and is kept as long as this page. */
+/**
+ * Asks for the password of a board that has another one. It is sent to that board only, and kept as long as the page.
+ */
 function Unlock({ peer, again }: { peer: Peer; again: () => Promise<void> }): VNode {
   const form = useForm({ password: '' })
   async function submit(event: Event): Promise<void> {

@@ -1,4 +1,4 @@
-/** A decoder: is it playing, and if not, why; and the streams it hears of, each one touch away. */
+/** A decoder: is it playing, and if not, why; and the streams it hears, each playable with one touch. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
@@ -20,10 +20,10 @@ import { levels, status } from './state.ts'
 import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
-// The streams that a decoder hears of, each one touch away.
+// The streams that a decoder hears, each playable with one touch.
 
 const LOOK_STREAMS_MS = 3000
-/** Shown before one asks for all. */
+/** Number shown until the user asks for all. */
 const FEW = 6
 
 /** The panel. */
@@ -70,7 +70,7 @@ function list(shown: readonly HeardStream[], { streams, refused, decoder }: List
   return html`<table class="table"><tbody>${shown.map((stream) => row(stream, decoder, streams))}</tbody></table>`
 }
 
-/** Since when it could have heard some. */
+/** How long it has been able to hear streams. */
 function forText(): string {
   const started = status.value?.started_at
   return started === undefined ? '' : ` in ${age(Math.min(600_000, Math.max(1000, daemonNow() - started)))}`
@@ -97,14 +97,14 @@ function row(stream: HeardStream, { route, sender, playing }: DecoderState, all:
     <td class="n">${why ? html`<span class="faint">–</span>` : act}</td></tr>`
 }
 
-/** A sender is named only where several use the address; else the board finds it by itself, also after it was replaced. */
+/** Names the sender only if several use the address; else the board finds it by itself, even after it was replaced. */
 export function tuneFormFor(stream: HeardStream, all: readonly HeardStream[]): RouteForm {
   const { mcast, port, source } = stream
   const isShared = all.some((other) => other.mcast === mcast && other.port === port && other.source !== source)
   return { mcast, port, ...(isShared && source !== null ? { source } : {}) }
 }
 
-/** For a stream that nobody announces. */
+/** Form for a stream that nobody announces. */
 function ByAddress({ decoder }: { decoder: DecoderState }): VNode {
   const form = useForm({ mcast: '', port: '5004', source: '', encoding: '' })
   async function submit(event: Event): Promise<void> {
@@ -180,7 +180,7 @@ function focusStreams(): boolean {
   return first !== null
 }
 
-/** Counters in the order in which they are asked for. */
+/** Counters in the order of their relevance. */
 const COUNTED = {
   packets: texts.packets,
   lost: texts.lost,

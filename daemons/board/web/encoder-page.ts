@@ -42,7 +42,7 @@ function inputPanel({ source, meters, silence_s: silence }: EncoderState): VNode
     <div class="in stack">${bars}${quiet}</div></section>`
 }
 
-/** The level that is sent, and the two controls for it. */
+/** The level sent, and its two controls. */
 function Stream({ encoder }: { encoder: EncoderState }): VNode {
   const { stream, announced, tone_until: toneUntil } = encoder
   const [isBusy, setBusy] = useState(false)

@@ -4,21 +4,22 @@ import type { Check, CheckState } from '../core/sound/sound.ts'
 import { basicHeader, type Peer } from './api.ts'
 import * as texts from './texts.ts'
 
-// What this browser saw boards play, kept across reloads: a board that is gone keeps its crosspoint until dismissed.
+// What this browser saw boards play, kept across reloads: the crosspoint of a missing board stays until it is
+// dismissed.
 
-/** The number grows with the shape: what an older firmware's page has written is not read. */
+/** The number increases with each new format: entries of older firmware are ignored. */
 const KEY = 'plantroom.sound.1'
 
 let written: string | undefined
 let known: ReadonlyMap<string, FarSound> | undefined
 
-/** Routes and streams by the keys of their boards; empty where the browser keeps nothing. */
+/** Routes and streams by board key; empty if the browser stores nothing. */
 function rememberedSound(): ReadonlyMap<string, FarSound> {
   known ??= new Map(readAll())
   return known
 }
 
-/** Keeps what boards play; what changes each second is left out. */
+/** Stores what boards play, without the values that change each second. */
 function rememberSound(sounds: ReadonlyMap<string, FarSound>): void {
   known = new Map([...sounds].map(([key, sound]) => [key, lasting(sound)]))
   const text = JSON.stringify([...known])
@@ -27,7 +28,7 @@ function rememberSound(sounds: ReadonlyMap<string, FarSound>): void {
   try {
     localStorage.setItem(KEY, text)
   } catch {
-    // Without room, or where its reader forbids it, the page knows what it has seen since it was opened.
+    // If the storage is full or forbidden, the page knows only what it has seen since it was opened.
   }
 }
 
@@ -46,13 +47,13 @@ function readAll(): [string, FarSound][] {
   }
 }
 
-// Another board's answer about its sound, reduced to what can be shown: its shape and its size are not trusted.
+// Another board's answer about its sound, reduced to what is shown: neither its shape nor its size is trusted.
 
 const MOST_SOUND_TEXT = 200
 const MOST_CHECKS = 16
 const MOST_CHANNELS = 64
 
-/** A route, with what it says itself: that brings it back. */
+/** A route, with all fields needed to restore it. */
 interface FarRoute {
   mcast: string
   port: number
@@ -84,7 +85,7 @@ export interface FarEncoder {
 
 export type FarSound = FarDecoder | FarEncoder
 
-/** @returns null where an answer tells of no sound */
+/** @returns null if the answer contains no sound */
 export function soundOf(answer: unknown): FarSound | null {
   const { decoder, encoder } = record(answer)
   if (decoder !== undefined) return decoderOf(record(decoder))
@@ -104,7 +105,7 @@ function decoderOf({ route, volume, playing, checks, sender, counters, meters }:
   }
 }
 
-/** A route as a board answers it. */
+/** Reads a route from a board's answer. */
 export function routeOf(route: unknown): FarRoute {
   const { mcast, port, source, name, encoding, given } = record(route)
   const { link_ms, mclk_offset, encoding: own } = record(given)
@@ -118,7 +119,7 @@ export function routeOf(route: unknown): FarRoute {
   }
 }
 
-/** Answer of what changes the loudness of a board; null where it is none. */
+/** Reads the answer to a change of volume; null if it is none. */
 export function volumeOf(answer: unknown): FarDecoder['volume'] {
   const { volume, volume_db: db, mute } = record(answer)
   const [percent, volumeDb] = [number(volume), number(db)]
@@ -178,9 +179,9 @@ function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-// Boards, asked.
+// Polling boards.
 
-/** A board's answer; `atMs` is when it was asked, by the page's clock. */
+/** A board's answer; `atMs` is the page's time of the request. */
 export interface Told {
   state: 'told'
   lit: string
@@ -196,7 +197,7 @@ export type FarBoard =
   /** @property last what it said while it still answered */
   | { state: 'silent'; atMs: number; last?: Told }
 
-/** Boards by their keys: names may be the same twice, and the address of a board that is gone may be that of another now. */
+/** Boards by key: names may repeat, and another board may now have the address of a missing one. */
 export const farBoards = signal<ReadonlyMap<string, FarBoard>>(new Map())
 
 /** The key of a board. */
@@ -204,17 +205,17 @@ export function peerKey({ id, url }: Peer): string {
   return id ?? url
 }
 
-/** Whether a board is there, as far as the board knows whose page this is; none else is asked. */
+/** Whether this board considers a board present; others are not polled. */
 export function isThere({ self, state }: Peer): boolean {
   return self || state === 'alive'
 }
 
-/** Asked at once: a browser has six connections to each host, and a site has a hundred boards. */
+/** Concurrent requests: a browser has six connections to each host, and a site has a hundred boards. */
 const AT_ONCE = 8
 const ANSWER_MS = 3000
-/** The shortest time between two updates of the view while boards are being asked. */
+/** Minimum time between updates of the view while boards are being polled. */
 const SHOWN_MS = 500
-/** A status is a few kilobytes; more is nothing of ours. */
+/** A status is a few kilobytes; anything larger is not ours. */
 const MOST_BYTES = 262_144
 const MOST_TEXT = 300
 
@@ -226,7 +227,7 @@ export function typePassword({ url }: Peer, password: string): void {
   typed.set(url, basicHeader(password))
 }
 
-/** Asks every board that is alive, a few at once. @param authorization what the reader signed in with here, or null */
+/** Polls every board that is present, a few at once. @param authorization the user's credentials here, or null */
 export async function askBoards(peers: readonly Peer[], authorization: string | null): Promise<void> {
   const waiting = peers.filter((peer) => !peer.self && isThere(peer))
   const told = new Map<string, FarBoard>()
@@ -236,7 +237,7 @@ export async function askBoards(peers: readonly Peer[], authorization: string | 
       const atMs = Date.now()
       const key = peerKey(peer)
       told.set(key, withLast(await askBoard(peer, authorization), farBoards.value.get(key)))
-      // One that does not answer keeps its worker for seconds; what the others said is shown meanwhile.
+      // A silent board occupies its worker for seconds; the other answers are shown meanwhile.
       if (atMs - shownMs < SHOWN_MS) continue
       shownMs = atMs
       farBoards.value = new Map([...farBoards.value, ...newest(told)])
@@ -245,14 +246,14 @@ export async function askBoards(peers: readonly Peer[], authorization: string | 
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   for (const peer of peers) {
     if (isThere(peer)) continue
-    // One that is known to be gone is not asked; what it said last still tells what it was for.
+    // A missing board is not polled; its last answer still tells its role.
     const known = farBoards.value.get(peerKey(peer)) ?? fromMemory(peerKey(peer))
     if (known) told.set(peerKey(peer), withLast({ state: 'silent', atMs: Date.now() }, known))
   }
   farBoards.value = newest(told)
 }
 
-/** Keeps over a reload what the boards that were asked last play. */
+/** Stores what the polled boards play, for a reload. */
 export function rememberBoards(): void {
   const sounds = new Map<string, FarSound>()
   for (const [key, board] of farBoards.value) {
@@ -267,7 +268,9 @@ function fromMemory(key: string): Told | undefined {
   return sound && { state: 'told', lit: 'off', text: '', sound, atMs: 0 }
 }
 
-/** Rounds overlap, and a hand changes boards meanwhile: what was asked for before what is known now says nothing new. */
+/**
+ * Rounds overlap, and the user changes boards meanwhile: an answer to an older request must not replace a newer one.
+ */
 function newest(told: ReadonlyMap<string, FarBoard>): Map<string, FarBoard> {
   const boards = new Map(told)
   for (const [key, asked] of told) {
@@ -277,7 +280,7 @@ function newest(told: ReadonlyMap<string, FarBoard>): Map<string, FarBoard> {
   return boards
 }
 
-/** Takes what a board said outside the rounds: the hand has just changed something there, so it answers. */
+/** Applies a board's answer outside the rounds: the user has just changed something there. */
 export function takeSound(peer: Peer, change: (sound: FarSound) => FarSound): void {
   const key = peerKey(peer)
   const board = lastOf(farBoards.value.get(key))
@@ -296,7 +299,7 @@ function withLast(now: FarBoard, before: FarBoard | undefined): FarBoard {
   return now.state === 'silent' && last ? { ...now, last } : now
 }
 
-/** Asks one board how it is. */
+/** Asks one board for its status. */
 export async function askBoard(peer: Peer, authorization: string | null): Promise<FarBoard> {
   const atMs = Date.now()
   try {
@@ -308,15 +311,15 @@ export async function askBoard(peer: Peer, authorization: string | null): Promis
   }
 }
 
-/** How a board is called: with a form, where it is to change something. */
+/** Options of a call; with a form it changes something. */
 interface FarCall {
   authorization: string | null
   form?: URLSearchParams
 }
 
 /**
- * Calls another board, with what was typed for it before anything else.
- * @throws Error where it has no address that may be called, does not answer, or answers no JSON
+ * Calls another board, preferably with the password typed for it.
+ * @throws Error if its address may not be called, it does not answer, or the answer is not JSON
  */
 export async function callBoard(
   { url, self }: Peer,
@@ -339,7 +342,7 @@ export async function callBoard(
   return { status: reply.status, answer: reply.status === 401 ? null : JSON.parse(text) }
 }
 
-/** An address that may be opened: what was heard on the network may be anything. */
+/** The address if it may be opened, else null: text heard on the network can be anything. */
 export function webAddress(url: string): string | null {
   const known = URL.canParse(url) ? new URL(url) : null
   return known && (known.protocol === 'http:' || known.protocol === 'https:') && known.username === ''
@@ -347,7 +350,7 @@ export function webAddress(url: string): string | null {
     : null
 }
 
-/** Where a board's pages begin, on its own site whatever path it names; null where it has no address that may be opened. */
+/** URL of a board's pages, always on its own site; null if its address may not be opened. */
 export function farPageUrl({ url, path }: Peer): string | null {
   const base = webAddress(url)
   if (base === null) return null
@@ -355,7 +358,7 @@ export function farPageUrl({ url, path }: Peer): string | null {
   return page?.origin === base ? page.href : `${base}/`
 }
 
-/** Reads an answer up to what a status can be. @throws Error where there is more */
+/** Reads an answer up to the size of a status. @throws Error if it is larger */
 async function textOf(reply: Response): Promise<string> {
   const reader = reply.body?.getReader()
   const decoder = new TextDecoder()
@@ -372,7 +375,7 @@ async function textOf(reply: Response): Promise<string> {
   return text
 }
 
-/** The verdict of an answer whose shape nobody vouches for. */
+/** The verdict from an untrusted answer. */
 export function verdictOf(answer: unknown): { lit: string; text: string } {
   const { verdict } = (answer ?? {}) as { verdict?: { state?: unknown; text?: unknown } }
   const text = typeof verdict?.text === 'string' ? verdict.text.slice(0, MOST_TEXT) : texts.answersWithoutState

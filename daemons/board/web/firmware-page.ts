@@ -1,4 +1,4 @@
-/** Firmware: an image is dropped or picked, sent, verified, installed, and the board restarted. */
+/** Firmware: the user drops or picks an image, which is sent, verified and installed; then the board restarts. */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -13,18 +13,18 @@ import { api, type Status, signedInWith } from './api.ts'
 import { awaitRestart, restarting, status } from './state.ts'
 import * as texts from './texts.ts'
 
-// Sends a firmware image: with progress, which fetch does not tell, and with the board's own words when it refuses.
+// Sends a firmware image, with progress, which fetch does not report, and with the board's own words if it refuses.
 
-/** How an upload stands. */
+/** State of an upload. */
 type Upload =
   | { phase: 'none' }
   | { phase: 'sending'; name: string; sentBytes: number; totalBytes: number; cancel: () => void }
-  /** Everything is there; the board checks and installs. */
+  /** All was sent; the board verifies and installs. */
   | { phase: 'sent'; name: string; totalBytes: number }
   | { phase: 'installed'; version: string | null }
   | { phase: 'refused'; name: string; sentence: string }
 
-/** The upload of this page; it goes on while other pages are looked at. */
+/** The upload of this page; it continues while other pages are shown. */
 const upload = signal<Upload>({ phase: 'none' })
 
 /** The board's answer once an image is installed. */
@@ -33,7 +33,7 @@ interface Installed {
   about_s?: number
 }
 
-/** Sends an image. Resolves with the board's answer, or null where it was refused, cut or given up. */
+/** Sends an image. Resolves with the board's answer, or null if it was refused, cut or cancelled. */
 function sendImage(file: File): Promise<Installed | null> {
   const request = new XMLHttpRequest()
   const { name, size: totalBytes } = file
@@ -50,7 +50,8 @@ function sendImage(file: File): Promise<Installed | null> {
       upload.value = { phase: 'sent', name, totalBytes }
     }
     request.onabort = () => refuse(texts.sendingWasStopped)
-    // A board that refuses early does not take the rest: its answer may be lost with the connection, its status tells.
+    // A board that refuses early closes the connection, and its answer may be lost with it; its status gives the
+    // reason.
     request.onerror = () => void whyCut().then(refuse)
     request.onload = () => {
       const answer = bodyOf(request.responseText)
@@ -81,7 +82,9 @@ function bodyOf(text: string): { error?: string; message?: string } {
   }
 }
 
-/** Which of the steps Sent, Verified, Installed, Restarted is under way; 4 when all are done. @param ota what the board says meanwhile */
+/**
+ * Current step of Sent, Verified, Installed, Restarted; 4 when all are done. @param ota the board's state of the update
+ */
 export function stepOf(now: Upload, ota: string, isRestarting: boolean): number {
   if (now.phase === 'installed') return isRestarting ? 3 : 4
   if (now.phase !== 'sent') return 0
@@ -91,11 +94,11 @@ export function stepOf(now: Upload, ota: string, isRestarting: boolean): number 
 // The page.
 
 const STEPS = [texts.sent, texts.verified, texts.installed, texts.restarted]
-/** Added to a refusal: whether the board still runs as before, which is what an installer wants to know then. */
+/** Added to a refusal: an installer wants to know whether the board still runs as before. */
 const UNTOUCHED = texts.runningVersionIsUntouched
-/** When the board does not say how long a restart takes. */
+/** Assumed if the board does not say how long a restart takes. */
 const RESTART_S = 60
-/** How often it is asked whether the board can take an image: the keys may be set meanwhile. */
+/** Interval of checks whether the board can take an image: the keys may be set meanwhile. */
 const READY_MS = 5000
 
 /** The page. */
@@ -146,7 +149,7 @@ async function install(file: File, startedAt: number): Promise<void> {
     awaitRestart({ what: texts.firmwareInstalled, startedAt, aboutS: answer.about_s ?? RESTART_S, places: [] })
 }
 
-/** A page that is left while it sends cuts the image: the browser asks first. */
+/** Leaving the page while it sends would cut the image, so the browser asks first. */
 function holdPage({ phase }: Upload): (() => void) | undefined {
   if (phase !== 'sending') return undefined
   const hold = (event: BeforeUnloadEvent): void => event.preventDefault()
@@ -154,7 +157,7 @@ function holdPage({ phase }: Upload): (() => void) | undefined {
   return () => removeEventListener('beforeunload', hold)
 }
 
-/** Somebody else sends an image at this moment; null while nobody does. */
+/** Set while somebody else sends an image, else null. */
 function otherSender({ ota }: Status): Judgement | null {
   if (!ota) return null
   if (ota.state !== 'receiving' && ota.state !== 'verifying' && ota.state !== 'installing') return null

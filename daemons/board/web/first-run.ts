@@ -1,4 +1,7 @@
-/** First run: password, name, role, done. Nothing is kept before the last button; then the board restarts and the page follows. */
+/**
+ * First run: password, name, role, done. Nothing is saved before the last button; then the board restarts and the page
+ * follows it.
+ */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { withArticle } from '#kit/pure/text.ts'
@@ -80,7 +83,7 @@ function Known({ config, facts, board }: KnownProps): VNode {
     </div></form></div><${Toasts} /></main>`
 }
 
-/** The password first: what follows is then nobody else's to send. @returns how long the restart takes, s */
+/** The password comes first, so that nobody else can send what follows. @returns how long the restart takes, s */
 async function keep(config: Config, form: Form, revision: Revision): Promise<number> {
   const { password, name, hostname, role } = form.values.value
   const typed = String(password)

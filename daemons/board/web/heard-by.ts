@@ -1,4 +1,4 @@
-/** The boards that play this encoder's stream, by their own account. */
+/** The boards that say they play this encoder's stream. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'

@@ -1,4 +1,4 @@
-/** The matrix: who hears what, and every board of the site with its state, from any of them, without a server. */
+/** The matrix: who hears what, and the state of every board of the site; any board can show it, without a server. */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
@@ -24,7 +24,7 @@ const LOOK_BOARDS_MS = 2000
 /** Links of the rows. */
 const LINKS = '.boards td.name a'
 
-/** Kept while other pages are looked at, so that the way back shows no empty page. */
+/** Kept while other pages are shown, so that the matrix is not empty on return. */
 const peers = signal<Peer[] | null>(null)
 
 /** The page. */
@@ -74,7 +74,7 @@ async function lookAround(): Promise<void> {
   rememberBoards()
 }
 
-/** Boards that the verdict over sound does not name already. */
+/** Boards not already named by the verdict over sound. */
 function beside(boards: readonly BoardRow[], rows: readonly Row[]): BoardRow[] {
   const named = new Set(rows.map(({ key }) => key))
   return boards.filter(({ peer }) => !named.has(peerKey(peer)))

@@ -1,4 +1,4 @@
-/** The boards of the matrix: in which order, in which state, and the sentence over all of them. */
+/** The boards of the matrix: their order, their states, and the sentence over all of them. */
 import { age, listed, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
@@ -8,16 +8,16 @@ import type { FarBoard } from './far-boards.ts'
 import * as texts from './texts.ts'
 import { litOf, roleTitleOf } from './words.ts'
 
-/** One row: a board as its own, its browser's and this board's eyes see it. */
+/** One row: a board as seen by itself, by the browser and by this board. */
 export interface BoardRow {
   peer: Peer
   lit: Lit
   text: string
-  /** It asks for a password that the reader has not typed yet. */
+  /** It asks for a password that the user has not typed yet. */
   isLocked: boolean
 }
 
-/** When it is, for times in sentences. */
+/** Present time and zone, for times in sentences. */
 export interface When {
   nowMs: number
   zone?: string | undefined
@@ -69,21 +69,21 @@ export function peerName({ name, hostname }: Peer): string {
   return name || hostname
 }
 
-/** Rows that a filter leaves, and of them those that need somebody where only these are wanted. */
+/** Rows that match a filter; if only needy ones are wanted, those that need attention. */
 export function chosenRows(rows: readonly BoardRow[], filter: string, isNeedyOnly: boolean): BoardRow[] {
   const textOf = ({ peer, text }: BoardRow): string =>
     `${peer.name} ${peer.hostname} ${peer.ip} ${roleTitleOf(peer.role)} ${peer.version ?? ''} ${text}`
   return rows.filter((row) => (!isNeedyOnly || isNeedy(row)) && matches(textOf(row), filter))
 }
 
-/** Whether a board wants somebody to look. */
+/** Whether a board needs attention. */
 export function isNeedy({ lit }: BoardRow): boolean {
   return lit === 'fault' || lit === 'gone' || lit === 'warn'
 }
 
 /**
- * The verdict over sound, with what else is wrong with boards behind it.
- * @param rest boards that the routing does not judge by itself
+ * The verdict over sound, followed by other troubles of boards.
+ * @param rest boards not judged by the routing
  */
 export function withBoards(routing: Judgement, rest: readonly BoardRow[]): Judgement {
   const needy = sortRows(rest.filter(isNeedy))

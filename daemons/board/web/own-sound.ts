@@ -1,4 +1,4 @@
-/** The sound of this board under the hand: routes, loudness, its clock. */
+/** Controls for this board's sound: routes, volume, clock. */
 import type { VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { sendLatest, sentenceOf } from '#kit/web/call.ts'
@@ -13,9 +13,9 @@ import { ptpLit, signed } from './sound-words.ts'
 import { lookNow } from './state.ts'
 import * as texts from './texts.ts'
 
-// Routes of this board under the hand: played at once, and taken back by a touch.
+// Routes of this board: changed at once, with one touch to undo.
 
-/** The form that brings a route back. */
+/** The form that restores a route. */
 export function formOf({
   mcast,
   port,
@@ -27,7 +27,10 @@ export function formOf({
   return { mcast, port, ...Object.fromEntries(said) }
 }
 
-/** Plays, and says so with the way back. @param before what was played until now @param told `Now plays Stage mix.` */
+/**
+ * Plays a route, and reports it in a toast with an undo. @param before the route until now @param told `Now plays Stage
+ * mix.`
+ */
 export async function playRoute(form: RouteForm, before: RouteState, told: string): Promise<void> {
   await routed(form, told, () => void routed(formOf(before), texts.ownPlaysWhatPlayedBefore))
 }
@@ -42,15 +45,15 @@ async function routed(form: RouteForm, told: string, undo?: () => void): Promise
   await lookNow()
 }
 
-// The loudness of this board under the hand: slid, stepped, muted.
+// The volume of this board: slider, steps, mute.
 
 /** Ends of `volume_db`. */
 const LOWEST_DB = -80
 const HIGHEST_DB = 12
-/** How long the answer to the hand stands before what the feed says counts again. */
+/** How long the answer to a change takes precedence over the feed. */
 const HELD_MS = 1200
 
-/** Loudness and what moves it. */
+/** The volume and its controls. */
 export interface Volume {
   shown: VolumeState
   slide: (volume: number) => void
@@ -58,16 +61,16 @@ export interface Volume {
   mute: () => void
 }
 
-/** A step of 1 dB from where it is, within its ends; from silence up to the lowest there is. */
+/** One step of 1 dB, within the limits; from silence, up to the lowest level. */
 export function stepped(db: number, step: 1 | -1): number {
   return Math.min(HIGHEST_DB, Math.max(LOWEST_DB, Math.round(db) + step))
 }
 
-/** The loudness of this board. @param told as the feed says it */
+/** The volume of this board. @param told as the feed says it */
 export function useVolume(told: VolumeState): Volume {
   const [mine, setMine] = useState<VolumeState | null>(null)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  /** Where steps that were not answered yet have led. */
+  /** Target of the steps not answered yet. */
   const wantedDb = useRef<number | null>(null)
   const sender = useRef<((ask: () => Promise<VolumeState>) => void) | undefined>(undefined)
 
@@ -104,7 +107,7 @@ export function useVolume(told: VolumeState): Volume {
   }
 }
 
-// Its clock: who is the grandmaster, and how far this board is from it.
+// The clock: who is the grandmaster, and this board's offset from it.
 
 /** The panel. */
 export function ClockPanel({ ptp }: { ptp: PtpView }): VNode {

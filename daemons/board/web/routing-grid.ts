@@ -1,4 +1,7 @@
-/** The crosspoints: encoders across, decoders down, drawn so that fifty by fifty move under a thumb; their keys, and what a hand changes there. */
+/**
+ * The crosspoints: encoders across, decoders down, fast enough to scroll fifty by fifty on a phone; with keyboard
+ * control, and the changes made there.
+ */
 import { signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useRef } from 'preact/hooks'
@@ -14,9 +17,9 @@ import type { Column, Row } from './routing.ts'
 import { lookNow } from './state.ts'
 import * as texts from './texts.ts'
 
-// Changes made in the matrix: sent to the decoder itself, shown at once, taken back when they are refused.
+// Changes made in the matrix: sent to the decoder itself, shown at once, reverted if it refuses.
 
-/** Where a decoder is being routed to, by its key; empty: nowhere. */
+/** The column a decoder is being routed to, by its key; empty for none. */
 const pending = signal<ReadonlyMap<string, string>>(new Map())
 
 /** A board's refusal of a change, in its own words; `isLocked` when it needs another password. */
@@ -37,13 +40,13 @@ export function crosspointRefusal(thrown: unknown): { refused: string; isLocked:
 
 const MOST_TEXT = 300
 
-/** Plays a stream on a decoder, with the way back in a toast. @throws Refused */
+/** Plays a stream on a decoder, with an undo in a toast. @throws Refused */
 export async function playOn(row: Row, column: Column, all: readonly Column[]): Promise<void> {
   await change(row, routeFormFor(column, all), column.key)
   sayRouted(row, texts.nowPlays(row.name, column.name))
 }
 
-/** Stops a decoder, with the way back in a toast. @throws Refused */
+/** Stops a decoder, with an undo in a toast. @throws Refused */
 export async function stopOn(row: Row): Promise<void> {
   await change(row, { mcast: '' }, '')
   sayRouted(row, texts.isStopped(row.name))
@@ -63,7 +66,9 @@ async function undo(row: Row, form: RouteForm): Promise<void> {
   }
 }
 
-/** A sender is named only where two streams share an address: a decoder finds it by itself, also after it was replaced. */
+/**
+ * Names the sender only if two streams share an address; else a decoder finds it by itself, even after it was replaced.
+ */
 export function routeFormFor({ mcast, port, source, encoding, key }: Column, all: readonly Column[]): RouteForm {
   const isShared = all.some((other) => other.key !== key && other.mcast === mcast && other.port === port)
   return {
@@ -93,7 +98,7 @@ export async function stepOn(row: Row, step: 1 | -1): Promise<void> {
   await loudness(row, '/api/volume_db', { volume_db: stepped(volume.volumeDb, step) })
 }
 
-/** Mutes, or lets be heard again. @throws Refused */
+/** Mutes or unmutes. @throws Refused */
 export async function muteOn(row: Row): Promise<void> {
   const volume = row.sound?.volume
   if (volume) await loudness(row, '/api/mute', { mute: volume.mute ? 0 : 1 })
@@ -104,7 +109,7 @@ async function loudness(row: Row, path: string, form: Record<string, number>): P
   await take(row, (sound) => ({ ...sound, volume }))
 }
 
-/** Shows the answer until the board is asked again. */
+/** Shows the answer until the board is polled again. */
 async function take({ peer }: Row, change: (sound: FarDecoder) => FarDecoder): Promise<void> {
   if (peer.self) await lookNow()
   else takeSound(peer, (sound: FarSound) => (sound.kind === 'decoder' ? change(sound) : sound))
@@ -123,7 +128,7 @@ async function post({ peer }: Row, path: string, values: Record<string, string |
   return reply.answer
 }
 
-/** Its own words; where fields were refused, theirs. */
+/** The board's own words; for refused fields, theirs. */
 function reasonOf(answer: unknown, status: number): string {
   const { message, fields } = (answer ?? {}) as { message?: unknown; fields?: unknown }
   const words = Object.values((fields ?? {}) as object).filter((each) => typeof each === 'string')
@@ -141,7 +146,7 @@ interface GridHands {
   stop: (row: Row) => void
 }
 
-/** For the list of keys; what they do hangs on where the focus is, so the table itself listens. */
+/** For the list of keys. Their effect depends on the focus, so the table itself handles them. */
 const GRID_KEYS: readonly (readonly [key: string, what: string])[] = [
   ['ArrowDown', texts.keyToCrosspoints],
   ['Enter', texts.keyRoutes],
@@ -165,12 +170,12 @@ const STEPS: Readonly<Record<string, readonly [down: number, right: number]>> = 
   ArrowLeft: [0, -1],
 }
 
-/** A pause that long ends a name that is being typed. */
+/** A pause this long ends a name being typed. */
 const TYPED_MS = 1200
 let typed = ''
 let typedMs = 0
 
-/** Keys with the focus in the table. */
+/** Handles keys while the focus is in the table. */
 export function gridKey(
   event: KeyboardEvent,
   { rows, columns }: { rows: readonly Row[]; columns: readonly Column[] },
@@ -201,7 +206,10 @@ function done(run: () => void): true {
   return true
 }
 
-/** Letters name a decoder, or a stream; `g`, `/` and `?` are keys of every page. */
+/**
+ * Jumps to the decoder or stream whose name is typed; `g`, `/` and `?` are keys of every page. @returns whether the key
+ * was used
+ */
 function jumps(
   key: string,
   here: { row: number; cell: number },
@@ -223,21 +231,21 @@ function bodyRows(): HTMLTableRowElement[] {
   return [...(document.querySelector<HTMLTableElement>('.matrix')?.tBodies[0]?.rows ?? [])]
 }
 
-/** Where the focus is: the row, and the cell in it; 0 is the name. */
+/** Position of the focus: the row, and the cell in it; 0 is the name. */
 function placeOf(target: EventTarget | null): { row: number; cell: number } | undefined {
   const cell = target instanceof Element ? target.closest<HTMLTableCellElement>('tbody td, tbody th') : null
   const row = cell ? bodyRows().indexOf(cell.parentElement as HTMLTableRowElement) : -1
   return cell && row >= 0 ? { row, cell: cell.cellIndex } : undefined
 }
 
-/** Gives the focus to a crosspoint; at the ends it stays. @returns false where there is none */
+/** Focuses a crosspoint, clamped to the table. @returns false if there is none */
 function focusAt(row: number, cell: number): boolean {
   const rows = bodyRows()
   const cells = rows[Math.min(rows.length - 1, Math.max(0, row))]?.cells
   const wanted = cells?.[Math.min(cells.length - 1, Math.max(0, cell))]
   const button = wanted?.querySelector<HTMLButtonElement>('button')
   if (!button) return false
-  // One of them is in the order of Tab: the last that had the focus.
+  // Only one button is in the tab order: the last that had the focus.
   document.querySelector('.matrix tbody button[tabindex="0"]')?.setAttribute('tabindex', '-1')
   button.setAttribute('tabindex', '0')
   button.focus()
@@ -250,16 +258,16 @@ function focusAt(row: number, cell: number): boolean {
 interface GridFacts {
   rows: readonly Row[]
   columns: readonly Column[]
-  /** As crosspoints also where it is narrow. */
+  /** Whether to show crosspoints on narrow screens too. */
   isGrid: boolean
   /** The crosspoint whose popover is open. */
   open: { row: string; column: string | null } | null
-  /** Something in it was pressed. */
+  /** Called when something in it is pressed. */
   press: (what: 'pin' | 'name' | 'mute', row: string, column: string | null) => void
   onKeyDown: (event: KeyboardEvent) => void
 }
 
-/** Rows as they were drawn last: what did not change is not drawn again, and not even compared. */
+/** Rows as last drawn: an unchanged one is reused, so that Preact does not even compare it. */
 interface Drawn {
   facts: string
   node: VNode
@@ -303,7 +311,7 @@ export function Grid({ rows, columns, isGrid, open, press, onKeyDown }: GridFact
     ${head}<tbody>${body}</tbody></table></div>`
 }
 
-/** Lamps of decoders in words. */
+/** Decoder states in words. */
 const WORDS: Readonly<Record<Lit, string>> = {
   ok: 'playing',
   busy: 'changing',
@@ -368,7 +376,7 @@ function out({ name, sound, isGone }: Row): VNode {
     aria-label=${texts.mute(name)}>${icon(volume?.mute ? 'mute' : 'sound')}</button></div>`
 }
 
-/** One listener for thousands of buttons. */
+/** A single listener for thousands of buttons. */
 function follow(event: Event, press: GridFacts['press']): void {
   const button = (event.target as Element).closest<HTMLElement>('[data-press]')
   const row = button?.closest<HTMLElement>('tr')?.dataset.row
@@ -380,8 +388,8 @@ function follow(event: Event, press: GridFacts['press']): void {
 let litNow: Element[] = []
 
 /**
- * Row and column under the hand are lit by hand as well, where drawing would touch thousands of cells. The column cell by
- * cell: a `col` that changes lays the whole table out anew.
+ * Highlights row and column under the pointer by direct changes to the DOM, since rendering would touch thousands of
+ * cells. The column is changed cell by cell: a changed `col` makes the browser lay out the whole table again.
  */
 function light(event: Event): void {
   const cell = (event.target as Element).closest<HTMLTableCellElement>('td, th')

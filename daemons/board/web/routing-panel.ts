@@ -75,7 +75,7 @@ export function RoutingPanel({ rows: byName, columns, all, peers, isGrid, again 
   }
 }
 
-/** Refusals that have no popover to be shown in. */
+/** Reports refusals that have no popover to be shown in. */
 async function told({ name }: Row, act: Promise<void>): Promise<void> {
   try {
     await act

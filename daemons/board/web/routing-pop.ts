@@ -19,7 +19,7 @@ import * as texts from './texts.ts'
 /** A popover that is open. */
 export interface Opened {
   row: string
-  /** null: opened at the name, to choose a stream. */
+  /** null if opened at the name, to choose a stream. */
   column: string | null
   /** The decoder's refusal of the last change. */
   refused?: string
@@ -73,7 +73,7 @@ export function RoutingPop({ row, columns, peers, opened, open, again }: PopFact
 interface Attempt {
   act: () => Promise<void>
   open: (opened: Opened | null) => void
-  /** The popover has done its work when it went through. */
+  /** Whether success closes the popover. */
   isOver: boolean
 }
 
@@ -86,7 +86,7 @@ async function attempt(row: Row, opened: Opened, { act, open, isOver }: Attempt)
   }
 }
 
-/** The crosspoint, or the name. */
+/** The element it is attached to: the crosspoint, or the name. */
 function anchorOf({ row, column }: Opened): Element | null {
   const line = [...document.querySelectorAll<HTMLElement>('.matrix tr[data-row]')].find(
     ({ dataset }) => dataset.row === row,
@@ -103,9 +103,9 @@ function titleOf({ name, lit, source }: Row): string {
   return source === '' ? name : texts.playsSource(name, source)
 }
 
-/** From the encoder to the output; the encoder speaks for itself where it was heard. */
+/** The chain from encoder to output; the encoder's own state is used if known. */
 function linksFor({ sound, column }: Row, columns: readonly Column[]): Link[] {
-  // The fault is shown above the chain already.
+  // The fault is already shown above the chain.
   const broken = brokenLink(sound?.checks ?? [])?.name
   const links = linksOf(sound?.checks ?? []).map((link) => (link.key === broken ? { ...link, text: '' } : link))
   const from = columns.find(({ key }) => key === column)
@@ -140,7 +140,7 @@ interface SourcesFacts {
   play: (column: Column) => void
 }
 
-/** Every stream, one touch away. */
+/** All streams, each playable with one touch. */
 function Sources({ row, columns, play }: SourcesFacts): VNode {
   const [filter, setFilter] = useState('')
   const others = columns.filter(({ key }) => key !== row.column)
@@ -155,7 +155,9 @@ function Sources({ row, columns, play }: SourcesFacts): VNode {
     ${shown.length === 0 ? html`<p class="small faint">No stream matches; ${count(others.length)} are hidden.</p>` : null}</div>`
 }
 
-/** The password of a board that has another one; it goes to that board alone, and is kept as long as this page. */
+/**
+ * Asks for the password of a board that has another one. It is sent to that board only, and kept as long as the page.
+ */
 function Password({ row, done }: { row: Row; done: () => Promise<void> }): VNode {
   const form = useForm({ password: '' })
   async function submit(event: Event): Promise<void> {

@@ -1,4 +1,4 @@
-/** The matrix as a model: which decoder plays which stream, how that goes, and the sentence over all of it. */
+/** The model of the matrix: which decoder plays which stream, its state, and the sentence over all of it. */
 import { age, count, listed, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
@@ -17,45 +17,45 @@ import { AWAITED, peerName, type When } from './matrix.ts'
 import { groupText } from './sound-words.ts'
 import * as texts from './texts.ts'
 
-/** A stream across: of an encoder that was found, or one that a decoder plays and nobody here sends. */
+/** A column: the stream of an encoder that was found, or one that a decoder plays and no known encoder sends. */
 export interface Column {
   key: string
-  /** null: no board of ours. */
+  /** null if the sender is not a board. */
   peer: Peer | null
   name: string
   mcast: string
   port: number
-  /** Address of its sender, where that is a board. */
+  /** Address of its sender if that is a board. */
   source: string | null
-  /** null where the board does not say. */
+  /** null if the board does not say. */
   encoding: string | null
   channels: number | null
   isGone: boolean
-  /** null: silent, or not known. */
+  /** null if silent or unknown. */
   rmsDb: number | null
-  /** Whether it tells its level at all. */
+  /** Whether it reports its level at all. */
   isTold: boolean
 }
 
-/** A decoder down. */
+/** A row: a decoder. */
 export interface Row {
   key: string
   peer: Peer
   name: string
-  /** `mute` and `off` are somebody's wish; `busy` is not known yet. */
+  /** `mute` and `off` are intended; `busy` is not known yet. */
   lit: Lit
   /** One sentence: what is heard, or why nothing is. */
   why: string
-  /** The stream it plays, as the lists name it: `Stage mix`. */
+  /** Name of the stream it plays: `Stage mix`. */
   source: string
-  /** As it says, or said last. */
+  /** Its latest report. */
   sound: FarDecoder | null
   /** The key of the stream it plays; null when it plays none. */
   column: string | null
   isLocked: boolean
-  /** It does not answer now; what is known of it is old. */
+  /** It does not answer now; its data is old. */
   isGone: boolean
-  /** Nothing was heard of what it should play, and that is nobody's wish. */
+  /** It gets nothing of its stream, and nobody intended that. */
   isSilent: boolean
 }
 
@@ -63,12 +63,12 @@ export interface Row {
 export interface Seen {
   peers: readonly Peer[]
   boards: ReadonlyMap<string, FarBoard>
-  /** This board's own. */
+  /** Sound of this board itself. */
   own: FarSound | null
   when: When
 }
 
-/** Streams across: encoders by name, then what else is played. */
+/** The columns: encoders by name, then other streams being played. */
 export function columnsOf({ peers, boards, own }: Seen): Column[] {
   const encoders = peers.filter(({ role }) => role === 'encoder').map((peer) => columnOf(peer, boards, own))
   const known = encoders.toSorted((a, b) => a.name.localeCompare(b.name) || a.key.localeCompare(b.key))
@@ -106,13 +106,13 @@ function columnOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSou
   }
 }
 
-/** Not there, for this board or for this browser; one that is awaited is not known to be. */
+/** Whether a board is missing for this board or this browser; one still awaited is not. */
 function isAway(peer: Peer, board: FarBoard | undefined): boolean {
   if (peer.self || peer.state === 'awaited') return false
   return !isThere(peer) || board?.state === 'silent'
 }
 
-/** `239.69.1.2:5004`, as mDNS has it. */
+/** Parses `239.69.1.2:5004`, as announced by mDNS. */
 function announcedOf(stream: string | null): { mcast: string; port: number } {
   const [mcast = '', port = '0'] = (stream ?? '').split(':')
   return { mcast, port: Number(port) }
@@ -127,7 +127,7 @@ function decoderOf(peer: Peer, boards: ReadonlyMap<string, FarBoard>, own: FarSo
   return sound?.kind === 'decoder' ? sound : null
 }
 
-/** Decoders down, by name. */
+/** The rows: decoders by name. */
 export function decoderRows(seen: Seen, columns: readonly Column[]): Row[] {
   return seen.peers
     .filter(({ role }) => role === 'decoder')
@@ -155,10 +155,10 @@ function rowOf(peer: Peer, { boards, own, when }: Seen, columns: readonly Column
   return said(lit, why, { isSilent: lit === 'fault' })
 }
 
-/** The stream of a route: of those that share its address the one that is played. */
+/** The column of a route: of streams that share its address, the one being played. */
 function columnFor({ route, sender }: FarDecoder, columns: readonly Column[]): Column | undefined {
   const all = route.mcast === '' ? [] : columns.filter((column) => isSame(column, route))
-  // One that took the place of a board that is gone may have its address too.
+  // A replacement may have the address of the missing board: prefer the one that is present.
   const same = all.toSorted((one, other) => Number(one.isGone) - Number(other.isGone))
   return same.find(({ source }) => source !== null && source === (route.source ?? sender)) ?? same[0]
 }
@@ -176,7 +176,7 @@ function goneText(
     : texts.notReachableSince(sinceText(at, when.nowMs, when.zone), age(Math.max(1000, when.nowMs - at), 1))
 }
 
-/** The first link that is broken; undefined where sound comes out. */
+/** The first broken link; undefined if sound comes out. */
 export function brokenLink(checks: readonly Check[]): Check | undefined {
   return checks.find(({ state }) => state !== 'ok' && state !== 'warn')
 }
@@ -196,12 +196,12 @@ function judgeDecoder({ route, checks, playing, lossPercent }: FarDecoder, sourc
   return (lossPercent ?? 0) > 0 ? { lit: 'warn', why: texts.packetsAreLost(what) } : { lit: 'ok', why: what }
 }
 
-/** Not playing what it is to play, or not known to. */
+/** Whether it does not play what it should, or that is unknown. */
 export function isNeedyRow({ lit, isLocked }: Row): boolean {
   return lit === 'fault' || lit === 'gone' || lit === 'warn' || isLocked
 }
 
-/** Those that need somebody first, for a list on a phone. */
+/** Rows that need attention first, for a list on a phone. */
 export function needyFirst(rows: readonly Row[]): Row[] {
   const order: readonly Lit[] = ['fault', 'gone', 'warn', 'busy', 'ok', 'off', 'mute']
   return rows.toSorted((a, b) => order.indexOf(a.lit) - order.indexOf(b.lit))
@@ -224,7 +224,7 @@ export function filtered(
   }
 }
 
-/** The verdict: what is silent and should not be, before anything else. */
+/** The verdict: unintended silence comes first. */
 export function judgeRouting(rows: readonly Row[]): Judgement {
   const routed = rows.filter(({ sound }) => sound !== null && sound.route.mcast !== '')
   const playing = routed.filter(({ lit }) => lit === 'ok' || lit === 'warn').length
@@ -254,7 +254,7 @@ export function judgeRouting(rows: readonly Row[]): Judgement {
     if (gone.length + locked.length + worn.length > 0) return 'warn'
     if (unsure.length > 0) return 'busy'
     if (playing > 0 || routed.length === 0) return playing > 0 ? 'ok' : 'off'
-    // Nothing plays, and that is somebody's wish.
+    // Nothing plays, as intended.
     return muted.length > 0 ? 'mute' : 'off'
   }
   return {

@@ -1,4 +1,6 @@
-/** Serial: who is on each line. What is said of a line, its card, the form of its settings, and the page over all of them. */
+/**
+ * Serial: the lines and their clients. Words for a line, its card, its settings form, and the page over all of them.
+ */
 import type { VNode } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
@@ -17,15 +19,15 @@ import { status } from './state.ts'
 import * as texts from './texts.ts'
 import { litOf } from './words.ts'
 
-// Bytes per second of counters that only grow, from what the page saw of them.
+// Byte rates, from the page's samples of counters that only grow.
 
-/** A counter at an instant of the page's clock, ms. */
+/** A counter's value at a time of the page's clock, ms. */
 interface Sample {
   atMs: number
   total: number
 }
 
-/** Samples kept: a minute of looks. */
+/** Samples kept: one minute of polls. */
 const MOST = 60
 
 /** Adds a sample. A counter that went down has restarted, so the samples start over. */
@@ -36,7 +38,7 @@ export function withSample(samples: readonly Sample[], sample: Sample): readonly
   return [...samples, sample].slice(-MOST)
 }
 
-/** Bytes per second between each two samples, oldest first. */
+/** Bytes per second between consecutive samples, oldest first. */
 export function byteRates(samples: readonly Sample[]): number[] {
   return samples.slice(1).map((sample, at) => {
     const before = samples[at] as Sample
@@ -44,13 +46,13 @@ export function byteRates(samples: readonly Sample[]): number[] {
   })
 }
 
-/** Samples of what came from a line and went to it. */
+/** Samples of bytes from a line and to it. */
 interface Traffic {
   from: readonly Sample[]
   to: readonly Sample[]
 }
 
-/** Adds one look at the counters of a port; what it does not count has no samples. */
+/** Adds one poll of a port's counters; missing counters get no samples. */
 export function withLook(
   before: Traffic | undefined,
   counters: Readonly<Record<string, number | null>>,
@@ -95,7 +97,7 @@ export function lineText({ baud, data_bits: bits, parity, stop_bits: stop }: Ser
   return `${baudText(baud)} ${bits}${parity.charAt(0).toUpperCase()}${stop}`
 }
 
-/** `FTDI FT232R A50285BI`, or the path where the system says nothing. */
+/** `FTDI FT232R A50285BI`, or the path if the system knows no name. */
 export function deviceText(port: SerialPort, devices: readonly AdapterDevice[]): string {
   const device = devices.find((each) => each.port === port.port)
   const facts = device ? [device.maker, device.product, device.serial_number].filter(Boolean).join(' ') : ''
@@ -109,7 +111,7 @@ const writeWords: Readonly<Record<string, string>> = {
   exclusive: texts.firstWritesAlone,
 }
 
-/** One thing that goes wrong on a line: how often, and which setting to look at. */
+/** One fault of a line: how often it happened, and which setting to check. */
 interface Trouble {
   name: string
   sentence: string
@@ -134,7 +136,7 @@ const REMEDIES: readonly (readonly [
   ],
 ]
 
-/** The line as it is at this moment. */
+/** The line settings in effect now. */
 function nowOf(port: SerialPort): SerialLine {
   return port.line_now ?? port
 }
@@ -156,7 +158,7 @@ const COUNTERS: Readonly<Record<string, string>> = {
   telnet_faults: texts.telnetMessagesNotUnderstood,
 }
 
-/** Every counter by a readable name; one that the hardware does not have is n/a. */
+/** All counters by readable names; one that the hardware lacks is n/a. */
 export function counterRows({ counters }: SerialPort): [name: string, value: string][] {
   return Object.entries(counters).map(([name, value]) => [
     COUNTERS[name] ?? capital(name.replaceAll('_', ' ')),
@@ -169,7 +171,7 @@ function editLink({ port }: SerialPort): string {
   return linkTo('live', 'edit', String(port))
 }
 
-// The card of one port: what it is, how it runs, who is on it, what is wrong.
+// The card of one port: device, state, clients, faults.
 
 interface CardProps {
   port: SerialPort
@@ -196,7 +198,7 @@ function SerialCard({ port, devices, traffic, drop }: CardProps): VNode {
     <details class="counted"><summary>Counted</summary>${factTable(counterRows(port), 'tight')}</details></section>`
 }
 
-/** Bytes a second now, and the last minute; in is from the line. */
+/** Present byte rate, and the last minute; in is from the line. */
 function rate(name: string, samples: readonly Sample[] | undefined): VNode {
   const rates = byteRates(samples ?? [])
   const now = rates.at(-1)
@@ -215,7 +217,7 @@ function clients(port: SerialPort, drop: (client: SerialClient) => void): Child 
   )}</ul>${port.clients.length > 1 ? html`<p class="foot small faint">Of several clients, ${writeWords[port.write] ?? port.write}.</p>` : null}`
 }
 
-// The settings of one serial port. Applied at once and saved; clients stay where only the line changes.
+// The settings of one serial port. Applied and saved at once; clients stay if only the line changes.
 
 const same = (values: readonly string[]): (readonly [string, string])[] => values.map((value) => [value, value])
 const BAUDS = ['300', '1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
@@ -236,7 +238,7 @@ const WRITES = [
   ['first', texts.firstWrites],
   ['exclusive', texts.whoWritesFirstAlone],
 ] as const
-/** Settings whose change ends connections: they are another service afterwards. */
+/** Settings whose change ends connections, since the service is then another. */
 const SERVICE = ['enabled', 'mode', 'tcp_port', 'allow']
 
 const FIELDS = [
@@ -319,7 +321,7 @@ function consequence(form: Form, port: SerialPort): string {
 
 const LOOK_SERIAL_MS = 1000
 
-/** A client that is asked about before it is dropped. */
+/** The client that a question asks whether to drop. */
 interface Dropping {
   port: SerialPort
   client: SerialClient

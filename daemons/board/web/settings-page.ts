@@ -1,4 +1,7 @@
-/** Settings: one form, made from what the board says its settings are. A save restarts the board, and the page follows. */
+/**
+ * Settings: one form, built from the board's description of its settings. A save restarts the board, and the page
+ * follows it.
+ */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { withArticle } from '#kit/pure/text.ts'
@@ -18,15 +21,16 @@ import { roleNouns, roleSentences, roleTitles } from './words.ts'
 
 // The saved settings and their form, for the pages that change them.
 
-/** Asked again only until both answers are there. */
+/** Asked repeatedly only until both answers have come. */
 const AGAIN_MS = 3000
 
-/** @returns what is saved once it is known, and what a page says until then */
+/** @returns the saved settings once known, and what the page shows until then */
 export function useSettings(): { known: { config: Config; form: ConfigForm } | null; words: VNode } {
   const [known, setKnown] = useState<{ config: Config; form: ConfigForm } | null>(null)
   const { refused } = useLook(async () => {
     if (known) return
-    // Its revision first: settings that are newer than it are refused when they are saved, and not lost.
+    // The form with its revision comes first: if the settings change after it, a save is refused instead of overwriting
+    // them.
     const form = await api.configForm()
     const config = await api.config()
     setKnown({ config, form })
@@ -38,9 +42,9 @@ export function useSettings(): { known: { config: Config; form: ConfigForm } | n
   return { known, words }
 }
 
-// The settings form as the board describes it: which fields there are in a role, what they are called, what a save does.
+// The settings form as the board describes it: fields of a role, their labels, and what a save does.
 
-/** Labels of settings; a setting that is missing here is shown by its key, in words. */
+/** Labels of settings; a setting without one is shown by its key, in words. */
 const LABELS: Readonly<Record<string, string>> = {
   name: texts.name,
   hostname: texts.hostName,
@@ -98,7 +102,7 @@ export function configValues(config: Config, form: ConfigForm): Values {
   )
 }
 
-/** Refusals of fields that this role does not show: said in a sentence, because there is no field to say them at. */
+/** Refusals of fields hidden in this role: shown as a sentence, since there is no field to show them at. */
 export function hiddenFaults(faults: Readonly<Record<string, string>>, shown: readonly string[]): string[] {
   return Object.entries(faults)
     .filter(([name]) => !shown.includes(name))
@@ -118,7 +122,7 @@ export function changedOf(values: Values, saved: Values): string[] {
 /** Settings by which the board is found. */
 const ADDRESS = ['hostname', 'static_ip', 'ip', 'mask', 'gw']
 
-/** Says what saving will do. @param isOwned whether the board sets its machine's network too */
+/** Says what saving will do. @param isOwned whether the board also configures its machine's network */
 export function consequence(values: Values, saved: Values, isOwned: boolean): string {
   const changed = changedOf(values, saved)
   if (changed.length === 0) return texts.nothingIsChanged
@@ -138,7 +142,7 @@ export function consequence(values: Values, saved: Values, isOwned: boolean): st
 
 // The page.
 
-/** The page; the form is drawn once it is known what is saved. */
+/** The page; the form is shown once the saved settings are known. */
 export function SettingsPage(): VNode {
   const { known, words } = useSettings()
   const now = status.value
@@ -261,7 +265,7 @@ function drawn(field: FieldFacts, form: Form, roles: ConfigForm['roles']): VNode
   })
 }
 
-/** Lists of paths need a whole row. */
+/** Whether it is a list of paths, which needs a whole row. */
 function isPath(name: string): boolean {
   return name.endsWith('_devices')
 }

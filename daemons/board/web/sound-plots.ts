@@ -1,4 +1,4 @@
-/** The last hour of a board with sound as plots: when packets came or went, and how far its clock was off. */
+/** Plots of the last hour of a board with sound: when packets arrived or left, and the offset of its clock. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
@@ -13,7 +13,7 @@ import { msOfUs, signed } from './sound-words.ts'
 import { status } from './state.ts'
 import * as texts from './texts.ts'
 
-/** An hour is long: what is new since the last look is a pixel or two. */
+/** An hour is long: between two polls it moves by a pixel or two. */
 const LOOK_HISTORY_MS = 10_000
 const HOUR_MS = 3_600_000
 
@@ -47,7 +47,7 @@ function useHistory(): { history: HistoryView | null; words: VNode } {
 interface PanelFacts {
   title: string
   about: string
-  /** The newest value, large: nobody reads a curve for one number. */
+  /** The newest value in large type: nobody should have to read it from a curve. */
   now: string
   nowName: string
   unit: string
@@ -80,11 +80,11 @@ function afterText(leftUs: number | null | undefined, linkMs: number | null): st
   return msOfUs(linkMs * 1000 - leftUs)
 }
 
-/** Arrivals against the link offset; null where nothing came in the whole hour. */
+/** Arrivals relative to the link offset; null if nothing arrived in the whole hour. */
 export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotFacts | null {
   const { earliest_us: earliest, latest_us: latest, link_us: links, lost, middle_us: middle } = history.series
   if (!earliest || !latest || linkMs === null || latest.every((each) => each === null)) return null
-  // A margin belongs to the link offset of its own second: a later change does not move packets of the past.
+  // A margin refers to the link offset of its own second: a later change does not move past packets.
   const after = (points: Points): (number | null)[] =>
     points.map((left, at) => (left === null ? null : ((links?.[at] ?? linkMs * 1000) - left) / 1000))
   const traces = [
@@ -106,7 +106,7 @@ export function arrivalFacts(history: HistoryView, linkMs: number | null): PlotF
   }
 }
 
-/** Distances between packets as they left. */
+/** Intervals between packets as they left. */
 export function spacingFacts(history: HistoryView): PlotFacts | null {
   const { spacing_p50_us: middle, spacing_p99_us: most, spacing_max_us: worst } = history.series
   if (!middle || !most || middle.every((each) => each === null)) return null
@@ -126,7 +126,7 @@ export function spacingFacts(history: HistoryView): PlotFacts | null {
   }
 }
 
-/** Offset of the clock; null where it was never known. */
+/** Offset of the clock; null if it was never known. */
 export function clockFacts(history: HistoryView): PlotFacts | null {
   const { ptp_offset_ns: offset } = history.series
   if (!offset || offset.every((each) => each === null)) return null

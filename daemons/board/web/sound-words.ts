@@ -15,7 +15,7 @@ const LITS: Readonly<Record<CheckState, Lit>> = {
   not_judged: 'off',
 }
 
-/** Checks as the chain names them; one that is not here goes by its own name. */
+/** Labels of checks; an unknown check is shown by its own name. */
 const HEADS: Readonly<Record<string, string>> = {
   input: texts.input,
   level: texts.level,
@@ -42,13 +42,13 @@ export function linksOf(checks: readonly Check[]): Link[] {
   })
 }
 
-/** The lamp of a check; of another board's it may be anything. */
+/** The lamp of a check; from another board the check may be anything. */
 function litOfCheck({ state, code }: Pick<Check, 'state' | 'code'>): Lit {
   if (state === 'off' && (code === 'muted' || code === 'volume_zero')) return 'mute'
   return Object.hasOwn(LITS, state) ? LITS[state] : 'off'
 }
 
-/** Whether the chain stands up: something keeps the sound back, or nearly. A board that was stopped is as it should be. */
+/** Whether something stops the sound, or nearly. A board that was stopped on purpose is not broken. */
 export function isBroken(checks: readonly Check[]): boolean {
   return checks.some(
     ({ state, code }) => state === 'fault' || state === 'warn' || (state === 'off' && code !== 'stopped'),
@@ -65,12 +65,12 @@ export function formatText({ encoding, channels }: { encoding: string | null; ch
   return [encoding ?? UNKNOWN, channels === null ? null : many(channels, 'channel')].filter(Boolean).join(', ')
 }
 
-/** `−12.0`, and in words what is silence. */
+/** `−12.0`, or a word for silence. */
 export function volumeText({ volume, volume_db }: { volume: number; volume_db: number }): string {
   return volume === 0 ? texts.silent : fixed(volume_db, 1)
 }
 
-/** Whose clock a stream goes by. */
+/** The clock that a stream follows. */
 export function refClockWords(refclk: RefClock | null): string {
   if (refclk === null) return texts.namesNoClock
   if (refclk.kind === 'other') return refclk.text
@@ -78,7 +78,7 @@ export function refClockWords(refclk: RefClock | null): string {
   return texts.ptpDomain(refclk.grandmaster, refclk.domain)
 }
 
-/** Whether a stream is what a route plays: the same group and port, and of the sender that is played where both are known. */
+/** Whether a route plays a stream: same group and port, and the same sender where both are known. */
 export function isRouted(
   stream: { mcast: string; port: number; source: string | null },
   route: { mcast: string; port: number; source: string | null },
@@ -97,7 +97,7 @@ export function ptpLit({ state }: Pick<PtpView, 'state'>): Lit {
   return state === 'absent' || state === 'holdover' ? 'warn' : 'busy'
 }
 
-/** With its sign, as what may be on either side of nothing: `+38`. */
+/** With its sign, for values around zero: `+38`. */
 export function signed(value: number | null, decimals: number): string {
   const text = fixed(value, decimals)
   return value !== null && value > 0 && /[1-9]/.test(text) ? `+${text}` : text

@@ -10,13 +10,13 @@ import { api, type Status } from './api.ts'
 import * as texts from './texts.ts'
 import { roleTitles } from './words.ts'
 
-// A restart that the hand asked for: waited for here, and followed to where the board is afterwards.
+// A restart requested by the user: waits for it, and follows the board to its new address.
 
-/** A restart that is waited for. Times are the browser's, epoch ms. */
+/** A restart in progress. Times are the browser's, epoch ms. */
 interface Restarting {
-  /** What the board does, such as `Saved.`; how long it takes follows. */
+  /** What was done, such as `Saved.`; the expected duration follows. */
   what: string
-  /** When the board that goes down had started, by its own clock. */
+  /** Start time of the board before the restart, by its own clock. */
   startedAt: number
   sinceMs: number
   aboutS: number
@@ -27,11 +27,11 @@ interface Restarting {
 /** The restart under way; null while there is none. */
 export const restarting = signal<Restarting | null>(null)
 
-/** How often it is looked for the board. */
+/** Interval of polls for the board. */
 const RESTART_LOOK_MS = 1000
-/** One try at another address. */
+/** Timeout of one attempt at another address. */
 const TRY_MS = 3000
-/** A board that needs this much longer than it said does not come back where it is looked for. */
+/** A board this much later than it said will not come back where the page looks. */
 const LATE_S = 45
 
 let timer: ReturnType<typeof setInterval> | undefined
@@ -43,7 +43,7 @@ export function awaitRestart(facts: Omit<Restarting, 'sinceMs'>): void {
   timer = setInterval(() => void lookAround(), RESTART_LOOK_MS)
 }
 
-/** The board told when it started: another instant than before means that it is back. */
+/** Called with the board's start time: a different one means that it is back. */
 function noticeStart(startedAt: number): void {
   const waited = restarting.value
   if (!waited || waited.startedAt === startedAt) return
@@ -56,7 +56,7 @@ function end(): void {
   restarting.value = null
 }
 
-/** Asks the old address again, and once that is silent, the others: the first that answers is followed. */
+/** Polls the old address, and once that is silent, the others: the page follows the first that answers. */
 async function lookAround(): Promise<void> {
   const waited = restarting.value
   if (!waited) return
@@ -69,7 +69,7 @@ async function lookAround(): Promise<void> {
   location.href = `${found}/${location.hash}`
 }
 
-/** Whether anything answers there. The answer itself is not for pages of another address, and not needed. */
+/** Whether anything answers there. Pages of another address cannot read the answer, and need not. */
 async function doesAnswer(place: string): Promise<boolean> {
   try {
     await fetch(`${place}/`, { mode: 'no-cors', credentials: 'omit', signal: AbortSignal.timeout(TRY_MS) })
@@ -79,12 +79,12 @@ async function doesAnswer(place: string): Promise<boolean> {
   }
 }
 
-/** Whether a restart takes longer than can be explained. */
+/** Whether a restart takes longer than can be expected. */
 export function isLate({ sinceMs, aboutS }: Restarting, nowMs: number): boolean {
   return nowMs - sinceMs > (aboutS + LATE_S) * 1000
 }
 
-/** How the waiting is put: for how long so far, and how long it takes. */
+/** Text while waiting: for how long so far, and how long it should take. */
 export function waitText(waited: Restarting, nowMs: number): string {
   const so = age(Math.max(1000, nowMs - waited.sinceMs))
   if (isLate(waited, nowMs)) {
@@ -94,7 +94,7 @@ export function waitText(waited: Restarting, nowMs: number): string {
   return texts.boardRestarts(age(waited.aboutS * 1000), so)
 }
 
-/** Settings by which a board is found. */
+/** Settings that determine a board's address. */
 export interface AddressSettings {
   static_ip: boolean
   ip: string
@@ -102,8 +102,8 @@ export interface AddressSettings {
 }
 
 /**
- * Addresses a board may have after its settings were saved, beside the one of this page: the fixed one where it is new;
- * its name where that is new or where nobody knows what DHCP gives.
+ * Addresses a board may have after its settings were saved, besides this page's: the fixed one if it is new; its name
+ * if that is new or if only DHCP knows the address.
  */
 export function placesAfter(
   after: AddressSettings,
@@ -123,24 +123,24 @@ function isHostName(text: string): boolean {
   return /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i.test(text)
 }
 
-// The board as the feed tells it.
+// The board as reported by the feed.
 
-/** How often it is made sure that there is contact. */
+/** Interval of checks for contact. */
 export const LOOK_MS = 2000
-/** A feed that was silent for longer is not trusted: it tells something every second. */
+/** A feed silent for longer is not trusted: it sends something every second. */
 const TRUSTED_MS = 2500
 
-/** The board as it was last told; null until the first answer. */
+/** The latest status; null until the first answer. */
 export const status = signal<Status | null>(null)
-/** True from the first step of the first run to the last, also when the board knows its name already. */
+/** True throughout the first run, even once the board knows its name. */
 export const isSettingUp = signal(false)
 
-/** How loud it is, in a role with sound. */
+/** Levels, in a role with sound. */
 export const levels = createLevels()
 
 let heardAtMs = 0
 
-/** Listens as long as the page lives. */
+/** Listens for the life of the page. */
 export function startFeed(): void {
   keepSocket({
     begin() {},
@@ -158,13 +158,13 @@ export function startFeed(): void {
   })
 }
 
-/** One look. @throws NoContact, CallFault when the board did not answer, or not with how it is */
+/** Polls once. @throws NoContact, CallFault if the board did not answer, or not with its status */
 export async function look(): Promise<void> {
   if (Date.now() - heardAtMs < TRUSTED_MS) return
   take(await api.status())
 }
 
-/** Asks at once, after the hand changed something. */
+/** Polls at once, after the user changed something. */
 export async function lookNow(): Promise<void> {
   heardAtMs = 0
   await look().catch(() => {})

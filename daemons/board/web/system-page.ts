@@ -1,4 +1,7 @@
-/** System: is this box well. Addresses, time, temperature, password, and what is done to the whole board; and the page of a role without sound. */
+/**
+ * System: the health of this box (addresses, time, temperature), its password, and actions on the whole board; and the
+ * page of a role without sound.
+ */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
@@ -17,7 +20,7 @@ import { awaitRestart, lookNow, status } from './state.ts'
 import * as texts from './texts.ts'
 import { litOf, roleTitles, startReason } from './words.ts'
 
-// The live page of a role that has nothing of its own to show in this version: the verdict says why.
+// The live page of a role without a page of its own in this version: the verdict says why.
 
 /** The page. */
 export function SilentPage(): VNode | null {
@@ -31,7 +34,7 @@ export function SilentPage(): VNode | null {
 
 // The password of the board: set, changed, removed.
 
-/** The panel. @param isFirst gives the field the focus, where somebody came here to set one */
+/** The panel. @param isFirst focuses the field, if the user came here to set a password */
 function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }): VNode {
   const form = useForm({ password: '', isShown: false })
   const [isRemoving, setRemoving] = useState(false)
@@ -76,18 +79,18 @@ function PasswordPart({ isSet, isFirst }: { isSet: boolean; isFirst: boolean }):
 
 const TypeToConfirm = lazy(async () => (await import('#kit/web/type-to-confirm.ts')).TypeToConfirm)
 
-/** A browser and a board that differ by more than this do not agree on the time. */
+/** If browser and board differ by more than this, they disagree on the time. */
 const CLOCK_APART_MS = 5000
-/** Small boards slow down from here on. */
+/** Small boards throttle from here on. */
 const HOT_C = 75
-/** Below this share of free memory the box is short of it. */
+/** Below this share of free memory it is short of memory. */
 const LEAST_FREE = 0.05
-/** A board that does not say how long a reset takes. */
+/** Assumed if the board does not say how long a reset takes. */
 const RESET_S = 60
 
 type Asked = 'restart' | 'reset' | null
 
-/** The page. @param what `password` where somebody came to set one */
+/** The page. @param what `password` if the user came to set one */
 export function SystemPage({ what }: { what?: string }): VNode | null {
   const board = status.value
   const [asked, setAsked] = useState<Asked>(null)

@@ -1,6 +1,6 @@
 /**
- * What the pages of the board say: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file that says it;
- * what several say stands where it is said first. What stands between the tags of a template stands there.
+ * Texts of the board's pages: labels, hints, questions, verdicts, toasts, empty states. Sorted by the file that uses
+ * them; shared ones are at the first. Text between the tags of a template stays there.
  */
 import { many, whole } from '#kit/web/numbers.ts'
 

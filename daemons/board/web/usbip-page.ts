@@ -28,7 +28,7 @@ function usbNumbers({ vendor_id: vendor, product_id: product }: UsbDevice): stri
   return `${vendor}:${product}`
 }
 
-/** Lamp of the link: a host has it, it waits for one, or there is nothing to have. */
+/** Lamp of the link: a host has the device, it waits for one, or there is no device. */
 export function linkLit({ supported, enabled, device, attached }: UsbipState): Lit {
   if (!supported || !enabled) return 'off'
   if (!device) return 'gone'
@@ -47,7 +47,7 @@ const STATES: Readonly<Record<string, string>> = {
   failed: texts.cannotBeShared,
 }
 
-/** State of a device in a few words; what the board itself would lose with it comes first. */
+/** State of a device in a few words, preceded by what the board itself would lose with it. */
 export function usbStateText({ state, carries, attached }: UsbDevice): string {
   if (attached) return texts.has(attached.address)
   if (state === 'local' && carries === 'network') return texts.boardsNetwork
@@ -131,7 +131,7 @@ export function UsbipPage(): VNode {
 interface Hands {
   ask: () => void
   again: () => Promise<void>
-  /** The device that was there last: its name stays when it is unplugged. */
+  /** The last device: its name stays when it is unplugged. */
   seen: UsbDevice | null
 }
 
@@ -205,7 +205,7 @@ function deviceFacts(device: UsbDevice): VNode {
   return html`<section class="panel" aria-label="Device"><header><h2>Device</h2><span class="faint mono">${usbNumbers(device)}</span></header>${factTable(known)}</section>`
 }
 
-/** Steps at the computer that will use the device. */
+/** Steps on the computer that will use the device. */
 function hostPanel(): VNode {
   const { sh, ps1 } = hostCommands(location.origin)
   const row = (name: string, command: string): VNode =>
@@ -216,7 +216,7 @@ function hostPanel(): VNode {
     ${row(texts.linux, sh)}${row(texts.windows, ps1)}</div></section>`
 }
 
-/** All that is plugged in, where that is more than the one above. */
+/** All plugged-in devices, if there are more than the one above. */
 function plugged({ devices, device }: UsbipState): Child {
   const others = devices.filter(({ busid }) => busid !== device?.busid)
   if (others.length === 0) return null

@@ -1,10 +1,10 @@
-/** How the pages call things: roles, states, reasons. */
+/** Words of the pages for roles, states and reasons. */
 import type { Lit } from '#kit/web/parts.ts'
 import type { StartReason } from '../core/machine/ports.ts'
 import type { RoleName } from '../wire/names.ts'
 import * as texts from './texts.ts'
 
-/** Roles as the name plate has them. */
+/** Roles on the name plate. */
 export const roleTitles: Readonly<Record<RoleName, string>> = {
   encoder: texts.encoder,
   decoder: texts.decoder,
@@ -28,12 +28,12 @@ export const roleSentences: Readonly<Record<RoleName, string>> = {
   usbip: texts.sharesUsbDevice,
 }
 
-/** The role of another board; what it says of itself may be anything. */
+/** The role of another board, whose text may be anything. */
 export function roleTitleOf(role: string): string {
   return Object.hasOwn(roleTitles, role) ? roleTitles[role as RoleName] : role || texts.unknownRole
 }
 
-/** States in one word, for where there is room for no more. */
+/** States in one word, where there is no room for more. */
 export const stateWords: Readonly<Record<'ok' | 'busy' | 'warn' | 'fault' | 'off', string>> = {
   ok: 'well',
   busy: 'busy',
@@ -42,12 +42,12 @@ export const stateWords: Readonly<Record<'ok' | 'busy' | 'warn' | 'fault' | 'off
   off: 'off',
 }
 
-/** A state somebody else's board told, as a lamp; what is no state of ours is unknown. */
+/** The lamp for another board's state; an unknown state is `off`. */
 export function litOf(state: unknown): Lit {
   return typeof state === 'string' && Object.hasOwn(stateWords, state) ? (state as Lit) : 'off'
 }
 
-/** Why the board started last. */
+/** Why the board last started. */
 export function startReason(reason: string): string {
   const known = Object.hasOwn(START_REASONS, reason)
   return known ? START_REASONS[reason as keyof typeof START_REASONS] : texts.forReasonIsNotKnown
