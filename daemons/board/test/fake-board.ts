@@ -1,4 +1,7 @@
-/** A pretended board behind the real pages: it can be in every state there is, also those that need a host, a device or a power cut. */
+/**
+ * A fake board behind the real pages: it can be in any state, including those that need a host, a device or a power
+ * cut.
+ */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +19,7 @@ import { fakeConfig, fakeForm, fakeStatus } from './fake-states.ts'
 
 const PAGES = join(import.meta.dirname, '../../../build/web/board')
 
-/** What it answers; tests change it under the page's eyes. */
+/** Its answers; tests change them while the page is open. */
 export interface FakeState {
   status: Status
   config: Config
@@ -25,11 +28,11 @@ export interface FakeState {
   usbip: UsbipState | null
   streams: HeardStream[]
   history: HistoryView | null
-  /** Tells levels over the socket. */
+  /** Sends levels over the socket. */
   hasMeters: boolean
   peers: Peer[]
   journal: JournalEntry[]
-  /** Asked for by Basic, user admin; null: open. */
+  /** Required by Basic authentication, user admin; null for none. */
   password: string | null
   /** Origins whose pages may call it. */
   allowedOrigins: string[]
@@ -41,7 +44,7 @@ export interface Asked {
   form: Record<string, string>
 }
 
-/** An answer of a test's own: status and body. */
+/** An answer given by a test: status and body. */
 export type Answer = [status: number, body: unknown]
 
 export interface FakeBoard {
@@ -49,15 +52,15 @@ export interface FakeBoard {
   state: FakeState
   /** Every POST so far. */
   asked: Asked[]
-  /** Tells every page the state as it is now. */
+  /** Sends the present state to every page. */
   tell(): void
-  /** Answers a call, `POST /api/config`, as the test wants it; before anything else. */
+  /** Overrides the answer to a call such as `POST /api/config`. */
   on(target: string, answer: (form: Record<string, string>) => Answer | Promise<Answer>): void
-  /** Gone as by a restart: connections end, and for `awayMs` nothing answers; then it has started anew. */
+  /** Simulates a restart: connections end, nothing answers for `awayMs`, and then it has started again. */
   restart(awayMs: number): void
 }
 
-/** Read once, however many boards serve them. */
+/** Read once for all boards that serve them. */
 let pages: Map<string, Page> | undefined
 
 /** Starts one on a free port of 127.0.0.1; ended with the test. */
@@ -133,7 +136,7 @@ export async function startFakeBoard(t: Test, change: Partial<FakeState> = {}): 
   }
 }
 
-/** What a board answers that nothing is wrong with. */
+/** The answers of a healthy board. */
 function usual(
   state: FakeState,
   { target, form, authorization }: { target: string; form: Record<string, string>; authorization: string | undefined },
@@ -180,7 +183,7 @@ function usual(
   }
 }
 
-/** A decoder plays what it is told, as loud as it is told. */
+/** Routes and volume of a decoder, changed as requested. */
 function ofDecoder(decoder: DecoderState, target: string, form: Record<string, string>): Answer {
   const { route, volume } = decoder
   switch (target) {
@@ -207,7 +210,7 @@ function ofDecoder(decoder: DecoderState, target: string, form: Record<string, s
   }
 }
 
-/** The curve of a board. */
+/** A board's volume curve. */
 function dbOfVolume(volume: number): number {
   return Math.round((12 - 92 * (1 - volume / 100) ** 1.5) * 100) / 100
 }
@@ -216,7 +219,7 @@ function volumeOfDb(db: number): number {
   return db <= -80 ? 0 : Math.max(1, Math.round(100 * (1 - ((12 - db) / 92) ** (2 / 3))))
 }
 
-/** Well, alone and open. */
+/** Healthy, alone and without a password. */
 function usualState(): FakeState {
   return {
     status: fakeStatus(),

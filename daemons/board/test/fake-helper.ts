@@ -1,19 +1,19 @@
-/** A helper for tests: notes what it is asked, and answers as it is told. */
+/** A fake helper: records requests, and answers as told. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { RootHelper } from '../core/machine/ports.ts'
 import type { HelperVerb } from '../wire/helper-line.ts'
 
-/** The fake, and what has been asked of it. */
+/** The fake, and the requests it received. */
 export interface FakeHelper extends RootHelper {
   /** Each request as its words, `usbip-bind 1-1`, in order. */
   asked: string[]
   /** The descriptors that came with them, in order. */
   descriptors: number[]
-  /** From now on this verb is refused with the helper's code (`busy`), or answered with a text. */
+  /** From now on refuses this verb with the helper's code (`busy`), or answers it with a text. */
   answers(verb: HelperVerb, answer: { reason: string } | { text: string }): void
 }
 
-/** @returns a helper that does nothing and says ok to everything */
+/** @returns a helper that does nothing and answers ok to everything */
 export function fakeHelper(): FakeHelper {
   const asked: string[] = []
   const descriptors: number[] = []

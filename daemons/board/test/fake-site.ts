@@ -1,4 +1,4 @@
-/** A pretended site: boards with sound behind one server each, as many as a test wants. */
+/** A fake site: boards with sound, one server each, as many as a test wants. */
 import type { Test } from 'tap'
 import type { DecoderState, EncoderState, Peer, Status } from '../web/api.ts'
 import { type FakeBoard, type FakeState, startFakeBoard } from './fake-board.ts'
@@ -7,12 +7,12 @@ import { fakePeer, fakeStatus } from './fake-states.ts'
 
 /** One board of the site. */
 export interface Site {
-  /** The one whose pages are open. */
+  /** The board whose pages are open. */
   here: FakeBoard
   boards: ReadonlyMap<string, FakeBoard>
 }
 
-/** What a board is: its name and what it does. */
+/** A board: its name and what it does. */
 export interface Member {
   name: string
   encoder?: Partial<EncoderState>
@@ -55,7 +55,7 @@ function peerOf({ name, encoder }: Member, url: string, self: boolean): Peer {
   })
 }
 
-/** What a board of the site is called on the network. */
+/** Network id of a board of the site. */
 export function idOf(name: string): string {
   return `board-${hostOf(name)}._plantroom._tcp.local`
 }
@@ -64,13 +64,13 @@ function hostOf(name: string): string {
   return name.toLowerCase().replaceAll(' ', '-')
 }
 
-/** An encoder with its own group. */
+/** An encoder that sends to its own group. */
 export function sends(name: string, group: number, change: Partial<EncoderState> = {}): Member {
   const { stream } = fakeEncoder()
   return { name: `Rack ${name}`, encoder: { stream: { ...stream, name, mcast: groupOf(group) }, ...change } }
 }
 
-/** A decoder that is routed to a group, or to nothing. */
+/** A decoder routed to a group, or to nothing. */
 export function plays(name: string, group: number | null, change: Partial<DecoderState> = {}): Member {
   const { route } = fakeDecoder()
   const mcast = group === null ? '' : groupOf(group)

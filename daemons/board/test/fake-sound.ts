@@ -1,4 +1,7 @@
-/** States of pretended boards with sound: an encoder that sends, a decoder that plays, streams that are heard, an hour of history. */
+/**
+ * States of fake boards with sound: an encoder that sends, a decoder that plays, streams that are heard, an hour of
+ * history.
+ */
 import type { PtpView } from '../core/ptp/ptp.ts'
 import type { Meters } from '../core/role.ts'
 import type { Check, HistoryView } from '../core/sound/sound.ts'
@@ -32,7 +35,7 @@ export function fakePtp(change: Partial<PtpView> = {}): PtpView {
   }
 }
 
-/** A stream of two channels, as it is set. */
+/** Settings of a stream of two channels. */
 export const LOBBY_MUSIC = {
   mcast: '239.69.10.4',
   port: 5004,
@@ -45,7 +48,7 @@ export const LOBBY_MUSIC = {
   ttl: 32,
 } as const
 
-/** Sends two channels. */
+/** An encoder that sends two channels. */
 export function fakeEncoder(change: Partial<EncoderState> = {}): EncoderState {
   return {
     stream: {
@@ -83,7 +86,7 @@ export function fakeEncoder(change: Partial<EncoderState> = {}): EncoderState {
   }
 }
 
-/** Plays Lobby music. */
+/** A decoder that plays Lobby music. */
 export function fakeDecoder(change: Partial<DecoderState> = {}): DecoderState {
   return {
     route: {
@@ -160,7 +163,7 @@ function playingChecks(): Check[] {
   ]
 }
 
-/** Silent because of its clock: what comes behind is not judged. */
+/** Silent because of its clock; later links are not judged. */
 export function silentChecks(): Check[] {
   const all = playingChecks()
   const at = all.findIndex(({ name }) => name === 'grandmaster')
@@ -173,7 +176,7 @@ export function silentChecks(): Check[] {
   })
 }
 
-/** Streams as many makers announce them. */
+/** Streams as various makers announce them. */
 export function fakeStreams(): HeardStream[] {
   const now = Date.now()
   const one = (name: string, origin: string, change: Partial<HeardStream> = {}): HeardStream => ({
@@ -216,7 +219,7 @@ export function fakeStreams(): HeardStream[] {
   ]
 }
 
-/** An hour with a burst of late packets in its middle, of which three were lost. */
+/** An hour with a burst of late packets in the middle, three of them lost. */
 export function fakeHistory(): HistoryView {
   const seconds = 3600
   const at = (value: (second: number) => number | null): (number | null)[] =>
@@ -240,7 +243,7 @@ export function fakeHistory(): HistoryView {
   }
 }
 
-/** Levels as they would be measured at an instant. */
+/** Levels as measured at an instant. */
 export function fakeMeters(atMs: number): Meters {
   const swing = 6 * Math.sin(atMs / 700)
   return { peak_db: [-9.2 + swing / 2, -11.6 + swing / 2], rms_db: [-18.4 + swing, -20.1 + swing] }

@@ -1,4 +1,4 @@
-/** States a pretended board is in: serial lines with clients and errors, a USB device with its host, other boards. */
+/** States of a fake board: serial lines with clients and errors, a USB device with its host, other boards. */
 
 import type { OtaStatus } from '../core/machine/firmware.ts'
 import { roleFitness } from '../core/role.ts'
@@ -42,12 +42,12 @@ export function fakeStatus(change: Partial<Status> = {}): Status {
   }
 }
 
-/** How an image stands. */
+/** State of an update. */
 export function fakeOta(state: OtaStatus['state']): OtaStatus {
   return { state, received_bytes: 0, total_bytes: null, version: null, fault: null, at: null }
 }
 
-/** Settings of a board at its first start, but for its name. */
+/** Settings of a board at its first start, except for its name. */
 export function fakeConfig(): Config {
   const first = firstSettings({ role: 'serial', hostname: 'ser-lift', mcast: '239.69.10.4' })
   return {
@@ -60,7 +60,7 @@ export function fakeConfig(): Config {
   } as unknown as Config
 }
 
-/** The form as the daemon makes it of its own settings. */
+/** The form as the daemon builds it from its settings. */
 export function fakeForm(): ConfigForm {
   const first = firstSettings({ role: 'serial', hostname: 'ser-lift', mcast: '239.69.10.4' })
   if (boardSettings.length === 0) throw new Error('the board has no settings')
@@ -190,7 +190,7 @@ export function fakeSerial(): SerialState {
   }
 }
 
-/** A scale that a till has, over a link that carries traffic. */
+/** A scale used by a till, over a link that carries traffic. */
 export function fakeUsbip(change: Partial<UsbipState> = {}): UsbipState {
   const device = {
     busid: '1-1.2',
@@ -223,7 +223,7 @@ export function fakeUsbip(change: Partial<UsbipState> = {}): UsbipState {
   }
 }
 
-/** A board somewhere else. */
+/** Another board. */
 export function fakePeer(hostname: string, change: Partial<Peer> = {}): Peer {
   const now = Date.now()
   return {

@@ -1,4 +1,4 @@
-/** Fifty encoders by fifty decoders in a real browser: by mouse, by keyboard and by thumb, with what it costs. */
+/** Fifty encoders by fifty decoders in a real browser: by mouse, keyboard and touch, and what each costs. */
 import type { CDPSession } from 'playwright-core'
 import type { Test } from 'tap'
 import { until } from '#kit/test/until.ts'
@@ -7,15 +7,15 @@ import { plays, type Site, sends, startSite } from './fake-site.ts'
 
 const MANY = 50
 
-/** What one step costs the page. */
+/** Cost of one step to the page. */
 export interface Cost {
-  /** Of scripts, styles and layout. */
+  /** Time spent in scripts, styles and layout. */
   ms: number
-  /** How often it was laid out. */
+  /** Number of layouts. */
   layouts: number
 }
 
-/** Judges what one step costs. */
+/** Judges the cost of one step. */
 export type Judge = (t: Test, step: string, cost: Cost) => void
 
 interface Stage extends Rig {
@@ -24,7 +24,7 @@ interface Stage extends Rig {
   judge: Judge
 }
 
-/** Skips itself where there is no browser. */
+/** Skips itself without a browser. */
 export async function fiftyByFifty(t: Test, judge: Judge): Promise<void> {
   if (noBrowser) return void t.pass({ skip: noBrowser })
   const name = (what: string, at: number): string => `${what} ${String(at + 1).padStart(2, '0')}`
@@ -45,7 +45,7 @@ export async function fiftyByFifty(t: Test, judge: Judge): Promise<void> {
   ])
 }
 
-/** Judges what the page spent on each of so many steps. */
+/** Judges what the page spent per step. */
 async function spends(t: Test, stage: Stage, steps: [name: string, count: number], work: () => Promise<void>) {
   const taken = async (): Promise<Cost> => {
     const { metrics } = await stage.cost.send('Performance.getMetrics')
@@ -65,7 +65,7 @@ async function spends(t: Test, stage: Stage, steps: [name: string, count: number
 async function stands(t: Test, { page, strangers }: Stage): Promise<void> {
   const crosspoints = page.locator('.matrix td.pin button')
   await page.getByText('50 of 50 routed decoders play.').waitFor()
-  // A stream whose encoder has not answered yet stands in a column of its own.
+  // Until its encoder answers, a stream has a column of its own.
   await until('every encoder has answered', async () => (await crosspoints.count()) === MANY * MANY)
   t.equal(await page.locator('.matrix td.pin button[data-s="ok"]').count(), MANY)
   strangers.length = 0

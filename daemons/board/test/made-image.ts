@@ -1,4 +1,4 @@
-/** Firmware images for tests: signed, and as wrong as is asked for. */
+/** Firmware images for tests: signed, and as faulty as requested. */
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Manifest, signedPart } from '../wire/firmware-image.ts'
 
-/** A pair of keys, and a folder with the public one as a board would have it. */
+/** A key pair, and a folder with the public key as a board would have it. */
 export interface KeysForTest {
   privateKey: KeyObject
   folder: string
@@ -20,13 +20,13 @@ export function keysForTest(t: Test): KeysForTest {
   return { privateKey, folder }
 }
 
-/** The head of an image: mark, length, manifest, signature. */
+/** The header of an image: mark, length, manifest, signature. */
 export function headOf(privateKey: KeyObject, manifest: Manifest): Buffer {
   const signed = signedPart(manifest)
   return Buffer.concat([signed, sign(null, signed, privateKey)])
 }
 
-/** What a manifest says of a payload unless told otherwise. */
+/** The manifest of a payload, with changes. */
 export function manifestOf(payload: Uint8Array, otherwise: Partial<Manifest> = {}): Manifest {
   const sha256 = createHash('sha256').update(payload).digest('hex')
   return {

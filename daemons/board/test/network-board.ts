@@ -1,4 +1,4 @@
-/** Boards on a network of namespaces, asked from within it: a test itself is not on that network. */
+/** Boards on a network of namespaces, called from inside it, since the test itself is not on that network. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -47,10 +47,10 @@ export async function boardOn(
   }
   const peers = async () => JSON.parse(await curl('/api/peers')) as Peer[]
   const others = async () => (await peers()).filter(({ self }) => !self)
-  /** Of the others those that are there, or may be. */
+  /** The other boards that are present, or may be. */
   const present = async () => (await others()).filter(({ state }) => state !== 'absent')
 
-  /** Changes settings, as the form does, and waits until it is back. */
+  /** Changes settings, as the form does, and waits until the board is back. */
   async function change(settings: Record<string, string>): Promise<void> {
     const now = JSON.parse(await curl('/api/config')) as Record<string, unknown>
     const form = new URLSearchParams()
@@ -61,18 +61,18 @@ export async function boardOn(
   return { ...daemon, curl, peers, others, present, change, stateFolder }
 }
 
-/** Asks until it holds. @returns how long that took, in ms; Infinity where it did not */
+/** Polls until it holds. @returns how long that took, in ms; Infinity if it never did */
 export async function took(ms: number, holds: () => Promise<boolean>): Promise<number> {
   const startMs = performance.now()
   while (performance.now() - startMs < ms) {
-    // A board that starts again does not answer for a moment.
+    // A restarting board does not answer for a moment.
     if (await holds().catch(() => false)) return performance.now() - startMs
     await sleep(100)
   }
   return Number.POSITIVE_INFINITY
 }
 
-/** Says how long something took, and that it was no longer than it may. */
+/** Reports how long something took, and asserts the limit. */
 export function within(t: Test, ms: number, tookMs: number, what: string): void {
   t.comment(`${what} after ${(tookMs / 1000).toFixed(1)} s`)
   t.ok(tookMs <= ms, `${what} within ${ms / 1000} s`)

@@ -1,32 +1,32 @@
-/** A network of machines made of namespaces: one bridge, and behind each plug a machine with an address of its own. */
+/** A network of machines made of namespaces: a bridge, and behind each port a machine with its own address. */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Test } from 'tap'
 import { noCables } from '#kit/test/cables.ts'
 
-/** Why there can be none; undefined where there can. */
+/** Why it cannot be made here; undefined if it can. */
 export function noNetworkBecause(): string | undefined {
   return noCables() || (existsSync('/usr/bin/curl') ? undefined : 'curl is not installed')
 }
 
 /** One machine. */
 export interface Machine {
-  /** What stands before a command that is to run on it. */
+  /** Prefix of a command to run on it. */
   within: string[]
   /** Its address now. */
   address: string
-  /** Has one address more. */
+  /** Adds an address. */
   add(address: string): void
-  /** Takes another address. */
+  /** Changes its address. */
   move(address: string): void
-  /** Pulls its plug, or puts it in again. */
+  /** Unplugs it, or plugs it in again. */
   plug(isIn: boolean): void
 }
 
-/** The network of one test; it is gone with the test, whatever comes of it. */
+/** The network of one test; always removed with the test. */
 export interface Network {
   machine(address: string): Machine
-  /** What stands before a command that is to run on the bridge itself, at 10.77.0.254. */
+  /** Prefix of a command to run on the bridge itself, at 10.77.0.254. */
   within: string[]
 }
 
@@ -36,7 +36,7 @@ export function makeNetwork(t: Test): Network {
   const name = `pt-${process.pid}-${++made}`
   const spaces: string[] = []
   t.teardown(() => {
-    // Cables go with the machines at their ends.
+    // Removing a machine removes its cable.
     for (const space of spaces) ip('netns', 'del', space)
   })
 
@@ -80,7 +80,7 @@ export function makeNetwork(t: Test): Network {
 
 let made = 0
 
-/** What a test that was killed has left: machines are named after the process of their test. */
+/** Removes the remains of killed tests: machines are named after their test's process. */
 function removeLeftOver(): void {
   const list = execFileSync('ip', ['netns', 'list'], { encoding: 'utf8', timeout: 5000 })
   for (const [, space = '', pid = ''] of list.matchAll(/^(pt-(\d+)-\S+)/gm)) {

@@ -1,4 +1,6 @@
-/** A board that takes firmware, for end-to-end tests: keys, a command that keeps what it gets, and uploads of every kind. */
+/**
+ * A board that accepts firmware, for end-to-end tests: keys, a command that keeps each image, and all kinds of uploads.
+ */
 
 import type { KeyObject } from 'node:crypto'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,11 +14,11 @@ import { type RunningBoard, startBoard } from './running-board.ts'
 
 export interface OtaRig {
   board: RunningBoard
-  /** The half of the key that the board does not have. */
+  /** The private key, which the board does not have. */
   privateKey: KeyObject
-  /** Signed with the key that the board knows. */
+  /** Makes an image signed with the key that the board knows. */
   make(payload: Uint8Array, otherwise?: Partial<Manifest>): Buffer
-  /** Where the command puts an image. */
+  /** Where the command stores an image. */
   installed: string
   /** Files of updates in the state folder, by name. */
   left(): string[]
@@ -50,7 +52,7 @@ export async function otaRig(
   return { board, privateKey, make: (payload, otherwise) => imageOf(privateKey, payload, otherwise), installed, left }
 }
 
-/** What came of an upload; status 0 where there was no answer. */
+/** Result of an upload; status 0 if there was no answer. */
 export interface Sent {
   status: number
   // biome-ignore lint/suspicious/noExplicitAny: an answer is what a test looks into
@@ -59,13 +61,13 @@ export interface Sent {
 
 /** How an image is sent. */
 export interface SendOptions {
-  /** The client hangs up after so many bytes. */
+  /** The client hangs up after this many bytes. */
   cutAt?: number
-  /** It sends so many, then nothing more, and waits. */
+  /** It sends this many bytes, then nothing more, and waits. */
   stallAt?: number
-  /** It sends so many, and the rest when this resolves. */
+  /** It sends `at` bytes, and the rest when `until` resolves. */
   pause?: { at: number; until: Promise<unknown> }
-  /** What it says in Content-Length; null: it sends in chunks. */
+  /** Value of Content-Length; null: it sends in chunks. */
   lengthBytes?: number | null
 }
 

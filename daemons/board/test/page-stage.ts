@@ -1,17 +1,17 @@
-/** A pretended board and a browser on its pages. */
+/** A fake board and a browser on its pages. */
 import type { Test } from 'tap'
 import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
 import { type FakeBoard, type FakeState, startFakeBoard } from './fake-board.ts'
 
-/** What a story is told with. */
+/** Everything a page test needs. */
 export interface Stage extends Rig {
   board: FakeBoard
 }
 
-/** What the browser says of a board that restarts. */
+/** Browser messages while a board restarts. */
 export const AWAY = /net::ERR_(EMPTY_RESPONSE|CONNECTION_(REFUSED|RESET))|WebSocket connection/
 
-/** Builds it; everything ends with the test. */
+/** Starts both; everything ends with the test. */
 export async function openStage(t: Test, change: Partial<FakeState>): Promise<Stage> {
   const board = await startFakeBoard(t, change)
   return { ...(await openRig(t, board.url, { pictures: 'board', wanted: AWAY })), board }

@@ -10,7 +10,7 @@ import {
 import { until } from '#kit/test/until.ts'
 
 export interface RunningBoard extends RunningDaemon {
-  /** Signed in as admin where a password is given. */
+  /** Signed in as admin if a password is given. */
   get(path: string, password?: string): Promise<Answer>
   /** A form as `curl -d` sends it. */
   post(path: string, form?: Record<string, string>, password?: string): Promise<Answer>
@@ -27,7 +27,7 @@ export async function startBoard(t: Owner, options: StartOptions = {}): Promise<
   }
 }
 
-/** Saves what a new board has, with changes, and waits until it is back: its pages begin with the first run before. */
+/** Saves a new board's settings with changes, and waits until it is back: until then its pages show the first run. */
 export async function setUp(board: RunningBoard, change: Record<string, string> = {}): Promise<void> {
   const { body } = await board.get('/api/config')
   const form = Object.fromEntries(Object.entries({ ...body, ...change }).map(([name, value]) => [name, String(value)]))
@@ -43,7 +43,7 @@ function credentials(password: string | undefined): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` }
 }
 
-/** What is wrong with each field of a form, by name. */
+/** Faults of a form's fields, by name. */
 export function faultsOf({ fields }: { fields: { field: string; message: string }[] }): Record<string, string> {
   return Object.fromEntries(fields.map(({ field, message }) => [field, message]))
 }

@@ -1,6 +1,6 @@
 /**
- * Sound cards for real, in a guest with a kernel of its own: what one card records goes through an encoder, the network
- * and a decoder to another card. The cards are snd-aloop's: what is played to one end of a loop is recorded at the other.
+ * Real sound cards, in a guest with its own kernel: sound recorded by one card goes through an encoder, the network and
+ * a decoder to another card. The cards are snd-aloop's: sound played at one end of a loop is recorded at the other.
  *
  *     aplay -> card In | In -> encoder -> 239.x on lo -> decoder -> Out | card Out -> arecord
  */
@@ -10,15 +10,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { checkout, guestImage, startGuest } from '../../../scripts/vm/guest.ts'
 
-/** Milliseconds for a program to come up on an emulated processor that has much else to do. */
+/** Milliseconds for a program to start on a busy emulated processor. */
 const SLOW_MS = 180_000
-/** As much as an emulated machine may be late. */
+/** Allows for the delays of an emulated machine. */
 const LINK_MS = 400
 const FILL_MS = 500
 const CLIP_S = 3
-/** Before and after the clip: what is in the buffers, and the start of programs. */
+/** Before and after the clip: for the buffers, and the start of programs. */
 const AROUND_S = 5
-/** An emulated machine on a busy one stands still for longer than any buffer lasts; then the clip is played again. */
+/** An emulated machine on a busy host stalls longer than any buffer lasts; the clip is then played again. */
 const MOST_TRIES = 8
 const ENCODER = 'http://127.0.0.1:8081'
 const DECODER = 'http://127.0.0.1'
@@ -36,7 +36,7 @@ const guest = await startGuest(guestImage(checkout), {
   name: 'sound',
   lends: join(checkout, 'build'),
   memoryMb: 768,
-  // Both boards move sound each millisecond: on one emulated processor nothing else would get its turn.
+  // Both boards move sound every millisecond: a single emulated processor would do nothing else.
   processors: 2,
 })
 t.teardown(() => guest.stop())
@@ -47,7 +47,7 @@ t.afterEach(async (t) => {
   console.error(await guest.run(script).then(({ out }) => out, String))
 })
 
-/** The cards' clock is the guest's, so nothing has to be resampled: what a busy machine does to the fill is no drift. */
+/** The cards use the guest's clock, so no resampling is needed: changes of the fill on a busy machine are not drift. */
 function settingsOf(role: string, end: string, listen: string): string {
   return `[board]
 role = "${role}"
@@ -67,7 +67,7 @@ card_retry_most_ms = 1000
 `
 }
 
-/** Runs in the guest: makes a clip of noise with 24 bits, and looks for it in what was recorded. */
+/** Runs in the guest: makes a clip of 24-bit noise, and finds it in the recording. */
 function lookScript(): string {
   return `import os, sys
 what, clip, *rest = sys.argv[1:]
@@ -115,19 +115,19 @@ async function statusOf(board: string): Promise<Status> {
   return JSON.parse(await guest.must(`curl -sS --fail --max-time 60 ${board}/api/status`, SLOW_MS))
 }
 
-/** Repeats until it holds. Rejects with what it said last. */
+/** Polls until it holds. Rejects with the last state. */
 async function until(board: string, holds: (seen: Status) => boolean): Promise<Status> {
   const end = performance.now() + SLOW_MS
   for (;;) {
     const seen = await statusOf(board).catch((error: unknown) => ({ verdict: { state: 'none', text: String(error) } }))
     if (holds(seen)) return seen
     if (performance.now() > end) throw new Error(`not within ${SLOW_MS} ms: ${JSON.stringify(seen)}`)
-    // Each look costs the guest more than a block of sound.
+    // A poll costs the guest more than a block of sound.
     await sleep(500)
   }
 }
 
-/** What both boards have counted of everything that costs samples. */
+/** Both boards' counts of everything that costs samples. */
 async function troubles(): Promise<Record<string, number>> {
   const { encoder } = await statusOf(ENCODER)
   const { decoder } = await statusOf(DECODER)
@@ -139,15 +139,15 @@ async function troubles(): Promise<Record<string, number>> {
 }
 
 const FORMAT = '-q -t raw -f S32_LE -r 48000 -c 2 --buffer-time=900000'
-/** Plays the clip into one loop and records what comes out of the other, from before it to after it. */
+/** Plays the clip into one loop and records the other, from before it to after it. */
 const PASS = `cd /tmp; rm -f got; python3 look.py noise clip
   arecord ${FORMAT} -D hw:Out,1 -d ${CLIP_S + AROUND_S} got 2>arecord.log & recording=$!
   sleep 1; aplay ${FORMAT} -D hw:In,0 clip 2>aplay.log; wait $recording; cat aplay.log arecord.log
   python3 look.py find clip got 2>&1`
 
 /**
- * Sends a clip through both cards. Where a board or one of ALSA's programs has told of a trouble of the machine, the clip
- * is sent again; sound that differs and nobody told of it is the board's fault.
+ * Sends a clip through both cards. If a board or an ALSA program reported trouble with the machine, the clip is sent
+ * again; if sound differs without such a report, the board is at fault.
  */
 async function passExactly(t: Tap): Promise<void> {
   const tried: string[] = []
@@ -197,7 +197,7 @@ t.test('what one card records another plays, sample for sample', async (t) => {
   await passExactly(t)
 })
 
-/** Takes the card from its driver, which is what the end of its cable is to the kernel, and gives it back. */
+/** Unbinds the card from its driver, which to the kernel is like unplugging it, and binds it again. */
 async function unplug(card: { device: string; board: string; name: string; check: string }, t: CheckedTap) {
   const driver = '/sys/bus/platform/drivers/snd_aloop'
   await guest.must(`echo ${card.device} >${driver}/unbind`, SLOW_MS)

@@ -1,4 +1,4 @@
-/** A stream that is announced, and somebody who listens, put together as in the roles, on the loopback interface. */
+/** An announced stream and a listener, assembled as in the roles, on the loopback interface. */
 import type { Test } from 'tap'
 import { Value } from 'typebox/value'
 import { systemClock } from '#kit/clock.ts'
@@ -11,7 +11,7 @@ import type { RoleWorld } from '../core/role.ts'
 import type { OwnStream } from '../core/streams/announcing.ts'
 import { OWN_STREAM } from './wire/streams/described-stream.ts'
 
-/** Names of this run: others may announce on this machine too. */
+/** Unique to this run: others may announce on this machine too. */
 export const NAME = `Höhe ${process.pid}`
 
 /** As an encoder describes it. */
@@ -23,7 +23,7 @@ export const STREAM: OwnStream = {
   paths: [{ group: '239.69.83.7', port: 5004, ttl: 32, source: null }],
 }
 
-/** Settings as they are by default, on loopback. */
+/** Default settings, on loopback. */
 export function settingsOf(streams: Partial<BoardConfig['streams']> = {}): BoardConfig {
   const all = Value.Default(config, {}) as BoardConfig
   return {
@@ -47,7 +47,7 @@ function worldOf(t: Test): RoleWorld {
   }
 }
 
-/** What an encoder makes known. `stop` takes it back. */
+/** Announces as an encoder does. `stop` withdraws it. */
 export async function announcing(t: Test, stream: OwnStream = STREAM, streams: Partial<BoardConfig['streams']> = {}) {
   const now = { stream }
   const world = worldOf(t)
@@ -58,7 +58,7 @@ export async function announcing(t: Test, stream: OwnStream = STREAM, streams: P
   return { ...announcement, now, stop: () => world.parts.stop() }
 }
 
-/** What a decoder hears. */
+/** Listens as a decoder does. */
 export async function listening(t: Test, streams: Partial<BoardConfig['streams']> = {}) {
   const world = worldOf(t)
   const heard = listenStreams(world, { config: settingsOf(streams), onChange() {} })

@@ -1,8 +1,8 @@
 /**
- * Many machines in one process, each with an address of its own, for tests of a crowded network.
+ * Many machines in one process, each with its own address, for tests of a crowded network.
  *
  *     crowd-child.ts boards ADDRESS...   each is a board: announced, and answering on port 80
- *     crowd-child.ts forge ADDRESS...    announces a thousand boards a second that there are not, until it is ended
+ *     crowd-child.ts forge ADDRESS...    announces a thousand non-existent boards a second, until it is ended
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ async function board(address: string): Promise<void> {
   await mdns.start()
 }
 
-/** Half of them once and never again, half of them in the name of boards that are there. */
+/** Half of them once and never again, half in the name of existing boards. */
 async function forge(): Promise<void> {
   const sockets = []
   for (const address of addresses) {

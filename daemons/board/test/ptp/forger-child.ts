@@ -1,5 +1,5 @@
 /**
- * Announces a thousand clocks a second that are not there, each by a name of its own, until it is ended.
+ * Announces a thousand non-existent clocks a second, each with its own identity, until it is ended.
  *
  *     node forger-child.ts OWN_ADDRESS
  */
@@ -20,7 +20,7 @@ function announce(): Buffer {
   message.writeUInt8(5, 32)
   message.writeInt8(1, 33)
   message.writeInt16BE(37, 44)
-  // A priority that wins nothing: what counts is that there are so many.
+  // A priority that never wins: only their number matters.
   message.set([200, 248, 0xfe, 0xff, 0xff, 128], 47)
   identity.copy(message, 53)
   message.writeUInt8(0xa0, 63)

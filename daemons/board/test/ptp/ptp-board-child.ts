@@ -1,6 +1,6 @@
 /**
- * The clock of a board as a process of its own, so that a test can give it a network and clocks: prints, ten times a
- * second, what it says and what its clocks read, one JSON a line.
+ * The clock of a board as a separate process, so that a test can give it a network and clocks. Ten times a second it
+ * prints its state and readings of its clocks, one JSON per line.
  *
  *     node ptp-board-child.ts STATE_FOLDER INTERFACE PRIORITY1 [KEY=VALUE ...]
  */

@@ -1,4 +1,4 @@
-/** Clocks of boards as processes, each in a network and with clocks that a test gives it. */
+/** Clocks of boards as processes, each in a network and with clocks provided by a test. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,14 +8,14 @@ import type { Test } from 'tap'
 import type { PtpView } from '../../core/ptp/ptp.ts'
 import type { OwnRefClock } from '../../wire/streams/description.ts'
 
-/** How a board's clocks differ from the machine's. */
+/** Deviation of a board's clocks from the machine's. */
 export interface Shift {
   ppb: number
-  /** Of the time of day alone. */
+  /** Applies to the time of day only. */
   offsetNs: number
 }
 
-/** What a board said of itself at an instant. */
+/** A board's report at an instant. */
 export interface Said extends PtpView {
   ref: OwnRefClock
   clocks: { audio: string; monotonic: string; realtime: string }
@@ -23,7 +23,7 @@ export interface Said extends PtpView {
   cpu_us: number
 }
 
-/** A reading of a board's clock of sound, by the machine's own CLOCK_MONOTONIC. */
+/** A reading of a board's sound clock, by the machine's own CLOCK_MONOTONIC. */
 export interface Reading {
   monotonicNs: bigint
   audioNs: bigint
@@ -31,18 +31,18 @@ export interface Reading {
 
 export interface PtpBoard {
   readonly pid: number
-  /** Everything it said, in order. */
+  /** All its reports, in order. */
   readonly said: Said[]
   readonly readings: Reading[]
   last(): Said | undefined
-  /** Kills it as nothing else does. */
+  /** Kills it with SIGKILL. */
   kill(): void
 }
 
 const CHILD = join(import.meta.dirname, 'ptp-board-child.ts')
 
 export interface PtpBoardOptions {
-  /** What stands before its command: the machine that it runs on. */
+  /** Prefix of its command: selects the machine it runs on. */
   within: readonly string[]
   priority1: number
   /** Keys of the table `ptp`, `domain=3`. */
@@ -98,14 +98,14 @@ export function startPtpBoard(t: Test, { priority1, sets = [], shift, within }: 
 
 const SECOND_NS = 1_000_000_000n
 
-/** Undoes what the library does to CLOCK_MONOTONIC. */
+/** Undoes the library's change of CLOCK_MONOTONIC. */
 function realMonotonic(shownNs: bigint, baseNs: bigint, ppb: bigint): bigint {
   return baseNs + ((shownNs - baseNs) * SECOND_NS) / (SECOND_NS + ppb)
 }
 
 /**
- * How far one clock is from another, at each of its readings that lies between two of the other's.
- * @param from leave out readings before this one, by their place in `one`
+ * Difference between two clocks, at each reading of one that lies between two of the other.
+ * @param from skip readings before this index of `one`
  */
 export function differences(one: readonly Reading[], other: readonly Reading[], from: number): number[] {
   return one.slice(from).flatMap(({ audioNs, monotonicNs }) => {

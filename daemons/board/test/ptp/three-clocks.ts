@@ -1,4 +1,7 @@
-/** Three boards that elect a clock on one wire, beside another domain: real ptp4l's, real clocks, the clock killed. */
+/**
+ * Three boards elect a clock on one wire, beside another domain: real ptp4l, real clocks, and the elected one is
+ * killed.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,17 +14,17 @@ import { findProgram } from '../../io/ptp.ts'
 import { makeNetwork, type Network, noNetworkBecause } from '../network.ts'
 import { differences, type PtpBoard, startPtpBoard } from './ptp-board.ts'
 
-/** The bar: sound's clock against the master's. */
+/** Limit for the sound clock's offset from the master. */
 const MOST_NS = 50_000
 const RELOCK_MS = 15_000
 
-/** Why this machine has no clocks to show; false where it has. */
+/** Why this machine cannot run the test; false if it can. */
 export function noClocks(): string | false {
   const missing = ['ptp4l', 'pmc', 'setpriv', 'tshark', 'cc'].find((program) => findProgram(program) === undefined)
   return noNetworkBecause() ?? (missing === undefined ? gstMissing() : `${missing} is not installed`)
 }
 
-/** Writes down what passes the bridge. @returns what ends that, and reads fields of it */
+/** Captures packets on the bridge. @returns what ends that, and reads fields of them */
 function capture(t: Test, network: Network) {
   const folder = mkdtempSync(join(tmpdir(), 'capture-'))
   const file = join(folder, 'ptp.pcap')
@@ -64,15 +67,15 @@ function isPtp4l(pid: number): boolean {
   return readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'ptp4l'
 }
 
-/** Memory of a process that it can write, in kB. */
+/** Writable memory of a process, in kB. */
 function dataKb(pid: number): number {
   return Number(/VmData:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
 }
 
-/** The last part of its address. */
+/** Last part of its address. */
 const FORGER = 9
 
-/** Announces clocks that are not there. @returns what ends that */
+/** Announces non-existent clocks. @returns ends that */
 function forge(t: Test, within: readonly string[]): () => void {
   const [program = '', ...words] = within
   const own = `10.77.0.${FORGER}`
@@ -85,7 +88,7 @@ function worst(values: readonly number[]): number {
   return Math.max(...values.map(Math.abs))
 }
 
-/** Judges one figure; `most` is what a quiet machine stays below. */
+/** Judges one figure; `most` is the limit on a quiet machine. */
 export type Judge = (t: Test, what: string, figure: number, most: number) => void
 
 interface Stage {
@@ -93,9 +96,9 @@ interface Stage {
   /** Its clock runs 50 ppm fast. */
   drifting: PtpBoard
   third: PtpBoard
-  /** In a domain of its own. */
+  /** In its own domain. */
   apart: PtpBoard
-  /** Where the machine with that last part of its address is. */
+  /** Command prefix for the machine with that last part of its address. */
   place(last: number): readonly string[]
   read: ReturnType<typeof capture>
   judge: Judge
@@ -112,7 +115,7 @@ export async function threeClocks(t: Test, judge: Judge): Promise<void> {
     places.set(last, within)
     return within
   }
-  // By the time it is the clock itself, its time of day is within a millisecond of the others'.
+  // By the time it becomes the master, its time of day is within a millisecond of the others'.
   const shift = { library, ppb: 50_000, offsetNs: -1_000_000 }
   const stage: Stage = {
     first: startPtpBoard(t, { within: place(1), priority1: 100 }),

@@ -8,14 +8,14 @@ import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { type RunningBoard, startBoard } from '../running-board.ts'
 import { readWav, type Sound } from './wav.ts'
 
-/** Why sound cannot be tried here, or false. @param programs further ones that are needed */
+/** Why sound cannot be tested here, or false. @param programs further programs that are needed */
 export function noSound(...programs: readonly string[]): string | false {
   const folders = (process.env.PATH ?? '').split(delimiter)
   const missing = programs.find((program) => !folders.some((folder) => existsSync(join(folder, program))))
   return missing === undefined ? gstMissing() : `${missing} is not installed`
 }
 
-/** What differs from a board's own defaults. */
+/** Deviations from a board's defaults. */
 export interface AudioStart {
   settings?: Readonly<Record<string, string | number | boolean>>
   /** `key=VALUE` texts. */
@@ -33,19 +33,19 @@ export async function startEncoder(
 }
 
 export interface RunningDecoder extends RunningBoard {
-  /** Plays a stream, after the answer said so. */
+  /** Plays a stream, and checks that the answer says so. */
   route(form: Record<string, string>): Promise<void>
-  /** The file that it plays into, and what is in it. */
+  /** The file it plays into, and its contents. */
   path: string
   recorded(): Sound
-  /** Resolves once the file has grown by so many frames. */
+  /** Resolves once the file has grown by this many frames. */
   recordsFor(frames: number): Promise<void>
 }
 
-/** Of a WAV file, about. */
+/** Approximate header of a WAV file. */
 const HEAD_BYTES = 44
 
-/** A decoder whose sink is a file of its own, and which changes no sample. */
+/** A decoder that plays into a file of its own, and changes no sample. */
 export async function startDecoder(t: Owner, { settings, sets = [] }: AudioStart = {}): Promise<RunningDecoder> {
   const folder = mkdtempSync(join(tmpdir(), 'decoder-file-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,4 +1,4 @@
-/** What tshark says of packets on loopback: an eye that is not ours. */
+/** Packets on loopback as tshark reads them: an independent witness. */
 import { execFile } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -8,25 +8,25 @@ import { startPeer } from './other-programs.ts'
 
 const run = promisify(execFile)
 
-/** Packets in a file. */
+/** Packets captured to a file. */
 export interface Capture {
-  /** Ends it; what came until now is in the file. */
+  /** Ends it; packets until now are in the file. */
   stop(): Promise<void>
   /** One row for each packet that matches, but for the first tenth of a second, with the fields as tshark prints them. @param rtpPorts read as RTP */
   rows(filter: string, fields: readonly string[], rtpPorts?: readonly number[]): Promise<string[][]>
 }
 
-/** Room for a minute of a few streams. */
+/** Enough for a minute of a few streams. */
 const MOST_OUTPUT = 64 << 20
-/** Of the kernel, for packets that dumpcap has not read yet: with its 2 MB some are lost where a machine is busy. */
+/** Kernel buffer for packets that dumpcap has not read yet: with its default of 2 MB a busy machine loses some. */
 const BUFFER_MIB = '64'
 /**
- * What dumpcap took at its begin has holes: packets come before its filter is in place, and are drained when it is (the
- * second packet of a stream was missing behind the first, in one of four runs beside others).
+ * The beginning of a capture has holes: packets arrive before dumpcap's filter is in place, and are drained once it is
+ * (in one of four parallel runs a stream's second packet was missing after its first).
  */
 const WHOLE = 'frame.time_relative > 0.1'
 
-/** Starts to capture on lo; ended with the test. @param filter of pcap: `udp port 5004` */
+/** Starts capturing on lo; ended with the test. @param filter of pcap: `udp port 5004` */
 export async function startCapture(t: Owner, path: string, filter: string): Promise<Capture> {
   const dumpcap = startPeer(t, ['dumpcap', '-q', '-B', BUFFER_MIB, '-i', 'lo', '-f', filter, '-w', path])
   t.teardown(() => rmSync(path, { force: true }))

@@ -1,16 +1,16 @@
-/** Finds clicks beside a tone by a spectrogram: a click is wide, a tone is one line. */
+/** Finds clicks beside a tone with a spectrogram: a click is broadband, a tone is a single line. */
 
 /** Frames of one window: 10.7 ms. */
 const WINDOW = 512
 const HOP = 64
-/** Lines to each side of the tone that its own window takes up; with a fade it takes up no more. */
+/** Lines on each side of the tone that belong to its window; a fade needs no more. */
 const NEAR = 12
 
-/** The loudest of what is not tone. */
+/** The loudest sound besides the tone. */
 export interface Click {
   /** First frame of the window. */
   frame: number
-  /** Sound beside the tone in this window against full scale, in dB. */
+  /** Level of everything beside the tone in this window, in dB of full scale. */
   db: number
 }
 
@@ -30,7 +30,7 @@ export function worstClick(samples: ArrayLike<number>, bits: number, hz: number,
     let beside = 0
     for (let line = tone + NEAR + 1; line <= WINDOW / 2; line += 1)
       beside += (real[line] ?? 0) ** 2 + (imaginary[line] ?? 0) ** 2
-    // Twice for the other half of the spectrum; against a sine of full scale in the same window.
+    // Doubled for the other half of the spectrum; relative to a full-scale sine in the same window.
     const db = 10 * Math.log10((4 * beside) / SHAPE_POWER / WINDOW)
     if (db > worst.db) worst = { frame: from, db }
   }

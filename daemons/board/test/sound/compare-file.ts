@@ -1,4 +1,4 @@
-/** Compares a recording that is longer than memory, piece by piece. */
+/** Compares a recording larger than memory, piece by piece. */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { type Comparison, createComparing } from './compare.ts'
 import type { Pattern } from './pattern.ts'
@@ -7,7 +7,7 @@ const HEAD_BYTES = 4096
 const SAMPLE_BYTES = 3
 const PIECE_FRAMES = 48_000
 
-/** @param path a WAV file of 24 bits with the pattern's channels; its head need not know how long it is */
+/** @param path a WAV file of 24 bits with the pattern's channels; its header may lack the length */
 export function compareFile(path: string, pattern: Pattern): Comparison {
   const file = openSync(path, 'r')
   try {

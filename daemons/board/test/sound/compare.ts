@@ -1,54 +1,54 @@
 /** Compares a recording with the pattern that was played: what is equal, what is missing, where it jumps. */
 import type { Pattern } from './pattern.ts'
 
-/** A place where the recording does not go on where it was. */
+/** A place where the recording is not continuous. */
 export interface Jump {
   /** Frame of the recording. */
   at: number
-  /** Frames of the pattern that were left out; below 0 where some came twice. */
+  /** Skipped frames of the pattern; below 0 if some were repeated. */
   skipped: number
 }
 
 export interface Comparison {
-  /** Frames from the first to the last that are the pattern's. */
+  /** Frames from the first that equals the pattern to the last. */
   frames: number
-  /** Of these: equal in every channel; silent in every channel; neither. */
+  /** Of these: equal in every channel; silent in every channel; anything else. */
   equal: number
   silent: number
   wrong: number
   jumps: Jump[]
-  /** Frame of the recording, and of the pattern, where the first is equal; null where nothing is. */
+  /** First equal frame, in the recording and in the pattern; null if there is none. */
   begin: { recorded: number; pattern: number } | null
   /** Frame of the recording after the last one that is equal. */
   end: number
 }
 
-/** Frames in a row that must be equal before a place is believed. */
+/** Consecutive frames that must be equal before a position is accepted. */
 const SURE = 8
 
 /** A comparison that takes a recording in pieces. */
 export interface Comparing {
   /** Whole frames, interleaved, with the pattern's channels and bits. */
   take(samples: Int32Array): void
-  /** What was found; nothing may be taken afterwards. */
+  /** The result; take nothing afterwards. */
   end(): Comparison
 }
 
-/** Silence and fades before the first equal frames and after the last are left out. */
+/** Silence and fades before the first equal frame and after the last are ignored. */
 export function compare(samples: Int32Array, pattern: Pattern): Comparison {
   const comparing = createComparing(pattern)
   comparing.take(samples)
   return comparing.end()
 }
 
-/** As `compare`, for a recording that is longer than memory. */
+/** Like `compare`, for a recording larger than memory. */
 export function createComparing(pattern: Pattern): Comparing {
   const { channels, period } = pattern
   const result: Comparison = { frames: 0, equal: 0, silent: 0, wrong: 0, jumps: [], begin: null, end: 0 }
   let kept = new Int32Array()
   let done = 0
   let next: number | null = null
-  // What was seen since the last equal frame: counted only when an equal one follows.
+  // Frames since the last equal one: counted only once another equal one follows.
   const since = { silent: 0, wrong: 0 }
 
   function frame(look: Look, at: number): void {
@@ -110,7 +110,7 @@ function isSilent({ samples, pattern: { channels } }: Look, at: number): boolean
   return true
 }
 
-/** Where the pattern says these frames belong, if several in a row agree. */
+/** Position of these frames in the pattern, if several in a row agree. */
 function placeOf(look: Look, at: number): number | null {
   const { samples, pattern, count } = look
   const frame = pattern.frameOf(samples[at * pattern.channels] ?? 0, 0)
@@ -120,7 +120,7 @@ function placeOf(look: Look, at: number): number | null {
   return frame
 }
 
-/** A way round a circle has two lengths; the shorter one is meant. */
+/** The shorter of the two distances round the circle. */
 function shortest(way: number, { bits, period }: Pattern): number {
   const round = Math.min(period, 2 ** bits)
   const ahead = ((way % round) + round) % round

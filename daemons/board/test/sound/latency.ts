@@ -1,4 +1,4 @@
-/** End-to-end latency: a single sample on the wire, and the instant at which it comes out of a decoder. */
+/** End-to-end latency: from a single sample on the wire to its output by a decoder. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,29 +13,30 @@ import { writeWav } from './wav.ts'
 
 const RATE = 48_000
 const STREAM = { mcast: '239.192.73.1', port: 25_404 }
-/** An impulse each 50 ms, told apart by its value; after two seconds they restart. */
+/** An impulse every 50 ms, identified by its value; values repeat after two seconds. */
 const EVERY = RATE / 20
 const KINDS = 40
 const STEP = 100_000
-/** What a route needs before it plays: joining, fading in. */
+/** Time a route needs before it plays: joining, fading in. */
 const SETTLED_MS = 1000
 
-/** Until dumpcap has taken what was on the wire. */
+/** Time until dumpcap has written the last packets. */
 const WRITTEN_MS = 500
-/** Values come again after two seconds: what seems to take longer was sent before it was captured. */
+/** Values repeat after two seconds: what seems to take longer was sent before the capture. */
 const MOST_MS = 1000
 
-/** Of one link offset. */
+/** Results for one link offset. */
 export interface Latency {
   linkMs: number
-  /** In ms, sorted, one for each impulse. */
+  /** In ms, sorted, one per impulse. */
   all: number[]
   median: number
 }
 
 /**
- * Measures at each link offset in turn, with one encoder and one decoder on loopback without PTP. From the instant the
- * kernel stamps on the packet, plus the impulse's place in it, to the instant a block is read, plus its place in that.
+ * Measures at each link offset in turn, with one encoder and one decoder on loopback without PTP: from the packet's
+ * kernel timestamp plus the impulse's place in the packet, to the time a block is read plus the impulse's place in
+ * that.
  */
 export async function measureLatency(t: Owner, links: readonly number[], impulses: number): Promise<Latency[]> {
   const folder = mkdtempSync(join(tmpdir(), 'latency-'))
@@ -77,7 +78,7 @@ interface Impulse {
   atMs: number
 }
 
-/** Where there is sound in packets: the instant is that of the sample, not of the packet. */
+/** Impulses found in packets, with the instant of the sample rather than of its packet. */
 function sentOf(rows: readonly (readonly string[])[]): Impulse[] {
   return rows.flatMap(([instant = '', hex = '']) => {
     const bytes = Buffer.from(hex.replaceAll(':', ''), 'hex')
@@ -97,7 +98,7 @@ function heardOf(said: string): Impulse[] {
   }))
 }
 
-/** Each that was heard, with the last one sent before it that has its value. */
+/** Pairs each received impulse with the latest earlier one of the same value. */
 function latencies(sent: readonly Impulse[], heard: readonly Impulse[]): number[] {
   return heard.flatMap(({ value, atMs }) => {
     const one = sent.findLast((each) => each.value === value && each.atMs < atMs)

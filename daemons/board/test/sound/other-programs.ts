@@ -1,13 +1,13 @@
-/** Other people's programs that send and hear RTP: GStreamer's and FFmpeg's, by their command lines. */
+/** Third-party programs that send and receive RTP, GStreamer and FFmpeg, by their command lines. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Owner } from '#kit/test/running-daemon.ts'
 
-/** A program that runs; ended with the test. */
+/** A running program; ended with the test. */
 export interface Peer {
-  /** What it printed so far, both streams. */
+  /** Its output so far, both streams. */
   said(): string
-  /** As Ctrl-C does, so that it closes its files. @returns its exit code, or the signal that ended it */
+  /** Interrupts it like Ctrl-C, so that it closes its files. @returns its exit code, or the signal that ended it */
   stop(): Promise<number | string>
   ended: Promise<number | string>
   pid: number
@@ -30,7 +30,7 @@ export function startPeer(t: Owner, [program = '', ...args]: readonly string[]):
   return { said: () => text, stop, ended, pid: child.pid ?? 0 }
 }
 
-/** Where a stream goes. */
+/** Destination of a stream. */
 interface Place {
   group: string
   port: number
@@ -43,7 +43,7 @@ export function gstSends(path: string, { group, port }: Place): string[] {
   return ['gst-launch-1.0', '-q', ...`${source} ! ${sink}`.split(' ')]
 }
 
-/** FFmpeg sends a WAV file as L24; it reads in blocks, and so sends some twenty packets at once. */
+/** FFmpeg sends a WAV file as L24; it reads in blocks, so it sends about twenty packets at once. */
 export function ffmpegSends(path: string, { group, port }: Place): string[] {
   const url = `rtp://${group}:${port}?localaddr=127.0.0.1&pkt_size=300&ttl=1`
   const quiet = ['ffmpeg', '-loglevel', 'error', '-nostdin']

@@ -1,4 +1,4 @@
-/** Sound of which every sample tells where it belongs, so that a recording can be checked without being aligned first. */
+/** Sound in which every sample tells its position, so that a recording can be checked without aligning it first. */
 
 /** A sample for each frame and channel: signed whole numbers of `bits`. */
 export interface Pattern {
@@ -7,18 +7,18 @@ export interface Pattern {
   /** Frames after which it restarts. */
   period: number
   sample(frame: number, channel: number): number
-  /** Frame of a sample, within one period or within 2^bits, whichever is less; null where none has it. */
+  /** Frame of a sample, within one period or within 2^bits, whichever is less; null if no frame has it. */
   frameOf(sample: number, channel: number): number | null
 }
 
-/** Odd, so that multiplying by it modulo a power of two can be undone. */
+/** Odd, so that multiplication by it modulo a power of two can be inverted. */
 const STEP = 0x9e3779b1
-/** Keeps channels apart. */
+/** Makes channels differ. */
 const CHANNEL_STEP = 0x51ed2709
 
 /**
- * Numbers that visit every value once in 2^bits frames, and look like noise.
- * @param period frames after which it restarts; 2^bits unless told
+ * Numbers that take every value once in 2^bits frames, and look like noise.
+ * @param period frames after which it restarts; default 2^bits
  */
 export function countedPattern(bits: 16 | 24, channels: number, period = 2 ** bits): Pattern {
   const mask = 2 ** bits - 1
@@ -39,14 +39,14 @@ export function countedPattern(bits: 16 | 24, channels: number, period = 2 ** bi
   }
 }
 
-/** Modulo 2^bits, by Newton's iteration: each step doubles the bits that are right. */
+/** The inverse modulo 2^bits, by Newton's iteration: each step doubles the correct bits. */
 function inverse(odd: number, bits: number): number {
   let found = odd
   for (let right = 3; right < bits; right *= 2) found = Math.imul(found, 2 - Math.imul(odd, found))
   return found
 }
 
-/** Interleaved samples of `count` frames from `from` on. */
+/** Interleaved samples of `count` frames, starting at `from`. */
 export function patternFrames(pattern: Pattern, from: number, count: number): Int32Array {
   const { channels } = pattern
   const samples = new Int32Array(count * channels)

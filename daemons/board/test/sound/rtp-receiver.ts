@@ -1,26 +1,26 @@
-/** Hears a group from a socket of Node's and keeps every packet with the instant it came at. */
+/** Receives a group with a Node socket, and keeps every packet with its arrival time. */
 import { createSocket } from 'node:dgram'
 import type { Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { type Encoding, openRtp, type RtpPacket } from './rtp.ts'
 
 export interface HeardPacket extends RtpPacket {
-  /** Of process.hrtime. */
+  /** From process.hrtime. */
   atNs: bigint
   from: string
 }
 
 export interface RunningReceiver {
   readonly packets: readonly HeardPacket[]
-  /** What was no RTP of this encoding, in words. */
+  /** Packets that were not RTP of this encoding, described in words. */
   readonly malformed: readonly string[]
-  /** Resolves once so many packets have come. */
+  /** Resolves once this many packets have arrived. */
   heard(packets: number, limitMs?: number): Promise<void>
   /** Frames in the order of their timestamps; 0 where a packet is missing. */
   samples(channels: number): Int32Array
 }
 
-/** Joined on 127.0.0.1; ended with the test. */
+/** Joins on 127.0.0.1; ended with the test. */
 export async function startReceiver(
   t: Test,
   { group, port, encoding }: { group: string; port: number; encoding: Encoding },

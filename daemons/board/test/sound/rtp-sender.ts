@@ -1,14 +1,14 @@
-/** Sends RTP to one or two groups from a socket of Node's, with faults made on purpose. */
+/** Sends RTP to one or two groups from a Node socket, with faults made on purpose. */
 import { createSocket, type Socket } from 'node:dgram'
 import type { Test } from 'tap'
 import { type Fault, noFault } from './faults.ts'
 import { type Encoding, rtpBytes } from './rtp.ts'
 
-/** Where to, from where, and what happens on the way. */
+/** Destination, source address, and faults on the way. */
 export interface SendTo {
   group: string
   port: number
-  /** 127.0.0.1 unless told. */
+  /** Default 127.0.0.1. */
   from?: string
   fault?: Fault
 }
@@ -18,31 +18,31 @@ export interface SenderOptions {
   encoding: Encoding
   channels: number
   sample(frame: number, channel: number): number
-  /** 48 unless told. */
+  /** Default 48. */
   framesPerPacket?: number
   payloadType?: number
   ssrc?: number
-  /** RTP timestamp of the first frame; by the machine's clock (what `localmac` senders have) unless told. */
+  /** RTP timestamp of the first frame; default: from the machine's clock, as `localmac` senders do. */
   timestamp?: number
   sequence?: number
-  /** Frame of the pattern that goes first. */
+  /** First frame of the pattern. */
   firstFrame?: number
-  /** How fast its clock goes against the machine's. */
+  /** Rate of its clock relative to the machine's. */
   ppm?: number
 }
 
 export interface RunningSender {
   /** Timestamp of the first packet. */
   timestamp: number
-  /** Packets whose turn has come, sent or lost on purpose. */
+  /** Packets due so far, sent or lost on purpose. */
   sent(): number
-  /** Resolves once `packets` have had their turn. */
+  /** Resolves once `packets` packets were due. */
   after(packets: number): Promise<void>
-  /** Ends it, and what is still on its way. */
+  /** Ends it, and drops delayed packets. */
   stop(): Promise<void>
 }
 
-/** RTP timestamp of now for a stream whose media clock is the machine's time of day. */
+/** Present RTP timestamp of a stream whose media clock is the machine's time of day. */
 export function timestampOfNow(): number {
   const nowNs = BigInt(Math.round((performance.timeOrigin + performance.now()) * 1e6))
   return Number(((nowNs * 48_000n) / 1_000_000_000n) & 0xffff_ffffn)
@@ -50,7 +50,7 @@ export function timestampOfNow(): number {
 
 const RATE = 48_000
 
-/** Starts at once; ended with the test. Packets that come late, because Node did, are sent all the same. */
+/** Starts at once; ended with the test. Packets that Node sends late are sent anyway. */
 export async function startSender(t: Test, options: SenderOptions): Promise<RunningSender> {
   const { framesPerPacket = 48, ppm = 0, to } = options
   const outs = await Promise.all(to.map((one) => openOut(one)))
@@ -97,7 +97,7 @@ export async function startSender(t: Test, options: SenderOptions): Promise<Runn
   }
 }
 
-/** Packet `n` as bytes. */
+/** Makes packet `n` as bytes. */
 function packetMaker(options: SenderOptions & { timestamp: number }): (packet: number) => Buffer {
   const { framesPerPacket = 48, payloadType = 97, ssrc = 0x504c_524d, sequence = 0, firstFrame = 0 } = options
   const { channels, encoding, timestamp, sample } = options

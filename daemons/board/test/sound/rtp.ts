@@ -1,4 +1,4 @@
-/** RTP packets with linear audio, built and opened by the book: what tests hold the board's own against. */
+/** RTP packets with linear audio, built and parsed by the standard, to check the board's own against. */
 
 /** Bits of one sample, by encoding. */
 export const BITS = { L16: 16, L24: 24 } as const
@@ -6,7 +6,7 @@ export type Encoding = keyof typeof BITS
 
 const HEADER_BYTES = 12
 
-/** Head of one packet and its samples, interleaved, as signed whole numbers of the encoding's width. */
+/** Header of one packet and its samples, interleaved, as signed integers of the encoding's width. */
 export interface RtpPacket {
   payloadType: number
   marker: boolean
@@ -31,7 +31,7 @@ export function rtpBytes(packet: RtpPacket, encoding: Encoding): Buffer {
   return bytes
 }
 
-/** @throws Error where it is no RTP of version 2, or does not hold whole samples */
+/** @throws Error if it is not RTP version 2, or does not hold whole samples */
 export function openRtp(bytes: Buffer, encoding: Encoding): RtpPacket {
   const first = bytes[0] ?? 0
   const second = bytes[1] ?? 0

@@ -1,18 +1,18 @@
-/** How pure a sine is: what is left of a recording when the best-fitting sine is taken away. */
+/** How pure a sine is: the remainder of a recording once the best-fitting sine is subtracted. */
 
 export interface ToneFit {
-  /** Of the sine, relative to full scale. */
+  /** Level of the sine relative to full scale. */
   level: number
-  /** Everything else against the sine, over the whole band, in dB. */
+  /** Everything else relative to the sine, over the whole band, in dB. */
   thdNoiseDb: number
-  /** Of what is left, in frames and relative to full scale: where it is worst. */
+  /** The worst of the remainder: its frame, and its level relative to full scale. */
   worst: { frame: number; level: number }
 }
 
 /**
- * Least squares of one sine of known frequency and a constant. Because the frequency is not fitted, a phase jump or a
- * rate that is off counts as distortion.
- * @param samples one channel, signed whole numbers of `bits`
+ * Least-squares fit of one sine of known frequency and a constant. Since the frequency is not fitted, a phase jump or a
+ * wrong rate counts as distortion.
+ * @param samples one channel, signed integers of `bits`
  */
 export function fitTone(samples: ArrayLike<number>, bits: number, hz: number, rate = 48_000): ToneFit {
   const full = 2 ** (bits - 1)
@@ -41,7 +41,7 @@ export function fitTone(samples: ArrayLike<number>, bits: number, hz: number, ra
   return { level: Math.hypot(a, b), thdNoiseDb: 10 * Math.log10(left / count / power), worst }
 }
 
-/** Gauss with pivots, for three unknowns. */
+/** Gaussian elimination with pivots, for three unknowns. */
 function solve(rows: number[][]): number[] {
   const size = rows.length
   for (let at = 0; at < size; at += 1) {

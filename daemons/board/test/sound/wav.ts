@@ -1,4 +1,4 @@
-/** WAV files with whole-number samples, read and written. */
+/** Reads and writes WAV files with integer samples. */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 
 export interface Sound {
@@ -10,8 +10,8 @@ export interface Sound {
 }
 
 /**
- * Reads one, or what there is of one that is still being written: then its head does not know its length yet.
- * @throws Error where it is no WAV of 16, 24 or 32 bits
+ * Reads one, even while it is being written and its header has no length yet.
+ * @throws Error if it is not a WAV of 16, 24 or 32 bits
  */
 export function readWav(path: string): Sound {
   const bytes = readFileSync(path)
@@ -46,10 +46,10 @@ function samplesOf(bytes: Buffer, bits: number): Int32Array {
   return samples
 }
 
-/** Frames in one write: eight channels of them are 1.5 MiB. */
+/** Frames per write: with eight channels 1.5 MiB. */
 const CHUNK_FRAMES = 65_536
 
-/** Writes a WAV of 48 kHz, a piece at a time. @param sampleOf by frame and channel */
+/** Writes a WAV of 48 kHz, piece by piece. @param sampleOf by frame and channel */
 export function writeWav(
   path: string,
   { channels, bits, frames }: { channels: number; bits: 16 | 24; frames: number },

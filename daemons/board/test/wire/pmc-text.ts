@@ -1,4 +1,4 @@
-/** What pmc 3.1.1 printed of a slave here, as it was. */
+/** Recorded output of pmc 3.1.1 for a slave. */
 
 export const SLAVE = `sending: GET TIME_STATUS_NP
 \t7eec02.fffe.3233f2-0 seq 0 RESPONSE MANAGEMENT TIME_STATUS_NP \n\t\tmaster_offset              -533

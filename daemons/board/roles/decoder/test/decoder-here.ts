@@ -1,4 +1,4 @@
-/** A decoder with its real receivers and its real output in this process; announcements and clock are as a test says. */
+/** A decoder with real receivers and real output in this process; the test provides announcements and clock. */
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
@@ -16,14 +16,14 @@ import { ptpView } from '../../../test/core/ptp/fake-ptp.ts'
 import { assembleDecoder } from '../assemble.ts'
 import type { DecoderView } from '../core/decoder-view.ts'
 
-/** Of the loopback interface: streams that name it are on the clock of this machine. */
+/** MAC address of the loopback interface: streams that name it use this machine's clock. */
 export const OWN_MAC = '00-00-00-00-00-00'
 export const PORT = 15_004
 
-/** Looks often, and does not wait for long. */
+/** Polls often, with short waits. */
 const HERE = { interface: 'lo', realtime_priority: 0, look_ms: 50, sender_gone_ms: 300 }
 
-/** Records to a file; played by loopback, with time to spare for a busy machine. */
+/** Records to a file; loopback plays, with reserve for a busy machine. */
 export async function decoderHere(t: Test, streams: HeardStream[] = [], config: Partial<BoardConfig['audio']> = {}) {
   const folder = t.testdir()
   const file = join(folder, 'heard.wav')

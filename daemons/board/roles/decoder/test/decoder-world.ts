@@ -11,18 +11,18 @@ import { SAP_GROUPS, SAP_PORT, sapHash, writeSap } from '../../../wire/streams/s
 import { writeSdp } from '../../../wire/streams/sdp.ts'
 import type { DecoderView } from '../core/decoder-view.ts'
 
-/** A group that no other test has, nor another run of this one. */
+/** A group that neither another test nor another run of this one uses. */
 export const GROUP = `239.${69 + (process.pid % 100)}.${(process.pid >> 7) & 0xff}.4`
 export const PORT = 15_204
-/** Every machine's loopback interface has it: streams that name it are on the clock of this machine. */
+/** The MAC address of every loopback interface: streams that name it use this machine's clock. */
 const OWN_MAC = '00-00-00-00-00-00'
 
-/** A busy machine has time to spare; what waits is short. */
+/** Generous for a busy machine; what is waited for is short. */
 const SETS = ['audio.interface=lo', 'audio.realtime_priority=0', 'audio.look_ms=50', 'audio.sender_gone_ms=400']
 const ALONE = ['mdns.enabled=false', 'streams.ravenna=false', 'ptp.enabled=false', 'board.role=decoder']
 
 export interface DecoderBoard extends RunningBoard {
-  /** What is heard is recorded here. */
+  /** Recording of what it plays. */
   file: string
   decoder(): Promise<DecoderView>
   route(fields: Record<string, string>): Promise<number>
@@ -51,7 +51,7 @@ export async function startDecoder(t: Test, stateFolder: string, file = 'heard.w
   }
 }
 
-/** Two channels of 24 bits from an address of the loopback network; ended with the test. */
+/** Sends two channels of 24 bits from an address of the loopback network; ended with the test. */
 export async function sends(t: Test, from: string): Promise<RunningSender & { pattern: Pattern }> {
   const pattern = countedPattern(24, 2)
   const to = [{ group: GROUP, port: PORT, from }]

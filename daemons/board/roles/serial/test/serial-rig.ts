@@ -11,7 +11,7 @@ export interface SerialRig extends RunningBoard {
   devices: Device[]
   /** TCP port of each device. */
   ports: number[]
-  /** Settings of port 1, or of another. @returns the status and the answer */
+  /** Changes settings of port 1, or of another. @returns the status and the answer */
   set(fields: Record<string, string | number>, port?: number): Promise<Answer>
   /** Port 1 as the API shows it, or another. */
   port(number?: number): Promise<Answer['body']>
@@ -50,14 +50,14 @@ function texts(fields: Record<string, string | number>): Record<string, string> 
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 }
 
-/** What a client has heard, and whether it is over. */
+/** What a client has received, and whether it has ended. */
 export interface Heard {
   socket: Socket
   bytes(): Buffer
   isClosed: boolean
 }
 
-/** Connects and listens; ended with the test. */
+/** Connects and receives; ended with the test. */
 export async function client(t: Test, port: number, host = '127.0.0.1', localAddress?: string): Promise<Heard> {
   const socket = connect({ port, host, ...(localAddress && { localAddress }), noDelay: true })
   const pieces: Buffer[] = []

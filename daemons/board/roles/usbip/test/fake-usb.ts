@@ -1,10 +1,10 @@
-/** A tree like sysfs with USB devices, and what the kernel would do to it. */
+/** A tree like sysfs with USB devices, and the kernel's reactions to it. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** A device as a test describes it; what is left out is that of a serial adapter. */
+/** A device as a test describes it; omitted values are those of a serial adapter. */
 export interface FakeDevice {
   busId: string
   vendorId?: string
@@ -19,9 +19,9 @@ export interface FakeDevice {
 
 const HOST_DRIVER = 'usbip-host'
 
-/** One machine's USB. */
+/** The USB of one machine. */
 export class FakeUsb {
-  /** Beside it is `proc`; as `--sysroot` of the helper. */
+  /** Root folder, for `--sysroot` of the helper; `proc` is beside sysfs. */
   readonly root: string
   readonly #devices = new Set<string>()
   #nextNumber = 2
@@ -42,14 +42,14 @@ export class FakeUsb {
     return join(this.sysfs, 'bus/usb')
   }
 
-  /** As modprobe does. */
+  /** Loads usbip-host, as modprobe does. */
   loadHostDriver(): void {
     const folder = join(this.bus, 'drivers', HOST_DRIVER)
     mkdirSync(folder)
     for (const file of ['bind', 'unbind', 'match_busid', 'rebind']) writeFileSync(join(folder, file), '')
   }
 
-  /** Its own driver takes it at once. */
+  /** Plugs in a device; its own driver binds it at once. */
   plug(device: FakeDevice): void {
     const { busId, interfaces = [['ff', 'ff', 'ff']], deviceClass = '00' } = device
     const folder = this.#folder(busId)
@@ -82,7 +82,7 @@ export class FakeUsb {
     return readFileSync(join(this.#folder(busId), 'usbip_status'), 'utf8').trim()
   }
 
-  /** What usbip-host would find: 1 free, 2 used, 3 in error. */
+  /** Sets the status that usbip-host would report: 1 free, 2 used, 3 in error. */
   setStatus(busId: string, status: '1' | '2' | '3'): void {
     this.#write(busId, 'usbip_status', status)
   }
@@ -98,7 +98,7 @@ export class FakeUsb {
     this.#link(busId, 'usb')
   }
 
-  /** The interface's driver made a network interface of it. */
+  /** Adds a network interface, as the interface's driver would. */
   addNetwork(busId: string): void {
     mkdirSync(join(this.#folder(busId), `${busId}:1.0`, 'net/eth0'), { recursive: true })
   }
@@ -111,7 +111,7 @@ export class FakeUsb {
     writeFileSync(join(disk, 'sda1/dev'), `${number}\n`)
   }
 
-  /** Does what was written to the files of the drivers, as the kernel does at once. */
+  /** Executes what was written to the drivers' files, as the kernel does at once. */
   obey(): void {
     for (const busId of this.#take(`drivers/${HOST_DRIVER}/bind`)) if (this.#devices.has(busId)) this.bind(busId)
     for (const busId of this.#take(`drivers/${HOST_DRIVER}/unbind`)) if (this.#devices.has(busId)) this.unbind(busId)

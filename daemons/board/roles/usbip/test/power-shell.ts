@@ -1,4 +1,4 @@
-/** PowerShell as a parser sees it: tree-sitter's, since the real one comes with no package of Debian or npm. */
+/** Parses PowerShell with tree-sitter, since neither Debian nor npm has a package of the real one. */
 import { fileURLToPath } from 'node:url'
 import { Language, Parser, type Tree } from 'web-tree-sitter'
 
@@ -10,21 +10,21 @@ parser.setLanguage(await Language.load(grammar))
 /** One node of the tree. */
 export type PowerShellNode = Tree['rootNode']
 
-/** The tree of a whole script, faults included. */
+/** The syntax tree of a whole script, errors included. */
 export function parsePowerShell(text: string): PowerShellNode {
   const tree = parser.parse(text)
   if (!tree) throw new Error('the parser gave up')
   return tree.rootNode
 }
 
-/** Every node of a kind, in the order of the text. */
+/** All nodes of a kind, in the order of the text. */
 export function nodesOf(node: PowerShellNode, kind: string): PowerShellNode[] {
   return node.descendantsOfType(kind).filter((one) => one !== null)
 }
 
 /**
- * The value of an expression that adds texts between single quotes and characters by number; undefined when anything
- * else is in it.
+ * The value of an expression that joins single-quoted strings and characters by number; undefined if it contains
+ * anything else.
  */
 export function literalOf(expression: PowerShellNode): string | undefined {
   const leaves: PowerShellNode[] = []

@@ -1,7 +1,7 @@
 /**
- * Debian's usbip as a client of ours, and what the two say to each other, byte by byte.
+ * Debian's usbip as a client of our server, with both sides recorded byte by byte.
  *
- *     node daemons/board/roles/usbip/test/stock-client.ts     writes recorded/stock-client.json anew
+ *     node daemons/board/roles/usbip/test/stock-client.ts     rewrites recorded/stock-client.json
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { createOpServerOpener } from '../io/op-server.ts'
 import { createUsbSysfs } from '../io/usb-sysfs.ts'
 import { FakeUsb } from './fake-usb.ts'
 
-/** One connection: what the client said, and what it was answered. Hex. */
+/** One connection: request and reply in hex. */
 export interface Exchange {
   what: string
   request: string
@@ -26,13 +26,13 @@ export interface Exchange {
 
 export const RECORDED = join(import.meta.dirname, 'recorded/stock-client.json')
 
-/** What is plugged in while it is recorded: a serial adapter, and a disk that nobody shares. */
+/** Devices plugged in during the recording: a serial adapter, and a disk that is not shared. */
 function plugIn(usb: FakeUsb): void {
   usb.plug({ busId: '1-1', serial: 'A5069RR4' })
   usb.plug({ busId: '1-2', vendorId: '46f4', productId: '0001', interfaces: [['08', '06', '50']], speed: '480' })
 }
 
-/** Ends what it belongs to in reverse. */
+/** Runs the registered functions at the end, in reverse. */
 export interface Teardown {
   teardown(run: () => unknown): void
 }
@@ -76,7 +76,7 @@ export async function startServer(t: Teardown): Promise<number> {
   return sharing.openPort ?? 0
 }
 
-/** Everything that passes between a client and `port` of ours. @returns the port that the client is to use */
+/** Records everything between a client and our `port`. @returns the port for the client */
 export async function startTap(t: Teardown, port: number, exchanges: Exchange[]): Promise<number> {
   const server = createServer((client) => {
     const exchange: Exchange = { what: '', request: '', reply: '' }
@@ -105,7 +105,7 @@ function copy(from: Socket, to: Socket, note: (bytes: Buffer) => void): void {
   from.on('close', () => to.destroy())
 }
 
-/** What the client says when it lists, asks for what is shared, and asks for what is not. */
+/** Runs the client: it lists, imports a shared device, and tries one that is not shared. */
 export async function talkToStockClient(t: Teardown, exchanges: Exchange[]): Promise<string[]> {
   const port = String(await startTap(t, await startServer(t), exchanges))
   const said: string[] = []

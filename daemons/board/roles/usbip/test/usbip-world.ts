@@ -16,7 +16,7 @@ const HELPER = join(
   `../../../../../native/helper/prebuilds/linux-${process.arch}/plantroom-helper`,
 )
 
-/** The kernel does as it is told every few ms, the helper is the real one. */
+/** The fake kernel obeys every few ms; the helper is real. */
 export async function startWorld(t: Test, sets: readonly string[] = []) {
   const usb = new FakeUsb(t)
   usb.plug({ busId: '1-1', serial: 'A5069RR4' })
@@ -44,7 +44,7 @@ async function ended(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** Waits for something. @returns whether it came true in time, for an assertion that names it */
+/** Waits for something. @returns whether it happened in time, for an assertion that names it */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<boolean> {
   return await awaited('a change', isSo).then(
     () => true,
@@ -52,7 +52,7 @@ export async function until(isSo: () => boolean | Promise<boolean>): Promise<boo
   )
 }
 
-/** Asks for the device as a host does. @returns the status, and the connection */
+/** Imports the device as a host does. @returns the status, and the connection */
 export async function importFrom(t: Test, port: number): Promise<{ status: string; host: Socket }> {
   const host = connect({ port, host: '127.0.0.1' })
   t.teardown(() => host.destroy())
@@ -62,7 +62,7 @@ export async function importFrom(t: Test, port: number): Promise<{ status: strin
   return { status: openImportReply(reply).status, host }
 }
 
-/** Runs a program to its end. @returns what it said */
+/** Runs a program to its end. @returns its output */
 export function said(command: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve) => {
     const child = spawn(command, args)

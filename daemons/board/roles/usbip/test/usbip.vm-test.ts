@@ -1,6 +1,6 @@
 /**
- * The role as it is installed, between two kernels: the package under systemd on the board, Debian's own usbip command and
- * the script of the board on the host.
+ * The role as installed, between two kernels: the package under systemd on the board, Debian's own usbip command and
+ * the board's script on the host.
  */
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const DISK = '46f4:0001:LAB-DISK'
 const ADAPTER = '0403:6001'
 /** Seconds for which a host that was sent away is held off; the default is a minute. */
 const HOLD_S = 20
-/** Milliseconds for a program to come up on an emulated processor that has much else to do. */
+/** Milliseconds for a program to start on a busy emulated processor. */
 const SLOW_MS = 180_000
 
 const [package_] = globSync('build/plantroom_*_amd64.deb', { cwd: checkout })
@@ -33,7 +33,7 @@ t.afterEach(async (t) => {
     console.error(await guest.run(`journalctl ${units} ${of}; dmesg | tail -n 15`).then(({ out }) => out, String))
 })
 
-/** Asks the board as a person would, on its own machine. */
+/** Calls the board from its own machine, as a person would. */
 async function ask(path: string, form = ''): Promise<string> {
   return await board.must(
     `curl -sS --fail-with-body --max-time 60 ${form && `-d '${form}'`} http://127.0.0.1${path}`,
@@ -41,7 +41,7 @@ async function ask(path: string, form = ''): Promise<string> {
   )
 }
 
-/** GET /api/usbip, as far as it is looked at here. */
+/** The part of GET /api/usbip used here. */
 interface Sharing {
   supported: boolean
   text: string
@@ -53,7 +53,7 @@ interface Sharing {
 
 const sharing = async (): Promise<Sharing> => JSON.parse(await ask('/api/usbip'))
 
-/** Repeats until it holds. Rejects with what it said last. */
+/** Polls until it holds. Rejects with the last state. */
 async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, timeoutMs: number): Promise<T> {
   const end = performance.now() + timeoutMs
   for (;;) {
@@ -63,7 +63,7 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean, tim
   }
 }
 
-/** Sets what is shared, and waits until it is offered. @returns its bus id */
+/** Changes what is shared, and waits until it is offered. @returns its bus id */
 async function share(device: string, allow = ''): Promise<string> {
   await ask('/api/usbip', `enabled=1&device=${device}&allow=${allow}`)
   const { device: shared } = await until(sharing, (now) => now.device?.state === 'exported', SLOW_MS)
@@ -72,8 +72,8 @@ async function share(device: string, allow = ''): Promise<string> {
 }
 
 /**
- * Seconds until the kernel of the board has let go of the host, from the moment at which `command` begins; -1 when it has
- * not within `mostS`. Fails when no host has the device to begin with.
+ * Seconds from the start of `command` until the board's kernel has released the host; -1 if it has not within `mostS`.
+ * Fails if no host has the device to begin with.
  */
 const freedAfterS = (busid: string, mostS: number, command = 'true') => `python3 - <<'LOOK'
 import subprocess, time
@@ -89,7 +89,7 @@ LOOK
 
 const attach = (busid: string) => `usbip attach --remote=${BOARD_ADDRESS} --busid=${busid}`
 const detachAll = `for p in $(sed -n 's/^.s *\\([0-9]*\\) 006 .*/\\1/p' /sys/devices/platform/vhci_hcd.0/status); do usbip detach --port=$((10#$p)); done`
-/** The host's route is what makes it a stranger. */
+/** A stranger only by its route. */
 const asStranger = (script: string) =>
   `ip route change 192.0.2.0/24 dev eth0 src ${STRANGER_ADDRESS}; (${script}); code=$?
    ip route change 192.0.2.0/24 dev eth0 src ${HOST_ADDRESS}; exit $code`

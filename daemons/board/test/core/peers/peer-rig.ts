@@ -1,4 +1,4 @@
-/** Boards that were announced and answer, or not, for tests of the table of peers. */
+/** Announced boards that answer or do not, for tests of the table of peers. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import type { HeardService } from '#kit/net/mdns/library.ts'
 import type { PeerLimits } from '../../../core/peers/keys.ts'
@@ -20,7 +20,7 @@ export const LIMITS: PeerLimits = {
   per_sender: 16,
 }
 
-/** What was heard of a board at 10.0.0.`host`. */
+/** The announcement of a board at 10.0.0.`host`. */
 export function heard(
   host: number,
   more: Partial<HeardService> & { texts?: Record<string, string> } = {},
@@ -41,14 +41,14 @@ export function heard(
 }
 
 /**
- * A table on a clock that stands still, and who answers where.
+ * A table on a fake clock, and the boards that answer.
  * @param kept boards known from before
  */
 export function peerRig(limits: Partial<PeerLimits> = {}, kept: readonly KeptPeer[] = []) {
   const clock: FakeClock = fakeClock()
-  /** `address:port` to the id of the board there. */
+  /** By `address:port`: the id of the board there. */
   const answers = new Map<string, string>()
-  /** What is said when the network is asked. */
+  /** Announcements sent when the network is queried. */
   const announced = new Set<HeardService>()
   const asked: PeerPlace[] = []
   const under = { way: 0, most: 0 }
@@ -62,7 +62,7 @@ export function peerRig(limits: Partial<PeerLimits> = {}, kept: readonly KeptPee
         asked.push(place)
         under.most = Math.max(under.most, ++under.way)
         const there = answers.get(`${place.address}:${place.port}`)
-        // Whoever is not there is waited for, as a machine that was switched off.
+        // Like a machine that is switched off: runs into a timeout.
         if (there === undefined) await new Promise<void>((resolve) => clock.after(2000, resolve))
         under.way--
         return there === id
@@ -78,7 +78,7 @@ export function peerRig(limits: Partial<PeerLimits> = {}, kept: readonly KeptPee
   })
   table.start(kept)
 
-  /** The board is there, and says so. */
+  /** Makes a board present and announced. */
   function appear(service: HeardService): void {
     answers.set(`${service.reach[0]}:${service.port}`, service.id)
     table.hear(service)
@@ -92,9 +92,9 @@ export function peerRig(limits: Partial<PeerLimits> = {}, kept: readonly KeptPee
     asked,
     under,
     appear,
-    /** Of boards that are there, or may be. */
+    /** Names of boards that are present, or may be. */
     names: () => inState(false).map(({ name }) => name),
-    /** Of those that were there once. */
+    /** Names of boards that were there once. */
     absent: () => inState(true).map(({ name }) => name),
     networkAsked: () => networkAsked,
     changes: () => changes,

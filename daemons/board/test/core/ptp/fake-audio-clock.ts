@@ -1,4 +1,4 @@
-/** A clock of sound that moves with a test's clock, exactly. */
+/** A fake sound clock that follows a test's clock exactly. */
 import type { Clock } from '#kit/clock.ts'
 import { type AudioClock, audioTimeAt, type Calibration } from '../../../core/ptp/ptp.ts'
 

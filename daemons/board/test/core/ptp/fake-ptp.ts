@@ -1,14 +1,14 @@
-/** A clock of the board for tests of what runs on it: it is as a test says. */
+/** A fake PTP clock, in the state that a test sets. */
 import { isLockedState, type Ptp, type PtpView, refClockOf } from '../../../core/ptp/ptp.ts'
 
 export interface FakePtp extends Ptp {
-  /** Makes it otherwise, and tells who listens. */
+  /** Changes it, and notifies listeners. */
   become(changed: Partial<PtpView>): void
 }
 
 export const FAKE_MAC = '02-00-00-00-00-01'
 
-/** The grandmaster that streams of the tests name. */
+/** The grandmaster named by the streams of the tests. */
 export const GRANDMASTER = '00-1D-C1-FF-FE-12-34-56'
 
 /** PTP is locked. */
@@ -37,7 +37,7 @@ const OFF: Partial<PtpView> = {
   ...{ offset_ns: null, path_delay_ns: null, rate_ppm: null, last_sync_age_ms: null },
 }
 
-/** Off, until told otherwise: streams name this machine by `FAKE_MAC`. */
+/** Off at first: streams name this machine by `FAKE_MAC`. */
 export function fakePtp(first: Partial<PtpView> = {}): FakePtp {
   let view = ptpView({ ...OFF, ...first })
   const listeners = new Set<() => void>()

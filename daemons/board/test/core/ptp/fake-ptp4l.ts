@@ -1,4 +1,4 @@
-/** ptp4l as a test plays it: what it would tell of a master whose time is known exactly. */
+/** A fake ptp4l: what it would report about a master whose time is known exactly. */
 import type { Clock } from '#kit/clock.ts'
 import type { PtpListener, PtpProgram } from '../../../core/ptp/clock.ts'
 import type { AudioClock } from '../../../core/ptp/ptp.ts'
@@ -11,17 +11,17 @@ export const THIRD = '00-1D-C1-FF-FE-65-43-21'
 /** A master on the wire. */
 export interface FakeMaster {
   id: string
-  /** How much faster it runs than the board's CLOCK_MONOTONIC. */
+  /** Its rate relative to the board's CLOCK_MONOTONIC. */
   ppb: number
-  /** Its time less the board's time of day when it appears. */
+  /** Its time minus the board's time of day when it appears. */
   aheadNs: number
-  /** Deviation of what is measured. */
+  /** Standard deviation of the measurements. */
   noiseNs: number
-  /** Seconds that it counts more than UTC, as a clock on TAI does. */
+  /** Seconds ahead of UTC, as for a clock on TAI. */
   utcOffsetS: number
 }
 
-/** Its time was `differenceNs` more than the board's CLOCK_MONOTONIC at an instant of that. */
+/** At CLOCK_MONOTONIC `atNs`, its time was `differenceNs` ahead. */
 type RunningMaster = FakeMaster & { atNs: bigint; differenceNs: bigint }
 
 const GOOD: FakeMaster = { id: OTHER, ppb: 0, aheadNs: 0, noiseNs: 2000, utcOffsetS: 0 }
@@ -59,7 +59,7 @@ export class FakePtp4l implements PtpProgram {
     return this.#listener
   }
 
-  /** It answers, and hears nobody. */
+  /** It answers, and receives no master. */
   hearNobody(): void {
     this.#become(undefined, 'LISTENING')
   }
@@ -68,7 +68,7 @@ export class FakePtp4l implements PtpProgram {
     this.#become(undefined, 'MASTER')
   }
 
-  /** Another clock wins: what is left out is that of a good one. */
+  /** Another clock wins; omitted values are those of a good one. */
   hear(given: Partial<FakeMaster> = {}): void {
     const { monotonicNs: atNs, realtimeNs } = this.#audio.read()
     const full = { ...GOOD, ...given }
@@ -89,7 +89,7 @@ export class FakePtp4l implements PtpProgram {
     if (this.#master) this.#master.differenceNs += byNs
   }
 
-  /** Its rate is another from now on. */
+  /** Changes the master's rate from now on. */
   speedMaster(ppb: number): void {
     if (!this.#master) return
     const { monotonicNs: atNs } = this.#audio.read()

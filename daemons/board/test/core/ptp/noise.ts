@@ -1,9 +1,9 @@
-/** Chance that is the same in every run. */
+/** Reproducible random numbers. */
 
-/** @param seed whole; the same seed gives the same numbers */
+/** @param seed an integer; the same seed gives the same numbers */
 export function noise(seed: number) {
   let state = seed >>> 0
-  /** 0..1, both left out. @source mulberry32, public domain */
+  /** 0..1, both excluded. @source mulberry32, public domain */
   function uniform(): number {
     state = (state + 0x6d2b79f5) >>> 0
     let bits = Math.imul(state ^ (state >>> 15), state | 1)

@@ -1,4 +1,4 @@
-/** A board's clock on a test's clock, with a ptp4l that the test plays. */
+/** A board's PTP clock on a fake clock, with a fake ptp4l. */
 import { Value } from 'typebox/value'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
@@ -9,7 +9,7 @@ import { FakePtp4l } from './fake-ptp4l.ts'
 
 export const MAC = '02-00-00-00-00-01'
 
-/** @param seed of the noise of what is measured */
+/** @param seed of the measurement noise */
 export function ptpRig({ enabled = true, seed = 1 } = {}) {
   const clock = fakeClock()
   const audio = fakeAudioClock(clock)
@@ -24,11 +24,11 @@ export function ptpRig({ enabled = true, seed = 1 } = {}) {
     limits: Value.Parse(ptpKeys, Value.Default(ptpKeys, {})),
     mac: () => MAC,
   })
-  /** State and steps at each change that listeners were told of. */
+  /** State and steps at each change reported to listeners. */
   const changes: string[] = []
   ptp.onChange(() => changes.push(`${ptp.view().state} ${ptp.view().steps}`))
   ptp.start()
-  /** Sound's clock less the master's, now. */
+  /** The sound clock minus the master's, now. */
   const errorNs = () => Number(audio.read().audioNs - ptp4l.masterNs())
   return { clock, audio, ptp, ptp4l, changes, errorNs }
 }

@@ -1,8 +1,8 @@
-/** A stream of two channels as tests describe it; what a test is about it says itself. */
+/** A stream of two channels for tests; each test changes what it is about. */
 import type { OwnStream } from '../../../core/streams/announcing.ts'
 import type { StreamDescription } from '../../../wire/streams/description.ts'
 
-/** Before it is told which session it is. */
+/** Before it gets its session. */
 export const OWN_STREAM: OwnStream = {
   origin: '10.0.0.7',
   name: 'Foyer left',

@@ -1,6 +1,6 @@
 /**
- * Descriptions in the form in which senders of several makes write them: which lines, where, in which spelling. Names,
- * addresses and numbers are made up.
+ * Descriptions as senders of various makes write them: their lines, order and spelling. Names, addresses and numbers
+ * are made up.
  */
 
 /** Dante in AES67 mode: clock and media clock at the end, an offset that is not 0, `keywds` and channel names. */

@@ -1,4 +1,4 @@
-/** A decoder of which everything outside is a fake: receivers say what a test says, time stands still. */
+/** A decoder in which everything outside is fake: receivers report what a test says, and time stands still. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import type { Ptp } from '../../../../core/ptp/ptp.ts'
@@ -15,10 +15,10 @@ import type {
   Tuning,
 } from '../../core/ports.ts'
 
-/** One that no stream of the tests names. */
+/** A grandmaster that no stream of the tests names. */
 export const OTHER_GRANDMASTER = '00-1D-C1-FF-FE-AA-AA-AA'
 
-/** Everybody is well, and nobody sends. */
+/** Healthy counts, and no sender. */
 export function pathCounts(change: Partial<PathCounts> = {}): PathCounts {
   return {
     packets: 0,
@@ -87,7 +87,7 @@ export function heardStream(change: Partial<HeardStream> = {}): HeardStream {
   }
 }
 
-/** A receiver that was opened. */
+/** An open receiver. */
 export interface FakeReceiver {
   id: number
   tuning: Tuning
@@ -129,16 +129,16 @@ function fakeReceivers() {
   return { receivers, receiving, opener }
 }
 
-/** What the output was told, and what it is to do. */
+/** The output: its calls, and how it should behave. */
 export function fakeOutput() {
   const output = {
     listensTo: 0,
     gain: Number.NaN,
     opened: 0,
     closed: 0,
-    /** Why it cannot be opened; empty where it can. */
+    /** Why it cannot be opened; empty if it can. */
     refuses: '',
-    /** What it dies of before it is open; empty where it lives. */
+    /** What it dies of before it is open; empty if it lives. */
     diesAtOnce: '',
     /** What it waits for before it is open. */
     opensAfter: undefined as Promise<void> | undefined,
@@ -217,11 +217,11 @@ const TIMES = {
   fadeMs: 100,
   save: { quietMs: 2000, mostMs: 10_000 },
   retry: { firstMs: 500, maxMs: 5000 },
-  // Outputs of these tests move when a test says so, and no sooner.
+  // Outputs of these tests advance only when a test says so.
   stallLooks: Number.POSITIVE_INFINITY,
 }
 
-/** @param change what is otherwise than in a board that was never routed */
+/** @param change deviations from a board that was never routed */
 export function decoderRig(change: { settings?: object; saved?: Partial<DecoderParts['saved']> } = {}) {
   const clock = fakeClock()
   const streams: HeardStream[] = []
@@ -250,14 +250,14 @@ export function decoderRig(change: { settings?: object; saved?: Partial<DecoderP
   return {
     ...{ clock, count, decoder, files, output, ptp, receiver, receivers, receiving, route, saves, streams },
     play: () => route({ mcast: '239.69.10.4', port: '5004' }),
-    /** Packets of a sender come, for a second of the clock. */
+    /** Receives packets of a sender for one second of the clock. */
     async hear(sender = '10.20.4.12', paths: Partial<PathCounts>[] = [{}]): Promise<void> {
       for (let look = 0; look < 4; look++) {
         receiver().stats = later(receiver(), sender, paths)
         await clock.run(250)
       }
     },
-    /** The state and code of each link, those that are well left out. */
+    /** State and code of each link that is not well. */
     trouble: () =>
       decoder
         .checks()
@@ -274,7 +274,7 @@ function lastOf(receivers: readonly FakeReceiver[]): FakeReceiver {
   return last
 }
 
-/** A quarter of a second later. */
+/** The statistics a quarter of a second later. */
 function later({ stats, tuning }: FakeReceiver, sender: string, paths: Partial<PathCounts>[]): ReceptionStats {
   return {
     ...stats,

@@ -1,4 +1,4 @@
-/** An encoder of which everything outside is a fake: sources do what a test says, time stands still. */
+/** An encoder in which everything outside is fake: sources do what a test says, and time stands still. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -24,14 +24,14 @@ export function sentFacts(change: Partial<SentFacts> = {}): SentFacts {
   }
 }
 
-/** Lets what was promised happen. */
+/** Lets pending promises settle. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve()
 }
 
-/** What a test sets, and what it is told. */
+/** What a test sets, and what it observes. */
 interface Known {
-  /** What the next source fails with; undefined: it opens. */
+  /** Fault of the next source; undefined: it opens. */
   failure: Fault | undefined
   /** What the next source waits for before it is open. */
   opensAfter: Promise<void> | undefined
@@ -70,7 +70,7 @@ export function encoderRig(source: AudioSource = { kind: 'alsa', name: 'hw:1' },
   }
   const encoder = new Encoder(parts)
 
-  /** Lets seconds pass, in each of which so many packets go out. */
+  /** Lets seconds pass, sending this many packets in each. */
   async function seconds(count: number, packets = 1000): Promise<void> {
     for (let second = 0; second < count; second++) {
       if (known.sent !== null) known.sent = { ...known.sent, packets: known.sent.packets + packets }

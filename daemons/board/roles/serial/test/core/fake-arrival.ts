@@ -6,17 +6,17 @@ export interface FakeArrival extends Arrival {
   isRefused: boolean
   isClosed: boolean
   isReading: boolean
-  /** The same by its name. */
+  /** Its flow, by the name of the state. */
   flow: 'reading' | 'resting' | 'stopped'
   reads: string
-  /** Of the line, and our own words, as latin1. */
+  /** Bytes of the line and our own, as latin1. */
   got: string
   line: ControlledLine | undefined
-  /** Sends, of which the line has taken so many. */
+  /** Sends text, of which the line has taken `taken` bytes. */
   says(text: string, taken?: number): void
   fallsBehind(): void
   catchesUp(): void
-  /** Says all it will say. */
+  /** Finishes sending. */
   ends(): void
 }
 

@@ -1,4 +1,4 @@
-/** A serial line in memory, with every signal a real one has, and devices that do less. */
+/** A serial line in memory with all signals of a real one, and lines that support less. */
 import { fakeClock } from '#kit/clock-fake.ts'
 import type {
   ControlledLine,
@@ -11,25 +11,25 @@ import type {
 import { DEFAULT_QUEUE, LineQueue } from '#kit/line/line-queue.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
-/** What happened to it, in order, as short texts. */
+/** A fake line; `did` records what happened, in order. */
 export interface FakeLine extends ControlledLine {
   readonly did: string[]
   readonly settings: ControlledSettings
   modem: ModemLines | null
   counts: DriverCounts | null
-  /** Settings that the driver does not keep. */
+  /** Why the driver refuses settings; undefined if it does not. */
   refuses(settings: ControlledSettings): string | undefined
-  /** While set, nothing is taken. */
+  /** While set, nothing is accepted. */
   isStuck: boolean
   isPaused: boolean
   transmitterState: { waitingBytes: number; isEmpty: boolean | null }
   says(bytes: Uint8Array): void
   goes(): void
-  /** Sets modem lines of the far end, as TIOCMIWAIT sees them. */
+  /** Changes modem lines at the far end, as TIOCMIWAIT sees them. */
   turns(lines: Partial<ModemLines>): void
-  /** The driver takes what it has not taken. */
+  /** The driver takes the waiting bytes. */
   unstick(): void
-  /** Settings that wait until `go` is called. */
+  /** Changes of settings that wait; undefined: none does. */
   slowUpdates: (() => void)[] | undefined
 }
 
@@ -140,11 +140,11 @@ export function fakeLine(first: ControlledSettings = lineSettings): FakeLine {
   return line
 }
 
-/** Opens fake lines while one is there. */
+/** Opens fake lines while the device exists. */
 export interface FakeOpener extends ControlledLineOpener {
   /** The last one opened. */
   line: FakeLine | undefined
-  /** Why none can be opened; undefined while one can. */
+  /** Why none can be opened; undefined if one can. */
   fault: Fault | undefined
   opened: number
 }

@@ -1,4 +1,4 @@
-/** A session of RFC 2217 on a fake line, and what it says, in words. */
+/** An RFC 2217 session on a fake line, and what it sends, in words. */
 
 import { wait } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
@@ -10,7 +10,7 @@ import { createTelnetReader, OPTION, optionFrame, type TelnetEvent } from '../..
 import { type FakeLine, fakeLine, lineSettings } from './fake-line.ts'
 import { settled } from './settled.ts'
 
-/** @param dress what the line cannot do */
+/** @param dress removes abilities of the line */
 export function sessionHere(dress: (line: FakeLine) => void = () => {}) {
   const clock = fakeClock()
   const line = fakeLine()
@@ -57,10 +57,10 @@ export function sessionHere(dress: (line: FakeLine) => void = () => {}) {
   desk.attach(line)
   session.start()
 
-  /** What was said since it was asked last. */
+  /** What was sent since the last call. */
   const heard = () => said.splice(0)
 
-  /** The client says these, and everything that follows happens. */
+  /** The client sends these, and everything that follows happens. */
   async function say(...frames: Uint8Array[]): Promise<string[]> {
     session.feed(Buffer.concat(frames))
     for (let turn = 0; turn < 10; turn++) await settled()

@@ -1,4 +1,4 @@
-/** Lets promises that are ready run. */
+/** Lets ready promises settle. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,9 +1,9 @@
-/** Stands between a client and a server, and keeps what each says as a pcap file that any dissector reads. */
+/** A proxy between client and server that records both as a pcap file for any dissector. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import type { Test } from 'tap'
 
-/** What was said, in the order in which it passed. */
+/** The recording, in order. */
 export interface Recorded {
   port: number
   /** A pcap of raw IPv4 packets; the server has TCP port 23. */
@@ -41,7 +41,7 @@ function pcapOf(said: readonly { isServer: boolean; bytes: Buffer }[]): Buffer {
   const packets = said.flatMap(({ isServer, bytes }, index) => {
     const own = isServer ? 'server' : 'client'
     const [from, to] = isServer ? [SERVER, CLIENT] : [CLIENT, SERVER]
-    // Dissectors take packets as they are: none may be larger than IP allows.
+    // Packets must not exceed IP's limit.
     const pieces = Array.from({ length: Math.ceil(bytes.length / 1400) }, (_, at) =>
       bytes.subarray(at * 1400, at * 1400 + 1400),
     )
@@ -62,7 +62,7 @@ function record(second: number, bytes: Buffer): Buffer {
   return Buffer.concat([head, bytes])
 }
 
-/** IPv4 and TCP without checksums, which tshark does not check unless told to. */
+/** IPv4 and TCP without checksums, which tshark does not verify by default. */
 function packet(
   { from, to, at, seen }: { from: typeof SERVER; to: typeof SERVER; at: number; seen: number },
   payload: Buffer,

@@ -1,6 +1,6 @@
 /**
- * What python3-serial 3.5 and ser2net 4.3 said to each other: every setting, control line and purge, then all 256 byte
- * values each way. Recorded between the two; what was said twice stands once.
+ * A session of python3-serial 3.5 with ser2net 4.3: every setting, control line and purge, then all 256 byte values
+ * each way. Recorded between the two, without repetitions.
  */
 
 /** Who spoke, and the bytes in hex. */

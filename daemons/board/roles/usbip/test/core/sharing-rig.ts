@@ -1,4 +1,4 @@
-/** Sharing in a world that a test moves: devices, a kernel that does as the helper asks, hosts, time. */
+/** USB sharing in a fake world that a test controls: devices, a kernel that obeys the helper, hosts, time. */
 import type { Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
@@ -8,7 +8,7 @@ import type { HostDesk, HostLink, Support, UsbDevice } from '../../core/ports.ts
 import { firstSettings, type UsbipSettings } from '../../core/settings.ts'
 import { createUsbipBook, UsbSharing } from '../../core/usb-sharing.ts'
 
-/** A device as it is plugged in; what is left out is that of a serial adapter. */
+/** A plugged-in device; omitted values are those of a serial adapter. */
 export function usbDevice(
   busId: string,
   more: Omit<Partial<UsbDevice>, 'record'> & { record?: Partial<UsbDevice['record']> } = {},
@@ -35,9 +35,9 @@ export function usbDevice(
   }
 }
 
-/** A host's connection, as a test ends it. */
+/** A host's connection, ended by the test. */
 export interface FakeLink extends HostLink {
-  /** The host goes. */
+  /** The host hangs up. */
   end(): void
   readonly wasCut: boolean
 }
@@ -71,34 +71,34 @@ export function fakeLink(address = '10.0.0.5', counts = { receivedBytes: 0, acke
   }
 }
 
-/** The world, and what was asked of it. */
+/** The world, and the requests it received. */
 export interface Rig {
   clock: FakeClock
   sharing: UsbSharing
   book: ReturnType<typeof createUsbipBook>
-  /** By place. The kernel changes driver and usage. */
+  /** By place. The fake kernel changes driver and usage. */
   devices: Map<string, UsbDevice>
   support: { is: Support }
   /** Each request to the helper, as words. */
   asked: string[]
-  /** Verbs that are refused, with the helper's reason; of one that never answers: `hang`. */
+  /** Verbs that are refused, with the helper's reason; `hang` for one that never answers. */
   refuse: Map<string, string>
   remembered: { busIds: readonly string[] }
   saved: UsbipSettings[]
   port: { isTaken: boolean; isOpen: boolean; desk?: HostDesk }
-  /** The kernel says that something was plugged in or pulled. */
+  /** A kernel event that something was plugged in or pulled. */
   uevent(): void
-  /** Something of the device is otherwise from now on. */
+  /** Changes a device from now on. */
   change(busId: string, more: Partial<UsbDevice>): void
-  /** Lets everything that is due happen. */
+  /** Runs everything that is due. */
   settle(ms?: number): Promise<void>
   stateOf(busId: string): string | undefined
   owned: Promise<unknown>[]
-  /** How often pages were told that something is otherwise. */
+  /** How often pages were notified of a change. */
   told(): number
 }
 
-/** Sharing that is not started. */
+/** USB sharing, not started. */
 export function createRig(settings: Partial<UsbipSettings> = {}, remembered: readonly string[] = []): Rig {
   const clock = fakeClock()
   const rig = { clock, support: { is: 'ready' as Support }, asked: [] as string[], saved: [] as UsbipSettings[] }
@@ -171,7 +171,7 @@ export function createRig(settings: Partial<UsbipSettings> = {}, remembered: rea
   }
 }
 
-/** One device that is plugged in and shared. What goes wrong in the background fails the test. */
+/** One device, plugged in and shared. A failure in the background fails the test. */
 export async function startShared(t: Test, settings: Partial<UsbipSettings> = {}): Promise<Rig> {
   const rig = createRig({ enabled: true, ...settings })
   rig.devices.set('1-1', usbDevice('1-1'))
