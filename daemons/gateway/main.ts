@@ -1,4 +1,4 @@
-/** The gateway as a process. */
+/** The gateway's entry point. */
 import { daemon } from '#kit/run/daemon.ts'
 import { assemble } from './assemble.ts'
 import { config, DEFAULT_PORT, memory } from './config.ts'

@@ -16,7 +16,7 @@ import { portParams } from './port-routes.ts'
 
 // `/ws`: live events for a page or an integration.
 
-/** Messages of a client. `subscribe` replaces the subscription before it. */
+/** The messages of a client. `subscribe` replaces the previous subscription. */
 const readSubscribe = createReader(
   Type.Object(
     {
@@ -165,7 +165,7 @@ function captureFile(backlogBytes: number): { file: Readable; sink: CaptureSink 
   return { file, sink }
 }
 
-/** `/dev/ttyUSB0` as `ttyUSB0`: letters, digits, dots and hyphens of the last part. */
+/** `/dev/ttyUSB0` becomes `ttyUSB0`: letters, digits, dots and hyphens of the last part. */
 function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1).replace(/[^\w.-]/g, '_') || 'capture'
 }

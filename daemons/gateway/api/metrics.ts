@@ -6,10 +6,13 @@ import type { PortRegistry } from '../core/lines/port-registry.ts'
 import type { PointBase } from '../core/points/definition.ts'
 import type { PointView } from '../core/points/values.ts'
 
-/** Gauges of a port: values that rise and fall. */
+/** The gauges among a port's numbers: values that rise and fall. */
 const NOW: ReadonlySet<string> = new Set(['waiting', 'unitsHeld', 'tcpClients'])
 
-/** @param metrics gains gauges of what is open, waits and is held, of units by state, and the counters of every port, by kind */
+/**
+ * @param metrics gets gauges of what is open, queued and on hold, of units by state, and the counters of every port by
+ * kind
+ */
 export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
   metrics.gauge({ name: 'port_open', help: '1 while the line is open', labels: ['port'] }, () =>
     registry.all().map((port) => ({ labels: { port: port.path }, value: port.life().state === 'open' ? 1 : 0 })),
@@ -32,8 +35,8 @@ export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
 }
 
 /**
- * Units by state, not by number: 64 lines of 247 units each would be tens of thousands of series, and a mistaken client
- * makes any of them. Which unit it is stands in `GET /api/ports/:path/units`.
+ * Units by state, not by number: 64 lines of 247 units each would be tens of thousands of series, and a client's
+ * mistake can create any of them. `GET /api/ports/:path/units` shows which unit it is.
  */
 function unitSamplesOf(port: Port): Sample[] {
   const states = Object.entries(port.adapter.faces?.units?.states() ?? {})
@@ -47,7 +50,7 @@ function samplesOf(port: Port, isMeant: (kind: string) => boolean): Sample[] {
 
 // Points for Prometheus. `points.total` bounds the number of series.
 
-/** @param metrics gains the values that are good (bits as 0 and 1; texts have none), and which points are good */
+/** @param metrics gets the values that are good (bits as 0 and 1, no texts), and which points are good */
 export function measurePoints(metrics: Metrics, registry: Pick<PortRegistry, 'all'>): void {
   const labels = ['port', 'name', 'unit']
   metrics.gauge({ name: 'point_value', help: 'value of a point, while it is good', labels }, () =>
@@ -74,7 +77,7 @@ function samples(
 
 // Live captures for Prometheus.
 
-/** @param metrics gains a gauge of those that run and a count of those that broke off */
+/** @param metrics gets a gauge of running captures, and a count of those that broke off */
 export function measureCaptures(metrics: Metrics, captures: Captures): void {
   metrics.gauge({ name: 'captures_running', help: 'Live captures' }, () => [
     { labels: {}, value: captures.counts().running },

@@ -1,4 +1,4 @@
-/** Routes about the gateway itself: status for everybody, the rest for callers who are signed in. */
+/** Routes about the gateway itself: status for everybody, all others for callers who are signed in. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Route, route } from '#kit/http/route.ts'
@@ -17,7 +17,7 @@ export interface SystemRouteParts {
   recorder: Recorder
 }
 
-/** The product string of every answer that names it. */
+/** The product name in replies. */
 export const PRODUCT = 'Plantroom gateway'
 
 export function systemRoutes(parts: SystemRouteParts): Route[] {

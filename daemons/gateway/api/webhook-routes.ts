@@ -1,4 +1,4 @@
-/** Routes of webhooks: list, create, change, delete, test. For administrators only, listing too. */
+/** Routes of webhooks: list, create, change, delete, test. All are for administrators only. */
 import { type Static, Type } from 'typebox'
 import { type Ask, type Caller, Reply, type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -138,8 +138,8 @@ async function test({ book, journal }: WebhookRouteParts, ask: Ask<unknown, Hook
 }
 
 /**
- * A key for single ports belongs to a program. Headers that other people have set are credentials for their
- * systems, so the program is shown only their names.
+ * A key for single ports belongs to a program. Headers configured by others are credentials for their systems, so the
+ * program sees only their names.
  */
 function shownTo(caller: Caller | undefined, hook: WebhookEntry): WebhookEntry {
   if (!caller?.only) return hook
@@ -148,7 +148,7 @@ function shownTo(caller: Caller | undefined, hook: WebhookEntry): WebhookEntry {
 
 const HIDDEN = '***'
 
-/** Such a key may not redirect them to another address either. @throws Fault `not_for_keys` */
+/** Nor may such a key redirect headers or secret of others to another address. @throws Fault `not_for_keys` */
 async function refuseToCarryOff(
   book: WebhookBook,
   { body, params, caller }: Ask<Static<typeof changeBody>, HookParams, unknown>,
@@ -166,7 +166,7 @@ async function refuseToCarryOff(
 
 type HookParams = Static<typeof hookParams>
 
-/** Values of fields are not kept: addresses, headers and secrets are credentials. */
+/** Who calls, for the journal. It gets no field values: addresses, headers and secrets are credentials. */
 function whoOf(ask: Ask<unknown, { path: string }, unknown>) {
   return { who: ask.caller?.name ?? '', from: ask.remoteAddress, target: ask.params.path }
 }

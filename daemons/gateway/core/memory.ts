@@ -1,4 +1,4 @@
-/** What the gateway may hold in memory, row by row; docs/gateway.md has the table. */
+/** The memory budget of the gateway, row by row; docs/gateway.md has the table. */
 import {
   clientBytes,
   houseRows,
@@ -20,37 +20,43 @@ import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
 import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
 
 /**
- * Of one Modbus TCP client: what was read of it at once, and as many requests as may be unanswered (`tcp_pipeline`), with
- * their replies. @source measured: 64 KiB, and 1.8 KiB for each of 64
+ * One Modbus TCP client: the bytes of one read, and as many unanswered requests as `tcp_pipeline` allows, with their
+ * replies. @source measured: 64 KiB, and 1.8 KiB for each of 64
  */
 const PIPELINE_BYTES = 64 * KIB + 64 * 2 * KIB
 
-/** Of one unit: counters, times, its last exchanges, verdicts; a line has 247 at most. @source measured: 3.2 KiB */
+/** One unit: counters, times, its last exchanges, latency; a line has at most 247. @source measured: 3.2 KiB */
 const UNIT_BYTES = 4 * KIB
 const UNITS = 247
 
 /** A request that may still be answered, with its frame of 256 bytes. @source measured: 0.8 KiB */
 const OWED_BYTES = KIB
 
-/** Of a unit of ours beside its values. @source measured: 0.6 KiB */
+/** One of our own slave units without its values. @source measured: 0.6 KiB */
 const SLAVE_BYTES = KIB
 
-/** Of one line: answers of the last second, and last answers to requests, as many as `copy_answers` of a port has by default. */
+/**
+ * One line: the replies of the last second, and the last replies to requests, as many as `copy_answers` of a port allows by
+ * default.
+ */
 const COPIES_BYTES = 2 * COPY_ANSWERS * 600
 
-/** A point with its names and its last value, the fault where it has none, and the read that it may have of its own. @source measured: 3.1 KiB */
+/**
+ * A point with its names, its last value, the fault if it has none, and the read that may be its own. @source measured:
+ * 3.1 KiB
+ */
 const POINT_BYTES = 4 * KIB
 
-/** Of a webhook beside its texts, with 64 names of events. @source measured: 10 KiB */
+/** One webhook without its texts, with 64 names of events. @source measured: 10 KiB */
 const WEBHOOK_BYTES = 12 * KIB
 
-/** A key with names of 64 ports, of 512 characters each. @source measured: 70 KiB */
+/** A key with the names of 64 ports of 512 characters each. @source measured: 70 KiB */
 const KEY_BYTES = 80 * KIB
 
-/** A webhook's connection with TLS, most of it OpenSSL's, and the event under way. @source measured: 130 KiB */
+/** One TLS connection of a webhook, mostly OpenSSL's memory, and the event being sent. @source measured: 130 KiB */
 const DELIVERY_BYTES = 144 * KIB
 
-/** What of a capture is with its connection, where a record is a few bytes. @source measured: 1.3 MiB */
+/** What one capture holds in its connection if records have only a few bytes. @source measured: 1.3 MiB */
 const CAPTURE_BYTES = 2 * MIB
 
 function lineRows(): MemoryRow[] {
@@ -96,7 +102,7 @@ function knownRows(): MemoryRow[] {
     },
     {
       ...{ what: 'requests that units have not answered', of: 'port', many: 'ports.max', isHeap: true },
-      // A unit that owes none may be asked where the line owes as much as it may.
+      // A unit that owes nothing may be asked even if its line owes as many replies as it may.
       each: (LINE_OWED + UNITS) * OWED_BYTES,
       shownBy: 'daemons/gateway/test/core/modbus/modbus-owed.test.ts',
     },
@@ -150,7 +156,7 @@ function webhookRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/core/webhooks/webhook-waiting.test.ts',
     },
     {
-      // On this side, and in the message; each in UTF-16 where it has letters that are not Latin.
+      // Held here and in the message to the thread, each time as UTF-16 if it contains letters that are not Latin.
       ...{ what: 'events on their way to the thread of webhooks', isHeap: true },
       all: (setting) => 8 * setting('webhooks.transit_bytes'),
       shownBy: 'daemons/gateway/test/core/webhooks/webhook-publisher.test.ts',

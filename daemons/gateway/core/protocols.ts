@@ -1,4 +1,4 @@
-/** The protocols a port may speak, one line each: a protocol is a folder of its own, and its line here. */
+/** The list of protocols that a port may use. Each is a folder of its own, and has one line here. */
 import type { LinkType } from '../wire/pcap.ts'
 import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
 import type { PortRecord } from './lines/ports.ts'
@@ -7,10 +7,10 @@ import { type RawWorld, rawProtocol } from './raw/raw.ts'
 
 const list = { raw: rawProtocol, 'modbus-rtu': modbusProtocol } as const
 
-/** What the protocols need of the world beside the line. */
+/** What the protocols need beside the line. */
 export type ProtocolWorld = RawWorld & ModbusWorld
 
-/** Their names, as `protocol` of a port has them. */
+/** The names of the protocols, as in `protocol` of a port. */
 export const protocols = Object.keys(list) as (keyof typeof list)[]
 
 const entries: Readonly<Record<string, Protocol<ProtocolWorld>>> = list
@@ -18,17 +18,17 @@ const entries: Readonly<Record<string, Protocol<ProtocolWorld>>> = list
 export const settingsOfProtocol = ofEach(({ settings }) => settings)
 export const settingsFaults = ofEach(({ faults = () => [] }) => faults)
 
-/** The link type of a capture. */
+/** The link type of the protocol's captures. */
 export function linkTypeOf(protocol: string): LinkType {
   return entryOf(protocol).linkType
 }
 
-/** Values that the port serves to others on its line, by its settings. */
+/** The number of values that the port serves to others on its line, by its settings. */
 export function servedValues({ protocol, settings }: PortRecord): number {
   return entryOf(protocol).servedValues?.(settings) ?? 0
 }
 
-/** @param record its settings are checked and have every default */
+/** @param record its settings have been checked and have every default */
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {
   return entryOf(record.protocol).make(record, context, world)
 }

@@ -1,11 +1,11 @@
-/** Who this gateway is, what system it runs on, and how it does, in one line for systemd. */
+/** The gateway's identity, facts about its system, and its state in one line for systemd. */
 
 import type { UnitView } from './bus/units.ts'
 import type { PortState } from './lines/port.ts'
 
-// The gateway's own name, as it stands on the plate of every page.
+// The gateway's own name, shown on the name plate of every page.
 
-/** What identity.json keeps. */
+/** The content of identity.json. */
 export interface IdentityRecord {
   name: string
 }
@@ -15,7 +15,7 @@ export interface Identity {
   rename(name: string): Promise<void>
 }
 
-/** @param save resolves once the name is safe */
+/** @param save resolves once the name is on disk */
 export function createIdentity(record: IdentityRecord, save: (record: IdentityRecord) => Promise<void>): Identity {
   let kept = record
   return {
@@ -27,7 +27,7 @@ export function createIdentity(record: IdentityRecord, save: (record: IdentityRe
   }
 }
 
-// What the machine says of itself, as the system page shows it.
+// Facts about the machine, as the system page shows them.
 
 /** Bytes for memory, milliseconds for uptime, load as the mean of 1, 5 and 15 minutes. */
 export interface SystemFacts {
@@ -40,11 +40,11 @@ export interface SystemFacts {
   timeZone: string
   memory: { rssBytes: number; totalBytes: number; freeBytes: number }
   load: [number, number, number]
-  /** Addresses that others can reach, by interface. */
+  /** Addresses at which others can reach it, by interface. */
   addresses: { name: string; address: string; family: string }[]
 }
 
-/** What the line is made of. */
+/** The facts that the status line is made of. */
 interface StatusFacts {
   /** Whether anybody can sign in. */
   isSetUp: boolean
@@ -55,10 +55,10 @@ interface StatusFacts {
   }[]
 }
 
-/** Named at most; the pages have all. */
+/** How many ports or units are named at most; the pages show all. */
 const MOST_NAMED = 3
 
-/** @returns no line break */
+/** @returns a text without line breaks */
 export function statusLine({ isSetUp, ports }: StatusFacts): string {
   if (!isSetUp) return 'nobody can sign in yet: open the page and make the administrator'
   if (ports.length === 0) return 'no lines are set up'
@@ -68,7 +68,7 @@ export function statusLine({ isSetUp, ports }: StatusFacts): string {
   )
   const namesOf = (...states: UnitView['state'][]) =>
     units.filter(({ state }) => states.includes(state)).map(({ name }) => name)
-  // While it is probed a silent unit has not answered yet.
+  // A silent unit that is being probed has not answered yet.
   const [silent, noisy] = [namesOf('silent', 'probing'), namesOf('noisy')]
   const open = ports.filter((port) => port.life().state === 'open').length
   return [

@@ -127,7 +127,7 @@ export interface Port {
   counters: Counters | null
   /** How many `error` events there were within the last hour. */
   errorsLastHour: number | null
-  /** How many units were asked and are in which state; null if the protocol has no units. */
+  /** Counts of units: all that were asked, and by state; null if the protocol has no units. */
   units: { total: number; well: number; slow: number; noisy: number; silent: number } | null
   unsupported: string[]
   webhooks: number

@@ -25,7 +25,10 @@ export interface BusReply {
   readonly refusal: Fault | null
 }
 
-/** The length of the whole frame, bytes; `more`: it takes more bytes to tell; `impossible`: no such frame begins so. */
+/**
+ * The length of the whole frame, bytes; `more`: it takes more bytes to tell; `impossible`: no such frame begins like
+ * this.
+ */
 export type Need = number | 'more' | 'impossible'
 
 /** Why a frame is not the reply to a request. */
@@ -44,18 +47,18 @@ export interface Outstanding<Request extends BusRequest> extends Sent<Request> {
   readonly isFence: boolean
 }
 
-/** How requests are built, and what a request alone tells. */
+/** How requests are built, and what can be told from a request alone. */
 interface Requests<Request extends BusRequest> {
   /** Builds the frame of a request. @throws Fault where the request has no frame */
   seal(request: Request): Sent<Request>
   /** Reads the request back from its frame, where only what `withoutValues` leaves was kept. */
   reopen(frame: Uint8Array): Request
-  /** The request without what its frame holds as well: hundreds are kept, and values are large. */
+  /** The request without what its frame contains as well: hundreds are kept, and values are large. */
   withoutValues(request: Request): Request
   /** Whether it is a broadcast, to which no unit replies. */
   isBroadcast(request: Request): boolean
   isWrite(request: Request): boolean
-  /** Whether sending it again does nothing that the first one did not. */
+  /** Whether repeating it has no further effect. */
   isRepeatable(request: Request): boolean
   /** Its name in sentences for users, such as "Read Coils". */
   nameOf(request: Request): string
@@ -73,7 +76,7 @@ interface Replies<Request extends BusRequest, Reply extends BusReply> {
   unitOf(frame: Uint8Array): number
   /** The length of the right reply, if it begins with these bytes. */
   replyLength(sent: Sent<Request>, head: Uint8Array): Need
-  /** The length of a frame of any unit that begins with these bytes; `more` where only silence ends it. */
+  /** The length of a frame of any unit that begins with these bytes; `more` if only silence ends it. */
   frameLength(head: Uint8Array): Need
   /** Whether its checksum, or whatever else proves a frame, is right. */
   isWhole(frame: Uint8Array): boolean

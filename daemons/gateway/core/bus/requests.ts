@@ -112,7 +112,7 @@ type Turning = Pick<Transaction<BusRequest, BusReply>, 'how' | 'sent'>
 interface TurnsParts<Item extends Turning> {
   clock: Clock
   queue: Pick<TransactionQueue<Priority, Item>, 'lane'>
-  /** Its unit is held, or another request to it must go first: it is not sent, whatever its priority. */
+  /** Its unit is on hold, or another request to it must go first: it is not sent, whatever its priority. */
   isHeld(transaction: Item): boolean
   units: {
     readonly hasSuspects: boolean
@@ -291,8 +291,8 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /**
-   * Queues the transaction. Rejects it with `queue_full` where too many are queued, with `unitSilent` where its unit is
-   * silent and not to be asked now, and with `expired` where it waited too long.
+   * Queues the transaction. Rejects it with `queue_full` if too many are queued, with `unitSilent` if its unit is
+   * silent and must not be asked now, and with `expired` if it waited too long.
    */
   add(transaction: Transaction<Request, Reply>): void {
     const { counts, port, settings, units } = this.#parts
@@ -364,7 +364,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     )
   }
 
-  /** Rejects a request that could not be sent in its turn, or that is not to stay queued. */
+  /** Rejects a request that could not be sent in its turn, or that must not stay queued. */
   giveUp(transaction: Transaction<Request, Reply>, fault: Fault): void {
     this.#parts.units.left(transaction)
     transaction.reject(fault)

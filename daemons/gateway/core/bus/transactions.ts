@@ -230,8 +230,8 @@ interface SilenceParts {
 }
 
 /**
- * Waits for silence. Even after a long silence, input that lies in the driver is read before the send, so that an old
- * reply is never read after a new request was sent.
+ * Waits for silence. Even after a long silence, input still in the driver is read before the send, so that an old reply
+ * is never read after a new request was sent.
  */
 export function awaitSilence(parts: SilenceParts): Timer {
   const { clock } = parts
@@ -357,15 +357,15 @@ export function waitForReply<Reply>(parts: ReplyWaitParts<Reply>, sentAtMs: numb
 
   /**
    * Reads input once more before a reply counts as missing: after a stall of this process its timers run before its
-   * input is read, so the reply may still lie in the driver.
+   * input is read, so the reply may still be in the driver.
    */
   function lastLook(): void {
     timer = clock.soon(onDeadline)
   }
 
   /**
-   * Where bytes are there that are no frame yet, waits on, up to the limit: a reply that has begun may go on, and a
-   * reply behind noise is not accepted before silence has followed it.
+   * If there are bytes that are no frame yet, waits on, up to the limit: a reply that has begun may go on, and a reply
+   * behind noise is not accepted before silence has followed it.
    */
   function onDeadline(): void {
     const silentAtMs = lastByteMs + settings.byte_gap_ms

@@ -224,29 +224,29 @@ export interface FeedSink {
   readonly hasCaughtUp: boolean
 }
 
-/** What a listener asks for; absent means all. */
+/** What a listener asks for; an absent field means all. */
 interface FeedWish {
   port?: string
   events?: readonly string[]
-  /** Events of the past to begin with, only with `port`. */
+  /** How many past events come first; only with `port`. */
   replay?: number
 }
 
 export interface FeedLimits {
-  /** How often a listener that is behind is told what it missed. */
+  /** How often a listener that is behind gets a count of what it missed. */
   summaryMs: number
 }
 
 /**
- * A slow listener loses messages and is told how many: `{type: 'summary', dropped}`. Nothing is kept for it.
- * Of ports that are not its own it hears nothing, whatever it asks for: past or present.
+ * A slow listener loses messages and is told how many: `{type: 'summary', dropped}`. Nothing is kept for it. It gets no
+ * past or present events of ports that it may not see, whatever it asks for.
  */
 export function createFeed(parts: {
   hub: EventHub
   clock: Clock
   sink: FeedSink
   limits: FeedLimits
-  /** Whether this listener may hear of a port. */
+  /** Whether this listener may see a port. */
   mayHear: (port: string) => boolean
 }) {
   const { hub, sink } = parts
@@ -257,7 +257,8 @@ export function createFeed(parts: {
   function tellWhatWasDropped(): void {
     summary = undefined
     if (dropped === 0) return
-    // Not as soon as it fits: who reads nothing would be sent summaries until they fill what events could not.
+    // Only once the listener has caught up: one that reads nothing would otherwise get summaries until they fill the
+    // buffer.
     if (sink.hasCaughtUp && sink.send(JSON.stringify({ type: 'summary', dropped }))) dropped = 0
     else summaryLater()
   }
@@ -282,7 +283,7 @@ export function createFeed(parts: {
   }
 
   return {
-    /** Replaces the wish before. */
+    /** Replaces the previous subscription. */
     subscribe(wish: FeedWish): void {
       unsubscribe()
       const names = wish.events && new Set(wish.events)
@@ -290,7 +291,7 @@ export function createFeed(parts: {
         (wish.port === undefined || event.port === wish.port) &&
         (!names || names.has(event.event)) &&
         parts.mayHear(event.port)
-      // A listener that is behind gets no past: it could ask for it again and again, at the cost of everybody else.
+      // A listener that is behind gets no past events: it could ask for them again and again, at everybody's expense.
       if (wish.port !== undefined && wish.replay && dropped === 0)
         for (const event of hub.recent(wish.port, wish.replay).filter(isWanted)) pass(event)
       leave = hub.subscribe((event) => {

@@ -1,4 +1,4 @@
-/** Every port that is configured: made, changed, removed, found again after a restart. */
+/** The registry of configured ports: makes, changes and removes them, and restores them after a restart. */
 
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -10,24 +10,24 @@ import { type PortRecord, portRevision, sameLine } from './ports.ts'
 export interface RegistryParts {
   /** @throws Fault `port_not_allowed` */
   checkPath(path: string): void
-  /** A port in state `closed` for this record. */
+  /** Makes a port for this record, in state `closed`. */
   makePort(record: PortRecord): Port
-  /** Keeps every record; resolves once they are safe. @throws Fault `store_write_failed` */
+  /** Saves all records; resolves once they are on disk. @throws Fault `store_write_failed` */
   save(records: PortRecord[]): Promise<void>
   finder: LineFinder
-  /** Configured ports at most; key `ports.max`. */
+  /** The most configured ports; key `ports.max`. */
   maxPorts: number
-  /** Values that a port serves to others on its line, by its settings. */
+  /** The number of values that a port serves to others on its line, by its settings. */
   servedValues(record: PortRecord): number
-  /** Such values of all ports, coils and registers of slaves; key `ports.slave_values`. */
+  /** The most such values (coils and registers of slaves) of all ports together; key `ports.slave_values`. */
   maxSlaveValues: number
-  /** A port is gone for good: whatever was kept for it can go. */
+  /** A port was removed: what was kept for it can be dropped. */
   onRemoved(path: string): void
-  /** The protocol of a port is another from now on. */
+  /** A port has changed to another protocol. */
   onOtherProtocol(path: string): void
 }
 
-/** A port as a reader sees it: what is configured, what is found, or both. */
+/** A port as the API shows it: what is configured, what was found, or both. */
 export interface PortView {
   path: string
   found: FoundLine | null
@@ -40,10 +40,10 @@ interface Entry {
   port: Port
 }
 
-/** What PUT sets. */
+/** The settings in the body of PUT. */
 export type PortSettings = Pick<PortRecord, 'protocol' | 'line' | 'settings'>
 
-/** Holds every configured port from start to stop. */
+/** All configured ports, from start to stop. */
 export class PortRegistry {
   readonly #parts: RegistryParts
   readonly #entries = new Map<string, Entry>()
@@ -53,7 +53,7 @@ export class PortRegistry {
     this.#parts = parts
   }
 
-  /** Opens every port of the records that is enabled. */
+  /** Makes a port for each record, and opens those that are enabled. */
   async start(records: PortRecord[]): Promise<void> {
     for (const record of records) this.#entries.set(record.path, { record, port: this.#parts.makePort(record) })
     await Promise.all(this.#list().map((entry) => entry.record.enabled && entry.port.open()))
@@ -94,15 +94,16 @@ export class PortRegistry {
     return this.#entry(path).port
   }
 
-  /** What is kept of a port. @throws Fault `unknown_port` */
+  /** The stored record of a port. @throws Fault `unknown_port` */
   record(path: string): PortRecord {
     return this.#entry(path).record
   }
 
   /**
-   * Applied at once and saved; refused as a whole where the driver refuses a setting.
-   * @param expected asked with the revision of what is set up now, before anything is done
-   * @throws what `expected` throws; Fault `port_not_allowed`, `too_many_ports`, `too_many_slave_values`, `line_refused`, `line_not_tty`, `store_write_failed`
+   * Applies the settings at once and saves them; nothing changes if the driver refuses one of them.
+   * @param expected called first, with the revision of the present settings
+   * @throws what `expected` throws; Fault `port_not_allowed`, `too_many_ports`, `too_many_slave_values`,
+   * `line_refused`, `line_not_tty`, `store_write_failed`
    */
   put(path: string, settings: PortSettings, expected?: (revision: string | undefined) => void): Promise<void> {
     this.#parts.checkPath(path)
@@ -136,7 +137,7 @@ export class PortRegistry {
     })
   }
 
-  /** Changes a record that needs no new line, such as its webhooks, and saves. */
+  /** Changes and saves a part of the record that does not concern the line, such as its webhooks. */
   amend(path: string, change: (record: PortRecord) => PortRecord): Promise<void> {
     return this.#inTurn(async () => {
       const entry = this.#entry(path)
@@ -185,7 +186,7 @@ export class PortRegistry {
 
   async #save(path: string, record: PortRecord | undefined): Promise<void> {
     const kept = new Map(this.#list().map((entry) => [entry.record.path, entry.record]))
-    // One that is changed stays where it is, so that the list is the same after a restart.
+    // A changed record keeps its place, so that the order is the same after a restart.
     if (record) kept.set(path, record)
     else kept.delete(path)
     await this.#parts.save([...kept.values()])
@@ -212,7 +213,10 @@ function unknownPort(path: string): Fault {
   return new Fault('unknown_port', `No port ${path} is set up. Set it up first: ${how}, or on its page.`)
 }
 
-/** An absent device may come, a busy one may be let go; settings that the driver refuses stay wrong. */
+/**
+ * Throws only for settings that the driver refuses, as these stay wrong. An absent device may come, and a busy one may
+ * become free.
+ */
 function refuseWhatTheDriverRefused(port: Port): void {
   const { fault } = port.life()
   if (fault && (fault.code === 'line_refused' || fault.code === 'line_not_tty'))

@@ -82,7 +82,7 @@ interface PortParts {
   adapter: Adapter
   opener: LineOpener
   clock: Clock
-  /** Waits between tries to open a line that is absent or refused. */
+  /** Waits between attempts to open a line that is absent or refused. */
   retry: BackoffLimits
   publish(event: string, payload: unknown): void
   /** Counts the `error` events of this port; omitted if nobody counts them. */

@@ -7,7 +7,7 @@ import type { WebhookRecord } from '../webhooks/records.ts'
 /** Cuts a raw byte stream into frames. */
 export interface Framer {
   feed(bytes: Uint8Array, atUs: number): void
-  /** One handler. `atUs` is the stamp of the frame's last byte; `cut` says the frame hit the size limit. */
+  /** Sets the only handler. `atUs`: timestamp of the frame's last byte; `cut`: the frame has hit the size limit. */
   onFrame(handler: (frame: Uint8Array, atUs: number, cut: boolean) => void): void
   close(): void
 }
@@ -16,7 +16,7 @@ export interface Framer {
 export interface PortEvent {
   /** Device path, as configured. */
   port: string
-  /** `frame`, `unit`, `port`, `error`, `value` of a point, `control` where a master wrote to a slave. */
+  /** `frame`, `unit`, `port`, `error`; `value` of a point; `control` if a master wrote to a slave. */
   event: string
   /** Epoch milliseconds. */
   timestamp: number
@@ -28,7 +28,7 @@ export interface FramePayload {
   direction: 'rx' | 'tx'
   /** CLOCK_MONOTONIC, microseconds, of the last byte read or the write. */
   monotonicUs: number
-  /** Upper-case pairs, separated by spaces. */
+  /** Upper-case hex pairs, separated by spaces. */
   hex: string
   length: number
   /** The frame as decoded by the protocol; null for raw or if it cannot be decoded. */

@@ -144,12 +144,12 @@ function slaveCounts() {
   return {
     ...heardCounts(),
     txFrames: 0,
-    /** Requests to units of ours, broadcasts among them. */
+    /** Requests to our own units, including broadcasts. */
     asked: 0,
-    /** Answers sent, exceptions among them. */
+    /** Answers sent, including exceptions. */
     answers: 0,
     exceptionAnswers: 0,
-    /** Answers not sent, as the master spoke on or the time was over. */
+    /** Answers not sent, because the master went on or it was too late. */
     droppedAnswers: 0,
     sendFailures: 0,
     echoes: 0,

@@ -323,7 +323,7 @@ function clientPlacesOf(settings: Pick<ModbusSettings, 'queue' | 'queue_reserve'
 /** What the server needs from the outside. */
 export interface ModbusTcpWorld {
   openModbusTcp: TcpServerOpener
-  /** Waits between tries to open a TCP port that is taken. */
+  /** Waits between attempts to open a TCP port that is taken. */
   retry: BackoffLimits
 }
 
@@ -384,7 +384,7 @@ export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adap
       master.attach(line)
       listening.start()
     },
-    /** The line first: clients are told that it is closed before they are let go. */
+    /** The line comes first, so that clients are told that it is closed before they are disconnected. */
     async detach(fault) {
       try {
         await master.detach(fault)
