@@ -1,4 +1,4 @@
-/** HTTP status of the gateway's own faults; docs/ERRORS.md says of each what to do. */
+/** The HTTP status of the gateway's own faults; docs/ERRORS.md says what to do about each. */
 
 export const faultStatus: Readonly<Record<string, number>> = {
   bad_transmit: 400,

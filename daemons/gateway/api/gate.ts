@@ -1,4 +1,6 @@
-/** Authenticates callers: a user's token or a program's API key, what it may do, and a journal entry for each refusal. */
+/**
+ * Authenticates callers by a user's token or a program's API key, checks what they may do, and journals each refusal.
+ */
 import { looksLikeApiKey, parseApiKey } from '#kit/auth/credentials.ts'
 import { bearerOf, type Caller, type Credentials, type Fence } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'

@@ -1,4 +1,4 @@
-/** Routes of ports: their settings, and requests that go out on a line. */
+/** Routes of ports: their settings, and requests that are sent on a line. */
 import { Type } from 'typebox'
 import { createReaders, fieldsFault } from '#kit/http/check.ts'
 import { ifMatch, type Reply, type Route, route, withRevision } from '#kit/http/route.ts'

@@ -36,7 +36,7 @@ const OWED_BYTES = KIB
 const SLAVE_BYTES = KIB
 
 /**
- * One line: the replies of the last second, and the last replies to requests, as many as `copy_answers` of a port allows by
+ * One line: the replies of the last second, and the last replies to requests, as many as `copy_answers` allows by
  * default.
  */
 const COPIES_BYTES = 2 * COPY_ANSWERS * 600

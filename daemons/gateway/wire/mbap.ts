@@ -27,7 +27,7 @@ export interface MbapCutter {
   /** Adds bytes of the stream; bytes not yet taken are kept, so the size of one feed bounds the memory. */
   feed(bytes: Uint8Array): void
   /**
-   * The next whole message; its body is a view that stays as it is.
+   * The next whole message; its body is a view of bytes that no longer change.
    * @returns undefined if more bytes are needed
    * @throws Fault `mbap_protocol`, `mbap_length`: the stream cannot be synchronised again, so it is useless from here
    */

@@ -111,8 +111,8 @@ export type PointReader = (words: readonly number[]) => PointValue
 
 /**
  * Prepares the decoding of one point.
- * @returns a reader that needs exactly `pointLength` words. It throws Fault `point_no_value` if what the device sent is no
- * value: not a number, infinity, a text with unprintable bytes, or one of `noValue`.
+ * @returns a reader that needs exactly `pointLength` words. It throws Fault `point_no_value` if what the device sent is
+ * no value: not a number, infinity, a text with unprintable bytes, or one of `noValue`.
  */
 export function createPointReader(format: PointFormat): PointReader {
   const { type, bit } = format

@@ -34,7 +34,7 @@ const OVER_MARGIN = 2
 
 /** A request that may still be answered. Of its values only the frame is kept: those of a whole write take 16 KB. */
 interface Owed<Request extends BusRequest> extends Outstanding<Request> {
-  /** When its last bit was out; undefined where that is not known. */
+  /** When its last bit was out; undefined if not known. */
   sentAtMs: number | undefined
   /** Since when it is owed, by the monotonic clock. */
   sinceMs: number
@@ -74,7 +74,7 @@ export interface UnitDebts<Request extends BusRequest> {
 export interface LateReply<Request extends BusRequest, Reply extends BusReply> {
   sent: Sent<Request>
   reply: Reply
-  /** Time since the end of the request; null where that cannot be known. */
+  /** Time since the end of the request; null if it cannot be known. */
   tookMs: number | null
   /** What had become of the request: no reply in time, a reply that was doubted, or a refusal. */
   was: 'missed' | 'doubted' | 'refused'
