@@ -1,15 +1,15 @@
-/** A program of a test in one file: from its sources it takes five times as long to start, and such tests start dozens. */
+/** Bundles a test's program into one file: from sources it starts five times slower, and such tests start dozens. */
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { buildSync } from 'esbuild'
 import type { Owner } from './running-daemon.ts'
 
-/** Parts of what is bundled are CommonJS, and ask for modules of Node by `require`. */
+/** Some bundled packages are CommonJS, and load Node's modules with `require`. */
 const BANNER =
   "import { createRequire as requireHere } from 'node:module'; const require = requireHere(import.meta.url);"
 
-/** @param source whole path of a module @returns path of the file, with the addons beside it; it goes with the test */
+/** @param source full path of a module @returns path of the file, with the addons beside it; removed with the test */
 export function builtProgram(t: Owner, source: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'plantroom-built-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))

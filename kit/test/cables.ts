@@ -1,7 +1,7 @@
-/** Whether tests may lay cables between network namespaces of their own here. */
+/** Whether tests may connect network namespaces of their own here. */
 import { execFileSync } from 'node:child_process'
 
-/** Why they may not, or false. A container's root may often make namespaces, and no cables. */
+/** Why they may not, or false. Root in a container may often create namespaces, but no veth pairs. */
 export function noCables(): string | false {
   if (process.geteuid?.() !== 0) return 'network namespaces need root'
   const space = `pt-try-${process.pid}`

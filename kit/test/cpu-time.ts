@@ -1,4 +1,4 @@
-/** What work costs a thread, whatever else the machine does meanwhile. */
+/** Processor time of work, independent of other load on the machine. */
 
 /** Processor time that this thread takes for `work`, in ms. */
 export function cpuMsOf(work: () => void): number {

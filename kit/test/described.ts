@@ -1,10 +1,10 @@
-/** Requests and answers of a real daemon, held against its description. */
+/** Checks requests and answers of a real daemon against its description. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DescribedAnswers, SharedSchemas } from '../http/kit-routes.ts'
 
-/** What was asked, and what came. */
+/** A request and its answer. */
 export interface Exchange {
   method: string
   /** Without the query. */
@@ -12,7 +12,7 @@ export interface Exchange {
   status: number
   type: string
   body: unknown
-  /** The body that was sent, where it was JSON; undefined where there was none. */
+  /** The request's body if it was JSON; undefined if there was none. */
   sent?: unknown
 }
 
@@ -27,8 +27,8 @@ const books = new Map<string, Book>()
 const checks = new WeakMap<object, ValidateFunction>()
 
 /**
- * What is wrong with an answer, or with a request that was granted, by the description of its daemon; undefined where it fits, or where the description is not
- * about it: pages, and paths and methods that nothing has.
+ * What is wrong with an answer, or with a granted request, by the daemon's description; undefined if it matches, or if
+ * the description does not cover it: pages, and unknown paths and methods.
  */
 export function misfitOf(daemon: string, exchange: Exchange): string | undefined {
   const { operations, ajv } = bookOf(daemon)
@@ -44,7 +44,7 @@ function bookOf(daemon: string): Book {
   const file = join(import.meta.dirname, `../../build/answers/${daemon}.json`)
   const { operations, shared } = JSON.parse(readFileSync(file, 'utf8')) as Book & { shared: SharedSchemas }
   const ajv = new Ajv2020({ strict: false, allErrors: true })
-  // Where `$ref` in a response points to.
+  // Target of `$ref` in responses.
   ajv.addSchema({ $id: 'shared', components: { schemas: shared } })
   const book = { operations, ajv }
   books.set(daemon, book)
@@ -57,7 +57,7 @@ function isOf(template: string, path: string): boolean {
   return own.length === parts.length && own.every((part, i) => part.startsWith('{') || part === parts[i])
 }
 
-/** A part of a path as servers compare it. */
+/** Part of a path as servers compare it. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
@@ -66,7 +66,7 @@ function decoded(part: string): string {
   }
 }
 
-/** What no operation describes has to be refused, but for pages, and what they alone ask. */
+/** Undescribed operations must be refused, except for pages and their own calls. */
 function strayOf({ method, path, status }: Exchange): string | undefined {
   if (status >= 400 || !/^\/(api|ui)\//.test(path) || ['OPTIONS', 'HEAD'].includes(method)) return undefined
   return `no operation is described for ${method} ${path}, which answers ${status}`
@@ -88,7 +88,7 @@ function faultOf(responses: DescribedAnswers['responses'], by: Exchange, ajv: Aj
   return `${where}: ${ajv.errorsText(validate.errors?.slice(0, 5))}: ${JSON.stringify(body)?.slice(0, 2000)}`
 }
 
-/** What was granted has to be described: whoever writes a client from the description would else never send it. */
+/** Fields that were granted must be described: else a client written from the description would never send them. */
 function sentFaultOf({ requestBody }: DescribedAnswers, by: Exchange, ajv: Ajv2020): string | undefined {
   const { method, path, status, body, sent } = by
   const isGranted = status < 300 && !(body !== null && typeof body === 'object' && 'error' in body)
@@ -105,7 +105,7 @@ function isEmpty(sent: unknown): boolean {
   return typeof sent === 'object' && sent !== null && Object.keys(sent).length === 0
 }
 
-/** By type and subtype: parameters such as a charset may stand on either side. */
+/** Matches type and subtype: either side may have parameters such as a charset. */
 function mediaOf(content: Content, type: string): Content[string] | undefined {
   const essence = (of: string) => of.split(';', 1)[0]?.trim()
   return Object.entries(content).find(([described]) => essence(described) === essence(type))?.[1]

@@ -4,18 +4,18 @@ import { once } from 'node:events'
 import { createServer, type ListenOptions, type Server } from 'node:net'
 
 /**
- * Below what the kernel gives to connections and to servers that take any port (32768 to 60999): between the choice here
- * and the daemon that listens, nobody else comes by the same one.
+ * Below the kernel's range for connections and for servers that take any port (32768 to 60999), so that nobody else
+ * takes the port before the daemon listens on it.
  */
 const FIRST = 20_000
 const LAST = 32_767
 const MOST_TRIES = 1000
 
-/** A TCP port that nobody listens on. No other test of this machine is given it as long as this process lives. */
+/** A free TCP port. No other test on this machine gets it while this process lives. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const port = randomInt(FIRST, LAST + 1)
-    // A name without a file, which ends with whoever has it.
+    // An abstract socket: it disappears with the process that has it.
     const claim = await listening({ path: `\0plantroom-test-port-${port}` })
     if (claim === undefined) continue
     claim.unref()
@@ -28,7 +28,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free TCP port of ${FIRST} to ${LAST} in ${MOST_TRIES} tries`)
 }
 
-/** Undefined where somebody has it. */
+/** Undefined if it is taken. */
 async function listening(on: ListenOptions): Promise<Server | undefined> {
   const server = createServer().listen(on)
   try {

@@ -1,25 +1,28 @@
-/** Attacks on the passwords of a real daemon: who guesses, from which addresses, and whether its owner gets in meanwhile. */
+/**
+ * Attacks on the passwords of a real daemon: who guesses, from which addresses, and whether its owner can sign in
+ * meanwhile.
+ */
 import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 
-/** A sign-in as one daemon takes it. */
+/** How to sign in to one daemon. */
 export interface SignInWay {
   url: string
-  /** The request that shows this password. */
+  /** The request that presents a password. */
   shown(password: string): { method: string; path: string; headers: Record<string, string>; body?: string }
-  /** Whether an answer says that it was right. */
+  /** Whether an answer says that the password was right. */
   isIn(status: number, body: string): boolean
-  /** The right one. */
+  /** The correct password. */
   password: string
 }
 
-/** Of this machine, and none that a test uses else. */
+/** Loopback addresses that no other test uses. */
 const GUESSER = '127.66.0.1'
 const HOME = '127.77.0.1'
 
-/** Only what fails takes so long. */
+/** Reached only by failures. */
 const LIMIT_MS = 60_000
 const LIMIT = { timeout: 2 * LIMIT_MS }
 
@@ -35,7 +38,7 @@ async function tryOnce(way: SignInWay, password: string, localAddress: string, a
   return way.isIn(answer.statusCode ?? 0, await text(answer))
 }
 
-/** So many clients that guess as fast as they are answered, each on a connection of its own. */
+/** Clients, one per address given, that guess as fast as they are answered, each on its own connection. */
 function guessers(way: SignInWay, addresses: readonly string[]) {
   const agents: Agent[] = []
   let isOver = false
@@ -53,7 +56,7 @@ function guessers(way: SignInWay, addresses: readonly string[]) {
   }
 }
 
-/** Who shows a guess and hangs up when the answer is not there at once, for ever. */
+/** A client that keeps sending guesses and hangs up unless the answer comes at once. */
 function impatient(way: SignInWay, address: string) {
   let isOver = false
   async function guess(): Promise<void> {
@@ -84,8 +87,8 @@ async function times(many: number, run: () => Promise<boolean>): Promise<boolean
 }
 
 /**
- * The attacks, one after another.
- * @param restart begins the daemon anew with the state that it has. @returns where it listens then
+ * Runs the attacks one after another.
+ * @param restart restarts the daemon with its state. @returns its address then
  */
 export async function guessAt(t: Test, way: SignInWay, restart: () => Promise<string>): Promise<void> {
   const enter = (address: string) => tryOnce(way, way.password, address)

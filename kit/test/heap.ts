@@ -1,4 +1,4 @@
-/** What values take in memory, measured: for the tests behind the rows of each daemon's core/memory.ts. */
+/** Measures the memory of values, for the tests of the rows in each daemon's core/memory.ts. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type MemoryLine, sumOfMemory } from '#kit/config/memory.ts'
@@ -7,13 +7,13 @@ import type { MemoryRow } from '#kit/pure/memory-plan.ts'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-/** Two collections that differ by less have nothing more to let go. */
+/** Two collections that differ by less have nothing left to free. */
 const SETTLED_BYTES = 4096
 
-/** What is held once nothing more can be let go, and buffers outside V8's heap with it. */
+/** Bytes held after garbage collection, including buffers outside V8's heap. */
 export async function heldBytes(): Promise<number> {
   let held = Number.POSITIVE_INFINITY
-  // What one lets go of, such as a buffer behind its view or a task behind its signal, is free after the next.
+  // Some memory, such as a buffer behind its view or a task behind its signal, is only free after the next collection.
   for (let times = 0; times < 4; times++) {
     collect()
     const { heapUsed, external } = process.memoryUsage()
@@ -26,9 +26,9 @@ export async function heldBytes(): Promise<number> {
 }
 
 /**
- * Bytes that `make` leaves held by what it gives back: the least that was measured. The second time is without what V8
- * compiles and learns at the first; where it held clearly more even so, V8 went on learning, and a third time tells. Of many or
- * large things, so that some kilobytes that come and go do not matter.
+ * Bytes held by the result of `make`: the smallest measurement. The second run is free of what V8 compiles and learns
+ * in the first; if it still held clearly more, V8 went on learning, and a third run decides. Measure many or large
+ * things, so that a few stray kilobytes do not matter.
  */
 export async function heapBytesOf(make: () => unknown): Promise<number> {
   const first = await measured(make)
@@ -40,15 +40,15 @@ async function measured(make: () => unknown): Promise<number> {
   const before = await heldBytes()
   const made = { held: await make() }
   const bytes = (await heldBytes()) - before
-  // Read again, so that it lives until here.
+  // Used again, so that it lives until here.
   if (!('held' in made)) throw new Error('nothing was made')
   return bytes
 }
 
 /**
  * The figures of a row.
- * @param what how its name begins
- * @param settings those that it follows from, as the test has set them
+ * @param what the beginning of its name
+ * @param settings the settings it depends on, as the test has set them
  */
 export function rowOf(
   rows: readonly MemoryRow[],

@@ -1,13 +1,13 @@
-/** Property tests as assertions: a law that fails is a failed assertion with its counterexample. */
+/** Property tests as assertions: a property that fails is a failed assertion with its counterexample. */
 import fc from 'fast-check'
 import type { Test } from 'tap'
 
-/** Asserts that the law holds for every case tried. */
+/** Asserts a property. */
 export function holds<Case>(t: Test, law: fc.IProperty<Case>, parameters?: fc.Parameters<Case>): void {
   t.doesNotThrow(() => fc.assert(law, parameters))
 }
 
-/** The same for a law that takes time. */
+/** Asserts an asynchronous property. */
 export async function holdsLater<Case>(
   t: Test,
   law: fc.IAsyncProperty<Case>,

@@ -1,17 +1,17 @@
 /** Memory of another process, in MB of a million bytes. @source proc(5): status, clear_refs */
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** What it has resident now. */
+/** Its present resident memory. */
 export function residentMb(pid: number): number {
   return statusMb(pid, 'VmRSS')
 }
 
-/** The most that it ever had resident, or had since `forgetMost`. */
+/** Its peak resident memory, ever or since `forgetMost`. */
 export function mostResidentMb(pid: number): number {
   return statusMb(pid, 'VmHWM')
 }
 
-/** From here on the most is counted anew. @returns what it has resident now */
+/** Resets the peak. @returns its present resident memory */
 export function forgetMost(pid: number): number {
   writeFileSync(`/proc/${pid}/clear_refs`, '5')
   return residentMb(pid)

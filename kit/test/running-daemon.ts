@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 import { type Exchange, misfitOf } from './described.ts'
 
 const COMMAND = join(import.meta.dirname, '../../build/plantroom')
-/** Only what fails waits so long: beside a whole suite, on a machine that is taken, a board was seen to need half of it. */
+/** Reached only by failures: on a fully loaded machine a board needed half of it. */
 const START_MS = 60_000
 
 export interface Answer {
@@ -22,7 +22,7 @@ export interface RunningDaemon {
   url: string
   stateFolder: string
   pid: number
-  /** Everything it printed so far. */
+  /** Its output so far. */
   output(): string
   /** Ends it by a signal. @returns its exit code, or the signal that ended it */
   stop(signal?: NodeJS.Signals): Promise<number | string>
@@ -31,17 +31,17 @@ export interface RunningDaemon {
 export interface StartOptions {
   /** `key=VALUE` texts. */
   sets?: string[]
-  /** Kept when given; else a folder that goes with the test. */
+  /** Kept if given; default: a folder removed with the test. */
   stateFolder?: string
   /** Default: a free port of 127.0.0.1. */
   listen?: string
-  /** Put before the command, such as `ip netns exec NAME`. */
+  /** Prefix of the command, such as `ip netns exec NAME`. */
   within?: string[]
-  /** The command, where it is not to be started by its path in this checkout. */
+  /** The command; default: the one in this checkout. */
   command?: string
 }
 
-/** What ends what was started: a test, or a bench. */
+/** Owner of what is started: a test or a benchmark. */
 export type Owner = Pick<Test, 'teardown'>
 
 /** Starts `plantroom <name>`; ended with the test. */
@@ -62,18 +62,18 @@ export async function startDaemon(t: Owner, name: string, options: StartOptions 
 }
 
 /**
- * A folder of the test that outlives its daemons: tap removes a `testdir` before the teardowns that were registered after
- * it, so one that was made first would go while a daemon still writes to it.
+ * A test folder that outlives its daemons. tap removes a `testdir` before it runs later registered teardowns, so one
+ * made first would vanish while a daemon still writes to it.
  */
 export function stateFolderOf(t: Owner & Pick<Test, 'testdir'>): string {
   t.teardown(() => {})
   return t.testdir({})
 }
 
-/** Which daemon listens where: each of their answers is held against its description. */
+/** Daemons by origin: each of their answers is checked against the daemon's description. */
 const daemonOf = new Map<string, string>()
 
-/** A request, its answer read to the end. It fails where that is not what the description of the daemon says. */
+/** Sends a request and reads the whole answer. Fails if it does not match the daemon's description. */
 export async function ask(url: string, request: RequestInit): Promise<Answer> {
   const response = await fetch(url, request)
   const text = await response.text()
@@ -86,7 +86,7 @@ export async function ask(url: string, request: RequestInit): Promise<Answer> {
   return { status, headers, body }
 }
 
-/** What a body says that is JSON; undefined of forms, of bytes and of what is none. */
+/** The value of a JSON body; undefined for forms, bytes and invalid JSON. */
 function jsonOf(body: RequestInit['body']): unknown {
   if (typeof body !== 'string') return undefined
   try {
@@ -96,7 +96,7 @@ function jsonOf(body: RequestInit['body']): unknown {
   }
 }
 
-/** @throws Error where an answer of a daemon that was started here is not what its description says */
+/** @throws Error if the answer of a daemon started here does not match its description */
 export function holdToDescription(origin: string, exchange: Exchange): void {
   const daemon = daemonOf.get(origin)
   const misfit = daemon === undefined ? undefined : misfitOf(daemon, exchange)

@@ -37,7 +37,7 @@ static int64_t number(const char *name) {
 static void map_file(const char *path) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
   void *at = file < 0 ? MAP_FAILED : mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
-  /* A process whose clock stands still under a test that moves it would pass tests that it should not. */
+  /* Without the file the clock would not follow the test, and tests could pass that should not. */
   if (at == MAP_FAILED) abort();
   close(file);
   told = at;
@@ -75,7 +75,7 @@ int clock_gettime(clockid_t id, struct timespec *time) {
   if (!real_gettime) begin();
   int result = real_gettime(id, time);
   if (result || (id != CLOCK_REALTIME && id != CLOCK_MONOTONIC)) return result;
-  /* Both are read of one instant: what passes between two calls is too little to drift. */
+  /* Both are treated as one instant: the time between the two calls is too short to drift. */
   int64_t drift = drift_at(id == CLOCK_MONOTONIC ? ns_of(time) : monotonic_now());
   set(time, ns_of(time) + drift + passed() + (id == CLOCK_REALTIME ? offset + stepped() : 0));
   return 0;

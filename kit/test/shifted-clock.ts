@@ -1,4 +1,4 @@
-/** Clocks that a test sets, for processes that it starts. */
+/** Clocks that a test controls, for processes that it starts. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,19 +15,19 @@ export function buildShiftedClock(t: Pick<Test, 'teardown'>): string {
   return library
 }
 
-/** The clocks of processes that were started `within` them, changed while those run. */
+/** The clocks of processes started with `within`; they change while those run. */
 export interface SetClock {
-  /** What stands before a command: `within` of `startDaemon`. */
+  /** Prefix of a command: `within` of `startDaemon`. */
   within: string[]
-  /** The time of day as they have it. */
+  /** Their time of day. */
   epochMs(): number
-  /** Sets the time of day, as somebody with a wrong watch does; what was passed before counts on. */
+  /** Sets the time of day, as somebody with a wrong watch would; earlier `pass` calls still count. */
   stepWall(ms: number): void
-  /** Lets time pass: the time of day and the monotonic clock go on by so much. Timers that wait may take no notice. */
+  /** Advances the time of day and the monotonic clock. Pending timers may not notice. */
   pass(ms: number): void
 }
 
-/** Clocks that are those of the machine, until they are set. */
+/** Clocks equal to the machine's until they are changed. */
 export function setClock(t: Pick<Test, 'teardown'>): SetClock {
   const library = buildShiftedClock(t)
   const path = `${library}.set`

@@ -1,13 +1,16 @@
-/** Waits in end-to-end tests, where the time is the world's. */
+/** Waits in end-to-end tests, which run in real time. */
 
-/** Between two looks: what comes soon is seen soon, and what takes seconds is not asked for two hundred times in each. */
+/**
+ * Polling interval: it starts short for what comes soon, and grows so that slow things are not polled two hundred times
+ * a second.
+ */
 const FIRST_STEP_MS = 5
 const MOST_STEP_MS = 25
 const STEP_GROWTH = 1.2
-/** Only what fails waits so long: a virtual machine may be robbed of a quarter of its time. */
+/** Reached only by failures: a virtual machine may lose a quarter of its time to others. */
 const LIMIT_MS = 25_000
 
-/** Resolves when `isTrue` is; fails with `what` after `limitMs`. */
+/** Resolves when `isTrue` returns true; fails with `what` after `limitMs`. */
 export async function until(what: string, isTrue: () => boolean | Promise<boolean>, limitMs = LIMIT_MS): Promise<void> {
   const endMs = performance.now() + limitMs
   for (let stepMs = FIRST_STEP_MS; !(await isTrue()); stepMs = Math.min(MOST_STEP_MS, stepMs * STEP_GROWTH)) {

@@ -1,4 +1,4 @@
-/** The rate limiter of sign-ins for tests: a clock that stands still, homes in memory. */
+/** The rate limiter of sign-ins for tests: with a fake clock, and homes in memory. */
 import { createSignInLimiter, type SignInBounds } from '../../auth/sign-in-limiter.ts'
 import { type FakeClock, fakeClock } from '../../clock-fake.ts'
 

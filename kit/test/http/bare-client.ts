@@ -1,13 +1,13 @@
-/** A client that says what a test gives it, byte by byte, and hears everything that is said to it. */
+/** A client that sends what a test gives it, byte by byte, and collects all it receives. */
 import { connect, type Socket } from 'node:net'
 
 export interface BareClient {
   bare: Socket
-  /** Everything it heard, when the connection has ended, however that was. */
+  /** Everything it received, once the connection has ended in any way. */
   heard: Promise<string>
-  /** What it has heard when the first JSON object of a reply is whole. */
+  /** Everything it received, once the first JSON object of a reply is complete. */
   answered: Promise<string>
-  /** Writes one byte again and again until something is heard. */
+  /** Writes single bytes until something is received. */
   drip(everyMs: number): void
 }
 
@@ -17,7 +17,7 @@ export function bareClient(port: number): BareClient {
   const answered = Promise.withResolvers<string>()
   let said = ''
   let dripping: NodeJS.Timeout | undefined
-  // A server that has answered and left resets who goes on writing; what it said before is what counts.
+  // A server that has answered and closed resets a client that goes on writing; its earlier reply is what matters.
   bare.on('error', () => {})
   bare.setEncoding('latin1').on('data', (data) => {
     said += data
@@ -35,7 +35,7 @@ export function bareClient(port: number): BareClient {
     heard: heard.promise,
     answered: answered.promise,
     drip(everyMs) {
-      // Behind the reads of this round: a byte that meets a reset would end the connection before the reply was read.
+      // After the reads of this round: a byte answered by a reset would end the connection before the reply was read.
       dripping = setInterval(() => setImmediate(() => said === '' && bare.write('x')), everyMs)
     },
   }

@@ -1,4 +1,4 @@
-/** Heads that never end, and requests from other addresses of loopback meanwhile. */
+/** Requests whose headers never end, and requests from other loopback addresses meanwhile. */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -7,7 +7,7 @@ import type { Owner } from '../running-daemon.ts'
 /** `127.1.0.1`, `127.1.0.2` and so on: all of 127.0.0.0/8 is this machine. */
 export const addressOf = (number: number) => `127.1.${number >> 8}.${number & 255}`
 
-/** Connections of one address that send half a head. @returns those that are still open */
+/** Opens connections from one address that send half a header. @returns the number still open */
 export async function holdHalfOpen(t: Owner, url: string, by: { times: number; from: string }): Promise<() => number> {
   const { hostname, port } = new URL(url)
   const held: Socket[] = []
@@ -24,7 +24,7 @@ export async function holdHalfOpen(t: Owner, url: string, by: { times: number; f
   return () => held.filter(({ destroyed }) => !destroyed).length
 }
 
-/** One request from each of so many addresses, all at once. @returns how many were answered with 200 */
+/** Sends one request from each of `count` addresses, all at once. @returns how many were answered with 200 */
 export async function askFromMany(url: string, count: number): Promise<number> {
   const answers = await Promise.all(Array.from({ length: count }, (_, at) => statusFrom(url, addressOf(at + 1))))
   return answers.filter((status) => status === 200).length

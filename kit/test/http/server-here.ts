@@ -14,7 +14,7 @@ export function httpConfig(keys: Partial<HttpConfig> = {}): HttpConfig {
   return { ...(withDefaults(plain, {}) as HttpConfig), listen: '127.0.0.1:0', ...keys }
 }
 
-/** Starts a server that ends with the test. `admin` and `viewer` are the tokens it knows. */
+/** Starts a server; ended with the test. `admin` and `viewer` are the tokens it knows. */
 export async function serve(
   t: { teardown(run: () => unknown): void },
   options: Partial<Omit<HttpServerOptions, 'config'>> & { http?: Partial<HttpConfig> } = {},
@@ -46,7 +46,7 @@ export async function serve(
   return { server, url, port, ask }
 }
 
-/** Gives back what it was asked. */
+/** Returns what it was sent. */
 export const echo: Route = route({
   method: 'POST',
   path: '/api/ports/:path/echo',

@@ -1,4 +1,4 @@
-/** A serial line in memory, for tests of what runs on one. */
+/** A serial line in memory, for tests of its users. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Line, LineOpener } from '../../line/line.ts'
 
@@ -67,7 +67,7 @@ export function fakeLine(): FakeLine {
   return line
 }
 
-/** An opener that gives what `next` says: a line, or a Fault to throw. */
+/** An opener that returns what `next` returns, or throws it if it is a Fault. */
 export function fakeOpener(next: () => FakeLine | Fault): LineOpener & { opened: number } {
   const opener = {
     opened: 0,

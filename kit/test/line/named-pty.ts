@@ -1,24 +1,24 @@
-/** Pseudo terminals under a name of their own, as udev gives USB adapters one: they can be pulled and plugged again. */
+/** Pseudo terminals with fixed names, as udev gives USB adapters: they can be unplugged and plugged in again. */
 import { renameSync, rmSync, symlinkSync } from 'node:fs'
 import { openPty, type Pty } from '#native/serial/index.ts'
 
-/** A simulated device behind a link in /dev/shm; `ports.allow` must let /dev/shm/* pass. */
+/** A simulated device behind a link in /dev/shm; `ports.allow` must permit /dev/shm/*. */
 export interface Device {
   /** The link. */
   readonly path: string
   onBytes(handler: (bytes: Uint8Array) => void): void
-  /** The same of a device that takes so many bytes in a second. */
+  /** The same for a device that accepts this many bytes per second. */
   onBytesAt(bytesPerS: number, handler: (bytes: Uint8Array) => void): void
   write(bytes: Uint8Array): Promise<void>
-  /** The link goes, then the device. */
+  /** Removes the link, then the device. */
   unplug(): Promise<void>
-  /** Another pty under the same name; it has no handler yet. */
+  /** Creates another pty under the same name, without a handler yet. */
   replug(): void
 }
 
 /**
- * A gateway that waits for /dev/pts/3 to come back would take whatever gets that number next, also the pty of another
- * test; a link of one's own nobody else gets.
+ * A gateway waiting for /dev/pts/3 would take whatever gets that number next, even another test's pty; nobody else gets
+ * a link of ours.
  */
 export function plugIn(name: string): Device {
   const path = `/dev/shm/${name}-${process.pid}`

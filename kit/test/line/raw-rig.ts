@@ -1,4 +1,4 @@
-/** A raw TCP server on a real line over a pty, and what is needed to look at it. */
+/** A raw TCP server on a real line over a pty, with tools to inspect it. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,7 +14,7 @@ import { createShareOf } from '../../net/address.ts'
 import { freePort } from '../free-port.ts'
 import { plainLine } from './fake-line.ts'
 
-/** A server on a line that is open on a pty. `sent` and `heard` are what was told of bytes to and from the line. */
+/** Opens a server on a line over a pty. `sent` and `heard` are the reports of bytes to and from the line. */
 export async function openOn(
   t: Test,
   limits: { backlogBytes?: number; maxClients?: number; clients?: number; queue?: Partial<LineQueueLimits> } = {},
@@ -72,7 +72,7 @@ export async function openOn(
     await pty.close()
   })
   const clients = () => server.counters().tcpClients ?? 0
-  /** Resolves when the server has it. */
+  /** Connects a client; resolves once the server has accepted it. */
   async function client(): Promise<Socket> {
     const before = clients()
     const socket = connect(port, '127.0.0.1')
@@ -96,7 +96,7 @@ export async function until(isTrue: () => boolean, limitMs = 20_000): Promise<vo
   }
 }
 
-/** What arrives there: how much, and all of it. */
+/** Collects what arrives there: how much, and all of it. */
 export function heardBy(from: Socket | { onBytes(handler: (bytes: Buffer) => void): void }) {
   const pieces: Buffer[] = []
   const heard = { length: 0, bytes: () => Buffer.concat(pieces) }
@@ -109,14 +109,14 @@ export function heardBy(from: Socket | { onBytes(handler: (bytes: Buffer) => voi
   return heard
 }
 
-/** Bytes that tell their own place; streams with other seeds differ. */
+/** Bytes that identify their own position; streams of other seeds differ. */
 export function pattern(length: number, seed = 0): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   for (let at = 0; at < length; at++) bytes[at] = ((at * 7) >> 2) + seed
   return bytes
 }
 
-/** Sizes from 1 byte to some kilobytes, most of them small; the same for the same seed. */
+/** Sizes from 1 byte to some kilobytes, mostly small; the same seed gives the same sizes. */
 export function* sizes(seed: number, total: number): Generator<number> {
   let state = seed
   for (let done = 0; done < total; ) {

@@ -1,4 +1,4 @@
-/** The smallest daemon, as a process of its own for daemon.test.ts: one TCP server, and ways to go wrong by name. */
+/** The smallest daemon, run as a process by daemon.test.ts: one TCP server, and faults by name. */
 import { type AddressInfo, createServer } from 'node:net'
 import { Type } from 'typebox'
 import { commonTables, parseListen, urlOfListen } from '#kit/config/tables.ts'
@@ -54,7 +54,7 @@ const small = daemon({
     })
     parts.add({
       name: 'asked',
-      // Before it is told that it listens: whoever reads that may ask at once.
+      // Before it reports that it listens: whoever reads that may call at once.
       start() {
         if (!trouble.startsWith('restart')) return
         process.once('SIGUSR2', () => {

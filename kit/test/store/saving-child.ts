@@ -1,4 +1,4 @@
-/** Saves counting values until it is killed; tells each number once it was acknowledged. Started by whole-file.test.ts. */
+/** Saves increasing numbers until it is killed; prints each once it is acknowledged. Started by whole-file.test.ts. */
 import { writeSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { Log } from '#kit/log.ts'
@@ -8,14 +8,14 @@ const [folder = '', first = '1'] = process.argv.slice(2)
 const store = createStore({
   folder,
   name: 'x',
-  // Long enough to be more than one write to the disk.
+  // Long enough to need more than one write to the disk.
   check: (value) => value as { n: number; filler: string },
   initial: () => ({ n: 0, filler: '' }),
-  // The log itself would double the time a start takes, and there are 200 starts.
+  // The real log would double the start time, and there are 200 starts.
   log: { error() {} } as unknown as Log,
 })
 await store.load()
-// Whoever is killed leaves nothing of what was compiled for the next.
+// A killed process would not save its compile cache for the next.
 flushCompileCache()
 const filler = 'x'.repeat(20_000)
 writeSync(1, 'saving\n')

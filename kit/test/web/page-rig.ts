@@ -1,4 +1,4 @@
-/** A real browser on a daemon's pages: what it asks for, what it complains about, what axe finds, and its pictures. */
+/** A real browser on a daemon's pages, with its requests, its complaints, axe's findings, and pictures. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import axe from 'axe-core'
@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 /** Debian's browser; nothing is downloaded. */
 const CHROMIUM = '/usr/bin/chromium'
 
-/** Why the pages cannot be tried here; false when they can. */
+/** Why the pages cannot be tested here; false if they can. */
 export const noBrowser: string | false = existsSync(CHROMIUM)
   ? false
   : `${CHROMIUM} is missing: apt-get install chromium`
@@ -23,10 +23,10 @@ const ARGS = [
   '--disable-sync',
 ]
 
-/** As in all waits of tests only what fails waits so long: a browser on a busy machine takes seconds for a page. */
+/** Reached only by failures: on a busy machine a browser takes seconds for a page. */
 const LIMIT_MS = 25_000
 
-/** Where `make pictures` puts pictures of pages; the few in docs/img are chosen from them. */
+/** Output of `make pictures`; the few in docs/img are chosen from them. */
 const PICTURES = join(import.meta.dirname, '../../../build/pictures')
 const SIZES = [
   { name: 'desk', width: 1280, height: 800 },
@@ -40,42 +40,45 @@ export interface Rig {
   page: Page
   /** Requests that went anywhere but to the daemon. */
   strangers: string[]
-  /** What the browser complained about: errors in scripts, refused by the content security policy, failed to load. */
+  /** Complaints of the browser: script errors, violations of the content security policy, failed loads. */
   complaints: string[]
-  /** Runs axe at the desk in light and on the phone in dark, looks for what stands out, and takes pictures where they are wanted. */
+  /**
+   * Runs axe at desk size in light and at phone size in dark, checks that nothing overflows, and takes pictures if
+   * requested.
+   */
   audit(t: Test, name: string, kind?: 'unpictured'): Promise<void>
-  /** Waits until no toast stands in the picture; nothing where no pictures are taken. */
+  /** Waits until no toast is visible; does nothing unless pictures are taken. */
   calm(): Promise<void>
-  /** Goes to a page by the words of its address. */
+  /** Opens a page by the words of its address. */
   visit(...words: string[]): Promise<void>
-  /** Without contact, and with it again. */
+  /** Cuts the connection, or restores it. */
   offline(is: boolean): Promise<void>
 }
 
-/** How a browser is opened. */
+/** Options for opening a browser. */
 export interface RigOptions {
-  /** Signed in by a token that the tab keeps. */
+  /** Token to be signed in with, kept by the tab. */
   token?: string
-  /** Signed in by HTTP Basic, as if somebody had typed it when the browser asked. */
+  /** Credentials for HTTP Basic, as if somebody had typed them when the browser asked. */
   basic?: { username: string; password: string }
-  /** Folder below build/pictures that its pictures go to. */
+  /** Folder below build/pictures for its pictures. */
   pictures?: string
-  /** What the browser complains about because the story wants it so: a board that restarts does not answer. */
+  /** Expected complaints: a restarting board does not answer. */
   wanted?: RegExp
 }
 
-/** Debian's browser, closed with the test. @param args beside those that it always gets */
+/** Starts Debian's browser; closed with the test. @param args in addition to the standard ones */
 export async function launchBrowser(t: Test, args: readonly string[] = []): Promise<Browser> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, headless: true, args: [...ARGS, ...args] })
   t.teardown(() => browser.close())
   return browser
 }
 
-/** Where scripts/tests-together.ts looks for what is to be done once all files of its process have run. */
+/** Functions that scripts/tests-together.ts runs after all files of its process. */
 const AT_END = Symbol.for('plantroom: what is done when all files have run')
 let shared: Promise<Browser> | undefined
 
-/** One for all files that share a process; where a file has its own, the test's. */
+/** A browser shared by all files of a process; in a file with its own process it belongs to the test. */
 function browserOf(t: Test): Promise<Browser> {
   const atEnd = (globalThis as { [AT_END]?: (() => Promise<void>)[] })[AT_END]
   if (atEnd === undefined) return launchBrowser(t)
@@ -87,7 +90,7 @@ function browserOf(t: Test): Promise<Browser> {
   return shared
 }
 
-/** Opens a browser on `url`, signed in where that is wanted; closed with the test. */
+/** Opens a browser on `url`, signed in if requested; closed with the test. */
 export async function openRig(t: Test, url: string, options: RigOptions = {}): Promise<Rig> {
   const { token, basic, pictures = '', wanted } = options
   const browser = await browserOf(t)
@@ -106,7 +109,7 @@ export async function openRig(t: Test, url: string, options: RigOptions = {}): P
   page.on('pageerror', (error) => complaints.push(`${error}`))
   page.on('console', (message) => {
     const text = message.text()
-    // A refused login, and everything while there is no contact, is what the page is there to show.
+    // Refused logins, and all errors while offline, are what the page should show.
     const isShown = /status of (400|401|403|404|409|412|422|429|502|503|504)/.test(text)
     if (message.type() === 'error' && !isOffline && !isShown && !wanted?.test(text)) complaints.push(text)
   })
@@ -149,7 +152,7 @@ async function auditPage(page: Page, t: Test, name: string, folder: string | und
     for (const scheme of SCHEMES) {
       await page.setViewportSize(size)
       await page.emulateMedia({ colorScheme: scheme })
-      // Contrast hangs on the scheme and overlaps on the width: two of the four show all of both.
+      // Contrast depends on the scheme, and overlaps on the width: two of the four combinations cover both.
       if (folder || (size.name === 'desk') === (scheme === 'light'))
         t.same(await violations(page), [], `${name}, ${size.name}, ${scheme}: axe finds nothing`)
       t.ok(await fits(page), `${name}, ${size.name}: nothing stands out at the side`)
@@ -178,10 +181,10 @@ async function picture(page: Page, folder: string, name: string): Promise<void> 
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
 }
 
-/** One scene of a story. */
+/** One scene of a test. */
 export type Scene<On> = [title: string, play: (t: Test, stage: On) => Promise<void>]
 
-/** Plays the scenes of a story one after the other, in one browser. */
+/** Runs the scenes one after the other in one browser. */
 export async function play<On extends Rig>(t: Test, stage: On, scenes: readonly Scene<On>[]): Promise<void> {
   for (const [title, scene] of scenes) await t.test(title, (t) => scene(t, stage))
   t.same(stage.strangers, [], 'nothing was asked of another host')

@@ -1,18 +1,18 @@
-/** A network without wires: machines with interfaces, and messages that come to everybody on the same wire at once. */
+/** A fake network: machines with interfaces, and messages that reach everyone on the same wire at once. */
 import type { NetworkInterfaceInfo } from 'node:os'
 import type { Clock } from '#kit/clock.ts'
 import { silentLog } from '../../../log.ts'
 import { type Announcement, type Finding, Mdns, type MdnsWorld } from '../../../net/mdns/mdns.ts'
 import type { Link, OpenSockets, SocketsOptions } from '../../../net/mdns/sockets.ts'
 
-/** One message as it went over a wire. */
+/** One message sent over a wire. */
 export interface Heard {
   wire: string
   from: string
   bytes: Uint8Array
 }
 
-/** Interfaces by name; each hangs on the wire that its addresses name: `10.0.1.7` on `10.0.1`. */
+/** Interfaces by name; each is on the wire that its addresses name: `10.0.1.7` on `10.0.1`. */
 export type Machine = Record<string, string[]>
 
 /** The wires. */
@@ -27,7 +27,7 @@ export function fakeNetwork() {
       if (links.some(({ address }) => wireOf(address) === wire)) onMessage(bytes, { address: from, port })
   }
 
-  /** The world of one machine; its interfaces may be changed at any time. */
+  /** Dependencies of one machine; its interfaces may change at any time. */
   function worldOf(machine: Machine) {
     const openSockets: OpenSockets = async (options) => {
       listeners.add(options)
@@ -44,7 +44,7 @@ export function fakeNetwork() {
 
 export type FakeNetwork = ReturnType<typeof fakeNetwork>
 
-/** Settings of a test, as the table has them by default. */
+/** Default settings. */
 export const CONFIG = { enabled: true, interface: '', per_second: 40, recheck_ms: 2000 }
 
 /** One daemon on a machine of the network. */
@@ -80,7 +80,7 @@ export function daemonOn(
   return { mdns, said }
 }
 
-/** Lets what was handed to promises and the next tick happen. */
+/** Lets promises and the next ticks run. */
 export async function settle(times = 10): Promise<void> {
   for (let count = 0; count < times; count++) await new Promise((resolve) => setImmediate(resolve))
 }

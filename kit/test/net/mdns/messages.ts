@@ -1,6 +1,6 @@
-/** Messages as strangers may write them. */
+/** mDNS messages as strangers may write them. */
 
-/** One record to be written. */
+/** One record to write. */
 export interface Record {
   name: string
   type: 'A' | 'PTR' | 'TXT' | 'AAAA' | 'SRV'
@@ -10,18 +10,18 @@ export interface Record {
 
 const TYPES = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33 }
 
-/** A name as labels. */
+/** Encodes a name as labels. */
 export function nameOf(name: string): Buffer {
   const labels = name.split('.').map((label) => Buffer.from(label))
   return Buffer.concat([...labels.flatMap((label) => [Buffer.of(label.length), label]), Buffer.of(0)])
 }
 
-/** Texts as a record holds them. */
+/** Encodes the texts of a record. */
 export function textOf(texts: readonly string[]): Buffer {
   return Buffer.concat(texts.flatMap((text) => [Buffer.of(Buffer.byteLength(text)), Buffer.from(text)]))
 }
 
-/** Where a service runs. */
+/** Encodes where a service runs. */
 export function placeOf(port: number, host: string): Buffer {
   const fixed = Buffer.alloc(6)
   fixed.writeUInt16BE(port, 4)
@@ -36,7 +36,7 @@ export function query(names: readonly string[]): Buffer {
   return message(0, names, [])
 }
 
-/** One daemon as it announces itself. */
+/** The announcement of one daemon. */
 export function announced(given: {
   id: string
   host?: string
