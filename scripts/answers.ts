@@ -1,11 +1,13 @@
-/** What the descriptions say of requests and answers, operation by operation: tests hold those of a real daemon against it. */
+/**
+ * Extracts the daemons' API descriptions operation by operation; tests check real requests and answers against them.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { formDialect } from '#kit/http/dialect.ts'
 import { type DescribedAnswers, openApiOf, type SharedSchemas } from '#kit/http/kit-routes.ts'
 import { describedOf } from './doc-facts.ts'
 
-/** @returns every operation of a daemon; sockets have none */
+/** @returns every operation of a daemon, without sockets */
 export async function answersOf(
   root: string,
   daemon: string,
@@ -26,7 +28,7 @@ export async function answersOf(
   return { operations, shared }
 }
 
-/** A board speaks forms; who and how many fields make no answer. */
+/** A board takes forms; user and limits do not affect the description. */
 const dialect = formDialect({ user: '', realm: () => '', maxFields: 1 })
 
 interface Whole {

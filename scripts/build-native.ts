@@ -1,10 +1,9 @@
 /**
- * Builds the addons: native/<addon>/prebuilds/linux-<arch>/<addon>.node, and in the same way the program that runs as
- * root, for this machine and, where the cross compiler is installed, for arm64 boards. What is newer than its sources is
- * left as it is.
+ * Builds the addons, native/<addon>/prebuilds/linux-<arch>/<addon>.node, and the program that runs as root: for this
+ * machine and, if the cross compiler is installed, for arm64 boards. Whatever is newer than its sources is skipped.
  *
  *     node scripts/build-native.ts                 this machine's and, if it can, arm64
- *     node scripts/build-native.ts --arch arm64    that one, and fails where it cannot
+ *     node scripts/build-native.ts --arch arm64    that one, and fails if it cannot
  */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
@@ -18,10 +17,10 @@ export type Arch = 'x64' | 'arm64'
 /** Debian's cross compilers (g++-aarch64-linux-gnu, g++-x86-64-linux-gnu), by the architecture they build for. */
 const CROSS: Record<Arch, string> = { arm64: 'aarch64-linux-gnu', x64: 'x86_64-linux-gnu' }
 
-/** Folders of native/ that make a program of their own, by its name; all others make an addon. */
+/** Folders of native/ that build a program, with its name; all others build an addon. */
 const PROGRAMS: Readonly<Record<string, string>> = { helper: 'plantroom-helper' }
 
-/** Where an addon's, or a program's, finished binary lies, below its own folder. */
+/** Path of an addon's or a program's binary, below its own folder. */
 export function prebuildOf(root: string, addon: string, arch: Arch): string {
   return join(root, 'native', addon, 'prebuilds', `linux-${arch}`, PROGRAMS[addon] ?? `${addon}.node`)
 }
@@ -31,7 +30,7 @@ export function addonsOf(root: string): string[] {
   return readdirSync(join(root, 'native')).filter((name) => existsSync(join(root, 'native', name, 'binding.gyp')))
 }
 
-/** True where the binary is there and no source is newer. */
+/** Whether the binary exists and no source is newer. */
 export function isFresh(root: string, addon: string, arch: Arch): boolean {
   const binary = prebuildOf(root, addon, arch)
   if (!existsSync(binary)) return false
@@ -42,7 +41,7 @@ export function isFresh(root: string, addon: string, arch: Arch): boolean {
   return sources.every((source) => statSync(source).mtimeMs <= builtMs)
 }
 
-/** Folders of native/ whose sources an addon is built with, as its binding.gyp names them: `../common`, `../sound`. */
+/** Other folders of native/ that an addon is built with, from its binding.gyp: `../common`, `../sound`. */
 function sharedFolders(root: string, gyp: string): string[] {
   return [...new Set([...gyp.matchAll(/"\.\.\/([\w-]+)/g)].map(([, name]) => join(root, 'native', name ?? '')))]
 }
@@ -51,13 +50,13 @@ function filesOf(folder: string): string[] {
   return readdirSync(folder).map((name) => join(folder, name))
 }
 
-/** True where this machine has a compiler for that architecture. */
+/** Whether this machine has a compiler for that architecture. */
 export function canBuild(arch: Arch): boolean {
   if (arch === process.arch) return true
   return spawnSync(`${CROSS[arch]}-g++`, ['--version'], { stdio: 'ignore' }).status === 0
 }
 
-/** Addons that need headers of other packages: what pkg-config must know, and where it comes from. */
+/** Addons that need headers of other packages: their names for pkg-config, and the packages to install. */
 const HEADERS: Readonly<Record<string, { asked: string; packages: string }>> = {
   'node-gst': {
     asked: 'gstreamer-audio-1.0',
@@ -65,14 +64,14 @@ const HEADERS: Readonly<Record<string, { asked: string; packages: string }>> = {
   },
 }
 
-/** Fails with what to install, and not with the compiler's first missing file. */
+/** Fails with the packages to install, rather than with the compiler's first missing file. */
 function requireHeaders(addon: string): void {
   const needed = HEADERS[addon]
   if (needed === undefined || spawnSync('pkg-config', ['--exists', needed.asked]).status === 0) return
   throw new Error(`native/${addon} needs headers that are not here: apt-get install ${needed.packages}`)
 }
 
-/** What a cross compiler is told: itself, and where libraries with the right names lie. */
+/** Environment for a cross compiler: its name, and where libraries with the right names are. */
 function crossEnv(root: string, addon: string, arch: Arch): Record<string, string> {
   const compiler = `${CROSS[arch]}-gcc`
   const gyp = join(root, 'native', addon, 'binding.gyp')
@@ -91,7 +90,7 @@ function buildAddon(root: string, addon: string, arch: Arch): void {
   // The headers are the same for both architectures: those of the Node we run.
   const headers = join(root, 'node_modules', `node-linux-${process.arch}`)
   const args = [nodeGyp, 'rebuild', `--arch=${arch}`, `--nodedir=${headers}`, '--jobs=max', '--silent']
-  // node-gyp heeds npm's own settings, which `npm test` hands down, more than its arguments.
+  // node-gyp prefers npm's settings, inherited from `npm test`, to its arguments.
   const env = { ...process.env, ...cross, npm_config_nodedir: headers }
   const done = spawnSync(process.execPath, args, { cwd: folder, env, encoding: 'utf8' })
   if (done.status !== 0) throw new Error(`${addon} for ${arch} does not compile:\n${done.stdout}${done.stderr}`)
@@ -103,7 +102,7 @@ function buildAddon(root: string, addon: string, arch: Arch): void {
   rmSync(join(folder, 'build'), { recursive: true, force: true })
 }
 
-/** Builds what is not fresh; says what it does, one line an addon. */
+/** Builds whatever is out of date; prints one line per addon. */
 function buildAll(root: string, arches: Arch[]): void {
   for (const arch of arches) {
     for (const addon of addonsOf(root)) {

@@ -1,5 +1,5 @@
 /**
- * Keeps out of a bundle, and out of memory, what a daemon never uses. What each plugin saves is measured:
+ * Keeps unused code out of bundles and memory. The savings of each plugin are in
  * docs/decisions/idle-memory-and-speed.md.
  */
 import { readFileSync } from 'node:fs'
@@ -9,12 +9,12 @@ import type { Loader, Plugin } from 'esbuild'
 
 const require = createRequire(import.meta.url)
 
-/** Modules of Node that packages import for a case of their own: loaded when something of them is first used. */
+/** Node modules that packages import for special cases: loaded on first use. */
 const LATE = ['http2', 'https', 'tls', 'dgram', 'child_process', 'cluster']
 
 /**
- * Node's modules by `require`: an ES import of one reads all its exports at once, and with those of `http` comes
- * Node's whole fetch, which costs 14 MB.
+ * Loads Node's modules with `require`: an ES import reads all exports of a module at once, and those of `http` include
+ * Node's fetch, which costs 14 MB.
  */
 export function builtinsPlugin(): Plugin {
   return {
@@ -36,7 +36,7 @@ function nameOf(path: string): string {
   return path.replace(/^node:/, '')
 }
 
-/** The same names as the module itself, each a getter. The Node that bundles is the one that runs the bundle. */
+/** A module with the same exports, each a getter. The Node that bundles also runs the bundle. */
 function lateModule(name: string): string {
   const names = Object.keys(require(`node:${name}`) as object)
   return [
@@ -48,8 +48,8 @@ function lateModule(name: string): string {
 }
 
 /**
- * TypeBox gives `Type` and `Value` as objects that hold everything it can do. Written as namespaces, and with its
- * files known to do nothing by being loaded, only what is called goes into the bundle.
+ * TypeBox exports `Type` and `Value` as objects that hold all its functions. Rewritten as namespaces, and with its
+ * files marked as free of side effects, only the functions called enter the bundle.
  */
 export function typeboxPlugin(): Plugin {
   return {
@@ -67,7 +67,8 @@ export function typeboxPlugin(): Plugin {
         const found = await esbuild.resolve(path, { importer, kind, resolveDir, pluginData: 'typebox' })
         return { ...found, sideEffects: false }
       })
-      // Its own thousands of imports name files as they lie there: asking esbuild for each would be most of a build's time.
+      // Resolved here, since asking esbuild for each of its thousands of relative imports would take most of a build's
+      // time.
       esbuild.onResolve({ filter: /^\.\.?\/.*\.mjs$/ }, ({ path, importer, resolveDir }) =>
         importer.includes('/node_modules/typebox/') ? { path: join(resolveDir, path), sideEffects: false } : undefined,
       )
@@ -75,33 +76,33 @@ export function typeboxPlugin(): Plugin {
   }
 }
 
-/** What is left out of a package: who asks, by which names, and what stands in its place. */
+/** Part of a package to leave out: who imports it, by which names, and its replacement. */
 interface LeftOut {
-  /** Files of the package that ask for it. */
+  /** Files of the package that import it. */
   from: string
   asked: readonly string[]
   contents: string
 }
 
 /**
- * What packages have no way of their own to leave out. A stand-in takes the place of whole modules, by their exact names;
- * no source is looked at or changed. That nothing misses them is proven by the end-to-end tests, which drive the built
- * daemons: their metrics, their log, and every function code of Modbus.
+ * Parts that packages offer no option to leave out. A stand-in replaces a whole module by its exact name; no source is
+ * inspected or changed. The end-to-end tests prove that nothing needs them: they drive the built daemons with their
+ * metrics, their log and every Modbus function code.
  */
 const LEFT_OUT: readonly LeftOut[] = [
-  // Traces of OpenTelemetry as exemplars of a histogram.
+  // OpenTelemetry traces as exemplars of a histogram.
   {
     from: 'prom-client/lib/metrics/processCpuTotal.js',
     asked: ['@opentelemetry/api'],
     contents: 'module.exports = {}',
   },
-  // Metrics gathered from workers of node:cluster, and pushed to a gateway instead of being asked for.
+  // Metrics collected from node:cluster workers, and pushed to a gateway instead of scraped.
   {
     from: 'prom-client/index.js',
     asked: ['./lib/cluster', './lib/pushgateway'],
     contents: 'module.exports = class {}',
   },
-  // Fastify asks of each plugin whether it was made for this version; semver's README names modules for that alone.
+  // Fastify checks each plugin's version range, the only use of semver.
   {
     from: 'fastify/lib/plugin-utils.js',
     asked: ['semver'],
@@ -109,20 +110,20 @@ const LEFT_OUT: readonly LeftOut[] = [
       .map((name) => `exports.${name} = require('semver/functions/${name}')`)
       .join('\n'),
   },
-  // Its own check of bodies and writing of answers, which kit/http/server.ts tells it to leave alone.
+  // Its own body validation and serialization, which kit/http/server.ts switches off.
   {
     from: 'fastify/lib/schema-controller.js',
     asked: ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler'],
     contents: 'module.exports = undefined',
   },
-  // Requests that a test makes without a socket.
+  // Requests without a socket, for tests.
   { from: 'fastify/fastify.js', asked: ['light-my-request'], contents: 'module.exports = undefined' },
-  // Lines that a test makes up.
+  // Mock serial lines, for tests.
   { from: 'serialport/dist/index.js', asked: ['./serialport-mock'], contents: 'module.exports = {}' },
-  // Log lines written by another thread. kit/log.ts hands in a stream of its own.
+  // Logging in another thread: kit/log.ts provides its own stream.
   { from: 'pino/lib/tools.js', asked: ['./transport'], contents: 'module.exports = undefined' },
   { from: 'pino/pino.js', asked: ['./lib/transport'], contents: 'module.exports = undefined' },
-  // Lines and sockets that it opens by itself, and threads. It is given a port by io/modbus-serial-codec.ts.
+  // Lines and sockets that it opens itself, and threads: io/modbus-serial-codec.ts provides the port.
   {
     from: 'modbus-serial/index.js',
     asked: [
@@ -142,8 +143,8 @@ const LEFT_OUT: readonly LeftOut[] = [
 ]
 
 /**
- * Puts the stand-ins in.
- * @throws Error, through esbuild, where a package is bundled and asks for one of them no more: the list stays true
+ * Installs the stand-ins.
+ * @throws Error, through esbuild, if a bundled package no longer imports one of them, so that the list stays true
  */
 export function leaveOutPlugin(): Plugin {
   return {
@@ -176,5 +177,5 @@ function packageOf(path: string): string {
   return path.split('/', 1)[0] ?? ''
 }
 
-/** Packages that stand in for a module of Node where that is old. */
+/** Old packages replaced by the Node module they stand in for. */
 export const ALIASES = { 'readable-stream': 'stream' }

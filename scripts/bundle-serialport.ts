@@ -1,12 +1,12 @@
 /**
- * Lets serialport go into a bundle. Only its `SerialPort.list()` is used, and that needs no addon; but importing the
- * package loads the addon of its own binding, which is looked for beside the package and so never found from a bundle.
+ * Makes serialport bundleable. Only its `SerialPort.list()` is used, which needs no addon; but importing the package
+ * loads its own addon, which is looked up beside the package and so never found from a bundle.
  */
 import type { Plugin } from 'esbuild'
 
 /**
- * An esbuild plugin that answers `node-gyp-build` inside @serialport/bindings-cpp by an empty addon: its functions then
- * say "not implemented", and its list, plain JavaScript around udevadm, works as it is.
+ * An esbuild plugin that replaces `node-gyp-build` inside @serialport/bindings-cpp with an empty addon: its functions
+ * then report "not implemented", and its list, plain JavaScript around udevadm, works as it is.
  */
 export function serialportPlugin(_root?: string): Plugin {
   return {

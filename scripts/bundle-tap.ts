@@ -1,16 +1,16 @@
 /**
- * Tap as tests of this house are run with it: in one file, so that a process begins in half the time (as it comes it is
- * hundreds of modules, and React), and with lists that are compared whole.
+ * Bundles tap for this project's tests: in one file, which halves the start of a process (unbundled it is hundreds of
+ * modules, and React), and with lists compared whole.
  */
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
-/** Under this name tap leaves lines of its own out of what it says of a failure. */
+/** Under this path tap omits its own lines from stack traces. */
 const FILE = 'node_modules/@tapjs/one-file.mjs'
 
-/** Tests compare no elements of React; tap loads it with each start to be able to write them down. */
+/** Tests never compare React elements; tap loads React at each start to print them. */
 const withoutReact: Plugin = {
   name: 'without react',
   setup(esbuild) {
@@ -31,8 +31,8 @@ const withWholeLists: Plugin = {
 }
 
 /**
- * The core of tap is that of the checkout. Tap links its plugins to it by a whole path, which in a copy of a checkout
- * leads to where the copy was made from: two taps would be in the file.
+ * Takes the core of tap from this checkout. Tap links its plugins to it by absolute path, which in a copied checkout
+ * leads to the original: the file would contain tap twice.
  */
 function withCoreOf(root: string): Plugin {
   return {
@@ -45,13 +45,13 @@ function withCoreOf(root: string): Plugin {
   }
 }
 
-/** Parts of tap are CommonJS, and ask for modules of Node by `require`. */
+/** Parts of tap are CommonJS, and load Node's modules with `require`. */
 const BANNER =
   "import { createRequire as requireHere } from 'node:module'; const require = requireHere(import.meta.url);"
 
 /**
  * Bundles the tap of a checkout into a file below `folder`.
- * @returns arguments for Node by which `tap` is that file to all that a process imports
+ * @returns arguments for Node that make `tap` resolve to that file in the whole process
  */
 export async function bundleTap(root: string, folder = join(root, 'build')): Promise<string[]> {
   const { outputFiles } = await build({
@@ -66,7 +66,7 @@ export async function bundleTap(root: string, folder = join(root, 'build')): Pro
   })
   const file = join(folder, FILE)
   mkdirSync(dirname(file), { recursive: true })
-  // Another run may be reading it.
+  // Another run may be reading the file, so it is replaced by renaming.
   const part = `${file}.${process.pid}`
   writeFileSync(part, outputFiles[0]?.contents ?? '')
   renameSync(part, file)

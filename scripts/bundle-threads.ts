@@ -1,12 +1,17 @@
-/** Puts a thread's code into the bundle of its daemon: a daemon is one file, and has none beside it to start threads from. */
+/**
+ * Embeds a thread's code in its daemon's bundle: a daemon is a single file, with none beside it to start threads from.
+ */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type BuildOptions, build, type Plugin } from 'esbuild'
 
-/** How a daemon names the file of a thread (kit/run/thread.ts). */
+/** How daemons name the file of a thread (kit/run/thread.ts). */
 const THREAD = /new URL\('(\.\/[\w-]+-thread\.ts)', import\.meta\.url\)/g
 
-/** @param options of the daemon's own bundle: a thread is made by the same rules, as CommonJS, since it is run from its text */
+/**
+ * @param options of the daemon's bundle: a thread is built by the same rules, but as CommonJS, since it runs from its
+ *   text
+ */
 export function threadsPlugin(options: BuildOptions): Plugin {
   return {
     name: 'threads',

@@ -1,4 +1,7 @@
-/** Bundles the pages of a daemon: a script and a style sheet for all of them, a part for each page that is fetched when opened. */
+/**
+ * Bundles the pages of a daemon: a script and a style sheet for all, and a part for each page that is loaded when
+ * opened.
+ */
 import { globSync } from 'node:fs'
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
@@ -7,8 +10,8 @@ import { build, type Metafile, type Plugin } from 'esbuild'
 import { isMain } from './is-main.ts'
 
 /**
- * What a page may weigh as it goes over the wire: script and style of all pages, its own part, and what that part needs.
- * What such a part fetches when the page stands already may weigh as much again (docs/decisions/page-design.md).
+ * Largest transfer of a page: script and style of all pages, its own part, and whatever that part needs. What the part
+ * loads once the page is shown may add as much again (docs/decisions/page-design.md).
  */
 const MOST_GZIP_BYTES = 40_000
 
@@ -16,21 +19,24 @@ const MOST_GZIP_BYTES = 40_000
 export interface WebBundle {
   /** Daemon whose `daemons/<daemon>/web/main.ts` and `main.css` are bundled. */
   daemon: string
-  /** Folder that is emptied and filled: `index.html`, `app-<hash>.js`, `app-<hash>.css`, `part-<hash>.js`, `icon.svg`, source maps. */
+  /**
+   * Output folder, emptied first: `index.html`, `app-<hash>.js`, `app-<hash>.css`, `part-<hash>.js`, `icon.svg`, source
+   * maps.
+   */
   outDir: string
 }
 
-/** What one page weighs. */
+/** Size of one page. */
 export interface PageWeight {
-  /** Source file of the page's own part; that of the entry for the first page. */
+  /** Source file of the page's own part; for the first page that of the entry. */
   page: string
   gzipBytes: number
 }
 
-/** Fetched beside the page, and no part of its weight: nobody waits for it. */
+/** Loaded in parallel and not counted, since nobody waits for it. */
 const PRINT = 'kit/web/print.css'
 
-/** The page itself: no script and no style in it, so the strictest content security policy holds. */
+/** The HTML itself has no script and no style, so the strictest content security policy holds. */
 function pageOf(title: string, names: { js: string; css: string; print: string }): string {
   return `<!doctype html>
 <html lang="en">
@@ -51,9 +57,9 @@ function pageOf(title: string, names: { js: string; css: string; print: string }
 }
 
 /**
- * Indentation inside templates is for those who read the source; htm drops it anyway, after it was sent. And each part
- * names what the first page has loaded already: esbuild puts into one file what the same parts need, and without that
- * the pages would come as dozens of small files that compress badly.
+ * Removes indentation inside templates, which htm would drop anyway after the transfer. And makes each part import what
+ * the first page has already loaded: esbuild groups modules by the parts that need them, and would otherwise produce
+ * dozens of small files that compress badly.
  */
 function prepared(base: ReadonlySet<string>, parts: ReadonlySet<string>): Plugin {
   const needs = [...base].map((path) => `import ${JSON.stringify(path)}\n`).join('')
@@ -69,8 +75,8 @@ function prepared(base: ReadonlySet<string>, parts: ReadonlySet<string>): Plugin
 }
 
 /**
- * All texts of a daemon stand in one module. esbuild puts a module into one file, so each importer gets a copy of it, of
- * which only what that importer says is left: no page carries the texts of another.
+ * All texts of a daemon are in one module. Each importer gets its own copy, of which only the texts it uses remain: no
+ * page carries the texts of another.
  */
 const ownTexts: Plugin = {
   name: 'own texts',
@@ -82,7 +88,7 @@ const ownTexts: Plugin = {
   },
 }
 
-/** A module in which each `texts.name` that is a plain string stands as that string: names cost bytes. */
+/** Replaces each `texts.name` that is a plain string by the string, since names cost bytes. */
 async function withTexts(source: string, path: string): Promise<string> {
   if (!source.includes("import * as texts from './texts.ts'")) return source
   const texts: Record<string, unknown> = await import(join(dirname(path), 'texts.ts'))
@@ -92,7 +98,7 @@ async function withTexts(source: string, path: string): Promise<string> {
   })
 }
 
-/** Our own modules that the first page loads, and those that are fetched later. */
+/** Our own modules loaded with the first page, and those loaded later. */
 async function readShape(root: string, main: string): Promise<{ base: Set<string>; parts: Set<string> }> {
   const { metafile } = await build({
     absWorkingDir: root,
@@ -116,7 +122,7 @@ async function readShape(root: string, main: string): Promise<{ base: Set<string
   return { base: new Set([...base].filter(isOurs).map((path) => join(root, path))), parts }
 }
 
-/** Texts are not: of those each module has its own. */
+/** Texts are excluded: each module has its own copy. */
 function isOurs(path: string): boolean {
   return !path.includes('node_modules') && basename(path) !== 'texts.ts'
 }
@@ -124,7 +130,7 @@ function isOurs(path: string): boolean {
 /**
  * Bundles, minified, with source maps.
  * @returns the pages with their gzip sizes, heaviest first
- * @throws Error when one is over 40 kB gzip
+ * @throws Error if one is over 40 kB gzip
  */
 export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeight[]> {
   await rm(outDir, { recursive: true, force: true })
@@ -164,8 +170,8 @@ function outputOf(metafile: Metafile, entry: string): string {
 }
 
 /**
- * A page is the entry and one part that it fetches, each with everything they import. What only another part fetches
- * comes later: it is weighed without what every page has.
+ * A page is the entry and one part that it loads, each with everything they import. Parts loaded only by another part
+ * come later: they are counted without what every page has.
  */
 async function weigh(
   metafile: Metafile,
@@ -191,7 +197,7 @@ async function weigh(
   return weights
 }
 
-/** Parts that these files fetch when they run. */
+/** Parts that these files load when they run. */
 function fetchedBy(metafile: Metafile, paths: Iterable<string>): string[] {
   return [...paths].flatMap((path) =>
     (metafile.outputs[path]?.imports ?? []).filter(isFetched).map((each) => each.path),

@@ -35,7 +35,7 @@ export interface BundleJob {
   outfile: string
 }
 
-/** CommonJS packages in an ESM file call `require` for Node's modules and look at `__dirname`. */
+/** CommonJS packages in an ESM file need `require` for Node's modules, and `__dirname`. */
 const BANNER = [
   "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url)",
   'const __filename = import.meta.filename',
@@ -50,7 +50,7 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     platform: 'node',
     target: 'node24',
     legalComments: 'none',
-    // A daemon holds its text and its names as long as it lives; the source map tells what stood where.
+    // A daemon keeps its source text and names in memory for life; the source map restores positions.
     minify: true,
     logLevel: 'silent',
     external: ['*.node'],
@@ -65,7 +65,7 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     banner: { js: BANNER },
     sourcemap: 'linked',
     metafile: true,
-    // Before the others: of the plugins that load a file, the first one does.
+    // First, since of several plugins that load a file the first one does.
     plugins: [threadsPlugin(common), ...common.plugins],
   })
   return result.metafile.outputs[relative(root, outfile)]?.bytes ?? 0
@@ -84,8 +84,8 @@ export function bundleJobs(root: string): BundleJob[] {
 }
 
 /**
- * Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`, where native/load.ts looks. Each file takes
- * its place by renaming: one that is written over while a daemon has it mapped ends that daemon.
+ * Copies `native/<addon>/prebuilds/` to `build/native/<addon>/prebuilds/`, where native/load.ts looks. Each file is
+ * replaced by renaming: overwriting one that a running daemon has mapped would crash it.
  */
 function copyAddons(root: string): void {
   for (const addon of readdirSync(join(root, 'native'))) {
@@ -102,7 +102,7 @@ function copyAddons(root: string): void {
   }
 }
 
-/** Copies `daemons/<name>/templates/` as it is, without what was there before: a template may have been renamed. */
+/** Copies `daemons/<name>/templates/` after emptying the target: a template may have been renamed. */
 function copyTemplates(root: string): void {
   for (const name of readdirSync(join(root, 'daemons'))) {
     const from = join(root, 'daemons', name, 'templates')
@@ -113,13 +113,13 @@ function copyTemplates(root: string): void {
 }
 
 /**
- * With the collection that kit/run/daemon.ts asks for, without code that nobody has run for a while, and with one thread
- * beside the main one to collect garbage, not four: where several daemons are busy the main thread waits for each of them.
+ * Enables the collection that kit/run/daemon.ts requests, drops code unused for a while, and collects garbage with one
+ * thread beside the main one instead of four: with several busy daemons the main thread waits for each of them.
  */
 const NODE_FLAGS = '--expose-gc --bytecode-old-age=2 --flush-baseline-code --v8-pool-size=1'
 
 /**
- * Compiling for speed what is really in use, not what a start uses, since the compilers alone are 9 MB.
+ * Optimizes only code in real use, not code used at start, since the compilers alone take 9 MB.
  * docs/decisions/idle-memory-and-speed.md has the figures.
  */
 const SPARING_FLAGS = [
@@ -129,14 +129,15 @@ const SPARING_FLAGS = [
 ].join(' ')
 
 /**
- * Of a controller in place of the sparing ones: V8's own measure of what is worth compiling. Its start makes a hundred thousand
- * rows and sessions of devices, and V8 lets the young generation grow to 48 MB for it: docs/bench/controller.md has the
- * resident memory with ten thousand devices, docs/decisions/idle-memory-and-speed.md what a request costs. Two threads collect its
- * garbage: one falls behind while thousands of rows are asked for, and the heap holds 10 to 15 MB more.
+ * For a controller instead of the sparing ones: V8's own thresholds for compiling. Its start creates a hundred thousand
+ * rows and device sessions, for which V8 lets the young generation grow to 48 MB: docs/bench/controller.md has the
+ * resident memory with ten thousand devices, docs/decisions/idle-memory-and-speed.md the cost of a request. Two threads
+ * collect its garbage: a single one falls behind when thousands of rows are requested, and the heap holds 10 to 15 MB
+ * more.
  */
 const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
 
-/** The command: beside an installed Node it uses that one, in a checkout the pinned one of node_modules. */
+/** The command: uses the Node beside it when installed, and the pinned one of node_modules in a checkout. */
 const COMMAND = `#!/bin/sh
 # Runs the Plantroom command line on the Node it was made for.
 here=$(dirname "$(readlink -f "$0")")

@@ -1,9 +1,10 @@
 /**
- * Holds the docs to the sources, and the sources to the docs: what is named exists, what exists is named, generated
- * parts are fresh, units allow the memory that follows from the settings, and no file names a registry's host or a path of somebody's machine.
+ * Checks the docs against the sources and vice versa: what is named exists, what exists is named, generated parts are
+ * fresh, units allow the memory that follows from the settings, and no file names a registry's host or a path of
+ * somebody's machine.
  *
- *     node scripts/check-docs.ts            says what is wrong
- *     node scripts/check-docs.ts --write    brings the generated parts up to date first
+ *     node scripts/check-docs.ts            reports what is wrong
+ *     node scripts/check-docs.ts --write    updates the generated parts first
  */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -16,10 +17,10 @@ import { isMain } from './is-main.ts'
 import { memoryFaults } from './memory-facts.ts'
 import { strangerFaults, textFiles } from './strangers.ts'
 
-/** What docs/ holds at least. */
+/** Required files of docs/. */
 const CHAPTERS = ['ARCHITECTURE', 'GLOSSARY', 'LIFECYCLES', 'ERRORS', 'INSTALL', 'CHANGELOG']
 
-/** Where the files stand that docs may name. */
+/** Folders whose files the docs may name. */
 const TOP_FOLDERS = 'daemons,kit,native,scripts,systemd,docs,firmware-images'
 
 /** Every fault below `root`, one line each. */
@@ -62,12 +63,12 @@ export async function docFaults(root: string): Promise<string[]> {
   ]
 }
 
-/** Topics that docs/decisions/ may have: a subject that one of them has goes there. */
+/** Most topics in docs/decisions/: anything about an existing topic goes there. */
 const MOST_DECISIONS = 40
 
 /**
- * A decision is found by its topic: each is in the index, there are few enough to look through, and where a file names one it is
- * there. That what the index links is there is seen with the other links.
+ * A decision is found by its topic: all are in the index, few enough to look through, and those that a file names
+ * exist. That links of the index work is checked with the other links.
  */
 function decisionFaults(root: string): string[] {
   const faults: string[] = []
@@ -84,10 +85,10 @@ function decisionFaults(root: string): string[] {
   return [...new Set(faults)]
 }
 
-/** Pictures in docs/img: each is in every clone. `make pictures` makes all of them. */
+/** Most pictures in docs/img, since each is in every clone. `make pictures` makes all of them. */
 const MOST_PICTURES = 8
 
-/** They are few, and each is shown. */
+/** Pictures are few, and each is shown. */
 function pictureFaults(root: string, docs: readonly string[]): string[] {
   const pictures = globSync('docs/img/**/*.*', { cwd: root }).sort()
   const texts = docs.map((file) => readFileSync(join(root, file), 'utf8'))
@@ -98,7 +99,7 @@ function pictureFaults(root: string, docs: readonly string[]): string[] {
   return faults
 }
 
-/** A chapter carries the generated lists of its daemon: that is what makes every route and key named. */
+/** A chapter contains the generated lists of its daemon, so every route and key is named. */
 function chapterFaults(root: string, daemon: string): string[] {
   const file = `docs/${daemon}.md`
   const text = existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : ''

@@ -1,7 +1,7 @@
 /**
- * Holds the sources to the arrow of docs/ARCHITECTURE.md: what each part may import, no cycles (types included), no
- * daemon that knows another, `.ts` endings, `#kit` and `#native` across top-level folders; no
- * reach of pure code for the world through a global; and the C++ of native/ to its own shape.
+ * Enforces the arrow of docs/ARCHITECTURE.md: what each part may import, no cycles (types included), no daemon that
+ * knows another, `.ts` endings, `#kit` and `#native` across top-level folders; no access of pure code to the world
+ * through a global; and the structure of the C++ in native/.
  *
  *     node scripts/check-layers.ts [FOLDER]
  */
@@ -41,7 +41,7 @@ function faultOf(root: string, file: string, { specifier, isType }: Import): str
   const target = importTarget(file, specifier)
   if (target === undefined) return faultOfPackage(file, specifier, isType)
   if (!/\.(ts|mjs|cjs|json|css|svg)$/.test(target)) return 'the ending is missing'
-  // What a .cjs without source exports is declared beside it.
+  // The exports of a .cjs file without source are declared beside it.
   const declared = target.replace(/\.cjs$/, '.d.cts')
   if (!existsSync(join(root, target)) && !existsSync(join(root, declared))) return 'no such file'
   if (!target.endsWith('.ts')) return undefined
@@ -64,12 +64,12 @@ function faultOfPackage(file: string, specifier: string, isType: boolean): strin
   return `${place.part} may not import ${name}${rule.packages.length > 0 ? `, only ${rule.packages.join(', ')}` : ''}`
 }
 
-// Pure code reaches for the world: time, timers, chance, the network, the terminal, other modules.
+// Pure code must not access the world: time, timers, random numbers, the network, the terminal, other modules.
 
-/** wire/ and core/ of a daemon and of a role, and what of kit runs everywhere. */
+/** wire/ and core/ of daemons and roles, and the parts of kit that run everywhere. */
 const PURE = /^(daemons\/[^/]+\/(roles\/[^/]+\/)?(core|wire)|kit\/pure)\//
 
-/** A global, not a property or a method of that name, with what takes its place. */
+/** A global (not a property or method of that name), with its replacement. */
 const REACHES: readonly [pattern: RegExp, instead: string][] = [
   [/(?<![\w$.#])(Date\.now|new Date(?=\(\s*\))|performance(?=\.))/g, 'a Clock is handed in'],
   [/(?<![\w$.#])(setTimeout|setInterval|setImmediate|queueMicrotask)\b/g, 'a Clock is handed in'],
@@ -78,7 +78,7 @@ const REACHES: readonly [pattern: RegExp, instead: string][] = [
   [/(?<![\w$.#])(import)\s*\(/g, 'a module is imported at the top'],
 ]
 
-/** Every reach of one file, one line each; none where the file is not pure. */
+/** Every such access of one file, one line each; none if the file is not pure. */
 function reachFaults(file: string, source: string): string[] {
   if (!PURE.test(file) || /\/test\//.test(file)) return []
   const code = bareCode(source)
@@ -89,13 +89,13 @@ function reachFaults(file: string, source: string): string[] {
   )
 }
 
-// The C++ of native/: no cycle among its units (a .cc file and its header), folders that addons share know no addon, and
-// the rules of sound know nothing but the standard library.
+// The C++ of native/: no cycles among its units (a .cc file and its header), shared folders know no addon, and the
+// rules of sound know only the standard library.
 
 /** Folders that addons are built with (`include_dirs` of their binding.gyp). */
 const SHARED = ['native/common', 'native/sound']
 
-/** Of C alone these, beside everything of C++: a mutex whose holder inherits priority is not in its standard library. */
+/** C headers allowed besides all of C++: its standard library has no mutex with priority inheritance. */
 const C_HEADERS = ['stdint.h', 'stddef.h', 'pthread.h']
 
 /** Every fault of the includes below `root`/native, one line each. */
@@ -123,7 +123,7 @@ function nativeFaults(root: string): string[] {
   return [...faults, ...cyclesOf(graph)]
 }
 
-/** A .cc file and its header are one: who includes the header means both. */
+/** A .cc file and its header are one unit: including the header means both. */
 function unitOf(file: string): string {
   return file.replace(/\.(cc|h)$/, '')
 }
@@ -132,7 +132,7 @@ function isStandard(header: string): boolean {
   return /^[a-z]+$/.test(header) || C_HEADERS.includes(header)
 }
 
-/** Where the compiler finds it: beside the file, then in the shared folders. */
+/** Where the compiler finds a header: beside the file, then in the shared folders. */
 function headerOf(root: string, file: string, header: string): string | undefined {
   const places = [posix.dirname(file), ...SHARED].map((folder) => posix.join(folder, header))
   return places.find((place) => existsSync(join(root, place)))

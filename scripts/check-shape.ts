@@ -1,7 +1,7 @@
 /**
- * Holds the house to its shape: every daemon has the same folders and files, one unit and one chapter; a unit starts a
- * daemon, or the helper; files are short, stylesheets too; each file opens by saying what it owns, and in wire/ where its
- * bytes are laid down.
+ * Enforces the shape of the house: every daemon has the same folders and files, one unit and one chapter; a unit starts
+ * a daemon, or the helper; files, style sheets included, are short; each file opens by saying what it owns, and in
+ * wire/ where its bytes are specified.
  *
  *     node scripts/check-shape.ts [FOLDER]
  */
@@ -12,18 +12,18 @@ import { isMain } from './is-main.ts'
 /** Lines a file may have. Functions are measured by biome (noExcessiveLinesPerFunction, useMaxParams). */
 const MOST_LINES = 500
 
-/** What every folder in daemons/ has. */
+/** Required in every folder of daemons/. */
 const DAEMON_PARTS = ['main.ts', 'assemble.ts', 'config.ts', 'wire', 'core', 'io', 'api', 'web', 'test']
-/** What a daemon may have beside: more of assemble.ts, the board's roles, and data that it reads when somebody asks for it. */
+/** Optional in a daemon: more of assemble.ts, the board's roles, and data read on demand. */
 const DAEMON_MAY_HAVE = ['assemble', 'roles', 'templates']
 
 /** Units that start no daemon, by the folder of what they start. */
 const OTHER_UNITS: Readonly<Record<string, string>> = { helper: 'native/helper' }
 
-/** Names that say nothing of what a file owns. */
+/** Names that do not say what a file owns. */
 const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib)\.ts$/
 
-/** Tables and generated text may be longer than a file: named here, with the reason. */
+/** Tables and generated text may be longer: listed here, with the reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'daemons/board/web/texts.ts': 'all texts of the pages, to be read in one go',
   'daemons/gateway/web/texts.ts': 'all texts of the pages, to be read in one go',
@@ -73,13 +73,13 @@ function fileFaults(root: string, file: string): string[] {
   if (count > MOST_LINES && !(file in LONG_FILES))
     faults.push(`${file} has ${count} lines, at most ${MOST_LINES} are allowed`)
   if (EMPTY_NAMES.test(basename(file))) faults.push(`${file}: the name does not say what the file owns`)
-  // The titles in a test say what it is about.
+  // A test's titles say what it is about.
   if (!file.endsWith('.test.ts') && !/^(#!.*\n)?(\/\*|\/\/)/.test(text))
     faults.push(`${file} does not open with a sentence on what it owns`)
   return [...faults, ...sourceFaults(file, text)]
 }
 
-/** Where a codec's bytes are laid down: its own docstring says so, or the comment that opens its file. */
+/** Where a codec's bytes are specified: in its own docstring, or in the comment that opens its file. */
 function sourceFaults(file: string, text: string): string[] {
   if (!/^daemons\/.*\/?wire\/[^/]/.test(file) || /(^|\/)test\//.test(file)) return []
   if (/^\/\*\*(?:(?!\*\/)[\s\S])*@source/.test(text)) return []

@@ -1,9 +1,9 @@
-/** Runs the checks that are no tests: format, types, layers, shape, docs, dead code, scripts, lock. */
+/** Runs the checks that are not tests: format, types, layers, shape, docs, dead code, scripts, lock. */
 import { spawn } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** How one check went. `output` is what it printed, both streams in the order they came. */
+/** Result of one check. `output` is what it printed, both streams in order. */
 export interface CheckResult {
   name: string
   ok: boolean
@@ -11,7 +11,7 @@ export interface CheckResult {
   ms: number
 }
 
-/** Seconds for one check; only one that hangs takes so long, as long as the machine is not shared by ten. */
+/** Seconds for one check; only a hanging one takes as long, unless ten share the machine. */
 const CHECK_S = 300
 
 /** Runs all of them, two at a time, in the order of the list. `root` is the checkout. */
@@ -26,8 +26,8 @@ export async function runChecks(root: string): Promise<CheckResult[]> {
 }
 
 /**
- * Without the tests: an export, or a file, that they alone use is dead code too. One that a test has to have, such as the other
- * half of a codec, says so by `@internal` and why.
+ * Ignores tests: an export or file that only they use is dead code too. One that a test needs, such as the other half
+ * of a codec, is marked with `@internal` and the reason.
  */
 export const ONLY_TESTS = ['--no-progress', '--production', '--include', 'exports,types,files']
 

@@ -1,14 +1,14 @@
 /**
  * Keeps package-lock.json complete: every optional package that a locked package names has an entry.
  *
- * `npm ci` refuses a lock that leaves one out, and npm leaves out what its registry did not offer at that moment,
- * which is how builds for other systems (darwin, win32, musl) go missing. Such a package is never installed on
- * Debian, so its entry needs a version, a system and a processor, and no checksum.
+ * `npm ci` refuses a lock that lacks one, and npm leaves out what its registry did not offer at that moment, so builds
+ * for other systems (darwin, win32, musl) go missing. Such a package is never installed on Debian, so its entry needs a
+ * version, a system and a processor, but no checksum.
  *
- * And it takes `engines` off optional packages: npm leaves such a package out when the Node that npm itself runs on is
- * too old for it, without a word, though it is the pinned Node that will run it (Debian 12: npm runs on Node 18).
+ * It also removes `engines` from optional packages: npm silently skips such a package if the Node that npm itself runs
+ * on is too old for it, although the pinned Node will run it (Debian 12: npm runs on Node 18).
  *
- *     node scripts/complete-lock.ts           says what is missing, ends with 1 when something is
+ *     node scripts/complete-lock.ts           reports what is missing, and ends with 1 if anything is
  *     node scripts/complete-lock.ts --write   adds it
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -29,7 +29,7 @@ interface LockEntry {
   optionalDependencies?: Record<string, string>
 }
 
-/** The parts of package-lock.json (version 3) that matter here. */
+/** The parts of package-lock.json (version 3) used here. */
 export interface Lock {
   packages: Record<string, LockEntry>
 }
@@ -38,7 +38,7 @@ type Manifest = Pick<LockEntry, 'dependencies' | 'devDependencies' | 'optionalDe
 
 const SYSTEMS = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'netbsd', 'openbsd', 'openharmony', 'sunos', 'win32']
 
-/** What is wrong with a lock, one sentence each; none when `npm ci` will take it and every package has a checksum. */
+/** What is wrong with a lock, one sentence each; none if `npm ci` will accept it and every package has a checksum. */
 export function lockFaults(lock: Lock, manifest: Manifest): string[] {
   const missing = missingEntries(lock).map(({ path, by }) => `${path} is named by ${by} and has no entry`)
   const bare = Object.entries(lock.packages)
@@ -77,7 +77,7 @@ function missingEntries(lock: Lock): { path: string; by: string; entry: LockEntr
   return missing
 }
 
-/** Node's own search: beside the package that asks, then in each folder above. */
+/** Searches like Node: beside the package that imports it, then in each folder above. */
 function isLocked(lock: Lock, by: string, name: string): boolean {
   for (let folder = by; ; folder = folder.replace(/(^|\/)node_modules\/(@[^/]+\/)?[^/]+$/, '')) {
     if (lock.packages[`${folder === '' ? '' : `${folder}/`}node_modules/${name}`]) return true
@@ -85,7 +85,7 @@ function isLocked(lock: Lock, by: string, name: string): boolean {
   }
 }
 
-/** An entry made from the name alone: `@oxc-parser/binding-linux-arm-musleabihf` says all that is needed. */
+/** An entry derived from the name alone: `@oxc-parser/binding-linux-arm-musleabihf` says all that is needed. */
 function foreignEntry(name: string, version: string, dev: boolean | undefined): LockEntry {
   const words = name.split(/[/-]/)
   const system = words.find((word) => SYSTEMS.includes(word))

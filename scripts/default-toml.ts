@@ -1,5 +1,5 @@
 /**
- * Prints what the package installs to read a daemon's settings from: every key, commented out, with its default.
+ * Prints the reference of a daemon's settings that the package installs: every key, commented out, with its default.
  *
  *     node scripts/default-toml.ts gateway
  */
@@ -8,7 +8,10 @@ import type { TObject } from 'typebox'
 import { expectedText, schemaTables } from '#kit/config/load.ts'
 import { isMain } from './is-main.ts'
 
-/** TOML with every key of the schema as a comment: meaning, what is allowed, `key = default`. Lines of 100 at most. */
+/**
+ * TOML with every key of the schema as a comment: meaning, allowed values, `key = default`. Lines of at most 100
+ * characters.
+ */
 export function defaultToml(name: string, schema: TObject): string {
   const lines = [`# Every setting of plantroom-${name} with its default. Nobody reads this file, and each upgrade`]
   lines.push(`# replaces it: what is to be different goes into /etc/plantroom/${name}.toml, below the same [table].`)
@@ -23,7 +26,7 @@ export function defaultToml(name: string, schema: TObject): string {
   return `${lines.join('\n')}\n`
 }
 
-/** A default as TOML: texts as JSON strings, which TOML reads the same, lists one entry a line where they are long. */
+/** A default as TOML: texts as JSON strings, which are valid TOML; long lists one entry per line. */
 function tomlOf(value: unknown): string {
   if (value === undefined || value === null) return '""'
   if (!Array.isArray(value)) return JSON.stringify(value)

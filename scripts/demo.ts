@@ -54,7 +54,10 @@ function listenOf(argv: readonly string[]): string | undefined {
   }
 }
 
-/** Resolves at the first Ctrl-C, SIGTERM, or end of who reads; a second one ends the process at once. */
+/**
+ * Resolves at the first Ctrl-C or SIGTERM, or when the reader of its output is gone; a second one ends the process at
+ * once.
+ */
 function toldToStop(undo: Undo): Promise<'stop'> {
   return new Promise((resolve) => {
     let isTold = false
@@ -67,7 +70,7 @@ function toldToStop(undo: Undo): Promise<'stop'> {
       process.on(signal, stop)
       undo.push(() => process.off(signal, stop))
     }
-    // Whoever read what the demo prints is gone: `plantroom demo | head`. Unheard, it would end this process alone.
+    // The reader is gone: `plantroom demo | head`. Without a handler only this process would end.
     process.stdout.on('error', () => resolve('stop'))
   })
 }

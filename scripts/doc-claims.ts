@@ -1,16 +1,16 @@
-/** What the docs claim and the sources must bear out: paths, symbols, routes, settings, codes. */
+/** Claims of the docs that the sources must confirm: paths, symbols, routes, settings, codes. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { type CodeFact, isCodeMade } from './doc-facts.ts'
 
-/** What is known, to hold claims against. */
+/** Facts to check claims against. */
 export interface Known {
   root: string
   /** `GET /api/ports`. */
   routes: ReadonlySet<string>
   /** `http.listen`. */
   settings: ReadonlySet<string>
-  /** Of each daemon its own: what its chapter may speak of. */
+  /** Each daemon's own: the only ones its chapter may mention. */
   routesOf: ReadonlyMap<string, ReadonlySet<string>>
   /** Files of the top-level folders. */
   files: readonly string[]
@@ -18,7 +18,7 @@ export interface Known {
   targets: ReadonlySet<string>
 }
 
-/** Top-level folders: what begins with one of them is a path of the checkout. `build/` is made, and not looked for. */
+/** Top-level folders: anything beginning with one is a path of the checkout. `build/` is generated, and not checked. */
 const FOLDERS = /^(daemons|kit|native|scripts|systemd|docs|firmware-images)\//
 
 /** Faults of one file of the docs, one line each. */
@@ -44,13 +44,13 @@ export function claimFaults(file: string, known: Known): string[] {
   return [...faults]
 }
 
-/** A path in a sentence, without what ends the sentence. */
+/** A path in a sentence, without final punctuation. */
 const PROSE_PATH = /(?<![\w/.<>-])(?:daemons|kit|native|scripts|systemd|docs|firmware-images)\/[\w./<>*-]*[\w>*]/g
 
-/** A source by its name alone, or by the end of its path. */
+/** A source named by its file name, or by the end of its path. */
 const SOURCE_NAME = /(?<![\w/.<>*{},-])[\w-][\w.-]*(?:\/[\w.-]+)*\.(?:ts|cc|h|css|mjs|sh)(?![\w/])/g
 
-/** A route that some daemon has, in the chapter of another. */
+/** A route of one daemon in the chapter of another. */
 function faultOfChapter(claim: string, own: ReadonlySet<string> | undefined): string | undefined {
   if (own === undefined) return undefined
   const [, method, whole, bare] =
@@ -79,13 +79,13 @@ function faultOfClaim(claim: string, known: Known): string | undefined {
   return undefined
 }
 
-/** `kit/{auth,net}/`, `daemons/<name>/wire/` and `kit/http/*` stand for several paths: one of them must be there. */
+/** `kit/{auth,net}/`, `daemons/<name>/wire/` and `kit/http/*` match several paths: at least one must exist. */
 function isThere(root: string, claim: string): boolean {
   const pattern = claim.replace(/:\d+$/, '').replace(/<[^>]+>/g, '*')
   return /[*{]/.test(pattern) ? globSync(pattern, { cwd: root }).length > 0 : existsSync(join(root, pattern))
 }
 
-/** Whether the word before the dot is a table of settings; else it is a file or a field of something else. */
+/** Whether the word before the dot is a table of settings, rather than a file or a field of something else. */
 function isTable(claim: string, { settings }: Known): boolean {
   const table = claim.slice(0, claim.indexOf('.') + 1)
   return [...settings].some((setting) => setting.startsWith(table)) && !/\.(ts|md|mjs|sh|json|toml)$/.test(claim)
@@ -98,7 +98,7 @@ function isDefined(root: string, symbol: string): boolean {
   )
 }
 
-/** One row of docs/ERRORS.md: `| code | status | meaning | what to do |`, status `-` where no request meets it. */
+/** One row of docs/ERRORS.md: `| code | status | meaning | what to do |`; status is `-` if no request gets it. */
 export interface ErrorRow {
   code: string
   status: number | undefined
@@ -114,7 +114,7 @@ export function errorRows(root: string): ErrorRow[] {
   }))
 }
 
-/** Faults of docs/ERRORS.md against the sources, both ways. */
+/** Differences between docs/ERRORS.md and the sources, both ways. */
 export function errorFaults(root: string, made: readonly CodeFact[]): string[] {
   const rows = errorRows(root)
   const faults: string[] = []

@@ -1,4 +1,4 @@
-/** What the sources say that the docs must say too: routes, fault codes, settings, state tables. */
+/** Facts of the sources that the docs must state: routes, fault codes, settings, state tables. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,7 +8,7 @@ import type { Described, Route } from '#kit/http/route.ts'
 import { isPathBelow } from '#kit/http/surface.ts'
 import { CODES_OF_VARIABLES } from './fault-codes.ts'
 
-/** One line of a daemon's interface. Sockets have the method `WS`. */
+/** One route of a daemon. Sockets have the method `WS`. */
 export interface RouteFact {
   method: string
   path: string
@@ -16,15 +16,15 @@ export interface RouteFact {
   summary: string
 }
 
-/** A fault code and the HTTP status it is answered with; undefined for those that no request meets. */
+/** A fault code and its HTTP status; undefined if no request gets it. */
 export interface CodeFact {
   code: string
   status: number | undefined
-  /** A table gives it a status, and no source makes it. */
+  /** It has a status in a table, but no source creates it. */
   isListedOnly: boolean
 }
 
-/** A state table of a daemon's core, exported as `...Table`: state, then event, then next state. */
+/** A state table in a daemon's core, exported as `...Table`: state, then event, then next state. */
 export interface TableFact {
   file: string
   name: string
@@ -32,7 +32,7 @@ export interface TableFact {
 }
 
 /**
- * Routes of one daemon, as its factories in `api/` make them, the endpoints of its surface, and those of every daemon.
+ * Routes of one daemon: those made by its factories in `api/`, the endpoints of its surface, and those of every daemon.
  * Sorted by path.
  */
 export async function routesOf(root: string, daemon: string): Promise<RouteFact[]> {
@@ -40,7 +40,7 @@ export async function routesOf(root: string, daemon: string): Promise<RouteFact[
   return found.sort((a, b) => a.path.localeCompare(b.path, 'en') || a.method.localeCompare(b.method, 'en'))
 }
 
-/** The same as their factories make them, sockets too; of a board those of every role. */
+/** The same, as made by their factories, sockets included; for a board those of every role. */
 export async function describedOf(root: string, daemon: string): Promise<Described[]> {
   const found: Described[] = []
   let prefix: string | undefined
@@ -51,9 +51,9 @@ export async function describedOf(root: string, daemon: string): Promise<Describ
         found.push(...value)
         prefix = `/${value[0].path.split('/')[1]}`
       }
-      // Those of other roles are the routes of the roles once more.
+      // This factory repeats the routes of the other roles.
       if (typeof value !== 'function' || !/Routes?$/.test(name) || name === 'otherRoleRoutes') continue
-      // A factory needs its parts only when a request comes: here they are a stand-in that takes every question.
+      // A factory uses its dependencies only when a request comes, so a stand-in that accepts anything will do.
       const made: unknown = value(anything(), anything(), anything(), anything())
       for (const route of [made].flat()) if (isRoute(route)) found.push(route)
     }
@@ -61,14 +61,14 @@ export async function describedOf(root: string, daemon: string): Promise<Describ
   return [...found, ...routesOfAll(prefix)]
 }
 
-/** What every daemon has, but for what a surface of its own stands in front of. */
+/** Routes of every daemon, except those replaced by its own surface. */
 function routesOfAll(prefix: string | undefined): Route[] {
   const surface = prefix === undefined ? undefined : { prefix }
   const all = [...kitRoutes({ surface } as never), ...journalRoutes(anything() as never)]
   return all.filter(({ path }) => prefix === undefined || !isPathBelow(path, prefix))
 }
 
-/** Every fault code of the sources: given to `Fault` or `faultOf` as text, or listed with a status. */
+/** Every fault code of the sources: passed to `Fault` or `faultOf` as text, or listed with a status. */
 export function codesOf(root: string): CodeFact[] {
   const statusOf = new Map<string, number>()
   const made = new Set<string>()
@@ -89,10 +89,10 @@ export function codesOf(root: string): CodeFact[] {
   }))
 }
 
-/** A table from code to HTTP status, by the names it has in kit, in a part of a daemon and in a daemon. */
+/** A table from code to HTTP status, under its names in kit, in parts of a daemon and in daemons. */
 const STATUS_TABLE = /(?:KIT_STATUS|FAULT_STATUS|faultStatus)\b[^=;]*=\s*{([^}]*)}/g
 
-/** Whether a code is made in the sources: written out, or put together as in `modbus_${flaw}`. */
+/** Whether the sources create a code: written out, or composed as in `modbus_${flaw}`. */
 export function isCodeMade(root: string, code: string): boolean {
   const written = new RegExp(`['"\`]${code}['"\`]|\\b${code}:(?! \\d{3},)`)
   return sourcesOf(root).some((text) => {
@@ -123,7 +123,7 @@ export async function stateTables(root: string): Promise<TableFact[]> {
   return found
 }
 
-/** State, event, state: what else is called a table, such as a schema, has other things in it. */
+/** Whether it maps state and event to a state: other tables, such as schemas, contain other things. */
 function isTable(value: unknown): value is TableFact['table'] {
   const rows = typeof value === 'object' && value !== null ? Object.values(value) : ['']
   const isRow = (row: unknown) => typeof row === 'object' && row !== null
@@ -145,7 +145,7 @@ function factOf(route: Omit<Described, 'method'> & Partial<Pick<Described, 'meth
   return { method, path, who: whoMay(route), summary }
 }
 
-/** Takes every property, call and comparison, and is always itself. */
+/** Accepts every property, call and comparison, and always returns itself. */
 function anything(): unknown {
   const self: unknown = new Proxy(() => undefined, {
     get: (_target, key) => (key === Symbol.toPrimitive ? () => 0 : key === Symbol.iterator ? () => [].values() : self),

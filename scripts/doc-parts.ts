@@ -1,4 +1,4 @@
-/** The generated parts of the docs, between marks: routes, settings, memory, state tables. */
+/** The generated parts of the docs, between markers: routes, settings, memory, state tables. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { referenceOf } from '#kit/config/load.ts'
@@ -8,7 +8,7 @@ import { memorySum, memoryTable } from './memory-facts.ts'
 /** `<!-- generated: routes gateway -->` up to `<!-- end -->`. */
 const PART = /(<!-- generated: (\w+)(?: ([\w-]+))? -->\n)([\s\S]*?)(<!-- end -->)/g
 
-/** Files whose generated parts are not what the sources say; `write` brings them up to date. */
+/** Files whose generated parts differ from the sources; `write` updates them. */
 export async function staleParts(root: string, { write = false } = {}): Promise<string[]> {
   const stale: string[] = []
   for (const file of globSync('{docs/*.md,README.md}', { cwd: root }).sort()) {
@@ -43,7 +43,7 @@ function routeTable(routes: RouteFact[]): string {
   return ['| method | path | who | what it does |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-/** One row a state, one column an event; an empty cell leaves the state as it is. */
+/** One row per state, one column per event; an empty cell leaves the state as it is. */
 function stateTable({ file, name, table }: TableFact): string {
   const events = [...new Set(Object.values(table).flatMap((row) => Object.keys(row)))]
   const rows = Object.entries(table).map(

@@ -1,8 +1,11 @@
-/** Faults whose code is not written where they are made: which codes those are, so that docs/ERRORS.md can be held to them. */
+/**
+ * Faults whose code is not a literal where they are made: lists the possible codes, so that docs/ERRORS.md can be
+ * checked.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** By file: the codes that it chooses from; none where it passes on what is written where another fault is made. */
+/** By file: the codes it chooses from; none if it only passes on codes of another fault. */
 export const CODES_OF_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   'daemons/board/roles/encoder/io/gst-feeds.ts': ['input_failed', 'sender_failed'],
   'daemons/gateway/core/lines/port-registry.ts': [],
@@ -17,12 +20,12 @@ export const CODES_OF_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   'kit/pure/line.ts': [],
 }
 
-/** What a fault is made with first, up to its comma. */
+/** First argument of a fault, up to its comma. */
 const FIRST = /\bnew Fault\(\s*((?:`[^`]*`|'[^']*'|[^,()'`]|\([^()]*\))*),/g
-/** A text, or one of two. */
+/** A literal, or a choice of two. */
 const WRITTEN = /^(?:[^?]+\?\s*'[a-z0-9_]+'\s*:\s*)?'[a-z0-9_]+'$/
 
-/** Files with such a fault that the table does not name, and those that it names for nothing. */
+/** Files with such a fault that are not in the table, and entries of the table that are not needed. */
 export function variableCodeFaults(root: string): string[] {
   return globSync('{daemons,kit,native,scripts}/**/*.ts', { cwd: root })
     .filter((file) => !/(^|\/)(node_modules|test)\//.test(file))

@@ -1,11 +1,11 @@
-/** Finds what a source file imports, types included, which file of the checkout is meant, and cycles. */
+/** Finds the imports of a source file, types included, the files they mean, and cycles. */
 import { posix } from 'node:path'
 
 /** One import, export-from or import() of a file. */
 export interface Import {
   /** As written: `./x.ts`, `#kit/pure/fault.ts`, `node:fs`, `fastify`. */
   specifier: string
-  /** Only types are taken; nothing of it runs. */
+  /** Only types are imported; nothing of it runs. */
   isType: boolean
   /** 1-based. */
   line: number
@@ -14,7 +14,7 @@ export interface Import {
 const FORM =
   /(?:^|[;}\n])[ \t]*(?:import|export)\s+(type\s+)?(?:[\w*{][^'";]*?\sfrom\s*)?['"]([^'"\n]+)['"]|(typeof\s+)?\bimport\(\s*['"]([^'"\n]+)['"]\s*\)/g
 
-/** Every import of a source text, in its order. Texts in comments do not count. */
+/** Every import of a source text, in order. Comments are ignored. */
 export function importsOf(source: string): Import[] {
   const code = withoutComments(source)
   return [...code.matchAll(FORM)].map((match) => ({
@@ -24,7 +24,7 @@ export function importsOf(source: string): Import[] {
   }))
 }
 
-/** Path from the root of what a specifier in `file` means; undefined for packages and Node's modules. */
+/** Path, from the root, of the file that a specifier in `file` means; undefined for packages and Node's modules. */
 export function importTarget(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('#')) return specifier.slice(1)
   if (specifier.startsWith('.')) return posix.join(posix.dirname(file), specifier)
@@ -53,14 +53,14 @@ export function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[
 }
 
 /**
- * Blanks comments and keeps line numbers. Strings, templates and patterns are stepped over, so that the `//` of an
- * address in them is no comment.
+ * Blanks comments, keeping line numbers. Strings, templates and regular expressions are skipped, so that the `//` of a
+ * URL is not taken for a comment.
  */
 function withoutComments(source: string): string {
   return source.replace(PARTS, (part) => (part.startsWith('/') ? blank(part) : part))
 }
 
-/** A source without what it only says: comments and quoted texts are blank. What a template puts in stays code. */
+/** A source with comments and string literals blanked. Templates stay, since they contain code. */
 export function bareCode(source: string): string {
   return source.replace(PARTS, (part) => (part.startsWith('`') ? part : blank(part)))
 }

@@ -1,4 +1,7 @@
-/** Which part of the house a file belongs to, and what each part may import. The arrow of docs/ARCHITECTURE.md as a table. */
+/**
+ * Assigns files to parts of the house, and says what each part may import: the arrow of docs/ARCHITECTURE.md as a
+ * table.
+ */
 
 /** A place in the house. `unit` is the daemon or role, `part` its folder or file. */
 export interface Place {
@@ -25,23 +28,23 @@ export type Part =
 
 /** What a part may import: Node's modules, packages, and files of other parts of the same unit. */
 interface Rule {
-  /** Node's modules by name; `all`, or those listed. */
+  /** Node's modules: `all`, or those listed. */
   node: 'all' | string[]
-  /** npm packages; `all`, or those listed. */
+  /** npm packages: `all`, or those listed. */
   packages: 'all' | string[]
   parts: Part[]
-  /** Parts of which types alone may be taken. */
+  /** Parts from which only types may be imported. */
   types?: Part[]
-  /** The only files of kit that may be imported for more than types, besides kit/pure; all when absent. */
+  /** The only files of kit, besides kit/pure, that may be imported for more than types; all if omitted. */
   kitFiles?: string[]
 }
 
-/** The rules. What is not in the row is forbidden. */
+/** The rules. Anything not listed is forbidden. */
 export const RULES: Record<Part, Rule> = {
   native: { node: 'all', packages: 'all', parts: ['native'] },
   'kit/pure': { node: [], packages: ['typebox'], parts: ['kit/pure'], types: ['kit'] },
   kit: { node: 'all', packages: 'all', parts: ['kit', 'kit/pure', 'native'] },
-  // Runs in a browser: what it takes from the rest must too.
+  // Runs in a browser, so what it imports must too.
   'kit/web': {
     node: [],
     packages: ['preact', 'htm', '@preact/signals', 'uplot'],
@@ -53,7 +56,7 @@ export const RULES: Record<Part, Rule> = {
     node: ['node:events'],
     packages: ['typebox'],
     parts: ['core', 'wire', 'kit/pure', 'kit'],
-    // The clock is told by tests, and a revision is a hash: both are the same wherever they run.
+    // Tests provide the clock, and a revision is a hash: both work the same everywhere.
     kitFiles: ['kit/clock.ts', 'kit/revision.ts'],
   },
   io: { node: 'all', packages: 'all', parts: ['io', 'core', 'wire', 'kit', 'kit/pure', 'native'] },
@@ -94,12 +97,12 @@ export const RULES: Record<Part, Rule> = {
   },
 }
 
-/** Where a file of the checkout belongs; undefined when the house has no such place. */
+/** The place of a file of the checkout; undefined if the house has none for it. */
 export function placeOf(path: string): Place | undefined {
   const folders = path.split('/')
   const [top, name] = folders
   const isTest = folders.includes('test') || path.endsWith('.test.ts')
-  // A bench shows what holds, as tests do, and has their tools.
+  // Benchmarks check behaviour like tests, and may use their tools.
   if (top === 'scripts' && name === 'bench') return { part: 'test' }
   if (top === 'native' || top === 'scripts') return { part: isTest ? 'test' : top }
   if (top === 'kit') {
@@ -116,7 +119,7 @@ export function placeOf(path: string): Place | undefined {
   return known.includes(part) ? { part: part as Part, unit } : undefined
 }
 
-/** Why `file` may not import `target` (paths from the root), or undefined when it may. */
+/** Why `file` may not import `target` (paths from the root), or undefined if it may. */
 export function faultOfImport(file: string, target: string, isType: boolean): string | undefined {
   const from = placeOf(file)
   const to = placeOf(target)
@@ -135,7 +138,10 @@ export function faultOfImport(file: string, target: string, isType: boolean): st
   return stranger && `what every protocol has may not know ${stranger.name}`
 }
 
-/** Protocols of the gateway: the files of each, and which of core/ may know them. The rest of core/ is any protocol's. */
+/**
+ * Protocols of the gateway: the files of each, and which of core/ may know them. The rest of core/ is independent of
+ * protocols.
+ */
 const PROTOCOLS: readonly { name: string; own: RegExp; mayKnow: RegExp }[] = [
   {
     name: 'modbus',
@@ -149,14 +155,14 @@ const PROTOCOLS: readonly { name: string; own: RegExp; mayKnow: RegExp }[] = [
   },
 ]
 
-/** What puts roles together, shows them or has their settings; what all roles share knows none of them. */
+/** Parts that assemble roles, show them or have their settings; code shared by all roles knows none of them. */
 const MAY_KNOW_ROLES: readonly Part[] = ['assemble', 'config', 'web', 'test']
 
 function isRole({ unit }: Place): boolean {
   return unit?.includes('/roles/') === true
 }
 
-/** A role is put together by its daemon, and may use what the daemon has for all roles. */
+/** A role is assembled by its daemon, and may use what the daemon has for all roles. */
 function isSameUnit(one: string, other: string): boolean {
   return one === other || one.startsWith(`${other}/`) || other.startsWith(`${one}/`)
 }

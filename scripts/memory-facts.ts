@@ -1,16 +1,16 @@
-/** What each daemon may hold in memory by its settings: the table of its chapter, and what its unit must allow. */
+/** Memory that each daemon may hold by its settings: the table of its chapter, and what its unit must allow. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { defaultSettings, type MemorySum, sumOfMemory } from '#kit/config/memory.ts'
 
-/** By the settings as they are where nobody has set any. */
+/** With the default settings. */
 export async function memorySum(root: string, daemon: string): Promise<MemorySum> {
   const { config, memory } = await import(pathToFileURL(join(root, `daemons/${daemon}/config.ts`)).href)
   return sumOfMemory(memory(), defaultSettings(config))
 }
 
-/** A table of what is held, and one of threads and processes. */
+/** A table of memory, and one of threads and processes. */
 export function memoryTable({ lines, allBytes, heapBytes, memoryMaxMib, tasks, tasksMax }: MemorySum): string {
   const rows = lines.map(({ what, of, eachBytes, allBytes: all, settings }) => {
     const share = eachBytes === undefined ? '' : `${sizeText(eachBytes)} for each ${of}`
@@ -33,7 +33,7 @@ export function memoryTable({ lines, allBytes, heapBytes, memoryMaxMib, tasks, t
   ].join('\n')
 }
 
-/** What of the units does not follow from the settings, and rows whose test is not there; one line each. */
+/** Values of the units that do not follow from the settings, and rows whose test does not exist; one line each. */
 export async function memoryFaults(root: string, daemons: readonly string[]): Promise<string[]> {
   const faults: string[] = []
   for (const daemon of daemons) {

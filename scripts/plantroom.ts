@@ -1,4 +1,4 @@
-/** The command line of Plantroom: `plantroom <daemon>` starts one, the other commands look after them. */
+/** The command line of Plantroom: `plantroom <daemon>` starts a daemon, the other commands manage them. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,10 +10,10 @@ import { daemonNames, loadDaemon } from './cli/daemons.ts'
 
 const POOL_BYTES = 8192
 
-/** Sources are run beside `daemons/`, bundles lie in one folder. */
+/** Sources run beside `daemons/`, bundles are all in one folder. */
 const isSource = import.meta.filename.endsWith('.ts')
 
-/** Loaded when it is asked for: a daemon keeps for its whole life what the command line loads to start it. */
+/** Loaded on demand: a daemon keeps whatever the command line loads to start it for its whole life. */
 async function load<Module>(source: string, bundle: string): Promise<Module> {
   return (await import(pathToFileURL(join(import.meta.dirname, isSource ? source : bundle)).href)) as Module
 }
@@ -79,7 +79,7 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   const { daemonsFolder } = world
   const daemons = daemonNames(daemonsFolder)
   if (daemons.includes(name)) {
-    // Small buffers that are kept for good each hold the piece of memory they were cut from: of 64 KiB, the default.
+    // Each long-lived small buffer keeps the whole pool it was cut from alive: 64 KiB by default.
     Buffer.poolSize = POOL_BYTES
     const daemon = await loadDaemon(daemonsFolder, name)
     const use = daemon.commands.includes(rest[0] ?? '') ? daemon.stateUse(rest) : undefined
@@ -106,10 +106,10 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   throw new Fault('bad_usage', `there is no command ${JSON.stringify(name)} in this installation; ${hint}`)
 }
 
-/** Faults that mean that nothing was done, since what was asked for makes no sense. */
+/** Faults that mean that nothing was done, since the request makes no sense. */
 const refusals = ['bad_usage', 'unknown_daemon', 'config_refused', 'password_not_read', 'bad_backup']
 
-/** By its name: each bundle has a class `Fault` of its own. */
+/** By name, since each bundle has its own class `Fault`. */
 function isFault(error: unknown): error is Fault {
   return error instanceof Fault || (error instanceof Error && error.name === 'Fault' && 'code' in error)
 }
@@ -127,5 +127,5 @@ async function mainWithSentences(argv: readonly string[]): Promise<number> {
   }
 }
 
-// Not by exitCode: a connection that somebody keeps open must not keep a daemon that has stopped.
+// Not by exitCode: a connection that somebody keeps open must not keep a stopped daemon alive.
 process.exit(await mainWithSentences(process.argv.slice(2)))

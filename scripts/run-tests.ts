@@ -1,12 +1,11 @@
 /**
- * Runs what shows that the product holds, and closes with one line: `N passed, N failed`, with `, N skipped` where
- * some were.
+ * Runs the checks and tests, and ends with one line: `N passed, N failed`, with `, N skipped` if some were.
  *
  *     node scripts/run-tests.ts [checks] [unit] [e2e] [measure] [vm] [FILE ...] [--slowest]
  *
  * `checks` are the checks without tests (scripts/checks.ts), each counted as one test. `e2e` is every *.e2e.test.ts,
  * `measure` every *.measure.test.ts, which needs a quiet machine, `unit` every other *.test.ts; `vm` is every
- * *.vm-test.ts, which starts guests of its own. Ends with 0 only when something ran and nothing failed.
+ * *.vm-test.ts, which starts its own guests. Ends with 0 only if something ran and nothing failed.
  */
 import { globSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -17,26 +16,28 @@ import { readTicks, stolenPercent } from './stolen-time.ts'
 import { emptyTally, type Tally } from './tap-tally.ts'
 import { type Batch, type Cost, runBatches, runFiles } from './test-files.ts'
 
-/** Files at a time; the machines this must do on have two cores. Unit tests compute. */
+/** Concurrent files, for machines with two cores. Unit tests compute. */
 const UNIT_JOBS = 3
-/** The others wait for daemons, lines and peers a part of their time; with four nothing is won, and waits end too early. */
+/**
+ * The others spend part of their time waiting for daemons, lines and peers; four gain nothing, and make waits time out.
+ */
 const E2E_JOBS = 3
-/** Unit tests that share a process, at most. */
+/** Most unit test files that share a process. */
 const UNIT_TOGETHER = 24
-/** End-to-end files that share a process, at most; those with a browser share that too. */
+/** Most end-to-end files that share a process, and a browser if they use one. */
 const E2E_TOGETHER = 5
 /** Seconds for one file: unit tests never wait, the others start daemons, browsers and peers. */
 const UNIT_FILE_S = 60
 const E2E_FILE_S = 180
-/** Guests take both cores, and minutes where they are emulated. */
+/** Guests use both cores, and take minutes if they are emulated. */
 const VM_FILE_S = 900
-/** Seconds for all files of one kind together; past this the run is broken, not slow. */
+/** Seconds for all files of one kind together; beyond it the run is broken, not slow. */
 const RUN_S = 900
 const VM_RUN_S = 1800
 
 const root = dirname(import.meta.dirname)
 
-/** Kinds of test files; what measures time has the machine to itself. */
+/** Kinds of test files; measurements of time run alone on the machine. */
 const KINDS = ['unit', 'e2e', 'measure', 'vm'] as const
 type Kind = (typeof KINDS)[number]
 
@@ -55,7 +56,7 @@ export function testFiles(folder: string, kind: Kind): string[] {
   return found.filter((file) => !file.includes('node_modules/') && kindOf(file) === kind).sort()
 }
 
-/** One tally of several. */
+/** Adds up several tallies. */
 export function sum(tallies: Tally[]): Tally {
   const total = emptyTally()
   for (const tally of tallies) {
@@ -68,7 +69,7 @@ export function sum(tallies: Tally[]): Tally {
   return total
 }
 
-/** What is printed: failures, skips with their reasons, the slowest when asked for, the closing line. */
+/** The report: failures, skips with reasons, the slowest tests on request, the closing line. */
 export function report(tally: Tally, { slowest = false } = {}): string[] {
   const lines: string[] = []
   for (const { path, detail } of tally.failures) {
@@ -85,7 +86,7 @@ export function report(tally: Tally, { slowest = false } = {}): string[] {
   return lines
 }
 
-/** Checks are counted like tests: a check that passes is one passed. */
+/** Counts checks like tests: a check that passes is one passed. */
 export function tallyOfChecks(results: CheckResult[]): Tally {
   const failed = results.filter((result) => !result.ok)
   return {

@@ -1,9 +1,9 @@
-/** Finds what no file of the checkout may name: hosts of package registries, and paths of somebody's machine. */
+/** Finds what no file of the checkout may contain: hosts of package registries, and paths of somebody's machine. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Written so that this file does not find itself. */
+/** Written so that they do not match this file itself. */
 const STRANGERS: { form: RegExp; what: string }[] = [
   { form: /\bregistry\.(npmjs|yarnpkg)\.\w+/, what: 'a package registry' },
   { form: /\b(deb|security|snapshot|ftp)\.debian\.org\b/, what: 'a package mirror' },
@@ -15,7 +15,7 @@ const STRANGERS: { form: RegExp; what: string }[] = [
 /** Larger files are pictures and data, not text that names things. */
 const MOST_BYTES = 1_000_000
 
-/** Faults of the files that git knows (without git: of the sources and docs), one line each. */
+/** Faults of the files known to git (without git: of the sources and docs), one line each. */
 export function strangerFaults(root: string): string[] {
   const faults: string[] = []
   for (const { file, text } of textFiles(root))
@@ -24,7 +24,7 @@ export function strangerFaults(root: string): string[] {
   return faults
 }
 
-/** Every text of the checkout with its path, as git knows them (without git: the sources and docs). */
+/** Every text file of the checkout with its path, as known to git (without git: the sources and docs). */
 export function* textFiles(root: string): Generator<{ file: string; text: string }> {
   for (const file of filesOf(root)) {
     const path = join(root, file)
@@ -41,7 +41,7 @@ function filesOf(root: string): string[] {
     })
     if (listed !== '') return listed.split('\0').filter((file) => file !== '')
   } catch {
-    // No git here, or no repository: the folders below are what would have been listed.
+    // No git, or no repository: list the folders below instead.
   }
   return globSync('{*.*,Makefile,{daemons,kit,native,scripts,systemd,docs}/**/*.*}', { cwd: root }).filter(
     (file) => !/(^|\/)(node_modules|build|prebuilds)\//.test(file),

@@ -1,12 +1,12 @@
 /**
- * Stands in for the libraries of another architecture when an addon is linked for it: empty ones with the right names,
- * since the addon asks for no more than the name. So no package of a foreign architecture is needed to build for it.
+ * Replaces the libraries of another architecture when linking an addon for it: empty ones with the right names, since
+ * linking needs only the names. So no packages of a foreign architecture are needed.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a library is asked for by, where it is loaded; all that the addons link with. */
+/** Sonames of all libraries that the addons link with. */
 const SONAMES: Readonly<Record<string, string>> = {
   'gstaudio-1.0': 'libgstaudio-1.0.so.0',
   'gstbase-1.0': 'libgstbase-1.0.so.0',
@@ -22,9 +22,9 @@ export function linkedLibraries(gyp: string): string[] {
 }
 
 /**
- * Makes them in `folder`, for a linker that is told `-L<folder>`.
- * @param compiler that of the other architecture
- * @throws Error where one is unknown here, or the compiler refuses
+ * Creates them in `folder`, for a linker called with `-L<folder>`.
+ * @param compiler for the other architecture
+ * @throws Error if a library is unknown here, or the compiler refuses
  */
 export function makeStubs(folder: string, compiler: string, gypFile: string): void {
   rmSync(folder, { recursive: true, force: true })

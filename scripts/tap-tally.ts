@@ -1,30 +1,30 @@
-/** Reads what tap prints and keeps what a person wants to know: counts, failures with their place, skips, slow tests. */
+/** Parses tap's output into what a person wants to know: counts, failures with their place, skips, slow tests. */
 import { Parser, type Result } from 'tap-parser'
 
-/** One test that failed: where, and what was seen. */
+/** One failed test: where, and what was seen. */
 export interface Failure {
   /** Test file, title and assertion, outermost first. */
   path: string[]
-  /** Tap's own facts as text: place, difference, stack; may be empty. */
+  /** Tap's diagnostics as text: place, difference, stack; may be empty. */
   detail: string
 }
 
-/** What tap's parser says of a file that printed nothing. */
+/** What tap's parser reports for a file that printed nothing. */
 const EMPTY = 'no tests found'
 
-/** What was seen so far. A test is one titled test at the top of a file, whatever it asserts inside. */
+/** Results so far. A test is one titled test at the top of a file, whatever it asserts inside. */
 export interface Tally {
   passed: number
   failed: number
   skipped: { title: string; reason: string }[]
   failures: Failure[]
-  /** Every test with its time, in the order they ended. */
+  /** Every test with its duration, in the order they ended. */
   times: { title: string; ms: number }[]
   /** Files that shared a process, with their ms. */
   files: Record<string, number>
 }
 
-/** A tally of nothing. */
+/** An empty tally. */
 export function emptyTally(): Tally {
   return { passed: 0, failed: 0, skipped: [], failures: [], times: [], files: {} }
 }
@@ -33,14 +33,14 @@ export function emptyTally(): Tally {
 export interface FileEnd {
   code: number | null
   signal: NodeJS.Signals | null
-  /** Seconds after which it was ended, if it was. */
+  /** Seconds after which it was killed, if it was. */
   lateS?: number
 }
 
 /**
- * A sink for what a process prints that runs `files`, and the tally it fills. `end` takes how the process ended: a file
- * that dies before or after its tests counts as one failed test, and so does a file without any. Several files are each
- * one test at the top, under their names (tests-together.ts).
+ * A sink for the output of a process that runs `files`, and the tally it fills. `end` takes how the process ended: a
+ * file that dies before or after its tests counts as one failed test, and so does a file without any. With several
+ * files each is one test at the top, under its name (tests-together.ts).
  */
 export function createTally(files: readonly string[]): {
   tally: Tally
@@ -72,14 +72,14 @@ export function createTally(files: readonly string[]): {
 interface Watched {
   parser: Parser
   files: readonly string[]
-  /** All that have not ended. */
+  /** Files that have not ended. */
   unheard: Set<string>
-  /** What to do with each file at the end. */
+  /** What to do for each file at the end. */
   ends: Map<string, () => void>
   tally: Tally
 }
 
-/** Each point at the top is a file. */
+/** Each top-level test point is a file. */
 function watchFiles({ parser, files, unheard, ends, tally }: Watched): void {
   for (const file of files) unheard.add(file)
   let failedBefore = 0
@@ -88,14 +88,14 @@ function watchFiles({ parser, files, unheard, ends, tally }: Watched): void {
   })
   parser.on('assert', (result) => {
     const isFile = unheard.delete(result.name)
-    // What fails in a test is counted there; this is a file that cannot be read, or a point of tap's own.
+    // Failures inside a test are counted there; this is an unreadable file, or a test point of tap's own.
     if (!result.ok && (!isFile || tally.failed === failedBefore)) fail(tally, [result.name], detailOf(result))
     failedBefore = tally.failed
     tally.files[result.name] = result.time ?? 0
   })
 }
 
-/** @returns to be called when all is read: a file without any test did, unless it said why it has none */
+/** @returns a function to call at the end: a file without any test has failed, unless it said why it has none */
 function watchFile(parser: Parser, file: string, tally: Tally): () => void {
   let skipAll: string | undefined
   let seen = 0
@@ -118,7 +118,7 @@ function fail(tally: Tally, path: string[], detail: string): void {
   tally.failures.push({ path, detail })
 }
 
-/** At the top of a file: the points at this level are its tests. */
+/** Top level of a file: the test points here are its tests. */
 function watchTests(parser: Parser, file: string, tally: Tally): void {
   let inside: Failure[] = []
   parser.on('child', (test) => {
@@ -141,7 +141,7 @@ function watchTests(parser: Parser, file: string, tally: Tally): void {
   })
 }
 
-/** Deeper: only failures matter. */
+/** Deeper levels: only failures matter. */
 function watchAssertions(test: Parser, into: Failure[]): void {
   let deeper: Failure[] = []
   test.on('child', (child) => {
@@ -161,10 +161,10 @@ function reasonOf(skip: string | boolean): string {
   return typeof skip === 'string' && skip !== '' ? skip : 'no reason given'
 }
 
-/** Of one failure: lists of thousands that differ fill a screen with the first lines alone. */
+/** Most lines of one failure: a difference of lists of thousands is clear from the first lines. */
 const MOST_LINES = 60
 
-/** The facts that lead to the place; tap adds the source around it, which an editor shows better. */
+/** Diagnostics that lead to the place; tap adds the source around it, which an editor shows better. */
 function detailOf(result: Result): string {
   const facts = (result.diag ?? {}) as Record<string, unknown>
   const lines: string[] = []

@@ -1,65 +1,67 @@
-/** Runs test files, several processes at a time: which next, for how long, and with what around them. */
+/** Runs test files in several processes: which is next, for how long, and in what environment. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type CpuTicks, idlePercent, readTicks } from './stolen-time.ts'
 import { createTally, emptyTally, type Tally } from './tap-tally.ts'
 
-/** What test files may cost; `runS` is for all files of a kind together. */
+/** Limits for test files; `runS` is for all files of a kind together. */
 export interface Cost {
   jobs: number
   fileS: number
   runS: number
-  /** Files that may share a process, at most; default 1. */
+  /** Most files that share a process; default 1. */
   together?: number
   /** Arguments of Node for each process. */
   nodeArgs?: readonly string[]
 }
 
-/** How many files may run beside each other: browsers take a core each while a page loads, sound has its instants. */
+/** Concurrency limits: browsers take a core each while a page loads, sound needs exact timing. */
 const MOST = { browser: 2, sound: 1 }
 const BROWSER_TEXT = /\/page-rig\.ts'/
 const SOUND_TEXT = /\/(gst-here|audio-board|three-clocks)\.ts'/
 
-/** Where the machine has nothing to do, so many processes more than a kind has jobs run beside each other: tests wait for the world. */
+/** Extra processes beyond the jobs of a kind while the machine is idle: tests wait a lot. */
 const MOST_MORE = 2
-/** Percent of all cores over the last second from which on it has nothing to do: the next one begins with a core for itself. */
+/**
+ * Idle percentage over the last second from which the machine counts as idle: the next process gets a core to itself.
+ */
 const IDLE_PERCENT = 40
 const LOOK_MS = 1000
 
-/** Niceness of all that is not sound: whatever else runs, sound comes first. */
+/** Niceness of everything but sound, which takes precedence. */
 const NICENESS = '5'
 
 /**
- * What wants a process for itself: addons and their threads, tests that measure a heap, and those that change what is
- * one in a process.
+ * Files that need their own process: addons and their threads, tests that measure a heap, and those that change
+ * process-wide state.
  */
 const OWN_PROCESS = /^native\//
 const OWN_PROCESS_TEXT = /\/(heap|gst-here)\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
 
-/** Tap says which test is late at the time of the file; its process is ended when so much more has passed. */
+/** Tap reports the late test at the file's limit; its process is killed after this factor more. */
 const GRACE = 1.1
-/** Seconds more for a process of several files: on a busy machine it takes that long to begin. */
+/** Extra seconds for a process of several files: on a busy machine its start takes that long. */
 const BEGIN_S = 30
-/** What a file left running is ended so long after it. */
+/** Processes that a file leaves running are killed after this time. */
 const LEFT_OPEN_MS = 500
-/** Characters kept of what a file writes to standard error; shown when it fails. */
+/** Most characters kept of a file's standard error; shown if it fails. */
 const MOST_STDERR = 20_000
 
 const TOGETHER = join(import.meta.dirname, 'tests-together.ts')
 
-/** Below the checkout: how long each file took, so that the longest begin first; and modules as the engine left them. */
+/** In the checkout: duration of each file, so that the longest start first; and V8's compile cache. */
 const TIMES = 'build/test-times.json'
 const COMPILED = 'build/compiled-modules'
 
-/** The environment for tests: what a service manager gave to this process is not for them. */
+/** The environment for tests, without variables from the service manager. */
 export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const isManagers = (name: string) =>
     /^(NOTIFY_|WATCHDOG_|LISTEN_)|_DIRECTORY$|^(JOURNAL_STREAM|INVOCATION_ID)$/.test(name)
   return Object.fromEntries(Object.entries(inherited).filter(([name]) => !isManagers(name)))
 }
 
-/** What a file takes that others need too; undefined: nothing but time. */
+/** A limited resource that a file needs; undefined: only time. */
 export type Need = keyof typeof MOST
 
 /** @param text of the file */
@@ -68,7 +70,7 @@ export function needOf(file: string, text: string): Need | undefined {
   return /\/page[^/]*$/.test(file) || BROWSER_TEXT.test(text) ? 'browser' : undefined
 }
 
-/** Which file is next: the first that may begin beside those that run; undefined where all that are left must wait. */
+/** The next file: the first that may run beside the running ones; undefined if all the rest must wait. */
 export function nextFile(
   waiting: readonly string[],
   running: ReadonlySet<string>,
@@ -81,15 +83,15 @@ export function nextFile(
   })
 }
 
-/** Those that took longest last time come first; new ones before them. @param times ms by file */
+/** Sorts by last duration, longest first; new files come before all. @param times ms by file */
 export function longestFirst(files: readonly string[], times: Readonly<Record<string, number>>): string[] {
   const ms = (file: string) => times[file] ?? Number.POSITIVE_INFINITY
   return [...files].sort((one, other) => (ms(one) === ms(other) ? 0 : ms(other) - ms(one)))
 }
 
 /**
- * Files by the process they share: always the same ones, so that what one does to another shows each time. Those that want
- * a browser are among themselves, and have one.
+ * Groups files that share a process: always the same ones, so that interference shows each time. Files with a browser
+ * are grouped together, and share one.
  * @param most files of a process
  */
 export function shared(files: readonly string[], folder: string, most: number): string[][] {
@@ -107,7 +109,7 @@ export function shared(files: readonly string[], folder: string, most: number): 
   return groups
 }
 
-/** Files of a kind, and what they may cost. */
+/** Files of a kind, and their limits. */
 export interface Batch extends Cost {
   files: readonly string[]
 }
@@ -118,8 +120,8 @@ export function runFiles(files: readonly string[], folder: string, cost: Cost): 
 }
 
 /**
- * Runs the files of all kinds side by side, so that none waits for the last one of another. A file past its time, and a run
- * past what its kinds may take in all, count as a failure.
+ * Runs the files of all kinds in parallel, so that no kind waits for the last file of another. A file beyond its time,
+ * or a run beyond the limit of its kinds, counts as a failure.
  * @returns one tally per process
  */
 export async function runBatches(batches: readonly Batch[], folder: string): Promise<Tally[]> {
@@ -180,7 +182,7 @@ export async function runBatches(batches: readonly Batch[], folder: string): Pro
     }
     if (running.size === 0) endAll()
   }
-  // What runs alone is alone because it measures.
+  // What runs alone does so because it measures.
   const looking = jobs > 1 ? whileIdle(() => begin(Math.min(running.size + 1, jobs + MOST_MORE))) : undefined
   begin(jobs)
   await allEnded
@@ -191,7 +193,7 @@ export async function runBatches(batches: readonly Batch[], folder: string): Pro
   return tallies
 }
 
-/** Calls after each second in which the machine had little to do. */
+/** Calls after each second in which the machine was mostly idle. */
 function whileIdle(call: () => void): NodeJS.Timeout {
   let before: CpuTicks = readTicks()
   return setInterval(() => {
@@ -201,7 +203,7 @@ function whileIdle(call: () => void): NodeJS.Timeout {
   }, LOOK_MS)
 }
 
-/** By the first file of each: what its files took together, where that is known of all. */
+/** By the first file of each group: total duration of its files, if known for all. */
 function timesOfGroups(groups: ReadonlyMap<string, string[]>, times: Readonly<Record<string, number>>) {
   const known: Record<string, number> = {}
   for (const [first, group] of groups)
@@ -212,7 +214,7 @@ function timesOfGroups(groups: ReadonlyMap<string, string[]>, times: Readonly<Re
 
 interface GroupRun {
   group: readonly string[]
-  /** Comes first where others want the processor too. */
+  /** Has precedence over others for the processor. */
   isFirst: boolean
   folder: string
   fileS: number
@@ -221,7 +223,7 @@ interface GroupRun {
   started(child: ChildProcess): void
 }
 
-/** One process; what it wrote to standard error stands with its failures. Never rejects. */
+/** Runs one process; its standard error is added to its failures. Never rejects. */
 async function runGroup({ group, isFirst, folder, fileS, runS, nodeArgs, started }: GroupRun): Promise<Tally> {
   const { tally, write, end } = createTally(group)
   const [file = ''] = group
@@ -239,8 +241,8 @@ async function runGroup({ group, isFirst, folder, fileS, runS, nodeArgs, started
     detached: true,
   })
   started(child)
-  // A file that shares a process and hangs is told by name there, and the next ones run: only one that says nothing at all
-  // for longer is ended with all its files.
+  // In a shared process a hanging file is reported by name and the next ones run. Only a process silent for longer is
+  // killed with all its files.
   const mostS = isShared ? fileS + BEGIN_S : fileS
   let lateS: number | undefined
   const late = setTimeout(
@@ -259,7 +261,7 @@ async function runGroup({ group, isFirst, folder, fileS, runS, nodeArgs, started
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) => {
     child.on('error', () => resolve([null, null]))
     child.on('close', (...how) => resolve(how))
-    // What a test left running may hold its output open, and would cost the others their time.
+    // A process left running by a test may hold its output open, and would cost the others their time.
     child.on('exit', () => void setTimeout(signalGroup, LEFT_OPEN_MS, child, 'SIGKILL'))
   })
   clearTimeout(late)
@@ -273,7 +275,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal)
   } catch {
-    // It has ended just now.
+    // It has just ended.
   }
 }
 

@@ -1,26 +1,26 @@
 /**
- * Runs test files one after the other in this process, each as one test of tap under its name: loading tap and what the
- * tests import costs more than most of the tests do.
+ * Runs test files one after the other in this process, each as one tap test under its name: loading tap and the tests'
+ * imports takes longer than most tests do.
  *
  *     node scripts/tests-together.ts SECONDS FILE...
  *
- * SECONDS are for one file. They are counted by a timer of this process: while a busy machine keeps it from running, they
- * do not pass.
+ * SECONDS are for one file, counted by a timer of this process: they do not pass while a busy machine keeps it from
+ * running.
  */
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 
-/** Where the module that stands for tap asks whose tests are being read. */
+/** Where the replacement for tap looks up whose tests are being read. */
 const READING = Symbol.for('plantroom: the file whose tests are being read')
 
-/** What a file leaves here is done once all have run: what they share is closed. */
+/** Functions that files leave here run at the end: they close what is shared. */
 const AT_END = Symbol.for('plantroom: what is done when all files have run')
 const atEnd: (() => Promise<void>)[] = []
 Object.assign(globalThis, { [AT_END]: atEnd })
 
-/** What a file imports as tap: the test that stands for it. */
+/** What a file imports as tap: the test of that file. */
 const TAP_OF_FILE = `export const t = new Proxy({}, {
   get(_, name) {
     const test = globalThis[Symbol.for(${JSON.stringify(READING.description)})]
@@ -30,7 +30,7 @@ const TAP_OF_FILE = `export const t = new Proxy({}, {
 })
 export default t`
 
-// Tap names the folders of tests after the arguments of the process, which would be too long for a name.
+// Tap derives folder names from the process's arguments, which would be too long.
 const [seconds, ...files] = process.argv.splice(2)
 const { default: whole } = await import('tap')
 const url = `data:text/javascript,${encodeURIComponent(TAP_OF_FILE)}`
@@ -40,7 +40,7 @@ registerHooks({
 
 const TICKS_PER_S = 10
 let running: { test: Test; ticks: number } | undefined
-// Alone a file is kept alive by what its process still has open; here by this.
+// A file run alone is kept alive by its open handles; here by this timer.
 const alive = setInterval(() => {
   if (running && ++running.ticks === TICKS_PER_S * Number(seconds)) running.test.timeout()
 }, 1000 / TICKS_PER_S)

@@ -1,6 +1,6 @@
 /**
- * What tests compare with: tcompare, but a list has as many items as its pattern. As it comes, `t.match(records, [{ reason:
- * 'busy' }])` holds for any list that begins so, and `[]` for every list: what nobody expected there would pass.
+ * Comparison for tests: tcompare, but a list must have as many items as its pattern. Otherwise `t.match(records, [{
+ * reason: 'busy' }])` holds for any list that begins so, and `[]` for every list: unexpected items would pass.
  */
 import { Has, HasStrict, Match, MatchStrict, type Same, type SameOptions } from 'tcompare'
 
@@ -8,7 +8,7 @@ export * from 'tcompare'
 
 type Comparison = new (found: unknown, options: SameOptions) => Same
 
-/** As tcompare makes its own. @param Cut cuts a list to its pattern */
+/** Wraps a comparison, as tcompare does. @param Cut cuts a list to its pattern */
 function comparing(Cut: Comparison) {
   class Whole extends Cut {
     override get objectAsArray() {
@@ -21,7 +21,7 @@ function comparing(Cut: Comparison) {
   }
 }
 
-/** Of what `Has` extends: nothing is cut there. */
+/** The parent of `Has`, which cuts nothing. */
 const wholeOf = Object.getPrototypeOf(Has.prototype)
 
 export const has = comparing(Has)

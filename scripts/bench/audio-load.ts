@@ -1,4 +1,4 @@
-/** What processes cost while they run, as the kernel counts it, and what a list of such figures comes to. */
+/** Processor use of processes as the kernel counts it, and quantiles of measurements. */
 import { readFileSync } from 'node:fs'
 
 /** sysconf(_SC_CLK_TCK), 100 on every Linux this runs on. */
@@ -18,12 +18,12 @@ export function meterCpu(pid: number): CpuMeter {
 
 function ticksOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The name, in brackets, may hold anything.
+  // The process name, in brackets, may contain anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return Number(fields[11]) + Number(fields[12])
 }
 
-/** Of a list of measured values. @param part 0..1 */
+/** Quantile of measured values. @param part 0..1 */
 export function sampleQuantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN

@@ -1,4 +1,4 @@
-/** The measurements of sound: each starts boards of its own on loopback, without PTP, and ends them. */
+/** The measurements of sound: each starts its own boards on loopback, without PTP, and ends them. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,9 +18,9 @@ import { meterCpu } from './audio-load.ts'
 
 const PORT = 25_604
 const NULL_SINK = 'audio.sink=null'
-/** As far as the encoder and the decoder catch up: what is compared is samples, not how long a machine stands still. */
+/** Enough for encoder and decoder to catch up: the samples are compared, not the machine's stalls. */
 const LINK_MS = '500'
-/** Started, joined, faded in, and the compiler has seen the paths that matter. */
+/** Time to start, join and fade in, and for the compiler to see the important paths. */
 const SETTLED_MS = 5000
 
 /** Percent of one core. */
@@ -31,7 +31,7 @@ export interface CpuShares {
   gstDecoder: number
 }
 
-/** One encoder and decoder of 2 channels L24, beside the same pipelines under gst-launch-1.0, all at the same time. */
+/** One encoder and decoder with 2 channels L24, alongside the same pipelines under gst-launch-1.0. */
 export async function measureCpu(t: Owner, seconds: number): Promise<CpuShares> {
   const [ours, theirs] = ['239.192.75.1', '239.192.75.2']
   const stream = { mcast: ours, port: PORT, channels: 2 }
@@ -70,7 +70,7 @@ function gstPlays(group: string): string[] {
   return ['gst-launch-1.0', '-q', ...`${source} ! ${rest} ! ${LEVEL} ! fakesink sync=true`.split(' ')]
 }
 
-/** What one core carries, by what so many boards of each role cost together. */
+/** Streams per core, from the cost of this many boards of each role together. */
 export async function measureStreams(
   t: Owner,
   boards: number,
@@ -96,7 +96,9 @@ export async function measureStreams(
   return { encoders: (100 * boards) / sumOf(0), decoders: (100 * boards) / sumOf(1) }
 }
 
-/** From packet to packet on the wire, in us, as the kernel stamps them: of an encoder, and of gst-launch-1.0 beside it. */
+/**
+ * Intervals between packets on the wire, in us, by kernel timestamps: of an encoder, and of gst-launch-1.0 beside it.
+ */
 export interface Spacings {
   ours: number[]
   theirs: number[]
@@ -124,7 +126,7 @@ export async function measureSpacing(t: Owner, seconds: number): Promise<Spacing
   return { ours: spacings(ours), theirs: spacings(theirs), realtime: body.encoder.realtime.granted }
 }
 
-/** What came of a long stream, and what its boards grew by. */
+/** Result of a long stream, and the memory growth of its boards. */
 export interface LongRun {
   found: Comparison
   packets: number
@@ -132,7 +134,10 @@ export interface LongRun {
   memory: { role: 'encoder' | 'decoder'; early: number; end: number }[]
 }
 
-/** L24 with 8 channels from a file into a file, every sample compared; beside it eight times as many packets, for memory. */
+/**
+ * Streams 8 channels of L24 from a file to a file and compares every sample; beside it eight times as many packets, for
+ * memory.
+ */
 export async function measureWire(t: Owner, seconds: number): Promise<LongRun> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-audio-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -154,7 +159,7 @@ export async function measureWire(t: Owner, seconds: number): Promise<LongRun> {
   const earlyS = Math.min(60, seconds / 10)
   await sleep(earlyS * 1000)
   const early = many.map(({ board }) => residentMb(board.pid))
-  // As long as a page would be open.
+  // Polls as an open page would.
   for (const endMs = performance.now() + (seconds - earlyS) * 1000; performance.now() < endMs; ) {
     for (const { board } of many) await board.get('/api/status')
     await sleep(1000)
@@ -165,7 +170,7 @@ export async function measureWire(t: Owner, seconds: number): Promise<LongRun> {
   return { found: compareFile(decoder.path, pattern), packets: body.decoder.counters.packets, memory }
 }
 
-/** Bytes by which the history of an hour grows in its third hour, on a clock that is told the time. */
+/** Growth in bytes of the history of an hour during its third hour, on a fake clock. */
 export function measureHistory(): number {
   const clock = fakeClock()
   const names = Array.from({ length: 16 }, (_, at) => `series_${at}`)

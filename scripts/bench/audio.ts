@@ -1,12 +1,12 @@
 /**
- * Measures the encoder and the decoder: what they cost against the same pipeline under gst-launch-1.0, how evenly packets
- * leave, how long sound takes, whether every sample comes out, and what an hour's packets do to memory. Prints a table and
- * adds it to docs/bench/audio.md; ends with 1 where a bar is not met.
+ * Measures the encoder and the decoder: cost compared with the same pipeline under gst-launch-1.0, regularity of
+ * packets, latency, whether every sample arrives, and what an hour's packets do to memory. Prints a table and adds it
+ * to docs/bench/audio.md; ends with 1 if a limit is missed.
  *
  *     node --expose-gc scripts/bench/audio.ts [--quick] [--seconds N] [--note TEXT] [--print]
  *
- * --quick: a minute instead of a quarter of an hour; --seconds: length of the stream that is compared, 600 unless told;
- * --note: under which conditions it ran; --print: leave docs/bench as it is
+ * --quick: a minute instead of a quarter of an hour; --seconds: length of the compared stream, default 600; --note: the
+ * conditions of the run; --print: leave docs/bench unchanged
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -18,7 +18,7 @@ import { sampleQuantile } from './audio-load.ts'
 import { measureCpu, measureHistory, measureSpacing, measureStreams, measureWire } from './audio-runs.ts'
 import { chapterOf, optionOf, tableRow } from './chapter.ts'
 
-/** A row of the table. `isMet` is absent where nothing was asked for. */
+/** A row of the table. `isMet` is absent if there is no limit. */
 interface Figure {
   what: string
   measured: string
@@ -29,9 +29,12 @@ interface Figure {
 const MOST_CPU_RATIO = 1.3
 const MOST_SPACING_OFF_US = 100
 const MOST_LATENCY_OFF_MS = 0.2
-/** Of resident memory, over as many packets as an hour has at 1 ms. */
+/** Growth of resident memory, over as many packets as an hour has at 1 ms. */
 const MOST_GROWTH_MB = 2
-/** Seconds in which packets of 0.125 ms are as many as those of 1 ms in an hour; before, a heap is still growing up. */
+/**
+ * Seconds in which packets of 0.125 ms are as many as packets of 1 ms in an hour; earlier the heap is still growing to
+ * its size.
+ */
 const HOUR_S = 450
 const MOST_HISTORY_GROWTH_BYTES = 65_536
 const LINKS = [1, 2, 5, 10, 20]
@@ -127,7 +130,7 @@ function record(root: string, text: string): void {
   writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
 }
 
-/** Runs one measurement and ends what it started, whatever comes of it. */
+/** Runs one measurement and always ends what it started. */
 async function owned<Found>(measure: (t: Owner) => Promise<Found>): Promise<Found> {
   const ends: (() => unknown)[] = []
   const owner = { teardown: (end: () => unknown) => void ends.push(end) } as Owner

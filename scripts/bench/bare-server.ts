@@ -1,6 +1,6 @@
 /**
- * What a controller is measured against, in a process of its own: node:http with nothing around it. `/api/health` answers
- * as the controller does; `/zones` is the plain way to a thousand rows, `.all()` and JSON.stringify.
+ * The controller's baseline, as a process: bare node:http. `/api/health` answers as the controller does; `/zones`
+ * returns a thousand rows the plain way, with `.all()` and JSON.stringify.
  *
  *     node scripts/bench/bare-server.ts DATABASE
  */

@@ -7,15 +7,15 @@ import { freePort } from '#kit/test/free-port.ts'
 import { end } from './bridges.ts'
 import { listeningUrl } from './listening-url.ts'
 
-/** A board that runs. */
+/** A running board. */
 export interface BenchBoard {
   pid: number
-  /** TCP port of each device, in their order. */
+  /** TCP port of each device, in order. */
   ports: number[]
   stop(): Promise<void>
 }
 
-/** The board as it is installed, with a state folder of its own; one port for each device, at most four. */
+/** Starts the board as installed, with its own state folder and one port per device, at most four. */
 export async function startBoard(
   root: string,
   devices: readonly string[],

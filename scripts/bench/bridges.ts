@@ -1,6 +1,6 @@
 /**
- * The bridges between TCP and a line that gateway and board are measured against: socat, ser2net, mbusd. One that is not
- * installed is named, and its start gives undefined.
+ * The TCP-to-serial bridges that gateway and board are compared with: socat, ser2net, mbusd. A missing one is named,
+ * and its start returns undefined.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { freePort } from '#kit/test/free-port.ts'
 
-/** A bridge that runs. `stop` ends it and what it left in the file system. */
+/** A running bridge. `stop` ends it and removes its files. */
 export interface Bridge {
   port: number
   stop(): Promise<void>
@@ -36,8 +36,8 @@ export async function end(child: ChildProcess): Promise<void> {
 }
 
 /**
- * socat as its manual shows it, TCP_NODELAY on. One process a client, started anew when it ends: with `fork` the
- * process of the last client would still read the line while the next is measured.
+ * socat as in its manual, with TCP_NODELAY. One process per client, restarted when it ends: with `fork` the last
+ * client's process would still read the line while the next is measured.
  */
 export async function startSocat(device: string): Promise<Bridge | undefined> {
   if (!isThere('socat')) return undefined
@@ -61,7 +61,7 @@ export async function startSocat(device: string): Promise<Bridge | undefined> {
   }
 }
 
-/** ser2net with nodelay on and chardelay off: its quickest. */
+/** ser2net with nodelay on and chardelay off, its fastest settings. */
 export async function startSer2net(device: string): Promise<Bridge | undefined> {
   return startSer2netOn([device], '')
 }
@@ -71,7 +71,7 @@ export async function startSer2netTelnet(device: string): Promise<Bridge | undef
   return startSer2netOn([device], 'telnet(rfc2217),')
 }
 
-/** One ser2net for several devices; `ports` has one for each, `port` the first of them. */
+/** One ser2net for several devices; `ports` has one for each, `port` is the first. */
 export async function startSer2netOn(
   devices: readonly string[],
   filter: '' | 'telnet(rfc2217),',
@@ -102,7 +102,9 @@ export async function startSer2netOn(
   }
 }
 
-/** mbusd from PATH or $MBUSD, with the least pause between requests that it takes (-R 1). Debian has no package of it. */
+/**
+ * mbusd from PATH or $MBUSD, with the shortest pause between requests it allows (-R 1). Debian has no package of it.
+ */
 export async function startMbusd(device: string): Promise<Bridge | undefined> {
   const program = process.env.MBUSD ?? 'mbusd'
   if (!isThere(program)) return undefined

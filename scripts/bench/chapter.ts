@@ -1,19 +1,19 @@
-/** One run of a bench as a chapter of its file below docs/bench. */
+/** One run of a benchmark as a chapter of its file in docs/bench. */
 import { cpus, release } from 'node:os'
 
-/** What was measured, and how. */
+/** Results and conditions of a run. */
 export interface Run {
   /** Heads of the table's columns. */
   heads: readonly string[]
   rows: readonly string[]
   rounds: number
-  /** Load of the machine by others, before the run. */
+  /** Load of the machine before the run. */
   load: number
-  /** Under which conditions it ran. */
+  /** Conditions of the run. */
   note: string | undefined
 }
 
-/** @returns a chapter under the date of today */
+/** @returns a chapter with today's date */
 export function chapterOf({ heads, rows, rounds, load, note }: Run): string {
   const [cpu] = cpus()
   return [
@@ -34,7 +34,7 @@ export function tableRow(cells: readonly string[]): string {
   return `| ${cells.join(' | ')} |`
 }
 
-/** The word behind an option of the command line. */
+/** The word after an option of the command line. */
 export function optionOf(name: string): string | undefined {
   const at = process.argv.indexOf(name)
   return at > 0 ? process.argv[at + 1] : undefined

@@ -1,22 +1,22 @@
-/** What is measured of a running controller, each as numbers. */
+/** The measurements of a running controller, as numbers. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sampleQuantile } from './audio-load.ts'
 import { PEOPLE, signInRequest } from './controller-site.ts'
 import { type Connection, openConnection, requestBytes } from './keep-alive.ts'
 
-/** Who is asked what, under which name. */
+/** A server and a request, with a name. */
 export interface Contender {
   name: string
   url: string
   request: Buffer
 }
 
-/** Times in ms of answers, in the order of asking. */
+/** Response times in ms, in the order of the requests. */
 export interface Commanded {
   p50: number
   p99: number
   max: number
-  /** Answers that were not a success. */
+  /** Unsuccessful answers. */
   failed: number
   count: number
 }
@@ -28,7 +28,7 @@ const STEP_MS = 2
 const ASK_EVERY_MS = 10
 
 /**
- * Answers a second of contenders that take turns, one list of rounds each; a first round warms up and is dropped.
+ * Answers per second of contenders that take turns, with one value per round; the first round warms up and is dropped.
  * @throws Error for an answer other than 200
  */
 export async function measureRates(
@@ -37,7 +37,7 @@ export async function measureRates(
 ): Promise<Map<string, number[]>> {
   const rates = new Map(contenders.map(({ name }) => [name, [] as number[]]))
   for (let round = 0; round <= by.rounds; round++) {
-    // Nobody is always first: caches and the clock of the processor favour places.
+    // The order rotates: caches and processor frequency favour certain places.
     const first = round % contenders.length
     for (const contender of [...contenders.slice(first), ...contenders.slice(0, first)]) {
       const rate = await rateOf(contender, by.seconds)
@@ -67,7 +67,7 @@ async function rateOf({ name, url, request }: Contender, seconds: number): Promi
   }
 }
 
-/** The median of the ratios round by round: the machine's speed drifts, and within a round it drifts for all alike. */
+/** Median of the ratios of each round: the machine's speed drifts, but equally for all within a round. */
 export function medianRatio(own: readonly number[], other: readonly number[]): number {
   return sampleQuantile(
     own.map((rate, round) => rate / (other[round] ?? Number.NaN)),
@@ -75,7 +75,7 @@ export function medianRatio(own: readonly number[], other: readonly number[]): n
   )
 }
 
-/** Commands that leave by the clock, whatever became of those before; a time runs from when it was due. */
+/** Sends commands on schedule, whatever became of earlier ones; each is timed from when it was due. */
 export async function measureCommands(
   { url, token }: { url: string; token: string },
   by: { perSecond: number; seconds: number },
@@ -86,7 +86,7 @@ export async function measureCommands(
   const times: number[] = []
   let failed = 0
   const send = async (at: number, dueMs: number) => {
-    // The one that rested longest: a server ends what rests for seconds.
+    // The connection idle for longest: a server closes connections idle for seconds.
     const connection = free.shift() ?? (await new Promise<Connection>((resolve) => waiting.push(resolve)))
     const command = Math.floor(at / COMMANDED_ZONES) % 2 === 0 ? 'on' : 'off'
     const body = { zone_id: (at % COMMANDED_ZONES) + 1, command }
@@ -113,7 +113,7 @@ export async function measureCommands(
   return { p50, p99, max, failed, count }
 }
 
-/** Medians in ms of refused sign-ins that take turns. The first of each is dropped. */
+/** Medians in ms of refused sign-ins of several kinds that take turns. The first of each is dropped. */
 export async function measureRefusals(url: string, each: number): Promise<Record<string, number>> {
   const connection = await openConnection(url)
   const requests = {
@@ -136,7 +136,7 @@ export async function measureRefusals(url: string, each: number): Promise<Record
   return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, sampleQuantile(all, 0.5)]))
 }
 
-/** What a crowd met: those that found no place among the sign-ins of their address were told to come again. */
+/** Results of a crowd: those beyond the places for sign-ins of their address were told to retry. */
 interface Crowd {
   longestMs: number
   allMs: number
@@ -144,7 +144,9 @@ interface Crowd {
   busy: number
 }
 
-/** The longest time of /api/health in ms, asked all the while that so many sign in at once, and how long those took. */
+/**
+ * Longest response time of /api/health in ms, polled while this many people sign in at once, and how long those took.
+ */
 export async function measureCrowd(url: string, logins: number): Promise<Crowd> {
   const connections = await Promise.all(Array.from({ length: logins }, () => openConnection(url)))
   const health = await openConnection(url)

@@ -1,4 +1,4 @@
-/** The site a controller is measured with, and the controller on it. */
+/** The site for measuring a controller, and the controller on it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,10 +10,10 @@ import { importFirstSite } from '../../daemons/controller/io/site-import.ts'
 import { askOnce, openConnection, requestBytes } from './keep-alive.ts'
 import { listeningUrl } from './listening-url.ts'
 
-/** What ends what was started, the last first. */
+/** Functions that end what was started, run in reverse. */
 export type Ends = (() => unknown)[]
 
-/** A controller or what it is measured against, running. */
+/** A running controller, or its baseline. */
 export interface Running {
   url: string
   pid: number
@@ -27,7 +27,7 @@ export const PASSWORD = 'only for this measurement'
 
 const DEVICES = 10_000
 const ATTRIBUTES_EACH = 5
-/** Every so many rows of a table, one of another kind. */
+/** The kinds of rows, in turn. */
 const KINDS = ['light', 'blind', 'thermostat', 'dimmer']
 const FAULTS = 20
 const ROOT = join(import.meta.dirname, '../..')
@@ -92,7 +92,7 @@ function siteOf(devices: number, more: object): object {
   }
 }
 
-/** Starts the built controller on a state folder, waits for its first answer. */
+/** Starts the built controller on a state folder, and waits for its first answer. */
 export async function startController(ends: Ends, folder: string): Promise<Running> {
   const sets = ['mdns.enabled=false', 'people.free_tries=10000'].flatMap((set) => ['--set', set])
   const args = ['controller', '--config', '/dev/null', '--state', folder, '--listen', '127.0.0.1:0', ...sets]
@@ -122,19 +122,19 @@ async function start(ends: Ends, name: string, [program = '', ...args]: string[]
   return { url, pid: child.pid ?? 0, startMs }
 }
 
-/** The request of a sign-in. */
+/** A sign-in request. */
 export function signInRequest(username: string, password = PASSWORD): Buffer {
   return requestBytes('POST', '/api/token', { body: { username, password } })
 }
 
-/** @returns a token of that account */
+/** @returns a token for that account */
 export async function newToken(url: string, username: string): Promise<string> {
   const answer = await askOnce<{ token?: string }>(url, signInRequest(username))
   if (answer.token === undefined) throw new Error(`no token for ${username}: ${JSON.stringify(answer)}`)
   return answer.token
 }
 
-/** Ends all that was started since, the last first. */
+/** Ends everything that was started, in reverse. */
 export async function endAll(ends: Ends): Promise<void> {
   for (const end of ends.splice(0).reverse()) await end()
 }

@@ -1,37 +1,40 @@
-/** A subscribed page while a whole building changes: what is told of 5,000 changes a second, how late, and at what cost. */
+/**
+ * A subscribed page while a whole building changes: how many of 5,000 changes per second are reported, how late, and at
+ * what cost.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sampleQuantile } from './audio-load.ts'
 import { type Ends, endAll, PASSWORD, PEOPLE, prepareSite, type Running, startController } from './controller-site.ts'
 import { processMemory } from './memory.ts'
 
-/** What was seen of it. Times in ms, from the change in the driver to the message in the client. */
+/** Results. Times in ms, from the change in the driver to the message at the client. */
 interface Streamed {
   perSecond: number
-  /** Changes in the time that was measured, and those of them that no message told. */
+  /** Changes during the measurement, and those that no message reported. */
   changes: number
   lost: number
-  /** Zones whose last told values are others than those the controller has. */
+  /** Zones whose last reported values differ from the controller's. */
   wrong: number
   p50: number
   p99: number
   max: number
-  /** The most that was resident, sampled each second. */
+  /** Peak resident memory, sampled every second. */
   rssMb: number
 }
 
-/** With 10,000 devices a little more than 5,000 changes a second: a poll begins so long after the one before has ended. */
+/** Slightly more than 5,000 changes per second with 10,000 devices: the interval from the end of a poll to the next. */
 const POLL_MS = 1900
-/** Devices open, and their polls come apart. */
+/** Time for devices to open, and for their polls to spread. */
 const SETTLE_MS = 12_000
 const SAMPLE_MS = 1000
 
-/** One zone as the live socket tells it, as far as it matters here. */
+/** The fields of a zone on the live socket that are used here. */
 interface Told {
   id: number
   values: Readonly<Record<string, number | string | boolean>>
 }
 
-/** Values that the simulated devices count in, in turns. `value` is the epoch ms of the change. */
+/** Values that the simulated devices count in turn. `value` is the epoch ms of the change. */
 const COUNTED = ['level', 'temperature', 'humidity', 'position', 'volume'] as const
 
 const LEAST_PER_SECOND = 5000
@@ -58,7 +61,7 @@ export async function streamFigures(seconds: number) {
   ]
 }
 
-/** Starts a controller of its own on a site whose devices change by themselves, and reads its live socket. */
+/** Starts a controller on a site whose devices change by themselves, and reads its live socket. */
 async function measureStream(seconds: number): Promise<Streamed> {
   const ends: Ends = []
   try {
@@ -88,7 +91,7 @@ async function watch({ url, pid }: Running, ends: Ends, seconds: number): Promis
   return { perSecond, changes, lost, wrong: await compare(url, cookie, seen.counts), p50, p99, max, rssMb }
 }
 
-/** Each zone counts its changes: a number that is left out was never told. */
+/** Each zone numbers its changes: a missing number was never reported. */
 function createSeen() {
   const counts = new Map<number, number>()
   let lateMs: number[] = []
@@ -114,7 +117,7 @@ function createSeen() {
   }
 }
 
-/** What the controller says when it is asked is at most one round of polls ahead of what was told, and never behind. */
+/** The controller's own values are at most one round of polls ahead of what was reported, and never behind. */
 async function compare(url: string, cookie: string, counts: ReadonlyMap<number, number>): Promise<number> {
   const before = new Map(counts)
   const { groups } = (await (await ask(url, cookie, ['GET', '/ui/zones'])).json()) as { groups: { zones: Told[] }[] }
@@ -146,7 +149,7 @@ async function subscribe(url: string, cookie: string, ends: Ends, hear: (zone: T
       const error = new Error(`the live socket was closed: ${code} ${reason}`)
       if (isOver) return
       reject(error)
-      // Once it stood nobody waits for it: a bench that goes on without it would measure nothing.
+      // After the connection nobody awaits this; going on without it would measure nothing.
       process.nextTick(() => {
         throw error
       })

@@ -1,11 +1,11 @@
 /**
- * Measures the controller: its reads against bare node:http in the same run, commands with a durable audit, its start
- * and its memory with ten thousand devices, and sign-ins. Prints a table and adds it to docs/bench/controller.md; ends
- * with 1 where a bar is not met.
+ * Measures the controller: reads compared with bare node:http in the same run, commands with a durable audit, start and
+ * memory with ten thousand devices, and sign-ins. Prints a table and adds it to docs/bench/controller.md; ends with 1
+ * if a limit is missed.
  *
  *     node scripts/bench/controller.ts [--rounds N] [--note TEXT] [--print]
  *
- * --note: under which conditions it ran; --print: leave docs/bench as it is
+ * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -29,7 +29,7 @@ import { streamFigures } from './controller-stream.ts'
 import { requestBytes } from './keep-alive.ts'
 import { processMemory } from './memory.ts'
 
-/** A row of the table. `isMet` is absent where nothing was asked for. */
+/** A row of the table. `isMet` is absent if there is no limit. */
 interface Figure {
   what: string
   measured: string
@@ -128,7 +128,7 @@ async function commandFigures({ url }: Running): Promise<Figure[]> {
   ]
 }
 
-/** Each start is a new process on the same folder, which the one before has closed. */
+/** Each start is a new process on the folder that the last one has closed. */
 async function startFigures(folder: string): Promise<Figure[]> {
   const times: number[] = []
   for (let at = 0; at < STARTS; at++) {
@@ -157,7 +157,7 @@ function memoryFigure(when: string, { pid }: Running): Figure {
   }
 }
 
-/** Of a controller that nobody asks anything: when its devices are open, and when it has been quiet for a while. */
+/** Memory of an idle controller: once its devices are open, and after a quiet while. */
 async function memoryFigures(folder: string): Promise<Figure[]> {
   const ends: Ends = []
   try {

@@ -1,17 +1,17 @@
-/** Many raw lines at once, each loaded both ways as far as 115200 baud carries: what the gateway costs, and what it loses. */
+/** Many raw lines at once, each loaded both ways to the capacity of 115200 baud: the gateway's cost and losses. */
 import { startGateway } from './gateway-process.ts'
 import { compileHarness, startHarness } from './line-harness.ts'
 
 /** One period of full load on all lines. */
 export interface FullLoad {
-  /** Of one core, all threads of the process. */
+  /** Percent of one core, all threads of the process. */
   cpuPercent: number
-  /** Bytes sent both ways, and those of them that did not arrive or were not counted. */
+  /** Bytes sent both ways, and those that did not arrive or were not counted. */
   bytes: number
   lost: number
-  /** Frames published a second. */
+  /** Frames published per second. */
   framesPerSecond: number
-  /** Of them, heard by the WebSocket listener; undefined without one. */
+  /** Of these, received by the WebSocket listener; undefined without one. */
   heardPerSecond: number | undefined
 }
 
@@ -20,7 +20,7 @@ const FRAMES = { protocol: 'raw', settings: { framing: 'delimiter', delimiter_he
 
 /**
  * @param seconds of each period; the first is without a WebSocket listener, the second with one
- * @throws Error where a byte arrives turned
+ * @throws Error if a byte arrives corrupted
  */
 export async function measureFullLoad(root: string, lines: number, seconds: number): Promise<FullLoad[]> {
   const harness = await startHarness(compileHarness(root, 'load-bench'), lines)

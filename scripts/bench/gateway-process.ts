@@ -1,4 +1,4 @@
-/** The gateway under measurement: the real command, set up, with lines added one by one. */
+/** The gateway being measured: the real command, set up, with lines added one by one. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -9,26 +9,26 @@ import { freePort } from '#kit/test/free-port.ts'
 import { end } from './bridges.ts'
 import { listeningUrl } from './listening-url.ts'
 
-/** A gateway that runs. */
+/** A running gateway. */
 export interface BenchGateway {
-  /** Puts the device on a TCP port. @param body protocol and settings of the port, `tcp_port` left out; raw without */
+  /** Opens the device on a TCP port. @param body protocol and settings of the port without `tcp_port`; default: raw */
   addLine(device: string, body?: { protocol: string; settings: object }): Promise<number>
   counters(device: string): Promise<Record<string, number>>
-  /** In place of the line's webhooks so far. */
+  /** Replaces the line's webhooks. */
   setWebhooks(device: string, urls: readonly string[]): Promise<void>
-  /** Of each of them. */
+  /** Counters of each webhook. */
   webhookCounters(device: string): Promise<Record<string, number>[]>
-  /** Subscribes to every frame. @returns the number heard so far */
+  /** Subscribes to every frame. @returns the number received so far */
   listen(): Promise<() => number>
-  /** Processor time it has used, all threads. */
+  /** Processor time used, all threads. */
   cpuSeconds(): number
   stop(): Promise<void>
 }
 
-/** Ticks of utime and stime, on every Linux we know. @source proc(5), sysconf(_SC_CLK_TCK) */
+/** Ticks per second of utime and stime, on every Linux we know. @source proc(5), sysconf(_SC_CLK_TCK) */
 const TICKS_PER_SECOND = 100
 
-/** The gateway as it is installed, with a state folder of its own. */
+/** Starts the gateway as installed, with its own state folder. */
 export async function startGateway(root: string): Promise<BenchGateway> {
   const state = mkdtempSync(join(tmpdir(), 'bench-gateway-'))
   const args = ['gateway', '--config', '/dev/null', '--state', state, '--listen', '127.0.0.1:0']

@@ -1,11 +1,11 @@
 /**
- * Measures the gateway against socat, ser2net and mbusd, each on a pty of its own, in one run with the programs taking
- * turns; then what many lines at full load cost, and its resident memory. Prints a table and adds it to
+ * Measures the gateway against socat, ser2net and mbusd, each on its own pty, in one run with the programs taking
+ * turns; then the cost of many lines at full load, and its resident memory. Prints a table and adds it to
  * docs/bench/gateway.md.
  *
  *     node scripts/bench/gateway.ts [--rounds N] [--note TEXT] [--print]
  *
- * --note: under which conditions it ran; --print: leave docs/bench as it is
+ * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -18,16 +18,16 @@ import { compileHarness, type Harness, type Measured, startHarness } from './lin
 import { measureIdleMemory } from './memory.ts'
 import { measureWebhooks } from './webhook-load.ts'
 
-/** A figure of merit; `bound` is the ratio gateway.md asks for, against that rival. */
+/** A figure of merit; `bound` is the ratio that gateway.md requires, against that rival. */
 interface Figure {
   title: string
-  /** Command of line-bench.cc, PORT and COUNT to be filled in. */
+  /** Command of line-bench.cc, with PORT and COUNT to be filled in. */
   command: string
   value: 'p50' | 'p99' | 'mbps' | 'rps'
   rival: Rival
-  /** The gateway's port that is measured. */
+  /** The gateway's port to measure. */
   ours: Ours
-  /** Left out where the figure is for information. */
+  /** Omitted if the figure is for information only. */
   bound?: number
 }
 
@@ -71,10 +71,10 @@ const LOAD_SECONDS = 10
 const LOAD_CPU_PERCENT = 50
 const WEBHOOK_RATIO = 0.9
 const RIVAL_TRIES = 3
-/** Each is asked for about half a second. */
+/** Requests, which take about half a second each. */
 const READ_COUNT = 300
 const QUICK_READ_COUNT = 4000
-/** The first round, which is dropped, reads so many times as often: Node compiles what is called ten thousands of times. */
+/** Factor for the first round, which is dropped: Node compiles functions called tens of thousands of times. */
 const WARM_UP = 10
 
 /** A bridge under test with the harness on its line. */
@@ -85,7 +85,7 @@ interface Contender {
   stop(): Promise<void>
 }
 
-/** The gateway's ports are those of one process, as an installer would have them. */
+/** One gateway process has all its ports, as it would be installed. */
 async function startContenders(root: string, gateway: BenchGateway): Promise<Contender[]> {
   const binary = compileHarness(root, 'line-bench')
   const ofGateway = (settings: object, protocol = 'modbus-rtu') => {
@@ -113,7 +113,7 @@ async function startContenders(root: string, gateway: BenchGateway): Promise<Con
   return contenders
 }
 
-/** Answers by contender and command, one of each round. The first round warms up and is dropped. */
+/** Answers by contender and command, one per round. The first round warms up and is dropped. */
 async function measure(contenders: Contender[], figures: Figure[], rounds: number): Promise<Map<string, Measured[]>> {
   const answers = new Map<string, Measured[]>()
   const commands = [...new Set(figures.map((figure) => figure.command))]
@@ -124,7 +124,7 @@ async function measure(contenders: Contender[], figures: Figure[], rounds: numbe
           (figure) => figure.command === command && (figure.ours === name || rivalsOf(figure).includes(name)),
         )
       const asked = contenders.filter(isAsked)
-      // Nobody is always first: caches and the clock of the processor favour places.
+      // The order rotates: caches and processor frequency favour certain places.
       const order = [...asked.slice(round % asked.length), ...asked.slice(0, round % asked.length)]
       for (const contender of order) {
         const answer = await ask(contender, command, round === 0 ? WARM_UP : 1)
@@ -136,7 +136,7 @@ async function measure(contenders: Contender[], figures: Figure[], rounds: numbe
   return answers
 }
 
-/** A rival that fails (mbusd does, on a busy machine) is asked again; the gateway is not. */
+/** A rival that fails (as mbusd does on a busy machine) is retried; the gateway is not. */
 async function ask({ name, port, harness }: Contender, command: string, times: number): Promise<Measured> {
   const isRival = RIVALS.some((rival) => rival === name)
   const count = name === 'modbus, gap_us 1' ? QUICK_READ_COUNT : READ_COUNT
@@ -150,7 +150,7 @@ async function ask({ name, port, harness }: Contender, command: string, times: n
   }
 }
 
-/** Who is shown beside the gateway. */
+/** The rivals shown beside the gateway. */
 function rivalsOf({ rival }: Figure): readonly (Rival | Ours)[] {
   return rival === 'mbusd' ? ['mbusd'] : ['socat', 'ser2net']
 }
@@ -166,7 +166,7 @@ function rowOf(figure: Figure, answers: Map<string, Measured[]>): string {
   const seriesOf = (name: string) =>
     (answers.get(`${name} ${figure.command}`) ?? []).map((one) => one[value] ?? Number.NaN)
   const rival = seriesOf(figure.rival)
-  // Round by round: the machine's speed drifts, and within a round it drifts for all alike.
+  // Per round: the machine's speed drifts, but equally for all within a round.
   const ratio = median(seriesOf(ours).map((own, round) => own / (rival[round] ?? Number.NaN)))
   const isRate = value === 'mbps' || value === 'rps'
   const cellOf = (name: string) => {
@@ -203,7 +203,7 @@ async function loadRows(root: string): Promise<string[]> {
   return loads.map((load, at) => loadRow(at === 0 ? title : `the same, every frame to a WebSocket`, load))
 }
 
-/** Round by round against reads without targets: the machine's speed drifts. */
+/** Compared round by round with reads without targets: the machine's speed drifts. */
 async function webhookRows(root: string, rounds: number): Promise<string[]> {
   const load = await measureWebhooks(root, rounds)
   return (['healthy', 'refusing'] as const).map((kind) => {

@@ -1,16 +1,18 @@
-/** A small HTTP client on one connection that stays: it costs less than what it measures. One request at a time. */
+/** A small HTTP client on one persistent connection: cheaper than what it measures. One request at a time. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** What was answered. */
+/** An answer. */
 export interface Answered {
   status: number
-  /** Read to its end; chunks are left as they came. The connection's own: its next answer is written over it. */
+  /**
+   * The whole body; chunks are not decoded. The buffer belongs to the connection, and the next answer overwrites it.
+   */
   body: Buffer
 }
 
 export interface Connection {
-  /** @throws Error when the connection ends instead */
+  /** @throws Error if the connection ends instead */
   ask(request: Buffer): Promise<Answered>
   close(): void
 }
@@ -19,10 +21,10 @@ const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const LENGTH = /\r\ncontent-length: *(\d+)/i
 
-/** All connections read into this one: what is read is taken out of it at once. */
+/** Shared by all connections: data is copied out at once. */
 const read = Buffer.alloc(1 << 20)
 
-/** A request as it goes over the wire, made once and sent often. */
+/** A request as bytes, created once and sent often. */
 export function requestBytes(method: string, path: string, given: { token?: string; body?: unknown } = {}): Buffer {
   const { token, body } = given
   const text = body === undefined ? '' : JSON.stringify(body)
@@ -66,12 +68,12 @@ export async function openConnection(url: string): Promise<Connection> {
   }
 }
 
-/** Puts an answer together in a buffer that is kept from one to the next. */
+/** Assembles an answer in a reused buffer. */
 function createGathering() {
   let held = Buffer.alloc(1024)
   let size = 0
   let bodyAt = 0
-  /** Of head and body; NaN where the head does not tell. */
+  /** Length of head and body; NaN if the head does not tell. */
   let wanted = Number.NaN
 
   function keep(part: Buffer): void {
@@ -105,7 +107,7 @@ function createGathering() {
   }
 }
 
-/** One request on a connection of its own, its answer as JSON. */
+/** Sends one request on its own connection, and returns its answer as JSON. */
 export async function askOnce<Answer>(url: string, request: Buffer): Promise<Answer> {
   const connection = await openConnection(url)
   try {

@@ -1,10 +1,10 @@
-/** The measuring programs (line-bench.cc, load-bench.cc): compiled once; each process owns one pty or more. */
+/** The measuring programs (line-bench.cc, load-bench.cc): compiled once; each process owns one or more ptys. */
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** What one measurement gives, by name: times in microseconds, rates, counts; or why there is no number. */
+/** Results of one measurement, by name: times in microseconds, rates, counts; or why there is none. */
 export type Measured = Record<string, number> & { error?: string }
 
 export interface Harness {
@@ -15,7 +15,7 @@ export interface Harness {
   stop(): void
 }
 
-/** Compiles the program where a source of it is newer. @returns its path */
+/** Compiles the program if a source is newer. @returns its path */
 export function compileHarness(root: string, name: 'line-bench' | 'load-bench'): string {
   const folder = join(root, 'scripts/bench')
   const source = join(folder, `${name}.cc`)

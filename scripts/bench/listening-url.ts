@@ -1,10 +1,10 @@
-/** Where a daemon under measurement listens, as it says itself. */
+/** The address a measured daemon listens on, from its log. */
 import type { ChildProcess } from 'node:child_process'
 
 const START_MS = 20_000
 const STEP_MS = 20
 
-/** @throws Error with what the daemon said, where it does not start */
+/** @throws Error with the daemon's output if it does not start */
 export async function listeningUrl(name: string, child: ChildProcess): Promise<string> {
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (said += text.toString()))

@@ -1,4 +1,7 @@
-/** Resident memory of an idle gateway with four open lines: the real command, started, set up, asked a little, left alone. */
+/**
+ * Resident memory of an idle gateway with four open lines: the real command, started, set up, used a little, then left
+ * alone.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,23 +11,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openPty, type Pty } from '#native/serial/index.ts'
 import { isMain } from '../is-main.ts'
 
-/** What the kernel says of the one process, in MB (10^6 bytes), as docs/decisions/idle-memory-and-speed.md counts. */
+/** Memory of the process by the kernel, in MB (10^6 bytes), as in docs/decisions/idle-memory-and-speed.md. */
 export interface IdleMemory {
-  /** VmRSS: the figure with the bound. */
+  /** VmRSS: the figure with the limit. */
   rssMb: number
-  /** Of it: memory of the process's own. */
+  /** Part of it: the process's own memory. */
   anonMb: number
-  /** Of it: touched pages of files, most of them Node's own program, which all daemons of a box share. */
+  /** Part of it: pages of mapped files, mostly Node's own program, which all daemons of a machine share. */
   fileMb: number
-  /** What ending the process would give back: shared pages are divided among those who share them. */
+  /** Memory that ending the process would free: shared pages are divided among their users. */
   pssMb: number
 }
 
-/** What is measured; all have defaults. */
+/** Options; all have defaults. */
 export interface IdleMemoryOptions {
   command?: string
   ports?: number
-  /** How long it is left alone before it is measured. */
+  /** How long it idles before it is measured. */
   idleMs?: number
 }
 
@@ -57,7 +60,7 @@ export async function measureIdleMemory(options: IdleMemoryOptions = {}): Promis
   }
 }
 
-/** What an installer does on the first day: sets it up, opens the page, configures the lines, looks at them. */
+/** Does what an installer does on the first day: sets it up, opens the page, configures the lines, looks at them. */
 async function use(url: string, devices: readonly Pty[]): Promise<void> {
   const login = { username: 'admin', password: 'correct horse battery' }
   await ask(url, 'POST', '/api/setup', { body: login })
@@ -109,7 +112,7 @@ async function listeningUrl(child: ChildProcess): Promise<string> {
   throw new Error(`the gateway did not listen within ${START_MS} ms; it said:\n${output}`)
 }
 
-/** Of a process that runs. @source proc(5): status, smaps_rollup */
+/** Memory of a running process. @source proc(5): status, smaps_rollup */
 export function processMemory(pid: number): IdleMemory {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')

@@ -1,10 +1,10 @@
 /**
- * Measures the board's serial server against ser2net and socat, each on a pty of its own, in one run with the programs
+ * Measures the board's serial server against ser2net and socat, each on its own pty, in one run with the programs
  * taking turns; then memory with 4 ports of 4 clients each. Prints a table and adds it to docs/bench/board-serial.md.
  *
  *     node scripts/bench/serial.ts [--rounds N] [--note TEXT] [--print]
  *
- * --note: under which conditions it ran; --print: leave docs/bench as it is
+ * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
 
 import { once } from 'node:events'
@@ -22,11 +22,11 @@ import { compileHarness, type Harness, type Measured, startHarness } from './lin
 const RIVALS = ['socat', 'ser2net'] as const
 type Mode = 'raw' | 'telnet'
 
-/** A figure of merit. `bound`: ours against ser2net's, at most for times, at least for rates. */
+/** A figure of merit. `bound`: ratio of ours to ser2net's, at most for times, at least for rates. */
 interface Figure {
   title: string
   mode: Mode
-  /** Command of line-bench.cc, PORT to be filled in. */
+  /** Command of line-bench.cc, with PORT to be filled in. */
   command: string
   value: 'p50' | 'p99' | 'mbps'
 }
@@ -84,14 +84,14 @@ async function startContenders(root: string): Promise<Contender[]> {
   return contenders
 }
 
-/** Answers by contender and command, one of each round. The first round warms up and is dropped. */
+/** Answers by contender and command, one per round. The first round warms up and is dropped. */
 async function measure(contenders: Contender[], rounds: number): Promise<Map<string, Measured[]>> {
   const answers = new Map<string, Measured[]>()
   const commands = [...new Map(FIGURES.map(({ command, mode }) => [command, mode]))]
   for (let round = 0; round <= rounds; round++) {
     for (const [command, mode] of commands) {
       const asked = contenders.filter((one) => one.mode === mode)
-      // Nobody is always first: caches and the clock of the processor favour places.
+      // The order rotates: caches and processor frequency favour certain places.
       const order = [...asked.slice(round % asked.length), ...asked.slice(0, round % asked.length)]
       for (const { name, port, harness } of order) {
         const answer = await harness.measure(command.replace('PORT', String(port)))
@@ -116,7 +116,7 @@ function rowOf({ title, command, value }: Figure, answers: Map<string, Measured[
     return series.length === 0 ? '-' : `${median(series).toFixed(1)} ${UNIT[value]}`
   }
   const rival = seriesOf('ser2net')
-  // Round by round: the machine's speed drifts, and within a round it drifts for all alike.
+  // Per round: the machine's speed drifts, but equally for all within a round.
   const ratio = median(seriesOf('board').map((own, round) => own / (rival[round] ?? Number.NaN)))
   const isRate = value === 'mbps'
   const isMet = isRate ? ratio >= 1 : ratio <= 1
@@ -128,7 +128,7 @@ function rowOf({ title, command, value }: Figure, answers: Map<string, Measured[
 const PORTS = 4
 const CLIENTS = 4
 
-/** Resident memory with every port open and its clients connected, some traffic behind them. */
+/** Resident memory with every port open, its clients connected, and some traffic. */
 async function memoryRow(root: string): Promise<string> {
   const figures: string[] = []
   for (const who of ['ser2net', 'board'] as const) {
@@ -158,7 +158,7 @@ async function memoryRow(root: string): Promise<string> {
 async function dial(port: number): Promise<Socket> {
   for (let triesLeft = 100; ; triesLeft--) {
     const socket = connect(port, '127.0.0.1')
-    socket.on('error', () => {}) // told by the connect that fails, too
+    socket.on('error', () => {}) // the failing connect reports it too
     const isThere = await once(socket, 'connect').then(
       () => true,
       () => false,

@@ -1,10 +1,10 @@
 /**
- * Everything at once, against daemons that a siege (siege.ts) has started: a process of its own, below the others in
- * priority, as attackers have machines of their own. Each attack has an address of its own in 127.0.0.0/8.
+ * All attacks at once against the daemons started by a siege (siege.ts): a separate process at lower priority, since
+ * real attackers have their own machines. Each attack has its own address in 127.0.0.0/8.
  *
  *     node scripts/bench/siege-attack.ts TARGETS-AS-JSON
  *
- * Ends on SIGTERM, and prints what it did as JSON.
+ * Ends on SIGTERM, and prints its counts as JSON.
  */
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -13,28 +13,31 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { SiegeTargets } from './siege.ts'
 
 const NICE = 10
-/** Half-open heads are held by so many connections to each daemon, one address for all. */
+/** Connections per daemon that send half a request, all from one address. */
 const HALF_OPEN = 300
 const HALF_OPEN_FROM = '127.0.0.67'
-/** Connections to each daemon that ask and never read, one address for all. */
+/** Connections per daemon that send requests and never read, all from one address. */
 const UNREAD = 200
 const UNREAD_FROM = '127.0.0.68'
-/** Requests on each of them, one behind the other. */
+/** Pipelined requests on each of them. */
 const UNREAD_REQUESTS = 20
-/** Clients of a raw port at a time: each sends this much, leaves, and comes again. */
+/** Concurrent clients of a raw port: each sends this much, leaves, and reconnects. */
 const FLOODERS = 8
 const FLOOD_FROM = '127.0.0.66'
 const FLOOD_BYTES = 150_000
 const FLOOD_STAY_MS = 200
 const FLOOD_REST_MS = 50
-/** Guessers of each daemon, each with an address of its own. */
+/** Password guessers per daemon, each with its own address. */
 const GUESSERS = 12
 const GUESS_FROM = 70
 const GUESS_REST_MS = 50
 const GUESS_MS = 30_000
-/** A client that reads nothing does not notice that it was closed: it reconnects after this, which is longer than it is tolerated. */
+/**
+ * A client that never reads does not notice that it was closed, so it reconnects after this time, which is longer than
+ * it is tolerated.
+ */
 const UNREAD_MS = 25_000
-/** One that is turned away comes again after this. */
+/** A refused client reconnects after this time. */
 const AGAIN_MS = 500
 
 const tally: Record<string, number> = {}
@@ -46,13 +49,13 @@ interface Attack {
   name: string
   url: string
   from: string
-  /** What it sends first. */
+  /** Data sent first. */
   first: string
-  /** How long it reads nothing; else it reads all. */
+  /** Time without reading; if omitted it reads everything. */
   unreadMs?: number
 }
 
-/** A connection that is closed, or refused, is made again. */
+/** Reopens a connection that is closed or refused. */
 function besiege(attack: Attack): void {
   const { name, url, from, first, unreadMs } = attack
   const { hostname, port } = new URL(url)
@@ -82,7 +85,7 @@ async function flood(port: number): Promise<never> {
   }
 }
 
-/** A wrong password each time; at the board with each request, elsewhere at sign-in. */
+/** Tries a wrong password each time: with each request at the board, elsewhere at sign-in. */
 function guess(url: string, path: string, from: string): Promise<number> {
   const isBoard = path === '/api/status'
   const body = isBoard ? '' : JSON.stringify({ username: 'olga', password: `wrong ${Math.random()}` })

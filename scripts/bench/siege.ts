@@ -1,11 +1,11 @@
 /**
- * Everything at once, for half an hour: gateway, controller and board are flooded, guessed at, asked for answers that
- * nobody reads, and held by half-open heads (siege-attack.ts), while an operator works. Prints how long the operator
- * waited and the most memory each daemon had; adds it to docs/bench/siege.md; ends with 1 where a bar is not met.
+ * All attacks at once, for half an hour: gateway, controller and board are flooded, their passwords guessed, their
+ * answers left unread, and their connections held half-open (siege-attack.ts), while an operator works. Prints how long
+ * the operator waited and each daemon's peak memory; adds it to docs/bench/siege.md; ends with 1 if a limit is missed.
  *
  *     node scripts/bench/siege.ts [--minutes N] [--note TEXT] [--print]
  *
- * --note: under which conditions it ran; --print: leave docs/bench as it is
+ * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ import { sampleQuantile } from './audio-load.ts'
 import { chapterOf, optionOf, tableRow } from './chapter.ts'
 import { type Ends, endAll, newToken, PASSWORD, PEOPLE, prepareSite } from './controller-site.ts'
 
-/** What siege-attack.ts is told: addresses, and the tokens of callers who may ask but do not read. */
+/** Arguments of siege-attack.ts: addresses, and tokens of callers who send requests without reading. */
 export interface SiegeTargets {
   gateway: string
   controller: string
@@ -35,18 +35,18 @@ export interface SiegeTargets {
   controllerToken: string
 }
 
-/** One kind of request the operator makes again and again. */
+/** A request that the operator repeats. */
 interface Errand {
   what: string
   url: string
   method: string
   headers: Record<string, string>
   body?: string
-  /** What an answer must have in it to count as done. */
+  /** Whether an answer counts as success. */
   good(status: number, body: string): boolean
-  /** How long a round of it takes at least. */
+  /** Minimum time of a round. */
   everyMs: number
-  /** Bound on the p99; left out where a password is hashed. */
+  /** Limit of the p99; omitted if a password is hashed. */
   mostMs?: number
 }
 
@@ -66,7 +66,7 @@ const SETTLE_MS = 5000
 const DEAD_WEBHOOKS = 8
 const KEPT_FAILURES = 5
 const ROOT = join(import.meta.dirname, '../..')
-/** A line of 9600 baud: 960 bytes a second are taken from it, whatever is sent. A pty by itself takes all at once. */
+/** A line of 9600 baud that takes only 960 bytes per second; a plain pty takes everything at once. */
 const SLOW_LINE = `
 import os, pty, time, tty
 own, other = pty.openpty()
@@ -77,7 +77,7 @@ while True:
     time.sleep(0.1)
 `
 
-/** @returns path of a line that takes 960 bytes a second */
+/** @returns path of a line that takes 960 bytes per second */
 async function slowLine(ends: Ends): Promise<string> {
   const child = spawn('python3', ['-c', SLOW_LINE], { stdio: ['ignore', 'pipe', 'inherit'] })
   ends.push(() => endOf(child))
@@ -187,7 +187,7 @@ async function startBoard(ends: Ends, owner: Owner) {
   return { daemon, rawPort, errands }
 }
 
-/** Does it until the time is over: every second time on a new connection, else on one that is kept. */
+/** Repeats an errand until the end: every second time on a new connection, else on a persistent one. */
 async function runErrand(errand: Errand, untilMs: number): Promise<Done> {
   const kept = new Agent({ keepAlive: true, maxSockets: 1, localAddress: OPERATOR })
   const done: Done = { ms: [], failed: [] }
@@ -202,7 +202,7 @@ async function runErrand(errand: Errand, untilMs: number): Promise<Done> {
   return done
 }
 
-/** @returns what was wrong, if anything */
+/** @returns what went wrong, if anything */
 function makeRequest({ url, method, headers, body, good }: Errand, agent: Agent | false): Promise<string | undefined> {
   return new Promise((resolve) => {
     const options = { method, headers, agent, localAddress: OPERATOR, timeout: ANSWER_MS }
@@ -221,7 +221,7 @@ function makeRequest({ url, method, headers, body, good }: Errand, agent: Agent 
   })
 }
 
-/** Keeps the most resident memory of each, until it is stopped. */
+/** Tracks the peak resident memory of each until it is stopped. */
 function watchMemory(pids: readonly number[]) {
   const mostMb = pids.map(residentMb)
   const timer = setInterval(() => {
@@ -235,7 +235,7 @@ function watchMemory(pids: readonly number[]) {
   }
 }
 
-/** MemoryMax of a unit in MB (10^6 bytes); undefined where it has none. */
+/** MemoryMax of a unit in MB (10^6 bytes); undefined if it has none. */
 function memoryMaxMb(name: string): number | undefined {
   const unit = readFileSync(join(ROOT, `systemd/plantroom-${name}.service`), 'utf8')
   const [, size, letter = ''] = /^MemoryMax=(\d+)([KMG]?)$/m.exec(unit) ?? []
@@ -263,7 +263,7 @@ function memoryFigure(name: string, mostMb: number): Figure {
   return { cells: [`${name}: most resident memory`, `${mostMb.toFixed(0)} MB`, wanted], isMet }
 }
 
-/** @returns what the operator met, what memory was used, and what the attackers did */
+/** @returns the operator's results, the memory used, and the attackers' counts */
 async function besiege(minutes: number, ends: Ends): Promise<{ figures: Figure[]; attacks: Record<string, number> }> {
   const owner: Owner = { teardown: (end) => void ends.push(end as () => unknown) }
   const gateway = await startGateway(ends, owner)

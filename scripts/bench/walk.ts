@@ -1,6 +1,6 @@
 /**
- * What one everyday request passes: our files, in the order in which it enters them. The daemon as it is built runs under
- * V8's coverage, which tells the functions that ran; then the request is made again with a mark at each of them.
+ * Traces one everyday request: the files of ours it passes, in the order in which it enters them. The built daemon runs
+ * under V8's coverage, which reports the functions that ran; then the request is repeated with a mark at each of them.
  *
  *     node scripts/bench/walk.ts [NAME ...] [--write]
  *
@@ -23,7 +23,7 @@ import { startGateway } from '../../daemons/gateway/test/running-gateway.ts'
 import { simulateModbusLine } from '../sim/modbus-device.ts'
 import { simulatedUnit } from '../sim/modbus-unit.ts'
 
-/** A request of a daemon that runs, made as often as it is asked for. */
+/** A request to a running daemon, repeatable. */
 interface Stage {
   output(): string
   request(): Promise<void>
@@ -31,11 +31,11 @@ interface Stage {
 
 interface Walk {
   title: string
-  /** Where it stands in docs/. */
+  /** Chapter of docs/ that contains it. */
   chapter: string
-  /** Files at most: past this nobody can read it. */
+  /** Most files: nobody could read a longer walk. */
   most: number
-  /** @param within goes before the command, so that the daemon can be looked into */
+  /** @param within prefix of the command, so that the daemon can be inspected */
   open(t: Owner, within: string[]): Promise<Stage>
 }
 
@@ -107,7 +107,7 @@ const WALKS: Readonly<Record<string, Walk>> = {
         const heard = once(client, 'data')
         await pty.write(Buffer.from('x'))
         await heard
-        // JavaScript hears of it behind the client.
+        // JavaScript is notified after the client.
         await wait(systemClock, 100)
       }
       return { output: board.output, request }
@@ -119,7 +119,7 @@ function hold({ status, body }: { status: number; body: unknown }, wanted: numbe
   if (status !== wanted) throw new Error(`answered ${status}: ${JSON.stringify(body)}`)
 }
 
-/** Questions to V8 about a process that runs with --inspect. */
+/** Commands to V8 of a process that runs with --inspect. */
 interface Inspector {
   ask<Answer>(method: string, params?: object): Promise<Answer>
   close(): void
@@ -155,7 +155,7 @@ interface Coverage {
   }[]
 }
 
-/** A function of ours that ran: the file it is of, and where it stands in what was bundled. */
+/** A function of ours that ran: its file, and its place in the bundle. */
 interface Ran {
   file: string
   start: Place
@@ -187,7 +187,7 @@ async function functionsOf(v8: Inspector, during: () => Promise<void>): Promise<
   })
 }
 
-/** Where an offset into a text stands. */
+/** Converts an offset in a text to line and column. */
 function placesIn(scriptId: string, text: string): (offset: number) => Place {
   const starts = [0]
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1)
@@ -201,7 +201,7 @@ function placesIn(scriptId: string, text: string): (offset: number) => Place {
 async function filesOf(v8: Inspector, request: () => Promise<void>): Promise<string[]> {
   await v8.ask('Profiler.enable')
   await v8.ask('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-  // What runs once, such as what is compiled or connected for the first of them, is no part of an everyday request.
+  // One-time work for the first requests, such as compiling or connecting, is not part of an everyday request.
   for (let warm = 0; warm < 3; warm++) await request()
   const ran = await functionsOf(v8, request)
   await v8.ask('Debugger.enable')
@@ -215,16 +215,16 @@ async function filesOf(v8: Inspector, request: () => Promise<void>): Promise<str
   return [...new Set(result.value.map((at) => ran[at]?.file ?? ''))]
 }
 
-/** A breakpoint that never stops: its condition writes down that it was passed. */
+/** Sets a breakpoint that never stops: its condition records that it was passed. */
 async function mark(v8: Inspector, { start, end }: Ran, at: number): Promise<void> {
   const places = { start, end, restrictToFunction: true }
   const found = v8.ask<{ locations: object[] }>('Debugger.getPossibleBreakpoints', places)
-  // A part of the program that was let go meanwhile is no script any more.
+  // Code that V8 has dropped meanwhile is no longer a script.
   const { locations } = await found.catch(() => ({ locations: [] }))
   const [location] = locations
   if (location === undefined) return
   const condition = `globalThis.walked?.push(${at}), false`
-  // Two functions that begin at one place have one mark.
+  // Functions that begin at the same place share a mark.
   await v8.ask('Debugger.setBreakpoint', { location, condition }).catch(() => {})
 }
 
@@ -244,7 +244,7 @@ async function walk({ open }: Walk): Promise<string[]> {
   }
 }
 
-/** Puts the files into the chapter, between the marks of the walk. */
+/** Writes the files into the chapter, between the markers of the walk. */
 function writeDown(name: string, { chapter, title, most }: Walk, files: readonly string[]): void {
   const path = join(root, `docs/${chapter}.md`)
   const text = readFileSync(path, 'utf8')

@@ -1,4 +1,7 @@
-/** What webhooks cost the bus: Modbus reads on one line without targets, with eight that take all, with eight that refuse. */
+/**
+ * The cost of webhooks for the bus: Modbus reads on one line without targets, with eight that accept everything, and
+ * with eight that refuse.
+ */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { freePort } from '#kit/test/free-port.ts'
@@ -9,22 +12,22 @@ import { compileHarness, startHarness } from './line-harness.ts'
 const TARGETS = 8
 const READS = 300
 const WARM_UP_READS = 500
-/** On a machine that is taken a read may be late. */
+/** On a busy machine a read may be late. */
 const TRIES = 5
 
-/** Reads a second of one caller on one line: in turn, as often as there are rounds. */
+/** Reads per second of one caller on one line, one value per round. */
 export interface WebhookLoad {
   without: number[]
   healthy: number[]
   refusing: number[]
-  /** Events that healthy targets were not sent, of all that were for them. */
+  /** Events not sent to healthy targets, and all events for them. */
   dropped: number
   events: number
 }
 
 /**
- * Takes whatever comes, with as little work as can be: what a target does with it is done on another machine. The body
- * of an event ends in a brace, and nothing else of a request does.
+ * Accepts everything with as little work as possible, since a real target runs on another machine. The body of an event
+ * ends in a brace, and nothing else in a request does.
  */
 const TARGET = `
 const answer = Buffer.from('HTTP/1.1 204 No Content\\r\\n\\r\\n')
@@ -74,7 +77,7 @@ async function inTurn(
   by: { aimAt(kind: Kind): Promise<void>; counters(): Promise<Record<string, number>[]> },
 ): Promise<WebhookLoad> {
   const load: WebhookLoad = { without: [], healthy: [], refusing: [], dropped: 0, events: 0 }
-  // What is compiled while it is first used is no part of any figure.
+  // Compilation on first use is kept out of the figures.
   for (const kind of KINDS) await by.aimAt(kind).then(() => read(WARM_UP_READS))
   for (let round = 0; round < rounds; round++)
     for (const kind of KINDS) {

@@ -1,4 +1,4 @@
-/** A backup as a file: a gzipped tar of a state folder, with a list of what is in it and its checksums. */
+/** A backup file: a gzipped tar of a state folder, with a list of its files and their checksums. */
 import { type StdioOptions, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { closeSync, constants, createReadStream, createWriteStream } from 'node:fs'
@@ -13,10 +13,10 @@ import { LOCK_FILE, openToRead, writeWhole } from '#kit/run/state-folder.ts'
 import { openPlain } from '#kit/store/store.ts'
 import { copyDatabase, isDatabase, isPartOfDatabase } from './state-database.ts'
 
-/** Lies in each archive beside the files it lists. */
+/** Present in each archive beside the files it lists. */
 export const MANIFEST = 'plantroom-backup.json'
 
-/** The last that a date can name. @source ECMA-262, 21.4.1.1 */
+/** The latest instant that a Date can hold. @source ECMA-262, 21.4.1.1 */
 const LAST_INSTANT = 8.64e15
 
 const manifest = Type.Object(
@@ -36,15 +36,15 @@ const manifest = Type.Object(
   { additionalProperties: false },
 )
 
-/** What an archive says of itself. */
+/** Contents of an archive's list. */
 export type Manifest = Static<typeof manifest>
 
-/** The most files a state folder has; more is another folder. */
+/** Most files of a state folder; a folder with more is something else. */
 const MOST_FILES = 10_000
 
 /**
- * Packs a state folder. Files are copied first: each is replaced whole by its daemon, or is a database, so each copy is
- * whole even while the daemon runs, which tar reading the folder itself would not promise.
+ * Packs a state folder. Files are copied first: each is replaced atomically by its daemon, or is a database, so each
+ * copy is consistent even while the daemon runs, which tar reading the folder itself would not ensure.
  * @returns the number of files
  * @throws Fault `backup_failed`
  */
@@ -70,7 +70,7 @@ export async function packState(
   }
 }
 
-/** Where the owner of the state may write: not always where its caller's TMPDIR says. */
+/** A folder the owner of the state may write to: the caller's TMPDIR is not always one. */
 async function makeStaging(): Promise<string> {
   const make = (folder: string) => mkdtemp(join(folder, 'plantroom-backup-'))
   return make(tmpdir()).catch(() => make('/tmp'))
@@ -78,12 +78,12 @@ async function makeStaging(): Promise<string> {
 
 /**
  * Unpacks an archive into an empty folder and checks every file of it.
- * @throws Fault `bad_backup` with what is wrong with it; the folder then holds whatever came out
+ * @throws Fault `bad_backup` with what is wrong with it; the folder then holds whatever was unpacked
  */
 export async function unpackState(file: string, folder: string): Promise<Manifest> {
   const from = openArchive(file)
   try {
-    // GNU tar leaves out leading slashes and refuses `..` by itself; links are found below.
+    // GNU tar itself drops leading slashes and refuses `..`; links are detected below.
     const modes = ['--no-same-owner', '--no-same-permissions', '--delay-directory-restore']
     await tar(['-xzf', '-', '-C', folder, ...modes], [from, 'ignore', 'ignore'])
   } catch (cause) {
@@ -117,7 +117,7 @@ function openArchive(file: string): number {
   }
 }
 
-/** @returns true @throws Error where it does not end with 0 */
+/** @returns true @throws Error if it does not end with 0 */
 function tar(words: readonly string[], stdio: StdioOptions): Promise<true> {
   return new Promise((resolve, reject) => {
     const child = spawn('tar', words, { stdio })
@@ -136,7 +136,7 @@ async function readManifest(file: string, folder: string): Promise<Manifest> {
   throw new Fault('bad_backup', `${file} was made by another version of Plantroom: its ${MANIFEST} has another shape`)
 }
 
-/** Files worth keeping: neither the lock, nor what a save left half done, nor what a database's copy has in it. */
+/** Files worth keeping: not the lock, unfinished saves, or files already contained in a database's copy. */
 async function stateFiles(folder: string): Promise<string[]> {
   const files = await allFiles(folder)
   return files.filter((path) => path !== LOCK_FILE && !path.endsWith('.tmp') && !isPartOfDatabase(path))
@@ -156,7 +156,7 @@ async function allFiles(folder: string): Promise<string[]> {
   return files.sort()
 }
 
-/** Whether the file was still there: a daemon that runs may set one aside meanwhile. */
+/** Copies a file. @returns whether it still existed: a running daemon may set one aside meanwhile */
 async function copied(from: string, to: string): Promise<boolean> {
   if (isDatabase(from)) return copyDatabase(from, to)
   try {
@@ -180,7 +180,7 @@ async function factsOf(path: string): Promise<{ sizeBytes: number; sha256: strin
   return { sizeBytes: (await lstat(path)).size, sha256: hash.digest('hex') }
 }
 
-/** Nobody else can read it at any time: it holds password hashes and secrets. */
+/** Readable by nobody else at any time: it holds password hashes and secrets. */
 async function tarInto(folder: string, file: string): Promise<void> {
   try {
     await writeWhole(file, (to) =>
@@ -188,7 +188,7 @@ async function tarInto(folder: string, file: string): Promise<void> {
     )
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    // Of tar there is none: it could not write all of it, mostly for want of room.
+    // tar gives no code: it could not write everything, mostly for lack of space.
     throw new Fault('backup_failed', `${file} could not be written (${code ?? 'is there room on the disk?'})`, {
       cause,
     })

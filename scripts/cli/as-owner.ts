@@ -1,7 +1,7 @@
 /**
- * Commands that touch a state folder, run by root: each acts as the folder's owner from before it opens anything there, in a
- * process of its own. What the caller named is opened here, with his rights, and handed over open; here nothing is done in the
- * folder. docs/decisions/state-files-and-backups.md.
+ * Commands on a state folder, run by root: each acts as the folder's owner before it opens anything there, in a
+ * separate process. Files that the caller names are opened here, with the caller's rights, and passed on open; this
+ * process does nothing in the folder. docs/decisions/state-files-and-backups.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -25,20 +25,20 @@ import {
 import { makeFolder } from '#kit/store/store.ts'
 import { loadDaemon } from './daemons.ts'
 
-/** A command line: what it does with files, and how this process runs it. */
+/** A command line: its use of files, and how this process runs it. */
 export interface CommandLine {
   use: StateUse | undefined
   argv: readonly string[]
-  /** Where the programs of the daemons are. */
+  /** Folder of the daemons' programs. */
   daemonsFolder: string
   run(): Promise<number>
 }
 
-/** A folder of root's whose owner-to-be is not in the way of it. */
+/** A folder and the user who owns it, who is not root. */
 type Owned = OwnedFolder & { owner: Owner }
 
 /**
- * Runs a command, here or as the owner of the folder that it touches.
+ * Runs a command, here or as the owner of the folder it touches.
  * @returns its exit code
  * @throws Fault `state_foreign`, `state_unusable`, `caller_file`, and what the command throws
  */
@@ -50,7 +50,7 @@ export async function runAsOwner({ use, argv, daemonsFolder, run }: CommandLine)
   }
   const given = handed()
   if (given !== undefined) {
-    // A checkout may be one that root alone may read: programs are loaded before, files of anybody are opened after.
+    // Only root may be able to read the checkout: load programs before becoming the owner, and open other files after.
     if (use.daemon !== undefined) await loadDaemon(daemonsFolder, use.daemon)
     becomeOwner(given.owner)
     return run()
@@ -61,7 +61,7 @@ export async function runAsOwner({ use, argv, daemonsFolder, run }: CommandLine)
 }
 
 /**
- * For anybody but root: a folder that he may not look into is not said to be missing.
+ * For ordinary users: a folder they may not access must not be reported as missing.
  * @throws Fault `state_unusable`
  */
 function requireRight({ folder, makes }: StateUse): void {
@@ -69,7 +69,7 @@ function requireRight({ folder, makes }: StateUse): void {
     accessSync(folder, constants.R_OK | constants.X_OK | (makes ? constants.W_OK : 0))
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    // Of one that is not there the command itself says what it means; that it can be made, the folder above it says.
+    // The command itself reports a missing folder; whether it can be created depends on its parent.
     const isAtRoot = dirname(folder) === folder
     if (code === 'ENOENT' && makes && !isAtRoot) requireRight({ folder: dirname(folder), makes })
     if (code === 'ENOENT') return
@@ -79,7 +79,7 @@ function requireRight({ folder, makes }: StateUse): void {
   }
 }
 
-/** Looked at again where it had to be made: somebody may have been quicker. */
+/** Checked again after creating it: another process may have been faster. */
 async function findFolder({ folder, makes }: StateUse): Promise<OwnedFolder> {
   const found = ownerOfFolder(folder)
   if (found.owner !== undefined || found.isThere || !makes) return found
@@ -105,7 +105,7 @@ async function callAsOwner(found: Owned, use: StateUse, argv: readonly string[])
   return code
 }
 
-/** Those that are there; of one that is not, the command itself says what it means. */
+/** Opens the files that exist; the command itself reports missing ones. */
 function* openReads(paths: readonly string[]): Generator<[string, number]> {
   for (const path of new Set(paths.map((each) => resolve(each)))) {
     try {
@@ -124,7 +124,7 @@ async function toFile(path: string, write: (descriptor: number) => Promise<boole
   })
 }
 
-/** What is to take the place of the folder: nobody but root puts anything beside it, so the name stays whose it is. */
+/** The replacement for the folder: only root creates anything beside it, so nobody can take over the name. */
 function makeFresh({ path, owner }: Owned): string {
   const fresh = `${path}.restore-${randomBytes(6).toString('hex')}`
   mkdirSync(fresh, { mode: 0o700 })
@@ -132,12 +132,12 @@ function makeFresh({ path, owner }: Owned): string {
   return fresh
 }
 
-/** What is in it its owner has removed, or has left there by being ended: following his names is not for root. */
+/** Its owner has emptied it, or was killed and left files in it; root must not follow the owner's names. */
 function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // It has taken its place, or is left where it says by its name what it was.
+    // It has taken the folder's place, or stays under a name that says what it was.
   }
 }
 
@@ -151,7 +151,7 @@ interface Call {
 
 async function spawned({ found, reads, writes, fresh, argv }: Call): Promise<number> {
   const stdio: (number | 'inherit' | 'ipc')[] = ['inherit', 'inherit', 'inherit']
-  /** @returns which descriptor it is in the child */
+  /** @returns its descriptor number in the child */
   const given = (descriptor: number) => stdio.push(descriptor) - 1
   const told: Handed = {
     owner: found.owner,
@@ -170,8 +170,8 @@ async function spawned({ found, reads, writes, fresh, argv }: Call): Promise<num
 }
 
 /**
- * Where the owner may not pass, as below /var/lib/private, where systemd keeps the folders of users that exist only while a
- * service runs: he sees the folder at its place all the same, in a mount namespace of this one process, as he does in his service.
+ * For folders the owner cannot reach, such as below /var/lib/private, where systemd keeps those of dynamic users: a
+ * mount namespace for this one process shows the folder at its place, as in the service.
  */
 const SHOW = `set -e
 umask 022
@@ -195,7 +195,7 @@ function behind(barrier: string, folder: string, fresh = ''): string[] {
 }
 
 async function ended(child: ChildProcess): Promise<number> {
-  // Ctrl-C reaches the child too, which then ends by itself; what is left half written is removed here.
+  // Ctrl-C also reaches the child, which then ends by itself; half-written files are removed here.
   const forward = (signal: NodeJS.Signals) => void (signal === 'SIGTERM' && child.kill(signal))
   process.on('SIGINT', forward)
   process.on('SIGTERM', forward)
@@ -214,7 +214,7 @@ async function ended(child: ChildProcess): Promise<number> {
   }
 }
 
-/** What took the place of a folder, as it is told to who asked for it. */
+/** Result of replacing a folder, sent to the process that requested it. */
 export type Swapped = { before: string } | { failed: string }
 
 async function swapFor(child: ChildProcess, folder: string, fresh: string): Promise<void> {
@@ -226,9 +226,9 @@ async function swapFor(child: ChildProcess, folder: string, fresh: string): Prom
 }
 
 /**
- * Puts a folder in the place of another. There is no exchange of two folders in one call here; when the second step fails the
- * first is taken back.
- * @returns where what was there is kept
+ * Replaces a folder with another. Node has no call that swaps two folders; if the second step fails the first is
+ * undone.
+ * @returns where the former contents are kept
  * @throws Fault `restore_failed`
  */
 export async function swapFolders(folder: string, fresh: string): Promise<string> {

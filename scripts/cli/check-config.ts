@@ -56,7 +56,7 @@ async function checkOne(world: World, name: string, file: ConfigFile, sets: read
   }
 }
 
-/** What stands in the unit, or in a drop-in where settings were raised. */
+/** The lines for the unit, or for a drop-in if settings were raised. */
 function unitOf({ allBytes, memoryMaxMib, tasksMax }: MemorySum): string {
   const heldMib = Math.ceil(allBytes / 1_048_576)
   return `holds ${heldMib} MiB at most by these settings, so that its unit needs MemoryMax=${memoryMaxMib}M and TasksMax=${tasksMax}`

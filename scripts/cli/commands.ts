@@ -1,4 +1,4 @@
-/** The commands that look after daemons, in the order in which help lists them: a bundle of its own. */
+/** The commands that manage daemons, in the order of the help; bundled separately. */
 import { backup } from './backup.ts'
 import { checkConfig } from './check-config.ts'
 import type { Command } from './command.ts'
@@ -10,5 +10,5 @@ import { status } from './status.ts'
 export { runAsOwner } from './as-owner.ts'
 export { readPassword } from './new-password.ts'
 
-/** All but `demo`, which is no part of the installed package. */
+/** All but `demo`, which is not part of the installed package. */
 export const commands: readonly Command[] = [status, checkConfig, password, backup, restore, firmware]

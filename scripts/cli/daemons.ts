@@ -1,4 +1,4 @@
-/** The daemons that are there to be started: found, never listed by hand. */
+/** The daemons that can be started: found by looking, never listed by hand. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -6,10 +6,10 @@ import { Fault } from '#kit/pure/fault.ts'
 import { nearestName } from '#kit/pure/text.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
 
-/** Bundles that lie beside the daemons and are none. */
+/** Bundles beside the daemons that are not daemons. */
 const NO_DAEMONS = ['plantroom', 'commands', 'demo']
 
-/** Found once: a command that acts as somebody else may not be able to look again (as-owner.ts). */
+/** Loaded once: a command that acts as another user may not be able to look again (as-owner.ts). */
 const loaded = new Map<string, Daemon>()
 
 /** Names of the daemons in a folder of bundles (`<name>.mjs`) or of sources (`<name>/main.ts`). */
@@ -22,7 +22,7 @@ export function daemonNames(folder: string): string[] {
   return names.sort()
 }
 
-/** Loads one daemon. @throws Fault `unknown_daemon` with those there are */
+/** Loads one daemon. @throws Fault `unknown_daemon` with the available ones */
 export async function loadDaemon(folder: string, name: string): Promise<Daemon> {
   const known = loaded.get(join(folder, name))
   if (known) return known
@@ -34,7 +34,7 @@ export async function loadDaemon(folder: string, name: string): Promise<Daemon> 
   return daemon
 }
 
-/** @throws Fault `unknown_daemon` with those there are */
+/** @throws Fault `unknown_daemon` with the available ones */
 export function requireDaemon(folder: string, name: string): void {
   if (loaded.has(join(folder, name))) return
   const names = daemonNames(folder)

@@ -1,4 +1,4 @@
-/** Firmware images as files: made, read, proven and taken apart. */
+/** Firmware image files: creates, reads, verifies and unpacks them. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
@@ -13,11 +13,11 @@ import {
   splitHead,
 } from '../../daemons/board/wire/firmware-image.ts'
 
-/** An image whose head was read. */
+/** An image whose header was read. */
 export interface ImageFile {
   manifest: Manifest
   headBytes: number
-  /** The file of the key that signed it; undefined where none of those given did. */
+  /** File of the key that signed it; undefined if none of the given keys did. */
   signer: string | undefined
 }
 
@@ -36,9 +36,9 @@ export async function measure(path: string): Promise<Payload> {
 }
 
 /**
- * Writes an image beside its name first, so that there is a whole one or none.
- * @throws Fault `bad_key`, `image_unknown` where the manifest is none that a board opens, `image_damaged` where the
- * payload is another than was measured
+ * Writes an image to a temporary name first, so that it is complete or absent.
+ * @throws Fault `bad_key`, `image_unknown` if no board would accept the manifest, `image_damaged` if the payload has
+ * changed since it was measured
  */
 export async function signImage(
   { payload, image }: { payload: string; image: string },
@@ -56,7 +56,7 @@ export async function signImage(
 }
 
 /**
- * Reads a head, and opens it whoever signed it.
+ * Reads a header, and parses it whoever signed it.
  * @throws Fault `image_unknown`
  */
 export async function readImage(path: string, keys: readonly PublicKey[]): Promise<ImageFile> {
@@ -75,14 +75,14 @@ export async function readImage(path: string, keys: readonly PublicKey[]): Promi
 }
 
 /**
- * Writes the payload of an image to a file, which is there when this resolves and not before, or to a device.
+ * Writes the payload of an image to a device, or to a file, which appears only once it is complete.
  * @throws Fault `image_damaged`
  */
 export async function unpackImage(path: string, { manifest, headBytes }: ImageFile, to: string): Promise<void> {
   await written(to, (file) => copyProven(createReadStream(path, { start: headBytes }), file, manifest))
 }
 
-/** @throws Fault `image_damaged` where the payload is not the one that the manifest is of */
+/** @throws Fault `image_damaged` if the payload does not match the manifest */
 export async function provePayload(path: string, { manifest, headBytes }: ImageFile): Promise<void> {
   await copyProven(createReadStream(path, { start: headBytes }), undefined, manifest)
 }
@@ -92,7 +92,7 @@ async function copyProven(from: AsyncIterable<Buffer>, to: FileHandle | undefine
   let sizeBytes = 0
   for await (const piece of from) {
     sizeBytes += piece.length
-    // No byte more than was signed reaches a slot.
+    // No byte beyond the signed ones reaches a slot.
     if (sizeBytes > expected.sizeBytes) break
     hash.update(piece)
     for (let at = 0; to && at < piece.length; ) at += (await to.write(piece, at)).bytesWritten
@@ -106,7 +106,7 @@ async function copyProven(from: AsyncIterable<Buffer>, to: FileHandle | undefine
     throw new Fault('image_damaged', 'the payload is not the one that was signed: its checksum is another')
 }
 
-/** A file takes its name when it is whole; a device or a pipe is written as it is. */
+/** A file gets its name once it is complete; a device or pipe is written directly. */
 async function written(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const isFile = await stat(path).then(
     (facts) => facts.isFile(),
@@ -116,7 +116,7 @@ async function written(path: string, write: (file: FileHandle) => Promise<void>)
   const file = await open(draft, isFile ? 'w' : 'r+')
   try {
     await write(file)
-    // A pipe cannot be synced, and need not be.
+    // Pipes cannot be synced, and need not be.
     await file.sync().catch((error) => {
       if (error.code !== 'EINVAL') throw error
     })

@@ -1,4 +1,6 @@
-/** `plantroom firmware`: images for network boards, made and looked at by the code that the board reads them with. */
+/**
+ * `plantroom firmware`: images for network boards, created and inspected by the same code that boards read them with.
+ */
 import { generateKeyPairSync } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -19,7 +21,7 @@ const forms = {
 
 type Words = readonly string[]
 
-/** Keys, signing, looking, taking apart. */
+/** Creates keys, signs, inspects and unpacks. */
 export const firmware: Command = {
   name: 'firmware',
   summary: 'make and look at firmware images of network boards',
@@ -54,7 +56,7 @@ async function keygen(argv: Words, world: World): Promise<number> {
   requireWords(positionals, 2, 2, forms.keygen)
   const [privateFile = '', publicFile = ''] = positionals
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  // Never over one that is there: what it signed could be replaced by nobody.
+  // Never overwrites a key: nobody could replace what it had signed.
   await written(privateFile, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), 0o600)
   await written(publicFile, publicKey.export({ type: 'spki', format: 'pem' }).toString(), 0o644)
   world.out(`The private key is in ${privateFile}, for whoever makes releases; the public one in ${publicFile}.\n`)
@@ -140,7 +142,7 @@ async function unpack(argv: Words, world: World): Promise<number> {
     throw new Fault('image_too_old', `the image has version ${manifest.version}, older than ${least}`)
   await unpackImage(path, image, to)
   const next = [kept ?? '0.0.0', manifest.floor ?? '0.0.0'].reduce(higher)
-  // Before whoever called marks what was written as the next to start.
+  // Saved before the caller marks the written slot as the next to boot.
   if (floorFile !== undefined && next !== (kept ?? '0.0.0')) await replaceFile(resolve(floorFile), `${next}\n`)
   world.out(`The payload of ${compatible} ${manifest.version} is in ${to}.\n`)
   return exitCodes.fine
@@ -148,7 +150,10 @@ async function unpack(argv: Words, world: World): Promise<number> {
 
 const higher = (one: string, other: string) => (compareVersions(one, other) < 0 ? other : one)
 
-/** @returns undefined where there is none yet @throws Fault `image_too_old` where it says no version: it says that some is too old */
+/**
+ * @returns undefined if there is none yet @throws Fault `image_too_old` if it contains no version: it exists to refuse
+ * old ones
+ */
 async function readFloor(file: string): Promise<string | undefined> {
   const text = await readFile(file, 'utf8').catch((error) => {
     if (error.code === 'ENOENT') return undefined

@@ -1,4 +1,4 @@
-/** Reads a new password: from a terminal without echo, or the first line of what is piped in. */
+/** Reads a new password: from a terminal without echo, or the first line of piped input. */
 import { Fault } from '#kit/pure/fault.ts'
 
 const LONGEST_INPUT = 1024
@@ -6,7 +6,7 @@ const CTRL_C = '\u0003'
 const CTRL_D = '\u0004'
 const DELETE = '\u007f'
 
-/** @throws Fault `password_not_read` when there is none, when both differ, or at Ctrl-C */
+/** @throws Fault `password_not_read` if there is none, if the two differ, or on Ctrl-C */
 export async function readPassword(question: string): Promise<string> {
   if (!process.stdin.isTTY) return readFirstLine()
   const first = await ask(`${question}: `)
@@ -27,7 +27,7 @@ async function readFirstLine(): Promise<string> {
   return line.replace(/\r$/, '')
 }
 
-/** One line of a terminal in raw mode: nothing is echoed, so the line is edited here. */
+/** Reads one line from a terminal in raw mode: nothing is echoed, so editing keys are handled here. */
 function ask(question: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(question)
@@ -55,7 +55,7 @@ function ask(question: string): Promise<string> {
         else if (sign === DELETE || sign === '\b') text = [...text].slice(0, -1).join('')
         else if (text.length < LONGEST_INPUT) text += sign
       }
-      // What was typed or pasted ahead belongs to the next question.
+      // Text typed or pasted ahead belongs to the next question.
       if (signs.length > 0) stdin.unshift(signs.join(''))
     }
     stdin.on('data', onText)

@@ -1,4 +1,4 @@
-/** `plantroom password`: gives a user of a daemon a new password, for who is locked out and has the box at hand. */
+/** `plantroom password`: sets a user's password, for people who are locked out and have access to the machine. */
 import { resolve } from 'node:path'
 import { Value } from 'typebox/value'
 import { newBasicPassword, newPassword, userName } from '#kit/auth/credentials.ts'
@@ -18,16 +18,16 @@ import { loadDaemon, requireDaemon } from './daemons.ts'
 
 const form = 'password DAEMON [--state DIR] [--user NAME]'
 
-/** The same as the API asks of a new name. */
+/** The same rule as the API's for new names. */
 const isUserName = (text: string) => Value.Check(userName, text)
 
-/** Names that a sentence lists. */
+/** Most names listed in a sentence. */
 const MOST_NAMES = 20
 
-/** The journal is only added to here; its daemon cuts it to the length in its settings. */
+/** This only appends to the journal; its daemon trims it to the length in its settings. */
 const JOURNAL_ENTRIES = 1_000_000
 
-/** Sets a password while the daemon is stopped, since a daemon that runs keeps its users in memory. */
+/** Sets a password while the daemon is stopped, since a running daemon keeps its users in memory. */
 export const password: Command = {
   name: 'password',
   summary: 'give a user a new password while the daemon is stopped',
@@ -78,7 +78,7 @@ function read(argv: readonly string[], world: World) {
   return { name, folder: resolve(values.state ?? stateFolderOf({ name, env: world.env })), user: values.user }
 }
 
-/** @returns whose it is now */
+/** @returns the user who has it now */
 async function setPassword(
   accounts: KeptAccounts,
   wanted: string | undefined,
@@ -115,7 +115,7 @@ function listOf(names: readonly string[]): string {
   return names.slice(0, MOST_NAMES).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }
 
-/** What most daemons have: users.json. */
+/** Used by most daemons: users.json. */
 async function openUsersFile(folder: string): Promise<KeptAccounts> {
   const file = createUsersFile(folder, createLog({ level: 'warning' }), 'new')
   const users = await file.load()
@@ -129,7 +129,7 @@ async function openUsersFile(folder: string): Promise<KeptAccounts> {
 
 type PasswordRule = typeof newPassword | typeof newBasicPassword
 
-/** The password itself stands in no sentence. */
+/** The message never contains the password. */
 function checked(text: string, rule: PasswordRule): string {
   if (Value.Check(rule, text)) return text
   const length = [...text].length

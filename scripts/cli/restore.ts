@@ -1,4 +1,4 @@
-/** `plantroom restore`: puts a backup in the place of a daemon's state, and keeps what was there. */
+/** `plantroom restore`: replaces a daemon's state with a backup, and keeps the former state. */
 import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
@@ -33,7 +33,7 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
     const { name, folder: given, file } = read(argv, world)
     const daemon = await loadDaemon(world.daemonsFolder, name)
     await makeFolder(given)
-    // The folder may be a link, as systemd makes it for DynamicUser: what it points at is what is swapped.
+    // The folder may be a link, as with systemd's DynamicUser: its target is swapped.
     const folder = await realpath(given)
     const lock = lockState(folder)
     try {
@@ -82,7 +82,7 @@ async function putInPlace(
   }
 }
 
-/** State files are JSON, or databases: one that does not read would stop the daemon's start. */
+/** State files are JSON, or databases: an unreadable one would keep the daemon from starting. */
 async function checkFiles(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (name.endsWith('.json')) await checkJson(folder, name)
@@ -99,7 +99,7 @@ async function checkJson(folder: string, name: string): Promise<void> {
   }
 }
 
-/** Where both folders stand nothing is the owner's to change: the caller does it. @throws Fault `restore_failed` */
+/** The owner may change nothing in the parent folder, so the caller swaps them. @throws Fault `restore_failed` */
 async function askToSwap(): Promise<string> {
   const answer = await new Promise<Swapped>((resolve, reject) => {
     process.once('message', (message) => resolve(message as Swapped))

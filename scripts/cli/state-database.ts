@@ -1,31 +1,31 @@
-/** Databases of SQLite among the files of a state: copied as one state while their daemon writes, and proven. */
+/** SQLite databases among the state files: copied consistently while their daemon writes, and checked. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '#kit/pure/fault.ts'
 
-/** How long a daemon may hold its database for itself, as when it takes the log in, before a copy is given up. */
+/** How long a daemon may lock its database, such as during a checkpoint, before a copy is abandoned. */
 const BUSY_MS = 5000
 
-/** Whether a file of a state is a database: as what ends in `.json` is JSON. */
+/** Whether a state file is a database, by its ending. */
 export function isDatabase(path: string): boolean {
   return path.endsWith('.db')
 }
 
-/** Whether a file belongs to a database beside it, or to one that is being made: neither says anything by itself. */
+/** Whether a file belongs to a database beside it, or to one being created: neither means anything by itself. */
 export function isPartOfDatabase(path: string): boolean {
   return /\.db(?:\.new)?-(?:wal|shm|journal)$|\.db\.new$/.test(path)
 }
 
 /**
- * Writes a database as it was at one instant to a new file, without what was deleted from it. Who writes to it goes on
- * meanwhile: a database with a log ahead (WAL) is read without a lock.
- * @returns false where it is gone
- * @throws Fault `backup_failed` where it cannot be read, or is damaged
+ * Copies a database as of one instant to a new file, without deleted data. Its writers are not blocked: a database in
+ * WAL mode is read without a lock.
+ * @returns false if it is gone
+ * @throws Fault `backup_failed` if it cannot be read, or is damaged
  */
 export function copyDatabase(from: string, to: string): boolean {
   try {
-    // Made before it is written to, so that nobody else can read it at any time.
+    // Created before it is written to, so that nobody else can read it at any time.
     writeFileSync(to, '', { mode: 0o600 })
     using(from, (database) => database.prepare('VACUUM INTO ?').run(to))
     return true
@@ -36,7 +36,7 @@ export function copyDatabase(from: string, to: string): boolean {
   }
 }
 
-/** @returns what is wrong with a database of a backup; undefined where it is whole */
+/** @returns what is wrong with a database of a backup; undefined if nothing is */
 export function faultOfDatabase(path: string): string | undefined {
   try {
     const verdict = using(
@@ -51,7 +51,7 @@ export function faultOfDatabase(path: string): string | undefined {
 
 function using<Result>(path: string, use: (database: DatabaseSync) => Result): Result {
   const place = pathToFileURL(path)
-  // One that is gone must not be made anew, and empty.
+  // A missing database must not be created again, empty.
   place.searchParams.set('mode', 'rw')
   const database = new DatabaseSync(place, { timeout: BUSY_MS })
   try {

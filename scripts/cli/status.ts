@@ -1,4 +1,4 @@
-/** `plantroom status`: how every daemon of this box is. */
+/** `plantroom status`: the state of every daemon on this machine. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { loadConfig } from '#kit/config/load.ts'
@@ -10,28 +10,28 @@ import { daemonNames, loadDaemon } from './daemons.ts'
 
 const form = 'status [DAEMON] [--config FILE] [--listen HOST:PORT] [--set key=VALUE]... [--json]'
 
-/** What is known of one daemon. */
+/** State of one daemon. */
 export interface DaemonStatus {
   daemon: string
-  /** systemd's word: active, activating, failed, inactive; null where there is no unit. */
+  /** systemd's state: active, activating, failed, inactive; null if there is no unit. */
   unit: string | null
-  /** Whether nobody has switched its unit on: it does not run, and nothing starts it. */
+  /** Whether its unit is not enabled: it does not run, and nothing starts it. */
   isOff: boolean
-  /** Where its settings say it listens; null when they are refused. */
+  /** Its address by its settings; null if they are refused. */
   url: string | null
-  /** `answers` also where it asks for a password first. */
+  /** `answers` even if it asks for a password first. */
   health: 'answers' | 'off' | 'no answer' | 'wrong answer' | 'settings refused'
-  /** As it answers itself; null when it does not, or not to somebody without a password. */
+  /** As reported by the daemon; null if it does not answer, or not without a password. */
   version: string | null
   name: string | null
-  /** As it answers itself, else as systemd has it. */
+  /** As reported by the daemon, else by systemd. */
   uptimeMs: number | null
 }
 
-/** How long a daemon has to answer. */
+/** Timeout of a daemon's answer. */
 const ANSWER_MS = 2000
 
-/** Asks systemd and the daemon itself. */
+/** Queries systemd and the daemon itself. */
 export const status: Command = {
   name: 'status',
   summary: 'state, address, health and version of every daemon on this box',
@@ -89,7 +89,7 @@ async function statusOf(
   }
 }
 
-/** Asks where the daemon tells its version, which most need no credentials for. */
+/** Requests the daemon's version, which mostly needs no credentials. */
 async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<DaemonStatus>> {
   let answer: Response
   try {
@@ -108,7 +108,9 @@ async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<
   }
 }
 
-/** In the words of a daemon of ours: another server has others, or a page. */
+/**
+ * Whether an answer is one of our daemons asking for a password, in its own words: other servers answer differently.
+ */
 function asksForPassword(status: number, { error, message }: Record<string, unknown>): boolean {
   if (typeof message !== 'string') return false
   return (status === 401 && error === 'unauthorized') || (status === 429 && error === 'slow_down')
@@ -122,7 +124,7 @@ function asText(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** What systemd knows of a unit; `state` is null where there is no systemd or no such unit. */
+/** systemd's state of a unit; `state` is null without systemd or such a unit. */
 async function askSystemd(
   name: string,
   env: NodeJS.ProcessEnv,
@@ -134,13 +136,13 @@ async function askSystemd(
     const [load, state = null, file, enteredUs] = properties.map(
       (key) => new RegExp(`^${key}=(.*)$`, 'm').exec(stdout)?.[1],
     )
-    // Masked is a way to be off that hides the unit itself.
+    // A masked unit is off too, although the unit itself is hidden.
     if (load !== 'loaded' && load !== 'masked') throw new Error('there is no such unit')
     const isOff = state === 'inactive' && !/^(enabled|alias|generated)/.test(file ?? '')
     const uptimeMs = state === 'active' ? Number(process.hrtime.bigint() / 1000n - BigInt(enteredUs || 0)) / 1000 : null
     return { state, isOff, uptimeMs }
   } catch {
-    // No systemctl, or no systemd that runs: the daemon's own answer counts.
+    // No systemctl, or systemd is not running: the daemon's own answer counts.
     return { state: null, isOff: false, uptimeMs: null }
   }
 }

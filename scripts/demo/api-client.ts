@@ -1,14 +1,14 @@
-/** What an integrator would do: set the gateway up over its API. */
+/** Sets the gateway up over its API, as an integrator would. */
 
 /** A small client of the gateway's API, signed in as its administrator. */
 export interface ApiClient {
-  /** @returns the answer's JSON. @throws Error with the gateway's own sentence where it refuses */
+  /** @returns the answer's JSON. @throws Error with the gateway's own sentence if it refuses */
   call(method: string, path: string, body?: unknown): Promise<unknown>
 }
 
 const CALL_MS = 10_000
 
-/** Makes the administrator and signs in. */
+/** Creates the administrator and signs in. */
 export async function setUpGateway(url: string, admin: { username: string; password: string }): Promise<ApiClient> {
   let token = ''
   async function call(method: string, path: string, body?: unknown): Promise<unknown> {

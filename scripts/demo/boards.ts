@@ -1,4 +1,4 @@
-/** Two boards of the demo: one shares serial lines, one a USB device where the kernel can. */
+/** Two boards of the demo: one shares serial lines, the other a USB device if the kernel can. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -10,26 +10,26 @@ import { openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
 import type { Undo } from './undo.ts'
 
-/** Port 80 needs root; these are beside the other daemons' ports. */
+/** Port 80 needs root; these are next to the other daemons' ports. */
 const PAGE_PORTS = { till: 3180, counter: 3181 } as const
-/** What most serial servers begin with. */
+/** The first port of most serial servers. */
 const RAW_PORT = 4001
 const RFC2217_PORT = 4002
 
-/** The kernel's part of USB/IP, where it is loaded. */
+/** The kernel's USB/IP driver, present if loaded. */
 const USBIP_HOST = '/sys/bus/usb/drivers/usbip-host'
 
 export interface DemoBoards {
   till: DaemonProcess
   counter: DaemonProcess
-  /** Lines and TCP ports of the first. */
+  /** Lines and TCP ports of the first board. */
   raw: { path: string; port: number }
   rfc2217: { path: string; port: number }
-  /** What the second is. */
+  /** Role of the second board. */
   counterRole: 'usbip' | 'serial'
 }
 
-/** @param stateFolder where each board has a folder of its own */
+/** @param stateFolder holds a folder for each board */
 export async function startBoards(stateFolder: string, undo: Undo): Promise<DemoBoards> {
   const counterRole = existsSync(USBIP_HOST) ? 'usbip' : 'serial'
   const raw = { path: openedScale('till-scale', undo), port: await wantedOrFree(LOOPBACK, RAW_PORT) }
@@ -73,7 +73,10 @@ async function share(url: string, form: Record<string, string>): Promise<void> {
   await postForm(url, '/api/serial', { enabled: '1', ...form })
 }
 
-/** What hands a USB device to the kernel; it does so for root alone, and only when somebody shares one on the page. */
+/**
+ * Starts the helper that hands a USB device to the kernel; it works only as root, and only acts when somebody shares a
+ * device on the page.
+ */
 function startHelper(socket: string, undo: Undo): string {
   const program = join(import.meta.dirname, `native/helper/prebuilds/linux-${process.arch}/plantroom-helper`)
   const child = spawn(program, ['--listen', socket], { stdio: 'ignore', detached: true })

@@ -6,10 +6,10 @@ import type { Undo } from './undo.ts'
 
 const PAGE_PORT = 3130
 
-/** What stands in the sample site: all three sign in with the password that the demo has everywhere. */
+/** Accounts of the sample site: all three use the demo's common password. */
 export const buildingPeople = { admin: 'admin', operator: 'operator', program: 'integrator' } as const
 
-/** @param stateFolder where the controller has a folder of its own */
+/** @param stateFolder holds the controller's folder */
 export async function startBuilding(stateFolder: string, undo: Undo): Promise<DaemonProcess> {
   const controller = await startDaemon({
     name: 'controller',

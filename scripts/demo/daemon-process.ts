@@ -1,4 +1,4 @@
-/** A daemon of the demo: the same program an installer runs, with its own state folder. */
+/** A daemon of the demo: the same program as installed, with its own state folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -8,16 +8,16 @@ const START_MS = 20_000
 
 export interface DaemonProcess {
   url: string
-  /** Resolves when it ends, wanted or not, with what it last said. */
+  /** Resolves when it ends, on request or not, with its last output. */
   ended: Promise<string>
   stop(): Promise<void>
 }
 
-/** Which daemon, and with what. */
+/** Which daemon to start, and how. */
 export interface DaemonStart {
   name: string
   stateFolder: string
-  /** HOST:PORT; a port that is taken is replaced by a free one. */
+  /** HOST:PORT; a taken port is replaced by a free one. */
   listen: string
   /** `key=VALUE` texts. */
   sets: readonly string[]
@@ -35,7 +35,7 @@ export async function startDaemon({ name, stateFolder, listen, sets, args = [] }
       ...sets.flatMap((set) => ['--set', set]),
       ...args,
     ],
-    // A group of its own: Ctrl-C is for the demo, which stops its daemons in their turn.
+    // Its own process group: Ctrl-C is for the demo, which stops its daemons in order.
     { stdio: ['ignore', 'pipe', 'pipe'], detached: true },
   )
   const said = lastWords(child)
@@ -51,14 +51,16 @@ export async function startDaemon({ name, stateFolder, listen, sets, args = [] }
   }
 }
 
-/** As it was, or with port 0. An address that is not here stays: the daemon itself says so. */
+/**
+ * Unchanged, or with port 0 if it is taken. An address that does not exist here stays: the daemon itself reports it.
+ */
 async function withFreePort(listen: string): Promise<string> {
   const [, host = '', port = '0'] = /^\[?(.*?)\]?:(\d+)$/.exec(listen) ?? []
   const isFree = (await freePort(host, Number(port))) !== null
   return isFree ? listen : listen.replace(/:\d+$/, ':0')
 }
 
-/** Keeps the end of what a daemon prints, for when it fails. */
+/** Keeps the end of a daemon's output, in case it fails. */
 function lastWords(child: ChildProcess): () => string {
   let text = ''
   for (const stream of [child.stdout, child.stderr])

@@ -1,14 +1,14 @@
-/** TCP ports that nobody has. */
+/** Free TCP ports. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 
-/** Where nobody but this machine comes in. */
+/** Reachable from this machine only. */
 export const LOOPBACK = '127.0.0.1'
 
 /**
  * @param host address to listen on
- * @param port the wanted one, 0 for any
- * @returns the port that was to be had there, null where it is taken or the address is not here
+ * @param port the preferred one, 0 for any
+ * @returns the free port, null if it is taken or the address does not exist here
  */
 export async function freePort(host: string, port: number): Promise<number | null> {
   const server = createServer()
@@ -23,7 +23,7 @@ export async function freePort(host: string, port: number): Promise<number | nul
   }
 }
 
-/** The wanted port, or any other that is free. @throws Error where the address has none */
+/** The preferred port, or any other free one. @throws Error if the address has none */
 export async function wantedOrFree(host: string, port: number): Promise<number> {
   const found = (await freePort(host, port)) ?? (await freePort(host, 0))
   if (found === null) throw new Error(`there is no free TCP port at ${host}`)

@@ -1,4 +1,4 @@
-/** The buses of the demo: one on which all is well, and one with everything that goes wrong in a real cellar. */
+/** The buses of the demo: a healthy one, and one with all the faults of a real cellar. */
 import { systemClock } from '#kit/clock.ts'
 import { climateSensor } from '../sim/climate-sensor.ts'
 import { energyMeter } from '../sim/energy-meter.ts'
@@ -8,10 +8,10 @@ import { relayBoard } from '../sim/relay-board.ts'
 import { withFaults } from '../sim/unit-faults.ts'
 
 const BAUD = 9600
-/** Often enough that a person sees values move. */
+/** Often enough to see values change. */
 const POLL_MS = 1000
 
-/** What a unit is, for the gateway: its number, its template, and what its points' names begin with. */
+/** A unit for the gateway: its number, its template, and the prefix of its points' names. */
 export interface DemoUnit {
   unitId: number
   template: string

@@ -1,25 +1,28 @@
-/** Two boards of the demo that carry sound on loopback, without a sound card and without PTP: one sends a tone, one plays it. */
+/**
+ * Two boards of the demo that carry sound on loopback, without sound card and PTP: one sends a tone, the other plays
+ * it.
+ */
 import { join } from 'node:path'
 import { getJson, postForm, saveSettings, until } from './board-client.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import type { Undo } from './undo.ts'
 
-/** Behind those of the other boards. */
+/** After the ports of the other boards. */
 const PAGE_PORTS = { music: 3182, ceiling: 3183 } as const
-/** As names of the boards on the network. */
+/** Host names of the boards. */
 const HOSTNAMES = { music: 'lobby-music', ceiling: 'lobby-ceiling' } as const
-/** For sound alone, on the machine's own clock. */
+/** Settings for sound only, on the machine's own clock. */
 const SOUND = ['audio.interface=lo', 'ptp.enabled=false']
 
 export interface Lobby {
   music: DaemonProcess
   ceiling: DaemonProcess
-  /** Group and port of the tone, as a person types them. */
+  /** Group and port of the tone, as a person would type them. */
   stream: { mcast: string; port: string }
 }
 
-/** Both set up, and the tone routed to the ceiling as the matrix does it. @param stateFolder where each has its own */
+/** Sets up both, and routes the tone to the ceiling as the matrix does. @param stateFolder holds a folder for each */
 export async function startLobby(stateFolder: string, undo: Undo): Promise<Lobby> {
   const start = async (name: keyof typeof PAGE_PORTS, sets: readonly string[]) => {
     const listen = `${LOOPBACK}:${await wantedOrFree(LOOPBACK, PAGE_PORTS[name])}`

@@ -1,14 +1,14 @@
-/** Simulated lines under names that a person can read, as udev gives them to USB adapters. */
+/** Simulated lines with readable names, as udev gives to USB adapters. */
 import { lstatSync, rmSync, symlinkSync } from 'node:fs'
 import { openPty, type Pty } from '#native/serial/index.ts'
 
-/** A line whose path is a link in /dev/shm: nothing else ever gets that name, as it may get the number of a pty. */
+/** A line whose path is a link in /dev/shm: unlike the number of a pty, that name is never given to anything else. */
 export interface NamedLine extends Omit<Pty, 'path'> {
-  /** Such as /dev/shm/meters; /dev/shm/meters-2 where that is taken by another demo. */
+  /** For example /dev/shm/meters; /dev/shm/meters-2 if another demo has that. */
   readonly path: string
 }
 
-/** What the gateway must allow for these lines. */
+/** Pattern that the gateway must allow for these lines. */
 export const NAMED_LINES = '/dev/shm/*'
 
 const MOST_NAMES = 100

@@ -1,10 +1,10 @@
-/** A simulated weighing scale on a raw line: reports its weight, and takes a zero command. */
+/** A simulated weighing scale on a raw line: reports its weight, and accepts a zero command. */
 import type { Pty } from '#native/serial/index.ts'
 
 const REPORT_MS = 2000
 const MOST_HELD = 64
 
-/** Starts talking at once. @returns stops it */
+/** Starts reporting at once. @returns stops it */
 export function startScale(pty: Pty): () => void {
   let zeroKg = 0
   let turn = 0

@@ -1,4 +1,4 @@
-/** What stands while the demo runs: simulated lines, the daemons, and everything that is set up in them. */
+/** Everything in the demo: simulated lines, daemons, and their setup. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,10 +15,10 @@ import { startScale } from './scale.ts'
 import { openSink } from './sink.ts'
 import type { Undo } from './undo.ts'
 
-/** Both sign in with the same password, as do the people of the building. */
+/** Both use the same password, as do the people of the building. */
 export const demoLogin = { admin: 'admin', viewer: 'viewer', password: 'plantroom' } as const
 
-/** The usual Modbus TCP port needs root; this one is its neighbour above. */
+/** The usual Modbus TCP port, 502, needs root. */
 const MODBUS_TCP_PORT = 1502
 
 export interface Scene {
@@ -31,11 +31,11 @@ export interface Scene {
   scale: string
   /** Modbus TCP of the meters. */
   tcpPort: number
-  /** Of a viewer, for the meters alone. */
+  /** Key of a viewer, for the meters only. */
   apiKey: string
 }
 
-/** @param listen HOST:PORT of the gateway; a port that is taken is replaced by a free one */
+/** @param listen HOST:PORT of the gateway; a taken port is replaced by a free one */
 export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   const stateFolder = await mkdtemp(join(tmpdir(), 'plantroom-demo-'))
   undo.push(() => rm(stateFolder, { recursive: true, force: true }))
@@ -91,7 +91,7 @@ async function setUpScale({ call }: ApiClient, path: string, webhookUrl: string)
   await call('POST', portPath(path, '/webhooks'), { url: webhookUrl, events: ['frame'], secret: 'demo secret' })
 }
 
-/** A viewer, and a key for a program that reads the meters. @returns the key */
+/** Creates a viewer, and a key for a program that reads the meters. @returns the key */
 async function letOthersIn({ call }: ApiClient, metersPath: string): Promise<string> {
   await call('POST', '/api/users', { username: demoLogin.viewer, password: demoLogin.password, role: 'viewer' })
   const made = await call('POST', '/api/keys', { name: 'energy report', role: 'viewer', ports: [metersPath] })

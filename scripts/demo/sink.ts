@@ -1,4 +1,4 @@
-/** A system that takes events: the target of the demo's webhook. */
+/** A system that receives events: the target of the demo's webhook. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

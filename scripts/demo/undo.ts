@@ -1,4 +1,4 @@
-/** How what the demo started is stopped. */
+/** Stops what the demo has started. */
 
-/** Each thing that was started says here how it is stopped; run from the last to the first. */
+/** Functions that stop what was started; run in reverse. */
 export type Undo = (() => unknown)[]

@@ -1,4 +1,4 @@
-/** What the demo says once everything runs. */
+/** Text that the demo prints once everything runs. */
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import { portPath } from './api-client.ts'
@@ -8,7 +8,7 @@ import { demoLogin, type Scene } from './scene.ts'
 
 /**
  * Addresses, names and passwords, and commands ready to paste.
- * @param has whether a program is there: of a machine with nothing but what README asks for, Python does what it can
+ * @param has whether a program is installed: with only what README requires, Python is used as far as possible
  */
 export function sceneWords(
   { gateway, building, boards, lobby, meters, cellar, scale, tcpPort, apiKey }: Scene,
@@ -59,7 +59,7 @@ function counterWords({ counterRole }: Scene['boards']): string {
   return 'a serial server without lines; it would share a USB device if this kernel had usbip-host loaded'
 }
 
-/** What a request has beside its address. */
+/** Options of a request. */
 interface Extras {
   bearer?: string
   form?: readonly string[]
@@ -84,7 +84,7 @@ function byMbpoll(port: number) {
   }
 }
 
-/** The frames that mbpoll would send: unit 1, function 4, two registers from 0; unit 2, function 5, coil 2 on. */
+/** The frames mbpoll would send: unit 1, function 4, two registers from 0; unit 2, function 5, coil 2 on. */
 function modbusByPython(port: number) {
   const ask = (hex: string, print: string) =>
     `python3 -c 'import socket, struct; s = socket.create_connection(("${LOOPBACK}", ${port})); s.send(bytes.fromhex("${hex}")); print(${print})'`

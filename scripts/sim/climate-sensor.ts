@@ -11,8 +11,8 @@ const HUMIDITY_CORRECTION = 0x0104
 /**
  * Input registers of an XY-MD02, read with function 4: 1 temperature and 2 relative humidity, both in tenths, the first
  * signed. Holding registers: 0x0101 address, 0x0102 baud rate (0 is 9600), 0x0103 and 0x0104 corrections in tenths,
- * which count at once.
- * @param seed another one is another room
+ * which apply at once.
+ * @param seed a different seed gives a different room
  * @source XY-MD02 product sheet, Modbus registers
  */
 export function climateSensor(unitId: number, clock: Clock, seed = unitId): SimulatedUnit {
@@ -38,7 +38,7 @@ export function climateSensor(unitId: number, clock: Clock, seed = unitId): Simu
   })
 }
 
-/** A room that warms up and cools down; warm air holds more water, so that the relative humidity goes the other way. */
+/** A room that warms up and cools down; warm air holds more water, so relative humidity moves the opposite way. */
 function roomClimate(seed: number): { celsius: Law; humidity: Law } {
   const swing = wave(1, 240_000, seed % 7)
   const degrees = jitter(0.06, 2000, seed)

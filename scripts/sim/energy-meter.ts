@@ -13,14 +13,14 @@ const NOMINAL_VOLTS = 230
 
 /** Forty values of two registers. */
 const MOST_WORDS = 80
-/** What lies between the values reads 0: masters take a whole stretch in one request. */
+/** Addresses between the values read 0, since masters read a whole range in one request. */
 const SPANS: readonly Span[] = [
   { from: 0, to: 96 },
   { from: 256, to: 266 },
   { from: 342, to: 346 },
 ]
 
-/** What is measured, each as it moves. */
+/** The measured quantities over time. */
 export interface Load {
   watts: Flow
   /** Reactive power. */
@@ -29,7 +29,7 @@ export interface Load {
   hertz: Law
 }
 
-/** Controls, two pumps and a compressor that comes and goes every minute and a half. */
+/** Controls, two pumps, and a compressor that runs every minute and a half. */
 export function plantRoomLoad(seed: number): Load {
   const phase = seed % 7
   const compressor = { periodMs: 90_000, share: 0.6 }
@@ -42,17 +42,17 @@ export function plantRoomLoad(seed: number): Load {
   return {
     watts,
     vars,
-    // A loaded line drops a little.
+    // The voltage drops slightly under load.
     volts: (ageMs) => 230.6 + ripple(ageMs) + digit(ageMs) - watts.rate(ageMs) / 2500,
     hertz: (ageMs) => 50 + sway(ageMs) + flicker(ageMs),
   }
 }
 
 /**
- * Input registers of an Eastron SDM120, read with function 4: f32, high word first, at most 40 values a request.
- * Volts, amperes, watts, power factor and the counters belong together: they are one load. Holding registers are there
- * with what the meter ships with; function 16 changes them, and as on the meter nothing follows before a restart.
- * @param seed another one is another meter on another room
+ * Input registers of an Eastron SDM120, read with function 4: f32, high word first, at most 40 values per request.
+ * Volts, amperes, watts, power factor and the counters belong to the same load. Holding registers have the factory
+ * settings; function 16 changes them, which as on the real meter has no effect before a restart.
+ * @param seed a different seed gives a different meter in a different room
  * @source Eastron SDM120Modbus, Modbus protocol implementation, input registers; gaps that read 0: ESPHome's sdm_meter
  *   takes registers 0..79 in one request
  */
@@ -105,7 +105,7 @@ function registersOf({ watts, vars, volts, hertz }: Load, startKilowattHours: nu
   ]
 }
 
-/** Mean over the hour before a full minute. Before the start there was nothing. */
+/** Mean over the hour before a full minute; nothing flowed before the start. */
 function meanOf(flow: Flow): (minute: number) => number {
   return (minute) => {
     const endMs = minute * MINUTE_MS
@@ -113,7 +113,7 @@ function meanOf(flow: Flow): (minute: number) => number {
   }
 }
 
-/** What the last full minute came to, and the most that any came to. */
+/** Demand at the last full minute, and the highest so far. */
 function demandOf(meanAt: (minute: number) => number): { now: Law; most: Law } {
   let seen = 0
   let highest = 0

@@ -15,10 +15,10 @@ const HZ_PER_S = 5
 const RATED_HZ = 50
 const RATED_VOLTS = 400
 const RATED_AMPERES = 4.2
-/** Fault code of a drive that was tripped over the bus. */
+/** Fault code of a drive tripped over the bus. */
 const EXTERNAL_FAULT = 49
 
-/** What was last wanted, and where the frequency was then. */
+/** The last command, and the frequency at that moment. */
 interface Want {
   isRunning: boolean
   setHz: number
@@ -29,11 +29,11 @@ interface Want {
 }
 
 /**
- * Holding registers as drives of Delta Electronics have them, read with function 3, written with 6 and 16.
- * 0x2000 command (1 stops, 2 runs), 0x2001 wanted frequency in hundredths, 0x2002 bit 0 trips it, bit 1 resets it.
- * 0x2100 fault, 0x2101 state (0 stopped, 1 stopping, 3 running), 0x2102 and 0x2103 wanted and output frequency in
- * hundredths, 0x2104 amperes in tenths, 0x2105 and 0x2106 volts of the link and of the output in tenths.
- * It runs up and down by 5 Hz a second; current grows with the square of the speed, as a fan's does.
+ * Holding registers of Delta Electronics drives, read with function 3, written with 6 and 16. 0x2000 command (1 stops,
+ * 2 runs), 0x2001 requested frequency in hundredths, 0x2002 bit 0 trips it, bit 1 resets it. 0x2100 fault, 0x2101 state
+ * (0 stopped, 1 stopping, 3 running), 0x2102 and 0x2103 requested and output frequency in hundredths, 0x2104 amperes in
+ * tenths, 0x2105 and 0x2106 volts of the link and of the output in tenths. It ramps at 5 Hz per second; current grows
+ * with the square of the speed, as with a fan.
  * @source Delta VFD-F series user manual, communication address 20xxH and 21xxH
  */
 export function fanDrive(unitId: number, clock: Clock): SimulatedUnit {

@@ -1,31 +1,31 @@
-/** How simulated values move: functions of time alone, so that the same clock and seed give the same values again. */
+/** How simulated values change: functions of time only, so that the same clock and seed reproduce them. */
 
 /** A value as a function of the milliseconds since the unit was switched on. */
 export type Law = (ageMs: number) => number
 
-/** A value that is also counted: power and energy, flow and volume. */
+/** A value that is also totalled: power and energy, flow and volume. */
 export interface Flow {
   rate: Law
-  /** Sum of the rate since the start, in its unit times milliseconds; exact, not added up. */
+  /** Integral of the rate since the start, in its unit times milliseconds; computed exactly, not accumulated. */
   total: Law
 }
 
-/** @param swing how far it goes to either side of nothing */
+/** @param swing amplitude around zero */
 export function wave(swing: number, periodMs: number, phase = 0): Law {
   return (ageMs) => swing * Math.sin((2 * Math.PI * ageMs) / periodMs + phase)
 }
 
-/** A value that jumps to another place within `swing` of nothing every `stepMs`: the last digit of a measurement. */
+/** A random value within `swing` of zero that changes every `stepMs`: the last digit of a measurement. */
 export function jitter(swing: number, stepMs: number, seed: number): Law {
   return (ageMs) => swing * (2 * chanceAt(seed, Math.floor(ageMs / stepMs)) - 1)
 }
 
-/** A load that always runs. */
+/** A constant load. */
 export function steadyLoad(value: number): Flow {
   return { rate: () => value, total: (ageMs) => value * ageMs }
 }
 
-/** A load that swings around nothing; added to a steady one. */
+/** A load that swings around zero, to be added to a steady one. */
 export function swinging(swing: number, periodMs: number, phase = 0): Flow {
   const turn = (2 * Math.PI) / periodMs
   return {
@@ -48,7 +48,7 @@ export function together(...flows: Flow[]): Flow {
   return { rate: sumOf(flows.map(({ rate }) => rate)), total: sumOf(flows.map(({ total }) => total)) }
 }
 
-/** @returns 0 up to but not including 1, the same for the same two numbers */
+/** @returns 0 up to but excluding 1, the same for the same two numbers */
 export function chanceAt(seed: number, step: number): number {
   let mixed = Math.imul(seed ^ 0x9e37_79b9, 0x85eb_ca6b) ^ Math.imul(step + 1, 0xc2b2_ae35)
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7feb_352d)

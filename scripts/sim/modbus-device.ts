@@ -1,4 +1,4 @@
-/** Simulated Modbus RTU units that share one line, for the demo and for tests of whatever is master on it. */
+/** Simulated Modbus RTU units on a shared line, for the demo and for tests of any master. */
 
 import { type Clock, systemClock, type Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -15,19 +15,19 @@ import { fanDrive } from './fan-drive.ts'
 import type { SimulatedUnit } from './modbus-unit.ts'
 import { relayBoard } from './relay-board.ts'
 
-/** The units' end of a line: a pty, or something in memory. */
+/** The units' end of a line: a pty, or one in memory. */
 export interface Duplex {
   onBytes(handler: (bytes: Uint8Array) => void): void
   write(bytes: Uint8Array): Promise<unknown> | unknown
 }
 
-/** Bytes that a unit says, so many milliseconds after the request or after the bytes before. */
+/** Bytes that a unit sends, this many ms after the request or the previous bytes. */
 export interface Utterance {
   afterMs: number
   bytes: Uint8Array
 }
 
-/** A unit that may say something else than its plain reply, of which scripts/sim/unit-faults.ts makes some. */
+/** A unit that may send something other than its plain reply; scripts/sim/unit-faults.ts makes some. */
 export interface UnitOnLine extends SimulatedUnit {
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
 }
@@ -36,20 +36,20 @@ export interface ModbusLineParts {
   duplex: Duplex
   units: readonly UnitOnLine[]
   clock: Clock
-  /** What is said instead of the plain reply: later, in pieces, damaged, not at all. Left out: the reply at once. */
+  /** Replaces the plain reply: later, in pieces, damaged, or nothing. Default: the reply at once. */
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
-  /** Replies come after the time that request and reply are on a wire of so many bits per second. Left out: at once. */
+  /** Bits per second of the simulated wire: replies are delayed by the time of request and reply. Default: no delay. */
   baud?: number
-  /** The adapter gives the master's bytes back. */
+  /** The adapter echoes the master's bytes. */
   hasEcho?: boolean
 }
 
-/** Silence after which bytes that are no request are forgotten. */
+/** Silence after which bytes that form no request are discarded. */
 const FORGET_MS = 50
 
 const ILLEGAL_VALUE = 3
 
-/** Bits of a character with its start, parity and stop bits. */
+/** Bits per character with start, parity and stop bits. */
 const CHARACTER_BITS = 11
 
 /** An energy meter (unit 1), a relay board (2), a climate sensor (3) and a drive (4) on one line. @returns stops them */
@@ -58,7 +58,7 @@ export function startModbusLine(duplex: Duplex, clock: Clock = systemClock): () 
   return simulateModbusLine({ duplex, clock, units })
 }
 
-/** Units answer what is addressed to them; a broadcast is carried out by all. @returns stops them */
+/** Units answer requests to their address, and all execute a broadcast. @returns stops them */
 export function simulateModbusLine(parts: ModbusLineParts): () => void {
   const { clock, duplex, units } = parts
   const timers = new Set<Timer>()
@@ -74,7 +74,7 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
     timers.add(timer)
   }
 
-  /** A line that is gone has nobody to tell. */
+  /** Ignores failures: on a vanished line there is nobody to tell. */
   async function write(bytes: Uint8Array): Promise<void> {
     try {
       if (!isStopped) await duplex.write(bytes)
@@ -107,7 +107,7 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
     }
   }
 
-  /** A request that contradicts itself is answered as one with an illegal value. */
+  /** Answers an inconsistent request as one with an illegal value. */
   function refuse([unitId = 0, fc = 0]: Uint8Array): void {
     const isHere = units.some((unit) => unit.unitId === unitId)
     if (isHere) void write(sealed([unitId, fc | 0x80, ILLEGAL_VALUE]))
@@ -133,7 +133,7 @@ export function simulateModbusLine(parts: ModbusLineParts): () => void {
   }
 }
 
-/** @returns null for one whose checksum is right, and its content is not */
+/** @returns null if the checksum is right but the content is not */
 function opened(frame: Uint8Array): ModbusRequest | null {
   try {
     return readModbusRequest(frame)
@@ -147,7 +147,7 @@ function onWireMs(characters: number, baud: number | undefined): number {
   return baud === undefined ? 0 : (characters * CHARACTER_BITS * 1000) / baud
 }
 
-/** The first whole request with a right checksum, and where it ends. */
+/** The first complete request with a valid checksum, and where it ends. */
 function firstRequest(bytes: Uint8Array): { frame: Uint8Array; end: number } | undefined {
   for (let at = 0; at < bytes.length; at++) {
     const rest = bytes.subarray(at)

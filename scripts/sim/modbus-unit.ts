@@ -1,26 +1,26 @@
-/** A simulated Modbus unit: coils and registers in memory, answered as the standard says. */
+/** A simulated Modbus unit: coils and registers in memory, answered by the standard. */
 import { MEI_IDENTIFY, type ModbusRequest, modbusFunctions, sealed } from '../../daemons/gateway/wire/modbus-request.ts'
 
 /**
- * What a unit has. A table that is left out is not there: its functions answer exception 1. A hole in a table is an
- * address that is not there: exception 2.
+ * Contents of a unit. An omitted table does not exist: its functions answer exception 1. A hole in a table is a missing
+ * address: exception 2.
  */
 export interface UnitTables {
   unitId: number
   /** 0 or 1 each. */
   coils?: number[]
   discreteInputs?: readonly number[]
-  /** 0..65535 each; a function makes them anew for each request, so that values move. */
+  /** 0..65535 each; a function computes them for each request, so that values change. */
   holding?: number[] | (() => number[])
-  /** Made anew for each request, so that values move. */
+  /** Computed for each request, so that values change. */
   input?: () => readonly number[]
-  /** Most registers in one request; more answers exception 3. Left out: what a frame holds. */
+  /** Most registers per request; more answers exception 3. Default: the limit of a frame. */
   maxWords?: number
-  /** Whether a holding register takes a write; left out: every one does. A refused write answers exception 2. */
+  /** Whether a holding register is writable; default: all are. A refused write answers exception 2. */
   isWritable?(address: number): boolean
-  /** Told of each write that was carried out, after it. */
+  /** Called after each successful write. */
   wrote?(table: 'coils' | 'holding', address: number, values: readonly number[]): void
-  /** Texts of device identification, from object 0 on. */
+  /** Texts for device identification, from object 0 on. */
   identity?: readonly string[]
 }
 
@@ -125,7 +125,7 @@ function masked(tables: UnitTables, request: ModbusRequest): number[] {
   return [...bytesOfWord(address), ...bytesOfWord(andMask), ...bytesOfWord(orMask)]
 }
 
-/** One object per reply, so that a master has to ask on. @source Modbus Application Protocol V1.1b3, 6.21 */
+/** One object per reply, so that a master has to continue. @source Modbus Application Protocol V1.1b3, 6.21 */
 function identified(identity: readonly string[] | undefined, { address, quantity }: ModbusRequest): number[] {
   if (!identity) throw new Refusal(ILLEGAL_FUNCTION)
   if (quantity < 1 || quantity > 4) throw new Refusal(ILLEGAL_VALUE)

@@ -1,28 +1,28 @@
-/** Registers of a simulated unit as a list: which address holds which value, and how it is written there. */
+/** Registers of a simulated unit as a list: the value at each address, and its encoding. */
 import type { Law } from './laws.ts'
 
-/** One value. A value that its type cannot hold is an error of the map, not something to cut. */
+/** One value. A value beyond its type is an error in the map, and is not clipped. */
 export interface SimulatedRegister {
-  /** First register, as it goes over the wire (0 based). */
+  /** First register, as on the wire (0 based). */
   address: number
   /** f32: two registers, high word first. u16 and s16: the value times `scale`, rounded. */
   type: 'f32' | 'u16' | 's16'
-  /** Left out: 1. A device that tells tenths has 10. */
+  /** Default 1; 10 for a device that reports tenths. */
   scale?: number
-  /** A number never changes. */
+  /** A plain number is constant. */
   value: number | Law
 }
 
-/** Addresses that are there without meaning anything: they read 0. */
+/** Addresses that exist without a meaning: they read 0. */
 export interface Span {
   from: number
-  /** The first one that is not there. */
+  /** The first address after them. */
   to: number
 }
 
 /**
  * @param spans addresses around the registers that read 0
- * @returns what a table of a simulated unit is: words by address, with holes where nothing is
+ * @returns a table for a simulated unit: words by address, with holes where nothing is
  */
 export function wordsAt(registers: readonly SimulatedRegister[], spans: readonly Span[], ageMs: number): number[] {
   const words: number[] = []

@@ -8,8 +8,8 @@ const ADDRESS = 0x4000
 const VERSION = 0x8000
 
 /**
- * Eight relays (coils 0..7), eight inputs that follow them, and coil 255 for all of them at once, as on a Waveshare
- * Modbus RTU Relay (D). It also tells who it is (function 43/14), which that board does not.
+ * Eight relays (coils 0..7), eight inputs that follow them, and coil 255 for all at once, as on a Waveshare Modbus RTU
+ * Relay (D). It also identifies itself (function 43/14), which that board does not.
  * @source Waveshare wiki, Modbus RTU Relay (D), development protocol V2
  */
 export function relayBoard(unitId: number): SimulatedUnit {

@@ -1,21 +1,21 @@
-/** What can be wrong with a unit, as switches that can be thrown while it runs. */
+/** Faults of a unit, as switches that can be changed while it runs. */
 import type { Clock } from '#kit/clock.ts'
 import { type ModbusRequest, sealed } from '../../daemons/gateway/wire/modbus-request.ts'
 import { chanceAt } from './laws.ts'
 import type { UnitOnLine, Utterance } from './modbus-device.ts'
 import type { SimulatedUnit } from './modbus-unit.ts'
 
-/** Read anew at each request. Chances are 0 (never) to 1 (each time). What is left out is in order. */
+/** Read at each request. Chances are 0 (never) to 1 (always). Omitted faults do not occur. */
 export interface UnitFaults {
   /** Never answers. */
   isDead?: boolean
-  /** Answers so much later, this often. */
+  /** Delays answers by `afterMs`, with this probability. */
   late?: { afterMs: number; chance: number }
-  /** A bit of the answer is turned, so that its checksum is wrong. */
+  /** Flips a bit of the answer, so that its checksum is wrong. */
   damageChance?: number
-  /** Bytes that are no frame come before the answer. */
+  /** Sends stray bytes before the answer. */
   strayChance?: number
-  /** Answers with this exception where a request touches the address; for one function alone where `fc` is given. */
+  /** Answers with this exception if a request touches the address; if `fc` is given, only for that function. */
   exceptions?: readonly { address: number; code: number; fc?: number }[]
   /** Does not answer in the first `forMs` of every `everyMs`. */
   gone?: { everyMs: number; forMs: number }
@@ -26,13 +26,13 @@ export interface FaultyUnitParts {
   /** Changed from outside at any time. */
   faults: UnitFaults
   clock: Clock
-  /** Which requests meet their chances: the same seed, the same ones. */
+  /** Determines which requests are affected: the same seed, the same ones. */
   seed: number
 }
 
 const MOST_STRAY = 5
 
-/** A unit on a line that has these faults; what it answers besides is its own. */
+/** Wraps a unit with these faults; otherwise it answers by itself. */
 export function withFaults({ unit, faults, clock, seed }: FaultyUnitParts): UnitOnLine {
   const startMs = clock.monotonicMs()
   let draws = 0
@@ -66,7 +66,7 @@ function touches({ fc, address, quantity }: ModbusRequest, exception: { address:
   return isFunction && address <= exception.address && exception.address < address + quantity
 }
 
-/** One bit other; a checksum always notices one. @param chance which: 0 up to 1 */
+/** Flips one bit, which a checksum always detects. @param chance selects the bit: 0 up to 1 */
 function damaged(reply: Uint8Array, chance: number): Uint8Array {
   const bit = Math.floor(chance * reply.length * 8)
   const bytes = Uint8Array.from(reply)

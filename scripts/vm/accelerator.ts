@@ -1,20 +1,22 @@
-/** By what a guest is run: this machine's virtualisation where that works, else emulation. */
+/** Chooses how a guest runs: with this machine's virtualisation if it works, else emulated. */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 
-/** Milliseconds in which a kernel that is really virtualised has reached its first program; it takes two seconds. */
+/** Milliseconds within which a truly virtualised kernel reaches its first program; it takes two seconds. */
 const PROBE_MS = 15_000
 
 const KVM = ['-accel', 'kvm', '-cpu', 'max']
-/** The oldest processor that the pinned Node runs on: what is not there is not emulated, nor tried out by the kernel. */
+/**
+ * The oldest processor that the pinned Node supports: newer features would only be emulated, and probed by the kernel.
+ */
 const EMULATED = ['-accel', 'tcg,thread=multi', '-cpu', 'Nehalem']
 
 let known: string[] | undefined
 
 /**
- * QEMU's arguments. `/dev/kvm` alone says little: in nested machines there are some that open, answer, and then stop at
- * the first instruction they do not know. So the guest's own kernel is tried, once for each process.
+ * QEMU's arguments. The presence of `/dev/kvm` is not enough: in nested machines some open, answer, and then stop at
+ * the first unknown instruction. So the guest's own kernel is tried, once per process.
  */
 export function acceleratorArguments(image: string): string[] {
   known ??= canVirtualise(image) ? KVM : EMULATED

@@ -1,6 +1,6 @@
 /**
- * A guest: Debian on a kernel of its own, in QEMU. Commands run in it, its machine can be tampered with: devices come
- * and go, cables are pulled, power is cut. Made for tests; everything in it waits for a bounded time.
+ * A guest: Debian with its own kernel, in QEMU. Commands run in it, and its machine can be tampered with: devices
+ * plugged and pulled, cables pulled, power cut. For tests; every wait in it is bounded.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -10,28 +10,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { acceleratorArguments } from './accelerator.ts'
 import { type JsonLine, openJsonLine } from './json-line.ts'
 
-/** Milliseconds from power to a system that has started: emulated, on a machine that has much else to do. */
+/** Milliseconds from power-on to a booted system: emulated, on a busy machine. */
 const BOOT_MS = 300_000
-/** Milliseconds for one command in the guest, when the caller names none. */
+/** Default timeout of a command in the guest, ms. */
 const COMMAND_MS = 60_000
-/** Milliseconds between two looks at whether a command has ended. */
+/** Milliseconds between polls whether a command has ended. */
 const LOOK_MS = 50
 
-/** What a command in the guest came to; `out` is both streams as they came. */
+/** Result of a command in the guest; `out` is both streams as they came. */
 export interface Outcome {
   code: number
   out: string
 }
 
-/** How a guest is made. */
+/** Options of a guest. */
 export interface GuestOptions {
-  /** For messages and files: letters alone. */
+  /** For messages and files: letters only. */
   name: string
-  /** The machine's devices beside disk, cable and what it is run by, as QEMU's arguments. */
+  /** Further devices of the machine, besides disk and cable, as QEMU arguments. */
   devices?: string[]
   /** A folder of this machine that the guest sees at /host, read only. */
   lends?: string
-  /** The cable's other end: one guest listens at the path, one connects. Without it there is no cable. */
+  /** The cable: one guest listens at the path, the other connects. Without it there is no cable. */
   cable?: { path: string; listens: boolean; address: string }
   memoryMb?: number
   /** Default 1. */
@@ -39,37 +39,37 @@ export interface GuestOptions {
 }
 
 export interface Guest {
-  /** Runs a bash script as root. Rejects when it has not ended in time. */
+  /** Runs a bash script as root. Rejects if it does not end in time. */
   run(script: string, timeoutMs?: number): Promise<Outcome>
-  /** What it printed, without the last line end. Rejects when it ended with anything but 0. */
+  /** Resolves with its output, without the last line end. Rejects if it ended with anything but 0. */
   must(script: string, timeoutMs?: number): Promise<string>
-  /** Asks the machine (QMP). */
+  /** Sends a command to the machine (QMP). */
   machine(command: string, args?: object): Promise<unknown>
   /** Pulls the cable, or plugs it in. */
   plugCable(isIn: boolean): Promise<void>
-  /** Cuts the power and gives it back; resolves when the system has started again. */
+  /** Cuts the power and restores it; resolves once the system has booted again. */
   cutPower(): Promise<void>
-  /** Waits for the start that follows a restart from inside; `before` is what bootId() said. */
+  /** Waits for the boot after a restart from inside; `before` is the earlier result of bootId(). */
   startedAfter(before: string): Promise<void>
-  /** Another one after each start. */
+  /** Different after each boot. */
   bootId(): Promise<string>
   /** The last lines of the console, for the report of a failure. */
   consoleTail(): string
   stop(): Promise<void>
 }
 
-/** The folder with the image; made when its inputs have changed, which takes half a minute and root. */
+/** The folder with the image; built if its inputs have changed, which takes half a minute and needs root. */
 export function guestImage(root: string): string {
   const folder = execFileSync(join(root, 'scripts/vm/make-image.sh'), { encoding: 'utf8', timeout: 600_000 })
   return join(root, folder.trim())
 }
 
-/** Starts a guest on a disk of its own, which is gone with it. Resolves when the system in it has started. */
+/** Starts a guest on its own disk, which is removed with it. Resolves once its system has booted. */
 export async function startGuest(image: string, options: GuestOptions): Promise<Guest> {
   const bed = mkdtempSync(join(tmpdir(), `plantroom-${options.name}-`))
   const disk = join(bed, 'disk.qcow2')
   execFileSync('qemu-img', ['create', '-q', '-f', 'qcow2', '-b', join(image, 'root.img'), '-F', 'raw', disk])
-  // A guest does not outlive the test, however that ends.
+  // A guest never outlives the test.
   const command = ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...qemuArguments({ image, bed, disk, options })]
   const qemu = spawn('setpriv', command, { stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
@@ -149,7 +149,7 @@ function makeGuest({ qmp, agent, options, consoleTail, stop, hasEnded }: Made): 
       }
       await sleep(100)
     }
-    // "degraded" is for the test to judge: it asks for what it needs.
+    // The test judges a "degraded" system: it checks what it needs.
     await run('systemctl is-system-running --wait', BOOT_MS)
     if (options.cable) await must(cableScript(options.cable.address))
   }
@@ -185,7 +185,7 @@ interface Exec {
   'out-data'?: string
 }
 
-/** The address is the guest's own setting, so that it is there again after a start without the test's help. */
+/** The address is configured in the guest, so that it survives a reboot. */
 function cableScript(address: string): string {
   return `f=/etc/systemd/network/lab.network; grep -q ^Address= $f && exit 0
     echo 'Address=${address}' >>$f && networkctl reload && for i in $(seq 100); do

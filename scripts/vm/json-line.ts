@@ -1,23 +1,20 @@
-/** QEMU's JSON sockets: QMP (the machine) and the guest agent (inside it) speak the same lines. */
+/** QEMU's JSON sockets: QMP (the machine) and the guest agent (inside it) use the same lines. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Milliseconds for one answer, when the caller names none. */
+/** Default timeout of an answer, ms. */
 const ANSWER_MS = 30_000
 
-/** A connection on which one command at a time is asked and answered. */
+/** A connection for one command at a time. */
 export interface JsonLine {
-  /** The `return` of `command`. Rejects with QEMU's own description, or when nothing came in time. */
+  /** Resolves with the `return` of `command`. Rejects with QEMU's own description, or if nothing came in time. */
   ask(command: string, args?: object, timeoutMs?: number): Promise<unknown>
-  /**
-   * The agent's way to throw away what an answer of before left on the line: everything up to the byte 0xFF and the
-   * number that was sent.
-   */
+  /** The agent's way to discard remains of earlier answers: everything up to the byte 0xFF and the number sent. */
   synchronise(number: number, timeoutMs: number): Promise<void>
   close(): void
 }
 
-/** `isOurs` picks the answer among what may still come to earlier commands. */
+/** `isOurs` picks the answer, as answers to earlier commands may still come. */
 interface Exchange {
   sent: string
   what: string
@@ -30,7 +27,9 @@ interface Answer {
   error?: { class: string; desc: string }
 }
 
-/** Connects to the Unix socket at `path`, which may still have to appear. Rejects when it has not within `timeoutMs`. */
+/**
+ * Connects to the Unix socket at `path`, which may not exist yet. Rejects if it has not appeared within `timeoutMs`.
+ */
 export async function openJsonLine(path: string, timeoutMs: number): Promise<JsonLine> {
   const socket = await connectWithin(path, timeoutMs)
   let text = ''
@@ -46,7 +45,7 @@ export async function openJsonLine(path: string, timeoutMs: number): Promise<Jso
       if (answer) waiting?.(answer)
     }
   })
-  // What is asked waits for what was asked before.
+  // Commands wait for the one before.
   let last: Promise<unknown> = Promise.resolve()
 
   function exchange({ sent, what, timeoutMs, isOurs }: Exchange): Promise<unknown> {
@@ -76,14 +75,14 @@ export async function openJsonLine(path: string, timeoutMs: number): Promise<Jso
     synchronise: async (number, timeoutMs) => {
       const what = 'guest-sync-delimited'
       const sent = `\xff${JSON.stringify({ execute: what, arguments: { id: number } })}\n`
-      // The byte itself is answered by an error too.
+      // The byte itself also causes an error answer.
       await exchange({ sent, what, timeoutMs, isOurs: (answer) => answer.return === number })
     },
     close: () => socket.destroy(),
   }
 }
 
-/** One line as an answer; undefined for QMP's greeting and its events, and for what is no JSON. */
+/** Parses one line as an answer; undefined for QMP's greeting and events, and for invalid JSON. */
 function answerOf(line: string): Answer | undefined {
   const start = line.lastIndexOf('\xff') + 1
   try {

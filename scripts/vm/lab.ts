@@ -1,6 +1,6 @@
 /**
- * Two guests on one cable: the board, with a USB disk and a USB serial adapter in it, and a host that wants to use them.
- * What the adapter sends comes back to it.
+ * Two guests on one cable: the board, with a USB disk and a USB serial adapter, and a host that uses them. The adapter
+ * echoes what it is sent.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,21 +16,21 @@ export const HOST_ADDRESS = '192.0.2.2'
 /** Bytes on the USB disk. */
 const DISK_BYTES = 8 * 1024 * 1024
 
-/** The adapter as QEMU plugs it in: an FTDI chip, vid:pid 0403:6001. */
+/** The adapter in QEMU: an FTDI chip, vid:pid 0403:6001. */
 const ADAPTER = { driver: 'usb-serial', chardev: 'echo', bus: 'usb.0', port: '2', id: 'adapter' }
 
 export interface Lab {
   board: Guest
   host: Guest
-  /** SHA-256 in hex of what is on the USB disk (46f4:0001, serial number LAB-DISK). */
+  /** SHA-256 in hex of the USB disk (46f4:0001, serial number LAB-DISK). */
   diskSha256: string
-  /** Pulls the serial adapter out of the board (0403:6001), and plugs it in again. */
+  /** Unplugs the board's serial adapter (0403:6001), and plugs it in again. */
   unplugAdapter(): Promise<void>
   plugAdapter(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts both. `lends` is what the board's guest sees at /host. Rejects when one of them does not start. */
+/** Starts both. `lends` is shown to the board's guest at /host. Rejects if one of them does not start. */
 export async function startLab(lends?: string): Promise<Lab> {
   const image = guestImage(checkout)
   const bed = mkdtempSync(join(tmpdir(), 'plantroom-lab-'))
@@ -51,7 +51,7 @@ export async function startLab(lends?: string): Promise<Lab> {
     rmSync(bed, { recursive: true, force: true })
   }
   try {
-    // The one that listens comes first: the other end of a cable is not waited for.
+    // The listening end starts first: the other does not wait for it.
     const board = startGuest(image, {
       name: 'board',
       cable: cable(true),

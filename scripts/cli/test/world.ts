@@ -1,9 +1,9 @@
-/** A world without a terminal, for the tests of commands. */
+/** A fake world without a terminal, for tests of commands. */
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Command, World } from '../command.ts'
 
-/** What a command did. */
+/** Result of a command. */
 export interface Outcome {
   /** Exit code, or the code of the Fault it threw. */
   code: number | string
@@ -11,10 +11,10 @@ export interface Outcome {
   err: string
 }
 
-/** What a command finds; text alone is what is typed as a new password. */
+/** The command's environment; a plain string is typed as a new password. */
 type Given = string | { typed?: string; daemonsFolder?: string; env?: NodeJS.ProcessEnv }
 
-/** Runs a command, against the daemons of the tests unless others are given. */
+/** Runs a command, by default against the daemons of the tests. */
 export async function runCommand(command: Command, argv: readonly string[], given: Given = ''): Promise<Outcome> {
   const folder = join(import.meta.dirname, 'daemons')
   const { typed = '', daemonsFolder = folder, env = {} } = typeof given === 'string' ? { typed: given } : given

@@ -1,14 +1,14 @@
-/** Asks a simulated unit without a line between, and reads its reply. */
+/** Sends a request to a simulated unit without a line, and reads its reply. */
 import { hasGoodCrc, type ModbusRequest } from '../../../daemons/gateway/wire/modbus-request.ts'
 import type { SimulatedUnit } from '../modbus-unit.ts'
 
-/** What a reply says: the words or bits of a read, the code of a refusal, nothing of a write. */
+/** Contents of a reply: the words or bits of a read, the code of a refusal, nothing for a write. */
 export interface Said {
   values: number[]
   exception: number | null
 }
 
-/** @throws Error where the reply is not one of this unit */
+/** @throws Error if the reply is not one of this unit */
 export function ask(unit: SimulatedUnit, asked: Omit<ModbusRequest, 'unitId'>): Said {
   const reply = unit.answer({ unitId: unit.unitId, ...asked })
   if (!hasGoodCrc(reply) || reply[0] !== unit.unitId) throw new Error(`no reply: ${Buffer.from(reply).toString('hex')}`)
@@ -22,7 +22,7 @@ export function ask(unit: SimulatedUnit, asked: Omit<ModbusRequest, 'unitId'>): 
   return { values, exception: null }
 }
 
-/** An f32 of two input registers, high word first. */
+/** Reads an f32 from two input registers, high word first. */
 export function askF32(unit: SimulatedUnit, address: number, fc = 4): number {
   const [high = 0, low = 0] = ask(unit, { fc, address, quantity: 2 }).values
   const view = new DataView(new ArrayBuffer(4))

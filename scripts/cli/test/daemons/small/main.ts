@@ -1,4 +1,6 @@
-/** A daemon for the tests of the command line: it answers /api/status, and starts with no state of the next version. */
+/**
+ * A daemon for tests of the command line: it answers /api/status, and does not start with state of the next version.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
