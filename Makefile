@@ -1,4 +1,4 @@
-# What a person types here. Everything is incremental: a second call does what is left to do.
+# The targets for people. Everything is incremental: a second call does only what is left.
 # Needs Debian 12 or 13 with nodejs, npm, make, g++ and python3; only apt-get needs root.
 
 SHELL := /bin/bash
@@ -9,14 +9,14 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 
 ARCH := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)
 STAMPS := build/stamps
-# Made once more when the cross compiler has come: then there are addons for arm64 boards too.
+# Rebuilt once the cross compiler is installed: then there are addons for arm64 boards too.
 NATIVE := $(STAMPS)/native$(if $(shell command -v aarch64-linux-gnu-g++ 2>/dev/null),-arm64)
 
-# npm runs on the system's Node: the pinned one lives in the folder that npm replaces.
+# npm runs on the system's Node, since the pinned one is in the folder that npm replaces.
 SYSTEM_PATH := $(PATH)
 export PATH := $(CURDIR)/node_modules/node-linux-$(ARCH)/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 
-# Sources, so that nothing is made twice. Tests are no part of a bundle.
+# Sources, so that nothing is rebuilt needlessly. Tests are not part of a bundle.
 sources = $(shell find $(1) -type f -not -path '*/test/*' -not -path '*/build/*' -not -path '*/prebuilds/*' 2>/dev/null)
 TS_SOURCES := $(filter %.ts,$(call sources,kit daemons native scripts))
 NATIVE_SOURCES := $(filter %.cc %.h %.gyp %.gypi,$(call sources,native)) $(wildcard scripts/build-native*)
@@ -39,7 +39,7 @@ $(STAMPS)/setup: package-lock.json package.json .taprc scripts/is-installed.mjs
 	  || { echo 'nodejs and npm are missing: apt-get install nodejs npm make g++ python3' >&2; exit 1; }
 	@export PATH="$(SYSTEM_PATH)"; node scripts/is-installed.mjs \
 	  || scripts/progress.sh 'packages from npm' $(STAMPS)/npm.log npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-# The TypeScript compiler in tap would leave a cache of itself in /tmp.
+# Without this the TypeScript compiler in tap leaves a cache in /tmp.
 	@scripts/progress.sh 'the test runner' $(STAMPS)/tap.log env NODE_DISABLE_COMPILE_CACHE=1 node node_modules/tap/dist/esm/run.mjs build
 	@touch $@
 
@@ -47,7 +47,7 @@ $(STAMPS)/setup: package-lock.json package.json .taprc scripts/is-installed.mjs
 build: $(NATIVE) $(STAMPS)/bundles $(STAMPS)/web ## everything that runs, in build/
 	@:
 
-# What Debian lacks is said before a minute of other work.
+# Missing Debian packages are reported before a minute of other work.
 .PHONY: debian
 debian:
 	@scripts/apt-setup.sh build
@@ -86,8 +86,8 @@ e2e: build ## drives the real bundles over their real interfaces
 	@node scripts/run-tests.ts e2e
 
 .PHONY: test
-# Both wait for the network, npm and apt: side by side a fresh machine is ready that much sooner. Who may not install is told
-# what is missing before anything else; only what the build needs ends it.
+# Runs npm and apt in parallel, as both wait for the network: a fresh machine is ready sooner. Without the right to
+# install, the missing packages are reported first; only those that the build needs end it.
 test: ## sets everything up and runs every check and test
 	@if scripts/apt-setup.sh --check build test; then \
 	  scripts/apt-setup.sh build test & debian=$$!; \

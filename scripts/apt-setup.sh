@@ -1,24 +1,24 @@
 #!/bin/sh
-# Installs the Debian packages that one or more purposes need: build, test, bench, system-test, vm-test.
+# Installs the Debian packages needed for one or more purposes: build, test, bench, system-test, vm-test.
 #
-#   scripts/apt-setup.sh build test     installs what is missing; silent when nothing is
-#   scripts/apt-setup.sh --check test   installs nothing: says at once what is missing and cannot be installed from here
-#   scripts/apt-setup.sh --list test    prints the purpose's packages, one a line
+#   scripts/apt-setup.sh build test     installs what is missing; silent if nothing is
+#   scripts/apt-setup.sh --check test   installs nothing: reports what is missing and cannot be installed from here
+#   scripts/apt-setup.sh --list test    prints the purpose's packages, one per line
 #
-# Uses root, or sudo without a password; else prints the command to run and ends with 3. Ends with 4 when apt failed.
+# Uses root, or sudo without a password; else prints the command to run and ends with 3. Ends with 4 if apt failed.
 set -u
 
 packages_of() {
   case $1 in
-    # Sound: headers for the addon, and the plugins that it loads.
+    # Sound: headers for the addon, and the plugins it loads.
     build)
       echo g++ make python3 pkg-config libgstreamer1.0-dev libgstreamer-plugins-base1.0-dev \
         gstreamer1.0-plugins-base gstreamer1.0-plugins-good libasound2-dev
-      # Asked for by their commands: they may have come from elsewhere than Debian.
+      # Checked by their commands, since they may not come from Debian.
       command -v node >/dev/null || echo nodejs
       command -v npm >/dev/null || echo npm
       ;;
-    # Peers that nobody here wrote, and a browser for the pages.
+    # Third-party peers, and a browser for the pages.
     test)
       packages_of build
       echo gstreamer1.0-tools curl openssl socat mbpoll libmodbus-dev chromium fonts-dejavu-core python3-serial ser2net \
@@ -27,7 +27,7 @@ packages_of() {
       ;;
     bench) echo socat ser2net gstreamer1.0-tools tshark python3 ;;
     system-test) echo mmdebstrap systemd-container curl dpkg-dev ;;
-    # A guest with a kernel of its own: what makes its disk, and what runs it.
+    # A guest with its own kernel: tools to build its disk, and to run it.
     vm-test) echo mmdebstrap debian-archive-keyring busybox-static cpio kmod e2fsprogs xz-utils qemu-system-x86 qemu-utils ;;
     *)
       echo "unknown purpose '$1': build, test, bench, system-test, vm-test" >&2
@@ -62,7 +62,7 @@ for package in $(printf '%s\n' $wanted | sort -u); do
 done
 [ -n "$missing" ] || exit 0
 
-# Another apt may be at work (unattended upgrades on a fresh machine): wait for it, ten minutes at most.
+# Another apt may be running (unattended upgrades on a fresh machine): wait up to ten minutes for it.
 apt='apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0'
 if [ "$(id -u)" = 0 ]; then
   as_root=
@@ -79,12 +79,12 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 progress=$(dirname "$0")/progress.sh
 install() {
-  # Wireshark asks whether users may capture; ser2net and friends ask nothing but may want to start.
+  # Wireshark asks whether users may capture; others such as ser2net ask nothing, but may try to start.
   "$progress" 'Debian packages' "$log" \
     $as_root env DEBIAN_FRONTEND=noninteractive $apt install -y --no-install-recommends $missing 2>/dev/null
 }
 echo "installing Debian packages:$missing"
-# The list of packages may be old or empty: update once, only when it is needed.
+# The list of packages may be old or empty: update it once, only if needed.
 if install; then exit 0; fi
 if "$progress" "Debian's list of packages" "$log" $as_root $apt update 2>/dev/null && install; then exit 0; fi
 tail -n 20 "$log" >&2

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Packs what make build made: build/plantroom_<version>_<arch>.deb. The same sources give the same bytes.
+# Packs the output of make build: build/plantroom_<version>_<arch>.deb. The same sources give the same bytes.
 #
 #   scripts/build-deb.sh [ARCH]    amd64 or arm64; default this machine's
 set -eu
@@ -21,7 +21,7 @@ if [ -e "$deb" ] && [ -z "$(find build/stamps scripts/build-deb.sh scripts/deb s
   exit 0
 fi
 
-# Times inside the package: those of the last change, so that a rebuild gives the same file.
+# Times inside the package are those of the last change, so that a rebuild gives the same file.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y package-lock.json)
 fi
@@ -44,7 +44,7 @@ cp -R build/web "$lib/web"
 cp -R build/templates "$lib/templates"
 for addon in build/native/*/; do
   from=prebuilds/linux-$node_arch
-  # The one program among the addons has a place of its own, where its unit looks for it.
+  # The one program among the addons has its own place, where its unit looks for it.
   if [ "$(basename "$addon")" = helper ]; then
     install -m 755 "$addon$from/plantroom-helper" "$lib/plantroom-helper"
     continue
@@ -59,13 +59,14 @@ mkdir -p "$tree/usr/lib/sysusers.d"
 install -m 644 systemd/plantroom.sysusers "$tree/usr/lib/sysusers.d/plantroom.conf"
 for daemon in daemons/*/; do
   daemon=$(basename "$daemon")
-  # What a daemon does by itself is no setting of the installer: /etc has what he wrote alone, so that dpkg asks nothing when a
+  # Defaults are not installed as settings: /etc contains only what the installer wrote, so dpkg asks nothing when a
   # default changes (docs/decisions/packaging-and-units.md).
   node scripts/default-toml.ts "$daemon" >"$tree/usr/share/plantroom/$daemon.toml"
 done
 
-# A daemon of the package is enabled and started, but for those that a person switches on: who has a gateway does not
-# expect its port 80 to be taken, by a page that asks for no password until one is set (docs/decisions/packaging-and-units.md).
+# The package's daemons are enabled and started, except those that a person switches on: the owner of a gateway does not
+# expect port 80 to be taken by a page that asks for no password until one is set
+# (docs/decisions/packaging-and-units.md).
 switched='plantroom-board.service plantroom-controller.service'
 started=
 settings=

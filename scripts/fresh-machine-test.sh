@@ -1,17 +1,17 @@
 #!/bin/bash
-# Tries the two commands as a new user would: an empty Debian with nothing but what README asks for, a clone of what is
-# committed, then make demo and make test, with their times. Needs root and the network.
+# Tries the two commands as a new user would: an empty Debian with only what README requires, a clone of the last
+# commit, then make demo and make test, with their times. Needs root and the network.
 #
 #   scripts/fresh-machine-test.sh [MACHINE...] [--only FILE...]
 #
-# MACHINE is SUITE:USER:FOLDER[,FOLDER]: a machine of its own, in which USER (root, or anybody else: a user with sudo)
-# clones into each FOLDER in turn. Default: Debian 12 and 13, as root in /root and /srv, as a user in a home of mode 0700
-# and in /srv. --only runs these test files in the place of make test, and no demo.
+# MACHINE is SUITE:USER:FOLDER[,FOLDER]: a separate machine in which USER (root, or any other: a user with sudo) clones
+# into each FOLDER in turn. Default: Debian 12 and 13, as root in /root and /srv, as a user in a home of mode 0700 and
+# in /srv. --only runs these test files instead of make test, and no demo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly work=build/fresh
-# What README names, the tool that clones, and sudo. No curl, no init, and so no /run/lock.
+# What README names, git for the clone, and sudo. No curl, no init, and so no /run/lock.
 readonly packages=nodejs,npm,make,g++,python3,git,ca-certificates,sudo
 # Seconds for one machine from the first clone to the last test.
 readonly bound_s=4500

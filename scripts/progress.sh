@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command that may take a minute and says little: after two seconds tells what it is, then every ten that it goes on.
-# What the command says goes into LOG, and to standard error when it fails. Ends as the command does.
+# Runs a command that may take a minute without output: reports it after two seconds, and then every ten.
+# The command's output goes to LOG, and to standard error if it fails. Ends with the command's exit code.
 #
 #   scripts/progress.sh WHAT LOG COMMAND [WORD...]
 set -u
@@ -10,7 +10,7 @@ begun=$(date +%s)
 told=$log.told
 rm -f "$told"
 
-# A clock beside the command. What sleeps holds nobody's output open.
+# A clock beside the command. The sleeping process must not hold the output open.
 (
   asleep=
   trap '[ -z "$asleep" ] || kill "$asleep" 2>/dev/null; exit' TERM

@@ -1,28 +1,28 @@
 #!/bin/bash
-# Boots Debian trixie in a container of its own, installs the package there and shows that the unit holds its promises.
-# Needs root. Ends with 0 when every promise held; prints one line for each.
+# Boots Debian trixie in its own container, installs the package there and checks the promises of the units.
+# Needs root. Ends with 0 if every promise held; prints one line for each.
 #
-#   scripts/system-test.sh [PACKAGE]    default: what make deb made
+#   scripts/system-test.sh [PACKAGE]    default: the one built by make deb
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 readonly suite=trixie
 readonly work=build/system-test
 readonly root=$work/$suite
-# D-Bus and networkd are what a board of its own has its name and address by.
-# GStreamer, ALSA and ptp4l are what sound needs: recommended by the package, which dpkg does not install by itself.
+# With D-Bus and networkd a board that owns its machine sets its name and address.
+# GStreamer, ALSA and ptp4l are needed for sound: recommended by the package, which dpkg does not install by itself.
 readonly packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,libasound2t64,linuxptp
-# Seconds for the container's whole life, boot and end included.
+# Seconds for the whole life of the container, including boot and shutdown.
 readonly bound_s=600
 
 [ "$(id -u)" = 0 ] || { echo 'make system-test needs root: sudo make system-test' >&2; exit 3; }
 deb=${1:-$(ls -t build/plantroom_*_"$(dpkg --print-architecture)".deb | head -n 1)}
 mkdir -p "$work"
 
-# The system is made once and never written to again: the container writes to an overlay in memory.
+# The system is built once and never changed: the container writes to an overlay in memory.
 if [ "$(cat "$root.packages" 2>/dev/null)" != "$packages" ]; then
   echo "making a Debian $suite below $work (once)"
-  # Mirrors, proxies and their certificates are this machine's business: its own apt settings are used.
+  # Uses the apt settings of this machine, for its mirrors, proxies and certificates.
   apt-config dump | grep '^Acquire' >"$work/apt.conf" || true
   rm -rf "$root" "$root.new"
   mmdebstrap --quiet --variant=minbase --include="$packages" \
@@ -48,7 +48,7 @@ cp "$deb" "$bed/plantroom.deb"
 cp scripts/system-test/*.sh "$bed/"
 touch "$bed/log"
 
-# Cgroups version 2 whatever the host has: systemd 257 takes nothing else. No registration: the host may run no systemd.
+# Cgroups version 2 whatever the host uses: systemd 257 requires it. No registration: the host may not run systemd.
 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 "$bound_s" systemd-nspawn --quiet --boot \
   --register=no --keep-unit --private-network --machine="plantroom-test-$$" \
   --directory="$root" --volatile=overlay --bind="$PWD/$bed:/bed" --link-journal=no \

@@ -1,4 +1,4 @@
-/** What a Modbus unit and its master in a bench agree on. */
+/** Shared by the Modbus unit and its master in a benchmark. */
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ static uint16_t crcOf(const unsigned char* bytes, size_t length) {
   return crc;
 }
 
-/** What the unit holds in a register: differs from place to place, so that a reply of another place is seen. */
+/** Value of a register: differs by address, so that a reply for another address is detected. */
 static uint16_t registerAt(size_t address) { return static_cast<uint16_t>(address * 257 + 13); }
 
 static void putWord(unsigned char* to, size_t word) {

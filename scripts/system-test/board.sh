@@ -1,5 +1,5 @@
 #!/bin/bash
-# Inside the container: what the board and its helper promise. Read in by inside.sh, when the package is installed.
+# Inside the container: the promises of the board and its helper. Sourced by inside.sh once the package is installed.
 unit=plantroom-board.service
 readonly board=http://127.0.0.1
 readonly node=/usr/lib/plantroom/node
@@ -17,7 +17,7 @@ board_state_is_its_own() {
   [ -L /var/lib/plantroom/board ] && [ -z "$(find "$folder" -perm /077 -not -type l)" ]
 }
 
-# ask USER GROUPS LINE: asks the helper as somebody, and prints the answer.
+# ask USER GROUPS LINE: sends a request to the helper as a user, and prints the answer.
 ask() {
   local groups=--clear-groups
   [ -z "$2" ] || groups=--groups=$2
@@ -44,14 +44,14 @@ helper_refuses_others() {
   echo "$said"
   [ "$said" = EACCES ]
 }
-# The socket's mode is the first lock, the helper's own look at the caller the second.
+# The socket's mode is the first lock, the helper's own check of the caller the second.
 helper_refuses_others_by_itself() {
   local said
   chmod 666 "$helper"
   said=$(ask 64000 '' reboot)
   chmod 660 "$helper"
   echo "$said"
-  # Node does not read the answer where its own line came too late to be taken.
+  # Node does not read the answer if its own line came too late to be accepted.
   case $said in 'error not_allowed this user may not ask the helper' | ECONNRESET | EPIPE) ;; *) return 1 ;; esac
 }
 board_may_ask() {
@@ -61,9 +61,9 @@ board_may_ask() {
   case " $groups " in *" $(getent group plantroom | cut -d : -f 3) "*) ;; *) return 1 ;; esac
 }
 little_of_the_helper_is_exposed() { unit=plantroom-helper.service little_is_exposed; }
-# ask_as_board LINE: as the board's own user does.
+# ask_as_board LINE: the same as the board's own user.
 ask_as_board() { ask "$(stat -c %u "/proc/$(show MainPID)")" "$(getent group plantroom | cut -d : -f 3)" "$1"; }
-# As on a board of its own, by the script of firmware-images/README.md; what it writes to is a file here.
+# As on a board that owns its machine, with the script of firmware-images/README.md; the slot is a file here.
 installs_an_image() {
   local uid folder=/var/lib/private/plantroom/board keys=/etc/plantroom/firmware-keys said
   uid=$(stat -c %u "/proc/$(show MainPID)")
@@ -81,7 +81,7 @@ installs_an_image() {
   said=$(ask_as_board 'install /var/lib/plantroom/board/image')
   echo "$said"
   [ "$said" = ok ] && cmp /tmp/rootfs /var/lib/slots/b || return 1
-  # One byte otherwise: the board may have been taken over, and root still does not install it.
+  # With one byte changed: even a compromised board cannot make root install it.
   rm /var/lib/slots/b
   printf x | dd of="$folder/image" bs=1 seek=4000000 conv=notrunc status=none
   said=$(ask_as_board 'install /var/lib/plantroom/board/image')
@@ -89,7 +89,7 @@ installs_an_image() {
   case $said in 'error install_failed '*'its checksum is another'*) ;; *) return 1 ;; esac
   [ ! -e /var/lib/slots/b ]
 }
-# What the board itself does with an upload, to where it cannot be installed by root: a command of its own user.
+# An upload where root cannot install it: the board runs a command as its own user.
 takes_an_image() {
   local log=/tmp/ota.answer pid
   mkdir -p /run/systemd/system/plantroom-board.service.d
@@ -105,7 +105,7 @@ takes_an_image() {
   grep --quiet '"installed": *true' "$log" && until_true 10 started_because ota && [ "$(show MainPID)" = "$pid" ]
 }
 started_because() { curl --silent --fail --max-time 2 "$board/api/status" | grep --quiet "\"reason\": *\"$1\""; }
-# The process, its number and its port stay; systemd sees no end, and no start.
+# The process, its id and its port stay; systemd sees neither an end nor a start.
 begins_anew_in_place() {
   local pid restarts
   pid=$(show MainPID) restarts=$(show NRestarts)
@@ -113,7 +113,7 @@ begins_anew_in_place() {
   until_true 10 started_because reboot && is_active && [ "$(show MainPID)" = "$pid" ] \
     && [ "$(show NRestarts)" = "$restarts" ] && [ -n "$(show StatusText)" ] && watchdog_hears_it
 }
-# Pings come every 10 s, of the new program as of the old.
+# Pings come every 10 s, from the new program as from the old.
 watchdog_hears_it() { until_true 14 was_heard_after "$(show WatchdogTimestampMonotonic)"; }
 was_heard_after() { [ "$(show WatchdogTimestampMonotonic)" != "$1" ]; }
 leaves_as_it_was() {
@@ -146,7 +146,8 @@ upgrade_keeps_it_switched() {
     && [ "$(systemctl is-enabled "$unit")" = disabled ] && ! is_active && systemctl enable --now "$unit"
 }
 
-# A second board, by hand, beside the unit: what the unit plays, or who plays the unit. On loopback, whose multicast is off.
+# A second board, started by hand beside the unit: it plays what the unit sends, or sends what the unit plays. On
+# loopback, whose multicast is off.
 readonly far=http://127.0.0.1:8099
 far_board() {
   ip link set lo multicast on
@@ -157,7 +158,7 @@ far_board() {
   echo $! >/run/far.pid
 }
 far_ends() { kill "$(cat /run/far.pid)"; rm -rf /run/far /run/far.pid; }
-# unit_with ROLE SETTING: the unit itself in that role, with a state of its own; PTP where nobody else answers.
+# unit_with ROLE SETTING: the unit itself in that role, with separate state; PTP where nobody else answers.
 unit_with() {
   mkdir -p /run/systemd/system/plantroom-board.service.d
   printf '[board]\nrole = "%s"\n[audio]\n%s\ninterface = "lo"\n[ptp]\ninterface = "ptp0"\n[mdns]\nenabled = false\n' "$1" "$2" >/run/sound.toml
@@ -165,7 +166,7 @@ unit_with() {
     "$1" >/run/systemd/system/plantroom-board.service.d/sound.conf
   systemctl daemon-reload && systemctl restart "$unit" && until_true 20 board_answers
 }
-# told BASE EXPRESSION: whether it holds of the status, as `is`.
+# told BASE EXPRESSION: whether it holds for the status, as `is`.
 told() {
   curl --silent --fail --max-time 5 "$1/api/status" | "$node" -e '
     const is = JSON.parse(require("node:fs").readFileSync(0, "utf8"))
@@ -173,7 +174,7 @@ told() {
     if (!holds) console.log(is.verdict.text, is.ptp?.text)
     process.exit(holds ? 0 : 1)' "$2"
 }
-# Where the machine around the container lets limits be raised, the threads of sound run at their priority; else it is said.
+# If the host allows raised limits, the sound threads run at their priority; otherwise the board says so.
 hurries_or_says_so() {
   local granted=false
   ! prlimit --rtprio=50:50 true 2>/dev/null || granted=true

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Inside the container: what the controller promises. Read in by inside.sh, when the package is installed.
+# Inside the container: the promises of the controller. Sourced by inside.sh once the package is installed.
 unit=plantroom-controller.service
 readonly controller=http://127.0.0.1:3130
 readonly kept=/var/lib/private/plantroom/controller
@@ -8,7 +8,7 @@ readonly sample=/usr/lib/plantroom/templates/controller/sample-building.json
 controller_answers() { curl --silent --fail --max-time 2 --output /dev/null "$controller/api/health"; }
 controller_is_off() { ! is_active && [ "$(systemctl is-enabled "$unit")" = disabled ] && ! controller_answers; }
 controller_is_switched_on() { systemctl enable --now "$unit" && until_true 15 is_active && until_true 5 controller_answers; }
-# ask_controller METHOD PATH [JSON]: as a page of its own does, which keeps its cookies.
+# ask_controller METHOD PATH [JSON]: calls it as its own page would, keeping cookies.
 ask_controller() {
   curl --silent --show-error --max-time 10 --cookie /tmp/cookies --cookie-jar /tmp/cookies --header "origin: $controller" \
     --header 'content-type: application/json' --request "$1" ${3:+--data "$3"} "$controller$2" | tee >(cat >&2)
@@ -19,7 +19,7 @@ first_account_over_the_page() {
   ask_controller POST /ui/setup '{"username":"ada","password":"a long enough one","site":"Mill"}' | grep --quiet '"signed_in": *true' \
     && ask_controller POST /ui/setup '{"username":"eve","password":"a long enough one"}' | grep --quiet already_set_up
 }
-# What root does on the command line, the service has to be able to write to.
+# The service must be able to write to whatever root's command line creates.
 state_is_the_services_own() {
   local uid
   uid=$(stat -c %u "/proc/$(show MainPID)")
@@ -46,7 +46,7 @@ site_outlives_a_restart() {
     && [ "$(audit_rows)" -gt "$rows" ]
 }
 still_has_its_site() { signs_in_as ada 'a long enough one' && has_attic; }
-# Put back, the site is as it was, and what root put there is the service's own.
+# After a restore the site is as it was, and the files that root restored belong to the service.
 goes_back_to_a_backup() {
   plantroom backup controller /tmp/controller.tar.gz || return 1
   [ -z "$(tar -tzf /tmp/controller.tar.gz | grep -e '-wal$' -e '-shm$')" ] || { tar -tzf /tmp/controller.tar.gz; return 1; }
@@ -63,7 +63,8 @@ gets_a_new_password() {
   echo 'another long one' | plantroom password controller --user ada && systemctl start "$unit" && until_true 10 controller_answers \
     && signs_in_as ada 'another long one' && state_is_the_services_own
 }
-# As on a box that never had a daemon: root's command line makes the folders, with a umask that lets nobody in.
+# As on a machine that never had a daemon: root's command line creates the folders, with a umask that excludes everyone
+# else.
 site_before_the_first_start() {
   systemctl stop "$unit" plantroom-gateway.service plantroom-board.service
   mv /var/lib/plantroom /var/lib/plantroom.aside && mv /var/lib/private/plantroom /var/lib/private/plantroom.aside

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Inside the container, as root: installs the package, then holds the units to their promises one by one.
+# Inside the container, as root: installs the package, then checks the promises of the units one by one.
 set -uo pipefail
 
 # shellcheck source=scripts/system-test/promise.sh
@@ -27,7 +27,7 @@ state_is_its_own() {
   ls -lanR "$folder"
   [ -L /var/lib/plantroom/gateway ] && [ -z "$(find "$folder" -perm /077 -not -type l)" ]
 }
-# Where Modbus TCP is expected; any listener shows the right.
+# The port of Modbus TCP; any listener proves the right to it.
 listens_on_port_502() {
   printf '[http]\nlisten = "127.0.0.1:502"\n' >/run/gateway-502.toml
   mkdir -p /run/systemd/system/plantroom-gateway.service.d
@@ -40,7 +40,7 @@ listens_on_port_502() {
   systemctl daemon-reload && systemctl restart "$unit" && until_true 10 answers && return "$code"
 }
 reinstalls_over_itself() { dpkg --install /bed/plantroom.deb && until_true 15 answers && is_set_up; }
-# What an installer wrote, and a default that changed since: dpkg has nothing to ask, and asks nothing.
+# With a file that an installer wrote, and a default that has changed since, dpkg asks nothing.
 upgrade_asks_nothing() {
   printf '[http]\nlisten = "0.0.0.0:3132"\n' >/etc/plantroom/gateway.toml
   [ -z "$(dpkg-query --show --showformat='${Conffiles}' plantroom)" ] && grep --quiet '^#listen' /usr/share/plantroom/gateway.toml \
@@ -59,7 +59,8 @@ comes_back_after_removal() {
 purge_leaves_nothing() {
   dpkg --purge plantroom || return 1
   local left
-  # Two file systems more than the root: what is left there is left until the next start. The unit of this test is linked there too.
+  # /run and /tmp are file systems of their own; what stays there stays until the next boot. The unit of this test is
+  # linked there too.
   left=$(find / /run /tmp -xdev \( -path /proc -o -path /sys -o -path /bed -o -path /var/log -o -path /var/lib/dpkg \
     -o -name plantroom-system-test.service -o -path /run/systemd/units \) \
     -prune -o -iname '*plantroom*' -print)
@@ -77,7 +78,7 @@ promise 'it is set up over HTTP' set_up
 promise 'what was set up outlives a restart' setup_outlives_a_restart
 promise 'nobody else reads its state' state_is_its_own
 promise 'after SIGKILL it comes back, with its state' comes_back_after KILL 10 is_set_up
-# Frozen: no ping reaches the watchdog (20 s in the unit).
+# Frozen, so the watchdog gets no pings (20 s in the unit).
 promise 'after SIGSTOP the watchdog brings it back' comes_back_after STOP 40 answers
 promise 'it may listen where Modbus TCP is expected, port 502' listens_on_port_502
 promise 'told to stop, it ends with 0' stops_when_told

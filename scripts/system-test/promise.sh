@@ -1,10 +1,10 @@
 #!/bin/bash
-# Inside the container: how a promise is held and told. Whoever reads this in sets $unit to the unit that is spoken of.
+# Inside the container: checks and reports promises. The sourcing script sets $unit to the unit in question.
 failed=0
 
 show() { systemctl show --value --property "$1" "$unit"; }
 
-# promise SENTENCE COMMAND...: runs it and says whether it held.
+# promise SENTENCE COMMAND...: runs it and reports whether it held.
 promise() {
   local sentence=$1 started=$EPOCHREALTIME
   shift
@@ -18,7 +18,7 @@ promise() {
   fi
 }
 
-# until_true SECONDS COMMAND...: tries every tenth of a second.
+# until_true SECONDS COMMAND...: retries every tenth of a second.
 until_true() {
   local tries=$(($1 * 10))
   shift
@@ -31,14 +31,16 @@ until_true() {
 
 is_active() { [ "$(show ActiveState)" = active ]; }
 has_new_pid() { local pid; pid=$(show MainPID); [ "$pid" != 0 ] && [ "$pid" != "$1" ]; }
-# comes_back_after SIGNAL SECONDS COMMAND...: its process gets the signal, another one is there in time, and the command holds.
+# comes_back_after SIGNAL SECONDS COMMAND...: sends the signal; another process must be there in time, and the command
+# hold.
 comes_back_after() {
   local signal=$1 seconds=$2 pid
   shift 2
   pid=$(show MainPID)
   kill "-$signal" "$pid" && until_true "$seconds" has_new_pid "$pid" && until_true 10 is_active && until_true 5 "$@"
 }
-# wrong_settings_do_not_loop FILE COMMAND...: with a wrong key in its settings it fails once; without, the command holds again.
+# wrong_settings_do_not_loop FILE COMMAND...: with a wrong key in its settings it fails once; without it the command
+# holds again.
 wrong_settings_do_not_loop() {
   local file=$1 state restarts
   shift
