@@ -106,7 +106,7 @@ export interface ReceiverStats {
   glitches: number
   /** Frames played, by kind: as sent, repeated, silent. */
   frames: { good: number; repeated: number; silent: number }
-  /** Times that the anchor was set anew, with sync `arrival`. */
+  /** Number of new anchors, with sync `arrival`. */
   anchors: number
   /** The last packet in the right format, whatever its timestamp; null: none yet. */
   last: { timestamp: number; monotonicNs: bigint } | null

@@ -66,11 +66,16 @@ export interface NativePort {
   setFlow(id: number, flow: number): void
   /** Most bytes of one read from a socket. */
   limitReads(most: number): void
-  /** Whether the line's bytes are passed to the socket directly. Turned off by itself when the socket falls behind. */
+  /**
+   * Whether the line's bytes are passed to the socket directly. The addon turns it off when the socket falls behind.
+   */
   setDirect(id: number, isDirect: boolean): void
   /** @param reads one of READS; @param isTelnet whether each FF is doubled towards the socket */
   steer(id: number, reads: number, isTelnet: boolean): void
-  /** While held, sockets' bytes are not written to the line directly. Held by itself when the line did not take all. */
+  /**
+   * While held, sockets' bytes are not written to the line directly. The addon holds when the line did not take
+   * everything.
+   */
   holdPassing(isHeld: boolean): void
   /**
    * @returns the number of notes since the last call; their bytes are one after another at the start of `slab` until

@@ -15,7 +15,7 @@ export interface LateSaveTimes {
 interface LateSave {
   /** The value has changed. */
   changed(): void
-  /** Saves what is not saved yet, and waits for it. Changes after it are none: what they are of is being taken apart. */
+  /** Saves pending changes, and waits for it. Later changes are ignored: their owner is being shut down. */
   close(): Promise<void>
 }
 

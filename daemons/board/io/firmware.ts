@@ -114,7 +114,7 @@ function runInstallCommand(
       }
     }
     timer = setTimeout(end, timeoutMs)
-    // First of all: without descriptors for its streams there are none, and this is told in the next turn.
+    // Attached first: without free descriptors the child has no streams, and the error comes in the next turn.
     child.on('error', (cause) => fail(`could not be run: ${cause.message}`, cause))
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding('utf8').on('data', (text: string) => {

@@ -76,7 +76,7 @@ function startChild(program: string, words: readonly string[], options: ChildOpt
   const child = spawn(command, all, { stdio: ['pipe', 'pipe', 'pipe'] })
   const { onLine = () => {}, onText } = options
   const ended = endOf(child, options.onEnd)
-  // Without descriptors for its streams there are none, and `error` comes in the next turn.
+  // Without free descriptors the child has no streams, and `error` comes in the next turn.
   child.stderr?.setEncoding('utf8').on('data', linesOf(onLine))
   child.stdout?.setEncoding('utf8').on('data', onText ?? linesOf(onLine))
   // The reader of the pipe is gone: `exit` reports that.

@@ -1,4 +1,7 @@
-/** The helper's real binary, below a tree of its own with a sysfs of plain files and programs that only note how they are run. */
+/**
+ * Runs the helper's real binary below a separate root, with a sysfs of plain files and programs that only record how
+ * they are run.
+ */
 import { spawn } from 'node:child_process'
 import {
   chmodSync,
@@ -16,32 +19,32 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 
-/** A helper that runs. */
+/** A running helper. */
 export interface RunningHelper {
   /** Its socket. */
   path: string
-  /** What stands before /sys, /etc and /usr/bin. */
+  /** Prefix of /sys, /etc and /usr/bin. */
   root: string
   /** Folder of images. */
   state: string
   pid: number
-  /** Sends bytes, and resolves with all that is answered before the connection ends. */
+  /** Sends bytes, and resolves with the whole answer once the connection ends. */
   say(bytes: string | Uint8Array): Promise<string>
-  /** Each program that was run, with its words, in order. */
+  /** Programs run so far, with their arguments, in order. */
   ran(): string[]
-  /** What a file of the tree holds. */
+  /** Contents of a file below the root. */
   file(name: string): string
   put(name: string, text: string): void
-  /** What it wrote to standard error so far. */
+  /** Its standard error so far. */
   said(): string
 }
 
-/** The binary of this machine. */
+/** The binary for this machine. */
 export const helperBinary = join(import.meta.dirname, `../prebuilds/linux-${process.arch}/plantroom-helper`)
 
 const READY_MS = 5000
 
-/** Starts one; it ends with the test. */
+/** Starts one; ended with the test. */
 export async function startHelper(t: Test, args: readonly string[] = []): Promise<RunningHelper> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'helper-')))
   const state = join(root, 'state')
@@ -72,7 +75,7 @@ export async function startHelper(t: Test, args: readonly string[] = []): Promis
   return { path, root, state, pid: child.pid ?? 0, say: (bytes) => say(path, bytes), ran, file, put, said: () => said }
 }
 
-/** One device that has its own driver, one that is a hub, one interface, and the system's programs. */
+/** Creates a device with its own driver, a hub, an interface, and the system's programs. */
 function furnish(root: string, put: (name: string, text: string) => void): void {
   for (const folder of ['state', 'etc/systemd/network', 'sys/class/net/eth0', 'usr/bin'])
     mkdirSync(join(root, folder), { recursive: true })
@@ -95,7 +98,7 @@ function furnish(root: string, put: (name: string, text: string) => void): void 
   }
 }
 
-/** The kernel's part: a device has that driver. `usbip-host` brings its attributes with it. */
+/** Acts as the kernel: binds a device to a driver. `usbip-host` brings its attributes. */
 export function driveBy(root: string, busId: string, driver: string): void {
   const device = join(root, 'sys/bus/usb/devices', busId)
   rmSync(join(device, 'driver'), { force: true })
@@ -112,7 +115,7 @@ function say(path: string, bytes: string | Uint8Array): Promise<string> {
     socket.setEncoding('latin1').on('data', (text: string) => {
       answer += text
     })
-    // It may hang up on what it will not read to its end.
+    // It may hang up before reading everything.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE' || error.code === 'ECONNRESET') resolve(answer)
       else reject(error)

@@ -1,4 +1,4 @@
-/** Sends descriptors over a Unix socket, which Node cannot: TCP connections by our addon, all else by Python. */
+/** Sends descriptors over a Unix socket, which Node cannot: TCP connections by our addon, all others by Python. */
 import { spawnSync } from 'node:child_process'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import type { Test } from 'tap'
@@ -32,14 +32,14 @@ def say(text, kinds):
 json.dump([say(text, kinds) for text, kinds in requests], sys.stdout)
 `
 
-/** Python 3.9 or newer is there. */
+/** Whether Python 3.9 or newer is installed. */
 export const hasDescriptors =
   spawnSync('python3', ['-c', 'import socket; socket.send_fds'], { stdio: 'ignore' }).status === 0
 
-/** A request, and what is sent along: tcp, unconnected, udp, unix, pipe, file. */
+/** A request, and the descriptors sent along: tcp, unconnected, udp, unix, pipe, file. */
 export type RequestWith = readonly [text: string, kinds: readonly string[]]
 
-/** Sends one after the other, each over a connection of its own. @returns the answers */
+/** Sends the requests one after the other, each over its own connection. @returns the answers */
 export function sayWithDescriptors(path: string, requests: readonly RequestWith[]): string[] {
   const words = ['-I', '-c', PROGRAM, path, JSON.stringify(requests)]
   const done = spawnSync('python3', words, { encoding: 'utf8', timeout: 25_000 })
@@ -47,7 +47,10 @@ export function sayWithDescriptors(path: string, requests: readonly RequestWith[
   return JSON.parse(done.stdout)
 }
 
-/** A connection of two ends in this process. @returns what sends it along with a request, and resolves with the answer */
+/**
+ * Opens a connection with both ends in this process. @returns a function that sends it along with a request, and
+ * resolves with the answer
+ */
 export async function tcpSender(t: Test, path: string): Promise<(text: string) => Promise<string>> {
   const server = createServer((socket) => socket.unref())
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))

@@ -1,7 +1,9 @@
-/** Why tests of sound cannot run on this machine, or false: they need GStreamer and its plugins. */
+/** Why tests of sound cannot run on this machine, or false if they can: they need GStreamer and its plugins. */
 import { execFileSync } from 'node:child_process'
 
-/** For the `skip` of a test. Asks a process of its own: a library that was not found is not looked for again. */
+/**
+ * For the `skip` of a test. Checks in a separate process, since a library that failed to load is never looked up again.
+ */
 export function gstMissing(): string | false {
   const program = `import { startGst } from '${import.meta.dirname}/../index.ts'; startGst()`
   try {

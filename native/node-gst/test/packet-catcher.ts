@@ -1,9 +1,9 @@
-/** Catches the RTP packets of a group on loopback. */
+/** Receives the RTP packets of a group on loopback. */
 import { createSocket } from 'node:dgram'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 
-/** One packet, opened. @source RFC 3550 5.1 */
+/** One parsed packet. @source RFC 3550 5.1 */
 export interface CaughtPacket {
   firstByte: number
   hasMarker: boolean
@@ -14,7 +14,7 @@ export interface CaughtPacket {
   payload: Buffer
 }
 
-/** Listens at once, on a free port; ends with the test. */
+/** Listens at once on a free port; ended with the test. */
 export async function catchPackets(t: Test, group: string) {
   const socket = createSocket({ type: 'udp4', reuseAddr: true, recvBufferSize: 1 << 20 })
   const packets: CaughtPacket[] = []
@@ -34,7 +34,7 @@ export async function catchPackets(t: Test, group: string) {
   socket.addMembership(group, '127.0.0.1')
   const { port } = socket.address()
 
-  /** Waits until there are so many, three seconds at most. */
+  /** Waits until this many have arrived, three seconds at most. */
   async function until(count: number): Promise<void> {
     for (let tries = 0; tries < 300 && packets.length < count; tries++) await sleep(10)
   }

@@ -1,4 +1,4 @@
-/** A receiver and a pipeline that plays it into a file, as tests of sound need them. */
+/** A receiver and a pipeline that plays it into a file, for tests of sound. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,19 +17,19 @@ import type { ReceiverOptions } from '../receiver.ts'
 import { compare, type Format, openFeed, packets, samplesOf } from './rtp-feed.ts'
 
 export const PORT = 5004
-/** Packets are sent so long before their time: no load of the machine makes them late. */
+/** How long packets are sent ahead of their time, so that machine load cannot make them late. */
 export const LEAD_MS = 1000
-/** What a machine that stood still has missed is played nevertheless: what tests hear hangs on no machine's time. */
+/** Plays everything a stalled machine has missed, so that results do not depend on its speed. */
 const ALL_OF_IT = `most-behind-ns=${60_000_000_000}`
-/** What the element fades in at the beginning of sound. */
+/** Length of the element's fade-in. */
 export const FADE_FRAMES = 240
 
-/** The frame of the clock so many milliseconds from now. */
+/** The clock's frame this many milliseconds from now. */
 export function frameIn(clock: AudioClock, ms: number): number {
   return Number(((clock.read().audioNs + BigInt(ms) * 1_000_000n) * 48n) / 1_000_000n)
 }
 
-/** L24 stereo of one group on loopback from whoever sends, 100 ms of link offset, unless told otherwise. */
+/** Receives, by default, L24 stereo of one group on loopback from any sender, with 100 ms of link offset. */
 export function receive(clock: AudioClock, group: string, options: Partial<ReceiverOptions> = {}): Receiver {
   return openReceiver({
     clock,
@@ -52,13 +52,13 @@ export function receive(clock: AudioClock, group: string, options: Partial<Recei
 /** A pipeline that plays into a file of S32LE. */
 export interface Recording {
   pipeline: Pipeline
-  /** Errors that elements told. */
+  /** Errors reported by elements. */
   errors: GstMessage[]
-  /** Ends it. @returns what was played, interleaved */
+  /** Ends it. @returns the samples played, interleaved */
   stop(): Promise<Int32Array>
 }
 
-/** Plays at once. @param settings of the element, as in a pipeline description */
+/** Starts playing at once. @param settings of the element, as in a pipeline description */
 export async function recordFrom(clock: AudioClock, settings: string): Promise<Recording> {
   const folder = mkdtempSync(join(tmpdir(), 'plantroom-sound-'))
   const errors: GstMessage[] = []
@@ -83,36 +83,36 @@ export async function recordFrom(clock: AudioClock, settings: string): Promise<R
   }
 }
 
-/** Waits until what is due up to `ms` from now was played, however late. */
+/** Waits until everything due up to `ms` from now was played, however late. */
 export async function playedFor({ pipeline }: Recording, clock: AudioClock, ms: number): Promise<void> {
   const untilNs = clock.read().monotonicNs + BigInt(Math.ceil(ms * 1e6))
   await sleep(ms)
   await until('it is played', () => BigInt(pipeline.get('in', 'due-ns') as number | bigint) > untilNs)
 }
 
-/** Waits until that frame is played with the given link offset, and a little of what follows. */
+/** Waits until that frame is played with the given link offset, and a little beyond. */
 export async function untilPlayed(playing: Recording, clock: AudioClock, frame: number, linkMs: number): Promise<void> {
   await playedFor(playing, clock, Math.max(0, (frame - frameIn(clock, 0)) / 48) + linkMs + 50)
 }
 
-/** What one stream is sent and heard as. */
+/** How one stream is sent and received. */
 export interface Hearing {
   group: string
   format: Format
   frames: number
-  /** From the packets in order, what is sent; all of them as they are unless told. */
+  /** Turns the packets, in order, into those that are sent; default: unchanged. */
   fault?: (packets: Buffer[]) => Buffer[]
   options?: Partial<ReceiverOptions>
   /** Frames after which timestamps wrap at 2^32. */
   wrapAfter?: number
 }
 
-/** Sends a stream ahead of its time, so that no load of the machine makes it late, and plays it to its end. */
+/** Sends a stream ahead of its time, so that machine load cannot make it late, and plays it to its end. */
 export async function hear({ group, format, frames, fault = (all) => all, options = {}, wrapAfter }: Hearing) {
   const clock = createAudioClock()
   const recording = await recordFrom(clock, `channels=${format.channels}`)
   const feed = await openFeed(group, PORT)
-  // From here on nothing is waited for until all is sent.
+  // From here on nothing is awaited until all is sent.
   const from = frameIn(clock, LEAD_MS)
   const offset = wrapAfter === undefined ? 0 : 2 ** 32 - ((from + wrapAfter) % 2 ** 32)
   const receiver = receive(clock, group, { ...format, mediaOffset: offset, ...options })

@@ -1,18 +1,18 @@
-/** Packets of known sound, sent over loopback multicast, and what a file of the output holds of them. */
+/** Packets of known sound, sent over loopback multicast, and the comparison of an output file with them. */
 
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** How a stream is packed. */
+/** Packet format of a stream. */
 export interface Format {
   encoding: 'L16' | 'L24'
   channels: number
   framesPerPacket: number
 }
 
-/** The sound: every frame and channel has a sample of its own, of 24 or 16 bits. */
+/** The sound: every frame and channel has a distinct sample, of 24 or 16 bits. */
 export function sampleOf(frame: number, channel: number, encoding: Format['encoding']): number {
   const mixed = Math.imul((frame % 2 ** 32) ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(channel + 1, 0xc2b2ae35)
   const spread = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d)
@@ -39,16 +39,16 @@ export function rtp({ sequence, timestamp, ssrc = 1, payloadType = 97, payload }
   return Buffer.concat([header, payload])
 }
 
-/** What packets are made of. */
+/** Contents of the packets. */
 export interface Stream extends Format {
   ssrc?: number
   /** Added to timestamps. */
   offset?: number
-  /** A sample as a whole number of the wire's bits; `sampleOf` unless told. */
+  /** A sample as an integer of the wire's bits; default: `sampleOf`. */
   sound?: typeof sampleOf
 }
 
-/** Samples of `framesPerPacket` frames from `frame` on, as the wire has them. */
+/** Samples of `framesPerPacket` frames, starting at `frame`, as on the wire. */
 function payloadOf(frame: number, { encoding, channels, framesPerPacket, sound = sampleOf }: Stream): Buffer {
   const bytes = encoding === 'L24' ? 3 : 2
   const payload = Buffer.alloc(framesPerPacket * channels * bytes)
@@ -61,7 +61,7 @@ function payloadOf(frame: number, { encoding, channels, framesPerPacket, sound =
   return payload
 }
 
-/** `count` packets from `frame` on, in order. The RTP timestamp is the frame, plus `offset`. */
+/** `count` packets, starting at `frame`, in order. The RTP timestamp is the frame plus `offset`. */
 export function packets(frame: number, count: number, format: Stream): Buffer[] {
   return Array.from({ length: count }, (_, index) => {
     const first = frame + index * format.framesPerPacket
@@ -77,7 +77,7 @@ export interface Feed {
   close(): void
 }
 
-/** Datagrams that go out before the receiver is given time to read them: what its socket holds. */
+/** Datagrams sent before the receiver gets time to read them: the capacity of its socket. */
 const AT_ONCE = 400
 
 export async function openFeed(group: string, port: number, from = '127.0.0.1'): Promise<Feed> {
@@ -96,34 +96,34 @@ export async function openFeed(group: string, port: number, from = '127.0.0.1'):
   }
 }
 
-/** The interleaved samples of a file of S32LE, the wire's 24 bits at the top of each. */
+/** The interleaved samples of a file of S32LE, with the wire's 24 bits at the top of each. */
 export function samplesOf(file: string): Int32Array {
   const bytes = readFileSync(file)
   return new Int32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + (bytes.length & ~3)))
 }
 
-/** What a sample of the wire is in the output. */
+/** The output value of a sample. */
 export function outputOf(frame: number, channel: number, encoding: Format['encoding']): number {
   return sampleOf(frame, channel, encoding) << (encoding === 'L24' ? 8 : 16)
 }
 
-/** How the frames of an output compare with those that were sent. */
+/** Comparison of an output's frames with those sent. */
 export interface Comparison {
-  /** Sent frames that are in the output, each at its place, sample by sample. */
+  /** Sent frames found in the output at their place, sample by sample. */
   equal: number
-  /** Sent frames in whose place something else is; 0 is the first one. */
+  /** Sent frames with something else in their place; 0 is the first one. */
   different: number[]
-  /** Where in the output the first one is. */
+  /** Position of the first one in the output. */
   start: number
 }
 
-/** Frames that were sent, `count` of them from `from` on. */
+/** The frames sent: `count`, starting at `from`. */
 export interface Sent extends Format {
   from: number
   count: number
 }
 
-/** Where in the output frames lie that were sent: how many by the place of the first one. */
+/** Positions of sent frames in the output: number of frames by the position of the first one. */
 export function placesOf(output: Int32Array, { from, count, encoding, channels }: Sent): Map<number, number> {
   const sent = new Map<number, number>()
   for (let index = 0; index < count; index++) sent.set(outputOf(from + index, 0, encoding), index)
@@ -135,7 +135,7 @@ export function placesOf(output: Int32Array, { from, count, encoding, channels }
   return places
 }
 
-/** Finds the place of the sent frames in the output, where most of them are, and compares them all. */
+/** Finds where most of the sent frames are in the output, and compares them all. */
 export function compare(output: Int32Array, sent: Sent): Comparison {
   const { from, count, encoding, channels } = sent
   const [start] = [...placesOf(output, sent)].sort((a, b) => b[1] - a[1])[0] ?? [0]
@@ -154,7 +154,7 @@ export function channelOf(output: Int32Array, channels: number, channel: number)
   return output.filter((_, at) => at % channels === channel)
 }
 
-/** The largest change of slope from sample to sample, 1 is full scale: what a click has and a fade has not. */
+/** The largest change of slope between samples, 1 is full scale: a click has one, a fade has not. */
 export function sharpest(sound: Int32Array): number {
   let most = 0
   for (let at = 2; at < sound.length; at++) {

@@ -1,4 +1,4 @@
-/** A sender and the pipeline that feeds it, as tests of what goes out need them. */
+/** A sender and the pipeline that feeds it, for tests of what is sent. */
 import type { Test } from 'tap'
 import { createAudioClock, type GstMessage, openPipeline, openSender } from '../index.ts'
 import type { SenderOptions } from '../sender.ts'
@@ -9,7 +9,7 @@ export function pathTo(port: number, group = GROUP) {
   return { group, port, interfaceAddress: '127.0.0.1', ttl: 1, dscp: 34 }
 }
 
-/** A sender and its pipeline, which plays; both closed with the test. */
+/** A sender and its playing pipeline; both closed with the test. */
 export async function sending(t: Test, source: string, options: Partial<SenderOptions> & Pick<SenderOptions, 'paths'>) {
   const clock = createAudioClock()
   const whole = { encoding: 'L24' as const, channels: 2, framesPerPacket: 48, payloadType: 97, ssrc: 0xdeadbeef }
@@ -30,7 +30,7 @@ export async function sending(t: Test, source: string, options: Partial<SenderOp
   return { clock, sender, pipeline, messages }
 }
 
-/** How long ago the audio clock read this timestamp, in frames; negative: it has not yet. */
+/** How long ago the audio clock passed this timestamp, in frames; negative: it has not yet. */
 export function agoFrames(audioNs: bigint, timestamp: number): number {
   return Number(BigInt.asIntN(32, (audioNs * 6n) / 125_000n - BigInt(timestamp)))
 }

@@ -1,6 +1,6 @@
-/** WAV files whose every sample is known. */
+/** WAV files with known samples. */
 
-/** Sample of a frame: no two channels and no two near frames are alike, and the whole range comes up. */
+/** Sample of a frame: channels and nearby frames all differ, and the whole range is used. */
 export function knownSample(frame: number, channel: number, bits: number): number {
   const span = 2 ** bits
   const value = (frame * 104_729 + channel * 7_919_317) % span

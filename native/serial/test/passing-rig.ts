@@ -1,4 +1,4 @@
-/** A line on a pty with sockets that take part, and everything that is told of them. */
+/** A line on a pty with sockets that take part, and all their reports. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,14 +6,14 @@ import type { Test } from 'tap'
 import type { PassedSocket } from '../channel.ts'
 import { openPty, PlantroomBinding, type Pty } from '../index.ts'
 
-/** What was told of one read, or of a socket. */
+/** A report of one read, or of a socket. */
 export interface Told {
   kind: 'line' | 'socket' | 'behind' | 'ended'
   /** Bytes of the line, of a socket, or the rest that a socket did not take. */
   bytes: Buffer
   taken: number
   atUs: number
-  /** Of a socket that fell behind over Telnet. */
+  /** For a socket that fell behind over Telnet. */
   isHalf?: boolean
 }
 
@@ -27,7 +27,7 @@ export interface Member {
   told: Told[]
 }
 
-/** A line that is open on a pty, and sockets that take part; what is told is kept in order. */
+/** Opens a line on a pty, with sockets that take part; keeps all reports in order. */
 export async function bench(t: Test, { tellMs = 5 } = {}) {
   const pty = openPty()
   const { channel } = await PlantroomBinding.open({ path: pty.path, baudRate: 115_200 })
@@ -41,7 +41,7 @@ export async function bench(t: Test, { tellMs = 5 } = {}) {
     server.close()
   })
 
-  /** @param writeRest is given what the line did not take; left out, it is lost */
+  /** @param writeRest gets the bytes the line did not take; default: they are lost */
   async function join(writeRest: (rest: Buffer) => void = () => {}): Promise<Member> {
     const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
     const [own] = (await once(server, 'connection')) as [Socket]
@@ -81,7 +81,7 @@ export async function until(isTrue: () => boolean, limitMs = 10_000): Promise<vo
   }
 }
 
-/** What arrives there: how much, and all of it. */
+/** Collects what arrives there: how much, and all of it. */
 export function heardBy(from: Socket | Pty) {
   const pieces: Buffer[] = []
   const heard = { length: 0, bytes: () => Buffer.concat(pieces) }
@@ -94,7 +94,7 @@ export function heardBy(from: Socket | Pty) {
   return heard
 }
 
-/** Bytes that tell their own place. */
+/** Bytes that identify their own position. */
 export function pattern(length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length)
   for (let at = 0; at < length; at++) bytes[at] = (at * 7) >> 3

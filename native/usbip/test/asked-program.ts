@@ -1,4 +1,4 @@
-/** A program on a unix socket that takes questions with descriptors; in Python, which can receive them. */
+/** A program on a unix socket that receives requests with descriptors; in Python, since Node cannot receive them. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 
-/** @returns the path of its socket; it ends with the test */
+/** @returns the path of its socket; ended with the test */
 export async function startProgram(t: Test): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'asked-program-'))
   const path = join(folder, 'socket')

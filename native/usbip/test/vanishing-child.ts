@@ -1,11 +1,11 @@
 /**
- * Listens on one end of a cable, takes one connection and waits for its end. A program of its own: whoever starts it puts
- * it into a namespace, so that what it goes on sending to a peer that is gone has no other way out of the machine.
+ * Listens on one end of a cable, accepts one connection and waits for its end. A separate program, so that it can run
+ * in a namespace: what it still sends to the vanished peer then has no other way out of the machine.
  *
  *     node vanishing-child.ts ADDRESS INTERFACE PATIENCE [TEXT]
  *
- * Prints its port, pulls INTERFACE when somebody has connected, and prints how the connection ended as JSON. TEXT is
- * written behind the pull.
+ * Prints its port, pulls INTERFACE once somebody has connected, and prints how the connection ended as JSON. TEXT is
+ * written after the pull.
  */
 import { execFileSync } from 'node:child_process'
 import { setPatience, type TcpConnection, TcpListener } from '../index.ts'
