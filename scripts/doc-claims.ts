@@ -37,7 +37,8 @@ export function claimFaults(file: string, known: Known): string[] {
     .matchAll(PROSE_PATH))
     if (!isThere(known.root, name)) report(name, 'is not there')
   for (const [name] of text.matchAll(SOURCE_NAME))
-    if (!known.files.some((one) => one === name || one.endsWith(`/${name}`))) report(name, 'is no file of the checkout')
+    if (!known.files.some((one) => one === name || one.endsWith(`/${name}`)))
+      report(name, 'is not a file of the checkout')
   for (const [, link] of text.matchAll(/\]\(([^)\s#]+)[^)]*\)/g))
     if (link !== undefined && !/^[a-z]+:/.test(link) && !existsSync(join(known.root, dirname(file), link)))
       report(link, 'is linked and not there')
@@ -71,9 +72,9 @@ function faultOfClaim(claim: string, known: Known): string | undefined {
   const path = claim.split(' ')[0] ?? ''
   if (FOLDERS.test(path)) return isThere(known.root, path) ? undefined : 'is not there'
   const target = /^make ([a-z][a-z0-9-]*)$/.exec(claim)?.[1]
-  if (target !== undefined) return known.targets.has(target) ? undefined : 'is no target of the Makefile'
+  if (target !== undefined) return known.targets.has(target) ? undefined : 'is not a target of the Makefile'
   if (/^[a-z]+\.[a-z][a-z0-9_]*$/.test(claim) && isTable(claim, known))
-    return known.settings.has(claim) ? undefined : 'is no setting'
+    return known.settings.has(claim) ? undefined : 'is not a setting'
   const symbol = /^([A-Za-z]\w+)\(\)$/.exec(claim)?.[1]
   if (symbol !== undefined) return isDefined(known.root, symbol) ? undefined : 'is defined nowhere'
   return undefined

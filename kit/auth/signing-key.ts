@@ -62,8 +62,8 @@ async function readKey(file: string, make: (pem: Buffer) => KeyObject): Promise<
     const pem = await readFile(file)
     if (pem.length <= MOST_BYTES) key = make(pem)
   } catch (cause) {
-    throw new Fault('bad_key', `${file} is no key in PEM, or cannot be read`, { cause })
+    throw new Fault('bad_key', `${file} is not a key in PEM, or cannot be read`, { cause })
   }
-  if (key?.asymmetricKeyType !== 'ed25519') throw new Fault('bad_key', `${file} is no Ed25519 key`)
+  if (key?.asymmetricKeyType !== 'ed25519') throw new Fault('bad_key', `${file} is not an Ed25519 key`)
   return key
 }

@@ -182,7 +182,8 @@ function tomlValue(text: string): { value?: unknown; fault?: string } {
     if (Object.keys(parsed).length === 1) return { value: parsed.v }
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
-    if (/^["'[{]/.test(text)) return { fault: `${JSON.stringify(text)} is no TOML value: ${firstLine(error.message)}` }
+    if (/^["'[{]/.test(text))
+      return { fault: `${JSON.stringify(text)} is not a TOML value: ${firstLine(error.message)}` }
   }
   return { value: text }
 }
@@ -287,7 +288,7 @@ export async function loadConfig<Schema extends TObject>(options: LoadOptions<Sc
 export function schemaTables(schema: TObject): Record<string, TableSchema> {
   const tables = (schema as unknown as TableSchema<Partial<TableSchema>>).properties
   for (const [name, table] of Object.entries(tables))
-    if (!table.properties) throw new Fault('config_refused', `the schema's ${name} is no table of keys`)
+    if (!table.properties) throw new Fault('config_refused', `the schema's ${name} is not a table of keys`)
   return tables as Record<string, TableSchema>
 }
 

@@ -74,7 +74,7 @@ function settingsOf(look: (table: string, key: string) => unknown): Setting {
   return (name) => {
     const [table = '', key = ''] = name.split('.')
     const value = look(table, key)
-    if (typeof value !== 'number') throw new Error(`${name} is no number among the settings`)
+    if (typeof value !== 'number') throw new Error(`${name} is not a number among the settings`)
     return value
   }
 }

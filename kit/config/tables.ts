@@ -28,7 +28,7 @@ export function parseListen(text: string): ListenAddress {
   if (host === undefined || port > 65_535)
     throw new Fault(
       'bad_listen',
-      `${JSON.stringify(text)} is no listen address: expected HOST:PORT such as 127.0.0.1:3132 or [::]:3132, port 0 to 65535`,
+      `${JSON.stringify(text)} is not a listen address: expected HOST:PORT such as 127.0.0.1:3132 or [::]:3132, port 0 to 65535`,
     )
   return { host, port }
 }

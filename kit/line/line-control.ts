@@ -45,7 +45,7 @@ export function lineFaultOf(error: CallError, path: string): Fault {
     return new Fault('line_absent', `${path} is not there; it may be unplugged.`, { cause: error, details: facts })
   if (error.code === 'EBUSY') return busy(error, path)
   if (error.code === 'ENOTTY')
-    return new Fault('line_not_tty', `${path} is no serial line: ${error.syscall} says ENOTTY.`, { cause: error })
+    return new Fault('line_not_tty', `${path} is not a serial line: ${error.syscall} says ENOTTY.`, { cause: error })
   return new Fault('line_refused', sentenceOf(error, path), {
     cause: error,
     details: error.field ? { ...facts, field: error.field, wanted: error.wanted, got: error.got } : facts,

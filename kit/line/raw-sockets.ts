@@ -90,7 +90,7 @@ function sentenceOf(host: string, port: number, { code, message }: NodeJS.ErrnoE
   if (code === 'EADDRINUSE')
     return `${head}: another program has it. Stop that one, or choose another port; \`sudo ss -ltnp sport = :${port}\` names it.`
   if (code === 'EACCES') return `${head}: ports below 1024 need a right that this daemon has not. Choose a higher one.`
-  if (code === 'EADDRNOTAVAIL') return `${head}: ${host} is no address of this machine.`
+  if (code === 'EADDRNOTAVAIL') return `${head}: ${host} is not an address of this machine.`
   return `${head}.`
 }
 

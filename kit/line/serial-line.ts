@@ -44,7 +44,7 @@ export async function requireTerminal(path: string): Promise<{ isPty: boolean }>
   if (major === 5 || (major === 4 && minor < 64)) throw new Fault('line_not_tty', `${path} is a console.`)
   const subsystem = await readlink(`/sys/dev/char/${major}:${minor}/subsystem`).catch(() => '')
   if (basename(subsystem) !== 'tty')
-    throw new Fault('line_not_tty', `${path} is no serial line: device ${major}:${minor} is not of class tty.`)
+    throw new Fault('line_not_tty', `${path} is not a serial line: device ${major}:${minor} is not of class tty.`)
   return { isPty: false }
 }
 

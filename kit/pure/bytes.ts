@@ -52,7 +52,7 @@ function digitAt(text: string, at: number): number {
   const seen = JSON.stringify(String.fromCodePoint(sign))
   throw badHex(
     at + 1,
-    `${seen} at position ${at + 1} is no hex digit; expected pairs of 0-9 and A-F, separated by spaces`,
+    `${seen} at position ${at + 1} is not a hex digit; expected pairs of 0-9 and A-F, separated by spaces`,
   )
 }
 
@@ -97,7 +97,10 @@ function valueAt(text: string, at: number): number {
 
 function badSign(text: string, at: number): Fault {
   const seen = JSON.stringify(String.fromCodePoint(text.codePointAt(at) ?? 0))
-  return badBase64(at + 1, `${seen} at position ${at + 1} is no base64; expected A-Z, a-z, 0-9, + and /, padded with =`)
+  return badBase64(
+    at + 1,
+    `${seen} at position ${at + 1} is not base64; expected A-Z, a-z, 0-9, + and /, padded with =`,
+  )
 }
 
 function badBase64(position: number, sentence: string): Fault {

@@ -232,6 +232,6 @@ function faultOfLock(folder: string, error: unknown): Fault {
   if ((error as { errcode?: number }).errcode === BUSY)
     return new Fault('state_locked', `${folder} is in use by a daemon that runs: stop that one first`, { cause: error })
   const { code } = error as NodeJS.ErrnoException
-  const why = code === 'ELOOP' ? `: ${LOCK_FILE} in it is no plain file` : ''
+  const why = code === 'ELOOP' ? `: ${LOCK_FILE} in it is not a plain file` : ''
   return new Fault('state_unusable', `the state folder ${folder} cannot be written${why}`, { cause: error })
 }

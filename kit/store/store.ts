@@ -142,7 +142,7 @@ export function makePlain(path: string): void {
 
 function notPlain(path: string, stats: Stats): Error {
   const code = stats.isDirectory() ? 'EISDIR' : 'ELOOP'
-  return Object.assign(new Error(`${code}: ${path} is no plain file`), { code, path })
+  return Object.assign(new Error(`${code}: ${path} is not a plain file`), { code, path })
 }
 
 /** Makes renames and new names in a folder durable. */
@@ -362,7 +362,7 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch (error) {
     const place = /position \d+/.exec((error as Error).message)?.[0]
-    throw new Fault('store_damaged', place === undefined ? 'it is no JSON' : `it is no JSON at ${place}`)
+    throw new Fault('store_damaged', place === undefined ? 'it is not JSON' : `it is not JSON at ${place}`)
   }
 }
 

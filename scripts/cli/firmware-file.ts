@@ -103,7 +103,7 @@ async function copyProven(from: AsyncIterable<Buffer>, to: FileHandle | undefine
       `the payload has ${sizeBytes > expected.sizeBytes ? 'more than ' : `${sizeBytes} of `}${expected.sizeBytes} bytes`,
     )
   if (hash.digest('hex') !== expected.sha256)
-    throw new Fault('image_damaged', 'the payload is not the one that was signed: its checksum is another')
+    throw new Fault('image_damaged', 'the payload is not the one that was signed: its checksum differs')
 }
 
 /** A file gets its name once it is complete; a device or pipe is written directly. */

@@ -84,7 +84,8 @@ async function sign(argv: Words, world: World): Promise<number> {
   if (key === undefined || compatible === undefined || version === undefined)
     throw new Fault('bad_usage', `expected: plantroom ${forms.sign}`)
   for (const given of [version, floor ?? version])
-    if (!isVersion(given)) throw new Fault('bad_usage', `${given} is no version, expected three numbers such as 2.1.0`)
+    if (!isVersion(given))
+      throw new Fault('bad_usage', `${given} is not a version, expected three numbers such as 2.1.0`)
   const [payload = '', image = ''] = positionals
   const manifest = { compatible, version, floor, ...(await measure(payload)) }
   await signImage({ payload, image }, manifest, key)
@@ -129,7 +130,7 @@ async function unpack(argv: Words, world: World): Promise<number> {
   const { keys, compatible, floor = '0.0.0', 'floor-file': floorFile } = values
   if (keys === undefined || compatible === undefined)
     throw new Fault('bad_usage', `expected: plantroom ${forms.unpack}`)
-  if (!isVersion(floor)) throw new Fault('bad_usage', `${floor} is no version, expected three numbers such as 2.1.0`)
+  if (!isVersion(floor)) throw new Fault('bad_usage', `${floor} is not a version, expected three numbers such as 2.1.0`)
   const [path = '', to = ''] = positionals
   const kept = floorFile === undefined ? undefined : await readFloor(floorFile)
   const least = [floor, kept ?? floor].reduce(higher)

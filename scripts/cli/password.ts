@@ -99,7 +99,7 @@ function usernameOf(names: readonly string[], wanted: string | undefined): strin
     if (wanted !== undefined && !isUserName(wanted))
       throw new Fault(
         'bad_usage',
-        `${JSON.stringify(wanted)} is no user name; expected Latin letters and digits, single . _ - @ + or blanks between`,
+        `${JSON.stringify(wanted)} is not a user name; expected Latin letters and digits, single . _ - @ + or blanks between`,
       )
     return wanted ?? 'admin'
   }

@@ -41,7 +41,7 @@ export function statusSocketRoute({ feed, meters }: { feed: StatusFeed; meters?:
         for (const end of ends) end?.()
       })
       socket.onMessage(() => {
-        throw new Fault('bad_message', 'This socket only tells; send nothing.')
+        throw new Fault('bad_message', 'This socket only sends events; it takes no messages.')
       })
     },
   }

@@ -113,7 +113,7 @@ async function silent(t: Test, { page, board, audit }: Stage): Promise<void> {
 }
 
 async function byAddress(t: Test, { page, board }: Stage): Promise<void> {
-  const message = '10.1.2.3 is no multicast group. Groups begin with 224 to 239.'
+  const message = '10.1.2.3 is not a multicast group. Groups begin with 224 to 239.'
   board.on('POST /api/route', () => [
     422,
     { error: 'bad_fields', message: 'It was refused.', fields: [{ field: 'mcast', message }] },

@@ -85,7 +85,11 @@ async function hostile(t: Test, { page, board, audit, strangers }: Stage): Promi
   await page.locator('td.how', { hasText: HOSTILE }).waitFor()
   t.equal(await page.evaluate('window.pwned'), undefined, 'nothing of it ran')
   t.equal(await page.locator('.boards img, .boards script').count(), 0)
-  t.equal(await page.locator('a[href^="javascript"]').count(), 0, 'an address that is no address of a page is no link')
+  t.equal(
+    await page.locator('a[href^="javascript"]').count(),
+    0,
+    'an address that is no address of a page is not a link',
+  )
   t.equal((await page.getByText(HOSTILE).count()) > 2, true, 'it stands there as it was said')
   board.state.peers = board.state.peers.filter(({ hostname }) => hostname !== HOSTILE && hostname !== 'js')
   await page.locator('td.how', { hasText: HOSTILE }).waitFor({ state: 'detached' })

@@ -140,7 +140,7 @@ export const boardsCouldNotBeRead = 'The boards could not be read'
 
 export const hasAnotherPassword = 'It has another password than this board.'
 export const hasNoAddressCanBeCalled = 'It has no address that can be called.'
-export const answerIsNoStatus = 'the answer is no status of a board'
+export const answerIsNoStatus = 'the answer is not a status of a board'
 export const answersWithoutState = 'It answers, but does not say how it is.'
 
 // The routing matrix (routing.ts)

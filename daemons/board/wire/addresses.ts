@@ -90,7 +90,7 @@ export function groupFault(text: string): string | undefined {
   if (group === undefined) return ipv4Fault(text)
   const first = group >>> 24
   if (first < 224 || first > 239)
-    return `${text} is no multicast group. Streams go to one such as 239.69.${(group >>> 8) & 0xff}.${group & 0xff}.`
+    return `${text} is not a multicast group. Streams go to one such as 239.69.${(group >>> 8) & 0xff}.${group & 0xff}.`
   if (group >>> 8 === 0xe0_00_00)
     return `${text} is for the control of this network and never leaves it. Take one from 239.0.1.0 to 239.255.255.255.`
   const owner = OWNED.get(text)

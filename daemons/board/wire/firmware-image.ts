@@ -68,7 +68,7 @@ const MARK = new TextEncoder().encode('PLANTFW1')
  */
 export function headLength(start: Uint8Array): number {
   if (start.length < START_BYTES || MARK.some((byte, at) => start[at] !== byte))
-    throw new Fault('image_unknown', 'this is no firmware image: it does not begin with PLANTFW1')
+    throw new Fault('image_unknown', 'this is not a firmware image: it does not begin with PLANTFW1')
   const manifestBytes = new DataView(start.buffer, start.byteOffset).getUint32(MARK.length)
   if (manifestBytes < 2 || manifestBytes > MOST_MANIFEST_BYTES)
     throw new Fault(
@@ -92,12 +92,12 @@ export function openManifest(manifest: Uint8Array): Manifest {
   const fields = fieldsOf(manifest)
   const { compatible, version, floor = null, size, sha256 } = fields
   if (typeof compatible !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(compatible))
-    throw bad('compatible is no name of a kind of board')
+    throw bad('compatible is not a name of a kind of board')
   if (typeof version !== 'string' || !isVersion(version)) throw bad('version is not three numbers such as 2.0.13')
   if (floor !== null && (typeof floor !== 'string' || !isVersion(floor)))
     throw bad('floor is not three numbers such as 2.0.13')
   if (floor !== null && compareVersions(version, floor) < 0) throw bad('floor is later than version')
-  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 1) throw bad('size is no length')
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 1) throw bad('size is not a length')
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) throw bad('sha256 is not 64 hex digits')
   return { compatible, version, floor, sizeBytes: size, sha256 }
 }
@@ -119,9 +119,9 @@ function fieldsOf(manifest: Uint8Array): Record<string, unknown> {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(manifest))
   } catch (cause) {
-    throw new Fault('image_unknown', "the image's manifest is no JSON", { cause })
+    throw new Fault('image_unknown', "the image's manifest is not JSON", { cause })
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it is no object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('it is not an object')
   return value as Record<string, unknown>
 }
 

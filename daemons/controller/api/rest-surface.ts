@@ -136,7 +136,7 @@ async function readRestBody(call: SurfaceCall): Promise<RestBody> {
   try {
     return { value: readJson(body.bytes) }
   } catch (error) {
-    return flaw(faultOf(error, 'bad_json', 'the body is no JSON').message)
+    return flaw(faultOf(error, 'bad_json', 'the body is not JSON').message)
   }
 }
 

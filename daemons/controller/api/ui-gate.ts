@@ -247,7 +247,7 @@ type Entered = Pick<SignedAsk, 'session' | 'token'>
 function signedIn({ people }: UiGateParts, { token, from, calledBy }: Visit): Entered {
   const session = token === undefined ? undefined : people.sessionOf(token, from)
   if (!session || token === undefined)
-    throw new Fault('not_signed_in', 'Nobody is signed in here, or no longer. Sign in and try again.')
+    throw new Fault('not_signed_in', 'You are not signed in, or your sign-in has ended. Sign in and try again.')
   calledBy(session)
   return { session, token }
 }
@@ -345,7 +345,10 @@ const BODY_STATUS: ReadonlySet<number> = new Set([400, 413, 415])
 function checkPage(headers: IncomingHttpHeaders): void {
   const page = callingPage(headers, { takesOrigin: () => false })
   if (page !== 'own' && page !== 'none')
-    throw new Fault('foreign_origin', 'This is for pages of this controller, opened under the very name that is asked.')
+    throw new Fault(
+      'foreign_origin',
+      'Only a page of this controller may send this, opened under the same host name as the request.',
+    )
 }
 
 function replyOf({ outcome: { status, body }, cookies = [] }: UiAnswer): Reply {

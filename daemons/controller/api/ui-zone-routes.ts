@@ -71,7 +71,7 @@ export function createUiLive({ people, control, pending, ...parts }: UiLiveParts
       },
     )
     open.set(feed, token)
-    socket.onMessage(() => socket.close(POLICY, 'this socket only tells; commands go to /ui/command'))
+    socket.onMessage(() => socket.close(POLICY, 'this socket only sends; commands go to /ui/command'))
     socket.onClose(() => {
       feed.end()
       open.delete(feed)

@@ -78,9 +78,9 @@ function readArgs(text: string, { valueChars }: MacroLimits): MacroArgs {
   try {
     args = JSON.parse(text) as Json
   } catch (cause) {
-    throw new Fault('macro_args', '--args is no JSON, expected an object such as {"level": 40}', { cause })
+    throw new Fault('macro_args', '--args is not JSON, expected an object such as {"level": 40}', { cause })
   }
-  if (!isObject(args)) throw new Fault('macro_args', '--args is no object, expected one such as {"level": 40}')
+  if (!isObject(args)) throw new Fault('macro_args', '--args is not an object, expected one such as {"level": 40}')
   return makeArgs(Object.entries(args), valueChars)
 }
 

@@ -215,7 +215,7 @@ export function readArgsSchema(schema: Json): ArgsSchema {
 }
 
 function readAt(schema: Json, place: string, depthLeft: number, count: { left: number }): ArgsSchema {
-  if (!isObject(schema)) throw refused(place, 'is no object')
+  if (!isObject(schema)) throw refused(place, 'is not an object')
   if (depthLeft === 0 || --count.left < 0) throw refused(place, 'is too deep, or one schema too many')
   const strange = Object.keys(schema).find((keyword) => !KNOWN.has(keyword))
   if (strange !== undefined) throw refused(place, `has ${JSON.stringify(strange)}, which is not checked here`)

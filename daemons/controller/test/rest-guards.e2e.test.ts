@@ -137,7 +137,7 @@ const refusals: [title: string, table: string, queries: string[], refusal: Refus
   ['6 every operator on api_key', 'device', every('api_key'), REDACTED],
   ['6 every name that is listed, or ends so', 'zone', SECRET_NAMES.map((name) => `${name}=1`), REDACTED],
   ['6 an order or count', 'device', ['_orderby=name,password', '_order=api_key=desc', '_count=password'], REDACTED],
-  ['7 whatever is no list of names', 'zone', PAIRS, PROJECTION],
+  ['7 whatever is not a list of names', 'zone', PAIRS, PROJECTION],
 ]
 
 t.test('1 Guards for a non-elevated session', async (t) => {

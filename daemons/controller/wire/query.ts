@@ -291,7 +291,7 @@ function pathOf(name: string): string[] {
     path.push(inner)
     at = close + 1
   }
-  if (open <= 0 || at < name.length) throw new Fault('query_unreadable', `${named(name)} is no name of a parameter`)
+  if (open <= 0 || at < name.length) throw new Fault('query_unreadable', `${named(name)} is not a name of a parameter`)
   if (path.length > MOST_LEVELS)
     throw new Fault('query_unreadable', `${named(name)} has more than ${MOST_LEVELS - 1} brackets`)
   return path

@@ -59,9 +59,9 @@ function leavesOf(branch: Branch, refuse: (why: string) => Fault): Leaf[] {
   const leaves = [...branch.leaves]
   for (const [name, child] of branch.children) {
     if (!isIndex(name) || child.children.size > 0 || child.isList || branch.isList)
-      throw refuse('is no value and no list of values')
+      throw refuse('is neither a value nor a list of values')
     for (const leaf of child.leaves) {
-      if (!('text' in leaf)) throw refuse('is no value and no list of values')
+      if (!('text' in leaf)) throw refuse('is neither a value nor a list of values')
       leaves.push({ text: leaf.text, isItem: true })
     }
   }

@@ -94,7 +94,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new Fault('bad_message', 'The message is no JSON.', { cause: error })
+    throw new Fault('bad_message', 'The message is not JSON.', { cause: error })
   }
 }
 

@@ -71,7 +71,7 @@ t.test('a dead unit costs its own client its time, and no other client a reply',
   t.match((await view()).counters, { tcpClients: 2, badReplies: 0 })
 })
 
-t.test('what is no Modbus TCP ends that client alone, counted and told with what was seen', async (t) => {
+t.test('what is not Modbus TCP ends that client alone, counted and told with what was seen', async (t) => {
   const { gateway, tcpPort, view } = await lineOf(t)
   const [good, bad] = [await dialMbap(t, tcpPort), await dialMbap(t, tcpPort)]
   bad.ask(1, '01 03 00 00 00 01')

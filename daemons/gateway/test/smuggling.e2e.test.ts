@@ -39,7 +39,7 @@ t.test('A.authentication no second spelling of a request gets by', async (t) => 
     for (const path of ['/%61pi/users', '/api/user%73', '/api/users?x=/api/status', '/api/users#/api/status'])
       t.equal(await raw(gateway, [`GET ${path} HTTP/1.1`]), '401 unauthorized', path)
   })
-  await t.test('a body with two lengths is no request', async (t) => {
+  await t.test('a body with two lengths is not a request', async (t) => {
     const login = JSON.stringify({ username: 'admin', password })
     const post = ['POST /api/login HTTP/1.1', 'Content-Type: application/json']
     const both = [...post, `Content-Length: ${login.length}`, 'Transfer-Encoding: chunked']

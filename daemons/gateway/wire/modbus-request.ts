@@ -203,7 +203,7 @@ export function readModbusRequest(frame: Uint8Array): ModbusRequest {
   if (!hasGoodCrc(frame)) throw new Fault('modbus_crc', 'request fails its checksum')
   const need = requestLength(frame)
   if (need === 'impossible')
-    throw new Fault('modbus_unknown_function', `unit ${frame[0]} function ${frame[1]} is no request known here`)
+    throw new Fault('modbus_unknown_function', `unit ${frame[0]} function ${frame[1]} is not a request known here`)
   if (need === 'more' || frame.length < need)
     throw new Fault('modbus_short', `request has ${frame.length} bytes, needs ${need === 'more' ? 'more' : need}`)
   if (frame.length > need) throw new Fault('modbus_long', `request has ${frame.length} bytes, needs ${need}`)

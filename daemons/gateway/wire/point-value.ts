@@ -192,7 +192,7 @@ function textOf(bytes: Uint8Array): string {
   const end = bytes.indexOf(0)
   const used = end < 0 ? bytes : bytes.subarray(0, end)
   const wrongAt = used.findIndex((byte) => byte < 0x20 || byte > 0x7e)
-  if (wrongAt >= 0) throw noValueFault(`byte ${used[wrongAt]} at ${wrongAt}, which is no printable character`)
+  if (wrongAt >= 0) throw noValueFault(`byte ${used[wrongAt]} at ${wrongAt}, which is not a printable character`)
   return String.fromCharCode(...used).trim()
 }
 

@@ -127,7 +127,7 @@ t.test('reports faults of the file, of the arguments and of values together', as
   t.same(await faults(t, '[line]\nqueue = \n', 'nonsense', 'line.allow=["a"', 'log.level=x', 'line=5'), [
     '/gateway.toml line 2: invalid value',
     '--set "nonsense": expected key=VALUE, such as log.level=debug',
-    'line.allow (command line): "[\\"a\\"" is no TOML value: expected comma or end of structure',
+    'line.allow (command line): "[\\"a\\"" is not a TOML value: expected comma or end of structure',
     'log.level (command line): saw "x", expected one of "error", "warning", "notice", "info", "debug"',
     'line (command line): saw a value, expected a table: write [line]',
   ])
@@ -147,7 +147,7 @@ t.test('lets no line break smuggle a second key in', async (t) => {
 t.test('refuses TLS until it is there, and an address that is none', async (t) => {
   t.same(await faults(t, undefined, 'http.tls=true', 'http.listen=nowhere', 'http.listen=host:70000'), [
     'http.tls (command line): HTTPS is not there yet: leave it false and put a TLS proxy in front',
-    'http.listen (command line): "host:70000" is no listen address: expected HOST:PORT such as 127.0.0.1:3132 or [::]:3132, port 0 to 65535',
+    'http.listen (command line): "host:70000" is not a listen address: expected HOST:PORT such as 127.0.0.1:3132 or [::]:3132, port 0 to 65535',
   ])
 })
 

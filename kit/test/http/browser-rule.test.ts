@@ -171,7 +171,7 @@ t.test('the preflight of a found board is answered without a password', async (t
   })
 })
 
-t.test('the preflight of nobody else is answered, and OPTIONS without a page is no preflight', async (t) => {
+t.test('the preflight of nobody else is answered, and OPTIONS without a page is not a preflight', async (t) => {
   const { send } = await held(t)
   for (const origin of FOREIGN) {
     const { status, headers } = await send('OPTIONS', '/api/act', { origin, 'access-control-request-method': 'POST' })

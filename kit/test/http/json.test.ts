@@ -103,7 +103,7 @@ t.test('refuses nesting beyond 64 levels, and holds any width', async (t) => {
   t.equal((read(`"${'x'.repeat(5_000_000)}"`) as string).length, 5_000_000)
 })
 
-t.test('skips a byte order mark and refuses what is no UTF-8', async (t) => {
+t.test('skips a byte order mark and refuses what is not UTF-8', async (t) => {
   t.same(readJson(new Uint8Array([0xef, 0xbb, 0xbf, 0x31])), 1)
   t.throws(() => readJson(new Uint8Array([0x22, 0xc3, 0x28, 0x22])), { code: 'bad_json', message: /UTF-8/ })
 })

@@ -32,7 +32,7 @@ t.test('reads what Node writes', async () => {
 t.test('names the character that is no base64 and its position', async (t) => {
   t.throws(() => bytesOfBase64('Zm9v Yg='), {
     code: 'bad_base64',
-    message: /" " at position 5 is no base64/,
+    message: /" " at position 5 is not base64/,
     details: { position: 5 },
   })
   t.throws(() => bytesOfBase64('Zm-_'), { message: /"-" at position 3/ })

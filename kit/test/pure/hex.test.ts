@@ -27,7 +27,7 @@ t.test('reads lower case and many spaces', async (t) => {
 t.test('names the character that is no digit and its position', async (t) => {
   t.throws(() => bytesOfHex('01 0G'), {
     code: 'bad_hex',
-    message: /"G" at position 5 is no hex digit/,
+    message: /"G" at position 5 is not a hex digit/,
     details: { position: 5 },
   })
   t.throws(() => bytesOfHex('0x01'), { message: /"x" at position 2/ })

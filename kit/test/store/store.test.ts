@@ -119,7 +119,7 @@ t.test('says what is wrong with a damaged file, and quotes nothing of it', async
   await at.write('x.json', '{"m": 2}')
   await t.rejects(at.open().load(), { message: /x\.json is damaged \(expected \{n: number\}\) and/ })
   await at.write('x.json', '{"n": 2, "secret": hunter2}')
-  await t.rejects(at.open().load(), { message: /is damaged \(it is no JSON[^"]*\) and/ })
+  await t.rejects(at.open().load(), { message: /is damaged \(it is not JSON[^"]*\) and/ })
   await at.write('x.json.bak', '{"n": 1}')
   await at.open().load()
   t.notMatch(at.lines.join(), /hunt|secret/)

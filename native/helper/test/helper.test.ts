@@ -193,7 +193,7 @@ t.test('network that networkd does not take leaves the file as it was', async (t
   t.equal(helper.file(file), 'before\n')
 })
 
-t.test('network refuses what is no address, no interface, or no way out', async (t) => {
+t.test('network refuses what is not an address, no interface, or no way out', async (t) => {
   const helper = await startHelper(t)
   const words = [
     'dhcp',

@@ -260,7 +260,7 @@ t.test('a daemon that root starts on a folder of somebody else becomes him', { s
   const start = ['gateway', '--state', 'STATE', '--listen', '127.0.0.1:0', '--set', 'mdns.enabled=false']
   t.match(place.run(start), {
     code: 1,
-    said: /who this daemon is from now on[\s\S]*daemon\.lock in it is no plain file/,
+    said: /who this daemon is from now on[\s\S]*daemon\.lock in it is not a plain file/,
   })
   symlinkSync(place.state, join(place.own, 'link'))
   chmodSync(place.folder, 0o700)

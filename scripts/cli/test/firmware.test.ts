@@ -74,7 +74,7 @@ t.test('B.ota what is not signed, damaged or cut is not unpacked, and leaves no 
   t.notOk(existsSync(at(t, 'out.new')))
 })
 
-t.test('an image is written to what is no file, such as a device, as it is', async (t) => {
+t.test('an image is written to what is not a file, such as a device, as it is', async (t) => {
   await signed(t)
   execFileSync('mkfifo', [at(t, 'pipe')])
   const far = spawn('sha256sum', [at(t, 'pipe')])

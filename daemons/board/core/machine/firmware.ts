@@ -332,7 +332,7 @@ export function createOta(parts: OtaParts): Ota {
       const sha256 = await receive(source, slot, head.length + manifest.sizeBytes)
       move('received')
       if (sha256 !== manifest.sha256)
-        throw new Fault('image_damaged', 'the payload is not the one that was signed: its checksum is another')
+        throw new Fault('image_damaged', 'the payload is not the one that was signed: its checksum differs')
       await slot.finish()
       move('proven')
       return await exit.handOver(slot, manifest)

@@ -80,7 +80,7 @@ function readBox(given: string): Reading {
 function readNumber({ min, max, decimals, unit }: NumberSetting, text: string): Reading {
   const range = `${min} to ${max}${unit === undefined ? '' : ` ${unit}`}`
   if (text === '') return { fault: `It is empty. Use ${range}.` }
-  if (!DECIMAL_NUMBER.test(text)) return { fault: `${shown(text)} is no number. Use ${range}.` }
+  if (!DECIMAL_NUMBER.test(text)) return { fault: `${shown(text)} is not a number. Use ${range}.` }
   const value = Number(text) + 0
   if (value < min) return { fault: `${value} is too low. Use ${range}.` }
   if (value > max) return { fault: `${value} is too high. Use ${range}.` }

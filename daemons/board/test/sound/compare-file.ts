@@ -14,7 +14,7 @@ export function compareFile(path: string, pattern: Pattern): Comparison {
     const head = Buffer.alloc(HEAD_BYTES)
     readSync(file, head, 0, HEAD_BYTES, 0)
     const data = head.indexOf('data', 12, 'latin1')
-    if (head.toString('latin1', 0, 4) !== 'RIFF' || data < 0) throw new Error(`${path} is no WAV file`)
+    if (head.toString('latin1', 0, 4) !== 'RIFF' || data < 0) throw new Error(`${path} is not a WAV file`)
     const comparing = createComparing(pattern)
     const piece = Buffer.alloc(PIECE_FRAMES * pattern.channels * SAMPLE_BYTES)
     for (let place = data + 8; ; place += piece.length) {

@@ -58,7 +58,7 @@ t.test('the comparison finds what is equal, silent, wrong and where it jumps', a
       pattern,
     ),
     { equal: 0, begin: null },
-    'noise is no pattern',
+    'noise is not a pattern',
   )
 })
 

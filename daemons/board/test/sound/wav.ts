@@ -16,7 +16,7 @@ export interface Sound {
 export function readWav(path: string): Sound {
   const bytes = readFileSync(path)
   if (bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WAVE')
-    throw new Error(`${path} is no WAV file: ${bytes.length} bytes`)
+    throw new Error(`${path} is not a WAV file: ${bytes.length} bytes`)
   let at = 12
   let format: Omit<Sound, 'samples'> | undefined
   while (at + 8 <= bytes.length) {

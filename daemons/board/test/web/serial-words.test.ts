@@ -35,7 +35,7 @@ t.test('errors name the setting to look at; without errors nothing is said', asy
     /^1 connection was refused\. Allowed are 10\.20\.4\.0\/24/,
   )
   t.same(troubles(lift), [])
-  t.same(troubles({ ...lift, counters: { framing: null } }), [], 'what the hardware does not count is no error')
+  t.same(troubles({ ...lift, counters: { framing: null } }), [], 'what the hardware does not count is not an error')
 })
 
 t.test('every counter has a readable name, and n/a where the hardware has none', async (t) => {

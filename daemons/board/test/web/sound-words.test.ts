@@ -37,7 +37,7 @@ t.test('a stream is what a route plays where group, port and, if known, the send
   t.notOk(isRouted(stream, route, '10.0.0.2'))
   t.notOk(isRouted(stream, { ...route, source: '10.0.0.2' }, '10.0.0.1'), 'what is wanted counts, not what came')
   t.notOk(isRouted(stream, { ...route, port: 5006 }))
-  t.notOk(isRouted({ ...stream, mcast: '' }, { ...route, mcast: '' }), 'nothing is no stream')
+  t.notOk(isRouted({ ...stream, mcast: '' }, { ...route, mcast: '' }), 'nothing is not a stream')
 })
 
 t.test(

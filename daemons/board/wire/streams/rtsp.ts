@@ -66,7 +66,7 @@ export function cutRtsp(
   const [start = '', ...lines] = head.slice(0, end.index).split(/\r?\n/)
   const headers = headersOf(lines)
   const lengthText = headers.get('content-length') ?? '0'
-  if (!/^\d{1,9}$/.test(lengthText)) throw new Fault('rtsp_malformed', 'Content-Length is no number of bytes')
+  if (!/^\d{1,9}$/.test(lengthText)) throw new Fault('rtsp_malformed', 'Content-Length is not a number of bytes')
   const length = Number(lengthText)
   if (length > bodyBytes) throw new Fault('rtsp_too_long', `a body of ${length} bytes is longer than ${bodyBytes}`)
   const bodyAt = from + end.index + end[0].length
@@ -82,7 +82,7 @@ export function cutRtsp(
 export function rtspRequest({ headers, start }: RtspMessage): RtspRequest {
   const [, method = '', url, version] = /^(\S+) (\S(?:.*\S)?) RTSP\/(\d\.\d)$/.exec(start) ?? []
   if (!TOKEN.test(method) || url === undefined || version === undefined)
-    throw new Fault('rtsp_malformed', 'the first line is no request: METHOD rtsp://host/path RTSP/1.0')
+    throw new Fault('rtsp_malformed', 'the first line is not a request: METHOD rtsp://host/path RTSP/1.0')
   return { method, url, version, headers }
 }
 

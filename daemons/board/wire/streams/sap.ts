@@ -92,5 +92,5 @@ export function sapHash(sdp: string): number {
 }
 
 function malformed(why: string): Fault {
-  return new Fault('sap_malformed', `a packet is no announcement: ${why}`)
+  return new Fault('sap_malformed', `a packet is not an announcement: ${why}`)
 }

@@ -55,9 +55,9 @@ function overridden(book: Book, { target, verb, args }: Order): Order | undefine
     new Fault('override_broken', `the override of ${targetName(target)} for ${verb} is broken: ${what}`)
   if (own.length > 1) throw broken(`there are ${own.length} of them in other letters`)
   const override = overrides[only]
-  if (!isObject(override)) throw broken('it is no object')
+  if (!isObject(override)) throw broken('it is not an object')
   const command = Object.hasOwn(override, 'command') ? override.command : only
-  if (typeof command !== 'string' || command === '') throw broken('its command is no verb')
+  if (typeof command !== 'string' || command === '') throw broken('its command is not a verb')
   const fixed = Object.hasOwn(override, 'args') ? (override.args ?? {}) : {}
   if (!isObject(fixed)) throw broken('its args are no object')
   const resolved = resolveTarget(book, override)
@@ -139,7 +139,7 @@ export function createDispatcher({ book, host, limits }: DispatcherParts): Dispa
     for (const row of [device, zone]) {
       const subsystem = typeof row?.subsystem_id === 'number' && book.row('subsystem', row.subsystem_id)
       if (subsystem && subsystem.enabled === false)
-        throw new Fault('device_disabled', `subsystem ${subsystem.id}, of which it is, is disabled`)
+        throw new Fault('device_disabled', `subsystem ${subsystem.id}, which it belongs to, is disabled`)
     }
   }
 

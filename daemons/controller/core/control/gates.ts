@@ -163,7 +163,7 @@ function schemaOf(row: Row): ArgsSchema | boolean {
     readAlready.set(row, schema)
     return schema
   } catch (cause) {
-    const why = cause instanceof Fault ? cause.message : 'it is no schema'
+    const why = cause instanceof Fault ? cause.message : 'it is not a schema'
     throw new Fault('args_invalid', `args_schema of command ${row.id} cannot be used: ${why}`, { cause })
   }
 }

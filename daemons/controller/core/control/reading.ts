@@ -177,7 +177,7 @@ export function readArgs(verb: string, args: Args, own: readonly string[] = []):
     const name = argName(verb, key, spelled)
     const value = isValueArg(verb, name) ? (decimalOf(given) ?? given) : given
     if (name in read && !isSameJson(read[name], value))
-      throw new Fault('args_invalid', `args say ${JSON.stringify(name)} twice, and differently`)
+      throw new Fault('args_invalid', `args give ${JSON.stringify(name)} twice, with different values`)
     putKey(read, name, value)
   }
   return read
@@ -280,10 +280,13 @@ function saidOf(body: CommandBody): Wanted {
   if (stray !== undefined)
     throw new Fault(
       'command_required',
-      `${JSON.stringify(foldedName(stray))} is no verb, and has to be in small letters`,
+      `${JSON.stringify(foldedName(stray))} is not a verb, and has to be in small letters`,
     )
   if (!hasZone || verb === undefined || verbs.length > 1)
-    throw new Fault('command_required', `no command; a zone and one key for a verb would do, seen are ${verbs.length}`)
+    throw new Fault(
+      'command_required',
+      `there is no command: send one, or a zone and exactly one key that names a verb (this body has ${verbs.length})`,
+    )
   return { verb: verbOf(verb), args: withValue(args, verb, body[verb] as Json) }
 }
 

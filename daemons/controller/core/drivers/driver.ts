@@ -142,9 +142,9 @@ export function driverNameOf({ driver, transport }: Row): string {
 export function tcpPlaceOf({ id, transport }: Row): Place {
   const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
   if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
-    throw new Fault('transport_invalid', `transport.host of device ${id} is no name or address of a host`)
+    throw new Fault('transport_invalid', `transport.host of device ${id} is not a name or address of a host`)
   if (!isPort(port))
-    throw new Fault('transport_invalid', `transport.port of device ${id} is no port, expected 1 to 65535`)
+    throw new Fault('transport_invalid', `transport.port of device ${id} is not a port, expected 1 to 65535`)
   return { host, port }
 }
 

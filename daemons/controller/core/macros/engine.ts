@@ -174,7 +174,7 @@ export function createMacroCall(parts: MacroCallParts): RunMacro {
     if (row.elevated === true && !session.isElevated)
       return { ...refusal(403, 'unauthorized', 'elevation_denied', asked.action), target: asked.target }
     const args = body.args ?? {}
-    if (!isObject(args)) return invalidArgs(asked, 'args is no object')
+    if (!isObject(args)) return invalidArgs(asked, 'args is not an object')
     const started = startedRun(parts, session, { row, args, asked })
     if ('refused' in started) return started.refused
     const { run } = started

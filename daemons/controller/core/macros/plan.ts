@@ -151,7 +151,7 @@ function readStep(raw: Json, label: string, limits: ReadLimits): Step {
 }
 
 function readAt(raw: Json, label: string, limits: ReadLimits, depth: number): Step {
-  if (!isObject(raw)) throw invalid(label, 'is no object')
+  if (!isObject(raw)) throw invalid(label, 'is not an object')
   const args = raw.args ?? {}
   if (!isObject(args)) throw invalid(label, 'has args that are no object')
   const onError = raw.on_error ?? 'stop'

@@ -21,11 +21,11 @@ interface Replayed {
  * @throws Fault `macro_trace` if it was not written by this version
  */
 export function readTrace(json: unknown): Trace {
-  if (!isObject(json) || json.version !== 1) throw new Fault('macro_trace', 'is no trace of a run, version 1')
+  if (!isObject(json) || json.version !== 1) throw new Fault('macro_trace', 'is not a trace of a run of version 1')
   const { limits, entries, plan, args, end } = json
   const isWhole = isObject(limits) && isObject(args) && isObject(end) && Array.isArray(entries) && Array.isArray(plan)
   const hasLimits = isWhole && Object.keys(MACRO_LIMITS).every((name) => typeof limits[name] === 'number')
-  if (!hasLimits || !entries.every(isObject)) throw new Fault('macro_trace', 'the trace of the run has lost a part')
+  if (!hasLimits || !entries.every(isObject)) throw new Fault('macro_trace', 'a part of the trace is missing')
   return json as unknown as Trace
 }
 

@@ -100,7 +100,7 @@ function ownChars(item: unknown): number {
   if (item === null || typeof item === 'boolean') return 6
   if (typeof item === 'number' && Number.isFinite(item)) return String(item).length + 1
   if (typeof item === 'object') return VALUE_CHARS + 3
-  throw new Fault('macro_value', `a value is ${typeof item}, which JSON cannot say`)
+  throw new Fault('macro_value', `a value is ${typeof item}, which cannot be written as JSON`)
 }
 
 // Args of a run: values by name, the size of each, and which of them the caller supplied.

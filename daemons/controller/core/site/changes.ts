@@ -302,7 +302,7 @@ export function createKeeper(parts: KeeperParts): SiteKeeper {
 /** @throws Fault `bad_column` for a table whose rows are not records */
 function emptyRow(name: string): Record<string, Json> {
   const table = tableOf(name)
-  if (table?.keeping !== 'record') throw new Fault('bad_column', `${name} is no table of records`)
+  if (table?.keeping !== 'record') throw new Fault('bad_column', `${name} is not a table of records`)
   return { ...table.empty }
 }
 

@@ -110,7 +110,7 @@ function decoded(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw new Fault('site_not_json', 'the site file is no UTF-8 text', { cause })
+    throw new Fault('site_not_json', 'the site file is not UTF-8 text', { cause })
   }
 }
 
@@ -120,7 +120,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Fault('site_not_json', `the site file is no JSON at line ${lineOfFault(text)}`)
+    throw new Fault('site_not_json', `the site file is not JSON at line ${lineOfFault(text)}`)
   }
 }
 

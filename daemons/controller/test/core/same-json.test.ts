@@ -19,7 +19,7 @@ t.test('the order of keys does not count', async (t) => {
   t.equal(isSameJson({ a: 1, b: { c: 2, d: 3 } }, { b: { d: 3, c: 2 }, a: 1 }), true)
 })
 
-t.test('a list is no object with the same entries, and nothing is not null', async (t) => {
+t.test('a list is not an object with the same entries, and nothing is not null', async (t) => {
   t.equal(isSameJson(['a'], { 0: 'a' }), false)
   t.equal(isSameJson(null, undefined), false)
   t.equal(isSameJson({ a: null }, {}), false)

@@ -171,11 +171,11 @@ t.test('takes nothing once it was stopped', async (t) => {
 })
 
 t.test('a file that is none of SQLite is put aside, and a new one begun', async (t) => {
-  const folder = t.testdir({ 'audit.db': 'this is no database'.repeat(100) })
+  const folder = t.testdir({ 'audit.db': 'this is not a database'.repeat(100) })
   const { audit, lines } = await openAudit(t, { folder })
   await audit.add(recordOf(), true)
   t.equal(rowsIn(folder).length, 1)
-  t.match(readFileSync(join(folder, 'audit.db.broken'), 'utf8'), /^this is no database/)
+  t.match(readFileSync(join(folder, 'audit.db.broken'), 'utf8'), /^this is not a database/)
   t.match(lines.join(''), /audit_put_aside/)
 })
 

@@ -27,7 +27,7 @@ t.test('an account whose hash is damaged refuses like any other, and the log say
   t.strictSame(said, ['bad_password_hash'])
 })
 
-t.test('nothing, and what is longer than anybody types, is no password', async (t) => {
+t.test('nothing, and what is longer than anybody types, is not a password', async (t) => {
   for (const text of ['', 'x'.repeat(1025)]) await t.rejects(hashPassword(text), { code: 'bad_password' })
 })
 

@@ -178,7 +178,7 @@ function waitingFaults<Request extends BusRequest>(protocol: AnyProtocol<Request
 
     /** The caller has hung up. */
     withdrawn(request: Request): Fault {
-      const sentence = `The request to unit ${request.unitId} was not sent: who asked it has left.`
+      const sentence = `The request to unit ${request.unitId} was not sent: the caller has hung up.`
       return made('withdrawn', sentence, detailsOf(request))
     },
 

@@ -87,7 +87,7 @@ export function createCaptures({ hub, clock, max, linkTypeOf, onBrokenOff }: Cap
     brokenOff++
     leave(capture)
     capture.sink.breakOff(
-      new Fault('capture_too_slow', `The capture of ${capture.port} broke off: it was not read as fast as it grew.`),
+      new Fault('capture_too_slow', `The capture of ${capture.port} was ended: it was not read as fast as it grew.`),
     )
     onBrokenOff(capture.port)
   }

@@ -225,7 +225,7 @@ export class ModbusTcpSession implements TcpClient {
     try {
       return this.#cutter.next()
     } catch (error) {
-      this.#broken = faultOf(error, 'mbap_length', 'the stream is no Modbus TCP')
+      this.#broken = faultOf(error, 'mbap_length', 'the stream is not Modbus TCP')
       return undefined
     }
   }

@@ -48,7 +48,10 @@ const PORT = '/api/ports/:path'
 export function checkKey(caller: Fenced, { method, path, params }: Knock): void {
   if (!caller.isKey) return
   if (FOR_PEOPLE.test(path))
-    throw new Fault('not_for_keys', `Keys do not do this, whatever their role: sign in as a user. (${caller.name})`)
+    throw new Fault(
+      'not_for_keys',
+      `An API key may not do this, whatever its role: sign in as a user. (${caller.name})`,
+    )
   if (!caller.only || OPEN_TO_ANY_KEY.has(`${method} ${path}`)) return
   if (path !== PORT && !path.startsWith(`${PORT}/`))
     throw new Fault('not_for_keys', `${caller.name} is for single ports, and this is not about one of them.`)

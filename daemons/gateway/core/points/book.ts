@@ -106,8 +106,8 @@ function checkNoNumber(point: TemplatePoint, refuse: Refuse): void {
   const { noValue, type } = point
   const plain = { scale: 1, offset: 0, deadband: 0, decimals: null }
   for (const key of ['scale', 'offset', 'deadband', 'decimals'] as const)
-    if (point[key] !== plain[key]) refuse(key, `is ${point[key]}; ${type} is no number`)
-  if (noValue.length > 0) refuse('noValue', `has ${noValue.length} entries; ${type} is no number`)
+    if (point[key] !== plain[key]) refuse(key, `is ${point[key]}; ${type} is not a number`)
+  if (noValue.length > 0) refuse('noValue', `has ${noValue.length} entries; ${type} is not a number`)
 }
 
 function checkNoValue(point: TemplatePoint, refuse: Refuse): void {

@@ -85,7 +85,7 @@ export function createWebhookPublisher(
         transit.add(event, deliveryBody(event))
       } catch (error) {
         // The caller is the bus, which must not fail because a payload cannot be written as JSON.
-        transit.lose(event.port, event.event, `payload is no JSON: ${String(error)}`)
+        transit.lose(event.port, event.event, `payload is not JSON: ${String(error)}`)
       }
     },
     size: () => lists.values().reduce((sum, list) => sum + list.length, 0),

@@ -33,7 +33,7 @@ t.test('keeps what comes until it is stopped', async (t) => {
   const capture = startCapture('/dev/ttyUSB0', 0, line.from)
   line.push(24)
   await settled()
-  t.equal(capture.hasFrames(), false, 'the header of the file is no frame')
+  t.equal(capture.hasFrames(), false, 'the header of the file is not a frame')
   line.push(40)
   await settled()
   t.equal(capture.hasFrames(), true)
@@ -42,7 +42,7 @@ t.test('keeps what comes until it is stopped', async (t) => {
     64,
   )
   t.equal(line.left(), true, 'the gateway is left')
-  t.equal(capture.ended.value, null, 'a stop by hand is no fault')
+  t.equal(capture.ended.value, null, 'a stop by hand is not a fault')
 })
 
 t.test('says why it ended by itself, and keeps what came', async (t) => {

@@ -85,6 +85,6 @@ t.test('filters by whole numbers and parts of words', async (t) => {
   t.equal(matching(rows, 'unit 17', false).length, 1)
   t.equal(matching(rows, 'unit 1', false).length, 0)
   t.equal(matching(rows, 'read inp', false).length, 1)
-  t.equal(matching(rows, '', true).length, 0, 'a frame that is well is no error')
+  t.equal(matching(rows, '', true).length, 0, 'a frame that is well is not an error')
   t.equal(rows.some(isBad), false)
 })

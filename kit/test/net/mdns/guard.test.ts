@@ -49,7 +49,7 @@ t.test('what else a building says is left out without a word', async (t) => {
   t.same(refused, [])
 })
 
-t.test('refuses strangers of other networks, answers from other ports, and what is no message', async (t) => {
+t.test('refuses strangers of other networks, answers from other ports, and what is not a message', async (t) => {
   const { admit, refused } = guardOf()
   t.equal(admit(good, { address: '10.9.9.9', port: 5353 }), undefined)
   t.equal(admit(good, { ...from, port: 40_000 }), undefined)

@@ -76,7 +76,7 @@ t.test(
 
 t.test('a memory that is damaged keeps no board from starting, and is written anew', async (t) => {
   const { appear, clock, parts, saved, file } = bookRig()
-  const load = () => Promise.reject(new Fault('store_damaged', 'it is no JSON'))
+  const load = () => Promise.reject(new Fault('store_damaged', 'it is not JSON'))
   const book = createPeerBook({ ...parts, file: { ...file, load } })
   t.same(await book.open(), [])
   appear(heard(2))

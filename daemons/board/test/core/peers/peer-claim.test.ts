@@ -66,7 +66,7 @@ t.test('has a name that can be shown, whatever it says', async (t) => {
 t.test('says the same though it is heard from another side', async (t) => {
   const [one, other] = [claimed({}), claimed({}, { from: '10.0.0.1' })]
   const moved = claimed({}, { reach: ['10.0.0.9'] })
-  if (!one || !other || !moved) throw new Error('one of them is no board')
+  if (!one || !other || !moved) throw new Error('one of them is not a board')
   t.equal(isSameClaim(one, other), true)
   t.equal(isSameClaim(one, moved), false)
 })

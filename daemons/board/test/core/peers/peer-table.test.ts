@@ -17,7 +17,7 @@ t.test('B.peers a board is listed once it has answered under its own name', asyn
   ])
 })
 
-t.test('B.peers a gateway is no board, and what answers for nobody is none', async (t) => {
+t.test('B.peers a gateway is not a board, and what answers for nobody is none', async (t) => {
   const { answers, appear, clock, names, table } = peerRig()
   appear(heard(2, { texts: { role: 'gateway' } }))
   table.hear(heard(3))

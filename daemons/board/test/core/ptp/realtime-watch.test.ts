@@ -4,7 +4,7 @@ import { createRealtimeWatch } from '../../../core/ptp/course.ts'
 
 const AHEAD_NS = 1_900_000_000_000_000_000n
 
-t.test('one reading that was interrupted is no step', async (t) => {
+t.test('one reading that was interrupted is not a step', async (t) => {
   const watch = createRealtimeWatch({ monotonicNs: 5n, realtimeNs: 5n + AHEAD_NS })
   t.equal(watch.differenceNs(), AHEAD_NS)
   for (const lateNs of [0n, 300n, 40_000_000n, -200n, 0n, 100n])

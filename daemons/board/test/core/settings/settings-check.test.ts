@@ -101,7 +101,7 @@ t.test('every field that is wrong is named at once, and unknown ones with the ne
 })
 
 t.test('the sentence of the whole names the first field and counts the others', async (t) => {
-  t.throws(() => check({ port: 'x' }), { message: 'port: "x" is no number. Use 1024 to 65535.' })
+  t.throws(() => check({ port: 'x' }), { message: 'port: "x" is not a number. Use 1024 to 65535.' })
   t.throws(() => check({ port: 'x', channels: '0' }), { message: /One more field does not fit either\.$/ })
   t.throws(() => check({ port: '', channels: '0', role: '' }), { message: /2 more fields do not fit either\.$/ })
 })

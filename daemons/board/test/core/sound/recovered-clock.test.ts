@@ -64,7 +64,7 @@ t.test('a sender that is 100 ppm fast, or slow, is followed through 5 ms of jitt
   }
 })
 
-t.test('a constant delay is no error: the link offset counts from the fastest packets', async (t) => {
+t.test('a constant delay is not an error: the link offset counts from the fastest packets', async (t) => {
   const { errors } = run({ ppm: 0, lateNs: () => 3 * MS }, 20)
   t.ok(errors.every((error) => Math.abs(error + 3 * MS) < 1000))
 })

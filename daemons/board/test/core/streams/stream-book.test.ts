@@ -137,7 +137,7 @@ t.test('a sender that changes a description without a new version is followed', 
   t.same(names(streams.list()), ['New STAGE-BOX-04 : 2'])
 })
 
-t.test('what is announced again is heard again, and is no change', async (t) => {
+t.test('what is announced again is heard again, and is not a change', async (t) => {
   const { announce, changes, clock, streams } = book()
   announce(made(7), '10.1.5.20')
   const before = { changes: changes(), at: streams.list()[0]?.last_heard_at ?? 0 }

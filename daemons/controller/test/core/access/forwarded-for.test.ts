@@ -22,7 +22,7 @@ for (const [what, header, hops] of [
   ['brackets and a port', '[2001:db8::1]:443', ['2001:db8::1']],
   ['quotes, brackets and a port', '"[2001:db8::1]:443"', ['2001:db8::1']],
   ['a zone', '[fe80::1%25eth0]:443, fe80::2%eth1', ['fe80::2', 'fe80::1']],
-  ['what is no address', 'unknown, _hidden, for=1', ['for=1', '_hidden', 'unknown']],
+  ['what is not an address', 'unknown, _hidden, for=1', ['for=1', '_hidden', 'unknown']],
   ['an entry of 100 KB', `203.0.113.7, ${'9'.repeat(100_000)}`, ['', '203.0.113.7']],
 ] as [string, string | string[] | undefined, string[]][])
   t.test(`1 Audit record: reads ${what} from the right`, (t) => {

@@ -113,7 +113,7 @@ t.test('1 Handoff nonce, issued -> expired: 60 seconds after its issue', async (
   t.match(world.people.redeem(other, HERE), REFUSED)
 })
 
-t.test('a nonce is no token, and a token no nonce', async (t) => {
+t.test('a nonce is not a token, and a token no nonce', async (t) => {
   const world = peopleWorld()
   const [token, nonce] = [await tokenIn(world), await nonceIn(world)]
   t.equal(world.people.resolve(nonce, HERE), undefined)

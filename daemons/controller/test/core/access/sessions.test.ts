@@ -114,7 +114,7 @@ t.test('1 Authentication 3: roles, sites and elevation are those of this moment'
 })
 
 for (const token of ['', 'x', 'x'.repeat(31), 'x'.repeat(33), 'x'.repeat(100_000), '__proto__', '\u0000'.repeat(32)])
-  t.test(`${JSON.stringify(token.slice(0, 8))} of ${token.length} letters is no token`, (t) => {
+  t.test(`${JSON.stringify(token.slice(0, 8))} of ${token.length} letters is not a token`, (t) => {
     t.equal(meIn(peopleWorld(), token), INVALID)
     t.end()
   })

@@ -61,7 +61,7 @@ const granted: [string, SessionForm, unknown, string][] = [
   ],
   ['1 Command payload shorthand takes any value', OPEN, { zone_id: 1, on: null }, '10 zone 1 on {"on":null}'],
   [
-    '1 Command payload with command, a further key is no verb',
+    '1 Command payload with command, a further key is not a verb',
     OPEN,
     { zone_id: 1, command: 'on', level: 3 },
     '10 zone 1 on {}',

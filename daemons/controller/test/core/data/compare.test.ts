@@ -47,7 +47,7 @@ const cases: [string, ColumnType, Operator, string[], Json[], Json[]][] = [
   ['a text in numbers is none of them', 'integer', 'in', ['x'], [], [0, 7, null]],
   ['true and 1 are the same flag', 'boolean', 'in', ['true'], [true], [false, null]],
   ['1 is true', 'boolean', 'in', ['1'], [true], [false, null]],
-  ['TRUE is no flag', 'boolean', 'in', ['TRUE'], [], [true, false, null]],
+  ['TRUE is not a flag', 'boolean', 'in', ['TRUE'], [], [true, false, null]],
   ['case counts in texts', 'text', 'in', ['Hall'], ['Hall'], ['hall', 'Hall ']],
   ['no pattern finds null', 'text', 'like', ['n%'], ['null', 'n'], [null, 'x']],
   ['different takes null', 'text', 'notequal', ['a'], ['b', null, ''], ['a']],

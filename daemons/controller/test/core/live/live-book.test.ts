@@ -47,7 +47,7 @@ t.test('a device that is lost is offline, its zones are unknown', async (t) => {
   t.strictSame(told, ['device 5', 'zone 1', 'device 5', 'zone 1'])
   const revision = live.revision()
   live.lost(5, [1, 2], 'it hung up')
-  t.strictSame([told.length, live.revision()], [4, revision], 'the same again is no change')
+  t.strictSame([told.length, live.revision()], [4, revision], 'the same again is not a change')
   live.lost(5, [1, 2], 'it is gone')
   t.strictSame([told.length, live.revision()], [5, revision + 1])
 })

@@ -43,7 +43,11 @@ const rows: [string, Json, RegExp][] = [
   ['branches from outside', { type: 'parallel', args: { steps: '${args.steps}' } }, /needs a list/],
   ['no branches', { type: 'parallel', args: { steps: [] } }, /has 0 branches/],
   ['too many branches', { type: 'parallel', args: { macros: Array(17).fill({ macro: 'a' }) } }, /has 17 branches/],
-  ['a branch that is a reference', { type: 'parallel', args: { steps: ['${args.step}'] } }, /step 1\.1 is no object/],
+  [
+    'a branch that is a reference',
+    { type: 'parallel', args: { steps: ['${args.step}'] } },
+    /step 1\.1 is not an object/,
+  ],
   ['a branch without steps', { type: 'parallel', args: { steps: [[]] } }, /step 1\.1 is a branch without steps/],
   ['a failed that is a text', { type: 'stop', args: { failed: 'yes' } }, /has a failed/],
 ]

@@ -31,7 +31,7 @@ t.test('of devices: drivers that there are not, what a driver needs, and keys th
       'device 2 "Bare": it names no driver, known are sim, tcp: its commands are refused',
       'device 4 "Projector": config."baud": driver tcp does not know this key',
       'device 4 "Projector": poll_ms: driver tcp does not poll',
-      'device 5 "Lost": transport.host of device 5 is no name or address of a host: its commands are refused',
+      'device 5 "Lost": transport.host of device 5 is not a name or address of a host: its commands are refused',
       'device 5 "Lost": transport."hst": driver tcp does not know this key; the nearest is "host"',
       'device 6 "Rack": config."dely_ms": driver sim does not know this key; the nearest is "delay_ms"',
       'device 4 "Projector": command_set: command sets are not read yet',

@@ -30,7 +30,7 @@ t.test('a key that stands twice in an object is a fault with its place', async (
 
 t.test('what is no JSON is refused with its line and without its text', async (t) => {
   const fault = t.throws(() => read('{\n"auth_user": [\n{"password": "hunter2" "x"}]}')) as unknown as Error
-  t.match(fault, { code: 'site_not_json', message: 'the site file is no JSON at line 3' })
+  t.match(fault, { code: 'site_not_json', message: 'the site file is not JSON at line 3' })
   for (const text of ['', '{', 'null x', '{"a":1,}', '\ud800x']) t.throws(() => read(text), { code: 'site_not_json' })
   t.throws(() => readSiteText(new Uint8Array([0x22, 0xff, 0x22]), limits), { code: 'site_not_json' })
 })
@@ -55,7 +55,7 @@ t.test('the line is that of the fault, whatever the fault is', async (t) => {
     ['a text without its end', '{"a":\n"b', '2, where it ends too early'],
     ['a comma late in a long file', `${before.slice(0, -3)},\n]}`, `${lines}`],
   ] as const)
-    t.throws(() => read(text), { code: 'site_not_json', message: `the site file is no JSON at line ${line}` }, what)
+    t.throws(() => read(text), { code: 'site_not_json', message: `the site file is not JSON at line ${line}` }, what)
   t.throws(() => read(' \n'), { message: 'the site file is empty' })
 })
 

@@ -182,7 +182,7 @@ t.test('each unit has its own counts and state; a dead one is seen to be dead', 
   t.equal(events.filter(({ event }) => event === 'error').length, 4)
 })
 
-t.test('2.1 a broadcast has no reply and is no timeout', async (t) => {
+t.test('2.1 a broadcast has no reply and is not a timeout', async (t) => {
   const { say, clock, count } = listener()
   say(frameOf({ unitId: 0, fc: 6, address: 1, quantity: 1, values: [2] }))
   await clock.run(1000)

@@ -24,10 +24,10 @@ const wrong: [string, Partial<PointDefinition>, string, RegExp][] = [
   ['a length of a number', { length: 2 }, 'length', /only a text has a length/],
   ['a scale of zero', { scale: 0 }, 'scale', /is 0; it is at least 1e-12/],
   ['a text with its words turned', { type: 'string', length: 2, wordOrder: 'little' }, 'wordOrder', /order of its/],
-  ['a text with a scale', { type: 'string', length: 2, scale: 2 }, 'scale', /string is no number/],
-  ['a bit with a deadband', { type: 'bit', bit: 1, deadband: 1 }, 'deadband', /bit is no number/],
-  ['a bit with decimals', { type: 'bit', bit: 1, decimals: 1 }, 'decimals', /bit is no number/],
-  ['a bit with a mark for no value', { type: 'bit', bit: 1, noValue: ['0001'] }, 'noValue', /bit is no number/],
+  ['a text with a scale', { type: 'string', length: 2, scale: 2 }, 'scale', /string is not a number/],
+  ['a bit with a deadband', { type: 'bit', bit: 1, deadband: 1 }, 'deadband', /bit is not a number/],
+  ['a bit with decimals', { type: 'bit', bit: 1, decimals: 1 }, 'decimals', /bit is not a number/],
+  ['a bit with a mark for no value', { type: 'bit', bit: 1, noValue: ['0001'] }, 'noValue', /bit is not a number/],
   ['a mark for no value of another size', { type: 'u32', noValue: ['8000'] }, 'noValue', /4 digits; u32 has 8/],
 ]
 for (const [what, keys, field, message] of wrong)

@@ -49,7 +49,7 @@ t.test('a payload that is no JSON is counted and never reaches the publisher as 
   await clock.run(0)
   t.same(sender.requests, [])
   t.equal(delivery.state(port, 'a').counters.dropped, 1)
-  t.match(lines, [{ event: 'webhook_dropped', facts: { event: 'frame', reason: /payload is no JSON/ } }])
+  t.match(lines, [{ event: 'webhook_dropped', facts: { event: 'frame', reason: /payload is not JSON/ } }])
 })
 
 t.test('what is published in one turn goes to the thread together, in order', async (t) => {

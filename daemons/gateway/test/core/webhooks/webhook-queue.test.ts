@@ -162,7 +162,7 @@ t.test('every event ends in exactly one counter', async (t) => {
     queue.push(outgoing(`n${n}`))
     if (n % 10 === 0) await clock.run(1000)
   }
-  queue.lose('x', 'payload is no JSON')
+  queue.lose('x', 'payload is not JSON')
   await clock.run(600_000)
   await queue.whenIdle()
   const { delivered, failed, dropped, queued } = queue.state().counters

@@ -148,7 +148,7 @@ t.test('silence is that of the stream: neither of one before it, nor of the volu
   output.events.level([-350], [-350])
   await clock.run(3_600_000)
   care.listen(7)
-  t.equal(care.silenceMs, null, 'an hour of nothing is no hour of this stream')
+  t.equal(care.silenceMs, null, 'an hour of nothing is not an hour of this stream')
   output.events.level([-350], [-350])
   await clock.run(16_000)
   t.equal(care.silenceMs, 16_000)

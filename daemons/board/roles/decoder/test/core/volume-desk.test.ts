@@ -31,7 +31,7 @@ t.test('B.volume volume and volume_db are two views of one value', async (t) => 
   t.same(
     desk.change('volume', { volume: '59' }),
     { volume: 59, volume_db: -12.5, mute: false },
-    'as shown is no change',
+    'as shown is not a change',
   )
   t.same(desk.change('volume', { volume: '0', mute: '1' }), { volume: 0, volume_db: -80, mute: true })
 })

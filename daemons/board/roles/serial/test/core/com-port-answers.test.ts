@@ -36,7 +36,7 @@ t.test('RFC 2217, 2 the value 0 asks and changes nothing', async (t) => {
 })
 
 t.test(
-  'RFC 2217, 2 what a driver does not keep, and what is no value, is answered with what is in effect',
+  'RFC 2217, 2 what a driver does not keep, and what is not a value, is answered with what is in effect',
   async (t) => {
     const { say, agree, line } = sessionHere((one) => {
       one.refuses = ({ data_bits, parity }) => (data_bits !== 8 || parity !== 'none' ? 'never' : undefined)

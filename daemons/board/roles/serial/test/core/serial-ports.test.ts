@@ -46,7 +46,7 @@ t.test('B.serial everything that is wrong is told at once, by field', async (t) 
     t.match(fields, {
       labell: 'There is no such setting. Do you mean label?',
       tcp_port: "80 is the TCP port of this board's own page. Choose another.",
-      baud: /is no number/,
+      baud: /is not a number/,
       parity: /is not one of none, odd, even, mark, space/,
       allow: 'no address',
       stop_bits: /1\.5 stop bits exist with 5 data bits only/,

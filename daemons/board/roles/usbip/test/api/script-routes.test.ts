@@ -38,7 +38,7 @@ t.test('the device is the one that is set, or whatever the board shares', (t) =>
   t.end()
 })
 
-t.test('no script is made for what is no name', (t) => {
+t.test('no script is made for what is not a name', (t) => {
   for (const host of [undefined, '', 'a b', "x';reboot;'", '$(reboot)'])
     t.throws(() => scriptFor('/usbip.sh', host), { code: 'bad_http' }, String(host))
   t.end()
