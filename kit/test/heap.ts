@@ -7,22 +7,16 @@ import type { MemoryRow } from '#kit/pure/memory-plan.ts'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
-/** Two collections that differ by less have nothing left to free. */
-const SETTLED_BYTES = 4096
-
 /** Bytes held after garbage collection, including buffers outside V8's heap. */
 export async function heldBytes(): Promise<number> {
-  let held = Number.POSITIVE_INFINITY
   // Some memory, such as a buffer behind its view or a task behind its signal, is only free after the next collection.
-  for (let times = 0; times < 4; times++) {
+  for (let times = 0; times < 3; times++) {
     collect()
-    const { heapUsed, external } = process.memoryUsage()
-    const isSettled = Math.abs(held - heapUsed - external) < SETTLED_BYTES
-    held = heapUsed + external
-    if (isSettled) break
     await new Promise(setImmediate)
   }
-  return held
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
 }
 
 /**
