@@ -16,7 +16,9 @@ function saidOf(t: Test, kit: NonNullable<Parameters<Test['testdir']>[0]>): stri
     kit,
   })
   const knip = join(root, 'node_modules/knip/bin/knip.js')
-  const { stdout, stderr } = spawnSync(process.execPath, [knip, ...ONLY_TESTS], { cwd: folder, encoding: 'utf8' })
+  // Knip's loader would leave a folder in /tmp.
+  const env = { ...process.env, JITI_FS_CACHE: 'false' }
+  const { stdout, stderr } = spawnSync(process.execPath, [knip, ...ONLY_TESTS], { cwd: folder, encoding: 'utf8', env })
   return stdout + stderr
 }
 
