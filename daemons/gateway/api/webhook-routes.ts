@@ -160,7 +160,7 @@ async function refuseToCarryOff(
   if (keepsHeaders || keepsSecret)
     throw new Fault(
       'not_for_keys',
-      `${caller?.name} is for single ports, and may give a webhook another address only with headers and secret of its own.`,
+      `${caller?.name} is for single ports, and may change the address of a webhook only if it sends its headers and its secret with it.`,
     )
 }
 

@@ -41,7 +41,7 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
     server.on('connection', (socket) => {
       const client = new Connection(socket, parts, letGo)
       if (!places.take(socket.remoteAddress ?? '', client)) {
-        letGo('full', `${places.size} clients are connected, and no address has more than this one would`, socket)
+        letGo('full', `${places.size} clients are connected, and no other address has more than this one`, socket)
         socket.destroy()
         return
       }

@@ -191,7 +191,7 @@ export const unitIsNoisy = (names: string, lately: string) => `Unit ${names} is 
 export const unitIs = (names: string, one: string) => `Unit ${names} ${one}.`
 export const unitsAre = (names: string, more: string) => `Units ${names} ${more}.`
 export const repliesComeLate = (lateMs: number, waitMs: number) =>
-  `Its replies begin up to ${lateMs}\u202fms after the question; this line waits ${waitMs}\u202fms and discards later ones.`
+  `Its replies begin up to ${lateMs}\u202fms after the request; this line waits ${waitMs}\u202fms and discards later ones.`
 export const noReplyWithin = (waitMs: number, misses: number) =>
   `No reply began within ${waitMs}\u202fms, ${misses === 1 ? 'once' : `${misses} times`} in the last minute.`
 export const askedAgainAt = (same: number, time: string) =>
@@ -271,7 +271,7 @@ export const firstOfPoints = (shown: number, rows: string) => `${shown} of ${row
 export const pointsCouldNotBeRead = 'The points could not be read'
 export const noPoints = 'No points'
 export const whatPointsAreInShort =
-  'A point is a named value of a unit, read again and again. Many devices are known by heart.'
+  'A point is a named value of a unit, read again and again. There are templates for many devices.'
 export const damaged = (number: number) => `${number} damaged`
 export const missing = (number: number) => `${number} missing`
 export const twice = (number: number) => `${number} twice`
@@ -386,7 +386,7 @@ export const askingForPointsOfLine = 'Asking for the points of this line'
 export const noPointMatches = (filter: string) => `No point matches ${filter}`
 export const areHidden = (rows: string) => `${rows} are hidden.`
 export const whatPointsAre =
-  'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. Many devices are known by heart; any register can be added by hand.'
+  'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. There are templates for many devices; any register can be added by hand.'
 export const rowUnit = (unitId: number | undefined) => `unit ${unitId}`
 
 // State of points (points.ts)
@@ -471,7 +471,7 @@ export const registers = 'Registers'
 export const times = 'Times'
 export const plus = 'Plus'
 export const decimals = 'Decimals'
-export const deadband = 'Told when it moves by'
+export const deadband = 'Report changes above'
 
 // Settings of a port (port-settings.ts)
 
@@ -610,7 +610,7 @@ export const timeToGo = (age: string) => ` ${age} to go.`
 export const askingUnit = (current: number, found: string) => `Asking unit ${current}. ${found} so far.`
 export const askedOf = (asked: number, total: number, left: string) => `${asked} of ${total} asked.${left}`
 export const scanEnded = (range: string, since: string, found: number) =>
-  `${range} at ${since}. ${found === 0 ? 'Look at rate, parity and wiring; a unit may also answer another function alone.' : ''}`
+  `${range} at ${since}. ${found === 0 ? 'Look at rate, parity and wiring; a unit may also answer only another function.' : ''}`
 export const stoppedAfter = (asked: number, total: number, found: string) =>
   `Stopped after ${asked} of ${total}. ${found}.`
 export const scanFailed = 'The scan failed.'
@@ -748,7 +748,7 @@ export const sendsSampleToOpen = 'sends a sample to the open one'
 export const onlyAdministratorsSeeWebhooks = 'Only administrators see webhooks'
 export const hooksHoldAddresses = 'They hold addresses and headers of other systems.'
 export const askingGatewayForWebhooks = 'Asking the gateway for its webhooks'
-export const oneQuestionALine = 'One question for each line that has some.'
+export const oneQuestionALine = 'One request for each line that has some.'
 export const noWebhooksYet = 'No webhooks'
 export const whatHooksDo = "Add one to have a line's events posted to a system of yours."
 export const noTargetMatches = (filter: string) => `No target matches ${filter}`

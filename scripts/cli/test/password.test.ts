@@ -101,7 +101,7 @@ t.test('makes no administrator of a name that the API would refuse', async (t) =
   for (const name of ['__proto__', 'key:pump', ' ada', '\u0430dmin'])
     t.match(await runCommand(password, ['small', '--state', stateOf(t), '--user', name], GOOD), {
       code: 'bad_usage',
-      err: /no user name/,
+      err: /not a user name/,
     })
   t.same(await users(t), [])
 })

@@ -37,8 +37,8 @@ t.test(
 )
 
 t.test('what is not a group says what one looks like', async (t) => {
-  t.match(groupFault('10.20.4.5'), /no multicast group.*239\.69\.4\.5/)
-  t.match(groupFault('240.0.0.1'), /no multicast group/)
+  t.match(groupFault('10.20.4.5'), /not a multicast group.*239\.69\.4\.5/)
+  t.match(groupFault('240.0.0.1'), /not a multicast group/)
   t.match(groupFault('lobby'), /four numbers/)
   t.match(groupFault(''), /four numbers/)
 })

@@ -118,7 +118,7 @@ function answerFaults<Request extends BusRequest>(protocol: AnyProtocol<Request>
       const isRubbish = rubbish.some((name) => heard[name])
       const list = Object.entries(heard).map(([name, count]) => `${name} ${count}`)
       const seen = list.length > 0 ? ` Heard meanwhile: ${list.join(', ')}.` : ''
-      const what = isRubbish ? 'gave no answer that holds' : 'did not answer'
+      const what = isRubbish ? 'gave no valid answer' : 'did not answer'
       const sentence = `Unit ${request.unitId} ${what} to ${nameOf(request)} within ${durationText(waitedMs)}.${seen}${lateness(lateMs)}${warningOf(request)}`
       return made(isRubbish ? 'badReply' : 'noReply', sentence, {
         ...detailsOf(request),
@@ -160,7 +160,7 @@ function waitingFaults<Request extends BusRequest>(protocol: AnyProtocol<Request
       const when = retryInMs > 0 ? `in ${durationText(Math.ceil(retryInMs))}` : 'as soon as the line has room'
       return made(
         'unitSilent',
-        `Unit ${unitId} left its last ${misses} requests without an answer that holds, so it was not asked; it is tried again ${when}.`,
+        `Unit ${unitId} left its last ${misses} requests without a valid answer, so it was not asked; it is tried again ${when}.`,
         { unitId, nextTryAt: nextTryEpochMs, retryAfterMs: Math.ceil(retryInMs) },
       )
     },

@@ -18,7 +18,7 @@ export const askingKeys = {
       minimum: 100,
       maximum: 600_000,
       description:
-        'how long a unit that did not answer is asked nothing more, so that a late answer is not taken for another, ms; listen: how long after its time an answer is told from that to another request; left out: the larger of 1000 and three response timeouts',
+        'how long a unit that did not answer is sent no more requests, so that a late answer is not taken for another, ms; listen: how long after its time an answer is told from that to another request; left out: the larger of 1000 and three response timeouts',
     }),
   ),
   late_limit_ms: Type.Integer({
@@ -33,7 +33,7 @@ export const askingKeys = {
     minimum: 0,
     maximum: 10_000,
     description:
-      'how long after an answer the same one may come again, from a repeater or a unit that says everything twice, ms; 0: nothing on the line does so',
+      'how long after an answer the same one may come again, from a repeater or a unit that sends everything twice, ms; 0: nothing on the line does so',
   }),
   copy_answers: Type.Integer({
     default: COPY_ANSWERS,
@@ -66,7 +66,7 @@ export const askingKeys = {
     minimum: 1,
     maximum: 1000,
     description:
-      'requests of operators in a row that go before a poll that waits; then it has a turn, so that who writes without pause does not keep polls away',
+      'requests of operators in a row that go before a poll that waits; then it has a turn, so that somebody who writes without pause does not keep polls away',
   }),
   request_deadline_ms: Type.Integer({
     default: 10_000,
@@ -118,7 +118,7 @@ export const askingKeys = {
     default: 10,
     minimum: 1,
     maximum: 100,
-    description: 'of these, how many in a hundred without an answer that holds, or answered twice, make a unit noisy',
+    description: 'of these, how many in a hundred without a valid answer, or answered twice, make a unit noisy',
   }),
   noisy_until_percent: Type.Integer({
     default: 0,

@@ -96,8 +96,8 @@ function unitSentence(unitId: number, { state, previous, settings, misses, latel
     case 'failing':
       return `${unit} has not answered yet.`
     case 'silent':
-      if (settings.mode === 'listen') return `${unit} left ${misses} requests in a row without an answer that holds.`
-      return `${unit} left ${misses} requests in a row without an answer that holds. Polls and background work wait until it answers a probe.`
+      if (settings.mode === 'listen') return `${unit} left ${misses} requests in a row without a valid answer.`
+      return `${unit} left ${misses} requests in a row without a valid answer. Polls and background work wait until it answers a probe.`
     default:
       return `${unit} is ${state}.`
   }
@@ -295,7 +295,10 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
    */
   forget(unitId: number): void {
     if (!this.#units.has(unitId))
-      throw new Fault('unknown_unit', `Unit ${unitId} is not known on this line: it was not asked, or is forgotten.`)
+      throw new Fault(
+        'unknown_unit',
+        `Unit ${unitId} is not known on this line: it was never asked, or has been forgotten.`,
+      )
     this.#drop(unitId)
   }
 

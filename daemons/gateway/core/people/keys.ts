@@ -227,7 +227,7 @@ function entryOf(record: KeyRecord): Entry {
 
 function refuseNew(entries: readonly Entry[], name: string, max: number): void {
   if (entries.some(({ record }) => userKey(record.name) === userKey(name)))
-    throw new Fault('key_exists', `There is a key ${name} already. Names differ by more than case.`)
+    throw new Fault('key_exists', `There is a key ${name} already. Names that differ only in case count as the same.`)
   if (entries.length >= max)
     throw new Fault('too_many_keys', `There are ${entries.length} keys; keys.max allows ${max}.`)
 }

@@ -39,7 +39,7 @@ function refuseReserved(username: string): void {
   if (RESERVED.has(userKey(username)))
     throw new Fault(
       'user_exists',
-      `The journal writes ${userKey(username)} for those who are no users. Take another name.`,
+      `The journal writes ${userKey(username)} for callers who are not users. Choose another name.`,
     )
 }
 
@@ -294,7 +294,10 @@ function refuseNew(list: UserList, username: string, maxUsers: number): void {
   refuseReserved(username)
   const there = list.find(username)
   if (there)
-    throw new Fault('user_exists', `There is a user ${there.username} already. Names differ by more than case.`)
+    throw new Fault(
+      'user_exists',
+      `There is a user ${there.username} already. Names that differ only in case count as the same.`,
+    )
   if (list.all().length >= maxUsers)
     throw new Fault('too_many_users', `There are ${list.all().length} users; users.max allows ${maxUsers}.`)
 }

@@ -80,7 +80,7 @@ t.test('says how late a unit is, and how long the line would have to wait', asyn
   t.match(judge([busUnit(), slow], [seen]), {
     lit: 'warn',
     sentence: 'Unit 17 answers too late. The other one is well.',
-    why: /up to 412\u202fms after the question; this line waits 300\u202fms/,
+    why: /up to 412\u202fms after the request; this line waits 300\u202fms/,
   })
   t.same(longerWait(port(), unitViews([slow], [seen])), { unitId: 17, waitMs: 500 })
   const patient = port({ settings: { response_timeout_ms: 600 } })

@@ -31,7 +31,7 @@ t.test('what no board can play is said with its reason', async (t) => {
     [{ paths: path ? [path, path, path] : [] }, /3 paths/],
     [
       { paths: path ? [{ ...path, group: '10.20.4.31' }] : [] },
-      /sent where no board listens: 10\.20\.4\.31 is no mult/,
+      /sent where no board listens: 10\.20\.4\.31 is not a mult/,
     ],
     [{ paths: path ? [path, { ...path, group: '224.0.1.129' }] : [] }, /224\.0\.1\.129 is given to other protocols/],
   ]

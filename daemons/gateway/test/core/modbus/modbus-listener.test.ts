@@ -176,7 +176,7 @@ t.test('each unit has its own counts and state; a dead one is seen to be dead', 
     [
       { unitId: 3, state: 'well' },
       { unitId: 4, state: 'failing' },
-      { unitId: 4, state: 'silent', message: 'Unit 4 left 3 requests in a row without an answer that holds.' },
+      { unitId: 4, state: 'silent', message: 'Unit 4 left 3 requests in a row without a valid answer.' },
     ],
   )
   t.equal(events.filter(({ event }) => event === 'error').length, 4)

@@ -35,7 +35,7 @@ t.test('B.route everything that is wrong or unknown is told at once', async (t) 
   const wrong = { port: '70000', source: '239.1.1.1', link_ms: '0', mclk_offset: '-1', encoding: 'AM824' }
   const faults = faultsOf({ mcast: '192.168.1.5', ...wrong, link: '5', link_mss: '5' })
   t.match(faults, {
-    mcast: /no multicast group/,
+    mcast: /not a multicast group/,
     port: /too high. Use 1 to 65535/,
     source: /is a multicast group. Give the sender's own address/,
     link_ms: /too low. Use 0.25 to 2000 ms/,

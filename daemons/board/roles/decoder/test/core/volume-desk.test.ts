@@ -80,7 +80,7 @@ t.test('B.volume what does not fit is refused by name, all at once, and nothing 
   ])
   t.match(refused('volume_db', { volume_db: '-81' }), ['bad_fields', /too low. Use -80 to 12 dB/])
   t.match(refused('volume_db', { volume_db: '12.5' }), ['bad_fields', /too high/])
-  t.match(refused('volume', { volume: '1e1' }), ['bad_fields', /no number/])
+  t.match(refused('volume', { volume: '1e1' }), ['bad_fields', /not a number/])
   t.match(refused('volume', { volume: '12.5' }), ['bad_fields', /whole number/])
   t.match(refused('volume', { volume: '' }), ['bad_fields', /empty/])
   t.same(gains, [])
