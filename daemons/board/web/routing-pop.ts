@@ -73,7 +73,7 @@ export function RoutingPop({ row, columns, peers, opened, open, again }: PopFact
 interface Attempt {
   act: () => Promise<void>
   open: (opened: Opened | null) => void
-  /** Whether success closes the popover. */
+  /** Whether to close the popover at once; a refusal opens it again. */
   isOver: boolean
 }
 

@@ -1,6 +1,6 @@
-"""A device that names a session by python-zeroconf and describes it over RTSP, as RAVENNA devices do.
+"""Announces a session with python-zeroconf and describes it over RTSP, as RAVENNA devices do.
 
-Usage: ravenna-device.py ADDRESS NAME. The description is read from standard input; ends when that ends a second time.
+Usage: ravenna-device.py ADDRESS NAME. The first line of standard input is the description; ends when that input ends.
 """
 
 import socket
@@ -46,7 +46,7 @@ info = ServiceInfo(
 ours.register_service(info)
 print("ready", flush=True)
 sys.stdin.read()
-# Answers no more, then takes leave.
+# Stops answering first, then says goodbye.
 server.shutdown()
 server.server_close()
 ours.unregister_service(info)

@@ -1,6 +1,6 @@
-"""What python-zeroconf finds of RAVENNA sessions: the other end of a comparison.
+"""Finds RAVENNA sessions with python-zeroconf, as an independent check.
 
-Usage: ravenna-finder.py ADDRESS. Prints one line for each session that comes or goes.
+Usage: ravenna-finder.py ADDRESS. Prints one line for each session that appears or disappears.
 """
 
 import sys
@@ -11,7 +11,7 @@ KIND = "_ravenna_session._sub._rtsp._tcp.local."
 
 
 class Listener:
-    """Prints what it hears."""
+    """Prints the events it receives."""
 
     def add_service(self, zeroconf, _kind, name):
         info = zeroconf.get_service_info("_rtsp._tcp.local.", name, 3000)

@@ -1,6 +1,6 @@
-"""A board that python-zeroconf announces, and what python-zeroconf sees of others: the other end of a comparison.
+"""Announces a board with python-zeroconf and finds others with it, as an independent check.
 
-Usage: zeroconf-board.py ADDRESS. Prints one line for each service that comes, changes or goes.
+Usage: zeroconf-board.py ADDRESS. Prints one line for each service that appears, changes or disappears.
 """
 
 import socket
@@ -16,7 +16,7 @@ NAME = f"Stranger.{KIND}"
 
 
 class Answer(BaseHTTPRequestHandler):
-    """Refuses everybody, as a board with a password does, under its name."""
+    """Refuses every request under its name, as a board with a password does."""
 
     def do_GET(self):
         self.send_response(401)
@@ -28,7 +28,7 @@ class Answer(BaseHTTPRequestHandler):
 
 
 class Listener:
-    """Prints what it hears."""
+    """Prints the events it receives."""
 
     def add_service(self, zeroconf, kind, name):
         info = zeroconf.get_service_info(kind, name, 3000)

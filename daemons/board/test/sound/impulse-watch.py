@@ -1,5 +1,5 @@
-"""Reads a WAV of one channel and 24 bits from a named pipe as it is written, and tells each sample that is not silence:
-its value, its place in what was read at once, in frames, and the instant of that, in ns since 1970."""
+"""Reads a WAV of one channel and 24 bits from a named pipe as it is written, and prints each sample that is not silent:
+its value, its place in the block read, in frames, and the time of that read, in ns since 1970."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ MOST = 1 << 16
 
 
 def sound_behind_head(pipe: int) -> bytes:
-    """Whatever of the sound was read together with the end of the head."""
+    """Returns the sound that was read together with the end of the header."""
     head = b''
     while True:
         head += os.read(pipe, MOST)
@@ -29,7 +29,7 @@ def main() -> None:
         instant = time.time_ns()
         if not block:
             return
-        # What came before belongs to the frames before this block.
+        # Earlier bytes belong to the frames before this block.
         before = len(rest) // FRAME_BYTES
         rest += block
         whole = len(rest) - len(rest) % FRAME_BYTES

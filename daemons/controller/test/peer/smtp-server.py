@@ -1,6 +1,6 @@
 """A mail server of aiosmtpd: python3 smtp-server.py '{"tls": "none|starttls", "auth": ["user", "password"], ...}'.
 
-Says its port on standard output, then each letter it took, one JSON a line. Ends with its standard input.
+Prints its port, then each letter it accepted, one JSON per line. Ends with its standard input.
 """
 import asyncio
 import base64

@@ -1,6 +1,6 @@
 /* A Modbus TCP client on libmodbus: libmodbus-client PORT UNIT ROUNDS.
  * Reads and writes every table of a unit whose register n holds 100 * unit + n, and prints what is wrong.
- * Ends with 0 when nothing is. */
+ * Ends with 0 if nothing is. */
 #include <errno.h>
 #include <modbus.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* A Modbus RTU server on libmodbus, the peer of modbus-peers.test.ts: libmodbus-server DEVICE UNIT.
- * Hundred coils, inputs and registers; register n holds 3 * n. Prints "ready" once it listens. */
+ * A hundred coils, inputs and registers; register n holds 3 * n. Prints "ready" once it listens. */
 #include <errno.h>
 #include <modbus.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-"""Every step of python3-serial's rfc2217:// client against one port; a line of JSON for each.
+"""Runs every step of python3-serial's rfc2217:// client against one port; prints a line of JSON for each.
 
-rfc2217.py HOST:PORT [OPTIONS]    a device that echoes is behind the port
+rfc2217.py HOST:PORT [OPTIONS]    the device behind the port echoes
 """
 import json
 import sys
@@ -14,7 +14,7 @@ address, options = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ''
 def tell(name, step):
     try:
         result = step()
-    except Exception as error:  # what a client would see is the result
+    except Exception as error:  # the result is what a client would see
         result = f'{type(error).__name__}: {error}'
     print(json.dumps([name, result]), flush=True)
 
@@ -24,7 +24,7 @@ def setting(port, name, value):
         try:
             setattr(port, name, value)
         except Exception:
-            # The client keeps what was refused, and would send it with every setting from here on.
+            # The client keeps a refused value, and would send it again with every later setting.
             setattr(port, '_' + name, {'bytesize': 8, 'parity': 'N', 'stopbits': 1}[name])
             raise
         return 'ok'
