@@ -131,7 +131,7 @@ async function readManifest(file: string, folder: string): Promise<Manifest> {
     const list: unknown = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8'))
     if (Value.Check(manifest, list)) return list
   } catch (cause) {
-    throw new Fault('bad_backup', `${file} is no backup of Plantroom: it has no ${MANIFEST} that reads`, { cause })
+    throw new Fault('bad_backup', `${file} is not a backup of Plantroom: it has no readable ${MANIFEST}`, { cause })
   }
   throw new Fault('bad_backup', `${file} was made by another version of Plantroom: its ${MANIFEST} has another shape`)
 }

@@ -92,12 +92,13 @@ export function openManifest(manifest: Uint8Array): Manifest {
   const fields = fieldsOf(manifest)
   const { compatible, version, floor = null, size, sha256 } = fields
   if (typeof compatible !== 'string' || !/^[A-Za-z0-9._-]{1,64}$/.test(compatible))
-    throw bad('compatible is not a name of a kind of board')
+    throw bad('compatible is not the name of a kind of board')
   if (typeof version !== 'string' || !isVersion(version)) throw bad('version is not three numbers such as 2.0.13')
   if (floor !== null && (typeof floor !== 'string' || !isVersion(floor)))
     throw bad('floor is not three numbers such as 2.0.13')
   if (floor !== null && compareVersions(version, floor) < 0) throw bad('floor is later than version')
-  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 1) throw bad('size is not a length')
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 1)
+    throw bad('size is not a number of bytes above 0')
   if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256)) throw bad('sha256 is not 64 hex digits')
   return { compatible, version, floor, sizeBytes: size, sha256 }
 }

@@ -85,7 +85,7 @@ const list = (more: object) => ({ format: 1, daemon: 'small', version: '1', at: 
 const SHA_OF_A = '559aead08264d5795d3909718cdd05abd49572e84fe55590eef31a88a08fdffd'
 
 for (const [what, sentence, files, manifest] of [
-  ['has no list', /no backup of Plantroom/, { a: 'A' }, undefined],
+  ['has no list', /not a backup of Plantroom/, { a: 'A' }, undefined],
   ['is of another form', /another version/, {}, list({ format: 2 })],
   ['is another daemon’s', /state of board, expected that of small/, {}, list({ daemon: 'board' })],
   ['holds a file too many', /holds a, which its list does not name/, { a: 'A' }, list({})],

@@ -13,7 +13,7 @@ find_client() {
   return 1
 }
 
-# install_any COMMAND... -- PACKAGE...: the first package that there is
+# install_any COMMAND... -- PACKAGE...: installs the first package that exists
 install_any() {
   command=
   while [ "$1" != -- ]; do
@@ -109,16 +109,16 @@ is_wanted() {
   return 1
 }
 
-# --- what there is
+# --- what is available
 
-# What the board offers, one a line: PLACE VID:PID. Fails when it does not answer.
+# Prints what the board offers, one per line: PLACE VID:PID. Fails if the board does not answer.
 offers() {
   list=$(timeout "$answer_s" "$client" --tcp-port "$port" list --remote="$host" 2>/dev/null </dev/null) || return 1
   printf '%s\n' "$list" |
     sed -n 's/^ *\([1-9][0-9]*-[0-9.]*\): .*(\([0-9a-f]\{4\}:[0-9a-f]\{4\}\))$/\1 \2/p'
 }
 
-# What of this board is attached, one a line: PORT PLACE LOCAL-PLACE.
+# Prints what is attached from this board, one per line: PORT PLACE LOCAL-PLACE.
 attached() {
   cat "$ports"/status* 2>/dev/null | awk '$(NF - 4) == "006" { print $(NF - 5) + 0, $NF }' |
     while read -r local_port local_place; do
@@ -129,7 +129,7 @@ attached() {
     done
 }
 
-# The same, without one of the same kind that is only being looked at.
+# The same, without a device of the same kind that is attached only to read its serial number.
 attached_rightly() {
   attached | while read -r local_port place local_place; do
     if [ -z "$want_serial" ] || [ "$(serial_of "$local_place")" = "$want_serial" ]; then
@@ -144,7 +144,7 @@ let_go() {
   done
 }
 
-# As the board tells it: makers fill serial numbers up with blanks.
+# Trimmed, as the board reports it: some makers pad serial numbers with blanks.
 serial_of() {
   tr '\000-\037\177' '[ *]' 2>/dev/null <"/sys/bus/usb/devices/$1/serial" | sed 's/^ *//; s/ *$//'
 }
@@ -168,7 +168,7 @@ attach_one() {
     return 1
   }
   local_place=$(printf '%s' "$found" | cut -d ' ' -f 2)
-  # The list of a board has no serial numbers: it is known when the device is here.
+  # The list of a board has no serial numbers: the number is only known once the device is attached.
   if [ -n "$want_serial" ] && [ "$(serial_of "$local_place")" != "$want_serial" ]; then
     "$client" detach --port="$(printf '%s' "$found" | cut -d ' ' -f 1)" >/dev/null 2>&1
     say_once "$1 has another serial number than the device that is wanted: let go of it"
@@ -177,8 +177,8 @@ attach_one() {
   say_once "attached $1 of $host ($local_place here)"
 }
 
-# forget_dead PLACE: what is attached here and free at the board has a connection that the board knows nothing of, since
-# its power or the cable was gone. Left alone the kernel would hold on to it for hours.
+# forget_dead PLACE: a device that is attached here but free at the board has a dead connection: power or cable was
+# cut. Left alone, the kernel would keep it for hours.
 forget_dead() {
   printf '%s\n' "$before_asking" | while read -r dead_port place_here local_place; do
     [ "$place_here" = "$1" ] || continue
@@ -187,7 +187,7 @@ forget_dead() {
   done
 }
 
-# Attaches what is wanted and not attached. Fails when nothing of it is attached afterwards.
+# Attaches each wanted device that is not attached yet. Fails if none is attached afterwards.
 attach_wanted() {
   before_asking=$(attached)
   offered=$(offers) || {
@@ -211,8 +211,8 @@ OFFERED
 // The program that keeps a board's USB device attached on a Linux host.
 
 const BEGINNING = String.raw`# --- the program
-# Seconds: for one answer of the board, between two looks, between two lists of what there is, from the first attempt
-# to the longest pause between two, for a first attachment after an installation.
+# Seconds: for one answer of the board, between two checks, between two lists of devices, first and longest pause
+# between attempts, for the first attachment after an installation.
 answer_s=20
 look_s=3
 list_s=15
@@ -251,7 +251,7 @@ say() {
   printf '%s\n' "$*"
 }
 
-# One line for each change, however often it is tried.
+# One log line for each change, however many attempts there are.
 last_said=
 say_once() {
   if [ "$last_said" != "$*" ]; then say "$*"; fi
@@ -274,7 +274,7 @@ has_systemd() {
 
 const WORDS = String.raw`# --- words
 
-# Ends when it is told to, and lets go then.
+# Runs until it is stopped, and detaches then.
 keep() {
   need_root
   trap 'let_go; exit 0' TERM INT
@@ -290,7 +290,7 @@ keep() {
     fi
     before=$now
     wait_s=$look_s
-    # Asked while it is attached too: more may have come, and a dead connection is seen by the board alone.
+    # Asked while the device is attached too: more may have come, and only the board sees a dead connection.
     if [ -z "$now" ] || [ "$listed_s" -ge "$list_s" ]; then
       listed_s=0
       if find_client && load_driver '' && attach_wanted; then

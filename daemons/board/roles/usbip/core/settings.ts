@@ -170,7 +170,7 @@ export const usbipTable = Type.Object(
       minimum: 1,
       maximum: 4096,
       description:
-        'hosts that may be asking at once; the address with most makes room. One that has a device does not count',
+        'hosts that may be asking at once; beyond that the address with the most is closed first. A host that has a device does not count',
     }),
     connections_per_host: Type.Integer({
       default: 8,
@@ -224,7 +224,7 @@ export const usbipTable = Type.Object(
       default: 3,
       minimum: 1,
       maximum: 127,
-      description: 'unanswered ones that free the device',
+      description: 'keep-alive probes without an answer after which the device is freed',
     }),
     user_timeout_ms: Type.Integer({
       default: 11_000,
@@ -237,7 +237,7 @@ export const usbipTable = Type.Object(
       default: '/sys',
       minLength: 1,
       maxLength: 256,
-      description: 'where the kernel tells of its devices',
+      description: 'the folder in which the kernel lists its USB devices',
     }),
   },
   { additionalProperties: false, default: {}, description: 'sharing a USB device' },

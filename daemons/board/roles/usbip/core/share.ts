@@ -26,7 +26,7 @@ export function createHelperTurns(helper: RootHelper): HelperTurns {
 
   async function askNow(verb: UsbipVerb, busId: string, link?: HostLink): Promise<void> {
     if (link && link.fd < 0)
-      throw new Fault('usbip_host_gone', `The host ${link.address} went before it had the device.`)
+      throw new Fault('usbip_host_gone', `The host ${link.address} disconnected before it was given the device.`)
     await helper.ask(verb, [busId], link?.fd)
   }
 

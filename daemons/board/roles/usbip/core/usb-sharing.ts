@@ -296,12 +296,12 @@ export class UsbSharing {
       await this.#parts.memory.save([...this.#bound])
     } catch (error) {
       // Sharing goes on: the record only matters if the daemon is killed.
-      this.#tell(faultOf(error, 'store_write_failed', 'What was bound could not be written down.'))
+      this.#tell(faultOf(error, 'store_write_failed', 'The list of shared devices could not be saved.'))
     }
   }
 
   #lookFailed(error: unknown): number {
-    this.#tell(faultOf(error, 'usbip_look_failed', 'What is plugged in could not be read.'))
+    this.#tell(faultOf(error, 'usbip_look_failed', 'The list of plugged-in devices could not be read.'))
     return this.#parts.times.lookMs
   }
 

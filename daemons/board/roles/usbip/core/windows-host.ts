@@ -11,7 +11,7 @@ const WINDOWS_HOST_CLIENT = String.raw`# --- the client
 
 $ClientName = 'vadimgrn.usbip-win2'
 $ClientVersion = '0.9.7.8'
-# The first one that can be told to try once (attach --once).
+# The first version that can try just once (attach --once).
 $OldestVersion = '0.9.7.7'
 $ClientKey = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall\{199505b0-b93d-4521-a8c7-897818e0205a}_is1'
 $ClientSums = @{
@@ -38,7 +38,7 @@ function Find-Client {
   return $path
 }
 
-# True when it was not there before, or too old.
+# True if it was missing or too old.
 function Install-Client {
   $path = Get-ClientPath
   if ($path -ne '' -and (Get-Item -LiteralPath $path).VersionInfo.FileVersionRaw -ge [Version]$OldestVersion) { return $false }
@@ -67,14 +67,14 @@ function Install-Downloaded {
     $sum = (Get-FileHash -LiteralPath $file -Algorithm SHA256).Hash
     if ($sum -ne $ClientSums[$kind]) { throw ('{0} has the checksum {1}: it is not what was expected' -f $from, $sum) }
     $installer = Start-Process -FilePath $file -ArgumentList '/VERYSILENT /SUPPRESSMSGBOXES /NORESTART' -PassThru
-    # Some versions do not end after their work is done.
+    # Some versions do not exit when they are done.
     if (-not $installer.WaitForExit($InstallSeconds * 1000)) { $installer.Kill() }
   } finally {
     Remove-Item -LiteralPath $file -Force -ErrorAction SilentlyContinue
   }
 }
 
-# What it ended with and all it said. The words are ours, or were checked: they need no quotes.
+# Its exit code and all its output. The words are ours, or were checked: they need no quotes.
 function Invoke-Client([string[]]$Words) {
   $start = New-Object System.Diagnostics.ProcessStartInfo
   $start.FileName = Find-Client
@@ -98,9 +98,9 @@ function Invoke-ClientAtBoard([string[]]$Words) {
   return Invoke-Client (@('--tcp-port', $BoardPort) + $Words)
 }
 
-# --- what there is
+# --- what is available
 
-# What the board offers: Place and Id of each. Nothing, and a sentence, when it does not answer.
+# What the board offers: Place and Id of each. Nothing, and a message, if it does not answer.
 function Get-Offers {
   $answer = Invoke-ClientAtBoard @('list', '--remote', $BoardHost)
   if ($answer.Code -ne 0) {
@@ -113,7 +113,7 @@ function Get-Offers {
   }
 }
 
-# What of this board is attached: Port and Place of each.
+# What is attached from this board: Port and Place of each.
 function Get-Attached {
   $number = ''
   foreach ($line in (Invoke-Client @('port')).Text -split '\r?\n') {
@@ -142,14 +142,14 @@ function Test-Serial {
   return $false
 }
 
-# Whether it is attached now; else the log says why.
+# Whether it is attached now; if not, the log says why.
 function Add-One($Offer) {
   $answer = Invoke-ClientAtBoard @('attach', '--remote', $BoardHost, '--bus-id', $Offer.Place, '--once')
   if ($answer.Code -ne 0) {
     Say-Once ('the board did not give {0}: {1}' -f $Offer.Place, $answer.Text.Trim())
     return $false
   }
-  # The list of a board has no serial numbers: it is known when the device is here.
+  # The list of a board has no serial numbers: the number is only known once the device is attached.
   if (-not (Test-Serial)) {
     foreach ($one in @(Get-Attached)) {
       if ($one.Place -eq $Offer.Place) { $null = Invoke-Client @('detach', '--port', $one.Port) }
@@ -161,13 +161,12 @@ function Add-One($Offer) {
   return $true
 }
 
-# Attaches what is wanted and not attached. True when something of it is attached afterwards.
+# Attaches each wanted device that is not attached yet. True if at least one is attached afterwards.
 function Add-Wanted {
   $before = @(Get-Attached)
   $offers = @(Get-Offers | Where-Object { Test-Wanted $_ })
   foreach ($offer in $offers) {
-    # Attached here and free at the board: the board knows nothing of this connection, since its power or the cable was
-    # gone.
+    # Attached here but free at the board: a dead connection, because power or cable was cut.
     foreach ($dead in @($before | Where-Object { $_.Place -eq $offer.Place })) {
       $null = Invoke-Client @('detach', '--port', $dead.Port)
       Say-Once ('the connection of {0} was dead' -f $offer.Place)
@@ -185,8 +184,8 @@ function Add-Wanted {
 const BEGINNING = `Set-StrictMode -Version 2.0
 $ErrorActionPreference = 'Stop'
 
-# Seconds: for one answer of the board, between two looks, between two lists of what there is, from the first attempt to
-# the longest pause between two, for a device to come up, for a first attachment after an installation.
+# Seconds: for one answer of the board, between two checks, between two lists of devices, first and longest pause
+# between attempts, for a device to come up, for the first attachment after an installation.
 $AnswerSeconds = 20
 $LookSeconds = 5
 $ListSeconds = 15
@@ -194,10 +193,10 @@ $FirstPauseSeconds = 2
 $LongestPauseSeconds = 60
 $ComeUpSeconds = 15
 $SettleSeconds = 45
-# Bytes of the log before it is begun anew.
+# Bytes of the log before a new one is started.
 $MostLogBytes = 1048576
 
-# Below the programs, because only administrators may write there: what it holds is run by the system.
+# In the programs folder, because only administrators may write there: the system runs what it holds.
 $Folder = Join-Path $env:ProgramFiles (Join-Path 'Plantroom' $PartsName)
 $Installed = Join-Path $Folder 'usbip.ps1'
 $ChosenFile = Join-Path $Folder 'device.txt'
@@ -224,7 +223,7 @@ function Say([string]$Text) {
   Out-Host -InputObject $Text
 }
 
-# In the log: one line for each change, however often it is tried.
+# One log line for each change, however many attempts there are.
 $Last = @{ Said = '' }
 function Say-Once([string]$Text) {
   if ($Last.Said -eq $Text) { return }
@@ -243,7 +242,7 @@ function Assert-Administrator {
   }
 }
 
-# What the words for a device mean: Id and Serial, or Place, or none of them for every device.
+# What the words for a device mean: Id and Serial, or Place, or none of these for every device.
 function Read-Wanted([string]$Text) {
   $wanted = @{ Text = $Text; Id = ''; Serial = ''; Place = '' }
   if ($Text -eq '') {
@@ -284,7 +283,7 @@ function Invoke-Keep {
         $sinceList = $ListSeconds
         $pause = $FirstPauseSeconds
       }
-      # Asked while it is attached too: more may have come, and a dead connection is seen by the board alone.
+      # Asked while the device is attached too: more may have come, and only the board sees a dead connection.
       if ($now -eq '' -or $sinceList -ge $ListSeconds) {
         $sinceList = 0
         if (Add-Wanted) {
@@ -371,7 +370,7 @@ function Invoke-Attach {
 function Invoke-Detach {
   Assert-Administrator
   Stop-ScheduledTask -TaskName $PartsName -ErrorAction SilentlyContinue
-  # The driver tries again by itself after a drop: that ends too.
+  # The driver retries on its own after a drop: that is stopped too.
   $null = Invoke-Client @('attach', '--stop-all')
   foreach ($one in @(Get-Attached)) { $null = Invoke-Client @('detach', '--port', $one.Port) }
   Say 'nothing of this board is attached'
@@ -396,7 +395,7 @@ try {
   }
   $Wanted = Read-Wanted $Chosen
   # Both become words of a command line: nothing in them may mean anything there.
-  if ($BoardHost -notmatch '^[A-Za-z0-9][A-Za-z0-9.:%_-]*$') { throw 'the name of the board is none that can be asked' }
+  if ($BoardHost -notmatch '^[A-Za-z0-9][A-Za-z0-9.:%_-]*$') { throw 'the name of the board is not a valid host name' }
   if ($Help -or @('help', '--help', '-h', '/?') -contains $Verb) {
     Show-Usage
     return 0

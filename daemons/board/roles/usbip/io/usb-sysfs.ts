@@ -234,7 +234,8 @@ function plainText(text: string | null): string | null {
 
 /** Calls for every device that is plugged in or pulled. Without kernel events the regular looks have to do. */
 function watchKernel(onChange: () => void, log: Log): () => void {
-  const unheard = (fault: Error) => log.notice('the kernel is not heard about devices, they are looked at', { fault })
+  const unheard = (fault: Error) =>
+    log.notice('no device events from the kernel; devices are polled instead', { fault })
   try {
     const socket = new UeventSocket({
       onMessage(message) {

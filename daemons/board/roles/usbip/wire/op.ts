@@ -94,7 +94,7 @@ export function openHeader(bytes: Uint8Array): OpHeader {
   if (header.version !== OP_VERSION)
     throw new Fault(
       'usbip_version',
-      `The peer says version 0x${hex4(header.version)}; USB/IP is spoken here as 0x${hex4(OP_VERSION)}.`,
+      `The peer says version 0x${hex4(header.version)}; this board speaks USB/IP 0x${hex4(OP_VERSION)}.`,
     )
   return header
 }
@@ -263,7 +263,7 @@ export function readOpRequest(bytes: Uint8Array): OpRequest {
   if (length === OP_HEADER_BYTES) return { kind: 'devlist' }
   const busId = textOf(bytes.subarray(OP_HEADER_BYTES, length))
   if (busId === undefined || !isBusId(busId))
-    throw new Fault('usbip_bus_id', 'The device asked for is named by no bus id, such as 1-1.4.')
+    throw new Fault('usbip_bus_id', 'The request names no device by its bus id, such as 1-1.4.')
   return { kind: 'import', busId }
 }
 
