@@ -1,6 +1,7 @@
 /** UDP to devices: one socket per device, which accepts datagrams only from that device. */
 import { createSocket, type Socket } from 'node:dgram'
 import type { LookupAddress } from 'node:dns'
+import { once } from 'node:events'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
@@ -22,15 +23,15 @@ export async function connectUdp(
   const late = () => new Fault('device_unreachable', `${name} was not looked up within ${durationText(connectMs)}`)
   const { address, family } = await within(addressOf(place), { clock, limitMs: connectMs, late, stop: signal })
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
-  await new Promise<void>((resolve, reject) => {
-    // Reported on connect: an address without a route.
-    socket.once('error', (cause) => reject(unreachable(name, cause)))
-    socket.connect(place.port, address, resolve)
-  }).catch((error) => {
+  try {
+    // Without a callback, which would be called for a failure too. A socket that is not connected hears anybody.
+    socket.connect(place.port, address)
+    await once(socket, 'connect')
+    return socket
+  } catch (cause) {
     socket.close()
-    throw error
-  })
-  return socket.removeAllListeners('error')
+    throw unreachable(name, cause as NodeJS.ErrnoException)
+  }
 }
 
 function addressOf(place: Place): Promise<LookupAddress> {
