@@ -7,6 +7,7 @@ import type { ControlledLine, SteeredSocket } from '#kit/line/line.ts'
 import { listening, SocketWriter } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
 import { networkOf, plainAddress } from '#kit/net/address.ts'
+import { Gathered } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type Patience, setPatience } from '#native/usbip/index.ts'
 import type { Arrival, Client, ClientHandlers, ClientLimits, Listener, ListenerOpener } from '../core/ports.ts'
@@ -58,6 +59,49 @@ function startReading(socket: Socket): void {
   }
 }
 
+// What is held back from a client that has suspended us.
+
+/** Messages of our own that are told from the line's bytes; what is between those beyond counts as our own. */
+const MOST_OWN = 256
+
+/** The line's bytes and our own, in order. Gathered: a line may say single bytes, and each alone would take 270. */
+class HeldBack {
+  readonly #gathered = new Gathered()
+  #pieces: Uint8Array[] = []
+  /** Where our own begin and end, in turn. */
+  #own: number[] = []
+  #length = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  add(bytes: Uint8Array, isOwn: boolean): void {
+    const from = this.#length
+    this.#length += bytes.length
+    this.#gathered.add(bytes, (piece) => this.#pieces.push(piece))
+    if (!isOwn) return
+    if (this.#own.at(-1) === from || this.#own.length === 2 * MOST_OWN) this.#own.pop()
+    else this.#own.push(from)
+    this.#own.push(this.#length)
+  }
+
+  take(): Uint8Array[] {
+    const taken = [...this.#pieces, this.#gathered.take()]
+    this.#pieces = []
+    this.#own = []
+    this.#length = 0
+    return taken
+  }
+
+  /** Keeps our own. */
+  dropOfLine(): void {
+    const own = this.#own
+    const all = Buffer.concat(this.take())
+    for (let at = 0; at < own.length; at += 2) this.add(all.subarray(own[at], own[at + 1]), true)
+  }
+}
+
 // One client.
 
 /**
@@ -82,9 +126,8 @@ class TcpClient implements Client {
   #isTelnet = false
   #isNvt = false
   #reads: Parameters<SteeredSocket['steer']>[0] = 'all'
-  /** Held-back bytes in order, the line's or our own; undefined if not holding. */
-  #held: { bytes: Uint8Array; isOwn: boolean }[] | undefined
-  #heldBytes = 0
+  /** Undefined if nothing is to be held back. */
+  #held: HeldBack | undefined
 
   constructor(socket: Socket, handlers: ClientHandlers, limits: ClientLimits) {
     this.address = plainAddress(socket.remoteAddress)
@@ -102,7 +145,7 @@ class TcpClient implements Client {
   }
 
   get waitingBytes(): number {
-    return this.#writer.waitingBytes + this.#heldBytes
+    return this.#writer.waitingBytes + (this.#held?.length ?? 0)
   }
 
   attach(line: ControlledLine): void {
@@ -152,14 +195,13 @@ class TcpClient implements Client {
 
   setHeld(isHeld: boolean): void {
     if (isHeld) {
-      this.#held ??= []
+      this.#held ??= new HeldBack()
       this.#goIndirect()
       return
     }
-    const held = this.#held ?? []
+    const held = this.#held?.take() ?? []
     this.#held = undefined
-    this.#heldBytes = 0
-    for (const { bytes, isOwn } of held) this.#send(bytes, isOwn)
+    for (const bytes of held) this.#send(bytes, false)
     this.#caughtUp()
   }
 
@@ -172,9 +214,7 @@ class TcpClient implements Client {
 
   /** What Node's socket has taken cannot be dropped. */
   dropWaiting(): void {
-    if (this.#held === undefined) return
-    this.#held = this.#held.filter(({ isOwn }) => isOwn)
-    this.#heldBytes = this.#held.reduce((sum, { bytes }) => sum + bytes.length, 0)
+    this.#held?.dropOfLine()
   }
 
   destroy(): void {
@@ -190,10 +230,8 @@ class TcpClient implements Client {
 
   #send(bytes: Uint8Array, isOwn: boolean): void {
     if (this.#socket.destroyed || bytes.length === 0) return
-    if (this.#held) {
-      this.#held.push({ bytes, isOwn })
-      this.#heldBytes += bytes.length
-    } else this.#writer.write(bytes)
+    if (this.#held) this.#held.add(bytes, isOwn)
+    else this.#writer.write(bytes)
     if (this.#isBehind || this.waitingBytes <= this.#limits.backlogBytes) return
     this.#isBehind = true
     this.#handlers.onBehind()

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createLog } from '#kit/log.ts'
 import { freePort } from '#kit/test/free-port.ts'
+import { heldBytes } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import type { Client } from '../../core/ports.ts'
@@ -13,6 +14,7 @@ import { lineSettings } from '../core/fake-line.ts'
 
 const log = createLog({ level: 'error' })
 const patience = { idleS: 35, intervalS: 6, count: 4, userTimeoutMs: 59_000 }
+const BACKLOG = 65_536
 const EVERY = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
 const doubled = (bytes: Buffer) => Buffer.from([...bytes].flatMap((byte) => (byte === 255 ? [255, 255] : [byte])))
 
@@ -55,7 +57,7 @@ async function rig(t: Test, { host = '127.0.0.1' } = {}) {
           clients.delete(entry.client)
         },
       },
-      { backlogBytes: 65_536, tellMs: 5 },
+      { backlogBytes: BACKLOG, tellMs: 5 },
     )
     clients.add(entry.client)
     arrived.push(entry)
@@ -209,4 +211,26 @@ t.test('one that left while a change of the line is carried out is read, and see
   other.entry.client.setReading('resting')
   await until('it has ended', () => other.entry.isClosed)
   t.equal(other.entry.said, 'before it left')
+})
+
+t.test('RFC 2217, 5 a client that suspends a line of single bytes is held no more than its bytes take', async (t) => {
+  const { dial } = await rig(t)
+  const { client } = (await dial()).entry
+  client.setTelnet(false)
+  const filled = 4 * BACKLOG
+  // What V8 compiles and learns is there after the first time.
+  for (const [time, byte] of [7, 7, 255].entries()) {
+    client.setHeld(true)
+    const before = await heldBytes()
+    while (client.waitingBytes < filled) {
+      client.fromLine(Uint8Array.of(byte))
+      if (client.waitingBytes % 4096 === 0) client.tell(Uint8Array.of(255, 241))
+    }
+    const bytes = (await heldBytes()) - before
+    if (time > 0) t.ok(bytes < 2 * filled, `${bytes} bytes for ${filled} of ${byte}`)
+    client.dropWaiting()
+    t.ok(client.waitingBytes > 0 && client.waitingBytes < BACKLOG, 'the line’s are dropped, its own are not')
+    client.setHeld(false)
+    await until('it has what was for it alone', () => client.waitingBytes === 0)
+  }
 })
