@@ -77,7 +77,7 @@ async function begin(t: Test, { gateway, capturePath }: LineOf, query = '') {
   return capture
 }
 
-/** Everything a master can ask, some of it refused. */
+/** Every request a master can send, some of them refused. */
 const requests = [
   { fc: 1, address: 0, quantity: 5 },
   { fc: 2, address: 0, quantity: 3 },
@@ -120,7 +120,7 @@ t.test(
     )
     t.equal(fields.filter(({ exception }) => exception === '2').length, 2)
     const times = fields.map(({ epoch }) => Number(epoch))
-    t.ok(Math.abs((times[0] ?? 0) - Date.now() / 1000) < 30, 'stamps are wall time')
+    t.ok(Math.abs((times[0] ?? 0) - Date.now() / 1000) < 30, 'timestamps are wall time')
     t.strictSame(
       times,
       times.toSorted((a, b) => a - b),
@@ -138,7 +138,7 @@ interface Fields {
   complaint: string
 }
 
-/** What tshark says of each frame, once there are so many. */
+/** What tshark says of each frame, once there are that many. */
 async function fieldsOf(t: Test, bytes: () => Buffer, frames: number): Promise<Fields[]> {
   const folder = mkdtempSync(join(tmpdir(), 'capture-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -210,7 +210,7 @@ t.test('a ticket in the address opens a capture once', async (t) => {
   t.equal((await begin(t, line, `?ticket=${ticket}`)).status, 401)
 })
 
-t.test('captures are bounded; one that its client left makes room', async (t) => {
+t.test('captures are bounded; one whose client has left makes room', async (t) => {
   const line = await lineOf(t, ['capture.max=1'])
   const first = await begin(t, line)
   t.equal(first.status, 200)
@@ -221,7 +221,7 @@ t.test('captures are bounded; one that its client left makes room', async (t) =>
   t.equal((await begin(t, line)).status, 200)
 })
 
-t.test('a HEAD request begins no capture that stays', async (t) => {
+t.test('a HEAD request leaves no capture running', async (t) => {
   const line = await lineOf(t, ['capture.max=1'])
   for (let times = 0; times < 3; times++) {
     const head = await fetch(line.gateway.url + line.capturePath, {
@@ -233,27 +233,30 @@ t.test('a HEAD request begins no capture that stays', async (t) => {
   }
 })
 
-t.test('a capture ends whole with its port, with another protocol on it, and with the gateway', async (t) => {
-  // One of its own: it is ended.
-  const line = await lineOf(t, ['capture.max=3'])
-  const { gateway, path } = line
-  const captures = [await begin(t, line)]
-  await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
-  await until('it ends with its protocol', () => captures[0]?.ended === 'whole')
-  captures.push(await begin(t, line))
-  await gateway.call('DELETE', gateway.portPath(path))
-  await until('it ends with its port', () => captures[1]?.ended === 'whole')
-  t.match(await gateway.call('GET', line.capturePath), { status: 404, body: { error: 'unknown_port' } })
-  await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
-  captures.push(await begin(t, line))
-  await until('its head is there', () => captures[2]?.bytes.length === 24)
-  const stopped = gateway.stop()
-  await until('it ends with the gateway', () => captures[2]?.ended === 'whole')
-  t.equal(await stopped, 0)
-})
+t.test(
+  'a capture ends with a complete file when its port closes or changes protocol, or the gateway stops',
+  async (t) => {
+    // One of its own: it is ended.
+    const line = await lineOf(t, ['capture.max=3'])
+    const { gateway, path } = line
+    const captures = [await begin(t, line)]
+    await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
+    await until('it ends with its protocol', () => captures[0]?.ended === 'whole')
+    captures.push(await begin(t, line))
+    await gateway.call('DELETE', gateway.portPath(path))
+    await until('it ends with its port', () => captures[1]?.ended === 'whole')
+    t.match(await gateway.call('GET', line.capturePath), { status: 404, body: { error: 'unknown_port' } })
+    await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
+    captures.push(await begin(t, line))
+    await until('its head is there', () => captures[2]?.bytes.length === 24)
+    const stopped = gateway.stop()
+    await until('it ends with the gateway', () => captures[2]?.ended === 'whole')
+    t.equal(await stopped, 0)
+  },
+)
 
 t.test(
-  'a capture that is not read is broken off, counted and logged, and the line goes on',
+  'a capture that is not read is cut off, counted and logged, and the line keeps running',
   { timeout: 120_000 },
   async (t) => {
     const line = await lineOf(t, ['capture.backlog_bytes=65536'])

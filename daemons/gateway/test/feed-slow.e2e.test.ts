@@ -10,29 +10,29 @@ import { type RunningGateway, startGateway } from './running-gateway.ts'
 /** Bytes of one frame on the line; its event is three times as long. */
 const FRAME_BYTES = 8192
 const MESSAGES = 6000
-/** Frames written before every listener that reads has them: what lies in between is no listener's fault. */
+/** Frames written before all listeners that read have them: no listener is behind by more than these. */
 const BATCH = 10
 
 /** Unsent bytes of one socket, as the test sets them. */
 const BUFFER_BYTES = 1_048_576
 
-/** Messages before, which all listeners read: so much garbage has moved the resident memory where it stays. */
+/** Messages that all listeners read first: after their garbage the resident memory stays where it is. */
 const BEFORE = 2500
 
-/** What garbage may still move it by. Kept for the one that reads nothing, the messages would be 144 MB. */
+/** How far garbage can still move it. If kept for the one that reads nothing, the messages would take 144 MB. */
 const MARGIN_MB = 80
 
-/** Of an event: more than there is before the number of its frame, and less than a whole one. */
+/** The start of an event: enough to hold the number of its frame, and less than a whole event. */
 const HEAD_BYTES = 300
 
-/** What counts of a message: an event's number, which its frame begins with; of a summary, its own. */
+/** What matters of a message: the number of an event, which its frame begins with, or the count of a summary. */
 interface Message {
   type: string
   frame: number
   dropped: number
 }
 
-/** A WebSocket on a bare TCP socket, which may stop reading. */
+/** A WebSocket on a bare TCP socket, which can stop reading. */
 async function dial(t: Test, gateway: RunningGateway) {
   const { hostname, port } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
@@ -47,12 +47,12 @@ async function dial(t: Test, gateway: RunningGateway) {
   return { socket, messages: reader(socket) }
 }
 
-/** A text message of a client; one under 126 bytes. The mask is all zeros. */
+/** A text message of a client, under 126 bytes. The mask is all zeros. */
 function masked(text: string): Buffer {
   return Buffer.concat([Buffer.of(0x81, 0x80 | text.length, 0, 0, 0, 0), Buffer.from(text)])
 }
 
-/** Takes whole messages from what the server says. */
+/** Cuts whole messages from what the server sends. */
 function reader(socket: Socket): Message[] {
   const messages: Message[] = []
   let held = Buffer.alloc(0)
@@ -72,7 +72,7 @@ function reader(socket: Socket): Message[] {
   return messages
 }
 
-/** Reads the head alone: whole events, three times over, would be a gigabyte of text. */
+/** Reads only the head: whole events, three times over, would be a gigabyte of text. */
 function messageOf(head: string): Message {
   const found = (what: RegExp) => what.exec(head)?.[1] ?? ''
   return {
@@ -83,10 +83,10 @@ function messageOf(head: string): Message {
 }
 
 t.test(
-  'a listener that reads nothing costs its bound, and no other listener a message',
+  'a listener that reads nothing costs only its limit, and no other listener loses a message',
   { timeout: 180_000 },
   async (t) => {
-    // As they come, who reads nothing for so long is ended.
+    // By default a client that reads nothing for so long is disconnected.
     const sets = [
       `http.socket_buffer_bytes=${BUFFER_BYTES}`,
       'http.socket_ping_ms=600000',
@@ -148,7 +148,7 @@ t.test(
     t.equal(at + (slow.messages[at]?.dropped ?? 0), total, 'what it got and what it missed is all there was')
     t.ok((slow.messages[at]?.dropped ?? 0) > MESSAGES / 4, `${slow.messages[at]?.dropped} were dropped`)
     await say(10)
-    await until('it hears on', () => slow.messages.length === at + 11)
+    await until('it gets new events', () => slow.messages.length === at + 11)
     t.strictSame(
       slow.messages.slice(at + 1).map(({ frame }) => frame),
       Array.from({ length: 10 }, (_, n) => total + n),

@@ -22,7 +22,7 @@ async function refusal(url: string, options: WebSocket.ClientOptions = {}): Prom
   return response.statusCode
 }
 
-t.test('A.authentication.1 /ws takes the header, tells what happens, and refuses who has no token', async (t) => {
+t.test('A.authentication.1 /ws accepts the header, sends events, and refuses a client without a token', async (t) => {
   const gateway = await startGateway(t)
   const token = await gateway.setUp()
   const device = openPty()
@@ -46,7 +46,7 @@ t.test('A.authentication.1 /ws takes the header, tells what happens, and refuses
   )
 })
 
-t.test('a ticket opens one socket, once, and a foreign page opens none', async (t) => {
+t.test('a ticket opens one socket, once, and a page of another origin opens none', async (t) => {
   const gateway = await startGateway(t)
   await gateway.setUp()
   const ticket = async () => (await gateway.call('POST', '/api/ticket')).body.ticket as string
@@ -66,7 +66,7 @@ t.test('a ticket that is too old opens none', async (t) => {
   t.equal(await refusal(socketUrl(gateway, `?ticket=${ticket}`)), 401)
 })
 
-t.test('a listener hears the port and the events it asked for, and no others', async (t) => {
+t.test('a listener gets the port and the events it asked for, and no others', async (t) => {
   const gateway = await startGateway(t)
   const token = await gateway.setUp()
   const [device, other] = [openPty(), openPty()]
@@ -80,7 +80,7 @@ t.test('a listener hears the port and the events it asked for, and no others', a
     const got = listen(socket)
     await once(socket, 'open')
     socket.send(JSON.stringify({ type: 'subscribe', ...wish }))
-    // Answered in order: once the fault is told, the wish has been heard.
+    // Messages are handled in order: once the fault is here, the subscription holds.
     socket.send('{"type":"nonsense"}')
     await until('the wish is heard', () => got.some(({ type }) => type === 'error'))
     return { got, socket }
@@ -105,7 +105,7 @@ t.test('a listener hears the port and the events it asked for, and no others', a
   ])
 })
 
-t.test('who says what is not understood again and again is let go', async (t) => {
+t.test('a client that keeps sending messages that are not understood is disconnected', async (t) => {
   const gateway = await startGateway(t, { sets: ['feed.bad_messages=3'] })
   const token = await gateway.setUp()
   const socket = new WebSocket(socketUrl(gateway), { headers: { authorization: `Bearer ${token}` } })

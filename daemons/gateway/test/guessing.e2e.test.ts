@@ -1,9 +1,9 @@
-/** Who guesses passwords of the gateway: a file of its own, as its half a minute would hold up the other routes. */
+/** Guessing passwords of the gateway: in its own file, since its half a minute would hold up the other routes. */
 import t from 'tap'
 import { guessAt, type SignInWay } from '#kit/test/guessing.ts'
 import { password, startGateway } from './running-gateway.ts'
 
-t.test('who guesses is answered late, and keeps nobody out', async (t) => {
+t.test('a guesser is answered late, and locks nobody out', async (t) => {
   const sets = ['http.login_wait_ms=1', 'http.login_wait_max_ms=1000', 'http.max_connections=400']
   const gateway = await startGateway(t, { sets })
   await gateway.setUp()

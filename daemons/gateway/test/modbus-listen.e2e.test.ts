@@ -1,4 +1,4 @@
-/** The real gateway listens between a libmodbus master and libmodbus units, and hears everything as it was said. */
+/** The real gateway listens between a libmodbus master and libmodbus units, and hears everything as it was sent. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import {
@@ -30,14 +30,14 @@ interface Rig extends SharedLine {
   ask(unitId: number, fc: number, ...numbers: number[]): Promise<MasterAnswer>
   pairs(): Promise<Pair[]>
   counters(): Promise<Record<string, number>>
-  /** Bytes of all frames told so far, noise among them. */
+  /** Bytes of all frames published so far, including noise. */
   heardBytes(): Promise<number>
   path: string
 }
 
 const gateway = await sharedGateway(['ports.history=5000'])
 
-/** Units 17 and 18 of libmodbus, its master, and our ear at the fourth end. */
+/** Units 17 and 18 of libmodbus, its master, and our listener at the fourth end. */
 async function listening(t: Test, points: object[] = []): Promise<Rig> {
   const shared = sharedLine(t, 4)
   const [master, one, other, ours] = shared.ends.map(({ path }) => path) as [string, string, string, string]
@@ -70,7 +70,7 @@ async function listening(t: Test, points: object[] = []): Promise<Rig> {
   }
 }
 
-/** One transaction of every kind, and what the sniffer must say of it. */
+/** One transaction of every kind, and what the sniffer must report of it. */
 function transactions(turn: number): { asked: [number, number, ...number[]]; heard: Partial<Pair> }[] {
   const unitId = 17 + (turn % 2)
   const at = turn % 60
@@ -102,7 +102,7 @@ function transactions(turn: number): { asked: [number, number, ...number[]]; hea
 }
 
 t.test(
-  'every transaction is paired, its values right, and not a byte is ours',
+  'every transaction is paired, its values are right, and not a byte is ours',
   { skip: noLibmodbus ?? false },
   async (t) => {
     const { ask, pairs, said, counters, path } = await listening(t)
@@ -152,7 +152,7 @@ t.test('noise between frames hides no transaction', { skip: noLibmodbus ?? false
     for (const { asked, heard } of transactions(turn)) {
       const bytes = noise()
       noiseBytes += bytes.length
-      // Our ear alone hears it: libmodbus would lose its own frames.
+      // Only our listener hears it: libmodbus would lose its own frames.
       if (bytes.length > 0) await ends[3]?.write(bytes)
       const all = said.reduce((sum, one) => sum + one, noiseBytes)
       await until('the noise is over', async () => (await heardBytes()) === all)
@@ -167,30 +167,34 @@ t.test('noise between frames hides no transaction', { skip: noLibmodbus ?? false
   t.equal(said[3], 0)
 })
 
-t.test('noise right among frames makes no pair that was not said', { skip: noLibmodbus ?? false }, async (t) => {
-  const { ask, pairs, said, ends } = await listening(t)
-  const noise = noiseMaker()
-  const expected: Partial<Pair>[] = []
-  for (let turn = 0; turn < 20; turn++)
-    for (const { asked, heard } of transactions(turn)) {
-      await ends[3]?.write(noise())
-      await ask(...asked)
-      expected.push(heard)
+t.test(
+  'noise between the bytes of frames makes no pair that was not sent',
+  { skip: noLibmodbus ?? false },
+  async (t) => {
+    const { ask, pairs, said, ends } = await listening(t)
+    const noise = noiseMaker()
+    const expected: Partial<Pair>[] = []
+    for (let turn = 0; turn < 20; turn++)
+      for (const { asked, heard } of transactions(turn)) {
+        await ends[3]?.write(noise())
+        await ask(...asked)
+        expected.push(heard)
+      }
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await ask(17, 4, 60, 3)
+    const last = { unitId: 17, fc: 4, address: 60, quantity: 3, values: [180, 183, 186] }
+    await until('what follows silence is heard', async () => (await pairs()).at(-1)?.address === 60)
+    const found = await pairs()
+    t.match(found.at(-1), last)
+    let from = 0
+    for (const pair of found.slice(0, -1)) {
+      const at = expected.findIndex((one, index) => index >= from && isLike(pair, one))
+      t.ok(at >= 0, `${JSON.stringify(pair)} was sent, in this order`)
+      from = at + 1
     }
-  await new Promise((resolve) => setTimeout(resolve, 500))
-  await ask(17, 4, 60, 3)
-  const last = { unitId: 17, fc: 4, address: 60, quantity: 3, values: [180, 183, 186] }
-  await until('what follows silence is heard', async () => (await pairs()).at(-1)?.address === 60)
-  const found = await pairs()
-  t.match(found.at(-1), last)
-  let from = 0
-  for (const pair of found.slice(0, -1)) {
-    const at = expected.findIndex((one, index) => index >= from && isLike(pair, one))
-    t.ok(at >= 0, `${JSON.stringify(pair)} was said, in this order`)
-    from = at + 1
-  }
-  t.equal(said[3], 0)
-})
+    t.equal(said[3], 0)
+  },
+)
 
 function isLike(pair: Pair, said: Partial<Pair>): boolean {
   return Object.entries(said).every(([key, value]) => {
@@ -201,7 +205,7 @@ function isLike(pair: Pair, said: Partial<Pair>): boolean {
 }
 
 t.test(
-  'a unit that is not there is seen to be silent, and the next is heard at once',
+  'a missing unit is seen as silent, and the next one is heard at once',
   { skip: noLibmodbus ?? false },
   async (t) => {
     const { ask, counters, path, said } = await listening(t)
@@ -220,7 +224,7 @@ t.test(
   },
 )
 
-t.test('points are filled from what others read', { skip: noLibmodbus ?? false }, async (t) => {
+t.test('points get their values from the reads of others', { skip: noLibmodbus ?? false }, async (t) => {
   const point = { name: 'level', unitId: 17, fc: 4, address: 12, type: 'u16', scale: 0.1, pollMs: 1000 }
   const { ask, path, said } = await listening(t, [point])
   await ask(17, 4, 10, 5)

@@ -1,4 +1,4 @@
-/** Peers nobody here wrote: libmodbus answers our master, mbpoll asks our simulated units, over pairs of ptys. */
+/** Third-party peers: libmodbus answers our master, mbpoll asks our simulated units, over pairs of ptys. */
 
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -47,7 +47,7 @@ async function masterOfLibmodbus(t: Test): Promise<Adapter> {
 }
 
 t.test(
-  'libmodbus as unit is read, written and refused as the standard says',
+  'libmodbus as unit is read, written and refuses as the standard says',
   { timeout: 60_000, skip: noLibmodbus },
   async (t) => {
     const master = await masterOfLibmodbus(t)

@@ -1,4 +1,4 @@
-/** Masters nobody here wrote, and our own, ask units that the real gateway serves. */
+/** Third-party masters, and our own, ask units that the real gateway serves. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -96,7 +96,7 @@ t.test('a frame with a wrong checksum is never answered, whatever else is right'
 })
 
 t.test(
-  'mbpoll as master reads floats that were put, and writes coils',
+  'mbpoll as master reads floats that were set, and writes coils',
   { skip: existsSync('/usr/bin/mbpoll') ? false : 'needs mbpoll' },
   async (t) => {
     const [ours, theirs] = nullModem(t)
@@ -115,7 +115,7 @@ t.test(
   },
 )
 
-t.test('a port of ours as master asks a port of ours as slave, identification too', async (t) => {
+t.test('a port of ours as master reads a port of ours as slave, also its identification', async (t) => {
   const [one, other] = nullModem(t)
   await slaveOn(t, one.path)
   await gateway.openPort(t, other.path, { protocol: 'modbus-rtu', line, settings: {} })
@@ -157,7 +157,7 @@ t.test('beside another unit on the line each answers for itself', { skip: noLibm
   t.match(counters, { asked: 80, answers: 80, replies: 80, noiseBytes: 0, droppedAnswers: 0, crcErrors: 0 })
 })
 
-t.test('registers are refused by name where they cannot be', async (t) => {
+t.test('impossible registers are refused by name', async (t) => {
   const [ours] = nullModem(t)
   await slaveOn(t, ours.path)
   const registers = gateway.portPath(ours.path, '/registers')

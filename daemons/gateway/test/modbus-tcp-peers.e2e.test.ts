@@ -1,4 +1,4 @@
-/** Modbus TCP clients that nobody here wrote, on the real bundle. */
+/** Third-party Modbus TCP clients, on the real bundle. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'

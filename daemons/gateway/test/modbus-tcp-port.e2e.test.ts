@@ -7,25 +7,28 @@ import { until } from '#kit/test/until.ts'
 import { lineOf } from './modbus-tcp-rig.ts'
 import { dialMbap } from './peer/mbap-client.ts'
 
-t.test('a TCP port that is taken is the fault of the port, which works, and opens it once it is free', async (t) => {
-  const tcpPort = await freePort()
-  const squatter = createServer().listen(tcpPort, '127.0.0.1')
-  await once(squatter, 'listening')
-  const sets = ['ports.retry_first_ms=50', 'ports.retry_max_ms=100']
-  const { ask, view } = await lineOf(t, { tcpPort, sets })
-  await until('its fault is told', async () => (await view()).fault !== null)
-  t.match(await view(), {
-    state: 'open',
-    fault: { code: 'tcp_port_taken', message: new RegExp(`${tcpPort}.*EADDRINUSE`) },
-  })
-  t.match(await ask({ unitId: 1, fc: 3, address: 0, quantity: 1 }), { status: 200, body: { values: [100] } })
-  squatter.close()
-  await until('its fault is gone', async () => (await view()).fault === null)
-  const client = await dialMbap(t, tcpPort)
-  t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
-})
+t.test(
+  'a TCP port that is taken is a fault of the port, which works anyway and opens it once it is free',
+  async (t) => {
+    const tcpPort = await freePort()
+    const squatter = createServer().listen(tcpPort, '127.0.0.1')
+    await once(squatter, 'listening')
+    const sets = ['ports.retry_first_ms=50', 'ports.retry_max_ms=100']
+    const { ask, view } = await lineOf(t, { tcpPort, sets })
+    await until('its fault is told', async () => (await view()).fault !== null)
+    t.match(await view(), {
+      state: 'open',
+      fault: { code: 'tcp_port_taken', message: new RegExp(`${tcpPort}.*EADDRINUSE`) },
+    })
+    t.match(await ask({ unitId: 1, fc: 3, address: 0, quantity: 1 }), { status: 200, body: { values: [100] } })
+    squatter.close()
+    await until('its fault is gone', async () => (await view()).fault === null)
+    const client = await dialMbap(t, tcpPort)
+    t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
+  },
+)
 
-t.test('mode listen with a TCP port is refused by the name of the field, and the port runs on', async (t) => {
+t.test('mode listen with a TCP port is refused with the name of the field, and the port keeps running', async (t) => {
   const { gateway, path, tcpPort } = await lineOf(t)
   const settings = { mode: 'listen', tcp_port: tcpPort }
   t.match(await gateway.call('PUT', gateway.portPath(path), { protocol: 'modbus-rtu', settings }), {

@@ -1,4 +1,4 @@
-/** Modbus TCP to a line, on the real bundle: what a client is answered. */
+/** Modbus TCP to a line, on the real bundle: the answers a client gets. */
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { hexByte, lineOf } from './modbus-tcp-rig.ts'
@@ -19,7 +19,7 @@ t.test('pipelined requests are answered in order, with their transaction ids', a
   )
 })
 
-t.test('every function passes, with the exceptions of the unit; what is none is refused', async (t) => {
+t.test('every function passes, with the exceptions of the unit; an unknown one is refused', async (t) => {
   const { tcpPort } = await lineOf(t)
   const client = await dialMbap(t, tcpPort)
   for (const [asked, told] of [
@@ -55,7 +55,7 @@ t.test('a broadcast reaches every unit and is answered with nothing', async (t) 
   ])
 })
 
-t.test('a dead unit costs its own client its time, and no other client a reply', async (t) => {
+t.test('a dead unit delays its own client, and costs no other client a reply', async (t) => {
   const { tcpPort, view } = await lineOf(t, { settings: { response_timeout_ms: 500 } })
   const [stubborn, other] = [await dialMbap(t, tcpPort), await dialMbap(t, tcpPort)]
   let isDone = false
@@ -71,7 +71,7 @@ t.test('a dead unit costs its own client its time, and no other client a reply',
   t.match((await view()).counters, { tcpClients: 2, badReplies: 0 })
 })
 
-t.test('what is not Modbus TCP ends that client alone, counted and told with what was seen', async (t) => {
+t.test('bytes that are not Modbus TCP end only that client, counted and reported with what was seen', async (t) => {
   const { gateway, tcpPort, view } = await lineOf(t)
   const [good, bad] = [await dialMbap(t, tcpPort), await dialMbap(t, tcpPort)]
   bad.ask(1, '01 03 00 00 00 01')
@@ -83,10 +83,10 @@ t.test('what is not Modbus TCP ends that client alone, counted and told with wha
   t.match(gateway.output(), /modbus tcp clients let go.*why=malformed.*protocol id is/)
 })
 
-t.test('a client that leaves withdraws what waits; nothing of it goes out later', async (t) => {
+t.test('a client that leaves withdraws its waiting requests; none of them is sent later', async (t) => {
   const { tcpPort, view } = await lineOf(t, {
     units: [1],
-    // Long enough that nobody is asked again before the client's end is known.
+    // Long enough that no request follows before the client's end is known.
     say: (bytes) => [{ afterMs: 500, bytes }],
     settings: { local_echo: 'absent' },
   })
@@ -96,7 +96,7 @@ t.test('a client that leaves withdraws what waits; nothing of it goes out later'
   client.socket.resetAndDestroy()
   await until('it is gone', async () => (await view()).counters.tcpClients === 0)
   const { requests } = (await view()).counters
-  t.equal(requests, 1, 'the one that was out when it left')
+  t.equal(requests, 1, 'the one that was under way when it left')
   await until('it is answered', async () => (await view()).counters.replies === 1)
   await new Promise((resolve) => setTimeout(resolve, 300))
   t.match((await view()).counters, { requests: 1, tcpWithdrawn: 9 })

@@ -71,7 +71,7 @@ for (const lateMs of [70, 150, 400])
     },
   )
 
-/** Eight callers, each with registers of its own, until so many answers of either kind came. */
+/** Eight callers, each with its own registers, until that many answers of either kind came. */
 async function eightCallers(ask: ReturnType<typeof asker>, answers: number) {
   const seen = { right: 0, wrong: 0, faults: 0 }
   async function caller(address: number): Promise<void> {
@@ -86,9 +86,9 @@ async function eightCallers(ask: ReturnType<typeof asker>, answers: number) {
   return seen
 }
 
-t.test('late-replies: late and doubled answers give eight callers no value of another', async (t) => {
+t.test('late-replies: late and doubled answers never give eight callers a value of another request', async (t) => {
   const slow = await busOf(t, {
-    // Who waits for his turn is told sooner; all that the values hang on is as it comes.
+    // Callers that wait for their turn time out sooner; everything that the values depend on is the default.
     settings: { request_deadline_ms: 3000 },
     say: (bytes) => [{ afterMs: 1250 + Math.random() * 1250, bytes }],
   })
@@ -155,7 +155,7 @@ for (const { title, say, counts, status } of faults)
     t.match(await counters(), counts)
   })
 
-t.test('a request that cannot be is refused with the field it is about', async (t) => {
+t.test('an impossible request is refused with the field that is wrong', async (t) => {
   const { ask } = await busOf(t)
   const cases: [object, RegExp][] = [
     [{ unitId: 1, fc: 3, address: 0, quantity: 126 }, /quantity/],

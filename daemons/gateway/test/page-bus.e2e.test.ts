@@ -1,4 +1,4 @@
-/** A Modbus line on the page: how its units do, and what to do about the worst. */
+/** A Modbus line on the page: the state of its units, and what to do about the worst. */
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
@@ -11,7 +11,7 @@ import { openStage, type Stage } from './page-stage.ts'
 
 /** Long enough for a unit simulated on a busy machine. */
 const WAIT_MS = 600
-/** Later than the line waits, sooner than its quarantine ends. */
+/** Longer than the line waits, shorter than its quarantine. */
 const LATE_MS = 850
 const settings = { response_timeout_ms: WAIT_MS, quarantine_ms: 1200, noisy_least: 2 }
 

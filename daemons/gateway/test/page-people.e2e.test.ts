@@ -23,7 +23,7 @@ const scenes: Scene<Stage>[] = [
 ]
 
 async function users(t: Test, { page, gateway, audit }: Stage): Promise<void> {
-  // The page that asks who it is has a #main as well, and no keys.
+  // The page for signing in has a #main too, and no keys.
   await page.getByRole('link', { name: 'Users' }).first().waitFor()
   await page.locator('#main').focus()
   await page.keyboard.press('g')

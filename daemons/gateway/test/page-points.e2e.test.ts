@@ -1,4 +1,4 @@
-/** Points on the page: a device picked, values that change, points by hand, and the way back. */
+/** Points on the page: picking a device, values that change, points by hand, and undo. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { until } from '#kit/test/until.ts'

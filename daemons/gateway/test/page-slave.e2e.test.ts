@@ -1,4 +1,4 @@
-/** A line that is a unit itself, on the page: set up, its registers set by hand, and read by a master. */
+/** A line that is itself a unit, on the page: it is set up, its registers are set by hand and read by a master. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'

@@ -14,7 +14,7 @@ import { type RunningGateway, startGateway } from './running-gateway.ts'
 const PASSWORD = 'ladder and torch'
 const SPARES = 8
 
-/** What the story is told with. */
+/** What the steps of the story share. */
 interface Stage extends Rig {
   gateway: RunningGateway
   bus: Device
@@ -43,7 +43,7 @@ const scenes: Scene<Stage>[] = [
 ]
 
 async function build(t: Test): Promise<Stage> {
-  // Numbers that were just freed may be waited for by another test's gateway: those are taken and left alone.
+  // Pty numbers that were just freed may be awaited by another test's gateway: those are taken and left alone.
   const spares = Array.from({ length: SPARES }, () => openPty())
   const bus = plugIn('meters')
   const scale = plugIn('scale')
@@ -57,7 +57,7 @@ async function build(t: Test): Promise<Stage> {
     sink.server.close()
   })
   const gateway = await startGateway(t, { sets: ['ports.allow=["/dev/shm/*"]'] })
-  // A ticket of the gateway that was stopped is none to the one that took its place.
+  // A ticket of the stopped gateway is worth nothing to the one that replaced it.
   const rig = await openRig(t, gateway.url, { wanted: /WebSocket connection .* HTTP Authentication failed/ })
   return { ...rig, gateway, bus, scale, heard, sink }
 }
@@ -226,7 +226,7 @@ async function ports(t: Test, { page, bus, audit }: Stage): Promise<void> {
   await page.keyboard.press('p')
   await page.getByText('Both lines run.').waitFor()
   await page.locator('#main:focus').waitFor()
-  // A key pressed in the very moment the page is drawn may come before the page listens: a hand presses again.
+  // A key pressed at the very moment the page is drawn can come before the page listens: a person presses again.
   await until('arrows walk the lines', async () => {
     await page.keyboard.press('ArrowDown')
     return await page.evaluate("document.activeElement.dataset.path?.startsWith('/dev/shm/') === true")

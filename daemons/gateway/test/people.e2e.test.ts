@@ -11,7 +11,7 @@ import { sharedGateway } from './shared-gateway.ts'
 
 const other = 'another battery staple'
 
-/** For tests that leave its people and keys as they found them. */
+/** A gateway for tests that leave its people and keys as they found them. */
 const shared = await sharedGateway()
 
 async function socketOf(t: Test, gateway: RunningGateway, token: string) {
@@ -30,7 +30,7 @@ async function signIn(gateway: RunningGateway, username: string, secret = passwo
   return { ...answer, token: answer.body.token as string }
 }
 
-t.test('A.login two users: each by name, and a body with only the password is answered clearly', async (t) => {
+t.test('A.login two users: each signs in by name, and a body with only the password gets a clear answer', async (t) => {
   const gateway = shared
   t.equal((await gateway.call('POST', '/api/login', { password }, null)).status, 200, 'one user')
   const made = await gateway.call('POST', '/api/users', { username: 'Bob', password: other, role: 'viewer' })
@@ -38,7 +38,7 @@ t.test('A.login two users: each by name, and a body with only the password is an
   t.match(made, { status: 201, body: { username: 'Bob', role: 'viewer', isLastAdmin: false, isYou: false } })
   const nameless = await gateway.call('POST', '/api/login', { password }, null)
   t.match(nameless, { status: 400, body: { error: 'username_needed' } })
-  t.equal((await signIn(gateway, 'bob', other)).status, 200, 'capitals do not count')
+  t.equal((await signIn(gateway, 'bob', other)).status, 200, 'case does not matter')
   t.match(await gateway.call('POST', '/api/users', { username: 'BOB', password: other, role: 'admin' }), {
     status: 409,
     body: { error: 'user_exists' },
@@ -74,7 +74,7 @@ t.test('a new role, a new password and a removal end sign-ins, tickets and socke
   await until('the administrator is still heard', () => adminSocket.got.some(({ error }) => error === 'bad_message'))
 })
 
-t.test('one changes one’s own password by the present one, and goes on with a new token', async (t) => {
+t.test('users change their own password with the present one, and continue with a new token', async (t) => {
   const gateway = await startGateway(t)
   const token = await gateway.setUp()
   const elsewhere = (await signIn(gateway, 'admin')).token
@@ -96,7 +96,7 @@ t.test('one changes one’s own password by the present one, and goes on with a 
   for (let times = 0; times < 5; times++) t.equal((await guess()).status, 403)
   const sixth = await guess()
   t.equal(sixth.status, 403)
-  t.ok(sixth.tookMs >= 500, 'guessing the present password is slowed down like a sign-in')
+  t.ok(sixth.tookMs >= 500, 'guesses of the present password are slowed down like a sign-in')
 })
 
 t.test('administrators who remove each other at the same time leave one', async (t) => {
@@ -118,7 +118,7 @@ t.test('administrators who remove each other at the same time leave one', async 
   t.equal(users.filter(({ role }: { role: string }) => role === 'admin').length, 1)
 })
 
-t.test('a key for one port sees and touches that port alone, by its very name', async (t) => {
+t.test('a key for one port sees and reaches only that port, by its exact name', async (t) => {
   const gateway = shared
   const [mine, theirs] = [openPty(), openPty()]
   t.teardown(() => Promise.all([mine.close(), theirs.close()]))
@@ -166,7 +166,7 @@ t.test('a key for one port sees and touches that port alone, by its very name', 
   t.notOk(got.some(({ port }) => port === theirs.path))
 })
 
-t.test('a removed key is over at once, with its sockets', async (t) => {
+t.test('a removed key and its sockets end at once', async (t) => {
   const gateway = shared
   const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })
   const { closed } = await socketOf(t, gateway, body.key)
@@ -175,7 +175,7 @@ t.test('a removed key is over at once, with its sockets', async (t) => {
   t.match(await gateway.call('GET', '/api/me', undefined, body.key), { status: 401, body: { error: 'unauthorized' } })
 })
 
-t.test('bad wishes for keys are answered with every fault at once', async (t) => {
+t.test('bad requests for keys are answered with all faults at once', async (t) => {
   const gateway = shared
   const wish = { name: 'x', role: 'viewer' }
   const { status, body } = await gateway.call('POST', '/api/keys', {
@@ -193,42 +193,45 @@ t.test('bad wishes for keys are answered with every fault at once', async (t) =>
     t.equal((await gateway.call('POST', '/api/keys', { ...wish, ...facts })).status, 400, JSON.stringify(facts))
 })
 
-t.test('A.authentication.2 a restart ends tokens and keeps keys and users; no key text lies anywhere', async (t) => {
-  const stateFolder = mkdtempSync(join(tmpdir(), 'people-'))
-  t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
-  const sets = ['log.level="debug"']
-  const first = await startGateway(t, { stateFolder, sets })
-  const token = await first.setUp()
-  await first.call('POST', '/api/users', { username: 'bob', password, role: 'admin' })
-  const { body } = await first.call(
-    'POST',
-    '/api/keys',
-    { name: 'pump', role: 'admin' },
-    (await signIn(first, 'bob')).token,
-  )
-  await first.call('DELETE', '/api/users/bob')
-  await first.call('GET', '/api/me', undefined, body.key)
-  await first.call('GET', '/api/users', undefined, body.key)
-  await first.call('GET', `/api/me?ticket=${body.key}`, undefined, null)
-  await first.stop()
-  const second = await startGateway(t, { stateFolder, sets })
-  t.equal((await second.call('GET', '/api/me', undefined, token)).status, 401)
-  t.match(await second.call('GET', '/api/me', undefined, body.key), { body: { username: 'key:pump', role: 'admin' } })
-  const admin = (await signIn(second, 'admin')).token
-  const [kept] = (await second.call('GET', '/api/keys', undefined, admin)).body
-  t.match(kept, { name: 'pump', createdBy: 'bob', state: 'live' })
-  t.ok(kept.lastUsedAt >= kept.createdAt, 'the last use came over the restart')
-  await second.stop()
+t.test(
+  'A.authentication.2 a restart ends tokens and keeps keys and users; no key is stored in plain text',
+  async (t) => {
+    const stateFolder = mkdtempSync(join(tmpdir(), 'people-'))
+    t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
+    const sets = ['log.level="debug"']
+    const first = await startGateway(t, { stateFolder, sets })
+    const token = await first.setUp()
+    await first.call('POST', '/api/users', { username: 'bob', password, role: 'admin' })
+    const { body } = await first.call(
+      'POST',
+      '/api/keys',
+      { name: 'pump', role: 'admin' },
+      (await signIn(first, 'bob')).token,
+    )
+    await first.call('DELETE', '/api/users/bob')
+    await first.call('GET', '/api/me', undefined, body.key)
+    await first.call('GET', '/api/users', undefined, body.key)
+    await first.call('GET', `/api/me?ticket=${body.key}`, undefined, null)
+    await first.stop()
+    const second = await startGateway(t, { stateFolder, sets })
+    t.equal((await second.call('GET', '/api/me', undefined, token)).status, 401)
+    t.match(await second.call('GET', '/api/me', undefined, body.key), { body: { username: 'key:pump', role: 'admin' } })
+    const admin = (await signIn(second, 'admin')).token
+    const [kept] = (await second.call('GET', '/api/keys', undefined, admin)).body
+    t.match(kept, { name: 'pump', createdBy: 'bob', state: 'live' })
+    t.ok(kept.lastUsedAt >= kept.createdAt, 'the last use survives the restart')
+    await second.stop()
 
-  const secret = body.key.slice(21)
-  const files = readdirSync(stateFolder).filter((name) => statSync(join(stateFolder, name)).isFile())
-  t.ok(files.includes('keys.json') && files.includes('journal.jsonl'))
-  for (const name of files) t.notOk(readFileSync(join(stateFolder, name), 'utf8').includes(secret), name)
-  t.notOk((first.output() + second.output()).includes(secret), 'the log')
-  t.equal(statSync(join(stateFolder, 'keys.json')).mode & 0o777, 0o600)
-})
+    const secret = body.key.slice(21)
+    const files = readdirSync(stateFolder).filter((name) => statSync(join(stateFolder, name)).isFile())
+    t.ok(files.includes('keys.json') && files.includes('journal.jsonl'))
+    for (const name of files) t.notOk(readFileSync(join(stateFolder, name), 'utf8').includes(secret), name)
+    t.notOk((first.output() + second.output()).includes(secret), 'the log')
+    t.equal(statSync(join(stateFolder, 'keys.json')).mode & 0o777, 0o600)
+  },
+)
 
-t.test('the journal tells who did what and who was turned away, page by page and as a file', async (t) => {
+t.test('the journal says who did what and who was turned away, page by page and as a file', async (t) => {
   const gateway = await startGateway(t, { sets: ['journal.entries=100', 'http.login_free_tries=100'] })
   await gateway.setUp()
   const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })

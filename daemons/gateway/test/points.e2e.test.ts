@@ -1,4 +1,4 @@
-/** Points of the real gateway, on a unit that nobody here wrote. */
+/** Points of the real gateway, on a third-party unit. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -87,7 +87,7 @@ t.test(
   },
 )
 
-t.test('a value that an operator writes and reads is told as an event', { skip }, async (t) => {
+t.test('a value that an operator writes and reads is published as an event', { skip }, async (t) => {
   const { gateway, path, points } = await busOf(t)
   await gateway.call('PUT', gateway.portPath(path, '/points'), { points: [register(10, { pollMs: 86_400_000 })] })
   await until('it was read', async () => (await points()).points[0].value === 30)
@@ -101,7 +101,7 @@ t.test('a value that an operator writes and reads is told as an event', { skip }
 })
 
 t.test(
-  'points live through a restart and a change of the port, and are changed without opening it anew',
+  'points survive a restart and a change of the port, and are changed without opening it again',
   { skip },
   async (t) => {
     const stateFolder = stateFolderOf(t)

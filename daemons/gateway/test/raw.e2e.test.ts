@@ -9,7 +9,7 @@ import { openPty } from '#native/serial/index.ts'
 import { startGateway } from './running-gateway.ts'
 import { sharedGateway } from './shared-gateway.ts'
 
-/** One for all tests that need no start of their own: a device that is back is opened soon, and TCP is for this machine. */
+/** One for all tests that need no start of their own: a device that returns is opened soon, and TCP is on loopback. */
 const gateway = await sharedGateway([
   'raw_tcp.host=127.0.0.1',
   'ports.retry_first_ms=50',
@@ -117,7 +117,7 @@ t.test('a device that goes away is absent, and open again when it is back', asyn
   t.match(await state(), { fault: null, nextTryAt: null })
 })
 
-t.test('raw TCP reaches the line and hears it', async (t) => {
+t.test('a raw TCP client writes to the line and hears it', async (t) => {
   const device = openPty()
   t.teardown(() => device.close())
   const heard = heardBy(device)
@@ -133,7 +133,7 @@ t.test('raw TCP reaches the line and hears it', async (t) => {
   socket.destroy()
 })
 
-t.test('clients that send much and leave, again and again, cost no memory, and an operator gets through', async (t) => {
+t.test('clients that keep sending much and leaving cost no memory, and an operator gets through', async (t) => {
   const gateway = await startGateway(t, { sets: ['raw_tcp.host=127.0.0.1'] })
   await gateway.setUp()
   const device = openPty()
@@ -160,7 +160,7 @@ t.test('clients that send much and leave, again and again, cost no memory, and a
 })
 
 t.test(
-  'a device that goes away takes its TCP clients along; they reach it when it is back, and each byte is counted',
+  'TCP clients of a device that goes away are disconnected; they reach it when it is back, and every byte is counted',
   async (t) => {
     const device = plugIn('tcp-comes-and-goes')
     t.teardown(() => device.unplug())
@@ -223,26 +223,29 @@ function hexOf(bytes: Buffer): string {
 
 const TAKEN = /\(EADDRINUSE\): another program has it\. Stop that one, .* It is tried again, and opened by itself/
 
-t.test('a TCP port that is taken is the fault of a raw line, which works, and opens once it is free', async (t) => {
-  const device = openPty()
-  t.teardown(() => device.close())
-  const heard = heardBy(device)
-  const tcpPort = await freePort()
-  const squatter = createServer().listen(tcpPort, '127.0.0.1')
-  await once(squatter, 'listening')
-  const settings = { ...delimited.settings, tcp_port: tcpPort }
-  t.equal((await gateway.openPort(t, device.path, { protocol: 'raw', settings })).status, 200)
-  const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
-  await until('its fault is told', async () => (await view()).fault !== null)
-  t.match(await view(), { state: 'open', fault: { code: 'tcp_port_taken', message: TAKEN } })
-  await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '41' })
-  await until('the line takes bytes', () => heard() === 'A')
-  squatter.close()
-  await until('its fault is gone', async () => (await view()).fault === null)
-  const { body: events } = await gateway.call('GET', gateway.portPath(device.path, '/frames'))
-  t.equal(events.filter(({ event }: { event: string }) => event === 'error').length, 1, 'told once')
-  const client = connect(tcpPort, '127.0.0.1')
-  t.teardown(() => client.destroy())
-  client.write('B')
-  await until('a client reaches the line', () => heard() === 'AB')
-})
+t.test(
+  'a TCP port that is taken is a fault of a raw line, which works anyway and opens it once it is free',
+  async (t) => {
+    const device = openPty()
+    t.teardown(() => device.close())
+    const heard = heardBy(device)
+    const tcpPort = await freePort()
+    const squatter = createServer().listen(tcpPort, '127.0.0.1')
+    await once(squatter, 'listening')
+    const settings = { ...delimited.settings, tcp_port: tcpPort }
+    t.equal((await gateway.openPort(t, device.path, { protocol: 'raw', settings })).status, 200)
+    const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
+    await until('its fault is told', async () => (await view()).fault !== null)
+    t.match(await view(), { state: 'open', fault: { code: 'tcp_port_taken', message: TAKEN } })
+    await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '41' })
+    await until('the line takes bytes', () => heard() === 'A')
+    squatter.close()
+    await until('its fault is gone', async () => (await view()).fault === null)
+    const { body: events } = await gateway.call('GET', gateway.portPath(device.path, '/frames'))
+    t.equal(events.filter(({ event }: { event: string }) => event === 'error').length, 1, 'told once')
+    const client = connect(tcpPort, '127.0.0.1')
+    t.teardown(() => client.destroy())
+    client.write('B')
+    await until('a client reaches the line', () => heard() === 'AB')
+  },
+)

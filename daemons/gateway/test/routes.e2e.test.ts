@@ -41,7 +41,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     const [method = ''] = route.split(' ')
     const answer = await curl(gateway, method, path, { body, token })
     t.equal(answer.status, expected, `${method} ${path} ${answer.body.slice(0, 200)}`)
-    // Lists, texts and lines are not looked into.
+    // The contents of lists, texts and streams are not checked.
     return /^\{.*\}$/.test(answer.body) ? JSON.parse(answer.body) : {}
   }
 
@@ -63,7 +63,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   await ask('PUT /api/ports/{path}', port, 200, { protocol: 'raw' })
   await ask('GET /api/ports/{path}', port, 200)
   await ask('GET /api/ports/{path}/frames', `${port}/frames?limit=10`, 200)
-  // Of a line that is set up it has no end.
+  // For a line that is set up it never ends.
   await ask('GET /api/ports/{path}/capture.pcap', '/api/ports/%2Fdev%2Fpts%2Fnone/capture.pcap', 404)
   await ask('POST /api/ports/{path}/close', `${port}/close`, 200)
   await ask('POST /api/ports/{path}/open', `${port}/open`, 200)
@@ -129,7 +129,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     const { status } = await curl(gateway, method, path.replaceAll(/[{}]/g, ''), {})
     t.equal(status, 401, `A.authentication.1 ${route} without a token`)
   }
-  t.equal((await curl(gateway, 'GET', '/api/me', { token })).status, 401, 'a token that was ended is dead')
+  t.equal((await curl(gateway, 'GET', '/api/me', { token })).status, 401, 'a token that was signed out is dead')
 })
 
 t.test('bad input is answered with a sentence that names it', async (t) => {
@@ -182,7 +182,7 @@ t.test('bad input is answered with a sentence that names it', async (t) => {
   t.match(sent, { status: 400, body: { error: 'bad_hex', message: /5/ } })
 })
 
-t.test('a page that bent its own name to this box cannot make itself the administrator', async (t) => {
+t.test('a page whose own name resolves to this box (DNS rebinding) cannot make itself the administrator', async (t) => {
   const gateway = await startGateway(t)
   const body = JSON.stringify({ username: 'eve', password })
   const refused = async (head: string, more: string[]) => {

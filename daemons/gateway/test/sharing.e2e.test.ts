@@ -1,4 +1,4 @@
-/** One line, many who ask, one unit that is dead: on the real bundle, with libmodbus as unit and mbpoll as a client. */
+/** One line, many callers, one dead unit: on the real bundle, with libmodbus as unit and mbpoll as a client. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -16,8 +16,8 @@ const skip = noLibmodbus ?? (existsSync('/usr/bin/mbpoll') ? false : 'needs mbpo
 const REQUEST_BYTES = 8
 
 /**
- * Two ptys tied together, on which the far end hears what is for unit 17 alone. libmodbus takes whatever follows a
- * request to another unit for that unit's answer: with a dead one beside it, it would swallow every other question.
+ * Two connected ptys; the far end hears only requests to unit 17. libmodbus takes whatever follows a request to another
+ * unit for that unit's answer: with a dead one beside it, it would swallow every other request.
  */
 function filteredLine(t: Test) {
   const [ours, theirs] = [openPty(), openPty()]
@@ -25,7 +25,7 @@ function filteredLine(t: Test) {
   theirs.onBytes((bytes) => void ours.write(bytes).catch(() => {}))
   let held = Buffer.alloc(0)
   ours.onBytes((bytes) => {
-    // All that is asked here are reads, which are of one length.
+    // All requests here are reads, which have one length.
     held = Buffer.concat([held, bytes])
     for (; held.length >= REQUEST_BYTES; held = held.subarray(REQUEST_BYTES))
       if (held[0] === 17) void theirs.write(held.subarray(0, REQUEST_BYTES)).catch(() => {})
@@ -98,7 +98,7 @@ t.test('an operator reaches a silent unit at once, and each change of a unit is 
   )
 })
 
-t.test('a scan finds the one that is there while points are polled', { skip }, async (t) => {
+t.test('a scan finds the one unit that is there while points are polled', { skip }, async (t) => {
   const { call, unit } = await sharedLine(t)
   await until('unit 18 is silent', async () => (await unit(18))?.state === 'silent')
   t.match(await call('POST', '/rest/scan', { from: 15, to: 20 }), { status: 202, body: { state: 'running', total: 6 } })

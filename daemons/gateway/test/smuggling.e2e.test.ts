@@ -4,7 +4,7 @@ import t from 'tap'
 import { askFromMany, holdHalfOpen } from '#kit/test/http/half-open.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
 
-/** Bytes as they are, past every client that would mend them. @returns status and code of the first answer */
+/** Sends bytes as they are, without a client that would correct them. @returns status and code of the first answer */
 async function raw(gateway: RunningGateway, head: string[], body = ''): Promise<string> {
   const { hostname, port, host } = new URL(gateway.url)
   const socket = connect(Number(port), hostname)
@@ -14,11 +14,11 @@ async function raw(gateway: RunningGateway, head: string[], body = ''): Promise<
   return `${/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]} ${/"error":"(\w+)"/.exec(answer)?.[1] ?? 'none'}`
 }
 
-t.test('A.authentication no second spelling of a request gets by', async (t) => {
+t.test('A.authentication no second spelling of a request gets past the check', async (t) => {
   const gateway = await startGateway(t)
   const admin = `Authorization: Bearer ${await gateway.setUp()}`
   const me = 'GET /api/me HTTP/1.1'
-  await t.test('who shows two credentials is refused, and no other header is one', async (t) => {
+  await t.test('a request with two credentials is refused, and no other header is a credential', async (t) => {
     t.equal(await raw(gateway, [me, admin]), '200 none')
     for (const two of [
       ['Authorization: Bearer x', admin],
@@ -46,11 +46,11 @@ t.test('A.authentication no second spelling of a request gets by', async (t) => 
     t.match(await raw(gateway, both, login), /^400/)
     t.match(await raw(gateway, [...post, 'Content-Length: 5', `Content-Length: ${login.length}`], login), /^400/)
   })
-  await t.test('300 half-open heads of one address keep nobody else out', async (t) => {
+  await t.test('300 half-open requests of one address keep nobody else out', async (t) => {
     await holdHalfOpen(t, gateway.url, { times: 300, from: '127.0.0.9' })
     t.equal(await askFromMany(`${gateway.url}/api/status`, 294), 294)
   })
-  await t.test('nobody chooses the address he is counted by', async (t) => {
+  await t.test('a client cannot choose the address it is counted by', async (t) => {
     const login = JSON.stringify({ password: 'guess' })
     const post = ['POST /api/login HTTP/1.1', 'Content-Type: application/json', `Content-Length: ${login.length}`]
     const outcomes = []

@@ -14,7 +14,7 @@ interface Delivery {
   body: Buffer
 }
 
-/** A target on loopback. `answer` decides what it says; without one it takes everything. */
+/** A target on loopback. `answer` decides its response; without one it accepts everything. */
 async function targetOf(
   t: Test,
   answer: (response: ServerResponse, count: number) => void = (r) => r.writeHead(204).end(),
@@ -75,8 +75,8 @@ t.test(
   },
 )
 
-t.test('A.webhooks.5 a target that hangs, refuses or is down delays neither the bus nor another target', async (t) => {
-  // Without pauses each failing target is asked for each event.
+t.test('A.webhooks.5 a target that hangs, refuses or is down does not delay the bus or another target', async (t) => {
+  // Without pauses each failing target is tried for each event.
   const gateway = await startGateway(t, { sets: ['webhooks.timeout_ms=300', 'webhooks.pause_after=1000'] })
   const { add, device, hooks } = await rawPort(t, gateway)
   const good = await targetOf(t)

@@ -8,7 +8,7 @@ import { callers, type Outcome, socketRow, socketSource, type Who, whoMay } from
 
 type Tokens = Record<Who, string | null>
 
-/** One gateway with two ports, and everybody who may knock at it. */
+/** One gateway with two ports, and every kind of caller. */
 async function crowd(t: Test) {
   const gateway = await startGateway(t)
   const admin = await gateway.setUp()
@@ -17,7 +17,7 @@ async function crowd(t: Test) {
   for (const { path } of [device, other]) await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw' })
   const key = async (name: string, facts: object) =>
     (await gateway.call('POST', '/api/keys', { name, role: 'admin', ...facts })).body.key as string
-  // Long enough for a busy machine to take the wish, and mostly over when the rest is there.
+  // Long enough for a busy machine to make the key, and mostly over once the other callers are there.
   const expiredKey = await key('expired', { expiresAt: Date.now() + 1500 })
   await gateway.call('POST', '/api/users', { username: 'viewer', password, role: 'viewer' })
   const signIn = async () => (await gateway.call('POST', '/api/login', { username: 'viewer', password })).body.token
@@ -43,19 +43,19 @@ async function crowd(t: Test) {
 }
 
 /**
- * A read gets in where it is not turned away. A change brings an unknown field: everything that lets it in answers 400
- * to it and does nothing.
+ * A read is let in if it is not refused. A change has an unknown field: every route that lets it in answers 400 and does
+ * nothing.
  */
 async function knock(gateway: RunningGateway, route: string, path: string, token: string | null): Promise<Outcome> {
   const [method = ''] = route.split(' ')
   if (method === 'GET') return look(gateway, 'GET', path, token)
   const { status, body } = await gateway.call(method, path, { nonsense: 1 }, token)
-  // What is not built says so to nobody else than who may ask for it.
+  // A route that is not built yet says so only to callers that are allowed to use it.
   const isIn = (status === 400 && body.error === 'bad_fields') || (status === 501 && body.error === 'not_built')
   return isIn ? 'in' : (`${status} ${body.error}` as Outcome)
 }
 
-/** A read's outcome by its status, since some answer with a file or without an end; of a HEAD that is all there is. */
+/** The outcome of a read by its status, since some answers are files or never end; a HEAD has nothing else. */
 async function look(gateway: RunningGateway, method: 'GET' | 'HEAD', path: string, token: string | null) {
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
   const response = await fetch(`${gateway.url}${path}`, { method, headers })
@@ -68,9 +68,9 @@ async function look(gateway: RunningGateway, method: 'GET' | 'HEAD', path: strin
 
 type Crowd = Awaited<ReturnType<typeof crowd>>
 
-t.test('A.authentication.1 A.authentication.3 each caller gets in where the document says', async (t) => {
+t.test('A.authentication.1 A.authentication.3 each caller is let in where the document says', async (t) => {
   const all = await crowd(t)
-  await t.test('every route lets in who may, and nobody else', (t) => everyRoute(t, all))
+  await t.test('every route lets in the callers that are allowed, and nobody else', (t) => everyRoute(t, all))
   await t.test('the WebSocket does the same, by header and by ticket', (t) => everySocket(t, all))
 })
 
@@ -97,7 +97,7 @@ async function everyRoute(t: Test, { gateway, tokens, device }: Crowd): Promise<
   t.equal((await gateway.call('GET', gateway.portPath(device.path))).body.configured, true, 'nothing was done')
 }
 
-/** `in` where the socket opens, else the refusal. */
+/** `in` if the socket opens, else the refusal. */
 async function dial(gateway: RunningGateway, query: string, token: string | null): Promise<Outcome> {
   const headers = token === null ? {} : { authorization: `Bearer ${token}` }
   const socket = new WebSocket(`${gateway.url.replace('http', 'ws')}/ws${query}`, { headers })

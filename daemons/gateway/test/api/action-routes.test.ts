@@ -31,27 +31,27 @@ t.test('a write is in the journal, a read is not', async (t) => {
   ])
 })
 
-t.test('what may have reached the device in spite of a fault is in the journal with it', async (t) => {
+t.test('a request that failed but may have reached the device is in the journal, with its fault', async (t) => {
   const { told, post } = await routesOver(t, () => Promise.reject(new Fault('modbus_timeout', 'no answer')))
   t.equal((await post('request', write)).status, 504)
   t.equal((await post('request', { unitId: 1, fc: 3, address: 2, quantity: 1 })).status, 504)
   t.same(told, [['modbus write', '/dev/ttyUSB0', { ...write, error: 'modbus_timeout' }]])
 })
 
-t.test('a write that was out when its port was closed is in the journal', async (t) => {
+t.test('a write that was under way when its port was closed is in the journal', async (t) => {
   const cutOff = new Fault('line_closed', 'was closed', { details: { mayBeOut: true } })
   const { told, post } = await routesOver(t, () => Promise.reject(cutOff))
   t.equal((await post('request', write)).status, 409)
   t.same(told, [['modbus write', '/dev/ttyUSB0', { ...write, error: 'line_closed' }]])
 })
 
-t.test('what was refused before it was sent is not in the journal', async (t) => {
+t.test('a request that was refused before it was sent is not in the journal', async (t) => {
   const { told, post } = await routesOver(t, () => Promise.reject(new Fault('line_closed', 'not open')))
   t.equal((await post('tx', { hex: '41' })).status, 409)
   t.same(told, [])
 })
 
-t.test('a caller who leaves is told to the bus, and what was withdrawn for it is not in the journal', async (t) => {
+t.test('the bus hears of a caller that leaves, and a request withdrawn for it is not in the journal', async (t) => {
   const leaver = new AbortController()
   const withdrawn = Promise.withResolvers<void>()
   const { told, post } = await routesOver(t, (gone) => {

@@ -54,7 +54,7 @@ t.test('each record is sent as it comes, and the file ends with the capture', as
   t.ok((await reader?.read())?.done)
 })
 
-t.test('a capture that nobody reads, of the shortest records, takes what its row says', async (t) => {
+t.test('a capture of the shortest records that nobody reads takes the memory its row says', async (t) => {
   const { port, begun, accepted } = await captureHere(t)
   const client = connect(port, '127.0.0.1').pause()
   client.on('error', () => {})

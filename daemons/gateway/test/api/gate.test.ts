@@ -38,10 +38,10 @@ t.test('a token is a user, a key is a program', async (t) => {
   t.equal(as(key.text), pump)
   t.equal(as('nonsense'), undefined)
   t.equal(gate.identify({ authorization: undefined, remoteAddress: '' }), undefined)
-  t.same(told, [], 'a token that has died is no attack')
+  t.same(told, [], 'a token that has expired is not an attack')
 })
 
-t.test('a wrong, broken or expired key is told to the journal by its name, and nothing of its text', async (t) => {
+t.test('the journal names a wrong, broken or expired key, and holds nothing of its text', async (t) => {
   const { as, key, state, told } = gateOf()
   const wrong = key.text.slice(0, -1) + (key.text.endsWith('A') ? 'E' : 'A')
   for (const text of [wrong, 'plk_', 'plk_0123456789abcdef_x', makeApiKey().text]) t.equal(as(text), undefined)
@@ -64,12 +64,12 @@ t.test('keys that are made up are counted by the network they come from', async 
 t.test('a ticket dies with the sign-in or the key that it was given to', async (t) => {
   const { gate, live } = gateOf()
   t.equal(gate.takeTicket('adas'), ada)
-  t.equal(gate.takeTicket('pumps'), pump, 'and is worth no more than the key')
+  t.equal(gate.takeTicket('pumps'), pump, 'and it grants no more than the key')
   live.clear()
   for (const ticket of ['adas', 'pumps', 'unknown']) t.equal(gate.takeTicket(ticket), undefined)
 })
 
-t.test('what a key may not is told by its route and port; a person is not told of', async (t) => {
+t.test('what a key is refused is recorded with route and port; a refusal of a person is not recorded', async (t) => {
   const { gate, told } = gateOf()
   const place = { method: 'GET', path: '/api/ports/:path', params: { path: '/dev/b' }, remoteAddress: '192.0.2.7' }
   t.throws(() => gate.fence.check(pump, place), { code: 'not_your_port' })
@@ -80,7 +80,7 @@ t.test('what a key may not is told by its route and port; a person is not told o
   t.equal(told.length, 1)
 })
 
-t.test('shows a key the measurements of its ports alone', async (t) => {
+t.test('shows a key only the measurements of its own ports', async (t) => {
   const { gate } = gateOf()
   t.equal(gate.fence.showsSample(pump, { port: '/dev/a', kind: 'x' }), true)
   for (const labels of [{ port: '/dev/b' }, {}, { route: '/api/users' }, { port: 5 }])

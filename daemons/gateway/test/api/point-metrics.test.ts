@@ -7,7 +7,7 @@ import { registerPoints } from '../../core/modbus/points.ts'
 import { PointTable } from '../../core/points/values.ts'
 import { point } from '../core/points/points.ts'
 
-t.test('Prometheus gets the values that are good, bits as 0 and 1, and no texts', async (t) => {
+t.test('Prometheus gets good values only, bits as 0 and 1, and no texts', async (t) => {
   const clock = fakeClock()
   const table = new PointTable({
     clock,
@@ -44,5 +44,5 @@ t.test('Prometheus gets the values that are good, bits as 0 and 1, and no texts'
     'plantroom_point_good{port="bus",name="name",unit=""} 0',
     'plantroom_point_good{port="bus",name="never",unit=""} 0',
   ])
-  t.equal((await lines('plantroom_point_value')).length, 1, 'a value that is old is not given as one of now')
+  t.equal((await lines('plantroom_point_value')).length, 1, 'an old value is not given as a current one')
 })

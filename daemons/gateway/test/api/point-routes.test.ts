@@ -78,7 +78,7 @@ t.test('A.points one point is added under its name, at its place', async (t) => 
   t.match(told[0], ['point added', 'bus', { name: 'a', unitId: 1 }])
 })
 
-t.test('every fault of a table is told at once, by the path of its field', async (t) => {
+t.test('all faults of a table are reported at once, each by the path of its field', async (t) => {
   const { asAdmin, kept } = await servePoints(t)
   const shape = await asAdmin('PUT', here, {
     points: [plain, { ...plain, name: '', address: 70_000, typ: 'u16' }, { ...plain, unitId: 0, fc: 5 }],
@@ -117,7 +117,7 @@ t.test('every fault of a table is told at once, by the path of its field', async
   t.same(kept.get('bus'), [])
 })
 
-t.test('what is not there, or is there already, has its status', async (t) => {
+t.test('a point that is missing, exists already or cannot be has a status that says so', async (t) => {
   const { asAdmin } = await servePoints(t, { limits: { max: 3, total: 20 } })
   const status = async (method: string, path: string, json?: unknown) => {
     const { status, body } = await asAdmin(method, path, json)
@@ -137,7 +137,7 @@ t.test('what is not there, or is there already, has its status', async (t) => {
   t.equal(await status('GET', '/api/ports/none/points'), '404 unknown_port')
 })
 
-t.test('a table as large as points.max allows is taken, though it is larger than other bodies', async (t) => {
+t.test('a table as large as points.max allows is accepted, though it is larger than other bodies', async (t) => {
   const { asAdmin } = await servePoints(t, { limits: { max: 500, total: 600 } })
   const points = Array.from({ length: 500 }, (_, address) => ({
     ...plain,
@@ -154,7 +154,7 @@ t.test('a table as large as points.max allows is taken, though it is larger than
   t.equal((await asAdmin('PUT', here, { points })).status, 200)
 })
 
-t.test('A.authentication.3 everybody signed in reads, administrators alone change', async (t) => {
+t.test('A.authentication.3 everybody signed in reads, only administrators change', async (t) => {
   const { as } = await servePoints(t)
   const calls = [
     ['GET', here],
@@ -183,21 +183,21 @@ t.test(
     t.match(mine, { status: 412, body: { error: 'changed_meanwhile', revision: theirs.body.revision } })
     t.match(mine.body.message, /^It was changed meanwhile, so nothing of yours was saved\. Read it again/)
     t.match((await asAdmin('GET', here)).body.points, [{ name: 'a' }, { name: 'theirs' }])
-    t.same(told, [], 'the journal tells of no change')
+    t.same(told, [], 'the journal records no change')
     const again = await asAdmin('PUT', here, { points: [{ ...plain, name: 'mine' }] }, theirs.etag)
     t.match(again, { status: 200, body: { points: [{ name: 'mine' }] } })
     t.equal((await asAdmin('PUT', here, { points: [] })).status, 200, 'without If-Match everything is replaced')
   },
 )
 
-t.test('two at the very same moment: one of them is refused', async (t) => {
+t.test('of two changes at the very same moment one is refused', async (t) => {
   const { asAdmin } = await servePoints(t, { saving: () => new Promise((resolve) => setImmediate(resolve)) })
   const { etag } = await asAdmin('GET', here)
   const both = ['one', 'other'].map((name) => asAdmin('PUT', here, { points: [{ ...plain, name }] }, etag))
   t.same((await Promise.all(both)).map(({ status }) => status).sort(), [200, 412])
 })
 
-t.test('a point is changed or removed from what was read of it alone, whatever became of its neighbours', async (t) => {
+t.test('a point is changed or removed by its own ETag, whatever happened to its neighbours', async (t) => {
   const { asAdmin } = await servePoints(t)
   const { body } = await asAdmin('PUT', here, { points: [plain, { ...plain, name: 'b' }] })
   const [a, b] = body.points.map(({ revision }: { revision: string }) => `"${revision}"`)

@@ -16,7 +16,7 @@ async function toldOf(counters: Record<string, number>): Promise<string[]> {
   return (await metrics.text()).split('\n')
 }
 
-t.test('what only grows is a counter, and what is so now a gauge', async (t) => {
+t.test('a number that only grows is a counter, and a present state is a gauge', async (t) => {
   const lines = await toldOf({ rxBytes: 10, timeouts: 2, waiting: 3, unitsHeld: 1, tcpClients: 4 })
   const samples = lines.filter((line) => line.startsWith('plantroom_port_events_total{') || /port_now\{/.test(line))
   const label = (kind: string) => `{port="/dev/ttyUSB0",kind="${kind}"}`

@@ -7,7 +7,7 @@ import { modbusLine } from '../core/modbus/modbus-line.ts'
 
 const path = '/api/ports/%2Fdev%2FttyTEST/rest/scan'
 
-/** The routes over a line where nobody is; `told` is what the journal got. */
+/** The routes over a line without units; `told` is what the journal got. */
 async function routesOver(t: Parameters<typeof serve>[0]) {
   const { adapter, clock } = await modbusLine()
   const told: unknown[] = []
@@ -35,10 +35,10 @@ t.test('a scan is started, read, refused a second time, and cancelled', async (t
     ['scan started', '/dev/ttyTEST', { from: 1, to: 247 }],
     ['scan cancelled', '/dev/ttyTEST'],
   ])
-  t.equal(told.length, 2, 'a scan that has ended is not cancelled once more')
+  t.equal(told.length, 2, 'a scan that has ended cannot be cancelled again')
 })
 
-t.test('a scan of what cannot be is refused with the field it is about', async (t) => {
+t.test('a scan with an impossible range is refused with the field that is wrong', async (t) => {
   const { call, told } = await routesOver(t)
   for (const [body, field] of [
     [{ from: 0 }, 'from'],

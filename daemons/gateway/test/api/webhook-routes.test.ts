@@ -47,7 +47,7 @@ t.test('A.webhooks.endpoints a webhook is created, listed, changed, tested and d
   t.same(await asAdmin('GET', here), { status: 200, body: [] })
 })
 
-t.test('A.authentication.3 every webhook route is for administrators, listing too', async (t) => {
+t.test('A.authentication.3 every webhook route, listing too, is for administrators', async (t) => {
   const { ask } = await serveWebhooks(t)
   const json = { url: 'http://h/' }
   const calls = [
@@ -63,7 +63,7 @@ t.test('A.authentication.3 every webhook route is for administrators, listing to
   }
 })
 
-t.test('says which port or webhook is not known, and when there are too many', async (t) => {
+t.test('says which port or webhook is unknown, and when there are too many webhooks', async (t) => {
   const { asAdmin } = await serveWebhooks(t, { per_port: 1 })
   const body = { url: 'http://h/' }
   const none = '/api/ports/%2Fdev%2Fnone/webhooks'
@@ -113,7 +113,7 @@ t.test('no answer holds a secret or, in a fault, a header', async (t) => {
   t.notMatch(JSON.stringify(replies), /hidden|"secret":/)
 })
 
-t.test('the journal tells who did what, and no address, header or secret', async (t) => {
+t.test('the journal says who did what, and holds no address, header or secret', async (t) => {
   const { asAdmin, journal } = await serveWebhooks(t)
   const body = { url: 'http://hidden/', secret: 'hidden', headers: { Authorization: 'hidden' } }
   await asAdmin('GET', here)
@@ -131,7 +131,7 @@ t.test('the journal tells who did what, and no address, header or secret', async
   ])
 })
 
-t.test('a key for single ports sees no header that others have set, and carries none off', async (t) => {
+t.test('a key for single ports cannot see a header that others have set, nor send it elsewhere', async (t) => {
   const { book, sender } = bookWith()
   const routes = webhookRoutes({ book, journal: { record() {} } })
   const key: Caller = { name: 'key:pump', role: 'admin', isKey: true, only: ['/dev/ttyUSB0'] }

@@ -3,7 +3,7 @@ import type { UnitState } from '../../core/bus/unit-health.ts'
 import type { PortState } from '../../core/lines/port.ts'
 import { statusLine } from '../../core/status.ts'
 
-/** A line in a state, with units in theirs, numbered from 1. */
+/** A line in a state, and its units in theirs, numbered from 1. */
 function line(path: string, state: PortState, states: UnitState[] = []) {
   const list = () => states.map((of, index) => ({ unitId: index + 1, state: of }))
   return { path, life: () => ({ state }), adapter: states.length > 0 ? { faces: { units: { list } } } : {} }
@@ -16,7 +16,7 @@ t.test('says first that nobody can sign in', async (t) => {
   )
 })
 
-t.test('names units that are silent or noisy and lines that are not there, and then what is well', async (t) => {
+t.test('names silent or noisy units and missing lines first, then what is well', async (t) => {
   const said = (...ports: ReturnType<typeof line>[]) => statusLine({ isSetUp: true, ports })
   t.equal(said(), 'no lines are set up')
   t.equal(said(line('/dev/a', 'open', ['well', 'slow']), line('/dev/b', 'closed')), '1 of 2 lines are open')

@@ -80,7 +80,7 @@ async function client(t: Test, port: number, localAddress = '127.0.0.1'): Promis
   return socket
 }
 
-/** Time enough for something that is not to happen. */
+/** Time enough for something that must not happen. */
 async function manyTurns(): Promise<void> {
   for (let turn = 0; turn < 20_000; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -90,7 +90,7 @@ function fill(one: Seen | undefined): void {
   for (let sent = 0; sent < 40_000_000; sent += 65_536) one?.peer.send(Buffer.alloc(65_536))
 }
 
-t.test('carries bytes both ways, for each client its own', async (t) => {
+t.test('carries bytes both ways, each client its own', async (t) => {
   const { port, seen } = await serverOn(t)
   const sockets = [await client(t, port), await client(t, port)]
   await until('both are there', () => seen.length === 2)
@@ -103,7 +103,7 @@ t.test('carries bytes both ways, for each client its own', async (t) => {
   t.equal(String((await told)[0]), 'xyz')
 })
 
-t.test('one client more than may be is turned away and counted', async (t) => {
+t.test('one client over the limit is turned away and counted', async (t) => {
   const { letGo, port, seen } = await serverOn(t, { maxClients: 1 })
   await client(t, port)
   await until('the client is there', () => seen.length === 1)
@@ -113,7 +113,7 @@ t.test('one client more than may be is turned away and counted', async (t) => {
   t.equal(seen.length, 1)
 })
 
-t.test('is not read while its session wants nothing more', async (t) => {
+t.test('a client is not read while its session wants nothing more', async (t) => {
   const { port, seen } = await serverOn(t)
   const socket = await client(t, port)
   await until('the client is there', () => seen.length === 1)
@@ -142,7 +142,7 @@ t.test('a client that takes no replies is read no further, then cut off', async 
   t.equal(seen[0]?.closed, 1)
 })
 
-t.test('a client that catches up in time is read on', async (t) => {
+t.test('a client that catches up in time is read again', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t)
   const socket = await client(t, port)
   socket.pause()
@@ -156,7 +156,7 @@ t.test('a client that catches up in time is read on', async (t) => {
   t.equal(String(seen[0]?.got), 'more')
 })
 
-t.test('a client that asks nothing is let go after its time, one that waits for an answer is not', async (t) => {
+t.test('an idle client is disconnected after its time, one that waits for an answer is not', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t)
   await client(t, port)
   await client(t, port)
@@ -175,7 +175,7 @@ t.test('a client that asks nothing is let go after its time, one that waits for 
   t.strictSame(letGo, ['idle', 'idle'])
 })
 
-t.test('who sends bytes now and then that come to no request is idle all the same', async (t) => {
+t.test('a client that now and then sends bytes that never make a request is still idle', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t)
   const socket = await client(t, port)
   await until('the client is there', () => seen.length === 1)
@@ -186,10 +186,10 @@ t.test('who sends bytes now and then that come to no request is idle all the sam
   }
   await until('it is closed', () => seen[0]?.closed === 1)
   t.strictSame(letGo, ['idle'])
-  t.equal(seen[0]?.got.length, 2, 'within its minute it was heard')
+  t.equal(seen[0]?.got.length, 2, 'its bytes were read within its minute')
 })
 
-t.test('idle_ms 0 lets nobody go', async (t) => {
+t.test('with idle_ms 0 no client is disconnected', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t, { idle_ms: 0 })
   await client(t, port)
   await until('the client is there', () => seen.length === 1)
@@ -197,7 +197,7 @@ t.test('idle_ms 0 lets nobody go', async (t) => {
   t.strictSame(letGo, [])
 })
 
-t.test('who is let go gets what was sent to it first', async (t) => {
+t.test('a client that is disconnected first gets what was sent to it', async (t) => {
   const { letGo, port, seen } = await serverOn(t)
   const socket = await client(t, port)
   await until('the client is there', () => seen.length === 1)
@@ -212,7 +212,7 @@ t.test('who is let go gets what was sent to it first', async (t) => {
   seen[0]?.peer.send(Buffer.from('nobody hears this'))
 })
 
-t.test('who is let go and takes nothing keeps its place no longer than a slow client', async (t) => {
+t.test('a disconnected client that reads nothing keeps its place no longer than a slow client', async (t) => {
   const { clock, letGo, port, seen } = await serverOn(t, { backlog_bytes: 100_000_000 })
   const socket = await client(t, port)
   socket.pause()
@@ -228,7 +228,7 @@ t.test('who is let go and takes nothing keeps its place no longer than a slow cl
   t.strictSame(letGo, ['malformed'])
 })
 
-t.test('who closes its side, or resets, is gone', async (t) => {
+t.test('a client that closes its side, or resets, is gone', async (t) => {
   const { port, seen } = await serverOn(t)
   const [one, other] = [await client(t, port), await client(t, port)]
   await until('both are there', () => seen.length === 2)
@@ -241,7 +241,7 @@ t.test('who closes its side, or resets, is gone', async (t) => {
   )
 })
 
-t.test('a port that is taken is said so; closing frees it and ends every client', async (t) => {
+t.test('a port that is taken is reported; closing frees it and disconnects every client', async (t) => {
   const { house, open, port, seen, server } = await serverOn(t)
   await t.rejects(open({ port, maxClients: 1 }, house), {
     code: 'tcp_port_taken',
@@ -258,7 +258,7 @@ t.test('a port that is taken is said so; closing frees it and ends every client'
 })
 
 t.test(
-  'one address that has every place makes room: first by who never asked, last by who waits for an answer',
+  'one address that holds every place makes room: first its clients that never asked, last those that wait',
   async (t) => {
     const { clock, letGo, port, seen } = await serverOn(t, { maxClients: 4 })
     const own: Socket[] = []
@@ -293,7 +293,7 @@ t.test(
   },
 )
 
-t.test('an address at its share is turned away, and takes no place of its own that is in use', async (t) => {
+t.test('an address at its share is turned away, and no client of its own is evicted for it', async (t) => {
   const { letGo, port, seen } = await serverOn(t, { maxClients: 4, clients_per_address: 2 })
   const own = [await client(t, port), await client(t, port)]
   await until('both are in', () => seen.length === 2)
@@ -308,8 +308,8 @@ t.test('an address at its share is turned away, and takes no place of its own th
 })
 
 /**
- * Requests that are refused at once, then as many as a client may have unanswered, of the longest: the first gets no reply,
- * those behind it have theirs. Then more than is read.
+ * Requests that are refused at once, then the longest requests, as many as a client may have unanswered: the first gets no
+ * reply, those after it have theirs. Then more than is read.
  */
 function askedAtOnce(): Buffer {
   const refused = new Array(7000).fill(mbapFrame({ transactionId: 1, body: Uint8Array.of(1, 0) }))
@@ -318,7 +318,7 @@ function askedAtOnce(): Buffer {
   return Buffer.concat([...refused, ...Array.from({ length: 64 }, (_, at) => asked(at)), ...refused])
 }
 
-t.test('clients with all their requests, replies and the backlog full take what their row says', async (t) => {
+t.test('clients with all their requests, replies and a full backlog take the memory their row says', async (t) => {
   const many = 16
   const accepted: Socket[] = []
   const accept = (message: unknown) => void accepted.push((message as { socket: Socket }).socket)

@@ -9,22 +9,25 @@ function framerWith(limits: { silenceMs: number; maxFrameBytes: number }, settle
   return { framer, frames }
 }
 
-/** Until a frame came; the silence itself is real time, kept by serialport's parser. */
+/** Waits for a frame; the silence itself is real time, kept by serialport's parser. */
 async function framesOf(frames: unknown[], count: number): Promise<void> {
   for (let turn = 0; turn < 2000 && frames.length < count; turn++) await passed(1)
 }
 
-t.test('quiet on the line ends a frame, which holds every byte since the last and the stamp of its end', async (t) => {
-  const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 100 })
-  framer.feed(Uint8Array.of(1), 10)
-  framer.feed(Uint8Array.of(2, 3), 20)
-  await framesOf(frames, 1)
-  t.same(frames, [{ hex: '010203', atUs: 20, cut: false }])
-  framer.feed(Uint8Array.of(4), 30)
-  await framesOf(frames, 2)
-  t.same(frames[1], { hex: '04', atUs: 30, cut: false })
-  framer.close()
-})
+t.test(
+  'silence on the line ends a frame, which holds every byte since the last one and the timestamp of its end',
+  async (t) => {
+    const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 100 })
+    framer.feed(Uint8Array.of(1), 10)
+    framer.feed(Uint8Array.of(2, 3), 20)
+    await framesOf(frames, 1)
+    t.same(frames, [{ hex: '010203', atUs: 20, cut: false }])
+    framer.feed(Uint8Array.of(4), 30)
+    await framesOf(frames, 2)
+    t.same(frames[1], { hex: '04', atUs: 30, cut: false })
+    framer.close()
+  },
+)
 
 t.test('bytes read late but far apart are two frames, whatever the timer says', async (t) => {
   const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 100 })
@@ -35,7 +38,7 @@ t.test('bytes read late but far apart are two frames, whatever the timer says', 
   framer.close()
 })
 
-t.test('a frame that goes on beyond the bound is handed on in pieces that say so', async (t) => {
+t.test('a frame longer than the limit is handed on in pieces that say so', async (t) => {
   const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 4 })
   framer.feed(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9), 10)
   t.same(
@@ -50,7 +53,7 @@ t.test('a frame that goes on beyond the bound is handed on in pieces that say so
   framer.close()
 })
 
-t.test('what is held when the line closes is handed on, and nothing after', async (t) => {
+t.test('bytes held when the line closes are handed on, and nothing after', async (t) => {
   const { framer, frames } = framerWith({ silenceMs: 10_000, maxFrameBytes: 100 })
   framer.feed(Uint8Array.of(1), 10)
   framer.close()
@@ -58,7 +61,7 @@ t.test('what is held when the line closes is handed on, and nothing after', asyn
   t.equal(frames.length, 1)
 })
 
-t.test('a frame has not ended while more of it was read and not told yet', async (t) => {
+t.test('a frame has not ended while more of it is read but not handed on yet', async (t) => {
   const waiting: [number, number][] = [
     [2, 10_100],
     [3, 10_200],

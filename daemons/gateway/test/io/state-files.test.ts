@@ -25,7 +25,7 @@ t.test('fills in settings that came with a newer version', async (t) => {
   t.match(record?.settings, { queue: 7, framing: 'silence', silence_ms: 20 })
 })
 
-t.test('takes a file with a setting out of its range for damaged, and its backup in place of it', async (t) => {
+t.test('treats a file with a setting out of range as damaged, and uses its backup', async (t) => {
   const { folder, ports } = filesOf(t, {
     'ports.json': fileWith({ queue: 1_000_000_000 }),
     'ports.json.bak': fileWith({ queue: 7 }),
@@ -35,7 +35,7 @@ t.test('takes a file with a setting out of its range for damaged, and its backup
   t.match(readdirSync(folder).join(), /ports\.json\.damaged-/)
 })
 
-t.test('names file, port and key of a setting that is refused', async (t) => {
+t.test('names the file, port and key of a setting that is refused', async (t) => {
   const { ports } = filesOf(t, { 'ports.json': fileWith({ queue: -1 }) })
   await t.rejects(ports.load(), {
     code: 'store_damaged',

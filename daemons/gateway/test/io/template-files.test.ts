@@ -23,7 +23,7 @@ t.test('templates are read with every default, by maker', async (t) => {
   t.match(found, [{ id: 'two' }, { id: 'one', points: [{ pollMs: 10_000, scale: 1, unit: null }] }])
 })
 
-t.test('a damaged template is told with its name and what is wrong', async (t) => {
+t.test('a damaged template is reported with its name and what is wrong', async (t) => {
   const damaged: [string, RegExp][] = [
     ['{', /one\.json is damaged/],
     [file({ colour: 'red' }), /colour is not known/],
@@ -38,7 +38,7 @@ t.test('a damaged template is told with its name and what is wrong', async (t) =
   await t.rejects(createTemplateFiles('/nowhere', fakeClock()).list(), { code: 'template_damaged' })
 })
 
-t.test('they are read once for all who ask within ten seconds, and then anew', async (t) => {
+t.test('they are read once for all callers within ten seconds, and then again', async (t) => {
   const folder = t.testdir({ 'one.json': file({}), 'two.json': file({ id: 'two' }) })
   const clock = fakeClock()
   const files = createTemplateFiles(folder, clock)

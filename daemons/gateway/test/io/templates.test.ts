@@ -1,4 +1,4 @@
-/** The templates that come with the gateway: each is whole, and reads what its source's own examples say. */
+/** The templates that come with the gateway: each is complete, and reads the examples of its source correctly. */
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
@@ -26,11 +26,11 @@ t.test('A.templates there are at least twelve, of every kind that a plant room h
   ])
   t.equal(new Set(templates.map(({ id }) => id)).size, templates.length)
   for (const { id, source } of templates)
-    t.match(source.note, /[Nn]ot tried on hardware/, `${id} says what it was not checked on`)
+    t.match(source.note, /[Nn]ot tried on hardware/, `${id} says what it has not been checked on`)
 })
 
 for (const template of templates)
-  t.test(`${template.id}: no two points share a register, but for bits, and its reads are merged`, async (t) => {
+  t.test(`${template.id}: no two points share a register, except bits, and its reads are merged`, async (t) => {
     const points = asPoints(template)
     for (const [at, one] of points.entries())
       for (const other of points.slice(at + 1)) {

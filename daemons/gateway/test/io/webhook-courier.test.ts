@@ -16,7 +16,7 @@ function courierFor(t: { teardown(run: () => Promise<void>): void }) {
   return { courier, errors, tell }
 }
 
-t.test('a thread of its own delivers, counts, tests, and is gone once it is closed', async (t) => {
+t.test('a separate thread delivers, counts, tests, and is gone once it is closed', async (t) => {
   const target = await startTarget(t, (_received, answer) => answer.end())
   const { courier, tell } = courierFor(t)
   const record = hook({ url: target.url, secret: 'open sesame' })
@@ -36,7 +36,7 @@ t.test('a thread of its own delivers, counts, tests, and is gone once it is clos
   await courier.close()
 })
 
-t.test('a thread that ends by a fault is started anew with the webhooks as they are', async (t) => {
+t.test('a thread that dies of a fault is restarted with the webhooks as they are', async (t) => {
   const target = await startTarget(t, (_received, answer) => answer.end())
   const { courier, errors, tell } = courierFor(t)
   await courier.setWebhooks(port, [hook({ url: target.url })])

@@ -9,7 +9,7 @@ import { type Received, refusingUrl, selfSigned, senderFor, startTarget } from '
 
 const port = '/dev/ttyUSB0'
 
-/** Deliveries over real connections; an attempt has 1 s, so that a hang costs no 5 s of the test. */
+/** Deliveries over real connections; an attempt has 1 s, so that a hang does not cost the test 5 s. */
 function deliveryFor(t: Parameters<typeof senderFor>[0], changes: Partial<WebhookLimits> = {}) {
   const lines: LoggedLine[] = []
   const delivery = createWebhookDelivery({
@@ -24,7 +24,7 @@ function deliveryFor(t: Parameters<typeof senderFor>[0], changes: Partial<Webhoo
 const frame = (payload: unknown) => ({ port, event: 'frame', timestamp: 1_900_000_000_000, payload })
 const payloadOf = ({ body }: Received) => JSON.parse(body.toString()).payload
 
-/** Does to each request what its payload and the number of the try ask for. */
+/** Treats each request as its payload and the number of the try ask for. */
 function obedient(received: Received, answer: ServerResponse, tries: Map<string, number>): void {
   const [deed = '', second = deed] = String(payloadOf(received)).replace(/^\d+ /, '').split(', ')
   const tried = tries.get(payloadOf(received)) ?? 0
@@ -55,7 +55,7 @@ t.test('A.webhooks.5 order is kept under mixed failures of a real target, each t
   )
 })
 
-t.test('A.webhooks.5 targets that hang, are down, redirect or are not trusted delay no good one', async (t) => {
+t.test('A.webhooks.5 targets that hang, are down, redirect or are not trusted do not delay a good one', async (t) => {
   const hanging = await startTarget(t, () => {})
   const failing = await startTarget(t, (_received, answer) => void answer.writeHead(500).end())
   const redirecting = await startTarget(t, (_received, answer) => void answer.writeHead(307, { location: '/' }).end())
@@ -84,7 +84,7 @@ t.test('A.webhooks.5 targets that hang, are down, redirect or are not trusted de
   t.same(untrusted.received, [])
 })
 
-t.test('a kept connection that died unnoticed costs a retry and no event', async (t) => {
+t.test('a kept connection that died unnoticed costs a retry, but no event', async (t) => {
   const answered = new Map<unknown, number>()
   const target = await startTarget(t, ({ socket }, answer) => {
     const already = answered.get(socket) ?? 0

@@ -61,7 +61,7 @@ t.test('a port or event name that no header can carry is encoded, not sent as a 
   t.equal(Buffer.from(String(target.received[0]?.headers['x-svc-event']), 'latin1').toString('utf8'), 'ä')
 })
 
-t.test('tells any status, and follows no redirect', async (t) => {
+t.test('reports any status, and follows no redirect', async (t) => {
   const elsewhere = await startTarget(t)
   for (const status of [204, 301, 302, 307, 308, 404, 500, 503]) {
     const target = await startTarget(t, (_received, answer) =>
@@ -82,7 +82,7 @@ t.test('says why a target cannot be reached', async (t) => {
   await t.rejects(sender.send(requestTo(byName), never), { code: 'webhook_unreachable', message: /ECONNREFUSED/ })
 })
 
-t.test('a connection that is reset, closed or answers no HTTP is a fault', async (t) => {
+t.test('a connection that is reset, is closed or answers without HTTP is a fault', async (t) => {
   const deeds: ((socket: Socket) => void)[] = [
     (socket) => socket.resetAndDestroy(),
     (socket) => socket.end(),
@@ -122,7 +122,7 @@ t.test('a body that never ends is cut by the signal, and the status stands', asy
   await answer.done
 })
 
-t.test('a body that breaks off leaves the status', async (t) => {
+t.test('a body that breaks off does not change the status', async (t) => {
   const target = await startRawTarget(t, (socket) =>
     socket.once('data', () => socket.write('HTTP/1.1 202 OK\r\nContent-Length: 9\r\n\r\nx', () => socket.destroy())),
   )
@@ -162,7 +162,7 @@ t.test('keeps its connection for the next event, and takes another when a fresh 
   t.equal(target.received[2]?.headers.connection, 'close')
 })
 
-t.test('keeps no connection where webhooks.idle_ms is 0', async (t) => {
+t.test('keeps no connection if webhooks.idle_ms is 0', async (t) => {
   const target = await startTarget(t)
   await (await senderFor(t, { idleMs: 0 }).send(requestTo(target.url), never)).done
   t.equal(target.received[0]?.headers.connection, 'close')
@@ -178,12 +178,12 @@ t.test('closing closes the connections that are kept', async (t) => {
   await isClosed
 })
 
-t.test('does not connect to an address that webhooks may not reach, however old the list is', async (t) => {
+t.test('does not connect to an address that is no longer allowed, however old the webhook is', async (t) => {
   for (const url of ['http://169.254.169.254/', 'http://[::ffff:a9fe:a9fe]/', 'http://2852039166/', 'http://0.0.0.0/'])
     await t.rejects(senderFor(t).send(requestTo(url), never), { code: 'bad_target' }, url)
 })
 
-t.test('a name that stands for the metadata address when it is connected to is not reached', async (t) => {
+t.test('does not connect to a name that resolves to the metadata address', async (t) => {
   const lookup: LookupFunction = (_name, options, callback) => lookupSafely('169.254.169.254', options, callback)
   const sender = senderFor(t, { lookup })
   for (const isFresh of [false, true])
@@ -201,7 +201,7 @@ t.test('refuses a self-signed certificate, and one of another name, and says wha
     )
     t.equal(code, 'webhook_unreachable')
     t.match(message, /self-signed, in webhooks\.ca_file, and restart/)
-    t.notMatch(message, /--|Node/, 'no flag of Node')
+    t.notMatch(message, /--|Node/, 'the message names no flag of Node')
   }
   const sent = senderFor(t, { caFile: certFile }).send(requestTo(target.url), never)
   await t.rejects(sent, { code: 'webhook_unreachable', message: /other names \(DNS:other\.example\)/ })
@@ -226,37 +226,34 @@ t.test('refuses a ca_file that is missing or holds no certificate', async (t) =>
     t.throws(() => senderFor(t, { caFile }), { code: 'ca_file_unreadable' })
 })
 
-t.test(
-  'as many deliveries under way as there may be targets, with TLS, take no more than their row says',
-  async (t) => {
-    const { certFile } = selfSigned(t)
-    const keyFile = join(dirname(certFile), 'key.pem')
-    const script = join(import.meta.dirname, 'webhook-target-child.ts')
-    // Elsewhere, so that what it holds is not counted.
-    const target = spawn(process.execPath, [script, keyFile, certFile], { stdio: ['ignore', 'pipe', 'inherit'] })
-    t.teardown(() => target.kill('SIGKILL'))
-    let said = ''
-    target.stdout.setEncoding('utf8').on('data', (part: string) => (said += part))
-    await until('the target listens', () => /port \d+\n/.test(said))
-    const url = `https://127.0.0.1:${/port (\d+)/.exec(said)?.[1]}/hook`
-    const sender = senderFor(t, { caFile: certFile })
-    const stopper = new AbortController()
-    const sent: Promise<unknown>[] = []
-    async function send(goal: number): Promise<void> {
-      while (sent.length < goal) {
-        const body = new Uint8Array(16_384).fill(sent.length)
-        sent.push(sender.send(requestTo(url, { body, secret: 's' }), stopper.signal).catch(() => {}))
-      }
-      await until(`${goal} are under way`, () => said.includes(`taken ${goal}\n`))
+t.test('one delivery under way to each possible target, with TLS, takes no more than its row says', async (t) => {
+  const { certFile } = selfSigned(t)
+  const keyFile = join(dirname(certFile), 'key.pem')
+  const script = join(import.meta.dirname, 'webhook-target-child.ts')
+  // In another process, so that its memory is not counted.
+  const target = spawn(process.execPath, [script, keyFile, certFile], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => target.kill('SIGKILL'))
+  let said = ''
+  target.stdout.setEncoding('utf8').on('data', (part: string) => (said += part))
+  await until('the target listens', () => /port \d+\n/.test(said))
+  const url = `https://127.0.0.1:${/port (\d+)/.exec(said)?.[1]}/hook`
+  const sender = senderFor(t, { caFile: certFile })
+  const stopper = new AbortController()
+  const sent: Promise<unknown>[] = []
+  async function send(goal: number): Promise<void> {
+    while (sent.length < goal) {
+      const body = new Uint8Array(16_384).fill(sent.length)
+      sent.push(sender.send(requestTo(url, { body, secret: 's' }), stopper.signal).catch(() => {}))
     }
-    const first = 8
-    await send(first)
-    const beforeMb = residentMb(process.pid)
-    const { allBytes, eachBytes } = rowOf(memoryPlan().rows, 'deliveries', { 'webhooks.total': 128 })
-    await send(first + 128)
-    const bytes = (residentMb(process.pid) - beforeMb) * 1e6
-    t.ok(bytes < allBytes, `${bytes / 128} bytes a delivery, of ${eachBytes} with what the kernel has`)
-    stopper.abort()
-    await Promise.all(sent)
-  },
-)
+    await until(`${goal} are under way`, () => said.includes(`taken ${goal}\n`))
+  }
+  const first = 8
+  await send(first)
+  const beforeMb = residentMb(process.pid)
+  const { allBytes, eachBytes } = rowOf(memoryPlan().rows, 'deliveries', { 'webhooks.total': 128 })
+  await send(first + 128)
+  const bytes = (residentMb(process.pid) - beforeMb) * 1e6
+  t.ok(bytes < allBytes, `${bytes / 128} bytes a delivery, of ${eachBytes} with what the kernel has`)
+  stopper.abort()
+  await Promise.all(sent)
+})

@@ -22,7 +22,7 @@ function row(over: Partial<Row>): Row {
   return { ...plain, ...over }
 }
 
-t.test('judges each unit by what was seen of it last', async (t) => {
+t.test('judges each unit by its latest frames', async (t) => {
   const units = unitsOf(
     [
       row({ tookMs: 20 }),
@@ -47,7 +47,7 @@ t.test('judges each unit by what was seen of it last', async (t) => {
   t.equal(units[2]?.lateMs, 412)
 })
 
-t.test('an exception in answer to a scan says nothing against the unit, one in answer to a poll does', async (t) => {
+t.test('an exception in answer to a scan does not count against the unit, one in answer to a poll does', async (t) => {
   const ask = (over: Partial<Row>) => row({ kind: 'ask', direction: 'tx', ...over })
   const refused = row({ lit: 'warn' })
   const exceptions = (rows: Row[]) => unitsOf(rows, 5000).map(({ exceptions }) => exceptions)
@@ -67,7 +67,7 @@ t.test('draws frames as long as they took, and the wait for a reply that never c
   const [ask, answer, , wait, miss] = slots
   t.match(ask, { kind: 'ask', width: 10 })
   t.ok(Math.abs((ask?.x ?? 0) - 1000 / 3) < 0.01)
-  t.ok(Math.abs((answer?.x ?? 0) + 10 - 1100 / 3) < 0.01, 'a frame that was read ends when its last byte came')
+  t.ok(Math.abs((answer?.x ?? 0) + 10 - 1100 / 3) < 0.01, 'a received frame ends when its last byte arrives')
   t.equal(wait?.kind, 'wait')
   t.ok(Math.abs((wait?.width ?? 0) - 100) < 0.01)
   t.equal(miss?.kind, 'miss')

@@ -1,9 +1,9 @@
-/** Tests of a capture the page takes. */
+/** Tests of a capture taken by the page. */
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { captureName, liveCommand, startCapture } from '../../web/console.ts'
 
-/** A gateway that streams what it is given. */
+/** A gateway that streams the bytes given. */
 function streaming() {
   let feed: ReadableStreamDefaultController<Uint8Array> | undefined
   let signal: AbortSignal | undefined
@@ -41,11 +41,11 @@ t.test('keeps what comes until it is stopped', async (t) => {
     capture.stop().reduce((all, part) => all + part.length, 0),
     64,
   )
-  t.equal(line.left(), true, 'the gateway is left')
+  t.equal(line.left(), true, 'the request to the gateway is ended')
   t.equal(capture.ended.value, null, 'a stop by hand is not a fault')
 })
 
-t.test('says why it ended by itself, and keeps what came', async (t) => {
+t.test('says why it ended on its own, and keeps what came', async (t) => {
   const line = streaming()
   const capture = startCapture('/dev/ttyUSB0', 0, line.from)
   line.push(64)

@@ -12,7 +12,7 @@ function decoded(facts: Record<string, unknown>, direction = 'rx'): PortEvent {
   return frame({ direction, decoded: facts })
 }
 
-t.test('says what a Modbus master asks and what it is answered', async (t) => {
+t.test('says what a Modbus master asks and what answer it gets', async (t) => {
   const ask = trafficRow(decoded({ kind: 'request', unitId: 1, fc: 4, address: 0, quantity: 2 }, 'tx'))
   t.match(ask, { kind: 'ask', unit: 1, what: 'Read input 0–1', lit: null })
   const answer = trafficRow(
@@ -29,7 +29,7 @@ t.test('says what a Modbus master asks and what it is answered', async (t) => {
   t.match(taken, { value: '10 = 215', what: 'taken' })
 })
 
-t.test('tells the questions of a scan from others', async (t) => {
+t.test('distinguishes the requests of a scan from others', async (t) => {
   const asked = (priority?: string) =>
     trafficRow(frame({ direction: 'tx', decoded: { kind: 'request' }, priority }))?.isScan
   t.same([asked('background'), asked('poll'), asked('operator'), asked()], [true, false, false, false])
@@ -44,14 +44,14 @@ t.test('tints what is not well', async (t) => {
   t.match(miss, { kind: 'miss', unit: 17, what: 'No reply within 300\u202fms', lit: 'fault' })
 })
 
-t.test('reads bytes as text only where they are text', async (t) => {
+t.test('shows bytes as text only if they are text', async (t) => {
   t.equal(printableText('4F 4B 0D 0A'), 'OK\\r\\n')
   t.equal(printableText('02 50 03'), null)
   t.equal(printableText('0D 0A'), null)
   t.equal(printableText(''), null)
 })
 
-t.test('keeps a bound, the newest last', async (t) => {
+t.test('keeps a limited number of lines, the newest last', async (t) => {
   const log = createFrameLog(10)
   for (let at = 0; at < 35; at++) log.add(frame({ hex: '41' }, at))
   t.equal(log.rows().length, 10)
@@ -59,18 +59,21 @@ t.test('keeps a bound, the newest last', async (t) => {
   t.equal(log.taken(), 35)
 })
 
-t.test('shows equal frames of one read as often as they came, and those told again after a cut once', async (t) => {
-  const log = createFrameLog(10)
-  log.add(frame())
-  log.add(frame())
-  t.equal(log.rows().length, 2)
-  log.replayed()
-  log.add(frame())
-  log.add(frame())
-  log.add(frame({}, 2000))
-  log.add(frame({}, 2000))
-  t.equal(log.rows().length, 4)
-})
+t.test(
+  'shows equal frames of one read as often as they came, and those sent again after a reconnect once',
+  async (t) => {
+    const log = createFrameLog(10)
+    log.add(frame())
+    log.add(frame())
+    t.equal(log.rows().length, 2)
+    log.replayed()
+    log.add(frame())
+    log.add(frame())
+    log.add(frame({}, 2000))
+    log.add(frame({}, 2000))
+    t.equal(log.rows().length, 4)
+  },
+)
 
 t.test('says when frames were left out', async (t) => {
   const log = createFrameLog(10)

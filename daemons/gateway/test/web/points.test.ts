@@ -55,7 +55,7 @@ t.test('counts a change when the value differs from the one shown, and not when 
   t.equal(withTable(same, [point({ value: 231, text: '231.0' })])[0]?.changes, 1)
 })
 
-t.test('steps to the newest of what was told, and leaves what is older than what is shown', async (t) => {
+t.test('moves on to the newest event, and ignores one that is older than what is shown', async (t) => {
   const told: ValuePayload = {
     name: 'Voltage L1',
     unitId: 1,
@@ -92,7 +92,7 @@ t.test('writes values as people do, unknown as a dash', async (t) => {
   t.equal(ageOf(point(), 5000), '4\u202fs')
 })
 
-t.test('says shortly why a value is not fresh', async (t) => {
+t.test('says briefly why a value is not fresh', async (t) => {
   const of = (code: string) =>
     faultText(point({ unitId: 17, quality: 'stale', fault: { code, message: 'All of it.' } }))
   t.equal(of('modbus_unit_silent'), 'unit 17 is silent')
@@ -111,7 +111,7 @@ t.test('finds points by name, unit and quality', async (t) => {
   t.equal(names('').length, 3)
 })
 
-t.test('gives a definition back as it came, without what was read', async (t) => {
+t.test('returns a definition as it came, without the values read', async (t) => {
   const more = { ...point(), noValue: ['8000'] }
   const definition = definitionOf(more) as unknown as Record<string, unknown>
   t.same(definition.noValue, ['8000'], 'keys the form has no field for stay')
@@ -119,7 +119,7 @@ t.test('gives a definition back as it came, without what was read', async (t) =>
     t.notOk(key in definition, key)
 })
 
-t.test('judges points by the worst that was seen', async (t) => {
+t.test('judges points by the worst of them', async (t) => {
   const judge = (rows: Shown[], behind = 0, isOpen = true) => judgePoints(rows, polling, behind, isOpen)
   t.match(judge([]), { lit: 'off', sentence: 'This line has no points.' })
   t.match(judge([point()], 0, false), { lit: 'off', sentence: /not open/ })

@@ -1,4 +1,4 @@
-/** Tests of the figures over one line. */
+/** Tests of the figures above one line. */
 import t from 'tap'
 import { portFigures } from '../../web/port-page.ts'
 import { port } from './port-fixture.ts'
@@ -13,7 +13,7 @@ function figure(name: string, of: { mode: string; counter: string; looks: number
   return figures.find((one) => one.name === name)
 }
 
-t.test('what is wrong since the line was set up is lit only while it goes on', async (t) => {
+t.test('an old fault is highlighted only while it continues', async (t) => {
   const figures = [
     ['Checksum errors', 'master', 'crcErrors'],
     ['Unknown frames', 'listen', 'unknownFrames'],

@@ -1,4 +1,4 @@
-/** Tests of the sentence over one line. */
+/** Tests of the sentence above one line. */
 import t from 'tap'
 import type { UnitView as BusUnit } from '../../core/bus/units.ts'
 import { longerWait } from '../../web/port-panels.ts'
@@ -61,7 +61,7 @@ t.test('says how many answers of a noisy unit were damaged, when the last one wa
   })
 })
 
-t.test('noise of every unit is of the line, and hides none that is silent', async (t) => {
+t.test('noise on every unit is put down to the line, and does not hide a silent unit', async (t) => {
   const lately = { exchanges: 100, damaged: 16, missing: 0, twice: 0, lastBadAt: when.nowMs }
   const all = [3, 4].map((unitId) => busUnit({ unitId, state: 'noisy', lately }))
   t.match(judge(all), {
@@ -74,7 +74,7 @@ t.test('noise of every unit is of the line, and hides none that is silent', asyn
   })
 })
 
-t.test('says how late a unit is, and how long the line would have to wait', async (t) => {
+t.test('says how late a unit is, and how long the line should wait', async (t) => {
   const slow = busUnit({ unitId: 17, state: 'slow', lateReplies: 3 })
   const seen = seenUnit({ unit: 17, isWell: false, late: 3, lateMs: 412 })
   t.match(judge([busUnit(), slow], [seen]), {
@@ -87,10 +87,10 @@ t.test('says how late a unit is, and how long the line would have to wait', asyn
   t.equal(longerWait(patient, unitViews([slow], [seen])), null, 'what it waits now is enough for what was seen')
   t.equal(longerWait(port(), unitViews([slow], [])), null, 'no remedy without a time that was seen')
   const far = seenUnit({ unit: 17, late: 1, lateMs: 59_000 })
-  t.equal(longerWait(port(), unitViews([slow], [far])), null, 'none beyond what the gateway takes')
+  t.equal(longerWait(port(), unitViews([slow], [far])), null, 'none beyond what the gateway accepts')
 })
 
-t.test('judges by the frames where the gateway counts no units', async (t) => {
+t.test('judges by the frames if the gateway counts no units', async (t) => {
   const late = seenUnit({ unit: 17, isWell: false, late: 1, lateMs: 412 })
   const listening = port({ settings: { mode: 'listen' } })
   t.match(judgePort(listening, unitViews(null, [late]), when), { sentence: 'Unit 17 answers too late.' })
@@ -101,7 +101,7 @@ t.test('judges by the frames where the gateway counts no units', async (t) => {
   })
 })
 
-t.test('says whether a master is heard on a line that is a unit itself', async (t) => {
+t.test('says whether a master is heard on a line that is itself a unit', async (t) => {
   const slave = port({ settings: { mode: 'slave', slave_units: [3] } })
   t.match(judgePort(slave, [], when), { sentence: 'Unit 3 waits for a master. None has asked yet.' })
   const settings = { mode: 'slave', slave_units: [3, 4] }

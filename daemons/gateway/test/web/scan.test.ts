@@ -25,7 +25,7 @@ function job(over: Partial<ModbusScanJob> = {}): ModbusScanJob {
 
 const unit = { unitId: 17, tookMs: 20, exception: null }
 
-t.test('says who is asked, how many answered and how long it takes', async (t) => {
+t.test('says which unit is asked, how many answered and how long it takes', async (t) => {
   t.match(judgeScan(job({ found: [unit] }), when), {
     lit: 'busy',
     sentence: 'Asking unit 85. 1 unit answered so far.',

@@ -1,4 +1,4 @@
-/** Tests of what hands type: bytes, lists, headers, settings. */
+/** Tests of what people type: bytes, lists, headers, settings. */
 import t from 'tap'
 import { plainLine } from '#kit/test/line/fake-line.ts'
 import { createForm } from '#kit/web/form.ts'
@@ -33,7 +33,7 @@ t.test('sends what is shown, numbers as numbers, and leaves out what is empty', 
   t.notOk('silence_ms' in body.settings, 'settings of another protocol stay out')
 })
 
-t.test('fills the form from what is set up, and gives the same back', async (t) => {
+t.test('fills the form from the settings, and returns the same settings', async (t) => {
   const rs485 = {
     enabled: true,
     delay_before_send_ms: 1,
@@ -56,7 +56,7 @@ t.test('keeps settings it does not know, as long as the protocol stays', async (
   t.notOk('later' in portBody(form, port).settings)
 })
 
-t.test('reads the registers of a slave one block a line, and gives the same back', async (t) => {
+t.test('reads the registers of a slave, one block a line, and writes the same lines', async (t) => {
   const settings = {
     mode: 'slave',
     slave_units: [1, 2],
@@ -74,7 +74,7 @@ t.test('reads the registers of a slave one block a line, and gives the same back
   ])
 })
 
-t.test('makes rates from counters, and begins anew when they went back', async (t) => {
+t.test('computes rates from counters, and starts again when they go back', async (t) => {
   const port = (rxBytes: number) => ({ ...(blank as object), line, counters: { rxBytes, txBytes: 0 } }) as never
   let samples = withSample([], port(0), 0)
   samples = withSample(samples, port(960), 2000)

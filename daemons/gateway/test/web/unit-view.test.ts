@@ -18,7 +18,7 @@ t.test('takes the state from the gateway and the times from the frames', async (
   t.equal(replyMs(view([busUnit({ latencyMs: null })], [])), null, 'unknown is null, never 0')
 })
 
-t.test('says a state in shape and word', async (t) => {
+t.test('shows a state by shape and word', async (t) => {
   const silent = view([busUnit({ state: 'silent', nextTryAt: when.nowMs + 1000 })], [])
   t.equal(unitLit(silent), 'fault')
   t.equal(unitWord(silent, when), 'silent, asked at 14:00:01')
@@ -35,7 +35,7 @@ t.test('says a state in shape and word', async (t) => {
   t.equal(unitWord(refusing, when), '2 refused')
 })
 
-t.test('lists what was counted, without what never happened', async (t) => {
+t.test('lists the counts, without those that are zero', async (t) => {
   const lately = { exchanges: 12, damaged: 0, missing: 2, twice: 0, lastBadAt: when.nowMs }
   const facts = Object.fromEntries(unitFacts(busUnit({ timeouts: 2, lately, heldUntil: when.nowMs + 1500 }), when))
   t.same(facts, {
@@ -60,7 +60,7 @@ t.test('makes bars of cumulative counts, empty ones at the ends left out', async
   t.same(barsOf([{ leMs: null, count: 0 }]), [])
 })
 
-t.test('a unit may be forgotten that is silent, or that never answered', (t) => {
+t.test('a unit that is silent, or that never answered, can be forgotten', (t) => {
   const never = { replies: 0, lateReplies: 0 }
   t.ok(mayForget(busUnit({ state: 'silent' })))
   t.ok(mayForget(busUnit({ state: 'probing' })))

@@ -24,7 +24,7 @@ function key(over: Partial<KeyView> = {}): KeyView {
   return { ...plain, ...over }
 }
 
-t.test('puts administrators first, and keys that stopped somebody', async (t) => {
+t.test('puts administrators first, and keys that refused somebody', async (t) => {
   t.same(
     sortUsers([viewer, admin]).map(({ username }) => username),
     ['zoe', 'ann'],

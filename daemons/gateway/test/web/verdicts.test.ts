@@ -1,9 +1,9 @@
-/** Tests of the sentences over the numbers. */
+/** Tests of the sentences above the figures. */
 import t from 'tap'
 import { framingOf, judgePorts, shortPath, shortVerdict, sortPorts, stateOf } from '../../web/words.ts'
 import { port, when } from './port-fixture.ts'
 
-t.test('says how many lines run and which one needs somebody', async (t) => {
+t.test('says how many lines run and which one needs attention', async (t) => {
   t.match(judgePorts([], when), { lit: 'off', sentence: 'No serial line was found on this machine.' })
   t.match(judgePorts([port()], when), { lit: 'ok', sentence: 'ttyUSB0 runs.' })
   const absent = port({ path: '/dev/ttyUSB1', state: 'absent', stateSince: Date.UTC(2031, 2, 9, 13, 40) })
@@ -23,7 +23,7 @@ t.test('says how many lines run and which one needs somebody', async (t) => {
   t.same(shortVerdict([port(), absent]), { lit: 'warn', words: '1 of 2 lines' })
 })
 
-t.test('a line that runs needs somebody when units on it are silent or noisy', async (t) => {
+t.test('a line that runs needs attention when units on it are silent or noisy', async (t) => {
   const ailing = port({ path: '/dev/ttyUSB1', units: { total: 8, well: 6, slow: 0, noisy: 0, silent: 2 } })
   t.match(judgePorts([port(), ailing], when), {
     lit: 'warn',
@@ -45,7 +45,7 @@ t.test('a line that runs needs somebody when units on it are silent or noisy', a
   )
 })
 
-t.test('puts the bad lines on top', async (t) => {
+t.test('puts bad lines on top', async (t) => {
   const states = ['closed', 'open', 'absent', 'failed'] as const
   const sorted = sortPorts(states.map((state) => port({ path: `/dev/${state}`, state })))
   t.same(

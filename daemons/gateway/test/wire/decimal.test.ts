@@ -5,7 +5,7 @@ import { decimalOf, isExact, numberOf, scaled, textOfDecimal } from '../../wire/
 
 const finite = fc.double({ noNaN: true, noDefaultInfinity: true })
 
-t.test('a double is the shortest decimal that means it, and back', async (t) => {
+t.test('a double becomes the shortest decimal that stands for it, and back', async (t) => {
   t.same(decimalOf(0.1), { digits: 1n, exponent: -1 })
   t.same(decimalOf(-1250), { digits: -125n, exponent: 1 })
   holds(
@@ -32,7 +32,7 @@ t.test('a scale of a power of ten moves the point and rounds nothing', async (t)
   )
 })
 
-t.test('what a double cannot hold digit by digit is not exact', async (t) => {
+t.test('a number that a double cannot hold digit by digit is not exact', async (t) => {
   const most = BigInt(Number.MAX_SAFE_INTEGER)
   t.ok(isExact({ digits: most, exponent: 0 }))
   t.notOk(isExact({ digits: most + 1n, exponent: 0 }))

@@ -1,4 +1,4 @@
-/** Modbus TCP messages: the guide's example, streams torn at every byte, what is no Modbus, random bytes. */
+/** Modbus TCP messages: the guide's example, streams cut at every byte, bytes that are not Modbus, random bytes. */
 import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
@@ -11,7 +11,7 @@ const message: fc.Arbitrary<MbapMessage> = fc.record({
   body: fc.uint8Array({ minLength: 2, maxLength: 254 }),
 })
 
-/** What comes of a stream that arrives in these pieces: messages, then the code of the fault that ended it. */
+/** The result of a stream that arrives in these pieces: messages, then the code of the fault that ended it. */
 function cut(pieces: readonly Uint8Array[]) {
   const cutter = createMbapCutter()
   const messages: MbapMessage[] = []
@@ -45,7 +45,7 @@ t.test('4.4.2.3 builds a reply and a refusal with the transaction id of the requ
   t.equal(hexOf(mbapException({ transactionId: 7, body: bytesOfHex('01 90') }, 1)), '00 07 00 00 00 03 01 90 01')
 })
 
-t.test('what was framed is cut out again, however the stream is torn', async (t) => {
+t.test('messages are recovered whole, however the stream is cut', async (t) => {
   holds(
     t,
     fc.property(fc.array(message, { maxLength: 6 }), fc.array(fc.nat(300), { maxLength: 12 }), (sent, cuts) => {
@@ -63,7 +63,7 @@ t.test('what was framed is cut out again, however the stream is torn', async (t)
   )
 })
 
-t.test('a stream cut off at any byte gives the whole messages before, and holds the rest', async (t) => {
+t.test('a stream cut off at any byte gives the complete messages before it, and holds the rest', async (t) => {
   const sent = [
     { transactionId: 1, body: bytesOfHex('01 03 00 00 00 0A') },
     { transactionId: 0xffff, body: bytesOfHex('F7 10 00 01 00 02 04 12 34 56 78') },
@@ -96,14 +96,14 @@ t.test('3.1.3 a length that no Modbus message has ends the stream', async (t) =>
     t.equal(cut([Uint8Array.of(0, 1, 0, 0, length >> 8, length & 0xff)]).fault, fault, `length ${length}`)
 })
 
-t.test('whole messages before a broken one are given first', async (t) => {
+t.test('complete messages before a broken one are given first', async (t) => {
   const good = mbapFrame({ transactionId: 9, body: bytesOfHex('01 03 00 00 00 0A') })
   const { messages, fault } = cut([Buffer.concat([good, bytesOfHex('00 01 00 02')])])
   t.equal(messages.length, 1)
   t.equal(fault, 'mbap_protocol')
 })
 
-t.test('random bytes throw nothing but faults, and never a message outside its bounds', async (t) => {
+t.test('random bytes only ever throw faults, and never give a message outside its limits', async (t) => {
   holds(
     t,
     fc.property(fc.array(fc.uint8Array({ maxLength: 600 }), { maxLength: 4 }), (pieces) =>

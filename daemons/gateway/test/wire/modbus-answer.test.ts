@@ -1,4 +1,4 @@
-/** Replies of our units: each is what the request asked for, and what a master proves. */
+/** Replies of our units: each is what the request asked for, and passes the checks of a master. */
 import fc from 'fast-check'
 import t from 'tap'
 import { hexOf } from '#kit/pure/bytes.ts'
@@ -14,7 +14,7 @@ import {
 import { modbusFunctions, openIdentification } from '../../wire/modbus-request.ts'
 import { anyRequest, frameOf } from './modbus-talk.ts'
 
-t.test('a master finds each reply proven, with the values that were given', async (t) => {
+t.test('each reply passes the checks of a master, with the values that were given', async (t) => {
   const law = fc.property(
     anyRequest,
     fc.array(fc.nat(65_535), { minLength: 2000, maxLength: 2000 }),
@@ -38,7 +38,7 @@ t.test('7 an exception has the function with its top bit set, and the code', asy
 })
 
 t.test(
-  '6.21 a stream gives all objects, over as many replies as they need, and each says where to go on',
+  '6.21 a stream gives all objects, in as many replies as they need, and each says where to continue',
   async (t) => {
     const text = fc.string({
       unit: fc.integer({ min: 32, max: 255 }).map((code) => String.fromCharCode(code)),

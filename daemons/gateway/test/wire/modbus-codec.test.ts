@@ -43,7 +43,7 @@ const word = fc.integer({ min: 0, max: 65_535 })
 const unitId = fc.integer({ min: 1, max: 247 })
 const bit = fc.integer({ min: 0, max: 1 })
 
-/** Every request the master may send, but 43/14. */
+/** Every request the master is allowed to send, except 43/14. */
 const anyRequest: fc.Arbitrary<ModbusRequest> = fc.oneof(
   fc.record({
     unitId,
@@ -121,7 +121,7 @@ t.test('6.11, 6.12, 6.16, 6.17 the worked examples of writes', async (t) => {
   t.match(hexOf(overPeer(both, answer).frame), /^01 17 00 03 00 06 00 0E 00 03 06 00 FF 00 FF 00 FF /)
 })
 
-t.test('what modbus-serial builds is opened as what was asked, and what it reads is what the unit has', async (t) => {
+t.test('a frame of modbus-serial decodes to the request, and the values it reads are those of the unit', async (t) => {
   const property = fc.asyncProperty(anyRequest, async (request) => {
     const unit = wholeUnit(request.unitId)
     const other = wholeUnit(request.unitId)
@@ -233,7 +233,7 @@ t.test('random bytes throw only Faults, whatever opens them', async (t) => {
   )
 })
 
-t.test('whatever arrives, cutting goes on until the bytes are used up or more are awaited', async (t) => {
+t.test('whatever arrives, cutting continues until the bytes are used up or more are needed', async (t) => {
   const request = { unitId: 5, fc: 4, address: 0, quantity: 2 }
   const sent = { frame: bytesOfHex('05 04 00 00 00 02 71 8F'), request }
   holds(
@@ -296,7 +296,7 @@ t.test('6.21 the worked example of device identification', async (t) => {
   t.equal(
     checkReply({ frame: identifyRequestFrame(request), request }, reply),
     null,
-    'it counts objects of replies to come',
+    'it counts objects of later replies',
   )
   const few = sealed([1, 0x2b, 0x0e, 1, 1, 0, 0, 3, ...objects])
   t.throws(() => checkReply({ frame: identifyRequestFrame(request), request }, few), { code: 'modbus_malformed' })

@@ -11,7 +11,7 @@ function refusalOf(frame: Uint8Array): number | null {
 }
 const refusal = (hex: string) => refusalOf(sealed(bytesOfHex(hex)))
 
-t.test('takes every function at its least and its most', async (t) => {
+t.test('accepts every function at its smallest and its largest', async (t) => {
   for (const hex of [
     '01 01 00 00 00 01',
     '01 02 00 00 07 D0',
@@ -39,7 +39,7 @@ t.test('Application Protocol V1.1b3 7: 1 for a function that is not known here, 
 })
 
 t.test(
-  '6.1 to 6.21: 3 for a quantity or a value that the function has not, and for too few or too many bytes',
+  '6.1 to 6.21: 3 for a quantity or a value that the function does not allow, and for too few or too many bytes',
   async (t) => {
     for (const hex of [
       '01 03 00 00 00 00',
@@ -64,13 +64,13 @@ t.test(
   },
 )
 
-t.test('2 for what goes beyond address 65535, which a unit might take for its first', async (t) => {
+t.test('2 for a range beyond address 65535, which a unit might take for its first registers', async (t) => {
   t.equal(refusal('01 03 FF FF 00 02'), 2)
   t.equal(refusal('01 10 FF FF 00 02 04 00 01 00 02'), 2)
   t.equal(refusal('01 17 00 00 00 01 FF FF 00 02 04 00 01 00 02'), 2)
 })
 
-t.test('10 for a unit that no line has, and for a broadcast that asks for an answer', async (t) => {
+t.test('10 for a unit number that no line has, and for a broadcast that needs an answer', async (t) => {
   for (const unitId of ['F8', 'FE', 'FF']) t.equal(refusal(`${unitId} 03 00 00 00 01`), 10, unitId)
   for (const hex of ['00 03 00 00 00 01', '00 2B 0E 01 00', '00 17 00 03 00 06 00 0E 00 01 02 00 FF'])
     t.equal(refusal(hex), 10, hex)

@@ -1,4 +1,4 @@
-/** Listening to a Modbus line: every pair that was said is told, and never one that was not. */
+/** Listening to a Modbus line: every pair that was sent is reported, and never one that was not. */
 import fc from 'fast-check'
 import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
@@ -19,7 +19,7 @@ import {
 const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 5 })
 const conversation = fc.array(anyTransaction, { minLength: 1, maxLength: 12 })
 
-/** A unit that does not answer costs its time; the rest is said in one go, cut at random. */
+/** A unit that does not answer costs its time; the rest arrives in one go, cut at random. */
 function runsOf(transactions: readonly Transaction[]): Uint8Array[] {
   const runs: Uint8Array[][] = [[]]
   for (const { frame, reply } of transactions) {
@@ -42,7 +42,7 @@ function said(transactions: readonly Transaction[]): [string, string][] {
   return transactions.flatMap(({ frame, reply }) => (reply ? [[hex(frame), hex(reply)] as [string, string]] : []))
 }
 
-t.test('requests and replies in any order and any pieces give exactly the pairs that were said', async (t) => {
+t.test('requests and replies in any order and any pieces give exactly the pairs that were sent', async (t) => {
   const law = fc.property(conversation, sizes, (transactions, cuts) => {
     const heard = listen(runsOf(transactions), cuts)
     const unanswered = heard.filter(({ kind }) => kind === 'unanswered').length
@@ -54,7 +54,7 @@ t.test('requests and replies in any order and any pieces give exactly the pairs 
   holds(t, law, { numRuns: 300 })
 })
 
-t.test('cut off anywhere, what was said before is told, and nothing that was not', async (t) => {
+t.test('of a stream cut off anywhere the pairs before are reported, and no other', async (t) => {
   const transactions = fc.sample(anyTransaction, { numRuns: 6, seed: 7 }).filter(({ reply }) => reply)
   const whole = joined(transactions.flatMap(({ frame, reply }) => [frame, reply ?? frame]))
   const all = said(transactions).map(String)
@@ -64,7 +64,7 @@ t.test('cut off anywhere, what was said before is told, and nothing that was not
   }
 })
 
-t.test('bytes that fell over, went missing or came on top never make a pair that was not said', async (t) => {
+t.test('bytes that are changed, lost or added never make a pair that was not sent', async (t) => {
   const change = fc.record({
     at: fc.nat(5000),
     way: fc.constantFrom('flip', 'drop', 'add'),
@@ -85,13 +85,13 @@ t.test('bytes that fell over, went missing or came on top never make a pair that
       }
       const frames = new Set(sent.map(hex))
       for (const pair of pairsOf(listen([Uint8Array.from(bytes)], cuts)))
-        for (const frame of pair) t.ok(frames.has(frame), `${frame} was never said`)
+        for (const frame of pair) t.ok(frames.has(frame), `${frame} was never sent`)
     },
   )
   holds(t, law, { numRuns: 500 })
 })
 
-t.test('a damaged frame that carries whole frames as data does not pass them on', async (t) => {
+t.test('frames inside the data of a damaged frame are not reported', async (t) => {
   const inner = { unitId: 5, fc: 3, address: 7, quantity: 2 }
   const carried = joined([frameOf(inner), replyOf(inner, 1), Uint8Array.of(0)])
   const values = Array.from(
@@ -111,7 +111,7 @@ t.test('a damaged frame that carries whole frames as data does not pass them on'
     }
 })
 
-t.test('nor does it behind noise that is longer than any frame', async (t) => {
+t.test('frames inside a damaged frame are not reported after noise that is longer than any frame', async (t) => {
   const inner = { unitId: 5, fc: 3, address: 7, quantity: 2 }
   const carried = joined([frameOf(inner), replyOf(inner, 1), Uint8Array.of(0)])
   const damaged = [9, 16, 0, 0, 0, carried.length / 2, carried.length, ...carried, 1, 2, 3]
@@ -121,7 +121,7 @@ t.test('nor does it behind noise that is longer than any frame', async (t) => {
   }
 })
 
-t.test('noise without end is told as it comes: what is kept has a bound', async (t) => {
+t.test('endless noise is reported as it comes: what is kept is bounded', async (t) => {
   const kinds: Record<string, readonly number[]> = {
     'heads of writes': [1, 16, 0, 0, 0, 123, 246],
     'heads of reads': [1, 3],
@@ -142,7 +142,7 @@ t.test('noise without end is told as it comes: what is kept has a bound', async 
   }
 })
 
-t.test('zeros and other glitches in a row are told together', async (t) => {
+t.test('zeros and other glitches in a row are reported together', async (t) => {
   const tap = new ModbusTap(rules)
   t.match(tap.feed(new Uint8Array(200), 0), [{ kind: 'noise', frame: { length: 200 } }])
   t.equal(tap.pending.length, 0)
@@ -152,7 +152,7 @@ t.test('random bytes are noise and break nothing', async (t) => {
   const law = fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), (parts) => {
     const heard = heardOf(parts)
     const bytes = heard.map((one) => ('frame' in one ? one.frame.length : 0)).reduce((sum, length) => sum + length, 0)
-    t.equal(bytes, joined(parts).length, 'every byte is told once')
+    t.equal(bytes, joined(parts).length, 'every byte is reported once')
   })
   holds(t, law)
 })

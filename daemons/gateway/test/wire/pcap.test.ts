@@ -18,16 +18,13 @@ function readFile(file: Uint8Array) {
   return { linkType: view.getUint32(20, true), records }
 }
 
-t.test(
-  'draft-ietf-opsawg-pcap 4: the head says microseconds, version 2.4, and what stands in the records',
-  async (t) => {
-    t.equal(
-      hexOf(pcapFileHead(LINK_TYPES.modbusRtu)),
-      'D4 C3 B2 A1 02 00 04 00 00 00 00 00 00 00 00 00 FF FF 00 00 93 00 00 00',
-    )
-    t.equal(readFile(pcapFileHead(LINK_TYPES.raw)).linkType, 148)
-  },
-)
+t.test('draft-ietf-opsawg-pcap 4: the head says microseconds, version 2.4, and the type of the records', async (t) => {
+  t.equal(
+    hexOf(pcapFileHead(LINK_TYPES.modbusRtu)),
+    'D4 C3 B2 A1 02 00 04 00 00 00 00 00 00 00 00 00 FF FF 00 00 93 00 00 00',
+  )
+  t.equal(readFile(pcapFileHead(LINK_TYPES.raw)).linkType, 148)
+})
 
 t.test('draft-ietf-opsawg-pcap 5: a record has seconds, microseconds, and its length twice', async (t) => {
   t.equal(
@@ -36,7 +33,7 @@ t.test('draft-ietf-opsawg-pcap 5: a record has seconds, microseconds, and its le
   )
 })
 
-t.test('what was written is read again, frame by frame, to the microsecond', async (t) => {
+t.test('a written file reads back frame by frame, to the microsecond', async (t) => {
   const one = fc.record({
     epochUs: fc.integer({ min: 0, max: 4_294_967_295_999_999 }),
     bytes: fc.uint8Array({ maxLength: 8192 }),

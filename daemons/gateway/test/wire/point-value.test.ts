@@ -97,7 +97,7 @@ t.test('a u64 is a number while a double holds it, and its exact text beyond', a
   t.equal(read({ type: 'u64', scale: 0.001 }, [0x0020, 0, 0, 1]), '9007199254740.993')
 })
 
-t.test('a single is read as the decimal that the device means', async (t) => {
+t.test('a single-precision float is read as the decimal that the device means', async (t) => {
   t.equal(read({ type: 'f32' }, [0x4366, 0x199a]), 230.1)
   t.equal(read({ type: 'f32', wordOrder: 'little' }, [0x199a, 0x4366]), 230.1)
   t.equal(read({ type: 'f32', wordOrder: 'little', byteOrder: 'little' }, [0x9a19, 0x6643]), 230.1)
@@ -129,7 +129,7 @@ t.test('a float that is not a number, or infinite, has no value and says so', as
   t.throws(() => read({ type: 'f64', scale: 1e12 }, [0x7fe0, 0, 0, 0]), { code: 'point_no_value' })
 })
 
-t.test('what a device sends in place of a value is none, in either order', async (t) => {
+t.test('what a device sends for no value is no value, in either order', async (t) => {
   const overflow = { type: 's32', wordOrder: 'little', noValue: ['7FFFFFFF'] } as const
   t.throws(() => read(overflow, [0xffff, 0x7fff]), { code: 'point_no_value', message: /0x7FFFFFFF/ })
   t.equal(read(overflow, [0xfffe, 0x7fff]), 0x7fff_fffe)
@@ -138,7 +138,7 @@ t.test('what a device sends in place of a value is none, in either order', async
   t.throws(() => read({ type: 'f32', noValue: ['C2C80000'] }, [0xc2c8, 0]), { message: /0xC2C80000/ })
 })
 
-t.test('a bit is one of a register, or a coil as it is', async (t) => {
+t.test('a bit is one bit of a register, or a coil', async (t) => {
   for (const bit of Array.from({ length: 16 }, (_, at) => at)) {
     t.equal(read({ type: 'bit', bit }, [1 << bit]), true)
     t.equal(read({ type: 'bit', bit }, [0xffff ^ (1 << bit)]), false)
@@ -148,7 +148,7 @@ t.test('a bit is one of a register, or a coil as it is', async (t) => {
   t.equal(read({ type: 'bit' }, [0]), false)
 })
 
-t.test('a text ends at its first zero, and has no blanks at its ends', async (t) => {
+t.test('a text ends at its first zero, and is trimmed', async (t) => {
   const text = { type: 'string', length: 4 } as const
   t.equal(read(text, [0x2041, 0x4220, 0x4300, 0x7a7a]), 'AB C')
   t.equal(read({ ...text, byteOrder: 'little' }, [0x4241, 0x2043, 0, 0]), 'ABC')

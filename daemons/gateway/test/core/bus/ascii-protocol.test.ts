@@ -55,7 +55,7 @@ function asciiAdapter(context: AdapterContext, settings: BusSettings, points: re
   return { adapter: withPoints(adapter, live, bus), bus }
 }
 
-/** What a unit says to a request, and after how long; nothing where left out. */
+/** What a unit says to a request, and after how long; nothing if left out. */
 type Manner = (text: string) => { afterMs?: number; say?: string } | undefined
 
 const point = (name: string, item: number, more: Partial<AsciiPoint> = {}): AsciiPoint => ({
@@ -132,7 +132,7 @@ async function asciiPort({
   return { adapter, ask, asked, clock, frames, port, told, values }
 }
 
-t.test('bus: another protocol is asked and answers, its frames are told in its own words', async (t) => {
+t.test('bus: another protocol sends requests and gets replies, and its frames are published decoded', async (t) => {
   const on = await asciiPort()
   const read = on.ask({ unitId: 5, item: 1 })
   await on.clock.run(100)
@@ -148,7 +148,7 @@ t.test('bus: another protocol is asked and answers, its frames are told in its o
   t.match(on.adapter.counters(), { requests: 2, replies: 2, exceptions: 1 })
 })
 
-t.test('bus: requests of another protocol wait by priority, and go when who asked has not left', async (t) => {
+t.test('bus: requests of another protocol are sent by priority, and are refused when the queue is full', async (t) => {
   const on = await asciiPort({ settings: { queue: 3 } })
   const owner = {}
   const first = on.ask({ unitId: 5, item: 1 })
@@ -172,11 +172,11 @@ t.test('bus: a late answer of another protocol is never the answer to the next r
   lateMs = 10
   const next = on.ask({ unitId: 5, item: 1 })
   await on.clock.run(2000)
-  t.equal(next.came, 999, 'and not 230, which was said to the first')
+  t.equal(next.came, 999, 'and not 230, the answer to the first')
   t.match(on.adapter.counters(), { timeouts: 1, lateReplies: 1 })
 })
 
-t.test('bus: a unit of another protocol that is dead is silent, and its polls fail at once', async (t) => {
+t.test('bus: a dead unit of another protocol becomes silent, and its polls fail at once', async (t) => {
   const on = await asciiPort({ manner: () => ({ say: '' }), settings: { breaker_failures: 2 } })
   for (let n = 0; n < 2; n++) {
     on.ask({ unitId: 5, item: 1 + n })
@@ -188,45 +188,45 @@ t.test('bus: a unit of another protocol that is dead is silent, and its polls fa
   t.match(requireFace(on.port, 'units').list(), [{ unitId: 5, state: 'silent', timeouts: 2 }])
 })
 
-t.test('points: those of another protocol are polled, told when they move, and read again after a write', async (t) => {
-  const on = await asciiPort({
-    points: [point('in', 1), point('out', 2), point('none', 3), point('missing', 44)],
-  })
-  await on.clock.run(1500)
-  const face = requireFace(on.port, 'points')
-  t.match(face.list(), [
-    { name: 'in', value: 23, text: '23.0', quality: 'good', unit: 'K', item: 1 },
-    { name: 'out', value: 41.5, quality: 'good' },
-    { name: 'none', value: null, quality: 'bad', fault: { code: 'point_no_value' } },
-    { name: 'missing', value: null, quality: 'bad', fault: { code: 'ascii_refused' } },
-  ])
-  t.match(face.polling(), { reads: 4, pointsPerRead: 1 })
-  t.match(on.told, [{ name: 'in', value: 23 }, { name: 'out', value: 41.5 }, { name: 'none' }, { name: 'missing' }])
-  on.ask({ unitId: 5, item: 2, value: 500 })
-  await on.clock.run(100)
-  t.match(on.told.at(-1), { name: 'out', value: 50, previous: 41.5 })
-  await on.port.close()
-  t.match(face.list()[0], { quality: 'stale', fault: { code: 'line_closed' } })
-})
-
 t.test(
-  'A.points, A.units the routes serve what the port of another protocol has, and refuse what it has not',
+  'points: those of another protocol are polled, published when they change, and read again after a write',
   async (t) => {
-    const on = await asciiPort({ points: [point('in', 1)] })
-    await on.clock.run(500)
-    const registry = { require: () => on.port } as unknown as PortRegistry
-    const recorder = { changed: async () => {} } as never
-    const keeper = { port: () => on.port, list: () => [], total: () => 1, change: async () => {} }
-    const templates = { list: async () => [] }
-    const book = createPointBook({ keeper, templates, limits: { max: 10, total: 10 } })
-    const routes = [...unitRoutes({ registry, recorder }), ...pointRoutes({ book, recorder, maxPoints: 10 })]
-    const { ask } = await serve(t, { routes, faultStatus })
-    const read = async (what: string) => (await ask(`/api/ports/%2Fdev%2FttyTEST/${what}`, { as: 'admin' })).json()
-    t.match(await read('units'), [{ unitId: 5, state: 'well', replies: 1 }])
-    t.match(await read('points'), {
-      points: [{ name: 'in', item: 1, value: 23, quality: 'good' }],
-      polling: { reads: 1 },
+    const on = await asciiPort({
+      points: [point('in', 1), point('out', 2), point('none', 3), point('missing', 44)],
     })
-    t.throws(() => requireFace(on.port, 'scan'), { code: 'wrong_protocol' })
+    await on.clock.run(1500)
+    const face = requireFace(on.port, 'points')
+    t.match(face.list(), [
+      { name: 'in', value: 23, text: '23.0', quality: 'good', unit: 'K', item: 1 },
+      { name: 'out', value: 41.5, quality: 'good' },
+      { name: 'none', value: null, quality: 'bad', fault: { code: 'point_no_value' } },
+      { name: 'missing', value: null, quality: 'bad', fault: { code: 'ascii_refused' } },
+    ])
+    t.match(face.polling(), { reads: 4, pointsPerRead: 1 })
+    t.match(on.told, [{ name: 'in', value: 23 }, { name: 'out', value: 41.5 }, { name: 'none' }, { name: 'missing' }])
+    on.ask({ unitId: 5, item: 2, value: 500 })
+    await on.clock.run(100)
+    t.match(on.told.at(-1), { name: 'out', value: 50, previous: 41.5 })
+    await on.port.close()
+    t.match(face.list()[0], { quality: 'stale', fault: { code: 'line_closed' } })
   },
 )
+
+t.test('A.points, A.units the routes serve what another protocol supports, and refuse what it does not', async (t) => {
+  const on = await asciiPort({ points: [point('in', 1)] })
+  await on.clock.run(500)
+  const registry = { require: () => on.port } as unknown as PortRegistry
+  const recorder = { changed: async () => {} } as never
+  const keeper = { port: () => on.port, list: () => [], total: () => 1, change: async () => {} }
+  const templates = { list: async () => [] }
+  const book = createPointBook({ keeper, templates, limits: { max: 10, total: 10 } })
+  const routes = [...unitRoutes({ registry, recorder }), ...pointRoutes({ book, recorder, maxPoints: 10 })]
+  const { ask } = await serve(t, { routes, faultStatus })
+  const read = async (what: string) => (await ask(`/api/ports/%2Fdev%2FttyTEST/${what}`, { as: 'admin' })).json()
+  t.match(await read('units'), [{ unitId: 5, state: 'well', replies: 1 }])
+  t.match(await read('points'), {
+    points: [{ name: 'in', item: 1, value: 23, quality: 'good' }],
+    polling: { reads: 1 },
+  })
+  t.throws(() => requireFace(on.port, 'scan'), { code: 'wrong_protocol' })
+})

@@ -6,7 +6,7 @@ t.test('the face of a protocol is given to the routes that ask for it', async (t
   t.equal(requireFace({ path: '/dev/ttyUSB0', adapter: { faces: { units } } }, 'units'), units)
 })
 
-t.test('a protocol without the face is refused by the name of what is missing', async (t) => {
+t.test('a protocol without the face is refused with the name of what is missing', async (t) => {
   for (const adapter of [{}, { faces: {} }])
     t.throws(() => requireFace({ path: '/dev/ttyUSB0', adapter }, 'units'), {
       code: 'wrong_protocol',

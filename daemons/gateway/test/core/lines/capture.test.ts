@@ -19,7 +19,7 @@ function capturesHere(max = 2) {
   return { broken, captures, clock, frame, hub }
 }
 
-/** A sink that notes what it is told. */
+/** A sink that records what it gets. */
 interface NotedSink extends CaptureSink {
   told: string[]
   isFull: boolean
@@ -66,14 +66,14 @@ t.test('a step of wall time does not move frames against each other', async (t) 
   t.strictSame(sink.told.slice(1), [record(1000, '01'), record(2000, '02')])
 })
 
-t.test('bytes of raw lines have a link type of their own', async (t) => {
+t.test('frames of raw lines have a link type of their own', async (t) => {
   const { captures } = capturesHere()
   const sink = sinkHere()
   captures.start('/dev/a', 'raw', sink)
   t.strictSame(sink.told, [hexOf(pcapFileHead(LINK_TYPES.raw))])
 })
 
-t.test('who reads too slowly has its file broken off, counted, and never one with a hole', async (t) => {
+t.test('the file of a slow reader is cut off and counted, and never has a hole', async (t) => {
   const { broken, captures, frame } = capturesHere()
   const [slow, quick] = [sinkHere(), sinkHere()]
   captures.start('/dev/a', 'modbus-rtu', slow)
@@ -89,7 +89,7 @@ t.test('who reads too slowly has its file broken off, counted, and never one wit
   t.strictSame(captures.counts(), { running: 1, brokenOff: 1 })
 })
 
-t.test('one more than may be is refused, and taken when one has ended', async (t) => {
+t.test('one capture over the limit is refused, and accepted once another has ended', async (t) => {
   const { captures } = capturesHere(1)
   const stop = captures.start('/dev/a', 'modbus-rtu', sinkHere())
   t.throws(() => captures.start('/dev/b', 'raw', sinkHere()), { code: 'too_many_captures' })

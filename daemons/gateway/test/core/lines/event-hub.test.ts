@@ -56,7 +56,7 @@ t.test('makes a payload once, and only when somebody reads it', async (t) => {
   t.equal(made, 1)
 })
 
-t.test('keeps no more of all ports together than the bound: the port with most loses its oldest', async (t) => {
+t.test('keeps no more of all ports together than the bound: the port that holds most loses its oldest', async (t) => {
   const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 10_000, totalBytes: 20_480 })
   const kept = (port: string) => hub.recent(port, 10).map((event) => event.payload)
   for (const number of [1, 2, 3, 4, 5, 6, 7]) hub.publish('/dev/a', 'value', number)
@@ -78,13 +78,13 @@ t.test('keeps no more of all ports together than the bound: the port with most l
   t.equal(hub.keptBytes(), 5 * 2048)
 })
 
-t.test('the newest event of each port is kept, whatever the others take', async (t) => {
+t.test('the newest event of each port is kept, however much the others hold', async (t) => {
   const hub = createEventHub(fakeClock(), { history: 10, historyBytes: 10_000, totalBytes: 4096 })
   for (const port of ['/dev/a', '/dev/b', '/dev/c']) hub.publish(port, 'frame', port, 5000)
   for (const port of ['/dev/a', '/dev/b', '/dev/c']) t.same(hub.recent(port, 10).length, 1)
 })
 
-t.test('what is counted of the events that are kept is what they take, raw, registers and coils alike', async (t) => {
+t.test('kept events take no more than is counted for them: raw, registers and coils alike', async (t) => {
   const values = (count: number, at: number) => Array.from({ length: count }, (_, bit) => (bit * 7 + at) & 1)
   const reply = (fc: number, quantity: number) => (at: number) => {
     const frame = sealed([1, fc, 0, at & 255, quantity >> 8, quantity & 255])

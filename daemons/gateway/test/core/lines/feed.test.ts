@@ -15,7 +15,7 @@ function feedOn(mayHear = (_port: string) => true, of?: EventHub) {
   return { clock, feed, got, hub, sink }
 }
 
-t.test('sends what was asked for, by port and by event name', async (t) => {
+t.test('sends the events that were asked for, by port and by name', async (t) => {
   const { feed, got, hub } = feedOn()
   feed.subscribe({ port: '/dev/a', events: ['frame'] })
   hub.publish('/dev/a', 'frame', 1)
@@ -25,7 +25,7 @@ t.test('sends what was asked for, by port and by event name', async (t) => {
   t.equal(got.length, 1)
 })
 
-t.test('begins with the past when asked to, and a new wish replaces the old', async (t) => {
+t.test('begins with past events when asked to, and a new subscription replaces the old one', async (t) => {
   const { feed, got, hub } = feedOn()
   for (const number of [1, 2, 3]) hub.publish('/dev/a', 'frame', number)
   feed.subscribe({ port: '/dev/a', replay: 2 })
@@ -38,7 +38,7 @@ t.test('begins with the past when asked to, and a new wish replaces the old', as
   t.equal(got.length, 2)
 })
 
-t.test('a listener that is behind loses events and is told how many, before any new one', async (t) => {
+t.test('a listener that falls behind loses events and is told how many before it gets a new one', async (t) => {
   const { clock, feed, got, hub, sink } = feedOn()
   feed.subscribe({})
   sink.isFull = true
@@ -55,7 +55,7 @@ t.test('a listener that is behind loses events and is told how many, before any 
   ])
 })
 
-t.test('a listener is told what it missed once it has taken what waited, and only once', async (t) => {
+t.test('a listener is told what it missed after it has read what waited, and only once', async (t) => {
   const { clock, feed, got, hub, sink } = feedOn()
   feed.subscribe({})
   sink.isFull = true
@@ -70,7 +70,7 @@ t.test('a listener is told what it missed once it has taken what waited, and onl
   t.same(got, [{ type: 'summary', dropped: 2 }])
 })
 
-t.test('a listener that is behind is not given the past, however often it asks', async (t) => {
+t.test('a listener that is behind gets no past events, however often it asks', async (t) => {
   const { clock, feed, got, hub, sink } = feedOn()
   const recent = t.capture(hub, 'recent', hub.recent)
   hub.publish('/dev/a', 'frame', 1)
@@ -99,7 +99,7 @@ t.test('holds nothing after it is closed', async (t) => {
   t.equal(clock.pending(), 0)
 })
 
-t.test('a listener hears nothing of ports that are not its own, neither past nor present', async (t) => {
+t.test('a listener gets no events, past or present, of ports that are not its own', async (t) => {
   const { feed, got, hub } = feedOn((port) => port === '/dev/a')
   for (const port of ['/dev/a', '/dev/b']) hub.publish(port, 'frame', `past of ${port}`)
   feed.subscribe({ port: '/dev/b', replay: 10 })
@@ -111,7 +111,7 @@ t.test('a listener hears nothing of ports that are not its own, neither past nor
   t.equal(got.length, 1)
 })
 
-t.test('an event is put into words once for all who listen, and not at all where nobody wants it', async (t) => {
+t.test('an event is serialised once for all listeners, and not at all if nobody wants it', async (t) => {
   const { feed, hub, got } = feedOn()
   let made = 0
   const payload = { toJSON: () => ++made }
@@ -122,9 +122,9 @@ t.test('an event is put into words once for all who listen, and not at all where
   const fenced = feedOn((port) => port === '/dev/b', hub)
   fenced.feed.subscribe({})
   hub.publish('/dev/b', 'frame', payload)
-  t.equal(made, 1, 'one who hears of the other port')
+  t.equal(made, 1, 'one subscribed to the other port')
   hub.publish('/dev/a', 'frame', payload)
-  t.equal(made, 2, 'four who hear of this one')
+  t.equal(made, 2, 'four subscribed to this one')
   t.same(
     [got, fenced.got, ...others.map((other) => other.got)].map((heard) => heard.map(({ payload }) => payload)),
     [[2], [1], [2], [2], [2]],

@@ -5,7 +5,7 @@ import { createHourCount } from '../../../core/lines/port.ts'
 
 const MINUTE_MS = 60_000
 
-t.test('counts what happened within the last hour and forgets what is older', async (t) => {
+t.test('counts events of the last hour and forgets older ones', async (t) => {
   const clock = fakeClock()
   const count = createHourCount(clock)
   t.equal(count.lastHour(), 0)

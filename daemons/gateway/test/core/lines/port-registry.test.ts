@@ -19,7 +19,7 @@ const usb: FoundLine = {
 }
 const wish = { protocol: 'raw', line: plainLine, settings: { queue: 3 } } as const
 
-/** Paths of ports whose adapters were ended for good. */
+/** Paths of ports whose adapters were closed for good. */
 const ended: string[] = []
 
 function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial<RegistryParts> } = {}) {
@@ -58,12 +58,12 @@ function registryWith(changes: { answers?: (FakeLine | Fault)[]; parts?: Partial
   return { opener, others, registry, removed, saved }
 }
 
-t.test('lists a line that was found and is not set up', async (t) => {
+t.test('lists a line that was found but is not set up', async (t) => {
   const { registry } = registryWith()
   t.match(await registry.list(), [{ path: '/dev/ttyUSB0', found: usb, record: null, port: null }])
 })
 
-t.test('a configured line and the line found are one, by path and by stable name', async (t) => {
+t.test('a configured line and the line found are the same, by path or by stable name', async (t) => {
   for (const path of [usb.path, usb.byId ?? '']) {
     const { registry } = registryWith()
     await registry.put(path, wish)
@@ -73,7 +73,7 @@ t.test('a configured line and the line found are one, by path and by stable name
   }
 })
 
-t.test('setting a port up opens it and saves what was set, not what follows from it', async (t) => {
+t.test('setting a port up opens it and saves the settings given, not the defaults', async (t) => {
   const { registry, saved } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   t.equal(registry.require('/dev/ttyS0').life().state, 'open')
@@ -81,7 +81,7 @@ t.test('setting a port up opens it and saves what was set, not what follows from
   t.same(saved, [[record]])
 })
 
-t.test('a setting that the driver refuses changes nothing: the line runs on as it was', async (t) => {
+t.test('a setting that the driver refuses changes nothing: the line runs as before', async (t) => {
   const answers = [fakeLine(), new Fault('line_refused', 'TCSETS2 says EINVAL'), fakeLine()]
   const { registry, saved } = registryWith({ answers })
   await registry.put('/dev/ttyS0', wish)
@@ -94,7 +94,7 @@ t.test('a setting that the driver refuses changes nothing: the line runs on as i
   t.equal(saved.length, 1)
 })
 
-t.test('a change that was made from other settings than there are is refused before the line is touched', async (t) => {
+t.test('a change based on outdated settings is refused before the line is touched', async (t) => {
   const { registry, saved } = registryWith()
   const asked: (string | undefined)[] = []
   const note = (revision: string | undefined) => void asked.push(revision)
@@ -106,10 +106,10 @@ t.test('a change that was made from other settings than there are is refused bef
   }
   const { port } = await registry.view('/dev/ttyS0')
   await t.rejects(registry.put('/dev/ttyS0', wish, refuse), { code: 'changed_meanwhile' })
-  t.equal((await registry.view('/dev/ttyS0')).port, port, 'it runs on as it was')
+  t.equal((await registry.view('/dev/ttyS0')).port, port, 'it runs as before')
   t.match(registry.record('/dev/ttyS0'), { settings: { queue: 9 } })
   t.equal(saved.length, 3)
-  t.same(asked, [undefined, portRevision(wish)], 'nothing was there, then what was put first')
+  t.same(asked, [undefined, portRevision(wish)], 'nothing before, then what the first change set')
 })
 
 t.test('settings that cannot be saved are not applied either', async (t) => {
@@ -127,7 +127,7 @@ t.test('settings that cannot be saved are not applied either', async (t) => {
   t.throws(() => registry.require('/dev/ttyS1'), { code: 'unknown_port' })
 })
 
-t.test('an absent device may be set up before it is plugged in', async (t) => {
+t.test('an absent device can be set up before it is plugged in', async (t) => {
   const { registry, saved } = registryWith({ answers: [new Fault('line_absent', 'no such device')] })
   await registry.put('/dev/ttyUSB7', wish)
   t.equal(registry.require('/dev/ttyUSB7').life().state, 'absent')
@@ -143,7 +143,7 @@ t.test('setting a port up again keeps its webhooks', async (t) => {
   t.match(registry.record('/dev/ttyS0').webhooks, [hook])
 })
 
-t.test('who follows a port is told when its protocol is another, and only then', async (t) => {
+t.test('a follower of a port hears when its protocol changes, and only then', async (t) => {
   const { others, registry } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   await registry.put('/dev/ttyS0', { ...wish, settings: { queue: 4 } })
@@ -152,7 +152,7 @@ t.test('who follows a port is told when its protocol is another, and only then',
   t.same(others, ['/dev/ttyS0'])
 })
 
-t.test('a closed port is remembered as closed, and opens no more at start', async (t) => {
+t.test('a closed port is remembered as closed, and does not open at the next start', async (t) => {
   const { registry, saved } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   await registry.setEnabled('/dev/ttyS0', false)
@@ -178,7 +178,7 @@ t.test('a removed port is closed and forgotten', async (t) => {
   await t.rejects(registry.remove('/dev/ttyS0'), { code: 'unknown_port' })
 })
 
-t.test('refuses one port more than the bound, and any path that is not allowed', async (t) => {
+t.test('refuses a port over the bound, and any path that is not allowed', async (t) => {
   const { registry } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   await registry.put('/dev/ttyS1', wish)
@@ -193,7 +193,7 @@ t.test('refuses one port more than the bound, and any path that is not allowed',
   t.throws(() => refusing.registry.put('/dev/sda', wish), { code: 'port_not_allowed' })
 })
 
-t.test('changes that cross are applied one after another, none is lost', async (t) => {
+t.test('concurrent changes are applied one after another, and none is lost', async (t) => {
   const { registry, saved } = registryWith()
   await Promise.all([registry.put('/dev/ttyS0', wish), registry.put('/dev/ttyS1', wish)])
   t.same(
@@ -202,7 +202,7 @@ t.test('changes that cross are applied one after another, none is lost', async (
   )
 })
 
-t.test('an adapter is ended once another has its place, or the port is gone; not while it may come back', async (t) => {
+t.test('an adapter is closed once it is replaced or its port is removed, not while it may come back', async (t) => {
   ended.length = 0
   const { registry } = registryWith()
   await registry.put('/dev/ttyS0', wish)
@@ -214,7 +214,7 @@ t.test('an adapter is ended once another has its place, or the port is gone; not
   t.same(ended, ['/dev/ttyS0', '/dev/ttyS0'])
 })
 
-t.test('ports are saved in the order they are listed in, whichever was changed', async (t) => {
+t.test('ports are saved in the order they are listed, whichever was changed', async (t) => {
   const { registry, saved } = registryWith()
   await registry.put('/dev/ttyS0', wish)
   await registry.put('/dev/ttyS1', wish)
@@ -226,7 +226,7 @@ t.test('ports are saved in the order they are listed in, whichever was changed',
   )
 })
 
-t.test('registers that all ports serve together are bounded, and a port that is changed counts once', async (t) => {
+t.test('registers served by all ports together are bounded, and a changed port counts once', async (t) => {
   const { registry } = registryWith()
   const serving = (units: number[], quantity: number) => ({
     ...({ protocol: 'modbus-rtu', line: plainLine } as const),

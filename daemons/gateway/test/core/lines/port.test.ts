@@ -39,7 +39,7 @@ function portOn(answers: (FakeLine | Fault)[], own: Partial<Adapter> = {}) {
   return { clock, events, opener, port, seen }
 }
 
-t.test('opens and tells so', async (t) => {
+t.test('opens and says so', async (t) => {
   const { events, port } = portOn([fakeLine()])
   t.equal(await port.open(), 'open')
   t.match(events, [
@@ -64,7 +64,7 @@ t.test('says why it is not open, and what to do', async (t) => {
   t.match(port.whyNotOpen(), unplugged)
   clock.advance(500)
   t.equal(port.life().state, 'opening')
-  t.match(port.whyNotOpen(), unplugged, 'while it is looked for too')
+  t.match(port.whyNotOpen(), unplugged, 'also while it is being looked for')
   await clock.run(0)
   t.match(port.whyNotOpen(), {
     code: 'line_not_ready',
@@ -87,7 +87,7 @@ t.test('waits longer and longer for an absent device, never longer than the boun
   t.equal(opener.opened, 5)
 })
 
-t.test('is absent since it was lost, however often it was looked for since', async (t) => {
+t.test('is absent since it was lost, however often it has been retried', async (t) => {
   const first = fakeLine()
   const { clock, port } = portOn([first, new Fault('line_absent', 'no such device'), fakeLine()])
   await port.open()
@@ -100,7 +100,7 @@ t.test('is absent since it was lost, however often it was looked for since', asy
   t.match(port.life(), { state: 'open', stateSince: lostAt + 1500 })
 })
 
-t.test('is absent only since it was found so, where a try was refused before', async (t) => {
+t.test('after a refused try it is absent only since the device was found missing', async (t) => {
   const { clock, port } = portOn([new Fault('line_busy', 'another program has it')])
   t.equal(await port.open(), 'failed')
   const failedAt = clock.epochMs()
@@ -108,7 +108,7 @@ t.test('is absent only since it was found so, where a try was refused before', a
   t.match(port.life(), { state: 'absent', stateSince: failedAt + 500 })
 })
 
-t.test('comes back by itself when an unplugged device is plugged in again', async (t) => {
+t.test('comes back on its own when an unplugged device is plugged in again', async (t) => {
   const first = fakeLine()
   const second = fakeLine()
   const { clock, port, seen } = portOn([first, new Fault('line_absent', 'no such device'), second])
@@ -123,7 +123,7 @@ t.test('comes back by itself when an unplugged device is plugged in again', asyn
   t.equal(first.isClosed, true)
 })
 
-t.test('a refused line is failed, with the reason, and is tried again', async (t) => {
+t.test('a port whose line is refused is failed, with the reason, and tries again', async (t) => {
   const { clock, port } = portOn([new Fault('line_busy', 'held by pid 7'), fakeLine()])
   t.equal(await port.open(), 'failed')
   t.match(port.life(), { fault: { code: 'line_busy', message: 'held by pid 7' } })
@@ -150,7 +150,7 @@ t.test('a line that opens after the port was closed is given back', async (t) =>
   t.equal(port.life().state, 'closed')
 })
 
-t.test('is closed only when the attempt to open it has let go of the line', async (t) => {
+t.test('is closed only once the attempt to open it has released the line', async (t) => {
   const order: string[] = []
   const line = { ...fakeLine(), close: async () => void order.push('line given back') }
   const { port } = portOn([line])
@@ -175,7 +175,7 @@ t.test('an adapter that refuses the line leaves it free for the next try', async
   t.match(port.life(), { state: 'open', fault: null })
 })
 
-t.test('an adapter that cannot let go of a lost line is told of, and the line is closed all the same', async (t) => {
+t.test('a fault of an adapter that releases a lost line is reported, and the line is closed anyway', async (t) => {
   const line = fakeLine()
   const { clock, events, port } = portOn([line], {
     detach: async () => Promise.reject(new Fault('line_gone', 'cannot let go')),

@@ -1,4 +1,4 @@
-/** A codec that makes mistakes: what it builds wrong is not sent, what it cannot read is told to whoever asked. */
+/** A codec that makes mistakes: a frame it builds wrongly is not sent, a reply it cannot read is a fault for the caller. */
 import t from 'tap'
 import { relayBoard } from '../../../../../scripts/sim/relay-board.ts'
 import type { ModbusCodec } from '../../../core/modbus/protocol.ts'
@@ -8,12 +8,12 @@ import { modbusCodec } from './rtu.ts'
 
 const relays = { unitId: 2, fc: 1, address: 0, quantity: 8 }
 
-/** A line with a relay board, spoken to by a codec that is wrong somewhere. */
+/** A line with a relay board, and a codec with a mistake in it. */
 async function lineBy(codec: Partial<ModbusCodec>) {
   return await modbusLine({ codec: { ...modbusCodec, ...codec }, units: [relayBoard(2)] })
 }
 
-t.test('a frame that asks something else than the request is not sent, whatever in it differs', async (t) => {
+t.test('a frame that differs from the request in any field is not sent', async (t) => {
   const cases = [
     { unitId: 3 },
     { fc: 2 },
@@ -31,7 +31,7 @@ t.test('a frame that asks something else than the request is not sent, whatever 
   }
 })
 
-t.test('nor is one whose checksum is wrong', async (t) => {
+t.test('a frame with a wrong checksum is not sent', async (t) => {
   const { askNow, frames } = await lineBy({
     frameOf: (request) => modbusCodec.frameOf(request).map((byte, at) => (at === 7 ? byte ^ 1 : byte)),
   })
@@ -39,7 +39,7 @@ t.test('nor is one whose checksum is wrong', async (t) => {
   t.same(frames, [])
 })
 
-t.test('a proven reply that is not understood is told to whoever asked, and the line goes on', async (t) => {
+t.test('a valid reply that the codec cannot read is a fault for the caller, and the line keeps running', async (t) => {
   let isBroken = true
   const { askNow, count } = await lineBy({
     valuesOf(request, reply) {
@@ -53,7 +53,7 @@ t.test('a proven reply that is not understood is told to whoever asked, and the 
   t.equal(count('timeouts'), 0)
 })
 
-t.test('modbus-serial says modbus_codec of a reply that is none to the request, and reads the next one', async (t) => {
+t.test('modbus-serial reports modbus_codec for a reply to another request, and reads the next one', async (t) => {
   const request = { unitId: 1, fc: 3, address: 0, quantity: 2 }
   const wrong = [
     sealed([1, 3, 2, 0, 1]),

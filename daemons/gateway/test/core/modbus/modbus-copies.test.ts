@@ -1,4 +1,4 @@
-/** Answers said twice: what is read after a write, and how many answers are kept to know a second one. */
+/** Answers that come twice: what is read after a write, and how many answers are kept to recognise a copy. */
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
@@ -21,7 +21,7 @@ function read(address: number): SentRequest {
 
 const answer = (value: number) => modbusRtu.openReply(read(0), replyFrame(read(0).request, [value]))
 
-t.test('keeps as many answers of a line as the setting says, and for as long', async (t) => {
+t.test('keeps as many answers of a line as the setting says, for as long as it says', async (t) => {
   const clock = fakeClock()
   const copies = new BusCopies(modbusRtu, clock, settingsWith({ copy_answers: 16 }))
   for (let value = 0; value < 17; value++) copies.note(read(value), answer(value))
@@ -31,7 +31,7 @@ t.test('keeps as many answers of a line as the setting says, and for as long', a
   t.equal(copies.isRecent(answer(16).frame), false)
 })
 
-t.test('as many answers as are kept, each of 125 registers, take no more than their row says', async (t) => {
+t.test('the most answers that are kept, each of 125 registers, take no more than their row says', async (t) => {
   const bytes = await heapBytesOf(() => {
     const copies = new BusCopies(modbusRtu, fakeClock(), settingsWith())
     for (let at = 0; at < 1100; at++) {
@@ -48,7 +48,7 @@ t.test('as many answers as are kept, each of 125 registers, take no more than th
   t.ok(bytes < eachBytes, `${bytes} bytes, of ${eachBytes}`)
 })
 
-t.test('an answer as before is believed until it denies what was written meanwhile', async (t) => {
+t.test('an unchanged answer is believed unless it contradicts a write since', async (t) => {
   const clock = fakeClock()
   const settings = settingsWith({ copy_trust_after: 3 })
   const frame = sealed([1, 6, 0, 0, 0, 9])
@@ -61,27 +61,27 @@ t.test('an answer as before is believed until it denies what was written meanwhi
     return copies
   }
   t.equal(afterWrite().doubt(read(0), answer(5)), 'again')
-  t.equal(afterWrite().doubt(read(0), answer(9)), 'sure', 'as it was written')
-  t.equal(afterWrite().doubt(read(1), answer(5)), 'again', 'the answer to another question, as ever')
+  t.equal(afterWrite().doubt(read(0), answer(9)), 'sure', 'the written value')
+  t.equal(afterWrite().doubt(read(1), answer(5)), 'again', 'the answer of another register, unchanged')
   const trusted = afterWrite()
   for (let n = 0; n < 3; n++) trusted.proved(1)
-  t.equal(trusted.doubt(read(0), answer(5)), 'sure', 'of a unit that was heard often enough without a copy')
+  t.equal(trusted.doubt(read(0), answer(5)), 'sure', 'of a unit that has answered often enough without a copy')
   const refused = new BusCopies(modbusRtu, clock, settings)
   refused.note(read(0), answer(5))
   refused.note(written, modbusRtu.openReply(written, sealed([1, 0x86, 2])))
   t.equal(refused.doubt(read(0), answer(5)), 'sure', 'a write that was refused has changed nothing')
 })
 
-/** What is done one after the other: a write of the next number, or a read, and a pause before it. */
+/** One step: a pause, then a write of the next number or a read. */
 const step = fc.record({
   isWrite: fc.boolean(),
   pauseMs: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat({ max: 600 }) }),
-  /** The answer comes again so much later. */
+  /** How much later the answer comes again. */
   copyMs: fc.option(fc.nat({ max: 450 }), { freq: 3 }),
   workMs: fc.integer({ min: 1, max: 80 }),
 })
 
-t.test('late-replies: what was written is never read as it was before, however answers are repeated', async (t) => {
+t.test('late-replies: after a write the old value is never read, however answers are repeated', async (t) => {
   const tally = { reads: 0, copies: 0, faults: 0 }
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
@@ -114,5 +114,5 @@ t.test('late-replies: what was written is never read as it was before, however a
     { numRuns: Number(process.env.PROPERTY_RUNS ?? 40), ...(process.env.PROPERTY_RUNS === undefined && { seed: 41 }) },
   )
   t.comment(JSON.stringify(tally))
-  t.ok(tally.reads > 100 && tally.copies > 100, 'it was put to the test')
+  t.ok(tally.reads > 100 && tally.copies > 100, 'reads and copies were many enough')
 })

@@ -1,4 +1,4 @@
-/** A port that is set up anew while a unit is being asked. */
+/** A port that is set up again while a unit is being asked. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { UnitDebts } from '../../../core/bus/holds.ts'
@@ -29,7 +29,7 @@ async function lateLine(): Promise<{ before: ModbusLine; after: ModbusLine }> {
 const REPLY = Uint8Array.of(1, 3, 2, 0, 7, 0xf9, 0x86)
 
 t.test(
-  'late-replies: a late reply to what was asked before the port was set up anew is the answer to nothing',
+  'late-replies: a late reply to a request from before the port was set up again answers no request',
   async (t) => {
     const { before, after } = await lateLine()
     const { clock } = before
@@ -58,7 +58,7 @@ t.test('other units are asked as soon as the line has settled', async (t) => {
   t.equal(after.line.written.length, 1)
 })
 
-t.test('who left debts and comes back knows them itself', (t) => {
+t.test('an adapter that comes back is not given its own debts', (t) => {
   const clock = fakeClock()
   const debts = createBusDebts<ModbusRequest>(clock)('/dev/ttyA')
   const [one, other] = [{}, {}]
@@ -70,14 +70,14 @@ t.test('who left debts and comes back knows them itself', (t) => {
   t.end()
 })
 
-t.test('one that never had the line leaves the debts of others where they are', (t) => {
+t.test('an adapter that never had the line leaves the debts of others alone', (t) => {
   const clock = fakeClock()
   const debts = createBusDebts<ModbusRequest>(clock)('/dev/ttyA')
   const [one, refused, third] = [{}, {}, {}]
   debts.leave(one, [held(1, 1000), held(2, 500)])
   debts.leave(refused, [])
   clock.advance(600)
-  t.same(debts.take(third), [held(1, 1000)], 'what is over is over')
+  t.same(debts.take(third), [held(1, 1000)], 'an expired debt is gone')
   t.end()
 })
 

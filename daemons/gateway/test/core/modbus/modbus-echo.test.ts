@@ -1,4 +1,4 @@
-/** Lines whose adapter gives our own bytes back: an echo is never taken for a unit's answer. */
+/** Lines whose adapter echoes our own bytes: an echo is never taken for a unit's answer. */
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { modbusLine } from './modbus-line.ts'
@@ -27,7 +27,7 @@ t.test('6.6 a write is answered by the copy that follows the echo', async (t) =>
   t.equal(line.count('echoChecks'), 0)
 })
 
-t.test('6.6 the echo of a write to a unit that is not there is no answer, the first time already', async (t) => {
+t.test('6.6 the echo of a write to a missing unit is not an answer, not even the first time', async (t) => {
   const line = await modbusLine({ units: units(), say: slow, hasEcho: true })
   const { fault } = await line.askNow({ ...write, unitId: 9 })
   t.equal(fault?.code, 'modbus_timeout')
@@ -35,20 +35,23 @@ t.test('6.6 the echo of a write to a unit that is not there is no answer, the fi
   t.equal(line.count('echoChecks'), 1, 'one read of the same place shows that the line has an echo')
   const again = await line.askNow({ ...write, unitId: 10 })
   t.equal(again.fault?.code, 'modbus_timeout')
-  t.equal(line.count('echoChecks'), 1, 'which is known from then on')
+  t.equal(line.count('echoChecks'), 1, 'which it knows from then on')
 })
 
-t.test('6.6 without an echo the one copy is the answer, the first time after one read of the same place', async (t) => {
-  const line = await modbusLine({ units: units(), say: slow })
-  t.strictSame((await line.askNow(write)).answer?.values, [1234])
-  t.equal(line.count('echoChecks'), 1)
-  t.equal(line.count('requests'), 2)
-  t.strictSame((await line.askNow({ ...write, values: [1] })).answer?.values, [1])
-  t.equal(line.count('requests'), 3)
-  t.equal(line.count('echoes'), 0)
-})
+t.test(
+  '6.6 without an echo the one copy is the answer; the first time a read of the same place proves it',
+  async (t) => {
+    const line = await modbusLine({ units: units(), say: slow })
+    t.strictSame((await line.askNow(write)).answer?.values, [1234])
+    t.equal(line.count('echoChecks'), 1)
+    t.equal(line.count('requests'), 2)
+    t.strictSame((await line.askNow({ ...write, values: [1] })).answer?.values, [1])
+    t.equal(line.count('requests'), 3)
+    t.equal(line.count('echoes'), 0)
+  },
+)
 
-t.test('after any read a write is answered at once, as the line is known by then', async (t) => {
+t.test('after any read a write is answered at once, because the line is known by then', async (t) => {
   const line = await modbusLine({ units: units(), say: slow })
   await line.askNow(read)
   const asked = line.ask(write)
@@ -63,7 +66,7 @@ t.test('an exception behind one copy shows that the copy was an echo', async (t)
   t.equal(line.count('echoes'), 1)
 })
 
-t.test('6.1 a read whose answer equals its request is told from its echo in the same way', async (t) => {
+t.test('6.1 a read whose answer equals its request is distinguished from its echo in the same way', async (t) => {
   const coils = new Array(1000).fill(0)
   // Request 05 01 03 10 00 18 and its answer 05 01 03 10 00 18: three bytes of coils, 10 00 18.
   for (const at of [4, 19, 20]) coils[0x310 + at] = 1
@@ -76,7 +79,7 @@ t.test('6.1 a read whose answer equals its request is told from its echo in the 
   t.equal((await echoing.askNow(body)).fault?.code, 'modbus_timeout')
 })
 
-t.test('local_echo present or absent is believed and nothing is checked', async (t) => {
+t.test('a setting of local_echo, present or absent, is trusted without a check', async (t) => {
   const absent = await modbusLine({ units: units(), say: slow, settings: { local_echo: 'absent' } })
   const asked = absent.ask(write)
   await absent.clock.run(40)
@@ -86,7 +89,7 @@ t.test('local_echo present or absent is believed and nothing is checked', async 
   t.equal(absent.count('echoChecks') + present.count('echoChecks'), 0)
 })
 
-t.test('a broadcast is known by its echo too', async (t) => {
+t.test('a broadcast reveals the echo too', async (t) => {
   const line = await modbusLine({ units: units(), hasEcho: true })
   t.ok((await line.askNow({ ...write, unitId: 0 })).answer)
   t.equal(line.count('echoes'), 1)
@@ -94,7 +97,7 @@ t.test('a broadcast is known by its echo too', async (t) => {
   t.equal(line.count('echoChecks'), 0)
 })
 
-t.test('what was learned of a line is void when it is opened anew', async (t) => {
+t.test('what was learned about a line is forgotten when it is opened again', async (t) => {
   const line = await modbusLine({ units: units(), say: slow })
   await line.askNow(read)
   await line.adapter.detach()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { modbusLine } from './modbus-line.ts'
 
-t.test('what a fault says was heard stays as it was when the time was up', async (t) => {
+t.test('what a timeout fault says was heard does not change afterwards', async (t) => {
   const bus = await modbusLine({
     settings: { response_timeout_ms: 300 },
     units: [simulatedUnit({ unitId: 3, holding: [1, 2] })],

@@ -1,4 +1,4 @@
-/** Listening to others: everything is told, nothing is sent. */
+/** Listening to others: everything is reported, nothing is sent. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -31,7 +31,7 @@ function listener(): LineOfOthers & { seen: SeenReply<ModbusRequest, ModbusReply
 
 const asked = { unitId: 3, fc: 3, address: 40, quantity: 2 }
 
-t.test('a reply carries what was asked, what it says and how long it took', async (t) => {
+t.test('a reply carries its request, its meaning and how long it took', async (t) => {
   const { say, clock, frames, seen, count } = listener()
   say(frameOf(asked))
   await clock.run(12)
@@ -82,7 +82,7 @@ t.test('a unit that does not answer is a timeout, one that answers with rubbish 
   )
 })
 
-t.test('a reply after its time is late, and no pair', async (t) => {
+t.test('a reply after its time is late, and makes no pair', async (t) => {
   const { say, clock, count, seen, frames } = listener()
   say(frameOf(asked))
   await clock.run(400)
@@ -108,7 +108,7 @@ t.test('the late reply to one read is not the reply to the next', async (t) => {
   t.equal(seen.length, 1, 'after the quarantine it is believed again')
 })
 
-t.test('a reply that can be for no request before settles what its unit owed', async (t) => {
+t.test('a reply that cannot belong to an earlier request settles what its unit owed', async (t) => {
   const { say, clock, frames, seen } = listener()
   const others = [
     {
@@ -136,7 +136,7 @@ t.test('a reply that can be for no request before settles what its unit owed', a
   }
 })
 
-t.test('the same request again is asked again, and its reply believed', async (t) => {
+t.test('a repeated request counts as a new one, and its reply is believed', async (t) => {
   const { say, clock, seen } = listener()
   const write = { unitId: 3, fc: 6, address: 4, quantity: 1, values: [1] }
   say(frameOf(write))
@@ -148,7 +148,7 @@ t.test('the same request again is asked again, and its reply believed', async (t
   t.match(seen, [{ request: write, tookMs: 10 }])
 })
 
-t.test('each unit has its own counts and state; a dead one is seen to be dead', async (t) => {
+t.test('each unit has its own counts and state; a dead one is recognised', async (t) => {
   const { say, clock, adapter, events } = listener()
   for (let turn = 0; turn < 4; turn++) {
     say(frameOf(asked))
@@ -196,7 +196,7 @@ t.test('2.1 a broadcast has no reply and is not a timeout', async (t) => {
   )
 })
 
-t.test('after noise the next frames between silences are told at once', async (t) => {
+t.test('after noise the next frames between silences are reported at once', async (t) => {
   const { say, clock, seen, count } = listener()
   say(Uint8Array.of(5, 3, 250, 17, 99))
   await clock.run(10)
@@ -208,7 +208,7 @@ t.test('after noise the next frames between silences are told at once', async (t
   t.equal(count('noiseBytes'), 5)
 })
 
-t.test('a function not known here ends by silence', async (t) => {
+t.test('a frame with an unknown function ends by silence', async (t) => {
   const { say, clock, frames, count } = listener()
   say(sealed([9, 17]))
   await clock.run(5)
@@ -218,13 +218,13 @@ t.test('a function not known here ends by silence', async (t) => {
   t.match(frames, [{ decoded: { kind: 'stray', unitId: 9, fc: 17, name: 'Function 17' } }, {}])
 })
 
-t.test('a listener never sends: actions are refused by the name of its mode', async (t) => {
+t.test('a listener never sends: actions are refused with the name of its mode', async (t) => {
   const { adapter } = listener()
   await t.rejects(act(adapter, 'request', {}), { code: 'wrong_protocol', message: /listen/ })
   await t.rejects(act(adapter, 'tx', {}), { code: 'wrong_protocol' })
 })
 
-t.test('whatever is said, and whenever, nothing is written, and all timers end', async (t) => {
+t.test('whatever is heard, and whenever, nothing is written, and all timers end', async (t) => {
   const turn = fc.record({
     talk: anyTransaction,
     sizes: fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 4 }),

@@ -1,4 +1,4 @@
-/** What the API asks of a Modbus line, answered by simulated units. */
+/** Requests of the API on a Modbus line, answered by simulated units. */
 
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
@@ -52,7 +52,7 @@ t.test('6.5 to 6.12, 6.16, 6.17 writes do what they say and answer with what was
   t.strictSame((await askNow(both)).answer?.values, [90, 1000, 96])
 })
 
-t.test('6.21 device identification is asked on until nothing more follows', async (t) => {
+t.test('6.21 device identification is requested until nothing more follows', async (t) => {
   const { unit } = board()
   const { askNow, count } = await modbusLine({ units: [unit] })
   const regular = await askNow({ unitId: 7, fc: 43, address: 0, quantity: 2 })
@@ -68,7 +68,7 @@ t.test('6.21 device identification is asked on until nothing more follows', asyn
   t.strictSame(single.answer?.values, [{ id: 4, name: 'ProductName', value: 'Product' }])
 })
 
-t.test('an exception has its code and name, and holds nobody back', async (t) => {
+t.test('an exception has its code and name, and delays no other request', async (t) => {
   const { unit } = board()
   const { askNow, count, frames } = await modbusLine({ units: [unit] })
   const { fault } = await askNow({ unitId: 7, fc: 3, address: 199, quantity: 2 })
@@ -94,7 +94,7 @@ t.test('2.4.1 a broadcast waits for the turnaround delay and for no reply', asyn
   t.equal(count('broadcasts'), 1)
 })
 
-t.test('every frame is told with its bytes and its meaning, in both directions', async (t) => {
+t.test('every frame is published with its bytes and its meaning, in both directions', async (t) => {
   const { unit } = board()
   const { askNow, frames } = await modbusLine({ units: [unit] })
   await askNow({ unitId: 7, fc: 3, address: 1, quantity: 1 })
@@ -109,7 +109,7 @@ t.test('every frame is told with its bytes and its meaning, in both directions',
   t.equal(frames.length, 2)
 })
 
-t.test('another action is refused by the name of the protocol', async (t) => {
+t.test('another action is refused with the name of the protocol', async (t) => {
   const { adapter } = await modbusLine()
   await t.rejects(act(adapter, 'tx', { hex: '00' }), { code: 'wrong_protocol' })
 })

@@ -1,4 +1,4 @@
-/** Lines that misbehave at random, asked with every priority: a value that is handed up is the one the unit meant for that very request. */
+/** Lines that misbehave at random, with requests of every priority: a value handed up is the one the unit meant for that very request. */
 import fc from 'fast-check'
 import t from 'tap'
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
@@ -143,7 +143,7 @@ t.test(
       fc.constantFrom(0, 200, 1000, Number.POSITIVE_INFINITY),
       async (asks, manners, hasEcho, idleMs) => {
         let turn = 0
-        /** Addresses of writes that the unit answered with the right reply, whole. */
+        /** Addresses of writes that the unit answered with the complete right reply. */
         const meant = new Set<number>()
         const told: SeenReply<ModbusRequest, ModbusReply>[] = []
         const line = await modbusLine({
@@ -167,10 +167,10 @@ t.test(
           await line.clock.run(waitMs)
         }
         await line.clock.run(40_000)
-        // The read that tells an echo from an answer asks for one register, and is told of too.
+        // The read that distinguishes an echo from an answer asks for one register, and is published too.
         for (const { reply, request } of told)
           if (request.quantity === 2 && !reply.refusal && wordAt(reply.frame, 3) !== request.address)
-            throw new Error(`the points were told ${wordAt(reply.frame, 3)}, meant was ${request.address}`)
+            throw new Error(`the points got ${wordAt(reply.frame, 3)}, meant was ${request.address}`)
         for (const { address, isWrite, index, asked } of outcomes) {
           const outcome = asked.came
           if (!outcome) throw new Error('a request was never answered')
@@ -193,7 +193,7 @@ t.test(
     await fc.assert(property, { numRuns: runs })
     t.comment(`${answers} answers, ${faults} faults, ${refusals} of them refused`)
     t.ok(answers > runs, 'most requests are answered')
-    t.ok(faults > runs / 4, 'many requests fail, so the property was put to the test')
+    t.ok(faults > runs / 4, 'many requests fail, so the property is really tested')
     t.ok(refusals > 0, 'units were silent')
   },
 )

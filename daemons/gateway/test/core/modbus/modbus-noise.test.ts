@@ -1,4 +1,4 @@
-/** A line with noise: what its units are called meanwhile, and how often that changes. */
+/** A line with noise: the state of its units, and how often it changes. */
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
@@ -10,7 +10,7 @@ import { ask, askNow, unit } from './modbus-unit-line.ts'
 const MINUTE_MS = 60_000
 const WINDOW = settingsWith().noisy_window
 
-/** Unit 1 has these faults, unit 2 none. Each answer is another, so that none equals the one before. */
+/** Unit 1 has these faults, unit 2 none. Each answer differs from the one before. */
 async function noisyLine(faults: UnitFaults, seed: number): Promise<ModbusLine> {
   const clock = fakeClock()
   let said = 0
@@ -19,7 +19,7 @@ async function noisyLine(faults: UnitFaults, seed: number): Promise<ModbusLine> 
   return await modbusLine({ clock, units: [withFaults({ unit: counting(1), faults, clock, seed }), counting(2)] })
 }
 
-/** Unit 1 is asked five times a second, unit 2 once. */
+/** Polls unit 1 five times a second, unit 2 once. */
 async function poll(on: ModbusLine, forMs: number): Promise<void> {
   for (let ms = 0; ms < forMs; ms += 200) {
     ask(on, 'poll', 1)
@@ -28,12 +28,12 @@ async function poll(on: ModbusLine, forMs: number): Promise<void> {
   }
 }
 
-/** How often the state changed, that it answers for the first time not counted. */
+/** How often the state changed, not counting the first answer. */
 function changes(on: ModbusLine, unitId: number): number {
   return on.told.unit.filter((one) => one.unitId === unitId && one.previous !== 'unknown').length
 }
 
-t.test('of a unit that loses 16 of 100 answers it is said once within ten minutes that it is noisy', async (t) => {
+t.test('a unit that loses 16 of 100 answers is reported as noisy once within ten minutes', async (t) => {
   const on = await noisyLine({ damageChance: 0.16 }, 1)
   await poll(on, 10 * MINUTE_MS)
   t.ok(on.count('badReplies') > 100)
@@ -51,7 +51,7 @@ t.test('of a unit that loses 16 of 100 answers it is said once within ten minute
   t.same(on.adapter.faces?.units?.states(), { noisy: 1, well: 1 })
 })
 
-t.test('once the cable is mended it is well again within a hundred exchanges', async (t) => {
+t.test('once the cable is mended the unit is well again within a hundred exchanges', async (t) => {
   const faults: UnitFaults = { damageChance: 0.16 }
   const on = await noisyLine(faults, 2)
   await poll(on, MINUTE_MS)
@@ -65,7 +65,7 @@ t.test('once the cable is mended it is well again within a hundred exchanges', a
   t.equal(on.told.unit.at(-1)?.message, 'Unit 1 is well again: all of its last 100 answers came whole.')
 })
 
-t.test('a unit of which requests are lost is noisy as well, and one that dies is silent all the same', async (t) => {
+t.test('a unit that misses requests is noisy too, and becomes silent when it dies', async (t) => {
   const lossy = { isDead: false }
   const on = await noisyLine(lossy, 3)
   for (let n = 0; n < 60; n++) {
@@ -84,13 +84,13 @@ t.test('a unit of which requests are lost is noisy as well, and one that dies is
   t.equal(unit(on)?.state, 'silent')
   t.ok(asked >= 3 && asked <= 20, `after ${asked}`)
   lossy.isDead = false
-  // What it owes is over then.
+  // After this it owes no answer any more.
   await on.clock.run(2 * MINUTE_MS)
   await askNow(on, 'operator')
-  t.equal(unit(on)?.state, 'noisy', 'back, and no better than it was')
+  t.equal(unit(on)?.state, 'noisy', 'back, and as noisy as before')
 })
 
-t.test('a unit whose answers come twice is named so', async (t) => {
+t.test('a unit whose answers come twice is reported as such', async (t) => {
   const on = await modbusLine({
     units: [simulatedUnit({ unitId: 1, holding: [10, 20, 30] })],
     say: (bytes) => [
@@ -111,7 +111,7 @@ t.test('a unit whose answers come twice is named so', async (t) => {
   t.equal(changes(on, 1), 1)
 })
 
-t.test('however much is damaged, a state does not come and go with single answers', async (t) => {
+t.test('however much is damaged, the state does not change with single answers', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 50 }), fc.nat(1e6), async (percent, seed) => {
       const on = await noisyLine({ damageChance: percent / 100 }, seed)

@@ -1,4 +1,4 @@
-/** What one Modbus read costs: nothing is worked out twice. */
+/** What one Modbus read costs: nothing is computed twice. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { fakeLine } from '#kit/test/line/fake-line.ts'
@@ -14,7 +14,7 @@ import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
 import { modbusCodec } from './rtu.ts'
 
-/** The same functions, each call of one that is in `counts` counted there. */
+/** The same functions; each call of one that is in `counts` is counted there. */
 function counting<Part extends object>(part: Part, counts: Record<string, number>): Part {
   const counted = Object.entries(part).map(([name, run]: [string, (...args: unknown[]) => unknown]) => [
     name,
@@ -26,7 +26,7 @@ function counting<Part extends object>(part: Part, counts: Record<string, number
   return { ...part, ...Object.fromEntries(counted.filter(([name]) => String(name) in counts)) }
 }
 
-/** What works out a checksum of ours, or decodes, in Modbus RTU and in its codec. */
+/** The functions of Modbus RTU and of its codec that compute a checksum or decode. */
 function countedProtocol() {
   const counts = { seal: 0, reopen: 0, isWhole: 0, isFrameAlone: 0, replyFlaw: 0, openReply: 0 }
   const ofCodec = { frameOf: 0, valuesOf: 0 }
@@ -35,7 +35,7 @@ function countedProtocol() {
 }
 
 t.test(
-  'a read has two checksums, one a frame, and its answer is decoded once for whoever asked, points and events',
+  'a read computes two checksums, one a frame, and decodes its answer once for caller, points and events',
   async (t) => {
     const clock = fakeClock()
     const line = fakeLine()

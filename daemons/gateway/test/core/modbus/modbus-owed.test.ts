@@ -19,7 +19,7 @@ import { type ModbusLine, modbusLine, settingsWith } from './modbus-line.ts'
 import { type OrderedManner, orderedUnits } from './ordered-units.ts'
 import { modbusRtu } from './rtu.ts'
 
-/** Each register says which it is, and odd ones when they were read. */
+/** Each even register holds its own number, each odd one the time when it was read. */
 function wordAt(clock: FakeClock, address: number): number {
   return address % 2 === 0 ? address : Math.floor(clock.monotonicMs() / 10) & 0xffff
 }
@@ -84,7 +84,7 @@ async function trial(
   return { clock, on, tally, ask }
 }
 
-/** Eight callers who ask one register after the other, each its own. */
+/** Eight callers that read one register after the other, each its own. */
 async function eightCallers({ clock, ask }: Trial, forMs: number): Promise<void> {
   const endMs = clock.monotonicMs() + forMs
   async function caller(address: number): Promise<void> {
@@ -103,10 +103,10 @@ function draws(seed: number): () => number {
   }
 }
 
-/** A copy comes so long after its answer at most. */
+/** The longest time between an answer and its copy. */
 const COPY_MS = 450
 
-/** What a unit does to requests, over and over. Its answers come in order, as those of units do. */
+/** How a unit treats requests, over and over. Its answers come in order, as those of real units do. */
 const manner = fc.record({
   workMs: fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 1, max: 60 }) },
@@ -124,7 +124,7 @@ const manner = fc.record({
   ),
 })
 
-/** Which of its faults a unit has: all of them at once is the smallest part of what may happen. */
+/** Which of its faults a unit has: units that have all of them at once are the fewest. */
 const kind = fc.record({
   isLate: fc.boolean(),
   drops: fc.boolean(),
@@ -133,7 +133,7 @@ const kind = fc.record({
   dropsWhileBusy: fc.boolean(),
 })
 
-/** Who asks what, one after the other: some the same again and again, some of another length, some of another function. */
+/** Requests, one after the other: some the same again and again, some of another length, some with another function. */
 const asked = fc.record({
   address: fc.integer({ min: 0, max: 12 }),
   quantity: fc.constantFrom(2, 2, 2, 1, 5),
@@ -142,7 +142,7 @@ const asked = fc.record({
 })
 
 t.test(
-  'late-replies: units late, silent, doubled, refusing at random give no value of another',
+  'late-replies: units that are late, silent, doubled or refusing at random never give a value of another request',
   { timeout: 600_000 },
   async (t) => {
     const all: Tally = { right: 0, wrong: 0, faults: 0 }
@@ -179,44 +179,50 @@ t.test(
       if (on.tally.wrong > 0)
         throw new Error(`${on.tally.wrong} of ${on.tally.right + on.tally.wrong} values are wrong`)
     })
-    // The suite tries the same lines each time; with PROPERTY_RUNS others are drawn.
+    // The suite tries the same lines each time; with PROPERTY_RUNS it draws others.
     await fc.assert(property, { numRuns: runs, ...(process.env.PROPERTY_RUNS === undefined && { seed: 41 }) })
     t.comment(`${runs} lines: ${JSON.stringify({ ...all, ...counted })}`)
     t.equal(all.wrong, 0)
-    t.ok(all.right > 5 * runs && all.faults > runs, 'it was put to the test')
+    t.ok(all.right > 5 * runs && all.faults > runs, 'values and faults were many enough')
     t.ok(counted.fences > runs && counted.copies > runs && counted.lateReplies > runs / 10)
   },
 )
 
-t.test('late-replies: a unit that answers after 1.25 to 2.5 s gives eight callers no value of another', async (t) => {
-  const draw = draws(1)
-  const on = await trial(() => ({ workMs: 1250 + draw() * 1250 }))
-  await eightCallers(on, 120_000)
-  t.comment(JSON.stringify(on.tally))
-  t.equal(on.tally.wrong, 0)
-  t.ok(on.tally.faults > 20, 'callers are told that it did not answer')
-})
-
-t.test('late-replies: a unit that says its answers twice gives eight callers no value of another', async (t) => {
-  for (const share of [1, 0.3]) {
-    const draw = draws(2)
-    const on = await trial(() => ({ workMs: 20, ...(draw() < share && { copyMs: draw() * 450 }) }))
-    await eightCallers(on, 60_000)
-    t.comment(share, JSON.stringify(on.tally), on.on.count('copies'))
+t.test(
+  'late-replies: a unit that answers after 1.25 to 2.5 s never gives eight callers a value of another request',
+  async (t) => {
+    const draw = draws(1)
+    const on = await trial(() => ({ workMs: 1250 + draw() * 1250 }))
+    await eightCallers(on, 120_000)
+    t.comment(JSON.stringify(on.tally))
     t.equal(on.tally.wrong, 0)
-    t.ok(on.tally.right > 100, 'and most are answered')
-    t.ok(on.on.count('copies') > 10)
-  }
-})
+    t.ok(on.tally.faults > 20, 'callers are told that it did not answer')
+  },
+)
+
+t.test(
+  'late-replies: a unit that sends its answers twice never gives eight callers a value of another request',
+  async (t) => {
+    for (const share of [1, 0.3]) {
+      const draw = draws(2)
+      const on = await trial(() => ({ workMs: 20, ...(draw() < share && { copyMs: draw() * 450 }) }))
+      await eightCallers(on, 60_000)
+      t.comment(share, JSON.stringify(on.tally), on.on.count('copies'))
+      t.equal(on.tally.wrong, 0)
+      t.ok(on.tally.right > 100, 'and most are answered')
+      t.ok(on.on.count('copies') > 10)
+    }
+  },
+)
 
 interface Silent {
   clock: FakeClock
   holds: BusHolds<ModbusRequest, ModbusReply>
-  /** Asks for so many coils to be written, where the unit may be asked. @returns whether it was */
+  /** Writes that many coils, if the unit may be asked. @returns whether it was */
   ask(unitId: number, address: number): boolean
 }
 
-/** Units of which none ever answers. */
+/** Units that never answer. */
 function silentUnits(): Silent {
   const clock = fakeClock()
   const settings = settingsWith()
@@ -237,7 +243,7 @@ function silentUnits(): Silent {
   }
 }
 
-t.test('of units that never answer no request is kept once its answer cannot come any more', (t) => {
+t.test('a request to a unit that never answers is dropped once its answer cannot come any more', (t) => {
   const { clock, holds, ask } = silentUnits()
   t.ok(ask(1, 1))
   t.equal(holds.debts().length, 1)
@@ -247,7 +253,7 @@ t.test('of units that never answer no request is kept once its answer cannot com
 })
 
 t.test(
-  'units of a line owe as many requests as its row says and no more; one that owes none is asked yet',
+  'units of a line owe as many requests as its row says and no more; one that owes none can still be asked',
   async (t) => {
     let owed = 0
     const bytes = await heapBytesOf(() => {

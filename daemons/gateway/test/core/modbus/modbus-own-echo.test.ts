@@ -1,4 +1,4 @@
-/** A unit of ours on a line that gives our own bytes back. */
+/** A unit of ours on a line that echoes our own bytes. */
 import t from 'tap'
 import { createModbusSlave } from '../../../core/modbus/slave.ts'
 import { frameOf } from '../../wire/modbus-talk.ts'
@@ -25,7 +25,7 @@ function slave(hasEcho: boolean, local_echo: 'auto' | 'present' | 'absent' = 'au
 const read = frameOf({ unitId: 7, fc: 3, address: 0, quantity: 1 })
 const write = frameOf({ unitId: 7, fc: 6, address: 1, quantity: 1, values: [5] })
 
-t.test('our own answers are no requests, also where they equal one', async (t) => {
+t.test('our own answers are not requests, even if they equal one', async (t) => {
   for (const first of [read, write]) {
     const { say, line, clock, count, frames } = slave(true)
     for (const frame of [first, write, read, write, write]) {
@@ -42,7 +42,7 @@ t.test('our own answers are no requests, also where they equal one', async (t) =
   }
 })
 
-t.test('a line without an echo is known after one answer: the same write again is a request', async (t) => {
+t.test('a line is known to have no echo after one answer: the same write again is a request', async (t) => {
   const { say, line, clock } = slave(false)
   say(read)
   await clock.run(5)
@@ -64,7 +64,7 @@ t.test('silence after an answer shows that there is no echo', async (t) => {
   t.equal(line.written.length, 4)
 })
 
-t.test('the beginning of an answer that comes again is a request after all, where it goes on otherwise', async (t) => {
+t.test('a frame that begins like our answer but continues differently is a request', async (t) => {
   const { say, line, clock } = slave(true, 'present')
   line.write = async () => void line.written.push(new Uint8Array(0))
   say(read)
@@ -76,7 +76,7 @@ t.test('the beginning of an answer that comes again is a request after all, wher
   t.equal(line.written.length, 2)
 })
 
-t.test('what is set is not learned', async (t) => {
+t.test('with local_echo set nothing is learned', async (t) => {
   const { say, line, clock } = slave(false, 'absent')
   say(write)
   await clock.run(5)

@@ -15,7 +15,7 @@ function adapterOf(setup: PointsLineSetup) {
 
 const holding = () => Array.from({ length: 50 }, (_, at) => 3 * at)
 
-t.test('A.points values of a unit are read in merged requests, and told when they change', async (t) => {
+t.test('A.points values of a unit are read in merged requests, and published when they change', async (t) => {
   const registers = holding()
   const { adapter, clock, face, line, one, told } = adapterOf({
     points: [
@@ -73,7 +73,7 @@ t.test(
   },
 )
 
-t.test('what somebody else asks refreshes points too, by whatever function reads registers', async (t) => {
+t.test('the reads of other callers refresh points too, with any function that reads registers', async (t) => {
   const { adapter, clock, line, one } = adapterOf({
     points: [point('a', { address: 10, pollMs: 86_400_000 })],
     units: [simulatedUnit({ unitId: 1, holding: holding() })],
@@ -107,7 +107,7 @@ t.test('a dead unit makes its points bad with the reason, and the others are rea
   t.ok(face.polling().periodSlipMs !== null)
 })
 
-t.test('values of a line that is lost are good no longer, and it reads on when it is back', async (t) => {
+t.test('values of a lost line are no longer good, and reading resumes when it is back', async (t) => {
   const { adapter, clock, line, one } = adapterOf({
     points: [point('a', { address: 10 })],
     units: [simulatedUnit({ unitId: 1, holding: holding() })],
@@ -121,7 +121,7 @@ t.test('values of a line that is lost are good no longer, and it reads on when i
   t.match(one('a'), { value: 30, quality: 'good', fault: null })
 })
 
-t.test('where another master asks, points are refreshed by what is overheard, and nothing is sent', async (t) => {
+t.test('on a line with another master points are refreshed by what is overheard, and nothing is sent', async (t) => {
   const sent: Uint8Array[] = []
   const { adapter, clock, line, one } = adapterOf({
     points: [point('a', { address: 10 }), point('coil', { fc: 1, type: 'bit', address: 3 })],
@@ -146,7 +146,7 @@ t.test('where another master asks, points are refreshed by what is overheard, an
   t.same(sent, [])
 })
 
-t.test('a port that is set up anew, or removed, tells no more of the values it had', async (t) => {
+t.test('a port that is set up again, or removed, publishes nothing more of its old values', async (t) => {
   const { adapter, clock, line, told } = adapterOf({
     points: [point('a', { address: 10 })],
     units: [simulatedUnit({ unitId: 1, holding: holding() })],

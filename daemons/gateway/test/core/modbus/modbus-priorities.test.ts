@@ -8,7 +8,7 @@ import { type ModbusLine, modbusLine } from './modbus-line.ts'
 
 const units = () => [simulatedUnit({ unitId: 1, holding: Array.from({ length: 100 }, (_, at) => at) })]
 
-/** Addresses asked, in the order in which they went out. */
+/** Addresses requested, in the order in which they were sent. */
 function sentOf({ line }: ModbusLine): number[] {
   return line.written.map((frame) => (frame[2] ?? 0) * 256 + (frame[3] ?? 0))
 }
@@ -53,7 +53,7 @@ t.test("an operator's request goes out within one transaction, however many poll
   t.equal(on.line.written.length, 41)
 })
 
-t.test('polls cannot fill the places of operators, nor background work those of polls', async (t) => {
+t.test('polls cannot fill the queue places of operators, nor background work those of polls', async (t) => {
   const settings = { queue: 10, queue_reserve: 3 }
   const on = await modbusLine({ units: units(), settings, say: () => [] })
   const fill = (priority: Priority) => Array.from({ length: 12 }, (_, address) => read(on, address, priority))
@@ -64,7 +64,7 @@ t.test('polls cannot fill the places of operators, nor background work those of 
   t.equal(on.count('queueFull'), 26)
 })
 
-t.test('a queue that is smaller than its reserve still has one place for each', async (t) => {
+t.test('a queue that is smaller than its reserve still has one place for each priority', async (t) => {
   const on = await modbusLine({ units: units(), settings: { queue: 1, queue_reserve: 8 } })
   const asked = read(on, 7, 'background')
   await on.clock.run(100)
@@ -82,7 +82,7 @@ t.test('each request has its own deadline', async (t) => {
   t.equal(patient.came, undefined)
 })
 
-t.test('whoever asked, each proven reply is told with its request and its time', async (t) => {
+t.test('each valid reply is published with its request and its time, whoever asked', async (t) => {
   const seen: SeenReply<ModbusRequest, ModbusReply>[] = []
   const on = await modbusLine({
     units: units(),

@@ -5,7 +5,7 @@ import { type RequestBody, requestOfBody } from '../../../core/modbus/master.ts'
 
 const base = { unitId: 1, address: 0 }
 
-/** What is refused, and the field that is named. */
+/** What is refused, and the field that the fault names. */
 const refused: [string, RequestBody, string[]][] = [
   ['a function that is not spoken', { ...base, fc: 8, quantity: 1 }, ['fc']],
   ['a reserved unit', { ...base, unitId: 248, fc: 3, quantity: 1 }, ['unitId']],
@@ -50,7 +50,7 @@ for (const [what, body, fields] of refused)
     t.throws(() => requestOfBody(body), { code: 'bad_fields', details: { fields: fields.map((field) => ({ field })) } })
   })
 
-t.test('takes the largest of everything', async (t) => {
+t.test('accepts the largest value of everything', async (t) => {
   const bodies: RequestBody[] = [
     { ...base, fc: 1, quantity: 2000 },
     { ...base, fc: 3, address: 65_535 - 124, quantity: 125 },
@@ -62,7 +62,7 @@ t.test('takes the largest of everything', async (t) => {
   for (const body of bodies) t.doesNotThrow(() => requestOfBody(body), JSON.stringify(body).slice(0, 60))
 })
 
-t.test('fills what a write leaves out', async (t) => {
+t.test('fills in what a write leaves out', async (t) => {
   t.match(requestOfBody({ ...base, fc: 15, values: [true, false, 1] }), { quantity: 3, values: [1, 0, 1] })
   t.match(requestOfBody({ ...base, fc: 5, quantity: 1, values: [false] }), { quantity: 1, values: [0] })
   t.match(requestOfBody({ ...base, fc: 22, and_mask: 1, or_mask: 2 }), { quantity: 1, andMask: 1, orMask: 2 })

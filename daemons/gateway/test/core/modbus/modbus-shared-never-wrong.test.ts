@@ -1,4 +1,4 @@
-/** Everybody at one misbehaving line at once, which is closed, opened and set up anew meanwhile: what is handed up is true. */
+/** All users of one misbehaving line at once, while it is closed, opened and set up again: what is handed up is true. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -22,7 +22,7 @@ import {
   utterances,
 } from './shared-line-steps.ts'
 
-/** A word that stands for the instant is a count of so many milliseconds. */
+/** A word that stands for the instant counts steps of this many milliseconds. */
 const TICK_MS = 10
 
 /** Even addresses say which register of which unit they are, odd ones when the unit was asked. */
@@ -37,7 +37,7 @@ interface Tally {
   faults: number
 }
 
-/** One line, and what everybody was told by it, held against what the units said. */
+/** One line: what everybody got from it is compared with what the units said. */
 class Trial {
   readonly tally: Tally
   readonly #on: ReturnType<typeof sharedLine>
@@ -69,7 +69,7 @@ class Trial {
     return this.#open
   }
 
-  /** A unit begins no answer before it has ended the one before. */
+  /** A unit begins no answer before the previous one has ended. */
   #inOrder(unitId: number, said: Utterance[]): Utterance[] {
     const [first, ...rest] = said
     if (!first) return []
@@ -230,7 +230,7 @@ class Trial {
       if (view.value !== null) this.#told(view.name, view.value, (view.readAt ?? 0) - 1_900_000_000_000)
   }
 
-  /** The units answer as they should. @returns points that are not good for all that, after the longest wait of a breaker */
+  /** The units answer as they should. @returns points that are still not good after the longest wait of a breaker */
   async heal(): Promise<string[]> {
     this.#isWell = true
     for (let n = 0; n < 16; n++) await this.run(5000)
@@ -248,7 +248,7 @@ class Trial {
 }
 
 t.test(
-  'points, operators, TCP clients and a scan at one misbehaving line are told nothing that is not so',
+  'points, operators, TCP clients and a scan on one misbehaving line never get a wrong value',
   { timeout: 600_000 },
   async (t) => {
     const tally: Tally = { rest: 0, tcp: 0, points: 0, faults: 0 }
@@ -273,11 +273,11 @@ t.test(
         if (pending > 0) throw new Error(`${pending} timers are left`)
       },
     )
-    // The suite tries the same lines each time; with PROPERTY_RUNS others are drawn.
+    // The suite tries the same lines each time; with PROPERTY_RUNS it draws others.
     await fc.assert(property, { numRuns: runs, ...(process.env.PROPERTY_RUNS === undefined && { seed: 41 }) })
     t.comment(JSON.stringify(tally))
-    // Steps are drawn: about one answer a run for operators and clients each, now fewer and now more.
+    // Steps are random: about one answer a run for operators and clients each, sometimes fewer, sometimes more.
     const least = runs / 3
-    t.ok(Math.min(tally.rest, tally.tcp, tally.points, tally.faults) > least, 'it was put to the test')
+    t.ok(Math.min(tally.rest, tally.tcp, tally.points, tally.faults) > least, 'answers and faults were many enough')
   },
 )

@@ -16,14 +16,14 @@ function waiting(activeMs: number, gapMs: number) {
   return { on, timer }
 }
 
-t.test('a line that has been silent long is sent on at once, but never in the same breath', async (t) => {
+t.test('a line that has long been silent may be sent on at once, but never in the same turn', async (t) => {
   const { on } = waiting(-50, 2)
   t.strictSame(on.told, [])
   await on.clock.run(0)
   t.strictSame(on.told, [['silent', 0]])
 })
 
-t.test('what lay in the driver is read before the send, and begins the silence anew', async (t) => {
+t.test('bytes left in the driver are read before the send, and restart the silence', async (t) => {
   const { on } = waiting(-50, 2)
   on.activeMs = 0
   await on.clock.run(1)
@@ -32,7 +32,7 @@ t.test('what lay in the driver is read before the send, and begins the silence a
   t.strictSame(on.told, [['silent', 2]])
 })
 
-t.test('after a stall of the process, input that came meanwhile counts before the timer does', async (t) => {
+t.test('after a stall of the process, input that arrived meanwhile counts before the timer', async (t) => {
   const { on } = waiting(0, 2)
   const stalledMs = 30
   // The timer runs first, as in Node; the byte that arrived during the stall is read next.
@@ -45,7 +45,7 @@ t.test('after a stall of the process, input that came meanwhile counts before th
   t.strictSame(on.told, [['silent', stalledMs + 2]])
 })
 
-t.test('a line that is never silent is given up after the limit', async (t) => {
+t.test('waiting for a line that is never silent ends at the limit', async (t) => {
   const { on } = waiting(0, 2)
   const babble = on.clock.every(1, () => {
     on.activeMs = on.clock.monotonicMs()
@@ -58,7 +58,7 @@ t.test('a line that is never silent is given up after the limit', async (t) => {
   t.ok(Number(waitedMs) >= 100 && Number(waitedMs) <= 104, `after ${waitedMs} ms`)
 })
 
-t.test('a wait that is cancelled says nothing', async (t) => {
+t.test('a cancelled wait reports nothing', async (t) => {
   for (const activeMs of [-50, 0]) {
     const { on, timer } = waiting(activeMs, 2)
     timer.cancel()

@@ -15,44 +15,47 @@ t.test('6.1 to 6.4 reads are answered from the four tables', async (t) => {
   t.equal(body(await ask(request(4, 19, 1))), '07 04 02 01 F4')
 })
 
-t.test('6.5, 6.6, 6.11, 6.12, 6.16, 6.17 writes are carried out, answered and told as control events', async (t) => {
-  const { ask, events, adapter } = slave()
-  const coil = frameOf({ unitId: 7, fc: 5, address: 3, quantity: 1, values: [1] })
-  t.equal(await ask(coil), hexOf(coil))
-  const register = frameOf({ unitId: 7, fc: 6, address: 4, quantity: 1, values: [0x12] })
-  t.equal(await ask(register), hexOf(register))
-  t.equal(
-    body(await ask(frameOf({ unitId: 7, fc: 15, address: 8, quantity: 3, values: [1, 1, 0] }))),
-    '07 0F 00 08 00 03',
-  )
-  t.equal(
-    body(await ask(frameOf({ unitId: 7, fc: 16, address: 10, quantity: 2, values: [9, 8] }))),
-    '07 10 00 0A 00 02',
-  )
-  const mask = { unitId: 7, fc: 22, address: 4, quantity: 1, andMask: 0xf2, orMask: 0x25 }
-  t.equal(body(await ask(frameOf(mask))), '07 16 00 04 00 F2 00 25')
-  const both = { unitId: 7, fc: 23, address: 9, quantity: 3, writeAddress: 11, values: [77] }
-  t.equal(body(await ask(frameOf(both))), '07 17 06 00 00 00 09 00 4D', 'written first, then read')
-  t.strictSame(
-    events.map(({ payload }) => payload),
-    [
-      { unitId: 7, fc: 5, table: 'coils', address: 3, values: [1] },
-      { unitId: 7, fc: 6, table: 'holding_registers', address: 4, values: [0x12] },
-      { unitId: 7, fc: 15, table: 'coils', address: 8, values: [1, 1, 0] },
-      { unitId: 7, fc: 16, table: 'holding_registers', address: 10, values: [9, 8] },
-      { unitId: 7, fc: 22, table: 'holding_registers', address: 4, values: [0x17] },
-      { unitId: 7, fc: 23, table: 'holding_registers', address: 11, values: [77] },
-    ],
-  )
-  t.ok(events.every(({ event }) => event === 'control'))
-  t.strictSame(
-    adapter.faces?.registers?.read({ unitId: 8, table: 'coils', address: 3, quantity: 1 }).values,
-    [0],
-    'unit 8 has its own',
-  )
-})
+t.test(
+  '6.5, 6.6, 6.11, 6.12, 6.16, 6.17 writes are carried out, answered and published as control events',
+  async (t) => {
+    const { ask, events, adapter } = slave()
+    const coil = frameOf({ unitId: 7, fc: 5, address: 3, quantity: 1, values: [1] })
+    t.equal(await ask(coil), hexOf(coil))
+    const register = frameOf({ unitId: 7, fc: 6, address: 4, quantity: 1, values: [0x12] })
+    t.equal(await ask(register), hexOf(register))
+    t.equal(
+      body(await ask(frameOf({ unitId: 7, fc: 15, address: 8, quantity: 3, values: [1, 1, 0] }))),
+      '07 0F 00 08 00 03',
+    )
+    t.equal(
+      body(await ask(frameOf({ unitId: 7, fc: 16, address: 10, quantity: 2, values: [9, 8] }))),
+      '07 10 00 0A 00 02',
+    )
+    const mask = { unitId: 7, fc: 22, address: 4, quantity: 1, andMask: 0xf2, orMask: 0x25 }
+    t.equal(body(await ask(frameOf(mask))), '07 16 00 04 00 F2 00 25')
+    const both = { unitId: 7, fc: 23, address: 9, quantity: 3, writeAddress: 11, values: [77] }
+    t.equal(body(await ask(frameOf(both))), '07 17 06 00 00 00 09 00 4D', 'written first, then read')
+    t.strictSame(
+      events.map(({ payload }) => payload),
+      [
+        { unitId: 7, fc: 5, table: 'coils', address: 3, values: [1] },
+        { unitId: 7, fc: 6, table: 'holding_registers', address: 4, values: [0x12] },
+        { unitId: 7, fc: 15, table: 'coils', address: 8, values: [1, 1, 0] },
+        { unitId: 7, fc: 16, table: 'holding_registers', address: 10, values: [9, 8] },
+        { unitId: 7, fc: 22, table: 'holding_registers', address: 4, values: [0x17] },
+        { unitId: 7, fc: 23, table: 'holding_registers', address: 11, values: [77] },
+      ],
+    )
+    t.ok(events.every(({ event }) => event === 'control'))
+    t.strictSame(
+      adapter.faces?.registers?.read({ unitId: 8, table: 'coils', address: 3, quantity: 1 }).values,
+      [0],
+      'unit 8 has its own',
+    )
+  },
+)
 
-t.test('6.21 identification gives vendor, product code and revision, in a stream or one by one', async (t) => {
+t.test('6.21 identification gives vendor, product code and revision, as a stream or one by one', async (t) => {
   const { say, line, clock } = slave()
   const ask = async (address: number, quantity: number) => {
     say(frameOf({ unitId: 7, fc: 43, address, quantity }))
@@ -69,8 +72,8 @@ t.test('6.21 identification gives vendor, product code and revision, in a stream
     ],
   )
   t.equal(basic.nextObjectId, null)
-  t.equal(openIdentification(await ask(1, 3)).objects.length, 2, 'a higher level is answered by what there is')
-  t.equal(openIdentification(await ask(99, 1)).objects.length, 3, 'from an unknown object it begins anew')
+  t.equal(openIdentification(await ask(1, 3)).objects.length, 2, 'a higher level is answered with what there is')
+  t.equal(openIdentification(await ask(99, 1)).objects.length, 3, 'from an unknown object it begins again')
   t.match(openIdentification(await ask(2, 4)).objects, [{ id: 2, value: '1.2' }])
   t.equal(hexOf(await ask(3, 4)).slice(0, 8), '07 AB 02')
   t.equal(hexOf(await ask(0, 5)).slice(0, 8), '07 AB 03')
@@ -112,7 +115,7 @@ for (const [what, frame, code] of refused)
     t.strictSame(events, [])
   })
 
-t.test('6.17 what 23 writes may be read by it, though it was never written before', async (t) => {
+t.test('6.17 function 23 reads the registers that it writes, though they were never written before', async (t) => {
   const { ask } = slave()
   const over = (address: number) =>
     frameOf({ unitId: 7, fc: 23, address, quantity: 2, writeAddress: 100, values: [1, 2] })

@@ -1,4 +1,4 @@
-/** A unit of ours, as a master on the line finds it: when it answers, and when it is silent. */
+/** A unit of ours as a master on the line sees it: when it answers, and when it is silent. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -32,7 +32,7 @@ t.test('2.1 a broadcast is carried out by every unit and answered by none', asyn
   t.equal(
     await ask(frameOf({ unitId: 0, fc: 16, address: 19, quantity: 2, values: [3, 4] })),
     null,
-    'nor refused aloud',
+    'nor answered with a refusal',
   )
 })
 
@@ -56,7 +56,7 @@ t.test('a request in pieces is answered once it is whole, however long the pause
   t.equal(line.written.length, 1)
 })
 
-t.test('a request is answered no more when the master speaks on', async (t) => {
+t.test('a request is not answered once the master has sent more', async (t) => {
   const { say, line, clock, count } = slave()
   say(request(3, 0, 1))
   await clock.run(1)
@@ -67,7 +67,7 @@ t.test('a request is answered no more when the master speaks on', async (t) => {
   t.equal(count('droppedAnswers'), 1)
   say(request(3, 0, 1), frameOf({ unitId: 99, fc: 3, address: 0, quantity: 1 }))
   await clock.run(500)
-  t.equal(line.written.length, 1, 'also when it asks somebody else')
+  t.equal(line.written.length, 1, 'also when it asks another unit')
 })
 
 t.test('an answer that comes too late is dropped and counted', async (t) => {
@@ -80,7 +80,7 @@ t.test('an answer that comes too late is dropped and counted', async (t) => {
   t.equal(count('droppedAnswers'), 1)
 })
 
-t.test('what others say is not taken for requests', async (t) => {
+t.test('frames of other units are not taken for requests', async (t) => {
   const { say, line, clock, count } = slave()
   const asked = { unitId: 3, fc: 3, address: 0, quantity: 6 }
   // Unit 3 hands on registers whose bytes are a whole request to unit 7.
@@ -92,7 +92,7 @@ t.test('what others say is not taken for requests', async (t) => {
   await clock.run(20)
   say(carrier.slice(5))
   await clock.run(200)
-  // A reply of another unit of the same number as a request of ours.
+  // A reply of another unit, with as many bytes as a request to ours.
   say(
     frameOf({ unitId: 9, fc: 1, address: 3, quantity: 20 }),
     replyOf({ unitId: 9, fc: 1, address: 3, quantity: 20 }, 1),
@@ -102,7 +102,7 @@ t.test('what others say is not taken for requests', async (t) => {
   t.match({ asked: count('asked'), replies: count('replies') }, { asked: 0, replies: 2 })
 })
 
-t.test('glitches of turning transmitters before and behind a request do not matter', async (t) => {
+t.test('glitches of switching transmitters before and after a request do not matter', async (t) => {
   for (const unitId of [5, 6, 7, 15, 16, 22]) {
     const { line, say, clock } = slave({ slave_units: [unitId] })
     say(Uint8Array.of(0), frameOf({ unitId, fc: 3, address: 0, quantity: 1 }), Uint8Array.of(0))
@@ -136,7 +136,7 @@ t.test('a value of two registers is never read half written', async (t) => {
   t.equal(body(await ask(request(3, 0, 2))), '07 03 04 00 03 00 03')
 })
 
-t.test('a driver that does not send has its answer taken back, and it is told', async (t) => {
+t.test('an answer that the driver does not send is taken back and reported', async (t) => {
   const { say, line, clock, count, events } = slave()
   let flushed = 0
   line.drain = () => new Promise(() => {})
@@ -148,7 +148,7 @@ t.test('a driver that does not send has its answer taken back, and it is told', 
   t.match(events, [{ event: 'error', payload: { code: 'modbus_send_timeout' } }])
 })
 
-t.test('every frame is told: the request, and the answer with what it means', async (t) => {
+t.test('every frame is published: the request, and the answer with its meaning', async (t) => {
   const { ask, frames } = slave()
   await ask(request(4, 3, 2))
   t.match(frames, [
@@ -157,12 +157,12 @@ t.test('every frame is told: the request, and the answer with what it means', as
   ])
 })
 
-t.test('a slave asks nobody: rest/request is refused', async (t) => {
+t.test('a slave sends no requests: rest/request is refused', async (t) => {
   const { adapter } = slave()
   await t.rejects(act(adapter, 'request', {}), { code: 'wrong_protocol', message: /slave/ })
 })
 
-t.test('a closed line is answered no more, and its registers stay', async (t) => {
+t.test('a closed line is no longer answered, and its registers stay', async (t) => {
   const { say, line, clock, adapter } = slave()
   adapter.faces?.registers?.write({ unitId: 7, table: 'coils', address: 0 }, [1])
   say(request(3, 0, 1))
@@ -173,7 +173,7 @@ t.test('a closed line is answered no more, and its registers stay', async (t) =>
   t.strictSame(adapter.faces?.registers?.read({ unitId: 7, table: 'coils', address: 0, quantity: 1 }).values, [1])
 })
 
-t.test('whatever others say, in whatever pieces, with whatever noise, no unit of ours speaks', async (t) => {
+t.test('whatever others send, in whatever pieces, with whatever noise, no unit of ours answers', async (t) => {
   const turn = fc.record({
     talk: anyTransaction.filter(({ request }) => request.unitId !== 7 && request.unitId !== 8),
     sizes: fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 4 }),
@@ -196,7 +196,7 @@ t.test('whatever others say, in whatever pieces, with whatever noise, no unit of
   await holdsLater(t, law)
 })
 
-t.test('each answer is to a request that was said whole, however it was damaged before', async (t) => {
+t.test('each answer is to a request that arrived whole, however damaged the bytes before it', async (t) => {
   const turn = fc.record({
     talk: anyTransaction,
     flip: fc.option(fc.record({ at: fc.nat(300), by: fc.integer({ min: 1, max: 255 }) })),

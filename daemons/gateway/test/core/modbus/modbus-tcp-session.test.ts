@@ -14,14 +14,14 @@ interface Asked {
   hex: string
   how: AskHow
   reply(hex: string): void
-  /** As after a broadcast. */
+  /** What the bus returns after a broadcast. */
   nothing(): void
   fail(code: string): void
-  /** As by a mistake of the program. */
+  /** What a mistake in the program would throw. */
   crash(): void
 }
 
-/** A session between a client and a bus that the test speaks for. */
+/** A session between a client and a bus that the test plays. */
 function sessionHere(options: { pipeline?: number; places?: number } = {}) {
   const sent: string[] = []
   const flow: string[] = []
@@ -84,7 +84,7 @@ t.test("a unit's own exception is passed on as it is", async (t) => {
   t.equal(counts.tcpGatewayExceptions, 0)
 })
 
-t.test('writes go as operator, reads as poll', async (t) => {
+t.test('writes have the priority of an operator, reads that of a poll', async (t) => {
   const { ask, asked, counts } = sessionHere()
   const bodies = [
     '01 03 00 00 00 01',
@@ -119,7 +119,7 @@ t.test('replies keep the order of the requests, whichever unit answers first', a
   ])
 })
 
-t.test('to one unit a write does not overtake the read before it', async (t) => {
+t.test('a write does not overtake an earlier read of the same unit', async (t) => {
   const { ask, asked, sent } = sessionHere()
   ask(1, `01 ${READ}`)
   ask(2, '01 06 00 00 00 09')
@@ -152,7 +152,7 @@ t.test('the same transaction id twice is answered twice', async (t) => {
   t.strictSame(sent, ['00 07 00 00 00 05 01 03 02 00 01', '00 07 00 00 00 05 02 03 02 00 02'])
 })
 
-t.test('what makes no sense is refused and never reaches the bus', async (t) => {
+t.test('a request that makes no sense is refused and never reaches the bus', async (t) => {
   const { ask, asked, counts, sent } = sessionHere()
   ask(1, '01 63 00')
   ask(2, '01 03 00 00 00 7E')
@@ -170,7 +170,7 @@ t.test('what makes no sense is refused and never reaches the bus', async (t) => 
   t.match(counts, { tcpRequests: 5, tcpGatewayExceptions: 5 })
 })
 
-t.test('what the line cannot do is told by the exception of the standard', async (t) => {
+t.test('a fault of the line is reported with the exception of the standard', async (t) => {
   const cases = {
     modbus_timeout: '0B',
     modbus_bad_reply: '0B',
@@ -209,7 +209,7 @@ t.test('a broadcast that was sent is answered with nothing, one that was not is 
   t.equal(sent[1], '00 03 00 00 00 03 00 86 0A')
 })
 
-t.test('a client with as many requests unanswered as may be is read no further', async (t) => {
+t.test('a client at its limit of unanswered requests is read no further', async (t) => {
   const { ask, asked, flow, sent, session } = sessionHere({ pipeline: 2 })
   for (const id of [1, 2, 3, 4]) ask(id, `0${id} ${READ}`)
   t.equal(asked.length, 2)
@@ -227,36 +227,42 @@ t.test('a client with as many requests unanswered as may be is read no further',
   t.equal(sent.length, 4)
 })
 
-t.test('a stream that goes wrong is answered up to there, then ended with what was seen', async (t) => {
-  const { ask, asked, flow, sent, session } = sessionHere()
-  ask(1, `01 ${READ}`)
-  session.onBytes(bytesOfHex('00 02 00 05'))
-  t.strictSame(flow, ['pause'])
-  session.onBytes(mbapFrame({ transactionId: 3, body: bytesOfHex(`01 ${READ}`) }))
-  asked[0]?.reply('01 03 02 00 01')
-  await settled()
-  t.strictSame(sent, ['00 01 00 00 00 05 01 03 02 00 01'])
-  t.match(flow, ['pause', /^malformed: the protocol id is 5/])
-  t.equal(asked.length, 1)
-})
+t.test(
+  'a stream that goes wrong is answered up to that point, then closed with a report of what was seen',
+  async (t) => {
+    const { ask, asked, flow, sent, session } = sessionHere()
+    ask(1, `01 ${READ}`)
+    session.onBytes(bytesOfHex('00 02 00 05'))
+    t.strictSame(flow, ['pause'])
+    session.onBytes(mbapFrame({ transactionId: 3, body: bytesOfHex(`01 ${READ}`) }))
+    asked[0]?.reply('01 03 02 00 01')
+    await settled()
+    t.strictSame(sent, ['00 01 00 00 00 05 01 03 02 00 01'])
+    t.match(flow, ['pause', /^malformed: the protocol id is 5/])
+    t.equal(asked.length, 1)
+  },
+)
 
-t.test('a client that leaves withdraws what waits; what is out runs to its end and is told to nobody', async (t) => {
-  const { ask, asked, counts, sent, session, withdrawn } = sessionHere()
-  ask(1, `01 ${READ}`)
-  ask(2, '01 06 00 00 00 01')
-  ask(3, `02 ${READ}`)
-  session.onClosed()
-  t.strictSame(withdrawn, [session])
-  t.equal(asked[0]?.how.owner, session)
-  asked[1]?.fail('modbus_withdrawn')
-  asked[0]?.reply('01 03 02 00 01')
-  await settled()
-  t.equal(asked.length, 2, 'the write was never sent')
-  t.strictSame(sent, [])
-  t.match(counts, { tcpClients: 0, tcpRequests: 3, tcpWithdrawn: 2, tcpGatewayExceptions: 0 })
-})
+t.test(
+  'a client that leaves withdraws its waiting requests; the one under way ends and its reply goes to nobody',
+  async (t) => {
+    const { ask, asked, counts, sent, session, withdrawn } = sessionHere()
+    ask(1, `01 ${READ}`)
+    ask(2, '01 06 00 00 00 01')
+    ask(3, `02 ${READ}`)
+    session.onClosed()
+    t.strictSame(withdrawn, [session])
+    t.equal(asked[0]?.how.owner, session)
+    asked[1]?.fail('modbus_withdrawn')
+    asked[0]?.reply('01 03 02 00 01')
+    await settled()
+    t.equal(asked.length, 2, 'the write was never sent')
+    t.strictSame(sent, [])
+    t.match(counts, { tcpClients: 0, tcpRequests: 3, tcpWithdrawn: 2, tcpGatewayExceptions: 0 })
+  },
+)
 
-t.test('a failure that nobody foresaw is told as an event, and to the client as exception 4', async (t) => {
+t.test('an unforeseen failure is published as an event, and answered to the client with exception 4', async (t) => {
   const { ask, asked, events, sent } = sessionHere()
   ask(1, `01 ${READ}`)
   asked[0]?.crash()
@@ -265,7 +271,7 @@ t.test('a failure that nobody foresaw is told as an event, and to the client as 
   t.match(events, [['error', { code: 'modbus_tcp_failed' }]])
 })
 
-t.test('a client has so many requests at the bus and no more, whatever units it asks', async (t) => {
+t.test('a client has a limited number of requests at the bus, whatever units it asks', async (t) => {
   const { ask, asked, counts, sent, session } = sessionHere({ places: 2 })
   for (let unit = 1; unit <= 4; unit++) ask(unit, `0${unit} ${READ}`)
   ask(5, `01 ${READ}`)
@@ -280,12 +286,12 @@ t.test('a client has so many requests at the bus and no more, whatever units it 
   t.strictSame(
     asked.map(({ hex }) => hex.slice(0, 2)),
     ['01', '02', '03', '04'],
-    'units that waited go before the next request of one that was asked',
+    'units that waited come before the next request of one already served',
   )
   t.equal(sent.length, 2)
   session.onClosed()
   t.equal(counts.tcpWithdrawn, 1)
   asked[2]?.reply('03 03 02 00 03')
   await settled()
-  t.equal(asked.length, 4, 'what waits is not sent for one that left')
+  t.equal(asked.length, 4, 'waiting requests of a client that left are not sent')
 })

@@ -58,7 +58,7 @@ t.test('the TCP port is open while the line is', async (t) => {
   t.equal(tcp.isOpen, false)
 })
 
-t.test('a client that waits when the line closes is told so before it is let go', async (t) => {
+t.test('a client that waits when the line closes gets its refusal before it is disconnected', async (t) => {
   const { adapter, clock, line, tcp } = lineHere()
   adapter.attach(line)
   await clock.run(10)
@@ -82,7 +82,7 @@ t.test('a client that waits when the line closes is told so before it is let go'
   t.match(adapter.counters(), { tcpClients: 0 })
 })
 
-t.test('a TCP port that is taken is a fault of the port, told once, until it is free', async (t) => {
+t.test('a TCP port that is taken is a fault of the port, reported once, until it is free', async (t) => {
   const { adapter, clock, events, line, tcp } = lineHere()
   tcp.isFree = false
   adapter.attach(line)
@@ -96,7 +96,7 @@ t.test('a TCP port that is taken is a fault of the port, told once, until it is 
   await adapter.detach()
 })
 
-t.test('who is let go is counted by why', async (t) => {
+t.test('disconnected clients are counted by reason', async (t) => {
   const { adapter, clock, line, tcp } = lineHere()
   adapter.attach(line)
   await clock.run(10)

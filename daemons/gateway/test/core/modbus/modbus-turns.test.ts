@@ -1,4 +1,4 @@
-/** Polls keep their rhythm: what a dead unit costs is paid in the gaps. */
+/** Polls keep their rhythm: the time that a dead unit costs is taken from the gaps. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
@@ -12,7 +12,7 @@ const REGISTERS = 10
 /** On the wire at 9600, and 5 ms in which the unit thinks: request of 8 bytes, reply of 5 and two per register. */
 const ANSWER_MS = ((8 + 5 + 2 * REGISTERS) * 11_000) / BAUD + 5
 
-/** A line of ten units, each polled once a second by a poller as plain as can be; `isDead` says who answers nothing. */
+/** A line of ten units, each polled once a second by the simplest poller; `isDead` says which do not answer. */
 async function polledLine(isDead: (unitId: number, nowMs: number) => boolean) {
   const clock = fakeClock()
   const asked = new Map<number, number[]>()
@@ -21,7 +21,7 @@ async function polledLine(isDead: (unitId: number, nowMs: number) => boolean) {
   const on = await modbusLine({
     clock,
     baud: BAUD,
-    // Every register of a unit reads the same here, and is read again at once: no copies of answers.
+    // Every register of a unit has the same value here, and is read again at once: no copies of answers.
     settings: { response_timeout_ms: 300, copy_window_ms: 0 },
     units: unitIds.map((unitId) => simulatedUnit({ unitId, holding: new Array(REGISTERS).fill(unitId) })),
     hooks: { idleMs: () => nextDueMs - clock.monotonicMs() },
@@ -57,11 +57,11 @@ function intervals(atMs: readonly number[] = []): { tookMs: number; endMs: numbe
 
 const isOff = ({ tookMs }: { tookMs: number }) => Math.abs(tookMs - PERIOD_MS) > PERIOD_MS / 10
 
-t.test('a dead unit among ten: the other nine keep their poll period within 10 %, each single time', async (t) => {
+t.test('with one dead unit among ten, the other nine keep their poll period within 10 %, every time', async (t) => {
   const { on, asked, faults, unitIds } = await polledLine((unitId) => unitId === 5)
   await on.clock.run(600_000)
   for (const unitId of unitIds.filter((one) => one !== 5)) {
-    // That unit 5 is dead is learned in the first period: those behind it begin one timeout late.
+    // The line learns in the first period that unit 5 is dead: the units after it begin one timeout late.
     const measured = intervals(asked.get(unitId)).slice(1)
     t.ok(measured.length >= 597, `unit ${unitId} was polled in every period`)
     t.strictSame(measured.filter(isOff), [], `unit ${unitId}`)
@@ -72,14 +72,14 @@ t.test('a dead unit among ten: the other nine keep their poll period within 10 %
   t.ok(faults.get(5)?.includes('modbus_unit_silent'))
 })
 
-t.test('a unit that dies in operation costs the others one timeout, once', async (t) => {
+t.test('a unit that dies during operation costs the others one timeout, once', async (t) => {
   const diesMs = 60_000
   const { on, asked, unitIds } = await polledLine((unitId, nowMs) => unitId === 5 && nowMs > diesMs)
   await on.clock.run(300_000)
   const off = unitIds
     .filter((unitId) => unitId !== 5)
     .flatMap((unitId) => intervals(asked.get(unitId)).slice(1).filter(isOff))
-  t.ok(off.length <= 10, 'those behind it, once late and once early for it')
+  t.ok(off.length <= 10, 'the units after it, once late and so once early')
   t.ok(off.every(({ endMs, tookMs }) => endMs < diesMs + 3000 && Math.abs(tookMs - PERIOD_MS) <= 320))
 })
 
@@ -137,7 +137,7 @@ async function busyLine(idleMs: () => number, clock = fakeClock()) {
   return { on, ask, cameMs }
 }
 
-t.test('background work goes only where no poll is due within what a silent unit costs', async (t) => {
+t.test('background work is sent only if no poll is due within the time that a silent unit costs', async (t) => {
   let dueMs = 1000
   const clock = fakeClock()
   const { on, ask, cameMs } = await busyLine(() => dueMs - clock.monotonicMs(), clock)
@@ -148,10 +148,10 @@ t.test('background work goes only where no poll is due within what a silent unit
   t.equal(on.line.written.length, 0)
   dueMs = 3000
   await on.clock.run(500)
-  t.ok(cameMs[1], 'the poll was put off: the gap is seen')
+  t.ok(cameMs[1], 'the poll was postponed: the gap is used')
 })
 
-t.test('background work that finds no gap goes after background_wait_ms, in turn with polls', async (t) => {
+t.test('background work that finds no gap is sent after background_wait_ms, in turn with polls', async (t) => {
   const { on, ask, cameMs } = await busyLine(() => 10)
   await on.clock.run(100)
   const startMs = on.clock.monotonicMs()
@@ -163,7 +163,7 @@ t.test('background work that finds no gap goes after background_wait_ms, in turn
   const waitedMs = [1, 2, 3].map((address) => (cameMs[address] ?? Number.POSITIVE_INFINITY) - startMs)
   t.ok(
     waitedMs.every((ms) => ms > 5000),
-    'none before',
+    'none earlier',
   )
   t.ok(
     waitedMs.every((ms) => ms < 5600),
@@ -174,7 +174,7 @@ t.test('background work that finds no gap goes after background_wait_ms, in turn
   t.ok((turns[1] ?? 0) - (turns[0] ?? 0) >= 2 && (turns[2] ?? 0) - (turns[1] ?? 0) >= 2, 'polls go in between')
 })
 
-t.test('where nothing is polled in a rhythm, a unit that failed once waits for nothing', async (t) => {
+t.test('if nothing is polled in a rhythm, a unit that failed once is not put off', async (t) => {
   const { on, ask, cameMs } = await busyLine(() => Number.POSITIVE_INFINITY)
   let address = 10
   on.clock.every(40, () => ask(address++, { priority: 'poll', deadlineMs: 60_000 }))
@@ -188,42 +188,42 @@ t.test('where nothing is polled in a rhythm, a unit that failed once waits for n
   t.ok(Object.keys(cameMs).length > 20)
 })
 
-t.test('who asks without pause, alone or with others, leaves polls a turn behind operator_row of them', async (t) => {
-  for (const many of [1, 2, 20]) {
-    const { on, ask, cameMs } = await busyLine(() => Number.POSITIVE_INFINITY)
-    let isAsking = true
-    async function operator(): Promise<void> {
-      while (isAsking)
-        await on.adapter.asker.ask({ unitId: 1, fc: 3, address: 0, quantity: 2 }, { priority: 'operator' })
-    }
-    for (let n = 0; n < many; n++) void operator()
-    await on.clock.run(100)
-    const from = on.line.written.length
-    for (const address of [1, 2, 3]) ask(address, { priority: 'poll' })
-    await on.clock.run(1500)
-    t.strictSame(Object.keys(cameMs), ['1', '2', '3'], `${many} at once`)
-    const order = on.line.written.slice(from).map((frame) => (frame[3] === 0 ? 'o' : 'p'))
-    t.match(order.join(''), /^o{0,4}poooopoooopoooo/)
-    isAsking = false
-  }
-})
-
 t.test(
-  'one operator waits for one transaction, and for one poll where operators had so many turns before',
+  'operators that ask without pause, one or many, leave polls a turn after every operator_row of theirs',
   async (t) => {
-    const { on, ask } = await busyLine(() => Number.POSITIVE_INFINITY)
-    for (let address = 1; address < 20; address++) ask(address, { priority: 'poll', deadlineMs: 60_000 })
-    await on.clock.run(10)
-    for (let address = 50; address < 54; address++) ask(address, { priority: 'operator' })
-    await on.clock.run(300)
-    t.strictSame(
-      on.line.written.map((frame) => frame[3]),
-      [1, 50, 51, 52, 53, 2],
-    )
+    for (const many of [1, 2, 20]) {
+      const { on, ask, cameMs } = await busyLine(() => Number.POSITIVE_INFINITY)
+      let isAsking = true
+      async function operator(): Promise<void> {
+        while (isAsking)
+          await on.adapter.asker.ask({ unitId: 1, fc: 3, address: 0, quantity: 2 }, { priority: 'operator' })
+      }
+      for (let n = 0; n < many; n++) void operator()
+      await on.clock.run(100)
+      const from = on.line.written.length
+      for (const address of [1, 2, 3]) ask(address, { priority: 'poll' })
+      await on.clock.run(1500)
+      t.strictSame(Object.keys(cameMs), ['1', '2', '3'], `${many} at once`)
+      const order = on.line.written.slice(from).map((frame) => (frame[3] === 0 ? 'o' : 'p'))
+      t.match(order.join(''), /^o{0,4}poooopoooopoooo/)
+      isAsking = false
+    }
   },
 )
 
-t.test('polls find places where operators fill the queue, and TCP clients leave those of points', async (t) => {
+t.test('an operator waits for one transaction, and for one poll after operator_row turns of operators', async (t) => {
+  const { on, ask } = await busyLine(() => Number.POSITIVE_INFINITY)
+  for (let address = 1; address < 20; address++) ask(address, { priority: 'poll', deadlineMs: 60_000 })
+  await on.clock.run(10)
+  for (let address = 50; address < 54; address++) ask(address, { priority: 'operator' })
+  await on.clock.run(300)
+  t.strictSame(
+    on.line.written.map((frame) => frame[3]),
+    [1, 50, 51, 52, 53, 2],
+  )
+})
+
+t.test('polls find places when operators fill the queue, and TCP clients leave places for points', async (t) => {
   const { on, ask } = await busyLine(() => Number.POSITIVE_INFINITY)
   const full = () => on.count('queueFull')
   const owner = {}
@@ -238,5 +238,5 @@ t.test('polls find places where operators fill the queue, and TCP clients leave 
   for (let n = 0; n < 70; n++) ask(n, { priority: 'operator' })
   const before = full()
   for (let n = 0; n < 10; n++) ask(n, { priority: 'poll' })
-  t.equal(full() - before, 2, 'operators fill the queue; 8 polls wait all the same')
+  t.equal(full() - before, 2, 'operators fill the queue; 8 polls still find a place')
 })

@@ -16,7 +16,7 @@ import { modbusRtu } from './rtu.ts'
 
 const faults = createBusFaults(modbusRtu)
 
-t.test('a unit that answers is well, with its counts and its times', async (t) => {
+t.test('a unit that answers is well, and has its counts and times', async (t) => {
   const { on } = await unitLine()
   for (let n = 0; n < 4; n++) await askNow(on, 'poll')
   await askNow(on, 'poll', 1, 99)
@@ -40,11 +40,11 @@ t.test('a unit that answers is well, with its counts and its times', async (t) =
   t.strictSame(
     on.adapter.faces?.units?.list().map(({ unitId }) => unitId),
     [1],
-    'a unit that nobody asked is not there',
+    'a unit that nobody asked is not listed',
   )
 })
 
-t.test('units are listed by number, and a broadcast is none', async (t) => {
+t.test('units are listed by number, and a broadcast is not listed', async (t) => {
   const { on } = await unitLine()
   await askNow(on, 'operator', 2)
   await askNow(on, 'operator', 1)
@@ -58,7 +58,7 @@ t.test('units are listed by number, and a broadcast is none', async (t) => {
   )
 })
 
-t.test('a late reply proves a unit: it is slow, and not held back', async (t) => {
+t.test('a late reply proves that a unit is there: it is slow, and not held back', async (t) => {
   const { on, far } = await unitLine({ settings: { breaker_failures: 1 } })
   far.delayMs = 450
   const asked = ask(on, 'poll')
@@ -68,7 +68,7 @@ t.test('a late reply proves a unit: it is slow, and not held back', async (t) =>
   t.not(unit(on)?.heldUntil, null)
   await on.clock.run(300)
   t.match(unit(on), { state: 'slow', lateReplies: 1, replies: 0, timeouts: 1, nextTryAt: null, heldUntil: null })
-  t.ok(Math.abs((unit(on)?.latencyMs?.max ?? 0) - 445) < 2, 'how long it took is known, to set the timeout by')
+  t.ok(Math.abs((unit(on)?.latencyMs?.max ?? 0) - 445) < 2, 'the time it took is known, to choose a timeout')
   far.delayMs = 5
   t.equal(await askNow(on, 'poll'), 10)
   t.equal(unit(on)?.state, 'slow')
@@ -81,7 +81,7 @@ t.test('a late reply proves a unit: it is slow, and not held back', async (t) =>
   ])
 })
 
-t.test('an answer that does not come makes no other state of a unit that answers', async (t) => {
+t.test('one missing answer does not change the state of a unit that answers', async (t) => {
   const { on, far } = await unitLine()
   await askNow(on, 'poll')
   far.isDead = true
@@ -89,19 +89,19 @@ t.test('an answer that does not come makes no other state of a unit that answers
   t.match(unit(on), { state: 'well', timeouts: 1, lately: { exchanges: 2, missing: 1 } }, 'it is counted')
   far.isDead = false
   await askNow(on, 'poll')
-  t.match(unit(on), { state: 'well', lately: { exchanges: 4, missing: 1 } }, 'the read that settles what it owed too')
+  t.match(unit(on), { state: 'well', lately: { exchanges: 4, missing: 1 } }, 'with the read that settles what it owed')
   t.equal(on.told.unit.length, 1)
 })
 
-t.test('answers that do not hold count as bad replies, and damaged ones for the unit asked', async (t) => {
+t.test('invalid answers count as bad replies, and damaged ones against the unit asked', async (t) => {
   const { on } = await unitLine({ say: (bytes) => [{ afterMs: 1, bytes: bytes.with(4, (bytes[4] ?? 0) ^ 1) }] })
   t.equal(await askNow(on, 'poll'), 'modbus_bad_reply')
   t.match(unit(on), { state: 'failing', badReplies: 1, crcErrors: 1, timeouts: 0 })
   for (let n = 0; n < 2; n++) await askNow(on, 'poll')
-  t.equal(unit(on)?.state, 'silent', 'it costs the line as much as one that says nothing')
+  t.equal(unit(on)?.state, 'silent', 'it costs the line as much as a unit that does not answer')
 })
 
-t.test('background work neither lists nor blames a number that nobody uses', async (t) => {
+t.test('background work does not list or blame a number that no unit has', async (t) => {
   const { on } = await unitLine()
   t.equal(await askNow(on, 'background', 9), 'modbus_timeout')
   t.equal(unit(on, 9), undefined)
@@ -111,7 +111,7 @@ t.test('background work neither lists nor blames a number that nobody uses', asy
   t.match(unit(on, 1), { state: 'well', requests: 1, replies: 1 })
 })
 
-t.test('a line that is closed makes every unit unknown, and keeps what was counted', async (t) => {
+t.test('closing a line makes every unit unknown, and keeps its counts', async (t) => {
   const both = await unitLine()
   const { on } = both
   await silence(both)
@@ -134,13 +134,13 @@ t.test('a unit that never answered is forgotten once nobody asked it for forget_
   t.match(unit(on, 9), { state: 'failing', replies: 0 })
   t.strictSame(on.adapter.faces?.units?.states(), { failing: 1, well: 1 })
   await on.clock.run(2000)
-  t.strictSame(on.adapter.faces?.units?.states(), { well: 1 }, 'whoever counts them first')
+  t.strictSame(on.adapter.faces?.units?.states(), { well: 1 }, 'by whatever call the units are looked at first')
   t.equal(unit(on, 9), undefined)
   await on.clock.run(6_000_000)
   t.equal(unit(on, 2)?.state, 'well', 'one that answered stays')
 })
 
-t.test('a unit that is asked again and again is not forgotten, also while it is held back', async (t) => {
+t.test('a unit that is asked repeatedly is not forgotten, not even while it is held back', async (t) => {
   const on = await lineWithNobody(9, { breaker_retry_ms: 3_600_000, breaker_retry_max_ms: 3_600_000 })
   for (let n = 0; n < 3; n++) await askNow(on, 'poll', 9)
   for (let n = 0; n < 5; n++) {
@@ -162,7 +162,7 @@ t.test('a unit that a point names is not forgotten, however seldom it is read', 
   t.equal(unit(on, 9), undefined)
 })
 
-t.test('a silent unit that is forgotten is nobody, and is made anew by who asks it', async (t) => {
+t.test('a silent unit that was forgotten is gone, and the next request to it begins a new record', async (t) => {
   const rig = await unitLine()
   const { on, far } = rig
   await askNow(on, 'poll')
@@ -177,7 +177,7 @@ t.test('a silent unit that is forgotten is nobody, and is made anew by who asks 
   t.equal(await askNow(on, 'poll'), 10)
 })
 
-t.test('what a unit owes is kept when it is forgotten: a late answer is not taken for another', async (t) => {
+t.test('what a unit owes outlives its record: a late answer is not taken for another', async (t) => {
   const { on, far } = await unitLine()
   await askNow(on, 'operator', 1, 0)
   far.delayMs = 450
@@ -189,11 +189,11 @@ t.test('what a unit owes is kept when it is forgotten: a late answer is not take
   on.adapter.faces?.units?.forget(1)
   far.delayMs = 5
   t.equal(await askNow(on, 'operator', 1, 2), 30)
-  t.ok(on.count('lateReplies') >= 1, 'it was known as late')
+  t.ok(on.count('lateReplies') >= 1, 'it was recognised as late')
   t.match(unit(on), { unitId: 1, lateReplies: 1 })
 })
 
-t.test('a unit whose request is out while it is forgotten counts that one', async (t) => {
+t.test('a unit that is forgotten during a request counts that request', async (t) => {
   const { on, far } = await unitLine()
   far.isDead = true
   const asked = ask(on, 'operator')
@@ -204,7 +204,7 @@ t.test('a unit whose request is out while it is forgotten counts that one', asyn
   t.match(unit(on), { state: 'failing', requests: 1, timeouts: 1 })
 })
 
-t.test('every unit of a line, with as many exchanges as are looked at, takes what its row says', async (t) => {
+t.test('every unit of a line, with a full window of exchanges, takes the memory its row says', async (t) => {
   const settings = settingsWith()
   const bytes = await heapBytesOf(() => {
     const clock = fakeClock()

@@ -1,4 +1,4 @@
-/** Requests whose askers leave. */
+/** Requests whose callers leave. */
 
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
@@ -22,7 +22,7 @@ function read(on: ModbusLine, address: number, owner?: object): { came?: unknown
   return told
 }
 
-t.test('what waits for an owner that left is never sent, what others asked is', async (t) => {
+t.test('waiting requests of an owner that left are never sent, those of others are', async (t) => {
   const on = await modbusLine({ units: units(), say: (bytes) => [{ afterMs: 20, bytes }] })
   const [anna, ben] = [{}, {}]
   const asked = [read(on, 0, anna), read(on, 1, ben), read(on, 2, anna), read(on, 3)]
@@ -64,7 +64,7 @@ function request(on: ModbusLine, body: object, gone: AbortSignal): { came?: unkn
   return told
 }
 
-t.test('a caller over HTTP who leaves takes a request with him that waits, and none that is out', async (t) => {
+t.test('an HTTP caller that leaves withdraws its waiting request, but not one under way', async (t) => {
   const on = await modbusLine({
     settings: { local_echo: 'absent' },
     units: units(),
@@ -84,7 +84,7 @@ t.test('a caller over HTTP who leaves takes a request with him that waits, and n
   )
   const late = request(on, { fc: 6, address: 4, values: [44] }, ben.signal)
   await on.clock.run(500)
-  t.equal(late.came, 'modbus_withdrawn', 'he had left before it was asked')
+  t.equal(late.came, 'modbus_withdrawn', 'it had left before the request was made')
   t.equal(on.line.written.length, 2)
 })
 

@@ -1,11 +1,11 @@
-/** Whatever a line does wrong: never a wrong value, and each fault counted by its kind. */
+/** Whatever goes wrong on a line: never a wrong value, and each fault is counted by its kind. */
 import t from 'tap'
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { crc16, type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
-/** A unit whose every answer is one more than the last: which answer a caller got can be told. */
+/** A unit whose every answer is one more than the last, which shows which answer a caller got. */
 function countingUnit(unitId: number) {
   let turn = 0
   return simulatedUnit({ unitId, input: () => [turn++, 0, 0, 0], holding: [11, 22, 33, 44], coils: [0, 0, 0, 0] })
@@ -26,7 +26,7 @@ function counts(line: ModbusLine, ...names: string[]): Record<string, number> {
   return Object.fromEntries(names.map((name) => [name, line.count(name)]))
 }
 
-t.test('a unit that says nothing is a modbus_timeout with the unit and the milliseconds waited', async (t) => {
+t.test('a unit that does not answer is a modbus_timeout with the unit and the milliseconds waited', async (t) => {
   const line = await modbusLine({ units: [countingUnit(5)], say: silence })
   const { fault } = await line.askNow(read)
   t.equal(fault?.code, 'modbus_timeout')
@@ -50,7 +50,7 @@ for (const lateMs of [302, 303, 305, 320, 350, 400, 500, 700, 900, 1100, 1250])
     })
   })
 
-t.test('a late reply that is seen frees its unit at once', async (t) => {
+t.test('a unit is free at once when its late reply arrives', async (t) => {
   const line = await modbusLine({ units: [countingUnit(5)], say: script(after(400)) })
   line.ask(read)
   const second = line.ask(read)
@@ -58,8 +58,8 @@ t.test('a late reply that is seen frees its unit at once', async (t) => {
   t.strictSame(second.outcome?.answer?.values, [1, 0])
 })
 
-t.test('after two timeouts one late reply does not free the unit: the other is owed yet', async (t) => {
-  // The first answer comes in the quarantine of the fence, the answer of the fence 200 ms after it.
+t.test('after two timeouts one late reply does not free the unit: the other is still owed', async (t) => {
+  // The first answer comes during the quarantine of the fence, the answer to the fence 200 ms later.
   const line = await modbusLine({ units: [countingUnit(5)], say: script(after(1900), after(900)) })
   const asked = [line.ask(read), line.ask(read), line.ask(read)]
   await line.clock.run(6000)
@@ -86,7 +86,7 @@ t.test('a late reply in pieces across the next transaction breaks neither', asyn
   t.equal(line.count('lateReplies'), 1)
 })
 
-t.test('other units go on while one is held back, and its late reply there is late, not noise', async (t) => {
+t.test('other units are served while one is held back, and its late reply counts as late, not as noise', async (t) => {
   const say = script(after(340), after(50))
   const line = await modbusLine({ units: [countingUnit(5), countingUnit(6)], say })
   const first = line.ask(read)
@@ -111,7 +111,7 @@ t.test('a late exception is late too', async (t) => {
   t.equal(line.count('lateReplies'), 1)
 })
 
-t.test('a request to a unit held back longer than its deadline expires with a sentence', async (t) => {
+t.test('a request to a unit that is held back beyond its deadline expires, and says why', async (t) => {
   const line = await modbusLine({
     units: [countingUnit(5)],
     say: silence,
@@ -154,7 +154,7 @@ for (const callers of [3, 24])
     t.equal(line.count('requests'), callers)
   })
 
-t.test('a full queue is refused with the time to come again', async (t) => {
+t.test('a request to a full queue is refused with the time to retry', async (t) => {
   const line = await modbusLine({ units: [countingUnit(5)], settings: { queue: 2 } })
   const asked = [read, read, read].map((body) => line.ask(body))
   await line.clock.run(500)
@@ -206,7 +206,7 @@ for (const [what, say, counter, code] of rubbish)
     t.equal(line.count('fences'), 1, 'a read of something else has shown that nothing older is to come')
   })
 
-t.test('the right reply behind a frame of another unit is taken', async (t) => {
+t.test('the right reply after a frame of another unit is accepted', async (t) => {
   const say = (reply: Uint8Array) => [
     { afterMs: 5, bytes: Uint8Array.from([...sealed([6, 4, 4, 0, 9, 0, 9]), ...reply]) },
   ]
@@ -220,14 +220,14 @@ for (const [what, noise, expected] of [
   ['bytes that look like a longer frame', [9, 4, 200], { noiseBytes: 3, shortFrames: 0 }],
   ['the head of the very reply', [5, 4, 4, 0], { noiseBytes: 0, shortFrames: 1 }],
 ] as const)
-  t.test(`a reply behind ${what} is taken once silence follows`, async (t) => {
+  t.test(`a reply after ${what} is accepted once silence follows`, async (t) => {
     const say = (reply: Uint8Array) => [{ afterMs: 5, bytes: Uint8Array.from([...noise, ...reply]) }]
     const line = await modbusLine({ units: [countingUnit(5)], say: script(say) })
     t.strictSame((await line.askNow(read)).answer?.values, [0, 0])
     t.strictSame(counts(line, 'noiseBytes', 'shortFrames'), expected)
   })
 
-t.test('noise behind a reply and between transactions is counted and harms nothing', async (t) => {
+t.test('noise after a reply and between transactions is counted and harms nothing', async (t) => {
   const say = (reply: Uint8Array) => [{ afterMs: 5, bytes: Uint8Array.from([...reply, 0, 0]) }]
   const line = await modbusLine({ units: [countingUnit(5)], say: script(say) })
   t.strictSame((await line.askNow(read)).answer?.values, [0, 0])
@@ -237,7 +237,7 @@ t.test('noise behind a reply and between transactions is counted and harms nothi
   t.equal(line.count('noiseBytes'), 5)
 })
 
-t.test('a reply inside a damaged longer frame is not taken', async (t) => {
+t.test('a reply inside a damaged longer frame is not accepted', async (t) => {
   const inside = sealed([5, 4, 4, 0, 9, 0, 9])
   const outer = Uint8Array.from([6, 65, ...inside, 1, 2])
   const line = await modbusLine({ units: [countingUnit(5)], say: script(() => [{ afterMs: 5, bytes: outer }]) })
@@ -245,13 +245,13 @@ t.test('a reply inside a damaged longer frame is not taken', async (t) => {
 })
 
 for (const pauseMs of [0, 1, 5, 30, 60])
-  t.test(`a reply in single bytes ${pauseMs} ms apart is taken`, async (t) => {
+  t.test(`a reply in single bytes ${pauseMs} ms apart is accepted`, async (t) => {
     const say = (reply: Uint8Array) => [...reply].map((byte) => ({ afterMs: pauseMs, bytes: Uint8Array.of(byte) }))
     const line = await modbusLine({ units: [countingUnit(5)], say: script(say) })
     t.strictSame((await line.askNow(read)).answer?.values, [0, 0])
   })
 
-t.test('an answer that trickles without end is given up at its limit', async (t) => {
+t.test('an answer that trickles in without end is abandoned at its limit', async (t) => {
   const say = () =>
     Array.from({ length: 200 }, (_, at) => ({ afterMs: 90, bytes: Uint8Array.of([5, 4, 200][at] ?? 1) }))
   const line = await modbusLine({ units: [countingUnit(5)], say: script(say) })
@@ -260,7 +260,7 @@ t.test('an answer that trickles without end is given up at its limit', async (t)
   t.equal(asked.outcome?.fault?.code, 'modbus_bad_reply')
 })
 
-t.test('a line that is never silent is told from a unit that does not answer', async (t) => {
+t.test('a line that is never silent is distinguished from a unit that does not answer', async (t) => {
   const line = await modbusLine({ units: [countingUnit(5)] })
   const babble = line.clock.every(2, () => line.line.arrive(Uint8Array.of(0)))
   await line.clock.run(2)

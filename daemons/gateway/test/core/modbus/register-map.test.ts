@@ -19,11 +19,11 @@ const block = (
   initial: null,
 })
 
-t.test('blocks that stand side by side are read and written as one', async (t) => {
+t.test('adjacent blocks are read and written as one', async (t) => {
   const clock = fakeClock()
   const map = new RegisterMap([block(10, 2), { ...block(12, 2), initial: 5 }], clock)
   t.strictSame(map.read('holding_registers', 10, 4), [null, null, 5, 5])
-  t.equal(map.writtenAt('holding_registers', 10, 4), null, 'a start value is no write')
+  t.equal(map.writtenAt('holding_registers', 10, 4), null, 'a start value is not a write')
   clock.advance(1000)
   t.equal(map.write('holding_registers', 11, [1, 2]), true)
   t.strictSame(map.read('holding_registers', 10, 4), [null, 1, 2, 5])
@@ -33,7 +33,7 @@ t.test('blocks that stand side by side are read and written as one', async (t) =
   t.strictSame(map.read('holding_registers', 11, 1), [null], 'a value can be taken back')
 })
 
-t.test('what is not all served is neither read nor written', async (t) => {
+t.test('a range that is not wholly served is neither read nor written', async (t) => {
   const map = new RegisterMap([block(0, 2), block(3, 2), block(0, 9, 'coils')], fakeClock())
   t.equal(map.read('holding_registers', 0, 4), undefined)
   t.equal(map.write('holding_registers', 1, [7, 7, 7]), false)
@@ -42,7 +42,7 @@ t.test('what is not all served is neither read nor written', async (t) => {
   t.equal(map.read('holding_registers', 65_535, 2), undefined)
 })
 
-t.test('a map is what a plain list would be, whatever is written', async (t) => {
+t.test('a map behaves like a plain list, whatever is written', async (t) => {
   const write = fc.record({
     address: fc.nat(30),
     values: fc.array(fc.option(fc.nat(65_535)), { minLength: 1, maxLength: 9 }),
@@ -60,7 +60,7 @@ t.test('a map is what a plain list would be, whatever is written', async (t) => 
   holds(t, law)
 })
 
-t.test('blocks that cannot be are named, with what is wrong', async (t) => {
+t.test('impossible blocks are named, with what is wrong', async (t) => {
   const faults = (slave_blocks: RegisterBlock[], slave_units = [1]) =>
     slaveSettingsFaults({ slave_units, slave_blocks, slave_values_max: 65_536 })
   t.strictSame(faults([block(0, 10), block(10, 10), block(0, 10, 'coils')]), [])
@@ -75,7 +75,7 @@ t.test('blocks that cannot be are named, with what is wrong', async (t) => {
   ])
 })
 
-t.test('units of many blocks with one value each, and of one block with many, take what their row says', async (t) => {
+t.test('units with many blocks of one value, or one block of many, take the memory their row says', async (t) => {
   const units = 247
   const blocks = 64
   const settings = { 'ports.max': 1, 'ports.slave_values': units * blocks }

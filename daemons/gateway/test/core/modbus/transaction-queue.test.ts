@@ -19,7 +19,7 @@ function queueOf(limits = { high: 4, low: 2 }) {
   return { clock, expired, queue, items, take }
 }
 
-t.test('keeps each priority in order of arrival, also when one in the middle is taken', async (t) => {
+t.test('keeps each priority in order of arrival, also when one is taken from the middle', async (t) => {
   const { queue, items, take } = queueOf({ high: 9, low: 9 })
   for (const item of ['a', 'b', 'c']) t.equal(queue.push(item, 'low', 100), true)
   queue.push('first', 'high', 100)
@@ -28,7 +28,7 @@ t.test('keeps each priority in order of arrival, also when one in the middle is 
   t.equal(queue.size, 3)
 })
 
-t.test('refuses a priority where so many wait in all, and leaves room for those above', async (t) => {
+t.test('refuses a priority once the queue is as full as it may make it, and leaves room for higher ones', async (t) => {
   const { queue } = queueOf()
   const pushed = (['low', 'low', 'low', 'high', 'high', 'high', 'low'] as const).map((priority) =>
     queue.push('x', priority, 100),
@@ -37,7 +37,7 @@ t.test('refuses a priority where so many wait in all, and leaves room for those 
   t.equal(queue.size, 4)
 })
 
-t.test('lets go of what waited too long, each after its own time, and of nothing that was taken', async (t) => {
+t.test('drops what waited too long, each after its own time, and nothing that was taken', async (t) => {
   const { clock, expired, queue, take } = queueOf({ high: 9, low: 9 })
   queue.push('early', 'low', 100)
   clock.advance(40)
@@ -55,7 +55,7 @@ t.test('lets go of what waited too long, each after its own time, and of nothing
   t.equal(expired.length, 3)
 })
 
-t.test('what is taken twice counts once', async (t) => {
+t.test('an entry taken twice counts once', async (t) => {
   const { queue } = queueOf()
   queue.push('a', 'low', 100)
   queue.push('b', 'low', 100)
@@ -64,7 +64,7 @@ t.test('what is taken twice counts once', async (t) => {
   t.equal(queue.size, 1)
 })
 
-t.test('is empty and without timers once cleared, and gives all in the order of turns', async (t) => {
+t.test('clearing returns all entries in the order of their turns, and leaves no entry and no timer', async (t) => {
   const { clock, queue } = queueOf()
   queue.push('a', 'low', 100)
   queue.push('b', 'high', 100)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { ask, askNow, silence, unit, unitLine } from './modbus-unit-line.ts'
 
-t.test('three requests in a row without an answer make a unit silent, and each change is told', async (t) => {
+t.test('three requests in a row without an answer make a unit silent, and each change is reported', async (t) => {
   const both = await unitLine()
   const { on } = both
   await askNow(on, 'poll')
@@ -39,7 +39,7 @@ t.test('polls and background work for a silent unit fail at once and name the ne
   t.equal(await askNow(on, 'poll', 2), 10, 'other units are asked')
 })
 
-t.test("what waits for a unit that becomes silent is failed then, an operator's request is not", async (t) => {
+t.test('requests that wait for a unit fail when it becomes silent, but not those of an operator', async (t) => {
   const { on, far } = await unitLine({ settings: { breaker_failures: 1, quarantine_ms: 1000 } })
   far.isDead = true
   const asked = (['operator', 'operator', 'poll', 'background'] as const).map((priority) => ask(on, priority))
@@ -78,11 +78,11 @@ t.test('while an operator probes, the unit is probing and polls are refused', as
   t.equal(await askNow(on, 'poll'), 'modbus_unit_silent')
   await on.clock.run(300)
   t.equal(probe.came, 'modbus_timeout')
-  t.match(unit(on), { state: 'silent', stateSince: silentSince }, 'silent since it became so')
+  t.match(unit(on), { state: 'silent', stateSince: silentSince }, 'still silent since the same time')
   t.equal(on.told.unit.length, 2, 'a probe that fails is no news')
 })
 
-t.test('a silent unit is tried again by a poll, after times that double up to their limit', async (t) => {
+t.test('a silent unit is tried again by a poll, after waits that double up to their limit', async (t) => {
   const both = await unitLine({ settings: { breaker_retry_ms: 10_000, breaker_retry_max_ms: 30_000 } })
   const { on } = both
   await silence(both)
@@ -97,7 +97,7 @@ t.test('a silent unit is tried again by a poll, after times that double up to th
   t.strictSame(wentMs.slice(1), [20, 30, 30])
 })
 
-t.test('an operator who tries in between does not put off the next try', async (t) => {
+t.test('an operator who tries in between does not postpone the next try', async (t) => {
   const both = await unitLine()
   const { on } = both
   await silence(both)
@@ -124,7 +124,7 @@ t.test('when the next try is due, one poll goes as the probe and the others are 
   t.equal(asked[0]?.came, 'modbus_timeout')
 })
 
-t.test('a probe that leaves the queue unsent makes room for the next', async (t) => {
+t.test('a probe that leaves the queue unsent makes way for the next', async (t) => {
   let idleMs = Number.POSITIVE_INFINITY
   const both = await unitLine({ hooks: { idleMs: () => idleMs } })
   const { on, far } = both
@@ -141,7 +141,7 @@ t.test('a probe that leaves the queue unsent makes room for the next', async (t)
   t.equal(second.came, 10)
 })
 
-t.test('requests that expire one after another do not keep a unit from ever being tried', async (t) => {
+t.test('requests that expire one after another cannot put off the probe of a unit for ever', async (t) => {
   const both = await unitLine({ hooks: { idleMs: () => 0 } })
   const { on } = both
   await silence(both)

@@ -1,4 +1,4 @@
-/** A scan of a Modbus line: who is there. */
+/** A scan of a Modbus line: which units are there. */
 import t, { type Test } from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
@@ -64,7 +64,7 @@ t.test('the last number has time for a late reply before the scan is done', asyn
   t.match(await ended(both), { state: 'done', found: [{ unitId: 8 }] })
 })
 
-t.test('numbers that nobody uses are neither listed nor blamed', async (t) => {
+t.test('numbers that no unit has are neither listed nor blamed', async (t) => {
   const both = await lineOf()
   both.scan.start({ ...plan, to: 247 })
   t.equal((await ended(both)).asked, 247)
@@ -78,7 +78,7 @@ t.test('numbers that nobody uses are neither listed nor blamed', async (t) => {
   t.equal(both.on.count('scanUnanswered'), 245)
 })
 
-t.test('says how far it is, and how long it takes yet', async (t) => {
+t.test('says how far it is, and how long it will still take', async (t) => {
   const { on, scan } = await lineOf({ units: [] })
   scan.start({ ...plan, to: 100 })
   await on.clock.run(3300)
@@ -88,7 +88,7 @@ t.test('says how far it is, and how long it takes yet', async (t) => {
   t.ok(Math.abs((etaMs ?? 0) - 90 * 315) < 3000)
 })
 
-t.test('one that is cancelled sends nothing more, and keeps what it found', async (t) => {
+t.test('a cancelled scan sends nothing more, and keeps what it found', async (t) => {
   const { on, scan } = await lineOf()
   scan.start(plan)
   await on.clock.run(1200)
@@ -108,7 +108,7 @@ t.test('one that is cancelled sends nothing more, and keeps what it found', asyn
   t.equal(on.clock.pending(), 0)
 })
 
-t.test('one that waits for a gap is withdrawn when it is cancelled', async (t) => {
+t.test('a scan that waits for a gap is withdrawn when it is cancelled', async (t) => {
   const { on, scan } = await lineOf({ hooks: { idleMs: () => 0 } })
   scan.start(plan)
   await on.clock.run(100)
@@ -119,7 +119,7 @@ t.test('one that waits for a gap is withdrawn when it is cancelled', async (t) =
   t.equal(on.line.written.length, 0)
 })
 
-t.test('a second scan is refused while one runs, and may begin when it is over', async (t) => {
+t.test('a second scan is refused while one runs, and can begin when it is over', async (t) => {
   const both = await lineOf()
   both.scan.start(plan)
   t.throws(() => both.scan.start(plan), { code: 'scan_running' })
@@ -143,14 +143,14 @@ for (const [title, fault, code] of [
     t.throws(() => scan.start(plan), { code: 'line_closed' })
   })
 
-t.test('without a scan there is none to read or to cancel, and a range must have a begin before its end', async (t) => {
+t.test('without a scan there is none to read or cancel, and a range must begin before its end', async (t) => {
   const { scan } = await lineOf()
   t.throws(() => scan.job(), { code: 'no_scan' })
   t.throws(() => scan.cancel(), { code: 'no_scan' })
   t.throws(() => scan.start({ ...plan, from: 11 }), { code: 'bad_fields', details: { fields: [{ field: 'from' }] } })
 })
 
-t.test('a line that has no place for it fails the scan in the end, with the reason', async (t) => {
+t.test('a line that never has room for a scan fails it in the end, with the reason', async (t) => {
   const settings = { queue: 4, queue_reserve: 1, scan_tries: 2, background_wait_ms: 500 }
   const { on, scan } = await lineOf({ settings, say: () => [] })
   const fill = () => on.ask({ unitId: 9, fc: 3, address: 0, quantity: 1 })
@@ -163,7 +163,7 @@ t.test('a line that has no place for it fails the scan in the end, with the reas
   t.match(scan.job(), { state: 'failed', asked: 0, fault: { code: 'queue_full' } })
 })
 
-t.test('a silent unit is scanned too, and is back when it answers', async (t) => {
+t.test('a silent unit is scanned too, and is no longer silent when it answers', async (t) => {
   let isDead = true
   const both = await lineOf({
     say: (bytes) => (isDead ? [] : [{ afterMs: 20, bytes }]),
@@ -177,7 +177,7 @@ t.test('a silent unit is scanned too, and is back when it answers', async (t) =>
   t.strictSame(states(both.on), [[3, 'well']])
 })
 
-t.test('a scan of 247 numbers leaves the polls of ten units in their rhythm', async (t) => {
+t.test('a scan of 247 numbers does not disturb the rhythm of polls to ten units', async (t) => {
   const unitIds = Array.from({ length: 10 }, (_, at) => at + 1)
   const sentMs = new Map<number, number[]>()
   let nextMs = 0

@@ -1,4 +1,4 @@
-/** When a unit is noisy: judged over its last exchanges, so that chance does not change its state again and again. */
+/** When a unit is noisy: judged over its last exchanges, so that chance does not keep changing its state. */
 import fc from 'fast-check'
 import t from 'tap'
 import { UnitWindow } from '../../../core/bus/unit-health.ts'
@@ -29,7 +29,7 @@ t.test('counts the last exchanges, and what was wrong with them', async (t) => {
   t.same(window.lately(), { exchanges: 100, damaged: 0, missing: 0, twice: 0, lastBadAt: null })
 })
 
-t.test('one in ten makes a unit noisy, once there were five, whatever was wrong with them', async (t) => {
+t.test('one bad exchange in ten makes a unit noisy, once there are five, whatever was wrong with them', async (t) => {
   for (const bad of ['d', 'm', '2']) {
     t.equal(windowOf(`.${bad.repeat(4)}`).isNoisy, false, `four ${bad}`)
     t.equal(windowOf(`.${bad.repeat(5)}`).isNoisy, true, `five ${bad}`)
@@ -39,7 +39,7 @@ t.test('one in ten makes a unit noisy, once there were five, whatever was wrong 
   t.equal(windowOf('ddddd').isNoisy, false, 'one that never answered is not noisy')
 })
 
-t.test('a noisy unit is well again after a whole window without one, and not before', async (t) => {
+t.test('a noisy unit is well again after a whole window without a bad exchange, and not before', async (t) => {
   const window = windowOf(`${'.'.repeat(20)}${'d'.repeat(16)}`)
   play(window, '.'.repeat(WINDOW - 1))
   t.equal(window.isNoisy, true)
@@ -52,7 +52,7 @@ t.test('a noisy unit is well again after a whole window without one, and not bef
   t.equal(sooner.isNoisy, false, 'as soon as the setting says')
 })
 
-t.test('an answer that comes late after all is not missing', async (t) => {
+t.test('an answer that comes late does not count as missing', async (t) => {
   const window = windowOf('.mmmm')
   window.late()
   t.match(window.lately(), { exchanges: 5, missing: 3 })
@@ -60,7 +60,7 @@ t.test('an answer that comes late after all is not missing', async (t) => {
   t.equal(window.isNoisy, false)
 })
 
-t.test('where many are lost a few in a row are no silence', async (t) => {
+t.test('on a line that loses many answers a few missing in a row are not silence', async (t) => {
   const isSilence = (said: string) => windowOf(said).isSilence(said.length - said.lastIndexOf('.') - 1)
   t.equal(isSilence('mm'), false)
   t.equal(isSilence('mmm'), true, 'as many as the setting says')
@@ -72,7 +72,7 @@ t.test('where many are lost a few in a row are no silence', async (t) => {
   t.equal(isSilence(`${'.dd'.repeat(20)}.${'m'.repeat(20)}`), true, 'however much is lost')
 })
 
-t.test('whatever comes, a unit does not become noisy twice within a window, nor without as many as it takes', (t) => {
+t.test('whatever happens, a unit does not become noisy twice within a window, nor with too few bad exchanges', (t) => {
   const said = fc.array(fc.constantFrom('.', '.', '.', 'd', 'm', '2'), { maxLength: 1500 })
   const limits = fc.record({
     noisy_window: fc.integer({ min: 10, max: 200 }),

@@ -36,7 +36,7 @@ t.test('a key is shown once, and kept as a hash', async (t) => {
   t.notMatch(JSON.stringify(saved), /plk_/)
 })
 
-t.test('a key calls by its name, with its role and its ports, and no other secret does', async (t) => {
+t.test('the secret of a key, and no other, gives a caller with its name, role and ports', async (t) => {
   const { keys } = keysOf()
   await keys.make({ ...wish, ports: ['/dev/a'] }, 'ada')
   await keys.make({ ...wish, name: 'all', role: 'admin' }, 'ada')
@@ -46,7 +46,7 @@ t.test('a key calls by its name, with its role and its ports, and no other secre
   for (const id of ['id3', '__proto__', 'constructor']) t.equal(keys.callerOf({ id, secret: 'secret1' }), undefined)
 })
 
-t.test('an expired key says when it expired, to who knows its secret', async (t) => {
+t.test('a caller that knows the secret of an expired key is told when it expired', async (t) => {
   const { clock, keys } = keysOf()
   await keys.make({ ...wish, expiresAt: clock.epochMs() + 5000 }, 'ada')
   const caller = keys.callerOf(pump) ?? {}
@@ -59,7 +59,7 @@ t.test('an expired key says when it expired, to who knows its secret', async (t)
   t.equal(keys.isLive(caller), false)
 })
 
-t.test('a removed key is dead at once, and one of the same name is another', async (t) => {
+t.test('a removed key stops working at once, and a new one of the same name is another key', async (t) => {
   const { keys, saved } = keysOf()
   await keys.make(wish, 'ada')
   const caller = keys.callerOf(pump) ?? {}
@@ -76,7 +76,7 @@ t.test('a removed key is dead at once, and one of the same name is another', asy
   await t.rejects(keys.remove('id1'), { code: 'unknown_key' })
 })
 
-t.test('no two keys have a name that differs by case alone, nor are there more than allowed', async (t) => {
+t.test('no two keys have names that differ only in case, and there are no more keys than allowed', async (t) => {
   const { keys } = keysOf([], 2)
   const both = ['pump', 'PUMP'].map((name) => keys.make({ ...wish, name }, 'ada'))
   t.match(await Promise.allSettled(both), [{ status: 'fulfilled' }, { reason: { code: 'key_exists' } }])
@@ -84,7 +84,7 @@ t.test('no two keys have a name that differs by case alone, nor are there more t
   await t.rejects(keys.make({ ...wish, name: 'three' }, 'ada'), { code: 'too_many_keys', message: /keys\.max/ })
 })
 
-t.test('what could not be saved has not happened', async (t) => {
+t.test('a change that could not be saved has not happened', async (t) => {
   const { keys, state } = keysOf()
   await keys.make(wish, 'ada')
   state.isFull = true
@@ -124,7 +124,7 @@ t.test('the end waits for a write that is under way', async (t) => {
   t.equal(saved.length, 2)
 })
 
-t.test('keys live on over a restart, whoever made them', async (t) => {
+t.test('keys survive a restart, whoever made them', async (t) => {
   const { keys, saved } = keysOf()
   await keys.make({ ...wish, ports: ['/dev/a'] }, 'somebody who is gone')
   const again = keysOf(saved[0]).keys
@@ -132,7 +132,7 @@ t.test('keys live on over a restart, whoever made them', async (t) => {
   t.match(again.list(), [{ createdBy: 'somebody who is gone' }])
 })
 
-t.test('as many keys as there may be, of as many ports, take no more than their row says', async (t) => {
+t.test('the most keys allowed, each with the most ports, take no more than their row says', async (t) => {
   const max = 64
   const pathsOf = (at: number) => Array.from({ length: 64 }, (_, port) => `/dev/${at}-${port}`.padEnd(512, 'ж'))
   const bytes = await heapBytesOf(async () => {

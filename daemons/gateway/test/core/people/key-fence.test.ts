@@ -35,7 +35,7 @@ t.test('no key manages users or keys, whatever its role; a person is not fenced'
   }
 })
 
-t.test('a key with a list touches the ports of its list, by the very name, and nothing else of any port', async (t) => {
+t.test('a key with a list reaches the ports of its list, by their exact names, and no other port', async (t) => {
   for (const route of [
     'GET /api/ports/:path',
     'PUT /api/ports/:path',
@@ -58,7 +58,7 @@ t.test('a key with a list touches the ports of its list, by the very name, and n
   }
 })
 
-t.test('a route that nobody thought of is closed to a key with a list', async (t) => {
+t.test('a route without a rule is closed to a key with a list', async (t) => {
   for (const route of [
     'GET /api/system',
     'PATCH /api/system',
@@ -72,7 +72,7 @@ t.test('a route that nobody thought of is closed to a key with a list', async (t
   for (const route of ['GET /api/system', 'GET /api/journal']) t.equal(outcome(all, route), 'open', route)
 })
 
-t.test('what is filtered by the list is open', async (t) => {
+t.test('a route that filters by the list is open', async (t) => {
   for (const route of ['GET /api/ports', 'GET /ws', 'GET /metrics', 'POST /api/ticket', 'GET /api/me'])
     t.equal(outcome(one, route), 'open', route)
   t.equal(seesPort(one, '/dev/ttyUSB0'), true)

@@ -42,7 +42,7 @@ t.test('a socket is signed in as long as the token that opened it, and does not 
   t.equal(sessions.isStillSignedIn(caller), false)
 })
 
-t.test('signing out ends that token alone', async (t) => {
+t.test('signing out ends only that token', async (t) => {
   const { ada, sessions } = sessionsOf()
   const [one, other] = [sessions.begin(ada).token, sessions.begin(ada).token]
   const caller = sessions.callerOf(one) as Signed
@@ -53,12 +53,12 @@ t.test('signing out ends that token alone', async (t) => {
 })
 
 for (const [change, next] of [
-  ['role', (ada: UserRecord) => [{ ...ada, role: 'viewer' as const }]],
-  ['password', (ada: UserRecord) => [{ ...ada, passwordHash: 'new' }]],
-  ['successor of the same name', (ada: UserRecord) => [{ ...ada }]],
-  ['removal', () => []],
+  ['a new role', (ada: UserRecord) => [{ ...ada, role: 'viewer' as const }]],
+  ['a new password', (ada: UserRecord) => [{ ...ada, passwordHash: 'new' }]],
+  ['a successor of the same name', (ada: UserRecord) => [{ ...ada }]],
+  ['a removal', () => []],
 ] as const)
-  t.test(`a new ${change} ends every token, also one that was issued by what was known before`, async (t) => {
+  t.test(`${change} ends every token, also one that was issued from an older copy of the user`, async (t) => {
     const { ada, list, sessions } = sessionsOf()
     const { token } = sessions.begin(ada)
     const caller = sessions.callerOf(token) as Signed

@@ -45,7 +45,7 @@ t.test('makes, changes and removes users, and shows no hash', async (t) => {
   t.same(book.list(), [{ username: 'ada', role: 'admin', createdAt: 1, isLastAdmin: true }])
 })
 
-t.test('no two users differ by case alone, also when both are made at once', async (t) => {
+t.test('no two users have names that differ only in case, also when both are made at once', async (t) => {
   const { book, list } = bookOf([ada])
   await t.rejects(book.add({ username: 'ADA', password: 'x', role: 'viewer' }), { code: 'user_exists', message: /ada/ })
   const both = ['Max', 'max'].map((username) => book.add({ username, password: 'x', role: 'viewer' }))
@@ -53,7 +53,7 @@ t.test('no two users differ by case alone, also when both are made at once', asy
   t.equal(list.all().length, 2)
 })
 
-t.test('nobody is called what the journal writes for those who are no users', async (t) => {
+t.test('no user can have a name that the journal uses for callers that are not users', async (t) => {
   const { book } = bookOf([ada])
   for (const username of ['nobody', 'Plantroom'])
     await t.rejects(book.add({ username, password: 'x', role: 'viewer' }), { code: 'user_exists', message: /journal/ })
@@ -91,7 +91,7 @@ t.test('two administrators who remove and demote each other at the same time lea
 
 type Book = ReturnType<typeof createUserBook>
 
-t.test('what could not be saved has not happened', async (t) => {
+t.test('a change that could not be saved has not happened', async (t) => {
   const { book, list, state } = bookOf([ada, bob])
   state.isFull = true
   await t.rejects(book.add({ username: 'max', password: 'x', role: 'viewer' }))
@@ -100,20 +100,20 @@ t.test('what could not be saved has not happened', async (t) => {
   t.same(list.all(), [ada, bob])
 })
 
-t.test('says which user there is not', async (t) => {
+t.test('says which user does not exist', async (t) => {
   const { book } = bookOf([ada])
   await t.rejects(book.remove('__proto__'), { code: 'unknown_user' })
   await t.rejects(book.change('constructor', {}, 'ada'), { code: 'unknown_user' })
 })
 
-t.test('a change that changes nothing signs nobody out', async (t) => {
+t.test('a change without effect signs nobody out', async (t) => {
   const { book, list } = bookOf([ada])
   await book.change('ada', { role: 'admin' }, 'ada')
   await book.change('ada', {}, 'ada')
   t.equal(list.find('ada'), ada)
 })
 
-t.test('an own password is changed by the present one alone', async (t) => {
+t.test('only the present password lets users change their own', async (t) => {
   const { book, list } = bookOf([ada, eve])
   await t.rejects(book.change('ADA', { password: 'battery staple' }, 'ada'), { code: 'own_password' })
   const wish = { username: 'eve', password: 'battery staple', remoteAddress: '10.0.0.7' }
@@ -123,38 +123,38 @@ t.test('an own password is changed by the present one alone', async (t) => {
   t.match(list.find('eve'), { role: 'viewer', passwordHash: 'hash of battery staple' })
 })
 
-t.test('an own password that was proven too late does not undo what an administrator did meanwhile', async (t) => {
-  const { book, list } = bookOf([ada, bob])
-  const wish = { username: 'bob', current: 'open sesame', password: 'mine', remoteAddress: '10.0.0.7' }
-  const results = await Promise.allSettled([book.change('bob', { role: 'viewer' }, 'ada'), book.changeOwn(wish)])
-  t.match(results, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'wrong_password' } }])
-  t.match(list.find('bob'), { role: 'viewer', passwordHash: 'hash of open sesame' })
-})
-
 t.test(
-  'as many users and tokens as there may be, each of another with the longest name, take what their row says',
+  'a change of the own password that comes too late does not undo what an administrator did meanwhile',
   async (t) => {
-    const [maxUsers, maxTokens] = [64, 1024]
-    const settings = { 'users.max': maxUsers, 'http.max_tokens': maxTokens }
-    const { allBytes } = rowOf(memoryPlan().rows, 'users and login tokens', settings)
-    const hash = `$argon2id$v=19$m=65536,t=3,p=1$${'s'.repeat(22)}$${'h'.repeat(43)}`
-    const bytes = await heapBytesOf(async () => {
-      const { book, list } = bookOf([ada], maxUsers)
-      const tokens = createTokenStore<Holder>({ clock: fakeClock(), lifeMs: 1e6, kind: 'sliding', max: maxTokens })
-      const sessions = createPageSessions(list, tokens)
-      // A token keeps whom it was issued to, also one who is no user any more.
-      for (let at = 0; at < maxTokens + maxUsers; at++) {
-        const { username } = JSON.parse(JSON.stringify({ username: `${at}`.padEnd(256, 'ж') }))
-        await list.change((users) => [
-          ...(users.length < maxUsers ? users : users.slice(1)),
-          { username, role: 'admin', passwordHash: Buffer.from(`${at}${hash}`).toString(), createdAt: 1.7e12 + at },
-        ])
-        const user = list.find(username)
-        if (user) sessions.begin(user)
-      }
-      t.equal(book.list().length, maxUsers)
-      return [book, list, sessions]
-    })
-    t.ok(bytes < allBytes, `${bytes / (maxUsers + maxTokens)} bytes each, of ${allBytes / (maxUsers + maxTokens)}`)
+    const { book, list } = bookOf([ada, bob])
+    const wish = { username: 'bob', current: 'open sesame', password: 'mine', remoteAddress: '10.0.0.7' }
+    const results = await Promise.allSettled([book.change('bob', { role: 'viewer' }, 'ada'), book.changeOwn(wish)])
+    t.match(results, [{ status: 'fulfilled' }, { status: 'rejected', reason: { code: 'wrong_password' } }])
+    t.match(list.find('bob'), { role: 'viewer', passwordHash: 'hash of open sesame' })
   },
 )
+
+t.test('the most users and tokens allowed, all with the longest names, take the memory their row says', async (t) => {
+  const [maxUsers, maxTokens] = [64, 1024]
+  const settings = { 'users.max': maxUsers, 'http.max_tokens': maxTokens }
+  const { allBytes } = rowOf(memoryPlan().rows, 'users and login tokens', settings)
+  const hash = `$argon2id$v=19$m=65536,t=3,p=1$${'s'.repeat(22)}$${'h'.repeat(43)}`
+  const bytes = await heapBytesOf(async () => {
+    const { book, list } = bookOf([ada], maxUsers)
+    const tokens = createTokenStore<Holder>({ clock: fakeClock(), lifeMs: 1e6, kind: 'sliding', max: maxTokens })
+    const sessions = createPageSessions(list, tokens)
+    // A token holds the user it was issued to, also one that was removed since.
+    for (let at = 0; at < maxTokens + maxUsers; at++) {
+      const { username } = JSON.parse(JSON.stringify({ username: `${at}`.padEnd(256, 'ж') }))
+      await list.change((users) => [
+        ...(users.length < maxUsers ? users : users.slice(1)),
+        { username, role: 'admin', passwordHash: Buffer.from(`${at}${hash}`).toString(), createdAt: 1.7e12 + at },
+      ])
+      const user = list.find(username)
+      if (user) sessions.begin(user)
+    }
+    t.equal(book.list().length, maxUsers)
+    return [book, list, sessions]
+  })
+  t.ok(bytes < allBytes, `${bytes / (maxUsers + maxTokens)} bytes each, of ${allBytes / (maxUsers + maxTokens)}`)
+})

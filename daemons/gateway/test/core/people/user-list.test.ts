@@ -3,7 +3,7 @@ import { createUserList, type UserRecord, userKey } from '../../../core/people/u
 
 const ada: UserRecord = { username: 'Jürgen', role: 'admin', passwordHash: 'x', createdAt: 1 }
 
-t.test('names that differ by case or composition alone are the same', async (t) => {
+t.test('names that differ only in case or composition are the same', async (t) => {
   t.equal(userKey('Admin'), userKey('aDMIN'))
   t.equal(userKey('J\u00fcrgen'), userKey('Ju\u0308rgen'))
   t.not(userKey('ada'), userKey('adam'))
@@ -12,7 +12,7 @@ t.test('names that differ by case or composition alone are the same', async (t) 
   for (const name of ['__proto__', 'constructor', '', 'Jurgen']) t.equal(list.find(name), undefined)
 })
 
-t.test('a change that cannot be saved changes nothing, and the next one goes on', async (t) => {
+t.test('a change that cannot be saved changes nothing, and the next one is carried out', async (t) => {
   let isFull = true
   const list = createUserList([ada], async () => (isFull ? Promise.reject(new Error('disk full')) : undefined))
   let changes = 0
@@ -24,7 +24,7 @@ t.test('a change that cannot be saved changes nothing, and the next one goes on'
   t.same([list.all(), changes], [[], 1])
 })
 
-t.test('changes run one after another, each on what the one before left', async (t) => {
+t.test('changes run one after another, each on the result of the one before', async (t) => {
   const saved: number[] = []
   const list = createUserList([], async (users) => {
     await new Promise((resolve) => setImmediate(resolve))

@@ -34,7 +34,7 @@ const ada: UserRecord = { username: 'ada', role: 'admin', passwordHash: 'hash of
 const bob: UserRecord = { ...ada, username: 'bob', role: 'viewer' }
 const from = { remoteAddress: '10.0.0.7' }
 
-t.test('setup makes the first administrator once, and is refused afterwards', async (t) => {
+t.test('setup creates the first administrator once, and is refused afterwards', async (t) => {
   const { users, saved } = usersWith()
   t.equal(users.isSetUp(), false)
   t.match(await users.setUp({ username: 'ada', password: 'open sesame' }), { username: 'ada', role: 'admin' })
@@ -42,7 +42,7 @@ t.test('setup makes the first administrator once, and is refused afterwards', as
   await t.rejects(users.setUp({ username: 'eve', password: 'x' }), { code: 'already_set_up' })
 })
 
-t.test('two setups at once make one administrator', async (t) => {
+t.test('two setups at once create one administrator', async (t) => {
   const { users, saved } = usersWith()
   const results = await Promise.allSettled([
     users.setUp({ username: 'ada', password: 'a' }),
@@ -72,23 +72,26 @@ t.test('A.login wants the name when there are two users', async (t) => {
   t.match(await users.signIn({ username: 'bob', password: 'open sesame', ...from }), { role: 'viewer' })
 })
 
-t.test('a wrong name and a wrong password read the same', async (t) => {
+t.test('a wrong name and a wrong password get the same answer', async (t) => {
   const { users } = usersWith([ada])
   const wrong = { code: 'wrong_login', message: 'The name or the password is wrong.' }
   await t.rejects(users.signIn({ username: 'ada', password: 'x', ...from }), wrong)
   await t.rejects(users.signIn({ username: 'eve', password: 'x', ...from }), wrong)
 })
 
-t.test('every try counts against its address and its account in one spelling, whether it exists or not', async (t) => {
-  const { users, tried, welcome } = usersWith([ada])
-  await t.rejects(users.signIn({ username: 'ADA', password: 'x', ...from }))
-  await t.rejects(users.signIn({ password: 'x', ...from }))
-  await t.rejects(users.signIn({ username: 'Eve', password: 'x', ...from }))
-  t.same(tried, ['10.0.0.7 ada', '10.0.0.7 ada', '10.0.0.7 eve'])
-  t.same(welcome, [])
-})
+t.test(
+  'every try counts against its address and its account, in one spelling and whether it exists or not',
+  async (t) => {
+    const { users, tried, welcome } = usersWith([ada])
+    await t.rejects(users.signIn({ username: 'ADA', password: 'x', ...from }))
+    await t.rejects(users.signIn({ password: 'x', ...from }))
+    await t.rejects(users.signIn({ username: 'Eve', password: 'x', ...from }))
+    t.same(tried, ['10.0.0.7 ada', '10.0.0.7 ada', '10.0.0.7 eve'])
+    t.same(welcome, [])
+  },
+)
 
-t.test('who has the right password is known at that address from then on', async (t) => {
+t.test('a user who gave the right password is known at that address from then on', async (t) => {
   const { users, welcome } = usersWith([ada])
   await users.signIn({ username: 'Ada', password: 'open sesame', ...from })
   t.same(welcome, ['10.0.0.7 ada'])
@@ -105,12 +108,12 @@ t.test('says that a gateway without users is to be set up', async (t) => {
   await t.rejects(users.signIn({ password: 'x', ...from }), { code: 'not_set_up' })
 })
 
-t.test('names that differ by case alone are the same user', async (t) => {
+t.test('names that differ only in case are the same user', async (t) => {
   const { users } = usersWith([ada, bob])
   t.match(await users.signIn({ username: 'ADA', password: 'open sesame', ...from }), { username: 'ada' })
 })
 
-t.test('a password that was changed while it was checked lets nobody in', async (t) => {
+t.test('a password that is changed while it is being checked lets nobody in', async (t) => {
   const checking = Promise.withResolvers<boolean>()
   const passwords = { hash: async () => '', verify: () => checking.promise }
   const { users, list } = usersWith([ada], { passwords })

@@ -9,7 +9,7 @@ import { PointPoller } from '../../../core/points/polling.ts'
 import { bookOf } from './point-fixtures.ts'
 import { point } from './points.ts'
 
-t.test('the table is replaced whole, on the line and in what is kept', async (t) => {
+t.test('the table is replaced as a whole, on the line and in the saved settings', async (t) => {
   const { book, kept, table } = bookOf()
   const { points, polling } = await book.replace('bus', [point('a'), point('b', { address: 1 })])
   t.match(points, [
@@ -61,7 +61,7 @@ t.test('one point is added in its place, and the others stay as they are', async
   t.equal(kept.get('bus')?.length, 4)
 })
 
-t.test('one point is changed, also its name, or removed', async (t) => {
+t.test('one point is changed, even its name, or removed', async (t) => {
   const { book, kept } = bookOf()
   await book.replace('bus', [point('a'), point('b', { address: 1 })])
   t.match(await book.change('bus', 'a', { name: 'c', scale: 0.5 }), { name: 'c', scale: 0.5, quality: 'unknown' })
@@ -83,7 +83,7 @@ t.test('one point is changed, also its name, or removed', async (t) => {
   await t.rejects(book.remove('bus', 'c'), { code: 'unknown_point' })
 })
 
-t.test('points beyond what a port or all ports may have are refused', async (t) => {
+t.test('points beyond the limit of a port or of all ports are refused', async (t) => {
   const { book, kept } = bookOf({ limits: { max: 3, total: 4 } })
   const points = (count: number) => Array.from({ length: count }, (_, at) => point(`p${at}`, { address: at }))
   await t.rejects(book.replace('bus', points(4)), { code: 'too_many_points', message: /points\.max allows 3/ })
@@ -96,7 +96,7 @@ t.test('points beyond what a port or all ports may have are refused', async (t) 
   await book.replace('bus', points(2))
 })
 
-t.test('points with names, texts and faults as long as may be take no more than their row says', async (t) => {
+t.test('points with the longest names, texts and faults take no more than their row says', async (t) => {
   const total = 600
   const definition = (at: number, keys: Partial<PointDefinition>) => {
     const texts = { unit: 'u'.repeat(16), template: `${at}`.padEnd(64, 't') }
@@ -112,7 +112,7 @@ t.test('points with names, texts and faults as long as may be take no more than 
   ] as const) {
     const bytes = await heapBytesOf(async () => {
       const { book, kept, table } = bookOf({ limits: { max: total, total: total + 10 } })
-      // As a request brings them: nothing of one is in another.
+      // As a request brings them: no strings are shared.
       const points = JSON.parse(JSON.stringify(Array.from({ length: total }, (_, at) => make(at))))
       await book.replace('bus', points)
       const poller = new PointPoller({
@@ -133,13 +133,13 @@ t.test('points with names, texts and faults as long as may be take no more than 
   }
 })
 
-t.test('what could not be saved is not read', async (t) => {
+t.test('a table that could not be saved is not polled', async (t) => {
   const { book, table } = bookOf({ saving: () => Promise.reject(new Fault('store_write_failed', 'full')) })
   await t.rejects(book.replace('bus', [point('a')]), { code: 'store_write_failed' })
   t.same(table.list(), [])
 })
 
-t.test('a port without points says so, and one that is not there too', async (t) => {
+t.test('a port without points says so, and so does one that does not exist', async (t) => {
   const { book, kept } = bookOf()
   t.throws(() => book.list('raw'), { code: 'wrong_protocol' })
   await t.rejects(book.replace('raw', [point('a')]), { code: 'wrong_protocol' })

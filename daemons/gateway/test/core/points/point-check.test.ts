@@ -35,7 +35,7 @@ for (const [what, keys, field, message] of wrong)
     t.match(pointFaults([point('a'), point('b', keys)]), [{ field: `points[1].${field}`, message }])
   })
 
-t.test('takes every type where it fits', async (t) => {
+t.test('accepts every type where it fits', async (t) => {
   const points = [
     point('a', { fc: 1, type: 'bit', address: 65_535 }),
     point('b', { type: 'bit', bit: 15 }),
@@ -47,7 +47,7 @@ t.test('takes every type where it fits', async (t) => {
   t.doesNotThrow(() => refuseBadPoints(points))
 })
 
-t.test('names are unique, and every fault is told at once', async (t) => {
+t.test('names are unique, and all faults are reported at once', async (t) => {
   const points = [point('a', { scale: 0, length: 1 }), point('b'), point('a'), point('a', { fc: 2 })]
   t.throws(() => refuseBadPoints(points), {
     code: 'bad_fields',

@@ -34,7 +34,7 @@ t.test('neighbours of one unit, function and interval are one read', async (t) =
   ])
 })
 
-t.test('a gap is read along as far as merge_gap allows', async (t) => {
+t.test('a gap is read too if merge_gap allows it', async (t) => {
   const points = [point('a', { address: 0 }), point('b', { address: 9 }), point('c', { address: 19 })]
   t.same(spans(points), [
     [1, 3, 0, 10],
@@ -43,7 +43,7 @@ t.test('a gap is read along as far as merge_gap allows', async (t) => {
   t.same(spans(points, { ...limits, mergeGap: 0 }).length, 3)
 })
 
-t.test('coils bridge sixteen times as many, and both keep to what their function may ask', async (t) => {
+t.test('coils bridge gaps sixteen times as long, and both keep to the limit of their function', async (t) => {
   const coils = [0, 128, 300].map((address) => point(`c${address}`, { fc: 1, type: 'bit', address }))
   t.same(spans(coils), [
     [1, 1, 0, 129],
@@ -63,7 +63,7 @@ t.test('coils bridge sixteen times as many, and both keep to what their function
   t.same(spans(all, { ...limits, mergeRegisters: 80 })[0], [1, 3, 0, 80])
 })
 
-t.test('a unit that gives few registers in one read is asked for no more', async (t) => {
+t.test('a unit that returns few registers in one read is asked for no more', async (t) => {
   const few = (from: number, maxRegisters: number | null) =>
     Array.from({ length: 12 }, (_, at) => point(`r${from + at}`, { address: from + at, maxRegisters }))
   t.same(spans([...few(0, 5), ...few(12, null)]), [
@@ -74,7 +74,7 @@ t.test('a unit that gives few registers in one read is asked for no more', async
   ])
 })
 
-t.test('two looks at one register are one read', async (t) => {
+t.test('two points on one register are one read', async (t) => {
   const points = [
     point('low', { type: 'bit', bit: 0, address: 7 }),
     point('high', { type: 'bit', bit: 9, address: 7 }),
@@ -105,7 +105,7 @@ t.test('a refused read is cut at its widest gap, then in its middle, until one p
   ])
 })
 
-t.test('what one device of a template taught holds for the others, and for no other template', async (t) => {
+t.test('a cut learned from one device of a template holds for the others, and for no other template', async (t) => {
   const device = (unitId: number, template: string | null) =>
     [0, 5].map((address) => point(`${unitId}-${address}`, { unitId, address, template }))
   const cuts = new PlanCuts()
@@ -131,37 +131,40 @@ const anyPoints = fc
   )
   .map((list) => list.map(({ size, ...keys }, at) => point(`p${at}`, { ...keys, type: keys.fc <= 2 ? 'bit' : size })))
 
-t.test('whatever the points and whatever was refused, each is covered once, within what may be asked', async (t) => {
-  const anyLimits = fc.record({
-    mergeGap: fc.integer({ min: 0, max: 124 }),
-    mergeRegisters: fc.integer({ min: 1, max: 125 }),
-  })
-  holds(
-    t,
-    fc.property(anyPoints, anyLimits, fc.array(fc.nat(50), { maxLength: 12 }), (points, by, refused) => {
-      const cuts = new PlanCuts()
-      for (const at of refused) {
-        const before = planReads(points, by, cuts)
-        const block = before[at % Math.max(1, before.length)]
-        const isCut = block !== undefined && cuts.learn(block)
-        if (isCut && planReads(points, by, cuts).some(({ key }) => key === block.key)) return false
-      }
-      const blocks = planReads(points, by, cuts)
-      const covered = blocks.flatMap((block) => block.points)
-      const fits = blocks.every(({ request, points: those, periodMs }) => {
-        const { address, fc: code, quantity, unitId } = request
-        const most = modbusFunctions.get(code)?.maxQuantity ?? 0
-        const holdsAll = those.every(
-          (one) =>
-            one.unitId === unitId &&
-            one.fc === code &&
-            one.pollMs === periodMs &&
-            one.address >= address &&
-            one.address + pointLength(one) <= address + quantity,
-        )
-        return holdsAll && quantity >= 1 && quantity <= most && address + quantity <= 65_536
-      })
-      return fits && covered.length === points.length && new Set(covered).size === points.length
-    }),
-  )
-})
+t.test(
+  'whatever the points and whatever was refused, each is covered once, within the limits of its function',
+  async (t) => {
+    const anyLimits = fc.record({
+      mergeGap: fc.integer({ min: 0, max: 124 }),
+      mergeRegisters: fc.integer({ min: 1, max: 125 }),
+    })
+    holds(
+      t,
+      fc.property(anyPoints, anyLimits, fc.array(fc.nat(50), { maxLength: 12 }), (points, by, refused) => {
+        const cuts = new PlanCuts()
+        for (const at of refused) {
+          const before = planReads(points, by, cuts)
+          const block = before[at % Math.max(1, before.length)]
+          const isCut = block !== undefined && cuts.learn(block)
+          if (isCut && planReads(points, by, cuts).some(({ key }) => key === block.key)) return false
+        }
+        const blocks = planReads(points, by, cuts)
+        const covered = blocks.flatMap((block) => block.points)
+        const fits = blocks.every(({ request, points: those, periodMs }) => {
+          const { address, fc: code, quantity, unitId } = request
+          const most = modbusFunctions.get(code)?.maxQuantity ?? 0
+          const holdsAll = those.every(
+            (one) =>
+              one.unitId === unitId &&
+              one.fc === code &&
+              one.pollMs === periodMs &&
+              one.address >= address &&
+              one.address + pointLength(one) <= address + quantity,
+          )
+          return holdsAll && quantity >= 1 && quantity <= most && address + quantity <= 65_536
+        })
+        return fits && covered.length === points.length && new Set(covered).size === points.length
+      }),
+    )
+  },
+)

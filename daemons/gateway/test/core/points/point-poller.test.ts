@@ -57,7 +57,7 @@ function pollerOf(points: PointDefinition[], { answer = () => 10, window = 16, m
 const exception = (code: number) =>
   new Fault('modbus_exception', `exception ${code}`, { details: { exception: { code, name: '' } } })
 
-t.test('reads begin when the line is open, and come at start + n * period whatever the answers take', async (t) => {
+t.test('reads begin when the line opens, and come at start + n * period however long the answers take', async (t) => {
   let took = 0
   const { asker, clock, poller, priorities, times } = pollerOf([point('a')], {
     answer: () => (took = (took + 371) % 990),
@@ -73,7 +73,7 @@ t.test('reads begin when the line is open, and come at start + n * period whatev
   t.same([...priorities], ['poll'])
 })
 
-t.test('reads do not all come due together, and leave most of the shortest interval free in one piece', async (t) => {
+t.test('reads are not all due together, and leave most of the shortest interval free in one piece', async (t) => {
   const points = [1, 2, 3, 4].map((unitId) => point(`u${unitId}`, { unitId, pollMs: 1000 }))
   const { asked, asker, clock, poller } = pollerOf(points)
   poller.start(asker)
@@ -91,7 +91,7 @@ t.test('reads do not all come due together, and leave most of the shortest inter
   )
 })
 
-t.test('a read that is still out when it is due again is left out and counted, not queued twice', async (t) => {
+t.test('a read that is still under way when it is due again is skipped and counted, not queued twice', async (t) => {
   const { asker, clock, poller, times } = pollerOf([point('a')], { answer: () => 2500 })
   poller.start(asker)
   await clock.run(9500)
@@ -100,7 +100,7 @@ t.test('a read that is still out when it is due again is left out and counted, n
   t.match(poller.counts(), { pollReads: 4, pollOverruns: 6 })
 })
 
-t.test('one slow unit moves no other', async (t) => {
+t.test('one slow unit does not delay the others', async (t) => {
   const points = [point('slow', { unitId: 1 }), point('quick', { unitId: 2 })]
   const { asked, asker, clock, poller } = pollerOf(points, { answer: ({ unitId }) => (unitId === 1 ? 30_000 : 5) })
   poller.start(asker)
@@ -112,7 +112,7 @@ t.test('one slow unit moves no other', async (t) => {
 })
 
 t.test(
-  'no more are handed to the bus at once than the window; the others wait in order of their instants',
+  'no more reads than the window are given to the bus at once; the others wait in order of their instants',
   async (t) => {
     const points = [1, 2, 3, 4, 5].map((unitId) => point(`u${unitId}`, { unitId, pollMs: 5000 }))
     const { asked, asker, clock, poller } = pollerOf(points, { window: 2, answer: () => 1000 })
@@ -164,7 +164,7 @@ t.test('a merged read that is refused is read in two parts, at once and from the
   }
 })
 
-t.test('one register that the unit has not is found, and its neighbours are read all the same', async (t) => {
+t.test('one register that the unit does not have is found, and its neighbours are still read', async (t) => {
   const points = Array.from({ length: 16 }, (_, address) => point(`p${address}`, { address }))
   const { asker, clock, failed, poller } = pollerOf(points, {
     answer: ({ address, quantity }) => (address <= 11 && 11 < address + quantity ? exception(2) : 10),
@@ -179,10 +179,10 @@ t.test('one register that the unit has not is found, and its neighbours are read
   t.equal(poller.counts().pollSplits, splits, 'it is remembered')
   poller.stop()
   poller.start(asker)
-  t.equal(poller.view().reads, 1, 'until the line is opened anew: another device may be there')
+  t.equal(poller.view().reads, 1, 'until the line is opened again: another device may be there')
 })
 
-t.test('what a unit answers and what it leaves unanswered are told apart', async (t) => {
+t.test('refused and unanswered reads are distinguished', async (t) => {
   const outcomes: [Fault, 'refused' | 'unanswered'][] = [
     [exception(1), 'refused'],
     [exception(2), 'refused'],
@@ -223,7 +223,7 @@ t.test('points are changed live: reads that stay keep their instants, new ones b
   t.same(poller.view(), { reads: 0, pointsPerRead: null, periodSlipMs: null, overruns: 0 })
 })
 
-t.test('an answer from before the line was opened anew counts for nothing', async (t) => {
+t.test('an answer from before the line was opened again is ignored', async (t) => {
   const { asked, asker, clock, failed, poller } = pollerOf([point('a')], {
     answer: () => (asked.length === 1 ? new Fault('line_gone', 'pulled') : 10),
     window: 1,
@@ -238,7 +238,7 @@ t.test('an answer from before the line was opened anew counts for nothing', asyn
   t.equal(asked.length, 2)
 })
 
-t.test('it says how long the line is free of polls, and by how much answers came off their grid', async (t) => {
+t.test('it says how long the line is free of polls, and how far answers were off their grid', async (t) => {
   let took = 10
   const { asker, clock, poller } = pollerOf([point('a')], { answer: () => took })
   t.equal(poller.idleMs(), Number.POSITIVE_INFINITY)
@@ -253,7 +253,7 @@ t.test('it says how long the line is free of polls, and by how much answers came
   t.equal(poller.view().periodSlipMs, 35)
 })
 
-t.test('a clock that was looked at too late leaves out what it missed and stays on the grid', async (t) => {
+t.test('a timer that runs too late skips the reads it missed and stays on the grid', async (t) => {
   const { asker, clock, poller, times } = pollerOf([point('a')])
   let nowMs = 0
   const late = { ...clock, monotonicMs: () => nowMs }
@@ -276,12 +276,12 @@ t.test('a clock that was looked at too late leaves out what it missed and stays 
   poller.stop()
 })
 
-t.test('a read for the sake of a write that is out when the next is due stands for it', async (t) => {
+t.test('a read after a write that is under way when the next is due replaces it', async (t) => {
   const { asker, clock, poller, times } = pollerOf([point('a')], { answer: () => 300 })
   const written = { unitId: 1, fc: 3, address: 0, quantity: 1 } as const
   poller.start(asker)
   await clock.run(100)
-  poller.readAgain((point) => isTouched(point, written)) // the read is out: it reaches the unit after the write
+  poller.readAgain((point) => isTouched(point, written)) // the read is under way: it reaches the unit after the write
   await clock.run(800)
   poller.readAgain((point) => isTouched(point, written))
   poller.readAgain((point) => isTouched(point, written))

@@ -1,4 +1,4 @@
-/** What a write touched is read again at once, beside its grid. */
+/** Points that a write touched are read again at once, off their grid. */
 
 import t from 'tap'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
@@ -24,7 +24,7 @@ async function lineWith(points: PointDefinition[], settings: PointsLineSetup['se
   const write = async (body: object, runMs = 100) => {
     reads.length = 0
     const asked = act(on.adapter, 'request', { unitId: 1, ...body })
-    asked.catch(() => {}) // whoever called is told below
+    asked.catch(() => {}) // the caller gets it below
     await on.clock.run(runMs)
     return await asked
   }
@@ -33,7 +33,7 @@ async function lineWith(points: PointDefinition[], settings: PointsLineSetup['se
 
 const slow = { pollMs: 60_000 }
 
-t.test('A.points who writes a register or a coil sees it in the point at once', async (t) => {
+t.test('A.points a write to a register or a coil shows in the point at once', async (t) => {
   const on = await lineWith([
     point('setpoint', { address: 10, ...slow }),
     point('far', { address: 40, ...slow }),
@@ -53,7 +53,7 @@ t.test('A.points who writes a register or a coil sees it in the point at once', 
 })
 
 t.test(
-  'a write of a part of what is read together is followed, one beside it or refused by the unit is not',
+  'a write that touches part of a point is followed by a read, one beside it or refused by the unit is not',
   async (t) => {
     const on = await lineWith([point('a', { address: 10, ...slow })])
     await t.rejects(on.write({ fc: 6, address: 4000, values: [1] }), { code: 'modbus_exception' })
@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('a broadcast is looked up in every unit that it touched', async (t) => {
+t.test('after a broadcast every unit that it touched is read', async (t) => {
   const on = await lineWith([
     point('a', { address: 10, ...slow }),
     point('b', { unitId: 2, address: 10, ...slow }),
@@ -78,7 +78,7 @@ t.test('a broadcast is looked up in every unit that it touched', async (t) => {
   t.same([on.one('a')?.value, on.one('b')?.value], [9, 9])
 })
 
-t.test('who writes without pause is followed as often as reread_ms allows, and its last write too', async (t) => {
+t.test('writes without pause are followed by reads as often as reread_ms allows, the last write too', async (t) => {
   const on = await lineWith([point('a', { address: 10, ...slow })], { reread_ms: 500 })
   const all: number[][] = []
   for (let value = 1; value <= 40; value++) {
@@ -90,7 +90,7 @@ t.test('who writes without pause is followed as often as reread_ms allows, and i
   t.match(on.one('a'), { value: 40 })
 })
 
-t.test('the grid stays where it is, and what was read out of turn counts as no overrun', async (t) => {
+t.test('the grid stays where it is, and a read out of turn is not an overrun', async (t) => {
   const on = await lineWith([point('a', { address: 10 })])
   const instants: number[] = []
   for (let n = 1; n <= 5; n++) {

@@ -38,7 +38,7 @@ t.test('a point that was never read has no value, and says so', async (t) => {
   t.same(told, [])
 })
 
-t.test('a read refreshes every point that it covers whole, and no other', async (t) => {
+t.test('a read refreshes every point that it covers completely, and no other', async (t) => {
   const { clock, one, take, told } = tableOf([
     point('a', { address: 10, type: 'u32' }),
     point('b', { address: 12, scale: 0.1, unit: 'V', decimals: 1 }),
@@ -64,20 +64,20 @@ t.test('a read refreshes every point that it covers whole, and no other', async 
   t.match(one('b'), { ageMs: 250, readAt, changedAt: readAt })
 })
 
-t.test('a value is told when it has moved by more than the deadband, measured from what was told', async (t) => {
+t.test('a value is published when it has moved by more than the deadband from the value published last', async (t) => {
   const { clock, one, take, told } = tableOf([point('a', { deadband: 5 })])
   take(0, [100])
   const changedAt = clock.epochMs()
   await clock.run(1000)
   for (const value of [103, 105, 95]) take(0, [value])
   t.equal(told.length, 1)
-  t.match(one(), { value: 95, changedAt, readAt: changedAt + 1000 }, 'readers see the newest value all the same')
+  t.match(one(), { value: 95, changedAt, readAt: changedAt + 1000 }, 'readers see the newest value anyway')
   take(0, [106])
   t.match(told[1], { value: 106, previous: 100 })
   t.equal(one()?.changedAt, changedAt + 1000)
 })
 
-t.test('without a deadband anything that changes is told, and nothing that does not', async (t) => {
+t.test('without a deadband every change is published, and nothing else', async (t) => {
   const { take, told } = tableOf([point('a'), point('on', { fc: 1, type: 'bit' })])
   for (const value of [1, 1, 2, 2]) take(0, [value])
   for (const value of [0, 0, 1]) take(0, [value], 1)
@@ -120,7 +120,7 @@ t.test('a setting says when a value is stale', async (t) => {
   t.equal(one()?.quality, 'stale')
 })
 
-t.test('one timer waits for the first that may be stale, however many points there are', async (t) => {
+t.test('one timer waits for the first point that can become stale, however many there are', async (t) => {
   const points = Array.from({ length: 50 }, (_, at) => point(`p${at}`, { address: at, pollMs: 1000 + at }))
   const { clock, table, take } = tableOf(points)
   take(49, [1])
@@ -142,25 +142,22 @@ t.test('one timer waits for the first that may be stale, however many points the
   t.equal(clock.pending(), 0)
 })
 
-t.test(
-  'a unit that is silent leaves a value to grow old with the reason, and makes what was never read bad',
-  async (t) => {
-    const points = [point('a'), point('never', { address: 5 })]
-    const { clock, one, table, take, told } = tableOf(points)
-    take(0, [7])
-    await clock.run(1000)
-    table.fail(points, 'unanswered', silent)
-    t.match(one(), { value: 7, quality: 'good', fault: { code: 'modbus_timeout', message: silent.message } })
-    t.match(one('never'), { value: null, quality: 'bad', fault: { code: 'modbus_timeout' } })
-    t.match(told.at(-1), { name: 'never', value: null, quality: 'bad' })
-    await clock.run(2000)
-    t.match(one(), { value: 7, quality: 'stale', fault: { code: 'modbus_timeout' } })
-    take(0, [8])
-    t.match(one(), { value: 8, quality: 'good', fault: null })
-  },
-)
+t.test('when a unit is silent a value grows old and has the reason, and a point never read is bad', async (t) => {
+  const points = [point('a'), point('never', { address: 5 })]
+  const { clock, one, table, take, told } = tableOf(points)
+  take(0, [7])
+  await clock.run(1000)
+  table.fail(points, 'unanswered', silent)
+  t.match(one(), { value: 7, quality: 'good', fault: { code: 'modbus_timeout', message: silent.message } })
+  t.match(one('never'), { value: null, quality: 'bad', fault: { code: 'modbus_timeout' } })
+  t.match(told.at(-1), { name: 'never', value: null, quality: 'bad' })
+  await clock.run(2000)
+  t.match(one(), { value: 7, quality: 'stale', fault: { code: 'modbus_timeout' } })
+  take(0, [8])
+  t.match(one(), { value: 8, quality: 'good', fault: null })
+})
 
-t.test('a value that the unit refuses, or that is none, is gone at once', async (t) => {
+t.test('a value that the unit refuses, or that is invalid, is gone at once', async (t) => {
   const points = [point('a'), point('f', { type: 'f32', address: 2 })]
   const { one, table, take, told } = tableOf(points)
   take(0, [7, 0, 0x3f80, 0])
@@ -171,12 +168,12 @@ t.test('a value that the unit refuses, or that is none, is gone at once', async 
   t.match(one('f'), { value: null, quality: 'bad', fault: { code: 'point_no_value', message: /not a number/ } })
   t.equal(told.length, 4)
   take(2, [0x7fc0, 0])
-  t.equal(told.length, 4, 'told once')
+  t.equal(told.length, 4, 'published once')
   take(2, [0x3f80, 0])
   t.match(told.at(-1), { name: 'f', value: 1, quality: 'good', previous: null })
 })
 
-t.test('of a line that is gone no value is good, and that is told at once', async (t) => {
+t.test('no value of a lost line is good, and that is published at once', async (t) => {
   const { one, table, take, told } = tableOf([point('a'), point('b', { unitId: 2 })])
   take(0, [7])
   table.failAll(new Fault('line_gone', 'pulled'))
@@ -189,7 +186,7 @@ t.test('of a line that is gone no value is good, and that is told at once', asyn
   t.match(one('b'), { quality: 'bad', fault: { code: 'line_gone' } })
 })
 
-t.test('points are replaced live: what is read as before keeps its value, what is not begins anew', async (t) => {
+t.test('points are replaced live: one that is read as before keeps its value, any other begins again', async (t) => {
   const { clock, one, table, take, told } = tableOf([
     point('a'),
     point('b', { address: 1 }),

@@ -3,7 +3,7 @@ import { isTouched } from '../../../core/modbus/points.ts'
 import { writtenPlace } from '../../../wire/modbus-request.ts'
 import { point } from './points.ts'
 
-t.test('A.points what a write changes, by the function that reads it', async (t) => {
+t.test('A.points a write is mapped to the place it changes, with the function that reads it', async (t) => {
   const place = (fc: number, keys: object = {}) => writtenPlace({ unitId: 7, fc, address: 10, quantity: 1, ...keys })
   t.same(place(5), { unitId: 7, fc: 1, address: 10, quantity: 1 })
   t.same(place(15, { quantity: 9 }), { unitId: 7, fc: 1, address: 10, quantity: 9 })

@@ -98,7 +98,7 @@ t.test('A.raw names the position of a wrong character', async (t) => {
   await t.rejects(act(adapter, 'tx', { data: 'AQ*=' }), { code: 'bad_base64', message: /3/ })
 })
 
-t.test('publishes each frame seen, with its stamp, and says when one was cut', async (t) => {
+t.test('publishes each frame seen, with its timestamp, and says when one was cut', async (t) => {
   const { adapter, events } = rawOn()
   const line = fakeLine()
   adapter.attach(line)
@@ -112,13 +112,13 @@ t.test('publishes each frame seen, with its stamp, and says when one was cut', a
   t.match(adapter.counters(), { rxFrames: 2, cutFrames: 1 })
 })
 
-t.test('refuses to send on a closed line, and to do what raw has not', async (t) => {
+t.test('refuses to send on a closed line, and refuses actions that raw does not have', async (t) => {
   const { adapter } = rawOn()
   await t.rejects(act(adapter, 'tx', { hex: '01' }), { code: 'line_closed' })
   await t.rejects(act(adapter, 'request', {}), { code: 'wrong_protocol', message: /rest\/request/ })
 })
 
-t.test('refuses a send when the bound of waiting ones is reached, and counts it', async (t) => {
+t.test('refuses a send when the limit of waiting ones is reached, and counts it', async (t) => {
   const { adapter } = rawOn()
   const line = fakeLine()
   const releases: (() => void)[] = []
@@ -132,7 +132,7 @@ t.test('refuses a send when the bound of waiting ones is reached, and counts it'
   t.same(await Promise.all([first, second]), [{ sent: 1 }, { sent: 1 }])
 })
 
-t.test('a line that takes nothing is given up, and what waited is never sent', async (t) => {
+t.test('the send on a line that takes nothing is abandoned, and what waited is never sent', async (t) => {
   const { adapter, clock, events } = rawOn()
   const line = fakeLine()
   const fails: ((fault: Fault) => void)[] = []
@@ -167,7 +167,7 @@ t.test('lends the line to TCP clients while it is open', async (t) => {
   if (sender) t.equal(await sockets.line?.onBytes(Uint8Array.of(7, 9), 1, sender), 1)
   sockets.line?.onPassed(Uint8Array.of(5), 77)
   line.arrive(Uint8Array.of(8), 1)
-  t.same(line.written, [Uint8Array.of(9)], 'what the driver has already is not written again')
+  t.same(line.written, [Uint8Array.of(9)], 'what the driver already has is not written again')
   t.match(
     events.map(({ payload }) => payload),
     [{ hex: '07 09' }, { hex: '05', monotonicUs: 77 }],
@@ -182,7 +182,7 @@ t.test('lends the line to TCP clients while it is open', async (t) => {
   t.equal(sockets.closed, 1)
 })
 
-t.test('tells what has passed before it lets the line go, and frames nothing after', async (t) => {
+t.test('publishes pending bytes before it releases the line, and nothing after', async (t) => {
   const { adapter, events } = rawOn()
   const line = fakeLine()
   line.settle = () => line.arrive(Uint8Array.of(1, 10), 5)
@@ -193,13 +193,13 @@ t.test('tells what has passed before it lets the line go, and frames nothing aft
   t.equal(events.length, 1)
 })
 
-t.test('says that its TCP port is taken while it is, serves the line all the same, and tries again', async (t) => {
+t.test('reports a TCP port that is taken, serves the line anyway, and tries again', async (t) => {
   const { adapter, clock, events, sockets } = rawOn({ tcp_port: 5000 })
   sockets.isTaken = true
   adapter.attach(fakeLine())
   await clock.run(3000)
   t.match(events, [{ event: 'error', payload: { code: 'tcp_port_taken' } }])
-  t.equal(events.length, 1, 'told once, however often it is tried')
+  t.equal(events.length, 1, 'reported once, however often it is tried')
   t.match(adapter.fault(), { code: 'tcp_port_taken' })
   t.same(await act(adapter, 'tx', { hex: '01' }), { sent: 1 })
   sockets.isTaken = false
@@ -208,7 +208,7 @@ t.test('says that its TCP port is taken while it is, serves the line all the sam
   t.equal(adapter.fault(), undefined)
 })
 
-t.test('gives its TCP port back when the line closes while it was being tried', async (t) => {
+t.test('stops trying to open its TCP port once the line has closed', async (t) => {
   const { adapter, clock, sockets } = rawOn({ tcp_port: 5000 })
   sockets.isTaken = true
   adapter.attach(fakeLine())

@@ -23,7 +23,7 @@ t.test('A.webhooks.config a created webhook is answered, listed and sent events'
   t.match(await book.list(port), [{ counters: { delivered: 1 }, lastDeliveredAt: clock.epochMs() }])
 })
 
-t.test('no answer holds the secret, hasSecret says whether there is one', async (t) => {
+t.test('no answer contains the secret; hasSecret says whether there is one', async (t) => {
   const { book } = bookWith()
   const created = await book.create(port, { url: 'http://h/', secret: 'hidden' })
   const kept = await book.change(port, 'id1', { enabled: false })
@@ -57,7 +57,7 @@ t.test('a list that could not be saved changes nothing', async (t) => {
   t.same(sender.requests, [])
 })
 
-t.test('says what is not known', async (t) => {
+t.test('says which port or webhook is unknown', async (t) => {
   const { book } = bookWith()
   await t.rejects(book.list('/dev/none'), { code: 'unknown_port' })
   await t.rejects(book.create('/dev/none', { url: 'http://h/' }), { code: 'unknown_port' })

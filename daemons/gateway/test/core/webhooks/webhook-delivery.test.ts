@@ -45,7 +45,7 @@ t.test(
   },
 )
 
-t.test('A.webhooks.5 a hanging target delays no other target', async (t) => {
+t.test('A.webhooks.5 a hanging target does not delay any other target', async (t) => {
   const hanging = 20
   const { delivery, sender, clock } = deliveryOver(Array.from({ length: hanging }, (): Deed => 'hangs'))
   const slow = Array.from({ length: hanging }, (_, n) => hook({ id: `slow${n}`, url: 'http://slow/' }))
@@ -57,7 +57,7 @@ t.test('A.webhooks.5 a hanging target delays no other target', async (t) => {
   t.equal(delivery.state(port, 'slow0').counters.queued, 3)
 })
 
-t.test('disabling drops what waits and keeps the counters; enabling starts afresh', async (t) => {
+t.test('disabling drops waiting events and keeps the counters; enabling starts afresh', async (t) => {
   const { delivery, sender, clock } = deliveryOver([200, 'hangs'])
   delivery.setWebhooks(port, [hook()])
   for (let n = 0; n < 3; n += 1) publishTo(delivery, frame(n))
@@ -73,7 +73,7 @@ t.test('disabling drops what waits and keeps the counters; enabling starts afres
   t.equal(delivery.state(port, 'a').counters.delivered, 2)
 })
 
-t.test('deleting drops what waits and gives up what is under way', async (t) => {
+t.test('deleting drops waiting events and aborts the delivery under way', async (t) => {
   const { delivery, sender, clock, lines } = deliveryOver(['hangs'])
   delivery.setWebhooks(port, [hook()])
   for (let n = 0; n < 3; n += 1) publishTo(delivery, frame(n))
@@ -90,7 +90,7 @@ t.test('deleting drops what waits and gives up what is under way', async (t) => 
   )
 })
 
-t.test('a test sends one sample at once, past the queue, also when disabled, and tells the outcome', async (t) => {
+t.test('a test sends one sample at once, past the queue, also when disabled, and reports the outcome', async (t) => {
   const { delivery, sender, clock } = deliveryOver([404])
   const record = hook({ enabled: false, events: ['port'], secret: 's', headers: { A: 'b' } })
   delivery.setWebhooks(port, [record])
@@ -100,7 +100,7 @@ t.test('a test sends one sample at once, past the queue, also when disabled, and
     message: 'answered 404, expected 200 to 299',
     tookMs: 0,
   })
-  t.equal(sender.requests.length, 1, 'no retry: the answer tells what happened')
+  t.equal(sender.requests.length, 1, 'no retry: the answer says what happened')
   t.match(sender.requests[0], { event: 'test', port, secret: 's', headers: { A: 'b' } })
   const { event, timestamp } = JSON.parse(new TextDecoder().decode(sender.requests[0]?.body))
   t.same({ event, timestamp }, { event: 'test', timestamp: clock.epochMs() })
@@ -116,7 +116,7 @@ t.test('a second test of one webhook is refused while the first is under way', a
   t.match(await delivery.test(port, hook()), { delivered: true, status: 200 })
 })
 
-t.test('closing sends what waits, takes nothing more and closes the sender', async (t) => {
+t.test('closing sends waiting events, accepts no more and closes the sender', async (t) => {
   const { delivery, sender, clock } = deliveryOver([])
   delivery.setWebhooks(port, [hook()])
   for (let n = 0; n < 3; n += 1) publishTo(delivery, frame(n))

@@ -26,7 +26,7 @@ t.test('text that a header cannot carry is percent-encoded as a URL would be', a
   t.equal(headerText(''), '')
 })
 
-t.test('whatever the text, the header holds no control character, and says the text', async (t) => {
+t.test('whatever the text, the header has no control character and encodes the text', async (t) => {
   holds(
     t,
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {

@@ -32,13 +32,13 @@ function fieldsOf(act: () => unknown): string[] {
 const add = (body: NewWebhook) => addWebhook([], body, rules, 'new')
 const change = (body: WebhookChange) => changeWebhook([hook()], 'a', body, rules)
 
-t.test('A.webhooks.config a new webhook needs its url alone', async (t) => {
+t.test('A.webhooks.config a new webhook needs only its url', async (t) => {
   t.same(add({ url: 'https://host/path?q=1' }), [
     { id: 'new', url: 'https://host/path?q=1', events: [], secret: null, headers: {}, enabled: true },
   ])
 })
 
-t.test('A.webhooks.config a new webhook takes every field of the document', async (t) => {
+t.test('A.webhooks.config a new webhook accepts every field of the document', async (t) => {
   const body = { url: 'http://h/', events: ['frame', 'x'], secret: 's', headers: { A: 'b' }, enabled: false }
   t.same(add(body), [{ id: 'new', ...body }])
 })
@@ -68,7 +68,7 @@ t.test('an update without secret keeps it, null removes it, an empty one is refu
   )
 })
 
-t.test('deletes one and knows none of another id', async (t) => {
+t.test('deletes a webhook by its id, and knows no other id', async (t) => {
   t.same(removeWebhook([hook(), hook({ id: 'b' })], 'a'), [hook({ id: 'b' })])
   t.throws(() => removeWebhook([hook()], 'c'), { code: 'unknown_webhook' })
   t.throws(() => changeWebhook([hook()], 'c', {}, rules), { code: 'unknown_webhook' })
@@ -80,7 +80,7 @@ t.test('refuses more webhooks than a port may have', async (t) => {
   })
 })
 
-t.test('a webhook with everything as long as may be takes no more than its row says', async (t) => {
+t.test('a webhook with the longest of everything takes no more than its row says', async (t) => {
   const limits = limitsWith()
   const many = (count: number, text: (at: number) => string) => Array.from({ length: count }, (_, at) => text(at))
   const each = Math.floor(limits.header_bytes / limits.headers / 2) - 4
@@ -107,7 +107,7 @@ t.test('a webhook with everything as long as may be takes no more than its row s
   t.ok(bytes < row.allBytes, `${bytes / 128} bytes a webhook, of ${row.eachBytes}`)
 })
 
-t.test('refuses an address that is none, not http, holds credentials, or may not be reached', async (t) => {
+t.test('refuses an address that is malformed, not http, holds credentials, or is not allowed', async (t) => {
   const wrong = [
     '',
     'host/path',
@@ -172,12 +172,12 @@ t.test('refuses headers that the gateway sets, that frame the message, or that a
   )
 })
 
-t.test('takes headers such as basic auth as they are', async (t) => {
+t.test('accepts headers such as basic auth as they are', async (t) => {
   const headers = { Authorization: 'Basic dXNlcjpwdw==', 'User-Agent': 'plant, room\t1', Empty: '' }
   t.same(addWebhook([], { url: 'http://h/', headers }, { ...rules, limits: limitsWith() }, 'n')[0]?.headers, headers)
 })
 
-t.test('takes any event name of 1 to 64 characters', async (t) => {
+t.test('accepts any event name of 1 to 64 characters', async (t) => {
   t.same(
     fieldsOf(() => add({ url: 'http://h/', events: ['no-such-event', 'ü'.repeat(64)] })),
     [],
@@ -205,7 +205,7 @@ t.test('names every fault at once and never shows a value', async (t) => {
   }
 })
 
-t.test('A.webhooks.1 an enabled webhook wants events its list names, or all when it is empty', async (t) => {
+t.test('A.webhooks.1 an enabled webhook gets the events its list names, or all if it is empty', async (t) => {
   t.equal(wantsEvent(hook(), 'frame'), true)
   t.equal(wantsEvent(hook({ events: ['frame'] }), 'frame'), true)
   t.equal(wantsEvent(hook({ events: ['frame'] }), 'port'), false)

@@ -9,7 +9,7 @@ import { courierTo, fakeSender, hook, queueParts } from './webhook-fixtures.ts'
 const port = '/dev/ttyUSB0'
 const frame = (payload?: unknown) => ({ port, event: 'frame', timestamp: 1_900_000_000_123, payload })
 
-/** @param changes of the courier, in place of what hands everything over at once */
+/** @param changes to a courier that otherwise takes everything at once */
 function publisherOver(changes: Partial<WebhookCourier> = {}, transitBytes = 65_536) {
   const sender = fakeSender()
   const parts = queueParts(sender)
@@ -19,7 +19,7 @@ function publisherOver(changes: Partial<WebhookCourier> = {}, transitBytes = 65_
   return { ...parts, sender, delivery, publisher }
 }
 
-t.test('serialises an event once for all targets, and not at all where none wants it', async (t) => {
+t.test('serialises an event once for all targets, and not at all if none wants it', async (t) => {
   const { publisher, sender, clock } = publisherOver()
   let reads = 0
   const counted = {
@@ -42,7 +42,7 @@ t.test('serialises an event once for all targets, and not at all where none want
   t.equal(sender.requests[0]?.body, sender.requests[1]?.body)
 })
 
-t.test('a payload that is no JSON is counted and never reaches the publisher as a fault', async (t) => {
+t.test('a payload that is not JSON is counted, and is never a fault for the publisher', async (t) => {
   const { publisher, delivery, sender, clock, lines } = publisherOver()
   await publisher.setWebhooks(port, [hook()])
   publisher.publish(frame(1n))
@@ -67,7 +67,7 @@ t.test('what is published in one turn goes to the thread together, in order', as
 })
 
 t.test(
-  'a thread that takes nothing holds webhooks.transit_bytes at most; what comes then is dropped and counted',
+  'for a thread that takes nothing webhooks.transit_bytes are held at most; later events are dropped and counted',
   async (t) => {
     const taken = Promise.withResolvers<void>()
     const losses: number[] = []
@@ -95,7 +95,7 @@ t.test(
   },
 )
 
-t.test('events that a thread took with it to its end are counted by the next one', async (t) => {
+t.test('events lost with a thread that ended are counted by the next one', async (t) => {
   let isBroken = true
   const { publisher, delivery, clock, lines } = publisherOver({
     async hand(batch) {
@@ -114,7 +114,7 @@ t.test('events that a thread took with it to its end are counted by the next one
 })
 
 t.test(
-  'events on their way, the shortest and the longest, of letters that are not Latin, take what their row says',
+  'events in transit, the shortest and the longest, in non-Latin letters, take the memory their row says',
   async (t) => {
     const transitBytes = 1_048_576
     const settings = { 'webhooks.transit_bytes': transitBytes }
@@ -122,7 +122,7 @@ t.test(
     for (const payload of [null, 'ж', 'ж'.repeat(8192)]) {
       let count = 0
       const bytes = await heapBytesOf(async () => {
-        // As it is with a thread that takes nothing.
+        // Like a thread that takes nothing.
         const messages: unknown[] = []
         const { publisher, clock } = publisherOver(
           {

@@ -44,7 +44,7 @@ t.test('A.webhooks.5 a failed delivery is retried once, at once, over a fresh co
   t.same(lines, [])
 })
 
-t.test('A.webhooks.5 what fails twice is logged and dropped, and the next one follows', async (t) => {
+t.test('A.webhooks.5 an event that fails twice is logged and dropped, and the next one follows', async (t) => {
   for (const deed of [500, 404, 302, 301, 'breaks'] as Deed[]) {
     const { queue, sender, clock, lines } = queueOver([deed, deed])
     queue.push(outgoing('a'))
@@ -74,7 +74,7 @@ t.test('A.limits each attempt has 5 seconds', async (t) => {
   t.match(queue.state().lastError, { status: null, message: 'no answer within 5 s' })
 })
 
-t.test('an answer of 200 counts although its body never ends, and is cut off after 5 seconds', async (t) => {
+t.test('an answer of 200 counts even if its body never ends, and is cut off after 5 seconds', async (t) => {
   const { queue, sender, clock } = queueOver(['endless'])
   queue.push(outgoing('a'))
   await clock.run(4999)
@@ -119,7 +119,7 @@ t.test('holds at most webhooks.queue_bytes of bodies', async (t) => {
   t.match(queue.state().counters, { dropped: 5, queued: 1 })
 })
 
-t.test('an address, headers and secret that are changed are used for events that wait, and for a retry', async (t) => {
+t.test('a changed address, header or secret is used for waiting events and for a retry', async (t) => {
   const { queue, sender, clock } = queueOver(['hangs'])
   queue.push(outgoing('a'))
   queue.push(outgoing('b'))
@@ -134,7 +134,7 @@ t.test('an address, headers and secret that are changed are used for events that
   ])
 })
 
-t.test('dropping gives up what is under way without a retry, counts all, and takes later events', async (t) => {
+t.test('dropping aborts the delivery under way without a retry, counts all, and accepts later events', async (t) => {
   const { queue, sender, clock, lines } = queueOver(['hangs'])
   for (const name of ['a', 'b', 'c']) queue.push(outgoing(name))
   await clock.run(0)
@@ -145,7 +145,7 @@ t.test('dropping gives up what is under way without a retry, counts all, and tak
   t.same(sender.events(), ['a', 'd'])
   t.same(sender.aborted, ['a'])
   t.same(queue.state().counters, { delivered: 1, failed: 0, dropped: 3, retried: 0, queued: 0 })
-  t.equal(queue.state().lastError, null, 'to be given up is no failure of the target')
+  t.equal(queue.state().lastError, null, 'an aborted delivery is not a failure of the target')
   t.same(
     lines.map(({ event, facts }) => [event, facts.count, facts.reason]),
     [
@@ -171,13 +171,13 @@ t.test('every event ends in exactly one counter', async (t) => {
 })
 
 t.test(
-  'A.webhooks.5 a target that fails again and again is asked less and less, and nothing is lost in a short outage',
+  'A.webhooks.5 a target that keeps failing is tried less and less often, and nothing is lost in a short outage',
   async (t) => {
     const dead: Deed[] = new Array(8).fill('breaks')
     const { queue, sender, clock } = queueOver(dead, { pause_after: 2, pause_first_ms: 1000, pause_max_ms: 60_000 })
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) queue.push(outgoing(name))
     await clock.run(999)
-    t.same(sender.events(), ['a', 'a', 'b', 'b'], 'each was tried twice, then comes a pause')
+    t.same(sender.events(), ['a', 'a', 'b', 'b'], 'each was tried twice, then there is a pause')
     t.equal(queue.state().pausedUntil, clock.epochMs() + 1)
     t.match(queue.state().counters, { failed: 2, queued: 4 })
     await clock.run(1)
@@ -188,12 +188,12 @@ t.test(
     t.same(sender.events().slice(6), ['d', 'd'])
     await clock.run(4000)
     await queue.whenIdle()
-    t.same(sender.events().slice(8), ['e', 'f'], 'it answers again, and is sent all that waited, in order')
+    t.same(sender.events().slice(8), ['e', 'f'], 'it answers again, and gets all waiting events, in order')
     t.match(queue.state(), { pausedUntil: null, counters: { delivered: 2, failed: 4, dropped: 0, queued: 0 } })
   },
 )
 
-t.test('a pause is no longer than webhooks.pause_max_ms, and a success takes it back to the first', async (t) => {
+t.test('a pause is no longer than webhooks.pause_max_ms, and a success resets it to the first', async (t) => {
   const limits = { pause_after: 1, pause_first_ms: 1000, pause_max_ms: 3000 }
   const { queue, sender, clock } = queueOver([500, 500, 500, 500, 500, 500, 500, 500, 200, 500, 500], limits)
   for (let n = 0; n < 7; n++) queue.push(outgoing(`n${n}`))
@@ -210,7 +210,7 @@ t.test('a pause is no longer than webhooks.pause_max_ms, and a success takes it 
 })
 
 t.test(
-  'a target that was changed or has just answered a test is tried at once; while it is paused the oldest go',
+  'a target that was changed or has just answered a test is tried at once; while it is paused the oldest events are dropped',
   async (t) => {
     const { queue, sender, clock, lines } = queueOver([500, 500], { pause_after: 1, pause_first_ms: 60_000, queue: 2 })
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
@@ -222,7 +222,7 @@ t.test(
     t.match(lines.at(-1), { event: 'webhook_dropped', facts: { reason: 'queue full, the oldest go' } })
     queue.setRecord(hook({ events: ['frame'] }))
     await clock.run(0)
-    t.equal(sender.events().length, 2, 'other events are the same target')
+    t.equal(sender.events().length, 2, 'a change of events is the same target')
     queue.setRecord(hook({ url: 'http://other/' }))
     await clock.run(0)
     t.same(sender.events(), ['a', 'a', 'd', 'e'])

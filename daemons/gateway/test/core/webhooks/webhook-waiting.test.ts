@@ -8,7 +8,7 @@ import { createHeldBodies, createWaitingLine, type WaitingBounds } from '../../.
 import { WEBHOOK_HEAP_MIB } from '../../../core/webhooks/records.ts'
 import { limitsWith, outgoing } from './webhook-fixtures.ts'
 
-/** A line beside which nothing else waits. */
+/** A queue beside which nothing else waits. */
 function lineHere(bounds: WaitingBounds) {
   return createWaitingLine(bounds, createHeldBodies(1000), () => {})
 }
@@ -35,7 +35,7 @@ t.test('drops the oldest when the count is reached', async (t) => {
   t.same(namesOf(line), ['c', 'd'])
 })
 
-t.test('drops the oldest until the bytes fit, and a body that never fits', async (t) => {
+t.test('drops the oldest until the bytes fit, and drops a body that can never fit', async (t) => {
   const line = lineHere({ queue: 10, queue_bytes: 10 })
   line.add(outgoing('a', 4))
   line.add(outgoing('b', 4))
@@ -44,7 +44,7 @@ t.test('drops the oldest until the bytes fit, and a body that never fits', async
   t.same(namesOf(line), [])
 })
 
-t.test('never holds more than its bounds and loses none uncounted', async (t) => {
+t.test('never holds more than its limits, and counts every event it loses', async (t) => {
   const sizes = fc.array(fc.integer({ min: 0, max: 60 }), { maxLength: 40 })
   holds(
     t,
@@ -58,7 +58,7 @@ t.test('never holds more than its bounds and loses none uncounted', async (t) =>
   )
 })
 
-/** Lines that share what all together may hold. */
+/** Queues that share a common limit. */
 function linesHere(count: number, mostBytes: number) {
   const held = createHeldBodies(mostBytes)
   const lost = new Array<number>(count).fill(0)
@@ -74,7 +74,7 @@ function linesHere(count: number, mostBytes: number) {
 
 type Line = ReturnType<typeof createWaitingLine>
 
-t.test('where too much waits for all targets together, the one with most loses its oldest', async (t) => {
+t.test('when too much waits for all targets together, the one with most loses its oldest', async (t) => {
   const { held, lost, one, other, third } = linesHere(3, 100)
   for (const name of ['a', 'b', 'c', 'd']) one.add(outgoing(name, 20))
   other.add(outgoing('e', 20))
@@ -103,7 +103,7 @@ t.test('a body that waits for many targets is held once', async (t) => {
   t.equal(held.bytes, 20)
 })
 
-t.test('never holds more for all targets than is allowed, and loses none uncounted', async (t) => {
+t.test('never holds more for all targets than is allowed, and counts every event it loses', async (t) => {
   const adds = fc.array(fc.tuple(fc.integer({ min: 0, max: 2 }), fc.integer({ min: 0, max: 60 })), { maxLength: 40 })
   holds(
     t,
@@ -121,7 +121,7 @@ t.test('never holds more for all targets than is allowed, and loses none uncount
 })
 
 t.test(
-  'lines of all targets full of the shortest or the longest events take what their row and the heap of their thread say',
+  'queues of all targets, full of the shortest or the longest events, take what their row and the heap of their thread say',
   async (t) => {
     const limits = limitsWith({ held_bytes: 8 * MIB })
     const settings = { 'webhooks.queue_bytes': limits.queue_bytes, 'webhooks.held_bytes': limits.held_bytes }
