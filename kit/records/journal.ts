@@ -27,7 +27,8 @@ export interface JournalNote {
 }
 
 /** Each kind has its own limit: somebody signed in, something was sent to a line, somebody was refused. */
-type JournalKind = 'sign-in' | 'sent' | 'refusal'
+type JournalKind = (typeof KINDS)[number]
+const KINDS = ['sign-in', 'sent', 'refusal'] as const
 
 /** A note with its number and its time. */
 export interface JournalEntry extends JournalNote {
@@ -194,6 +195,10 @@ const FILE = 'journal.jsonl'
 const LONGEST_DETAIL = 2048
 const LONGEST_TEXT = 512
 const LINES_AT_ONCE = 200
+/** Beyond it counting on would soon end. */
+const LAST_SEQ = 2 ** 52
+/** The latest instant that a Date can hold. @source ECMA-262, 21.4.1.1 */
+const LAST_INSTANT = 8.64e15
 /** Our journals never get near this size; a longer file would be held in memory several times over. */
 const LARGEST_FILE_BYTES = 268_435_456
 
@@ -296,16 +301,28 @@ function bytesOf(path: string, log: Log): Buffer {
   }
 }
 
-/** @param nextSeq used for an entry whose number is missing or out of order: a restored file, an older version */
+/**
+ * A line that anything may have been done to: what is kept of it can be searched, counted and written again.
+ * @param nextSeq used for an entry whose number is missing or out of order: a restored file, an older version
+ */
 function entryOf(line: string, nextSeq: number): JournalEntry | undefined {
   try {
-    const entry = JSON.parse(line) as JournalEntry
-    if (typeof entry?.at !== 'number' || typeof entry.what !== 'string') return undefined
-    const { seq, ...rest } = entry
-    return { seq: Number.isSafeInteger(seq) && seq >= nextSeq ? seq : nextSeq, ...rest }
+    const { seq, kind, ...rest } = JSON.parse(line) as JournalEntry
+    const { at, who, from, what, target = '' } = rest
+    if (!Number.isInteger(at) || Math.abs(at) > LAST_INSTANT) return undefined
+    if ([who, from, what, target].some((text) => typeof text !== 'string')) return undefined
+    const isInOrder = Number.isSafeInteger(seq) && seq >= nextSeq && seq <= LAST_SEQ
+    const entry = { seq: isInOrder ? seq : nextSeq, ...rest, ...(isKind(kind) && { kind }) }
+    // A detail nested so deeply that it cannot be written is none.
+    charsOf(entry)
+    return entry
   } catch {
     return undefined
   }
+}
+
+function isKind(kind: unknown): kind is JournalKind {
+  return (KINDS as readonly unknown[]).includes(kind)
 }
 
 function* piecesOf(entries: readonly JournalEntry[]): Generator<string> {

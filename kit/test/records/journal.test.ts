@@ -82,6 +82,35 @@ t.test('leaves out lines that do not read, and says how many', async (t) => {
   t.match(lines[0], /lines that do not read file=\S+ lines=3/)
 })
 
+t.test('opens, and is searched and written on, whatever a line of it says', async (t) => {
+  const { open, file, lines, text } = journalIn(t)
+  const good = { at: 1, who: 'a', from: 'b', what: 'c' }
+  const bad = [
+    { at: 1, what: 'c' },
+    { ...good, who: 7 },
+    { ...good, from: null },
+    { ...good, target: {} },
+    { ...good, at: 9e15 },
+    { ...good, at: 0.5 },
+  ].map((entry) => JSON.stringify(entry))
+  const deep = `{"at":1,"who":"a","from":"b","what":"c","detail":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+  const odd = [
+    { ...good, kind: 'of a later version' },
+    { ...good, kind: ['sent'] },
+    { ...good, seq: Number.MAX_SAFE_INTEGER },
+  ]
+  await writeFile(file, [...bad, deep, ...odd.map((entry) => JSON.stringify(entry)), ''].join('\n'))
+  const journal = open()
+  t.match(lines[0], /lines that do not read file=\S+ lines=7/)
+  t.same(
+    journal.list({ limit: 10, who: 'A', what: 'c' }).map(({ seq, kind }) => [seq, kind]),
+    [3, 2, 1].map((seq) => [seq, undefined]),
+  )
+  journal.record(note('d'))
+  await journal.close()
+  t.match(await text(), /"what":"d"/)
+})
+
 t.test('keeps at most maxEntries, in memory and within twice that in the file', async (t) => {
   const { open, text } = journalIn(t, 10)
   const journal = open()
