@@ -8,7 +8,7 @@ import { createPresence, type MdnsCounts } from '#kit/net/mdns/mdns.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { Kept } from '../core/machine/ports.ts'
 import type { PeerLimits } from '../core/peers/keys.ts'
-import { type KeptPeer, type PeerAsker, streamText } from '../core/peers/peer.ts'
+import { type KeptPeer, type PeerAsker, type PeerPlace, streamText } from '../core/peers/peer.ts'
 import { createPeerBook, PeerTable } from '../core/peers/peers.ts'
 import type { RoleName } from '../wire/names.ts'
 
@@ -30,28 +30,32 @@ const MOST_HEAD_BYTES = 8192
  */
 export function createPeerAsker({ answerMs }: { answerMs: number }): PeerAsker {
   return {
-    ask: ({ address, port }, id) =>
-      new Promise((resolve) => {
-        const asked = request({
-          host: address,
-          port,
-          path: '/api/status',
-          // A new connection each time: one left open says little about the machine behind it.
-          agent: false,
-          headers: { 'user-agent': PEER_AGENT },
-          maxHeaderSize: MOST_HEAD_BYTES,
-          signal: AbortSignal.timeout(answerMs),
-        })
-        function settle(hasAnswered: boolean): void {
-          resolve(hasAnswered)
-          asked.destroy()
-        }
-        asked.on('response', ({ headers }) => settle(headers[INSTANCE_HEADER] === id))
-        asked.on('upgrade', () => settle(false))
-        asked.on('error', () => settle(false))
-        asked.on('close', () => settle(false))
-        asked.end()
-      }),
+    // What is no address cannot even be asked: Node throws.
+    ask: (place, id) => ask(place, id).catch(() => false),
+  }
+
+  function ask({ address, port }: PeerPlace, id: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      const asked = request({
+        host: address,
+        port,
+        path: '/api/status',
+        // A new connection each time: one left open says little about the machine behind it.
+        agent: false,
+        headers: { 'user-agent': PEER_AGENT },
+        maxHeaderSize: MOST_HEAD_BYTES,
+        signal: AbortSignal.timeout(answerMs),
+      })
+      function settle(hasAnswered: boolean): void {
+        resolve(hasAnswered)
+        asked.destroy()
+      }
+      asked.on('response', ({ headers }) => settle(headers[INSTANCE_HEADER] === id))
+      asked.on('upgrade', () => settle(false))
+      asked.on('error', () => settle(false))
+      asked.on('close', () => settle(false))
+      asked.end()
+    })
   }
 }
 

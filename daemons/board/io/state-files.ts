@@ -48,14 +48,15 @@ const network = Type.Object({
 })
 const port = Type.Integer({ minimum: 1, maximum: 65_535 })
 const text = Type.String({ maxLength: 256 })
+const address = Type.String({ pattern: '^[0-9A-Fa-f.:]{2,45}$' })
 const nullable = Type.Union([text, Type.Null()])
 const peer = Type.Object({
   id: text,
   claim: Type.Object({
     ...{ role: Type.Enum([...roleNames]), name: text, host: text, port, from: text, path: text },
-    ...{ version: nullable, stream: nullable, reach: Type.Array(text, { minItems: 1, maxItems: 16 }) },
+    ...{ version: nullable, stream: nullable, reach: Type.Array(address, { minItems: 1, maxItems: 16 }) },
   }),
-  proven: Type.Object({ address: text, port, host: text }),
+  proven: Type.Object({ address, port, host: text }),
   heardAt: Type.Integer(),
   answeredAt: Type.Integer(),
 })

@@ -113,3 +113,9 @@ t.test('boards that are being asked, and answer at length, take no more than the
     t.ok(bytes < (row.eachBytes ?? 0) - KERNEL_BYTES, `${bytes} bytes, and those of the kernel, of ${row.eachBytes}`)
   }
 })
+
+t.test('a kept board whose address nobody can have does not answer, and ends nothing', async (t) => {
+  const asker = createPeerAsker({ answerMs: 2000 })
+  for (const address of ['10.0.0.7\n', 'лобби', ''])
+    t.equal(await asker.ask({ address, port: 1 }, 'board-1._plantroom._tcp.local'), false, JSON.stringify(address))
+})
