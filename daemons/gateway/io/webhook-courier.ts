@@ -24,6 +24,8 @@ const HEAP = { maxOldGenerationSizeMb: WEBHOOK_HEAP_MIB.old, maxYoungGenerationS
 /** The wait before a restart after the thread has ended by itself, which is a fault of the program. */
 const RESTART_MS = 1000
 
+const THREAD_ENDED = 'webhook_thread_ended'
+
 interface Running {
   worker: Worker
   asked: Map<number, PromiseWithResolvers<unknown>>
@@ -39,15 +41,24 @@ export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts
 
   function restart(): void {
     running = undefined
-    if (isClosed) return
     clock.after(RESTART_MS, () => {
-      if (!isClosed) for (const [port, list] of lists) ask({ kind: 'set', port, list }).catch(() => {})
+      if (!isClosed && lists.size > 0) current()
     })
   }
 
+  /** A thread knows the webhooks before anything else: what is handed in while there was none is for them. */
+  function current(): Running {
+    if (running) return running
+    running = startCourierThread(limits, log, restart)
+    for (const [port, list] of lists) post(running, { kind: 'set', port, list }).catch(() => {})
+    return running
+  }
+
   function ask(task: WebhookTask): Promise<unknown> {
-    running ??= startCourierThread(limits, log, restart)
-    const { worker, asked } = running
+    return post(current(), task)
+  }
+
+  function post({ worker, asked }: Running, task: WebhookTask): Promise<unknown> {
     const waiter = Promise.withResolvers<unknown>()
     const number = ++lastNumber
     asked.set(number, waiter)
@@ -60,7 +71,10 @@ export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts
     async setWebhooks(port, list) {
       if (list.length > 0) lists.set(port, list)
       else lists.delete(port)
-      await ask({ kind: 'set', port, list })
+      // Where the thread ends meanwhile, the next one begins with these.
+      await ask({ kind: 'set', port, list }).catch((fault) => {
+        if (fault.code !== THREAD_ENDED) throw fault
+      })
     },
     hand: async (batch) => void (await ask({ kind: 'hand', ...batch })),
     state: async (port, id) => (await ask({ kind: 'state', port, id })) as WebhookState,
@@ -95,7 +109,7 @@ function startCourierThread(limits: WebhookLimits, log: WebhookCourierParts['log
   })
   worker.on('error', (error) => log.error('webhook_thread_failed', { error }))
   worker.on('exit', () => {
-    const ended = new Fault('webhook_thread_ended', 'the thread that delivers webhooks has ended; it is started anew')
+    const ended = new Fault(THREAD_ENDED, 'the thread that delivers webhooks has ended; it is started anew')
     for (const waiter of asked.values()) waiter.reject(ended)
     onEnd()
   })

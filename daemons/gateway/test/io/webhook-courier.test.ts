@@ -48,3 +48,26 @@ t.test('a thread that dies of a fault is restarted with the webhooks as they are
     return target.received.length > 0
   })
 })
+
+t.test('what is handed in right after the thread has died is delivered, or counted, as ever', async (t) => {
+  const target = await startTarget(t, (_received, answer) => answer.end())
+  const { courier, tell } = courierFor(t)
+  await courier.setWebhooks(port, [hook({ url: target.url })])
+  await t.rejects(tell(undefined as unknown as string), { code: 'webhook_thread_ended' })
+  await tell('{"n":1}')
+  await courier.hand({ events: [], losses: [{ port, event: 'frame', reason: 'the thread had died', count: 3 }] })
+  await until('it arrives', () => target.received.length === 1)
+  await until('both are counted', async () => (await courier.state(port, 'a')).counters.delivered === 1)
+  t.match(await courier.state(port, 'a'), { counters: { dropped: 3 } })
+})
+
+t.test('webhooks that are set or removed while the thread dies are so afterwards', async (t) => {
+  const target = await startTarget(t, (_received, answer) => answer.end())
+  const { courier, tell } = courierFor(t)
+  await courier.setWebhooks(port, [])
+  const dies = t.rejects(tell(undefined as unknown as string), { code: 'webhook_thread_ended' })
+  await courier.setWebhooks(port, [hook({ url: target.url })])
+  await dies
+  await tell('{"n":1}')
+  await until('it arrives', () => target.received.length === 1)
+})
