@@ -92,7 +92,7 @@ async function house(t: Parameters<typeof stateFolderOf>[0]) {
 /** Words that SITE and these tests plant. */
 const planted = (text: string) => [...new Set(text.match(/Planted\w+/g) ?? [])]
 
-t.test('1 Guards: no query, page or answer gives a planted secret to who is not elevated', async (t) => {
+t.test('1 Guards: no query, page or answer gives a planted secret to a caller that is not elevated', async (t) => {
   const { get, post, sign } = await house(t)
   const bob = await sign('bob')
   const entities = ['device', 'zone', 'attribute', 'credential', 'auth_user', 'attribute_history', 'macro_run']
@@ -107,7 +107,7 @@ t.test('1 Guards: no query, page or answer gives a planted secret to who is not 
 })
 
 t.test(
-  '1 Guards 3, 4: a macro that compares what its caller names is no way to a secret, nested ones included',
+  '1 Guards 3, 4: a macro that compares what its caller names reveals no secret, not even a nested one',
   async (t) => {
     const { post, sign } = await house(t)
     const bob = await sign('bob')
@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('what is secret stands in no log and in no record', async (t) => {
+t.test('no secret is in a log or a record', async (t) => {
   const { post, sign, stop, output, stateFolder, url } = await house(t)
   const bob = await sign('bob')
   await post('/api/token', { username: 'PlantedTyped', password: 'PlantedTyped' })
@@ -145,7 +145,7 @@ t.test('what is secret stands in no log and in no record', async (t) => {
   }
 })
 
-t.test('1 Handoff nonce: of ten who redeem one at once, one is let in', async (t) => {
+t.test('1 Handoff nonce: of ten that redeem one at once, one is let in', async (t) => {
   const { post, sign, url } = await house(t)
   const { nonce } = (await post('/api/session_handoff', {}, await sign('bob'))).body
   const redeem = () =>
@@ -158,7 +158,7 @@ t.test('1 Handoff nonce: of ten who redeem one at once, one is let in', async (t
   t.same(answers.map(({ status }) => status).sort(), [200, ...Array(9).fill(401)])
 })
 
-t.test('a token is taken from headers alone, and each kind opens its own surface', async (t) => {
+t.test('a token is accepted only in headers, and each kind opens only its own surface', async (t) => {
   const { get, sign, url } = await house(t)
   const bob = await sign('bob')
   t.equal((await get(`/api/me?token=${bob}&svc-api-token=${bob}`)).status, 401)

@@ -16,7 +16,7 @@ function recorded(stateFolder: string): Record<string, unknown>[] {
   }
 }
 
-t.test('1 Versioning: health and version answer without a token, everything else wants one', async (t) => {
+t.test('1 Versioning: health and version answer without a token, everything else needs one', async (t) => {
   const { url, stateFolder, stop, output } = await startDaemon(t, 'controller')
   t.same((await ask(`${url}/api/health`, {})).body, { ok: true })
   t.match((await ask(`${url}/api/version`, {})).body, { version: /^\d+\.\d+\.\d+/ })
@@ -41,7 +41,7 @@ t.test('1 Versioning: health and version answer without a token, everything else
   )
 })
 
-t.test('300 half-open heads of one address keep nobody else out', async (t) => {
+t.test('300 half-open requests of one address keep nobody else out', async (t) => {
   const { url } = await startDaemon(t, 'controller', { sets: ['mdns.enabled=false'] })
   await holdHalfOpen(t, url, { times: 300, from: '127.0.0.9' })
   t.equal(await askFromMany(`${url}/api/health`, 294), 294)
@@ -63,7 +63,7 @@ t.test('after SIGKILL it starts again with its audit', async (t) => {
   )
 })
 
-t.test('refuses settings that cannot be meant, with all that is wrong', async (t) => {
+t.test('refuses impossible settings, and names everything that is wrong', async (t) => {
   const sets = ['http.trusted_proxies=["10.0.0.1/8"]', 'audit.keep_day=3']
   const failed = await startDaemon(t, 'controller', { sets }).then(
     () => 'it started',

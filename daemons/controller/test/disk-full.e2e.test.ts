@@ -36,7 +36,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
   const [olga, leaves] = [await site.tokenOf('olga'), await site.tokenOf('nora')]
   const [page, another] = [await site.pageOf('olga'), await site.pageOf('nora')]
   let count = 0
-  /** Each command sends a number of its own to the device. */
+  /** Each command sends its own number to the device. */
   const command = async () => {
     const n = ++count
     return { n, told: await site.post('/api/control/command', { zone_id: 1, command: 'level', args: { n } }, olga) }
@@ -45,7 +45,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
   const done: Told[] = []
   let late: { n: number; told: Told } | undefined
 
-  await t.test('1 Audit record: a command whose record does not reach the disk is no success', async (t) => {
+  await t.test('1 Audit record: a command whose record does not reach the disk is not a success', async (t) => {
     done.push((await command()).told)
     t.match(done, [{ status: 200, body: { success: true } }])
     fill(site)
@@ -62,7 +62,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
   })
 
   const refused: Told[] = []
-  await t.test('1 POST /api/control, POST /api/token: nothing is begun while none can be recorded', async (t) => {
+  await t.test('1 POST /api/control, POST /api/token: nothing is begun while nothing can be recorded', async (t) => {
     await until('what was carried out has come', () => heard(late?.n ?? 0) > 0)
     const from = site.lines.length
     const each = await command()
@@ -75,43 +75,46 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
     refused.push(await page('POST', '/ui/sign-in', { username: 'olga', password: PASSWORD }))
     for (const told of refused) t.match(told, notDone)
     for (const told of refused) t.strictSame(Object.keys(told.body).sort(), ['error', 'message'])
-    t.same(refused.at(-1)?.headers.getSetCookie(), [], 'nobody is signed in to the page')
+    t.same(refused.at(-1)?.headers.getSetCookie(), [], 'nobody can sign in to the page')
     t.equal(heard(each.n), 0)
     t.equal(site.lines.length, from, 'no driver was reached')
   })
 
-  await t.test('1 Endpoints: reads and sign-outs go on', async (t) => {
+  await t.test('1 Endpoints: reads and sign-outs still work', async (t) => {
     t.equal((await site.get('/api/health')).status, 200)
     t.match((await site.get('/api/me', olga)).body, { username: 'olga' })
     t.match((await site.get('/api/data/zone?id=1', olga)).body, [{ name: 'Hall' }])
     t.match((await site.post('/api/logout', undefined, leaves)).body, { success: true })
     t.equal((await site.get('/api/me', leaves)).status, 401)
     t.equal((await page('GET', '/ui/zones')).status, 200)
-    t.equal((await page('POST', '/ui/ticket')).status, 200, 'a page hears what happens')
-    t.match((await page('POST', '/ui/handoff')).body, { signed_in: false }, 'and may be opened')
+    t.equal((await page('POST', '/ui/ticket')).status, 200, 'an open page still gets events')
+    t.match((await page('POST', '/ui/handoff')).body, { signed_in: false }, 'and a page can be opened')
     t.match(await another('POST', '/ui/sign-out'), { status: 200, body: { success: true } })
     t.equal((await another('GET', '/ui/me')).status, 401)
   })
 
-  await t.test('1 Audit record: with room again what waited is written, once each, and work goes on', async (t) => {
-    rmSync(fillerOf(site))
-    await until('commands are taken', async () => {
-      const { told } = await command()
-      return told.status === 200 && done.push(told) > 0
-    })
-    t.match(site.output(), /audit_written_again/)
-    const ada = await site.tokenOf('ada')
-    const recordsOf = async ({ from }: Told) =>
-      (await site.get(`/api/data/request_history?client_ip=${from}`, ada)).body
-    for (const told of done) {
-      t.match(await recordsOf(told), [{ granted: true, status: 200, username: 'olga' }])
-      t.equal((await recordsOf(told)).length, 1)
-    }
-    if (late) t.match(await recordsOf(late.told), [{ granted: true, target: 'zone 1', username: 'olga' }])
-    for (const told of refused) {
-      t.match(await recordsOf(told), [{ granted: false, status: 500 }])
-      t.equal((await recordsOf(told)).length, 1)
-    }
-    t.equal(heard(late?.n ?? 0), 1, 'what was carried out was so once')
-  })
+  await t.test(
+    '1 Audit record: with room again waiting records are written, once each, and work continues',
+    async (t) => {
+      rmSync(fillerOf(site))
+      await until('commands are taken', async () => {
+        const { told } = await command()
+        return told.status === 200 && done.push(told) > 0
+      })
+      t.match(site.output(), /audit_written_again/)
+      const ada = await site.tokenOf('ada')
+      const recordsOf = async ({ from }: Told) =>
+        (await site.get(`/api/data/request_history?client_ip=${from}`, ada)).body
+      for (const told of done) {
+        t.match(await recordsOf(told), [{ granted: true, status: 200, username: 'olga' }])
+        t.equal((await recordsOf(told)).length, 1)
+      }
+      if (late) t.match(await recordsOf(late.told), [{ granted: true, target: 'zone 1', username: 'olga' }])
+      for (const told of refused) {
+        t.match(await recordsOf(told), [{ granted: false, status: 500 }])
+        t.equal((await recordsOf(told)).length, 1)
+      }
+      t.equal(heard(late?.n ?? 0), 1, 'each command was carried out once')
+    },
+  )
 })

@@ -6,7 +6,7 @@ import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { toyStage } from './core/drivers/toy-stage.ts'
 
-t.test('a device at a raw line of a gateway is heard and told', async (t) => {
+t.test('a device on a raw line of a gateway is heard and commanded', async (t) => {
   const gateway = await startDaemon(t, 'gateway', { sets: ['ports.allow=["/dev/pts/*"]'] })
   const call = (method: string, path: string, body: unknown, token?: string) =>
     ask(gateway.url + path, {

@@ -55,19 +55,19 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
     [3, 2, 1],
   ] as const)
     await t.test(
-      `1 Macro payload: run ${run}, killed after ${killedAfter} lines: no step runs again by itself`,
+      `1 Macro payload: run ${run}, killed after ${killedAfter} lines: no step runs again on its own`,
       async (t) => {
         const before = (await runsOf(site, ada)).length
         const call = unanswered(site.post('/api/control/macro', { macro_id, args: { run } }, olga))
         await until('the run has come so far', () => heard(site, run).length >= killedAfter)
         await site.stop('SIGKILL')
-        t.equal(await call, undefined, 'the call had no answer')
+        t.equal(await call, undefined, 'the call got no answer')
         await site.start()
         ada = await site.tokenOf('ada')
         olga = await site.tokenOf('olga')
 
         const told = (await runsOf(site, ada)).slice(before)
-        t.equal(told.length, macro_id, 'a called run is a run')
+        t.equal(told.length, macro_id, 'a called run has its own record')
         for (const each of told) {
           t.match(each, { result: 'interrupted', user_id: 2, started_at: Number, ended_at: Number, trace: null })
           t.ok(Number(each.ended_at) >= Number(each.started_at))
@@ -85,7 +85,7 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
       },
     )
 
-  await t.test('1 Audit record: a call that had no answer has none; its run names who began it', async (t) => {
+  await t.test('1 Audit record: a call without an answer has no record; its run names who began it', async (t) => {
     const path = 'path=/api/control/macro&_orderby=id'
     const { body } = await site.get(`/api/data/request_history?${path}`, ada)
     const runs = new Set(body.map(({ run_id }: { run_id: number }) => run_id))
@@ -99,7 +99,7 @@ t.test('1 Macro payload: SIGKILL between two steps', async (t) => {
   })
 })
 
-t.test('1 Audit record: SIGKILL while runs go on whose calls are answered', async (t) => {
+t.test('1 Audit record: SIGKILL during runs whose calls are answered', async (t) => {
   const site = await openHouse(t, ['macros.answer_ms=100', 'store.records=10'])
   const token = await site.tokenOf('olga')
   const first = await site.post('/api/control/macro', { macro_id: 3 }, token)
@@ -113,21 +113,18 @@ t.test('1 Audit record: SIGKILL while runs go on whose calls are answered', asyn
   const runs = await runsOf(site, await site.tokenOf('ada'))
   const runOf = (told: Told) => runs.filter(({ id }) => id === told.body.run_id)
 
-  await t.test('1 Audit record: what was answered is in it, with its run', async (t) => {
+  await t.test('1 Audit record: an answered call is in it, with its run', async (t) => {
     for (const told of [first, next])
       t.match(await site.recordOf(told), { granted: true, reason: null, run_id: told.body.run_id, target: 'macro 3' })
   })
 
-  await t.test('1 Macro payload: neither the one that ran nor the one that waited goes on', async (t) => {
+  await t.test('1 Macro payload: neither the active nor the waiting run continues', async (t) => {
     for (const told of [first, next]) t.match(runOf(told), [{ result: 'interrupted', ended_at: Number }])
     t.equal((await runsOf(site, await site.tokenOf('ada'))).length, runs.length)
   })
 
-  await t.test(
-    '1 Macro payload: one that outlived more runs than are in memory is told as interrupted too',
-    async (t) => {
-      t.equal(runs[0]?.id, first.body.run_id)
-      t.equal(runs.length, 11, 'beside the newest ten')
-    },
-  )
+  await t.test('1 Macro payload: a run older than all runs in memory is reported as interrupted too', async (t) => {
+    t.equal(runs[0]?.id, first.body.run_id)
+    t.equal(runs.length, 11, 'beside the newest ten')
+  })
 })

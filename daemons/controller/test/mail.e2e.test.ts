@@ -35,7 +35,7 @@ function ownCertificate(folder: string): { certificate: string; key: string } {
 }
 
 t.test(
-  'a code reaches a mail server, to its one recipient and with nothing else',
+  'a code reaches a mail server, for its one recipient and with nothing else',
   { skip: noMailServer },
   async (t) => {
     const { port, finish } = await startMailServer(t)
@@ -52,7 +52,7 @@ t.test(
   },
 )
 
-t.test('what would break out of a header or a command reaches nobody else', { skip: noMailServer }, async (t) => {
+t.test('text that would break out of a header or a command reaches nobody else', { skip: noMailServer }, async (t) => {
   const { port, finish } = await startMailServer(t)
   const send = createSmtp(of(port))
   for (const to of [
@@ -70,7 +70,7 @@ t.test('what would break out of a header or a command reaches nobody else', { sk
 })
 
 t.test(
-  'a server that refuses for a while is asked again; one that refuses for good is not',
+  'a server that refuses for a while is tried again; one that refuses for good is not',
   { skip: noMailServer },
   async (t) => {
     const { port, finish } = await startMailServer(t, { replies: ['451 try later', '250 OK', '550 no such user'] })
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('TLS is used where it is offered, whoever signed the certificate', { skip: noMailServer }, async (t) => {
+t.test('TLS is used if it is offered, whoever signed the certificate', { skip: noMailServer }, async (t) => {
   const own = ownCertificate(t.testdir({}))
   const { port, finish } = await startMailServer(t, { tls: 'starttls', ...own })
   await createSmtp(of(port))(letter, never)
@@ -105,7 +105,7 @@ t.test('TLS is used where it is offered, whoever signed the certificate', { skip
 })
 
 t.test(
-  'a password is shown to this machine, or by a right certificate; else not',
+  'a password is sent only to this machine, or to a server with a valid certificate',
   { skip: noMailServer },
   async (t) => {
     const auth: [string, string] = ['door', 'open sesame']
@@ -122,7 +122,7 @@ t.test(
   },
 )
 
-t.test('a server elsewhere that offers no TLS gets no password', { skip: noMailServer }, async (t) => {
+t.test('a remote server that offers no TLS gets no password', { skip: noMailServer }, async (t) => {
   const { port, finish } = await startMailServer(t, { auth: ['door', 'open sesame'] })
   // An address of this machine that does not look like one.
   const elsewhere = { host: '0.0.0.0', username: 'door', password: 'open sesame' }
@@ -130,7 +130,7 @@ t.test('a server elsewhere that offers no TLS gets no password', { skip: noMailS
   t.strictSame(await finish(), [])
 })
 
-t.test('a server that says nothing is left in time', { skip: noMailServer }, async (t) => {
+t.test('a server that does not answer is abandoned in time', { skip: noMailServer }, async (t) => {
   const { port } = await startMailServer(t, { replies: ['silence'] })
   const mailer = openMailer({
     clock: systemClock,
@@ -144,7 +144,7 @@ t.test('a server that says nothing is left in time', { skip: noMailServer }, asy
   t.ok(performance.now() - startMs < 20_000)
 })
 
-t.test('no server, and one that speaks something else, are mail_failed', async (t) => {
+t.test('a missing server, and one with another protocol, are mail_failed', async (t) => {
   const mailer = mailerOf(of(await freePort()))
   await t.rejects(mailer.send({ ...letter, lifeMs: 10 }), { code: 'mail_failed' })
   const web = createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n'))
@@ -154,7 +154,7 @@ t.test('no server, and one that speaks something else, are mail_failed', async (
   await t.rejects(createSmtp(of(port))(letter, never), { code: /^mail_(failed|refused)$/ })
 })
 
-t.test('without a mail server letters are refused, with what to set', async (t) => {
+t.test('without a mail server letters are refused, with the setting to change', async (t) => {
   const said: unknown[] = []
   const log = { ...silentLog, warning: (event: string, facts?: object) => void said.push([event, facts]) }
   const mailer = openMailer({ clock: systemClock, log, smtp: undefined, limits })

@@ -6,7 +6,7 @@ import { ask, startDaemon } from '#kit/test/running-daemon.ts'
 import { placeOf, plantroom, post, SETS, tokenOf } from './operating.ts'
 
 t.test(
-  'what is backed up while it runs is a whole site with its audit, and no notice holds a secret',
+  'a backup while it runs is a complete site with its audit, and no notice holds a secret',
   { timeout: 60_000 },
   async (t) => {
     const { folder, file, state } = placeOf(t)

@@ -25,7 +25,7 @@ t.test(
 )
 
 t.test(
-  'a port that is taken, and a folder that is in use, are told with what to do',
+  'a port that is taken, and a folder that is in use, are reported with what to do',
   { timeout: 60_000 },
   async (t) => {
     const daemon = await startDaemon(t, 'controller', { sets: SETS })
@@ -39,7 +39,7 @@ t.test(
   },
 )
 
-t.test('mail that could not leave is told at the start, and is no reason to start again', async (t) => {
+t.test('mail that cannot be sent is reported at the start, and is not a reason to start again', async (t) => {
   const state = mkdtempSync(join(t.testdir(), 'state-'))
   const start = (...sets: string[]) => {
     const more = [...SETS, 'smtp.host=mail.example.org', ...sets].flatMap((set) => ['--set', set])

@@ -5,7 +5,7 @@ import { fakeHouse } from './fake-house.ts'
 import { serveUi } from './ui-server.ts'
 
 t.test(
-  'makes the first account, and says what is wrong with it at its field',
+  'creates the first account, and says what is wrong at its field',
   { skip: noBrowser, timeout: 60_000 },
   async (t) => {
     const house = fakeHouse()
@@ -33,7 +33,7 @@ t.test(
   },
 )
 
-t.test('goes to the sign-in where somebody else was first', { skip: noBrowser, timeout: 60_000 }, async (t) => {
+t.test('goes to the sign-in if somebody else was first', { skip: noBrowser, timeout: 60_000 }, async (t) => {
   const house = fakeHouse()
   const { url } = await serveUi(t, house, { pages: true })
   const { page } = await openRig(t, url, { pictures: 'controller', wanted: /409/ })

@@ -45,7 +45,7 @@ t.test('1 Two-factor code, over time', async (t) => {
       `1 Two-factor code: after a restart, one of ${ageMs} ms ago is ${isGood ? 'good' : 'none'}`,
       async (t) => {
         const code = codes.get(name)
-        t.equal(site.codeOf(name), code, 'a restart makes no other')
+        t.equal(site.codeOf(name), code, 'a restart makes no new one')
         if (name === 'tara') return
         const answer = await signIn(site, name, { two_factor_token: code })
         t.match(answer, isGood ? { status: 200, body: { token: String } } : failed)
@@ -53,26 +53,26 @@ t.test('1 Two-factor code, over time', async (t) => {
         t.match(await site.recordOf(answer), { reason: '2fa_mismatch', username: name })
         t.match(await signIn(site, name), challenged)
         const fresh = site.codeOf(name)
-        t.not(fresh, code, 'the next attempt makes a fresh one')
+        t.not(fresh, code, 'the next attempt makes a new one')
         t.match((await signIn(site, name, { two_factor_token: fresh })).body, { token: String })
       },
     )
 
-  await t.test('1 Configuration keys: the life of tokens and codes is that of the last Apply All', async (t) => {
+  await t.test('1 Configuration keys: the life of tokens and codes is the one of the last Apply All', async (t) => {
     const before = await signIn(site, 'olga')
     const setting = [
       { key: 'api_token_life', value: '60000' },
       { key: 'api_2fa_ttl_seconds', value: '120' },
     ]
     await site.stage({ setting })
-    t.equal((await signIn(site, 'olga')).body.expires, 3_600_000, 'while it waits nothing is changed')
+    t.equal((await signIn(site, 'olga')).body.expires, 3_600_000, 'while it is pending nothing changes')
     t.equal((await site.applyAll()).status, 200)
     t.equal((await signIn(site, 'olga')).body.expires, 60_000)
     t.equal((await site.get('/api/me', before.body.token)).status, 200, 'a token keeps the life that it was given')
     t.match(
       await signIn(site, 'tara', { two_factor_token: codes.get('tara') }),
       failed,
-      'a code lives by what holds now',
+      'a code has the life that is set now',
     )
     t.match((await signIn(site, 'tara')).body, { error: 'two_factor_auth', ttl_seconds: 120 })
   })

@@ -50,7 +50,7 @@ t.test('1 POST /api/token, its fields and codes', async (t) => {
   const challenged = { status: 200, body: { error: 'two_factor_auth', message: /./, ttl_seconds: 300 } }
   const failed = { status: 200, body: { error: '2fa_mismatch', message: 'two factor fail' } }
 
-  await t.test('1 POST /api/token: what is no text is missing, a text of nobody is wrong', async (t) => {
+  await t.test('1 POST /api/token: a field that is not a text is missing, an unknown name is wrong', async (t) => {
     const told: [reason: string, answer: Told][] = []
     for (const value of NO_TEXTS)
       for (const body of [
@@ -75,39 +75,42 @@ t.test('1 POST /api/token, its fields and codes', async (t) => {
     const records = await recordsOf(site, answers, await site.tokenOf('ada'))
     for (const [reason, { from }] of told) t.match(records.get(from), { reason, granted: false, status: 200 })
     const wrong = await site.post('/api/token', { username: 'OLGA', password: 'x' })
-    t.match(await site.recordOf(wrong), { username: 'olga', user_id: 2 }, 'whose name it is stands in the record')
+    t.match(await site.recordOf(wrong), { username: 'olga', user_id: 2 }, 'the user of a known name is in the record')
     const nobody = await site.post('/api/token', { username: 'nobody', password: 'x' })
-    t.match(await site.recordOf(nobody), { username: null, user_id: null }, 'what was typed does not')
+    t.match(await site.recordOf(nobody), { username: null, user_id: null }, 'the text that was typed is not')
   })
 
-  await t.test('1 POST /api/token: a code is looked at where one is asked for alone', async (t) => {
+  await t.test('1 POST /api/token: a code is checked only if one is required', async (t) => {
     for (const code of ['x', 5, null, [], {}])
       t.match((await signIn(site, 'olga', { two_factor_token: code })).body, { token: String })
     t.match(await signIn(site, 'odd'), { body: { message: '2FA is enabled but user has no email address' } })
-    t.match(await signIn(site, 'skip'), challenged, 'Skip 2FA on Local Network is not for this')
+    t.match(await signIn(site, 'skip'), challenged, 'Skip 2FA on Local Network does not apply here')
   })
 
-  await t.test('1 Two-factor code: it matches in any case and with blanks around, and else not at all', async (t) => {
-    for (const form of [0, 1, 2, 3, 4]) {
-      t.match(await signIn(site, 'tara'), challenged)
+  await t.test(
+    '1 Two-factor code: it matches in any case and with blanks around it, and in no other form',
+    async (t) => {
+      for (const form of [0, 1, 2, 3, 4]) {
+        t.match(await signIn(site, 'tara'), challenged)
+        const code = site.codeOf('tara') ?? ''
+        t.match(
+          (await signIn(site, 'tara', { two_factor_token: same(code)[form] })).body,
+          { token: String },
+          `form ${form}`,
+        )
+        t.equal(site.codeOf('tara'), null, 'it is used up')
+        t.match(await signIn(site, 'tara', { two_factor_token: code }), failed)
+      }
+      for (const none of [undefined, null, '', '  '])
+        t.match(await signIn(site, 'tara', { two_factor_token: none }), challenged)
       const code = site.codeOf('tara') ?? ''
-      t.match(
-        (await signIn(site, 'tara', { two_factor_token: same(code)[form] })).body,
-        { token: String },
-        `form ${form}`,
-      )
-      t.equal(site.codeOf('tara'), null, 'it is used up')
-      t.match(await signIn(site, 'tara', { two_factor_token: code }), failed)
-    }
-    for (const none of [undefined, null, '', '  '])
-      t.match(await signIn(site, 'tara', { two_factor_token: none }), challenged)
-    const code = site.codeOf('tara') ?? ''
-    for (const [at, form] of other(code).entries())
-      t.match(await signIn(site, 'tara', { two_factor_token: form }), failed, `${at}`)
-    t.equal(site.codeOf('tara'), code, 'they leave it as it is')
-    t.match((await site.post('/api/token', { username: 'tara', password: 'x', two_factor_token: code })).body, {
-      message: 'invalid credential',
-    })
-    t.match((await signIn(site, 'tara', { two_factor_token: code })).body, { token: String })
-  })
+      for (const [at, form] of other(code).entries())
+        t.match(await signIn(site, 'tara', { two_factor_token: form }), failed, `${at}`)
+      t.equal(site.codeOf('tara'), code, 'wrong forms leave it as it is')
+      t.match((await site.post('/api/token', { username: 'tara', password: 'x', two_factor_token: code })).body, {
+        message: 'invalid credential',
+      })
+      t.match((await signIn(site, 'tara', { two_factor_token: code })).body, { token: String })
+    },
+  )
 })

@@ -43,11 +43,11 @@ const refusals: [string, string, 'command' | 'macro', unknown, Omit<Refusal, 'wh
   ['a device on no UI', 'olga', 'command', { device_id: 5, command: 'on' }, scope],
   ['a zone that there is not', 'olga', 'command', { zone_id: 99, command: 'on' }, scope],
   ['an override that leads out of scope', 'olga', 'command', { zone_id: 6, command: 'off' }, scope],
-  ['a command, for who may only read', 'quinn', 'command', { zone_id: 1, command: 'on' }, role],
-  ['a macro, for who may only read', 'quinn', 'macro', { macro_id: 1 }, role],
-  ['a macro, where a deny stands beside *', 'nora', 'macro', { macro_id: 1 }, role],
+  ['a command, for a user that may only read', 'quinn', 'command', { zone_id: 1, command: 'on' }, role],
+  ['a macro, for a user that may only read', 'quinn', 'macro', { macro_id: 1 }, role],
+  ['a macro, with a deny beside *', 'nora', 'macro', { macro_id: 1 }, role],
   ['a macro by the redirect, gated as a macro', 'nora', 'command', { macro_id: 1 }, role],
-  ['a command, for who may run macros only', 'mark', 'command', { zone_id: 1, command: 'on' }, role],
+  ['a command, for a user that may only run macros', 'mark', 'command', { zone_id: 1, command: 'on' }, role],
   ['the role before the elevation', 'quinn', 'command', { zone_id: 3, command: 'on' }, role],
   ['the role before the macro that is unknown', 'nora', 'macro', { macro_id: 99 }, role],
   ['a macro flagged Elevated', 'olga', 'macro', { macro_id: 2 }, elevation],
@@ -86,7 +86,7 @@ const grants: [string, string, unknown, string][] = [
   ['the shorthand by name', 'olga', { zone: 'Hall', level: 42 }, 'Z1 level {"level":42}'],
   ['an override that stays in scope', 'olga', { zone_id: 6, command: 'on' }, 'Z1 on {}'],
   ['an override, unscoped', 'omar', { zone_id: 6, command: 'off' }, 'Z2 off {}'],
-  ['a zone on no UI, where one UI has no scope', 'omar', { zone_id: 2, command: 'on' }, 'Z2 on {}'],
+  ['a zone on no UI, if one UI has no scope', 'omar', { zone_id: 2, command: 'on' }, 'Z2 on {}'],
   ['a zone on no UI, elevated', 'ada', { zone_id: 2, command: 'on' }, 'Z2 on {}'],
   ['an elevated device, elevated', 'ada', { device_id: 3, command: 'on' }, 'D3 on {}'],
   ['an override into an elevated device, elevated', 'ada', { zone_id: 6, command: 'heat' }, 'Z3 on {}'],
@@ -133,16 +133,19 @@ t.test('1 POST /api/control/:action', async (t) => {
       t.match(await site.recordOf(told as Told), { reason: null, status: 200, granted: true, username: who })
     })
 
-  await t.test('1 POST /api/control/:action: a target inside args is dropped for who is not elevated', async (t) => {
-    const args = { zone_id: 2, zone: 'Cellar', device_id: 3, device: 'Boiler', level: 5 }
-    const body = { zone_id: 1, command: 'level', args }
-    const [line = ''] = await heardAfter(() => control('olga', 'command', body))
-    t.match(line, /^Z1 level /)
-    t.notMatch(line, /Cellar|Boiler|"zone_id":2|"device_id":3/)
-    t.match(JSON.parse(line.slice('Z1 level '.length)), { level: 5 })
-    const [whole = ''] = await heardAfter(() => control('ada', 'command', body))
-    t.match(JSON.parse(whole.slice('Z1 level '.length)), args, 'elevated sessions are unaffected')
-  })
+  await t.test(
+    '1 POST /api/control/:action: a target inside args is dropped for a session that is not elevated',
+    async (t) => {
+      const args = { zone_id: 2, zone: 'Cellar', device_id: 3, device: 'Boiler', level: 5 }
+      const body = { zone_id: 1, command: 'level', args }
+      const [line = ''] = await heardAfter(() => control('olga', 'command', body))
+      t.match(line, /^Z1 level /)
+      t.notMatch(line, /Cellar|Boiler|"zone_id":2|"device_id":3/)
+      t.match(JSON.parse(line.slice('Z1 level '.length)), { level: 5 })
+      const [whole = ''] = await heardAfter(() => control('ada', 'command', body))
+      t.match(JSON.parse(whole.slice('Z1 level '.length)), args, 'elevated sessions are unaffected')
+    },
+  )
 
   await t.test('1 Macro payload: by id, by name, by the redirect; a run is not scoped as a whole', async (t) => {
     for (const [action, body] of [
@@ -161,7 +164,7 @@ t.test('1 POST /api/control/:action', async (t) => {
     t.strictSame(await heardAfter(() => control('mark', 'macro', { macro_id: 1 })), ['Z2 off {}'])
   })
 
-  await t.test('1 POST /api/control/macro: a step whose target came with the request is scoped', async (t) => {
+  await t.test('1 POST /api/control/macro: a step whose target comes from the request is scoped', async (t) => {
     const run = (who: string, where: unknown) => control(who, 'macro', { macro_id: 3, args: { where } })
     const heard = await heardAfter(async () => {
       const told = await run('olga', 2)
@@ -206,16 +209,13 @@ t.test('1 POST /api/control/:action', async (t) => {
     t.match(await control('olga', 'command', padded(262_145)), { status: 400, body: { message: 'malformed body' } })
   })
 
-  await t.test(
-    '1 Errors: a device that fails is 200 with error, and recorded as a call that was granted',
-    async (t) => {
-      const told = await control('omar', 'command', { device_id: 6, command: 'on' })
-      t.match(told, { status: 200, body: { success: false, error: String } })
-      t.match(await site.recordOf(told), { granted: true, reason: null, status: 200, target: 'device 6' })
-    },
-  )
+  await t.test('1 Errors: a device that fails is 200 with error, and recorded as a granted call', async (t) => {
+    const told = await control('omar', 'command', { device_id: 6, command: 'on' })
+    t.match(told, { status: 200, body: { success: false, error: String } })
+    t.match(await site.recordOf(told), { granted: true, reason: null, status: 200, target: 'device 6' })
+  })
 
-  await t.test('1 Entity rows: what a command did to a simulated zone stands in its live state', async (t) => {
+  await t.test('1 Entity rows: the effect of a command on a simulated zone is in its live state', async (t) => {
     t.match(await control('olga', 'command', { zone_id: 4, level: 35 }), { status: 200, body: { success: true } })
     const { body } = await site.get('/api/data/zone?id=4&_instance=true', tokens.get('olga'))
     t.match(body, [{ name: 'Lamp', level: 35, state: 'on', attributes: [{ name: 'level', value: '70' }] }])

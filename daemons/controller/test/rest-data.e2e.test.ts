@@ -164,7 +164,7 @@ t.test('1 GET /api/data/:entity', async (t) => {
     t.match((await read('attribute?name=wifiPassword', ada)).body, [{ value: 'w1', previous_value: 'w0' }])
   })
 
-  await t.test('1 Guards 4 a value beside a pinned name that is not sensitive is a filter', async (t) => {
+  await t.test('1 Guards 4 a value with a pinned name that is not sensitive is a filter', async (t) => {
     const told = await read('attribute?name=level&value=40')
     t.match(told.body, [{ id: 1 }])
     t.equal(told.body.length, 1)
@@ -188,7 +188,7 @@ t.test('1 GET /api/data/:entity', async (t) => {
     t.match(whole.attributes[1], { ...secure, value: '1234', previous_value: '4321' })
   })
 
-  await t.test('1 Guards 6 flags with such names stay filterable, for who may read them', async (t) => {
+  await t.test('1 Guards 6 flags with such names stay filterable, for sessions that may read them', async (t) => {
     t.equal((await read('auth_user?must_change_password=true', ada)).body.length, 0)
     t.ok((await read('auth_user?must_change_password=false', ada)).body.length > 10)
     t.match((await read('device?must_change_password=true')).body, { error: String })
@@ -230,7 +230,7 @@ t.test('1 GET /api/data/:entity', async (t) => {
     }
   })
 
-  await t.test('1 GET /api/data/:entity: writes are 501, whoever asks', async (t) => {
+  await t.test('1 GET /api/data/:entity: writes are 501 for every caller', async (t) => {
     for (const method of ['POST', 'PATCH', 'PUT', 'DELETE'])
       for (const [path, token] of [
         ['zone', undefined],

@@ -8,7 +8,7 @@ import { PASSWORD } from './rest-site-rows.ts'
 const signIn = (site: RestSite, username: string, more: object = {}): Promise<Told> =>
   site.post('/api/token', { username, password: PASSWORD, ...more })
 
-t.test('1 Session token: its life is from its issue, not from its last use', async (t) => {
+t.test('1 Session token: its life counts from its issue, not from its last use', async (t) => {
   const site = await openRestSite(t, { rows: { setting: [{ key: 'api_token_life', value: '1500' }] } })
   const beganMs = performance.now()
   const token = await site.tokenOf('olga')
@@ -45,7 +45,7 @@ t.test('a mailed code: five misses void it, and asking again mails nothing new',
   t.match((await signIn(site, 'tara')).body, { error: 'two_factor_auth' })
   const code = site.codeOf('tara')
   for (let asked = 0; asked < 3; asked++) t.match((await signIn(site, 'tara')).body, { error: 'two_factor_auth' })
-  t.equal(site.codeOf('tara'), code, 'it is challenged again with the code that is on its way')
+  t.equal(site.codeOf('tara'), code, 'the challenge still stands for the code already mailed')
   for (let miss = 1; miss <= 5; miss++) {
     t.equal(site.codeOf('tara'), code)
     t.match((await signIn(site, 'tara', { two_factor_token: 'nocode' })).body, { message: 'two factor fail' })
@@ -53,7 +53,7 @@ t.test('a mailed code: five misses void it, and asking again mails nothing new',
   t.equal(site.codeOf('tara'), null)
   t.match((await signIn(site, 'tara', { two_factor_token: code })).body, { message: 'two factor fail' })
   t.match((await signIn(site, 'tara')).body, { error: 'two_factor_auth' })
-  t.equal(site.codeOf('tara'), null, 'five guesses are worth no letter')
+  t.equal(site.codeOf('tara'), null, 'five guesses cause no new letter')
   await site.stop()
   t.equal((await finish()).length, 1)
 })

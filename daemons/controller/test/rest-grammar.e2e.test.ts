@@ -137,7 +137,7 @@ function of(reason: string, ...queries: string[]): [query: string, reason: strin
   return queries.map((query) => [query.replaceAll('"', '%22'), reason])
 }
 
-/** All under one _or: repeated names would be one condition. */
+/** All under one _or: repeated names would become one condition. */
 const conditions = (n: number) => `_or=${json(Array.from({ length: n }, (_, at) => ({ id: at })))}`
 const deep = (n: number): object => (n === 0 ? { id: 1 } : { _or: [deep(n - 1)] })
 const items = (n: number) => Array.from({ length: n }, (_, at) => at + 1).join()
@@ -184,10 +184,13 @@ t.test('1 Query grammar', async (t) => {
     t.strictSame([status, found], [200, expected], path)
   }
 
-  await t.test('1 GET /api/data/:entity: what parses as a number is one, everything else stays text', async (t) => {
-    for (const [path, expected] of numbers) await gives(t, path, expected)
-    t.equal((await read('device')).body.length, ids.length)
-  })
+  await t.test(
+    '1 GET /api/data/:entity: a value that parses as a number is one, everything else stays text',
+    async (t) => {
+      for (const [path, expected] of numbers) await gives(t, path, expected)
+      t.equal((await read('device')).body.length, ids.length)
+    },
+  )
 
   for (const [operator, column, text, value, expected] of operators)
     await t.test(`1 Modifiers: ${operator}[${column}]=${text} in every spelling`, async (t) => {
@@ -198,7 +201,7 @@ t.test('1 Query grammar', async (t) => {
     for (const [path, expected] of others) await gives(t, path, expected)
   })
 
-  await t.test('1 Modifiers: what has no meaning is 200 with error, recorded with its reason', async (t) => {
+  await t.test('1 Modifiers: a query without meaning is 200 with error, recorded with its reason', async (t) => {
     const told: [query: string, reason: string, answer: Told][] = []
     for (const [query, reason] of refused) {
       const answer = await read(`zone?${query}`)
@@ -212,8 +215,8 @@ t.test('1 Query grammar', async (t) => {
   })
 
   for (const [what, bound, beyond] of caps)
-    await t.test(`1 Query grammar: a query has its most of ${what}`, async (t) => {
-      t.ok(Array.isArray((await read(`zone?${bound}`)).body), 'at the bound it is read')
+    await t.test(`1 Query grammar: a query has a maximum of ${what}`, async (t) => {
+      t.ok(Array.isArray((await read(`zone?${bound}`)).body), 'at the limit it is read')
       t.match(await read(`zone?${beyond}`), { status: 200, body: { error: /./ } }, 'one more is refused')
     })
 

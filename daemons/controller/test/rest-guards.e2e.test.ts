@@ -161,7 +161,7 @@ t.test('1 Guards for a non-elevated session', async (t) => {
       for (const [query, { from }] of told) t.match(records.get(from), facts, query)
     })
 
-  await t.test('1 Guards 4 a value beside a pinned name is compared as it is shown', async (t) => {
+  await t.test('1 Guards 4 a value with a pinned name is compared as it is shown', async (t) => {
     for (const [query, ids] of pinned) {
       const { status, body } = await read(`attribute?${query}`)
       const found = Array.isArray(body) ? body.map(({ id }: { id: number }) => id) : body
@@ -169,7 +169,7 @@ t.test('1 Guards for a non-elevated session', async (t) => {
     }
   })
 
-  await t.test('1 Guards 2 secure=false is forced, whatever else is asked', async (t) => {
+  await t.test('1 Guards 2 secure=false is forced, whatever else the query says', async (t) => {
     const open = [1, 2, 3, 5, 6]
     for (const query of [
       '',
@@ -196,7 +196,7 @@ t.test('1 Guards for a non-elevated session', async (t) => {
     ])
   })
 
-  await t.test('1 Guards 6 a secret-bearing column may be shown, which is null; flags stay filterable', async (t) => {
+  await t.test('1 Guards 6 a secret-bearing column can be shown, as null; flags stay filterable', async (t) => {
     t.strictSame((await read('device?id=1&_fields=id,password,api_key')).body, [
       { id: 1, password: null, api_key: null },
     ])
@@ -209,7 +209,7 @@ t.test('1 Guards for a non-elevated session', async (t) => {
   })
 
   await t.test(
-    '1 Guards: elevated sessions are held by none of them, and see secret-bearing columns as null',
+    '1 Guards: none of them applies to elevated sessions, which see secret-bearing columns as null',
     async (t) => {
       t.match((await read('attribute?secure=true', ada)).body, [{ id: 4, value: '1234' }])
       t.match((await read('attribute?value=w1', ada)).body, [{ id: 3 }])
@@ -296,7 +296,7 @@ t.test('1 Guards for a non-elevated session', async (t) => {
     t.strictSame(
       (await read('ui?id=1&_instance=true&_fields=id')).body,
       [{ id: 1 }],
-      'what has no live object is as it is',
+      'a row without a live object is unchanged',
     )
   })
 })

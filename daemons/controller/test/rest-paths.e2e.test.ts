@@ -58,7 +58,7 @@ const malformed: [title: string, body: RawCall['body'], headers?: RawCall['heade
   ['single quotes', "{'username': 'olga'}"],
   ['a comment', '{} // x'],
   ['NaN', '{"zone_id": NaN}'],
-  ['bytes that are no UTF-8', Buffer.from([0x22, 0xff, 0x22])],
+  ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22])],
   ['UTF-16', Buffer.from('{}', 'utf16le')],
   ['NUL behind it', '{}\0'],
   ['a name twice', '{"zone_id": 1, "zone_id": 2}'],
@@ -103,7 +103,7 @@ t.test('1 Endpoints', async (t) => {
       }
     })
 
-  await t.test('1 Endpoints: paths are compared as they stand, each part decoded by itself', async (t) => {
+  await t.test('1 Endpoints: paths are compared literally, each part decoded on its own', async (t) => {
     for (const path of [...good, ...bad]) {
       const status = good.includes(path) ? 200 : 404
       const answer = await rawCall(site, 'GET', path)
@@ -130,17 +130,17 @@ t.test('1 Endpoints', async (t) => {
 
   for (const path of POSTS)
     await t.test(
-      `1 Errors: ${path} takes no body that is malformed, a short one before it asks who calls`,
+      `1 Errors: ${path} accepts no malformed body, and refuses a short one before the token is checked`,
       async (t) => {
         for (const [title, body, headers = {}] of malformed) {
           const unread = path !== '/api/token' && isLong(body)
           const stranger = await rawCall(site, 'POST', path, { body, headers })
           const status = unread ? 401 : 400
-          t.match(stranger, { status, body: unread ? nobody(path) : MALFORMED }, `${title}, of a stranger`)
+          t.match(stranger, { status, body: unread ? nobody(path) : MALFORMED }, `${title}, without a token`)
           const reason = unread ? nobody(path).error : 'malformed_body'
           told.push([stranger, { path, status, reason, granted: false, user_id: null }])
           const known = await rawCall(site, 'POST', path, { body, headers: { ...headers, ...bearer(olga) } })
-          t.match(known, { status: 400, body: MALFORMED }, `${title}, of who is signed in`)
+          t.match(known, { status: 400, body: MALFORMED }, `${title}, with a token`)
           told.push([known, { path, status: 400, reason: 'malformed_body', granted: false, username: 'olga' }])
         }
       },
@@ -163,7 +163,7 @@ t.test('1 Endpoints', async (t) => {
         )
   })
 
-  await t.test('1 Errors: JSON that is no object is read, and holds no field', async (t) => {
+  await t.test('1 Errors: JSON that is not an object is read, and has no fields', async (t) => {
     for (const body of ['null', '5', '"x"', 'true', '[]', '[{"macro_id": 1}]']) {
       const signIn = await rawCall(site, 'POST', '/api/token', { body })
       t.match(signIn, { status: 200, body: { error: 'missing_credential', message: 'missing credential' } }, body)
@@ -186,7 +186,7 @@ t.test('1 Endpoints', async (t) => {
     t.strictSame([long.status, long.body], [200, { success: true }])
   })
 
-  await t.test('1 Endpoints: bodies are JSON, whatever their type says, whole or in chunks', async (t) => {
+  await t.test('1 Endpoints: bodies are JSON, whatever their content type, in one piece or in chunks', async (t) => {
     const body = JSON.stringify({ username: 'olga', password: PASSWORD })
     const good = { status: 200, body: { token: String } }
     for (const type of types) {

@@ -22,7 +22,7 @@ const forms: [title: string, headers: (token: string) => Headers, status: number
   ['svc-api-token and blanks', (token) => ({ 'Svc-Api-Token': `  ${token}  ` }), 200],
   ['both', (token) => ({ authorization: `Bearer ${token}`, 'svc-api-token': token }), 200],
   ['Bearer wins', (token) => ({ authorization: `Bearer ${token}`, 'svc-api-token': 'x' }), 200],
-  ['Bearer wins, though it is none', (token) => ({ authorization: 'Bearer x', 'svc-api-token': token }), 401],
+  ['Bearer wins, even if it is invalid', (token) => ({ authorization: 'Bearer x', 'svc-api-token': token }), 401],
   ['Bearer without a token wins', (token) => ({ authorization: 'Bearer', 'svc-api-token': token }), 401],
   ['another scheme says nothing', (token) => ({ authorization: 'Basic eDp5', 'svc-api-token': token }), 200],
   ['an empty Authorization says nothing', (token) => ({ authorization: '', 'svc-api-token': token }), 200],
@@ -52,7 +52,7 @@ t.test('1 Authentication', async (t) => {
   const me = (headers: Headers): Promise<RawAnswer> => rawCall(site, 'GET', '/api/me', { headers })
   const my = (token: string) => site.get('/api/me', token)
 
-  await t.test('1 Authentication 2 every form of a header', async (t) => {
+  await t.test('1 Authentication 2 every form of the header', async (t) => {
     const token = await site.tokenOf('olga')
     const told: [string, RawAnswer, number][] = []
     for (const [title, headers, status] of forms) {
@@ -62,7 +62,7 @@ t.test('1 Authentication', async (t) => {
       told.push([title, answer, status])
     }
     const twice = await me({ authorization: [`Bearer ${token}`, `Bearer ${token}`] })
-    t.equal(twice.status, 400, 'Authorization twice: which of them is meant cannot be told')
+    t.equal(twice.status, 400, 'Authorization twice is ambiguous')
     const answers = told.map(([, answer]) => answer)
     const records = await recordsOf(site, [...answers, twice], await site.tokenOf('ada'))
     for (const [title, { from }, status] of told)
@@ -71,7 +71,7 @@ t.test('1 Authentication', async (t) => {
   })
 
   await t.test(
-    '1 Authentication 3 sites and elevation are those of the last Apply All, for tokens that live',
+    '1 Authentication 3 sites and elevation are those of the last Apply All, also for existing tokens',
     async (t) => {
       const eve = await site.tokenOf('eve')
       t.match((await my(eve)).body, { roles: ['chief'], sites: [{ id: 7 }] })
@@ -80,7 +80,7 @@ t.test('1 Authentication', async (t) => {
         auth_role: [{ name: 'chief', elevated: false }],
         auth_user: [{ username: 'eve', roles: ['chief', 'operator'], sites: ['Annex'] }],
       })
-      t.match((await my(eve)).body, { roles: ['chief'], sites: [{ id: 7 }] }, 'while it waits nothing is changed')
+      t.match((await my(eve)).body, { roles: ['chief'], sites: [{ id: 7 }] }, 'while it is pending nothing changes')
       await site.applyAll()
       t.strictSame((await my(eve)).body.sites, [{ id: 8 }])
       t.strictSame((await my(eve)).body.roles, ['chief', 'operator'])
@@ -92,41 +92,44 @@ t.test('1 Authentication', async (t) => {
     },
   )
 
-  await t.test('1 Authentication 4 what closes an account does not wait for Apply All, roles do', async (t) => {
-    const tokens = new Map<string, string>()
-    for (const name of ['quinn', 'mark', 'lena', 'mixed']) tokens.set(name, await site.tokenOf(name))
-    const [passed, toCome] = [Date.now() - 1000, Date.now() + 600_000]
-    await site.stage({
-      auth_user: [
-        { username: 'quinn', enabled: false },
-        { username: 'mark', revoked_at: passed },
-        { username: 'lena', valid_until: passed },
-        { username: 'mixed', valid_until: toCome, roles: ['nothing'] },
-      ],
-    })
-    for (const name of ['quinn', 'mark', 'lena']) {
-      const told = await my(tokens.get(name) ?? '')
-      t.strictSame([told.status, told.body], [401, { error: 'invalid_session' }], name)
-      t.match(await site.recordOf(told), REFUSED)
-      const signIn = await site.post('/api/token', { username: name, password: PASSWORD })
-      t.match(signIn.body, { message: 'invalid credential' }, name)
-    }
-    const mixed = tokens.get('mixed') ?? ''
-    t.match(await my(mixed), { status: 200, body: { roles: ['local', 'operator'] } })
-    await site.applyAll()
-    t.match(await my(mixed), { status: 200, body: { roles: ['nothing'] } })
-    t.equal((await my(tokens.get('quinn') ?? '')).status, 401)
-    await site.stage({ auth_user: [{ username: 'quinn', enabled: true }] })
-    t.match(
-      (await site.post('/api/token', { username: 'quinn', password: PASSWORD })).body,
-      { error: /./ },
-      'opening waits',
-    )
-    await site.applyAll()
-    t.match((await site.post('/api/token', { username: 'quinn', password: PASSWORD })).body, { token: /./ })
-  })
+  await t.test(
+    '1 Authentication 4 a change that closes an account does not wait for Apply All, roles do',
+    async (t) => {
+      const tokens = new Map<string, string>()
+      for (const name of ['quinn', 'mark', 'lena', 'mixed']) tokens.set(name, await site.tokenOf(name))
+      const [passed, toCome] = [Date.now() - 1000, Date.now() + 600_000]
+      await site.stage({
+        auth_user: [
+          { username: 'quinn', enabled: false },
+          { username: 'mark', revoked_at: passed },
+          { username: 'lena', valid_until: passed },
+          { username: 'mixed', valid_until: toCome, roles: ['nothing'] },
+        ],
+      })
+      for (const name of ['quinn', 'mark', 'lena']) {
+        const told = await my(tokens.get(name) ?? '')
+        t.strictSame([told.status, told.body], [401, { error: 'invalid_session' }], name)
+        t.match(await site.recordOf(told), REFUSED)
+        const signIn = await site.post('/api/token', { username: name, password: PASSWORD })
+        t.match(signIn.body, { message: 'invalid credential' }, name)
+      }
+      const mixed = tokens.get('mixed') ?? ''
+      t.match(await my(mixed), { status: 200, body: { roles: ['local', 'operator'] } })
+      await site.applyAll()
+      t.match(await my(mixed), { status: 200, body: { roles: ['nothing'] } })
+      t.equal((await my(tokens.get('quinn') ?? '')).status, 401)
+      await site.stage({ auth_user: [{ username: 'quinn', enabled: true }] })
+      t.match(
+        (await site.post('/api/token', { username: 'quinn', password: PASSWORD })).body,
+        { error: /./ },
+        'opening waits',
+      )
+      await site.applyAll()
+      t.match((await site.post('/api/token', { username: 'quinn', password: PASSWORD })).body, { token: /./ })
+    },
+  )
 
-  await t.test('1 Handoff nonce: one of an account that was disabled since is refused, and used up', async (t) => {
+  await t.test('1 Handoff nonce: one of an account disabled since then is refused, and used up', async (t) => {
     const token = await site.tokenOf('omar')
     const handoff = () => site.post('/api/session_handoff', {}, token)
     const nonces = [(await handoff()).body.nonce, (await handoff()).body.nonce]

@@ -1,4 +1,4 @@
-/** Who reaches what by POST /api/control of the built controller: UIs, groups, combined roles, the table command. */
+/** Which sessions reach which targets by POST /api/control of the built controller: UIs, groups, combined roles, the table command. */
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { recordsOf } from './raw-call.ts'
@@ -66,7 +66,7 @@ const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] =
   ['no UI at all, a zone that there is not', 'noui', 'command', { zone: 'Nowhere', command: 'on' }, scope],
   ['no UI that is enabled', 'otto', 'command', { zone_id: 1, command: 'on' }, scope],
   ['a zone of no group of the UI', 'gina', 'command', { zone_id: 8, command: 'on' }, scope],
-  ['a device none of whose zones is there', 'gina', 'command', { device_id: 5, command: 'on' }, scope],
+  ['a device without existing zones', 'gina', 'command', { device_id: 5, command: 'on' }, scope],
   ['UIs that all have a scope', 'anna', 'command', { zone_id: 8, command: 'on' }, scope],
   ['a UI by its id', 'ide', 'command', { zone_id: 2, command: 'on' }, scope],
   ['a device that there is not', 'olga', 'command', { device_id: 77, command: 'on' }, scope],
@@ -149,7 +149,7 @@ const grants: [string, string, 'command' | 'macro', unknown, string[]][] = [
   ],
   ['the least and the most of a zone', 'ada', 'command', { zone_id: 7, level: 50 }, ['Z7 level {"level":50}']],
   [
-    'every field, null where it is not meant',
+    'every field, null if it is not used',
     'olga',
     'command',
     { zone_id: 1, zone: null, device_id: null, device: null, command: 'on', args: null, macro_id: null },
@@ -212,13 +212,13 @@ t.test('1 POST /api/control/:action, who reaches what', async (t) => {
     return site.lines.slice(from).filter((line) => !isLast(line))
   }
 
-  await t.test('1 Elevated gates: what is refused says why to the audit alone, and reaches no driver', async (t) => {
+  await t.test('1 Elevated gates: a refusal gives its reason only to the audit, and reaches no driver', async (t) => {
     const told: Told[] = []
     const heard = await heardAfter(async () => {
       for (const [title, who, action, body, { status, error }] of refusals) {
         const answer = await control(who, action, body)
         t.match(answer, { status, body: { error } }, title)
-        if (status === 403) t.strictSame(answer.body, { error }, `${title}: it says no more`)
+        if (status === 403) t.strictSame(answer.body, { error }, `${title}: the answer says no more`)
         told.push(answer)
       }
     })
@@ -238,7 +238,7 @@ t.test('1 POST /api/control/:action, who reaches what', async (t) => {
       t.strictSame(heard, lines)
     })
 
-  await t.test('what a driver or the site does not do is 200 with success false', async (t) => {
+  await t.test('a command that a driver or the site cannot do is 200 with success false', async (t) => {
     for (const [body, code] of [
       [{ zone_id: 9, command: 'on' }, 'zone_without_device'],
       [{ zone_id: 1, command: 'idle' }, 'command_disabled'],
@@ -249,10 +249,20 @@ t.test('1 POST /api/control/:action, who reaches what', async (t) => {
     }
   })
 
-  await t.test('1 Macro payload: a run that goes on is answered after its time, with the id of the run', async (t) => {
-    const told = await control('olga', 'macro', { macro: 'Slow' })
-    t.strictSame(told.body, { success: true, run_id: told.body.run_id, state: 'running' })
-    t.match(await site.recordOf(told), { granted: true, run_id: told.body.run_id, target: 'macro 4', username: 'olga' })
-    t.match((await site.get(`/api/data/macro_run?id=${told.body.run_id}`, ada)).body, [{ macro_id: 4, ended_at: null }])
-  })
+  await t.test(
+    '1 Macro payload: a run that takes longer is answered after its time, with the id of the run',
+    async (t) => {
+      const told = await control('olga', 'macro', { macro: 'Slow' })
+      t.strictSame(told.body, { success: true, run_id: told.body.run_id, state: 'running' })
+      t.match(await site.recordOf(told), {
+        granted: true,
+        run_id: told.body.run_id,
+        target: 'macro 4',
+        username: 'olga',
+      })
+      t.match((await site.get(`/api/data/macro_run?id=${told.body.run_id}`, ada)).body, [
+        { macro_id: 4, ended_at: null },
+      ])
+    },
+  )
 })

@@ -17,7 +17,7 @@ const apply = async (t: Test, site: RestSite, document: Record<string, unknown[]
   t.match(await site.applyAll(), { status: 200, body: { applied: Number } })
 }
 
-/** All that the device received, up to a last command that goes the same way. */
+/** Everything that the device received, up to a last command that goes the same way. */
 async function heardBy(site: RestSite, device_id: number): Promise<string[]> {
   await site.post('/api/control/command', { device_id, command: 'last' }, await site.tokenOf('ada'))
   await until('the last line has come', () => site.lines.some((line) => line.includes(' last ')))
@@ -30,7 +30,7 @@ t.test('1 Session token, next request: the account', async (t) => {
   const site = await openRestSite(t)
   const me = (token: string): Promise<Told> => site.get('/api/me', token)
 
-  await t.test('1 Authentication 4 a deleted account loses its token, and nobody else does', async (t) => {
+  await t.test('1 Authentication 4 a deleted account loses its token, and no other account does', async (t) => {
     const [quinn, nora] = [await site.tokenOf('quinn'), await site.tokenOf('nora')]
     await site.stage({ auth_user: usersBut('quinn') }, 'replace')
     t.match(await me(quinn), refused, 'it does not wait for Apply All')
@@ -39,14 +39,14 @@ t.test('1 Session token, next request: the account', async (t) => {
     t.match(told, refused)
     t.match(await site.recordOf(told), { reason: 'invalid_session', status: 401, granted: false, user_id: null })
     const handoff = await site.post('/api/session_handoff', {}, quinn)
-    t.match(handoff, { status: 401, body: { error: 'unauthorized' } }, 'an account that has gone away')
+    t.match(handoff, { status: 401, body: { error: 'unauthorized' } }, 'an account that no longer exists')
     t.match(await site.recordOf(handoff), { reason: 'unauthorized' })
     t.equal((await me(nora)).status, 200)
     const credentials = { username: 'quinn', password: PASSWORD }
     t.match((await site.post('/api/token', credentials)).body, { message: 'invalid credential' })
   })
 
-  await t.test('1 Authentication 4 one of the same name, made anew, does not inherit the token', async (t) => {
+  await t.test('1 Authentication 4 a new account of the same name does not inherit the token', async (t) => {
     const mark = await site.tokenOf('mark')
     await site.stage({ auth_user: usersBut('mark').filter(({ username }) => username !== 'quinn') }, 'replace')
     await site.applyAll()
@@ -72,15 +72,15 @@ t.test('1 Session token, next request: the account', async (t) => {
       t.match(command, refused)
       await apply(t, site, user(mended))
       t.match(await me(asked), refused, 'a token that was refused does not come back')
-      t.match(await me(unasked), refused, 'nor does one that nobody used meanwhile')
+      t.match(await me(unasked), refused, 'nor does one that was not used meanwhile')
       t.equal((await me(await site.tokenOf('olga'))).status, 200)
     })
 
-  await t.test('1 Session token, dropped: no driver was reached by a token that is', async (t) => {
+  await t.test('1 Session token, dropped: no driver is reached with a dropped token', async (t) => {
     t.strictSame(await heardBy(site, 2), ['D2 last {}'])
   })
 
-  await t.test('1 Session token, active -> dropped: the session of the page goes with it', async (t) => {
+  await t.test('1 Session token, active -> dropped: the session of the page ends with it', async (t) => {
     const page = { origin: site.url(), 'content-type': 'application/json' }
     const body = { username: 'omar', password: PASSWORD }
     const signedIn = await site.call('POST', '/ui/sign-in', { body, headers: page })
@@ -96,14 +96,14 @@ t.test('1 Authentication 3 the user is resolved again on every request', async (
   const site = await openRestSite(t)
   const status = async (told: Promise<Told>) => (await told).status
 
-  await t.test('1 Authentication 3 elevation that is taken or given counts from Apply All on', async (t) => {
+  await t.test('1 Authentication 3 elevation that is granted or withdrawn counts from Apply All on', async (t) => {
     const token = await site.tokenOf('olga')
     const table = () => site.get('/api/data/auth_role', token)
     const boiler = () => site.post('/api/control/command', { device_id: 3, command: 'on' }, token)
     const role = (elevated: boolean) => ({ auth_role: [{ name: 'operator', elevated }] })
     t.match(await table(), { status: 403 })
     await site.stage(role(true))
-    t.match(await table(), { status: 403 }, 'while it waits nothing is changed')
+    t.match(await table(), { status: 403 }, 'while it is pending nothing changes')
     await site.applyAll()
     t.equal(await status(table()), 200)
     t.match(await boiler(), { status: 200, body: { success: true } })
@@ -154,13 +154,13 @@ t.test('1 Authentication 3 the user is resolved again on every request', async (
       auth_user: [{ username: 'quinn', roles: ['no-command'], sites: ['House', 'Annex'] }],
     }
     await site.stage(document)
-    t.match((await me()).body, { roles: ['query-only'], sites: [{ id: 7 }] }, 'while they wait')
+    t.match((await me()).body, { roles: ['query-only'], sites: [{ id: 7 }] }, 'while they are pending')
     await site.applyAll()
     t.strictSame((await me()).body.roles, ['no-command'])
     t.strictSame((await me()).body.sites, [{ id: 7 }, { id: 8 }])
   })
 
-  await t.test('1 Authentication 5 Allow Remote that is switched off drops the token of who is remote', async (t) => {
+  await t.test('1 Authentication 5 switching Allow Remote off drops the token of a remote user', async (t) => {
     const token = await site.tokenOf('omar')
     const me = (from: string) => site.call('GET', '/api/me', { token, from })
     t.equal((await me('203.0.113.50')).status, 200)

@@ -10,7 +10,7 @@ t.test('1 Session token', async (t) => {
   const me = (token: string | undefined, headers: Record<string, string> = {}, from?: string): Promise<Told> =>
     site.call('GET', '/api/me', { token, headers, ...(from === undefined ? {} : { from }) })
 
-  await t.test('1 Identity: who one is, with roles, sites, and since when', async (t) => {
+  await t.test('1 Identity: the user, with roles, sites, and since when', async (t) => {
     const before = Date.now()
     const { status, body } = await me(await site.tokenOf('olga'))
     t.equal(status, 200)
@@ -50,7 +50,7 @@ t.test('1 Session token', async (t) => {
     t.equal((await site.get(`/api/me?token=${token}`)).status, 401, 'a token in the path counts for nothing')
   })
 
-  await t.test('1 Session token: logout always succeeds, and ends that token alone', async (t) => {
+  await t.test('1 Session token: logout always succeeds, and ends only that token', async (t) => {
     const [first, second] = [await site.tokenOf('olga'), await site.tokenOf('olga')]
     for (const token of [first, first, undefined, 'x']) {
       const told = await site.call('POST', '/api/logout', { token })
@@ -87,14 +87,17 @@ t.test('1 Session token', async (t) => {
     t.equal((await site.call('POST', '/api/session_handoff', { headers })).status, 401, 'tunnel traffic is not enough')
   })
 
-  await t.test('1 Handoff nonce: one whose holder may not call from there is refused, and used up', async (t) => {
-    const { body } = await site.post('/api/session_handoff', {}, await site.tokenOf('mixed'))
-    const headers = { cookie: `svc_handoff=${body.nonce}` }
-    t.equal((await site.call('POST', '/ui/handoff', { headers, from: '203.0.113.41' })).status, 401)
-    t.equal((await site.call('POST', '/ui/handoff', { headers })).status, 401)
-  })
+  await t.test(
+    '1 Handoff nonce: one whose holder is not allowed to call from there is refused, and used up',
+    async (t) => {
+      const { body } = await site.post('/api/session_handoff', {}, await site.tokenOf('mixed'))
+      const headers = { cookie: `svc_handoff=${body.nonce}` }
+      t.equal((await site.call('POST', '/ui/handoff', { headers, from: '203.0.113.41' })).status, 401)
+      t.equal((await site.call('POST', '/ui/handoff', { headers })).status, 401)
+    },
+  )
 
-  await t.test('1 Endpoints: a wrong method, a path that nothing has', async (t) => {
+  await t.test('1 Endpoints: a wrong method, and an unknown path', async (t) => {
     for (const [method, path] of [
       ['GET', '/api/token'],
       ['GET', '/api/logout'],
@@ -135,7 +138,7 @@ t.test('1 Session token', async (t) => {
     const read = () => site.get('/api/data/zone', token)
     t.equal((await read()).status, 200)
     await site.stage({ auth_role: [{ name: 'no-command', rules: 'allow api macro' }] })
-    t.equal((await read()).status, 200, 'while it waits nothing is changed')
+    t.equal((await read()).status, 200, 'while it is pending nothing changes')
     t.equal((await site.applyAll()).status, 200)
     const told = await read()
     t.match(told, { status: 403, body: { error: 'unauthorized' } })
@@ -175,7 +178,7 @@ t.test('1 What the service does: the switch takes effect after a restart', async
   t.equal((await site.get('/api/me', token)).status, 200)
   await site.restart()
 
-  await t.test('1 What the service does: switched off, all but health and version are 401', async (t) => {
+  await t.test('1 What the service does: switched off, everything except health and version is 401', async (t) => {
     t.match((await site.get('/api/version')).body, { version: /^\d+\.\d+\.\d+/ })
     t.strictSame((await site.get('/api/health')).body, { ok: true })
     for (const [method, path, body] of CALLS) {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { rawCall } from './raw-call.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 
-/** Calls that are switched off: all but the two that always answer. */
+/** Calls that are switched off: all except the two that always answer. */
 const OFF: [method: string, path: string][] = [
   ...[
     '/api',
@@ -20,7 +20,7 @@ const OFF: [method: string, path: string][] = [
   ...['/api/control/command', '/api/control/macro', '/api/logout', '/api/me', '/api/session_handoff'],
 ].flatMap((path): [string, string][] => ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS'].map((method) => [method, path]))
 
-t.test('1 What the service does: a site file may switch it off, and each call is recorded', async (t) => {
+t.test('1 What the service does: a site file can switch it off, and each call is recorded', async (t) => {
   const site = await openRestSite(t, { rows: { setting: [{ key: 'rest_api_enabled', value: 'false' }] } })
   for (const [method, path] of [...OFF, ['POST', '/api/health'], ['DELETE', '/api/version']] as const) {
     const answer = await rawCall(site, method, path, method === 'POST' ? { body: '{' } : {})

@@ -108,7 +108,7 @@ t.test('1 Entity rows: tables and columns', async (t) => {
       }
     })
 
-  await t.test('1 Secret-bearing columns: secrets inside of JSON columns are null, the rest stays', async (t) => {
+  await t.test('1 Secret-bearing columns: secrets inside JSON columns are null, the rest stays', async (t) => {
     t.match(await read('av_source', olga), [{ stream: { url: 'rtsp://camera', password: null } }])
     t.match(await read('channel_provider', olga), [{ config: { apiKey: null, region: 'nl' } }])
     t.match(await read('web_service'), [{ headers: { 'x-token': null, accept: 'json' } }])

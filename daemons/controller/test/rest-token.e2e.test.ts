@@ -56,7 +56,7 @@ const refusals: Case[] = [
     '2fa_mismatch',
   ],
   ['half of a JSON body', '{"username": "olga"', 400, 'malformed body', 'malformed_body'],
-  ['a body that is no JSON', 'username=olga', 400, 'malformed body', 'malformed_body'],
+  ['a body that is not JSON', 'username=olga', 400, 'malformed body', 'malformed_body'],
 ]
 
 t.test('1 POST /api/token', async (t) => {
@@ -93,7 +93,7 @@ t.test('1 POST /api/token', async (t) => {
     t.match(await site.recordOf(told), { reason: 'malformed_body', status: 400 })
   })
 
-  await t.test('1 Authentication 6 a code is mailed once, and lets in once, whatever its case', async (t) => {
+  await t.test('1 Authentication 6 a code is mailed once, and works once, in any case', async (t) => {
     const first = await signIn(site, 'tara')
     t.match(first, { status: 200, body: { error: 'two_factor_auth', message: String, ttl_seconds: 300 } })
     t.match(await site.recordOf(first), { reason: '2fa_required', username: 'tara', granted: false })
@@ -109,7 +109,7 @@ t.test('1 POST /api/token', async (t) => {
     t.match((await site.get('/api/me', right.body.token)).body, { username: 'tara', two_factor_auth: true })
   })
 
-  await t.test('1 Two-factor code: one that is mailed stands over a restart', async (t) => {
+  await t.test('1 Two-factor code: a mailed one survives a restart', async (t) => {
     t.match((await signIn(site, 'tara')).body, { error: 'two_factor_auth' })
     const code = site.codeOf('tara')
     await site.restart()
@@ -137,7 +137,7 @@ t.test('1 POST /api/token', async (t) => {
     t.match((await signIn(site, 'mixed', {}, { from: '203.0.113.14' })).body, { token: String }, 'one role allows it')
   })
 
-  await t.test('1 Audit record: an x-forwarded-for of who is no trusted proxy is ignored', async (t) => {
+  await t.test('1 Audit record: an x-forwarded-for from a peer that is not a trusted proxy is ignored', async (t) => {
     const headers = { 'x-forwarded-for': FAR }
     const body = JSON.stringify({ username: 'lena', password: PASSWORD })
     const options = { method: 'POST', headers, localAddress: '127.0.0.2' }
@@ -148,13 +148,13 @@ t.test('1 POST /api/token', async (t) => {
     t.match(await site.recordOf(told), { granted: true, username: 'lena', client_ip: '127.0.0.2' })
   })
 
-  await t.test('1 Authentication 5 what the tunnel brings is remote, wherever it says it is from', async (t) => {
+  await t.test('1 Authentication 5 a call through the tunnel is remote, whatever origin it claims', async (t) => {
     const headers = { 'svc-cloud-tunnel': '1' }
     t.match((await signIn(site, 'lena', {}, { headers })).body, { error: 'remote_denied' })
   })
 })
 
-t.test('1 POST /api/token: who guesses keeps nobody out', async (t) => {
+t.test('1 POST /api/token: a guesser locks nobody out', async (t) => {
   const bounds = ['people.free_tries=5', 'people.wait_ms=250', 'people.wait_max_ms=1000', 'http.max_connections=400']
   const site = await openRestSite(t, { sets: bounds })
   const way: SignInWay = {

@@ -14,7 +14,7 @@ const signIn = (site: RestSite, code?: string): Promise<Told> =>
 const challenged = { status: 200, body: { error: 'two_factor_auth', ttl_seconds: 300 } }
 const failed = { status: 200, body: { message: 'two factor fail' } }
 
-t.test('a code that is void by misses is followed by another after 30 s', { skip: noMailServer }, async (t) => {
+t.test('a code voided by misses is followed by another after 30 s', { skip: noMailServer }, async (t) => {
   const { port, taken, finish } = await startMailServer(t)
   const sets = ['smtp.host=127.0.0.1', `smtp.port=${port}`, 'smtp.from=house@example.org']
   const { site, clock } = await openTimedSite(t, { sets })
@@ -27,7 +27,7 @@ t.test('a code that is void by misses is followed by another after 30 s', { skip
     const told = await signIn(site)
     t.match(told, { ...challenged, body: { message: /void/ } })
     t.match(await site.recordOf(told), { reason: '2fa_required', username: 'tara', granted: false })
-    t.equal(site.codeOf('tara'), null, 'there is no other')
+    t.equal(site.codeOf('tara'), null, 'there is no second one')
   }
   clock.pass(30_000)
   t.match(await signIn(site), { ...challenged, body: { message: /was mailed/ } })
@@ -40,7 +40,7 @@ t.test('a code that is void by misses is followed by another after 30 s', { skip
   for (const [at, sent] of [code, fresh].entries()) t.ok(letters[at]?.content?.includes(sent))
 })
 
-t.test('1 Audit record: one row per call, also where the code could not be mailed', async (t) => {
+t.test('1 Audit record: one row per call, also if the code could not be mailed', async (t) => {
   const site = await openRestSite(t)
   const told = await signIn(site)
   t.match(told, challenged)

@@ -48,7 +48,7 @@ t.test('1 HTTP statuses, 500: an unhandled server error', async (t) => {
   })
 
   await t.test(
-    '1 HTTP statuses, 500: a code that cannot be kept: JSON with error, and no word of what broke',
+    '1 HTTP statuses, 500: a code that cannot be stored: JSON with error, and no word of what broke',
     async (t) => {
       renameTable(site, 'auth_user', 'taken_away')
       const told = await signIn()
@@ -61,19 +61,22 @@ t.test('1 HTTP statuses, 500: an unhandled server error', async (t) => {
     },
   )
 
-  await t.test('1 HTTP statuses, 500: the daemon lives, and what was broken is taken up again', async (t) => {
-    t.equal((await site.get('/api/health')).status, 200)
-    t.equal((await site.get('/api/me', olga)).status, 200)
-    t.match(await site.post('/api/control/command', { zone_id: 1, command: 'on' }, olga), { body: { success: true } })
-    t.equal((await signIn()).status, 500, 'broken still')
-    renameTable(site, 'taken_away', 'auth_user')
-    t.match((await signIn()).body, { error: 'two_factor_auth' })
-    const body = { username: 'tara', password: PASSWORD, two_factor_token: site.codeOf('tara') }
-    t.match((await site.post('/api/token', body)).body, { token: String })
-    t.equal((await site.get('/api/data/request_history?_limit=1', ada)).status, 200)
-  })
+  await t.test(
+    '1 HTTP statuses, 500: the daemon keeps running, and uses the table again once it is repaired',
+    async (t) => {
+      t.equal((await site.get('/api/health')).status, 200)
+      t.equal((await site.get('/api/me', olga)).status, 200)
+      t.match(await site.post('/api/control/command', { zone_id: 1, command: 'on' }, olga), { body: { success: true } })
+      t.equal((await signIn()).status, 500, 'still broken')
+      renameTable(site, 'taken_away', 'auth_user')
+      t.match((await signIn()).body, { error: 'two_factor_auth' })
+      const body = { username: 'tara', password: PASSWORD, two_factor_token: site.codeOf('tara') }
+      t.match((await site.post('/api/token', body)).body, { token: String })
+      t.equal((await site.get('/api/data/request_history?_limit=1', ada)).status, 200)
+    },
+  )
 
-  await t.test('1 Macro payload: a run that cannot be written down is not begun', async (t) => {
+  await t.test('1 Macro payload: a run that cannot be recorded is not begun', async (t) => {
     renameTable(site, 'macro_run', 'taken_away')
     const told = await site.post('/api/control/macro', { macro_id: 1 }, olga)
     t.match(told, { status: 200, body: { success: false, error: 'macro_not_kept' } })
@@ -81,6 +84,6 @@ t.test('1 HTTP statuses, 500: an unhandled server error', async (t) => {
     renameTable(site, 'taken_away', 'macro_run')
     t.match((await site.post('/api/control/macro', { macro_id: 1 }, olga)).body, { success: true })
     await until('its line has come', () => site.lines.includes('Z2 off {}'))
-    t.strictSame(site.lines, ['Z1 on {}', 'Z2 off {}'], 'what was not begun sent nothing')
+    t.strictSame(site.lines, ['Z1 on {}', 'Z2 off {}'], 'a run that was not begun sent nothing')
   })
 })

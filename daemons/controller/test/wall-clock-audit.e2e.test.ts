@@ -35,7 +35,7 @@ t.test('1 Audit record: rows keep their order and none is lost while the clock i
   }
   t.strictSame(numbers(), [...Array(20).keys()])
   const at = historyIn(site).map((row) => row.at)
-  t.ok(at[5] !== undefined && at[4] !== undefined && at[5] < at[4], 'the clock was told as it was')
+  t.ok(at[5] !== undefined && at[4] !== undefined && at[5] < at[4], 'the records have the time of the clock')
   const like = `_like[path]=${encodeURIComponent('/api/data/zone/%')}`
   const order = ['', '&_orderby=id=desc'].map((more) => `/api/data/request_history?${like}${more}`)
   const token = await site.tokenOf('ada')

@@ -19,24 +19,27 @@ t.test('1 States and transitions, while the wall clock is set', async (t) => {
   const signIn = (username: string, more: object = {}, options: CallOptions = {}): Promise<Told> =>
     site.call('POST', '/api/token', { ...options, body: { username, password: PASSWORD, ...more } })
 
-  await t.test('1 Session token, time passes: api_token_life is counted, whatever the wall clock says', async (t) => {
-    const token = await site.tokenOf('olga')
-    const { issued } = (await me(token)).body
-    for (const [what, ms] of STEPS) {
-      clock.stepWall(ms)
-      t.match(await me(token), { status: 200, body: { issued } }, what)
-    }
-    clock.stepWall(-HOUR_MS)
-    clock.pass(HOUR_MS - MINUTE_MS)
-    t.equal((await me(token)).status, 200, 'a minute before its end')
-    clock.pass(MINUTE_MS)
-    t.match(await me(token), refused, 'at its end, though by the wall clock it is just issued')
-    clock.stepWall(-YEAR_MS)
-    t.match(await me(token), refused, 'no step brings it back')
-    clock.stepWall(HOUR_MS + YEAR_MS)
-  })
+  await t.test(
+    '1 Session token, time passes: api_token_life is elapsed time, whatever the wall clock says',
+    async (t) => {
+      const token = await site.tokenOf('olga')
+      const { issued } = (await me(token)).body
+      for (const [what, ms] of STEPS) {
+        clock.stepWall(ms)
+        t.match(await me(token), { status: 200, body: { issued } }, what)
+      }
+      clock.stepWall(-HOUR_MS)
+      clock.pass(HOUR_MS - MINUTE_MS)
+      t.equal((await me(token)).status, 200, 'a minute before its end')
+      clock.pass(MINUTE_MS)
+      t.match(await me(token), refused, 'at its end, though by the wall clock it has just been issued')
+      clock.stepWall(-YEAR_MS)
+      t.match(await me(token), refused, 'no step brings it back')
+      clock.stepWall(HOUR_MS + YEAR_MS)
+    },
+  )
 
-  await t.test('1 Two-factor code: no step of the wall clock stretches the window of a mailed code', async (t) => {
+  await t.test('1 Two-factor code: no step of the wall clock extends the window of a mailed code', async (t) => {
     for (const [what, ms] of STEPS) {
       t.match(await signIn('tara'), challenged)
       const code = site.codeOf('tara')
@@ -48,7 +51,7 @@ t.test('1 States and transitions, while the wall clock is set', async (t) => {
       t.not(late, code)
       clock.stepWall(-ms)
       clock.pass(301 * SECOND_MS)
-      t.match(await signIn('tara', { two_factor_token: late }), failed, `${what} and back: lapsed all the same`)
+      t.match(await signIn('tara', { two_factor_token: late }), failed, `${what} and back: lapsed anyway`)
       clock.stepWall(ms)
     }
     t.match(await signIn('tara'), challenged)
@@ -75,7 +78,7 @@ t.test('1 States and transitions, while the wall clock is set', async (t) => {
     }
   })
 
-  await t.test('1 Handoff nonce, issued -> consumed: also where the check fails', async (t) => {
+  await t.test('1 Handoff nonce, issued -> consumed: also if the check fails', async (t) => {
     await site.stage({ auth_user: [{ username: 'olga', valid_until: Math.floor(clock.epochMs()) + HOUR_MS }] })
     await site.applyAll()
     const token = await site.tokenOf('olga')
@@ -107,7 +110,7 @@ t.test('1 States and transitions, while the wall clock is set', async (t) => {
     },
   )
 
-  await t.test('wrong sign-ins go on to be answered, and as late as before, while the clock is set', async (t) => {
+  await t.test('wrong sign-ins are still answered, and as late as before, while the clock is set', async (t) => {
     const wrong = () => signIn('nora', { password: 'x' }, { from: '10.9.9.9' })
     for (let i = 0; i < 3; i++) await wrong()
     for (const [what, ms] of STEPS) {
@@ -121,7 +124,7 @@ t.test('1 States and transitions, while the wall clock is set', async (t) => {
   })
 
   await t.test(
-    '1 Two-factor code, restart: one whose issue time is to come is expired, a fresh one follows',
+    '1 Two-factor code, restart: one with an issue time in the future is expired, a fresh one follows',
     async (t) => {
       t.match(await signIn('tara'), challenged)
       const code = site.codeOf('tara')

@@ -67,7 +67,7 @@ t.test('1 Guards: who sees more', async (t) => {
   ] as const)
     t.match((await tell(verb, value)).body, { success: true })
 
-  await t.test('1 Guards: what an elevated session has read before is not in the answers to others', async (t) => {
+  await t.test('1 Guards: rows that an elevated session has read are not in answers to others', async (t) => {
     for (const entity of ['zone', 'device', 'attribute', 'av_source', 'channel'])
       for (const query of ['', '?_limit=5', '?_orderby=id', '?_instance=true', '?_fields=id']) {
         const path = `/api/data/${entity}${query}`
@@ -77,7 +77,7 @@ t.test('1 Guards: who sees more', async (t) => {
       }
   })
 
-  await t.test('1 Guards 5: the page shows of a zone no more than a read over REST', async (t) => {
+  await t.test('1 Guards 5: the page shows no more of a zone than a read over REST', async (t) => {
     const page = await site.pageOf('olga')
     const { status, body } = await page('GET', '/ui/zones')
     t.equal(status, 200)
@@ -85,7 +85,7 @@ t.test('1 Guards: who sees more', async (t) => {
     t.same(planted(body), [])
   })
 
-  await t.test('1 Guards 3, 4: no macro compares with what its caller may not see', async (t) => {
+  await t.test('1 Guards 3, 4: no macro compares with values that its caller may not see', async (t) => {
     const run = async (macro_id: number, name: string, guess: string) =>
       (await site.post('/api/control/macro', { macro_id, args: { name, guess } }, olga)).body
     for (const [macro, names] of [
@@ -104,7 +104,7 @@ t.test('1 Guards: who sees more', async (t) => {
     t.match(await run(2, 'state', 'o'), { success: true })
   })
 
-  await t.test('1 Guards 3: a wait that began before the secret came is none either', async (t) => {
+  await t.test('1 Guards 3: a wait that began before the secret came reveals nothing either', async (t) => {
     const waits = ['Planted', 'zzz'].map((guess) =>
       site.post('/api/control/macro', { macro_id: 3, args: { name: 'later', guess } }, olga),
     )
@@ -113,7 +113,7 @@ t.test('1 Guards: who sees more', async (t) => {
   })
 })
 
-t.test('1 POST /api/control: args end no line of a device, whoever counts what as an end', async (t) => {
+t.test('1 POST /api/control: args never end a line of a device, whatever counts as a line end', async (t) => {
   const site = await openRestSite(t)
   const olga = await site.tokenOf('olga')
   const text = ['\r', '\n', '\u0085', '\u2028', '\u2029', '\u007f', '\u009b'].map((end) => `${end}Z2 on {}`).join('')
@@ -123,10 +123,10 @@ t.test('1 POST /api/control: args end no line of a device, whoever counts what a
   const [line = ''] = site.lines
   t.match(line, /^Z1 say \{/)
   t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
-  t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads what was sent')
+  t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads the same values')
 })
 
-t.test('the first account is made from where it is certain to be the building', async (t) => {
+t.test('the first account can be created only from inside the building', async (t) => {
   const stateFolder = stateFolderOf(t)
   const daemon = await startDaemon(t, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
   const ask = (headers: Record<string, string>) =>
@@ -140,11 +140,7 @@ t.test('the first account is made from where it is certain to be the building', 
     const reply = await ask({ [name]: 'for=203.0.113.7' })
     t.match({ status: reply.status, body: await reply.json() }, { status: 403, body: { error: 'setup_remote' } }, name)
   }
-  t.equal(
-    await statusUnder(daemon.url, `${hostname()}.evil.example`),
-    403,
-    'a name of somebody else with ours before it',
-  )
+  t.equal(await statusUnder(daemon.url, `${hostname()}.evil.example`), 403, 'a foreign name that begins with ours')
   t.equal((await ask({})).status, 200)
   await daemon.stop()
   for (const end of ['', '-wal', '-shm']) rmSync(join(stateFolder, `controller.db${end}`), { force: true })
@@ -155,7 +151,7 @@ t.test('the first account is made from where it is certain to be the building', 
   t.match(again, { status: 409, body: { error: 'not_first_start' } }, 'its audit names somebody')
 })
 
-t.test('Apply All and Discard in the same moment: one of them is done, and the other is told so', async (t) => {
+t.test('Apply All and Discard at the same moment: one of them is carried out, and the other is told so', async (t) => {
   const site = await openRestSite(t)
   const page = await site.pageOf('ada')
   const orders = [1, 2, 3].flatMap(() => [['apply', 'discard'] as const, ['discard', 'apply'] as const])
@@ -169,11 +165,11 @@ t.test('Apply All and Discard in the same moment: one of them is done, and the o
     const isApplied = (await page('GET', '/ui/zones')).body.groups.some(({ zones }: { zones: { name: string }[] }) =>
       zones.some((zone) => zone.name === name),
     )
-    t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and it is what was done')
+    t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and the result is that of the one carried out')
   }
 })
 
-t.test('1 Authentication 4: a run reaches nothing more in the name of an account that is being closed', async (t) => {
+t.test('1 Authentication 4: a run reaches nothing more on behalf of an account that is being closed', async (t) => {
   const site = await openRestSite(t, {
     rows: {
       macro: [{ id: 1, name: 'when it is time' }],
@@ -201,7 +197,7 @@ t.test('1 Authentication 4: a run reaches nothing more in the name of an account
 })
 
 t.test(
-  '1 Authentication 4: an account that is being closed is out of the page at once, but who may apply it',
+  '1 Authentication 4: an account that is being closed is signed out of the page at once, unless it may apply changes',
   async (t) => {
     const site = await openRestSite(t)
     const [olga, ada] = [await site.pageOf('olga'), await site.pageOf('ada')]
@@ -209,11 +205,11 @@ t.test(
     t.equal((await olga('POST', '/ui/command', command)).status, 200)
     await site.stage({ auth_user: ['olga', 'ada'].map((username) => ({ username, enabled: false })) })
     t.equal((await olga('POST', '/ui/command', command)).status, 401)
-    t.match((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 401, 'and signs in no more')
+    t.match((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 401, 'and can no longer sign in')
     t.strictSame(site.lines, ['Z1 on {}'])
     const { revision } = (await ada('GET', '/ui/pending')).body
     t.equal((await ada('POST', '/ui/pending/discard', { revision })).status, 200)
-    t.equal((await olga('GET', '/ui/me')).status, 401, 'what ended stays ended')
+    t.equal((await olga('GET', '/ui/me')).status, 401, 'a session that ended stays ended')
     t.equal((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 200)
   },
 )

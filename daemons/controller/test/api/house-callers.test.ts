@@ -15,7 +15,7 @@ function nameOf(authorization: string | undefined, may: readonly ApiFunction[], 
   return houseCallers(rules)({ authorization, remoteAddress: '10.0.0.7', headers: {} })
 }
 
-t.test('what the house measures is read by sessions that may read, as what they are', async (t) => {
+t.test('metrics of the house are open to sessions that may query, each with its own role', async (t) => {
   t.same(await nameOf('Bearer good', ['query']), { name: 'ann', role: 'viewer' })
   t.same(await nameOf('Bearer good', ['query'], true), { name: 'ann', role: 'admin' })
   t.equal(await nameOf('Bearer good', ['command', 'macro']), undefined)
@@ -23,7 +23,7 @@ t.test('what the house measures is read by sessions that may read, as what they 
   t.equal(await nameOf(undefined, ['query']), undefined)
 })
 
-t.test('1 Authentication 5: where a call comes from is judged by its whole head, here as everywhere', async (t) => {
+t.test('1 Authentication 5: the origin of a call is judged by all of its headers, here as everywhere', async (t) => {
   const judged: unknown[] = []
   const origin: Origin = { clientIp: '203.0.113.7', isRemote: true, isLocal: false }
   const identify = houseCallers({

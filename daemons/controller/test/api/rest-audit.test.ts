@@ -12,7 +12,7 @@ const MACRO = { path: '/api/control/macro', json: { macro_id: 4 } }
 const DATA = { path: '/api/data/zone' }
 const LOGIN = { path: '/api/token', json: { username: 'ada', password: 'x' } }
 
-t.test('1 Audit record: what a granted and a refused call leave behind, and what never', async (t) => {
+t.test('1 Audit record: what a granted and a refused call record, and what is never recorded', async (t) => {
   const clock = fakeClock(1_900_000_000_000)
   const signIn = async () => {
     clock.advance(12)
@@ -47,7 +47,7 @@ t.test('1 Audit record: what a granted and a refused call leave behind, and what
   t.same(audit.awaited, [true, true, false, false])
 })
 
-t.test('1 Audit record: who calls is told of calls that are refused before that is asked', async (t) => {
+t.test('1 Audit record: the caller is recorded even if a call is refused before the token is checked', async (t) => {
   const { ask, audit } = await serveRest(t)
   const dance = { path: '/api/control/dance', json: {} }
   const write = { path: '/api/data/zone', method: 'DELETE' as const }
@@ -73,7 +73,7 @@ t.test('1 Audit record: a call that the server refuses before this API is record
   t.match(audit.records, [{ path: '/api/me', status: 400, granted: false }])
 })
 
-t.test('answers of token and control wait for their record, others do not', async (t) => {
+t.test('answers to token and control wait for their audit record, others do not', async (t) => {
   let keep = () => {}
   const held = new Promise<void>((resolve) => {
     keep = resolve
@@ -95,7 +95,7 @@ t.test('answers of token and control wait for their record, others do not', asyn
   )
 })
 
-t.test('what has to be recorded is not begun while the audit takes nothing', async (t) => {
+t.test('a call that must be recorded is not begun while the audit accepts no records', async (t) => {
   const audit = fakeAudit({ takes: () => false })
   const { ask, asked } = await serveRest(t, { audit })
   for (const call of [LOGIN, { ...COMMAND, as: TOKEN }, { ...MACRO, as: TOKEN }]) {
@@ -103,8 +103,8 @@ t.test('what has to be recorded is not begun while the audit takes nothing', asy
     t.same([got.status, got.body.error], [500, 'audit_unavailable'])
   }
   t.same(asked, [])
-  t.equal((await ask({ ...COMMAND, as: 'wrong' })).status, 401, 'what is refused anyway is refused')
-  t.equal((await ask({ ...DATA, as: TOKEN })).status, 200, 'what is only read is read')
+  t.equal((await ask({ ...COMMAND, as: 'wrong' })).status, 401, 'a call refused anyway is refused as usual')
+  t.equal((await ask({ ...DATA, as: TOKEN })).status, 200, 'a read is answered as usual')
 })
 
 t.test('a command whose record does not reach the disk in time is answered 500 and logged', async (t) => {
@@ -122,11 +122,11 @@ t.test('a command whose record does not reach the disk in time is answered 500 a
   t.match(
     late,
     [{ path: '/api/control/command', username: 'ada' }],
-    'and the audit is told that the answer was another',
+    'and the audit is told that the answer was different',
   )
 })
 
-t.test('1 HTTP statuses: 500 tells nothing of what happened', async (t) => {
+t.test('1 HTTP statuses: 500 says nothing about what happened', async (t) => {
   const lines: string[] = []
   const log = createLog({ level: 'error', stream: { write: (line: string) => lines.push(line) } })
   const broken = () => {
@@ -144,7 +144,7 @@ t.test('1 HTTP statuses: 500 tells nothing of what happened', async (t) => {
   t.ok(audit.records.every(({ status, granted }) => status === 500 && !granted))
 })
 
-t.test('1 HTTP statuses: a disk that takes no change of the site is 500, and its files are not named', async (t) => {
+t.test('1 HTTP statuses: a change that the disk does not take is 500, and no files are named', async (t) => {
   const lines: string[] = []
   const log = createLog({ level: 'error', stream: { write: (line: string) => lines.push(line) } })
   const signIn = async () => {
@@ -158,7 +158,7 @@ t.test('1 HTTP statuses: a disk that takes no change of the site is 500, and its
   t.match(audit.records, [{ status: 500, granted: false, reason: null }])
 })
 
-t.test('a fault that has a status of its own is answered with it', async (t) => {
+t.test('a fault with its own status is answered with that status', async (t) => {
   const signIn = async () => {
     throw new Fault('busy', 'too many sign in at once', { details: { retryAfterMs: 2000 } })
   }

@@ -16,7 +16,7 @@ function jsonOf(bytes: number): string {
 }
 
 t.test(
-  '1 Limits: a body of 262,144 bytes is taken, one of 262,145 is malformed, with and without a length',
+  '1 Limits: a body of 262,144 bytes is accepted, one of 262,145 is malformed, with and without a length',
   async (t) => {
     const { ask, asked } = await serveRest(t)
     for (const headers of [{}, { 'transfer-encoding': 'chunked' }])
@@ -31,7 +31,7 @@ t.test(
   },
 )
 
-t.test('1 Errors: what is no JSON is 400, on /api/token in the envelope', async (t) => {
+t.test('1 Errors: a body that is not JSON is 400, on /api/token in the envelope', async (t) => {
   const { ask, asked, audit } = await serveRest(t)
   const bad: (string | Buffer)[] = [
     '{',
@@ -64,7 +64,7 @@ t.test('1 Errors: what is no JSON is 400, on /api/token in the envelope', async 
   t.ok(audit.records.every(({ reason, granted }) => reason === 'malformed_body' && !granted))
 })
 
-t.test('an empty body is one without fields', async (t) => {
+t.test('an empty body counts as one without fields', async (t) => {
   const { ask, asked } = await serveRest(t)
   const json = { 'content-type': 'application/json' }
   for (const more of [
@@ -79,7 +79,7 @@ t.test('an empty body is one without fields', async (t) => {
   )
 })
 
-t.test('the type of a body and its charset are not looked at, a byte order mark is skipped', async (t) => {
+t.test('the type and charset of a body are ignored, a byte order mark is skipped', async (t) => {
   const { ask, asked } = await serveRest(t)
   const types = [
     'application/json',
@@ -100,7 +100,7 @@ t.test('the type of a body and its charset are not looked at, a byte order mark 
   )
 })
 
-t.test('a body that says it is compressed is malformed, whatever it is', async (t) => {
+t.test('a body declared as compressed is malformed, whatever it holds', async (t) => {
   const { ask, asked } = await serveRest(t)
   for (const coding of ['gzip', 'deflate', 'br', 'GZIP', 'gzip, identity', 'x']) {
     const headers = { 'content-encoding': coding }
@@ -111,7 +111,7 @@ t.test('a body that says it is compressed is malformed, whatever it is', async (
   t.equal((await ask({ path: TOKEN_PATH, headers: { 'content-encoding': 'Identity' }, body: '{}' })).status, 200)
 })
 
-t.test('any JSON value reaches the rules as it is, with the names of prototypes and half pairs', async (t) => {
+t.test('any JSON value reaches the rules unchanged, also names of prototypes and lone surrogates', async (t) => {
   const { ask, asked } = await serveRest(t)
   const bodies = [
     'null',
@@ -183,7 +183,7 @@ t.test('broken HTTP is 400, and nothing of it reaches a rule', async (t) => {
   t.same(asked, [])
 })
 
-t.test('a body that is shorter than its length, or is broken off, reaches no rule', async (t) => {
+t.test('a body that is shorter than its length, or breaks off, reaches no rule', async (t) => {
   const { port, asked, audit } = await serveRest(t)
   const head = `POST /api/control/command HTTP/1.1\r\nHost: x\r\nsvc-api-token: ${TOKEN}\r\n`
   for (const rest of ['Content-Length: 20\r\n\r\n{}', 'Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n']) {
@@ -199,7 +199,7 @@ t.test('a body that is shorter than its length, or is broken off, reaches no rul
   )
 })
 
-t.test('two calls sent at once on one connection are two calls, answered in order', async (t) => {
+t.test('two calls sent together on one connection are two calls, answered in order', async (t) => {
   const { port, asked } = await serveRest(t)
   const one = `POST /api/control/command HTTP/1.1\r\nHost: x\r\nsvc-api-token: ${TOKEN}\r\nContent-Length: 7\r\n\r\n`
   const heard = await say(port, `${one}{"a":1}${one.replace('command', 'macro')}{"a":2}`, 'runMacro')

@@ -23,7 +23,7 @@ const flaws: Flaw[] = [
   { name: 'no role', status: 403, error: 'unauthorized', with: () => ({}), own: { session: sessionOf([]) } },
 ]
 
-t.test('1 Endpoints: of two faults of a control call the first of the order is told', async (t) => {
+t.test('1 Endpoints: of two faults of a control call the one that comes first in the order is reported', async (t) => {
   for (const [index, first] of flaws.entries())
     for (const second of flaws.slice(index)) {
       const { ask, asked } = await serveRest(t, { ...second.own, ...first.own })
@@ -57,7 +57,7 @@ t.test('1 POST /api/session_handoff: the method, the body, the token, in this or
   t.same(asked, [['handoff'], ['handoff']])
 })
 
-t.test('a long body of who is not signed in is not read: it may be anything', async (t) => {
+t.test('a long body of a caller that is not signed in is not read, whatever it is', async (t) => {
   const { ask, asked } = await serveRest(t)
   for (const path of ['/api/control/command', '/api/control/macro', '/api/session_handoff']) {
     const body = `{"a":${' '.repeat(5000)}`
@@ -68,7 +68,7 @@ t.test('a long body of who is not signed in is not read: it may be anything', as
   t.same(asked, [])
 })
 
-t.test('a GET with a body is answered as one without', async (t) => {
+t.test('a GET with a body is answered like one without', async (t) => {
   const { ask } = await serveRest(t)
   for (const body of ['{', 'x'.repeat(300_000)])
     t.equal((await ask({ method: 'GET', path: '/api/me', body, as: TOKEN })).status, 200)

@@ -11,7 +11,7 @@ const LOGIN = { path: '/api/token', json: { username: 'ada', password: 'x' } }
 const HANDOFF = { method: 'POST', path: '/api/session_handoff' }
 const LOGOUT = { method: 'POST', path: '/api/logout' }
 
-t.test('1 Endpoints: each answers who may call it', async (t) => {
+t.test('1 Endpoints: each answers the callers that are allowed', async (t) => {
   const { ask, asked } = await serveRest(t)
   const answers: [Ask, unknown][] = [
     [LOGIN, { did: 'signIn' }],
@@ -40,39 +40,45 @@ t.test('1 Endpoints: each answers who may call it', async (t) => {
   ])
 })
 
-t.test('1 What the service does: switched off, all but GET health and version is 401 rest api disabled', async (t) => {
-  const { ask, asked, audit } = await serveRest(t, { isEnabled: false })
-  const off: Ask[] = [
-    LOGIN,
-    LOGOUT,
-    { ...ME, as: TOKEN },
-    { ...HANDOFF, as: TOKEN },
-    { ...COMMAND, as: TOKEN },
-    { ...MACRO, as: TOKEN },
-    { ...DATA, as: TOKEN },
-    // Before everything else that may be wrong with a call.
-    { method: 'PUT', path: '/api/control/command' },
-    { method: 'POST', path: '/api/control/dance' },
-    { method: 'DELETE', path: '/api/data/zone' },
-    { method: 'POST', path: '/api/token', body: '{' },
-    { method: 'POST', path: '/api/health' },
-    { method: 'OPTIONS', path: '/api/version' },
-    { path: '/api/nothing' },
-    { path: '/api' },
-  ]
-  for (const what of off) {
-    const got = await ask(what)
-    t.same([got.status, got.body], [401, { error: 'rest api disabled' }], `${what.method ?? ''} ${what.path}`)
-  }
-  t.same(asked, [])
-  t.same(new Set(audit.records.map(({ reason, granted }) => `${reason} ${granted}`)), new Set(['rest_disabled false']))
-  t.same((await ask({ path: '/api/health' })).body, { ok: true })
-  t.same((await ask({ path: '/api/version?x=1' })).body, { version: '1.2.3' })
-  t.equal((await ask({ method: 'HEAD', path: '/api/health' })).status, 200)
-  t.equal((await ask({ path: '/api/sync' })).status, 501)
-})
+t.test(
+  '1 What the service does: switched off, everything except GET health and version is 401 rest api disabled',
+  async (t) => {
+    const { ask, asked, audit } = await serveRest(t, { isEnabled: false })
+    const off: Ask[] = [
+      LOGIN,
+      LOGOUT,
+      { ...ME, as: TOKEN },
+      { ...HANDOFF, as: TOKEN },
+      { ...COMMAND, as: TOKEN },
+      { ...MACRO, as: TOKEN },
+      { ...DATA, as: TOKEN },
+      // Checked before anything else that can be wrong with a call.
+      { method: 'PUT', path: '/api/control/command' },
+      { method: 'POST', path: '/api/control/dance' },
+      { method: 'DELETE', path: '/api/data/zone' },
+      { method: 'POST', path: '/api/token', body: '{' },
+      { method: 'POST', path: '/api/health' },
+      { method: 'OPTIONS', path: '/api/version' },
+      { path: '/api/nothing' },
+      { path: '/api' },
+    ]
+    for (const what of off) {
+      const got = await ask(what)
+      t.same([got.status, got.body], [401, { error: 'rest api disabled' }], `${what.method ?? ''} ${what.path}`)
+    }
+    t.same(asked, [])
+    t.same(
+      new Set(audit.records.map(({ reason, granted }) => `${reason} ${granted}`)),
+      new Set(['rest_disabled false']),
+    )
+    t.same((await ask({ path: '/api/health' })).body, { ok: true })
+    t.same((await ask({ path: '/api/version?x=1' })).body, { version: '1.2.3' })
+    t.equal((await ask({ method: 'HEAD', path: '/api/health' })).status, 200)
+    t.equal((await ask({ path: '/api/sync' })).status, 501)
+  },
+)
 
-t.test('1 What the service does: /api/sync is none of this API, and says that it is not there yet', async (t) => {
+t.test('1 What the service does: /api/sync is not part of this API, and says that it does not exist yet', async (t) => {
   const { ask } = await serveRest(t)
   for (const method of ['GET', 'POST', 'PUT']) {
     const { status, body } = await ask({ method, path: '/api/sync' })
@@ -105,7 +111,7 @@ t.test('1 GET /api/data/:entity: write methods give 501 not implemented', async 
   t.ok(audit.records.every(({ reason }) => reason === 'not_implemented'))
 })
 
-t.test('other methods that an endpoint does not have are 405 with what it has', async (t) => {
+t.test('methods that an endpoint does not have are 405 with those it has', async (t) => {
   const { ask } = await serveRest(t)
   const rows: [string, string, string][] = [
     ['GET', '/api/token', 'POST'],
@@ -123,7 +129,7 @@ t.test('other methods that an endpoint does not have are 405 with what it has', 
   }
 })
 
-t.test('a HEAD is answered as its GET without a body, also where a token is asked for', async (t) => {
+t.test('a HEAD is answered like its GET without a body, also if a token is needed', async (t) => {
   const { ask, asked } = await serveRest(t)
   for (const path of ['/api/health', '/api/version', '/api/me', '/api/data/zone']) {
     const got = await ask({ method: 'HEAD', path, as: TOKEN })
@@ -133,7 +139,7 @@ t.test('a HEAD is answered as its GET without a body, also where a token is aske
   t.same(asked, [['answerData', 'zone', '']])
 })
 
-t.test('1 POST /api/control/:action: an action that is neither gives 400 invalid action', async (t) => {
+t.test('1 POST /api/control/:action: an unknown action gives 400 invalid action', async (t) => {
   const { ask, audit } = await serveRest(t)
   for (const action of ['dance', 'Command', 'commands', '__proto__', 'constructor', '%zz', 'command%00', '%2e'])
     for (const as of [TOKEN, 'wrong']) {
@@ -143,7 +149,7 @@ t.test('1 POST /api/control/:action: an action that is neither gives 400 invalid
   t.ok(audit.records.every(({ reason, granted }) => reason === 'invalid_action' && !granted))
 })
 
-t.test('paths are taken as they are: with case, without a slash too many, percent-decoded part by part', async (t) => {
+t.test('paths are matched exactly: case-sensitive, without extra slashes, percent-decoded part by part', async (t) => {
   const { ask, asked } = await serveRest(t)
   const nothing = '/api /api/ /api/Health /api/health/ /api//health /api/health/x /api/data /api/data/ /api/data/zone/'
   const more =
@@ -186,7 +192,7 @@ t.test('1 POST /api/session_handoff: a missing or invalid token gives 401 unauth
   )
 })
 
-t.test('1 Session token: both header forms are taken, and Bearer wins', async (t) => {
+t.test('1 Session token: both header forms are accepted, and Bearer wins', async (t) => {
   const { ask } = await serveRest(t)
   const rows: [Record<string, string>, number][] = [
     [{ authorization: `Bearer ${TOKEN}` }, 200],
@@ -209,7 +215,11 @@ t.test('1 Session token: both header forms are taken, and Bearer wins', async (t
     [{ 'x-svc-api-token': TOKEN, svc_api_token: TOKEN }, 401],
   ]
   for (const [headers, status] of rows) t.equal((await ask({ ...ME, headers })).status, status, JSON.stringify(headers))
-  t.equal((await ask({ ...ME, headers: { 'svc-api-token': [TOKEN, TOKEN] } })).status, 401, 'twice is once too many')
+  t.equal(
+    (await ask({ ...ME, headers: { 'svc-api-token': [TOKEN, TOKEN] } })).status,
+    401,
+    'a repeated header is refused',
+  )
   for (const query of [`token=${TOKEN}`, `svc-api-token=${TOKEN}`, `access_token=${TOKEN}`])
     t.equal((await ask({ path: `/api/me?${query}` })).status, 401)
 })
@@ -232,13 +242,13 @@ t.test('1 Authorization 7: a role without the function gives 403 role_denied', a
   }
 })
 
-t.test('1 POST /api/control/:action: macro_id on command is left to the rule that gates it as a macro', async (t) => {
+t.test('1 POST /api/control/:action: a macro_id on command is gated as a macro', async (t) => {
   const { ask, asked } = await serveRest(t, { session: sessionOf(['macro']) })
   t.equal((await ask({ ...COMMAND, json: { macro_id: 4 }, as: TOKEN })).status, 200)
   t.same(asked, [['command', { macro_id: 4 }]])
 })
 
-t.test('1 POST /api/logout: always success, whatever the token and the rest of the call', async (t) => {
+t.test('1 POST /api/logout: always succeeds, whatever the token and the rest of the call', async (t) => {
   const { ask, asked, audit } = await serveRest(t)
   for (const more of [
     {},
@@ -259,7 +269,7 @@ t.test('1 POST /api/logout: always success, whatever the token and the rest of t
   t.ok(audit.records.every(({ granted }) => granted))
 })
 
-t.test('1 POST /api/token: failures of the rules come as they are, with their reason', async (t) => {
+t.test('1 POST /api/token: failures of the rules are passed on unchanged, with their reason', async (t) => {
   const body = { json: { error: 'invalid_credential', message: 'invalid credential' } }
   const signIn = async () => ({ status: 200, body, reason: 'invalid_credential' as AuditReason })
   const { ask, audit } = await serveRest(t, { rules: { signIn } })
@@ -268,7 +278,7 @@ t.test('1 POST /api/token: failures of the rules come as they are, with their re
   t.match(audit.records, [{ status: 200, granted: false, reason: 'invalid_credential', userId: null, username: null }])
 })
 
-t.test('text that is JSON already goes out as it is', async (t) => {
+t.test('text that is already JSON is sent unchanged', async (t) => {
   const answerData = () => ({ status: 200, body: { text: '[{"id":1}]' }, reason: null })
   const { ask } = await serveRest(t, { rules: { answerData } })
   t.equal((await ask({ ...DATA, as: TOKEN })).text, '[{"id":1}]')

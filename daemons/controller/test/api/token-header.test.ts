@@ -13,7 +13,7 @@ t.test('1 Session token: either header gives it, and Bearer wins', async (t) => 
   t.equal(handedToken({}), undefined)
 })
 
-t.test('a token longer than any is none', async (t) => {
+t.test('a token that is too long counts as none', async (t) => {
   t.equal(handedToken({ 'svc-api-token': 'x'.repeat(512) })?.length, 512)
   t.equal(handedToken({ 'svc-api-token': 'x'.repeat(513) }), undefined)
   t.equal(handedToken({ authorization: `Bearer ${'x'.repeat(513)}` }), undefined)

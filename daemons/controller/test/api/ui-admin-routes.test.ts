@@ -44,7 +44,7 @@ const change = (more: Partial<PendingChange> = {}): PendingChange => ({
   ...more,
 })
 
-t.test('is for elevated sessions alone', async (t) => {
+t.test('is for elevated sessions only', async (t) => {
   const { browser, house } = await here(t, 'ada')
   house.pending.push(change())
   const calls = [
@@ -114,7 +114,7 @@ t.test('says what is wrong with a filter, and records that it was refused', asyn
   t.equal((await browser.call('GET', '/ui/audit?__proto__=1')).status, 400)
 })
 
-t.test('1 What the service does: sets the REST switch, and says that it waits for a restart', async (t) => {
+t.test('1 What the service does: sets the REST switch, and says that it takes effect after a restart', async (t) => {
   const { browser, house } = await here(t)
   t.same((await browser.call('GET', '/ui/rest')).body, { enabled: true, running: true, waits_for_restart: false })
   const off = { enabled: false, running: true, waits_for_restart: true }
@@ -125,7 +125,7 @@ t.test('1 What the service does: sets the REST switch, and says that it waits fo
     t.equal((await browser.call('PUT', '/ui/rest', body)).status, 400, JSON.stringify(body))
 })
 
-t.test('1 Audit record: what the server refuses by itself is recorded with the status that went out', async (t) => {
+t.test('1 Audit record: a refusal by the server itself is recorded with the status that was sent', async (t) => {
   const { browser, house } = await here(t)
   const cases: [fault: unknown, status: number][] = [
     [new Fault('store_write_failed', 'the disk is full'), 507],
@@ -139,7 +139,7 @@ t.test('1 Audit record: what the server refuses by itself is recorded with the s
   }
 })
 
-t.test('shows what will change, column by column, and of secrets only that they do', async (t) => {
+t.test('shows what will change, column by column, and for secrets only that they change', async (t) => {
   const { browser, house } = await here(t)
   const secret = { column: 'password', isSecret: true, before: 'old secret', after: 'new secret' }
   house.pending.push(change(), change({ id: 2, table: 'device', columns: [secret] }))
@@ -154,7 +154,7 @@ t.test('shows what will change, column by column, and of secrets only that they 
   t.notOk(JSON.stringify(body).includes('old secret') || JSON.stringify(body).includes('new secret'))
 })
 
-t.test('applies and discards only what was looked at', async (t) => {
+t.test('applies and discards only the changes that were shown', async (t) => {
   const { browser, house } = await here(t)
   house.pending.push(change())
   const { revision } = (await browser.call('GET', '/ui/pending')).body
@@ -169,7 +169,7 @@ t.test('applies and discards only what was looked at', async (t) => {
   t.match(house.records[0], { path: '/ui/pending/apply', username: 'sam', target: 'pending_change' })
 })
 
-t.test('names the row that does not fit, and applies nothing by halves', async (t) => {
+t.test('names the row that does not fit, and applies nothing', async (t) => {
   const { browser, house } = await here(t)
   house.pending.push(change(), change({ id: 2, name: 'refused' }))
   const { revision } = (await browser.call('GET', '/ui/pending')).body
@@ -183,7 +183,7 @@ t.test('names the row that does not fit, and applies nothing by halves', async (
   t.equal(house.pending.length, 0)
 })
 
-t.test('tells what of the site has no effect yet, to elevated sessions alone', async (t) => {
+t.test('lists what in the site has no effect yet, only for elevated sessions', async (t) => {
   const { browser } = await here(t)
   const { status, body } = await browser.call('GET', '/ui/not-driven')
   t.same([status, body], [200, { rows: [{ row: 'schedule 1 "Dusk"', why: 'schedules are not run yet' }], count: 1 }])

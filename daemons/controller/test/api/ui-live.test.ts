@@ -43,7 +43,7 @@ const refusal = (socket: WebSocket) =>
     socket.on('error', () => {})
   })
 
-t.test('tells changes of the zones that this person may see, and of no other', async (t) => {
+t.test('sends changes of the zones that the user may see, and of no others', async (t) => {
   const { house, dial, ticket } = await here(t)
   const socket = dial(await ticket())
   t.match(await hear(socket, 'beat'), { pending: null })
@@ -55,7 +55,7 @@ t.test('tells changes of the zones that this person may see, and of no other', a
   t.equal(zones.length, 1)
 })
 
-t.test('tells elevated sessions how many changes wait', async (t) => {
+t.test('tells elevated sessions how many changes are pending', async (t) => {
   const { dial, ticket } = await here(t, 'sam')
   t.match(await hear(dial(await ticket()), 'beat'), { pending: 0 })
 })
@@ -83,7 +83,7 @@ t.test('ends at sign-out, at once', async (t) => {
   t.same(await end, [1008, 'signed out'])
 })
 
-t.test('1 Authentication 4 ends when the account is disabled, by itself', async (t) => {
+t.test('1 Authentication 4 ends on its own when the account is disabled', async (t) => {
   const { dial, ticket, house } = await here(t)
   const socket = dial(await ticket())
   await hear(socket, 'beat')
@@ -92,7 +92,7 @@ t.test('1 Authentication 4 ends when the account is disabled, by itself', async 
   t.same(await end, [1008, 'signed out'])
 })
 
-t.test('1 Authentication 5 is judged by where it is opened from, not by where its ticket was asked for', async (t) => {
+t.test('1 Authentication 5 is judged by where it is opened, not by where its ticket was requested', async (t) => {
   const { dial, ticket, house, url } = await here(t)
   const { parts } = house
   const { sessionOf } = parts.people
@@ -104,7 +104,7 @@ t.test('1 Authentication 5 is judged by where it is opened from, not by where it
   t.ok(await hear(socket, 'beat'))
 })
 
-t.test('opens as many for one session as are allowed, and others for other sessions', async (t) => {
+t.test('opens as many for one session as are allowed, and still opens some for other sessions', async (t) => {
   const { dial, ticket, visitor, house } = await here(t)
   const mine = []
   for (let at = 0; at < 3; at++) {
@@ -122,13 +122,13 @@ t.test('opens as many for one session as are allowed, and others for other sessi
   t.ok(await hear(dial(await ticket()), 'beat'), 'one that is closed makes room')
 })
 
-t.test('opens for no token of the REST surface', async (t) => {
+t.test('does not open for a token of the REST surface', async (t) => {
   const { dial } = await here(t)
   const socket = dial('', { authorization: 'Bearer rest' })
   t.same(await closed(socket), [1008, 'opened without a ticket of this page'])
 })
 
-t.test('takes nothing from its client', async (t) => {
+t.test('accepts nothing from its client', async (t) => {
   const { dial, ticket } = await here(t)
   const socket = dial(await ticket())
   await hear(socket, 'beat')
@@ -137,7 +137,7 @@ t.test('takes nothing from its client', async (t) => {
   t.equal((await end)[0], 1008)
 })
 
-t.test('an open socket is no use of its session: who is idle is signed out with a page open', async (t) => {
+t.test('an open socket does not count as use: an idle session is signed out with its page open', async (t) => {
   const { dial, ticket, house } = await here(t)
   const { people } = house.parts
   const { sessionOf } = people

@@ -23,7 +23,7 @@ t.test('keeps the session in a cookie that no script reads, and never in the bod
   t.match((await browser.call('GET', '/ui/me')).body, { username: 'ada', site: { name: 'Harbour House' } })
 })
 
-t.test('tells a page who is here without refusing it, and strangers the name of the site alone', async (t) => {
+t.test('tells a page who is signed in without refusing it, and strangers only the name of the site', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -34,7 +34,7 @@ t.test('tells a page who is here without refusing it, and strangers the name of 
   t.match((await browser.call('GET', '/ui/site')).body, { ...site, me: { username: 'ada' } })
 })
 
-t.test('marks cookies as Secure where pages come by TLS', async (t) => {
+t.test('marks cookies as Secure if pages are served over TLS', async (t) => {
   const house = harbourHouse()
   house.parts.isSecure = true
   const { visitor } = await serveUi(t, house)
@@ -59,7 +59,7 @@ t.test('1 POST /api/token answers refusals as the rules do, and leaves no cookie
   t.match((await browser.call('POST', '/ui/sign-in', { ...sam, two_factor_token: 'K7MPQ2' })).body, { elevated: true })
 })
 
-t.test('takes a session by its cookie alone', async (t) => {
+t.test('accepts a session only by its cookie', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -77,7 +77,7 @@ t.test('takes a session by its cookie alone', async (t) => {
   for (const cookie of [`${SESSION_COOKIE}=`, `x${SESSION_COOKIE}=${token}`, `${SESSION_COOKIE}=${'a'.repeat(300)}`])
     t.equal((await stranger.call('GET', '/ui/me', undefined, { cookie })).status, 401, cookie.slice(0, 40))
   const tossed = `${SESSION_COOKIE}=${token}; ${SESSION_COOKIE}=somebody-elses`
-  t.equal((await stranger.call('GET', '/ui/me', undefined, { cookie: tossed })).status, 401, 'one of two that differ')
+  t.equal((await stranger.call('GET', '/ui/me', undefined, { cookie: tossed })).status, 401, 'two different cookies')
 })
 
 t.test('refuses pages of other sites, also with a good cookie, and records it', async (t) => {
@@ -102,7 +102,7 @@ t.test('refuses pages of other sites, also with a good cookie, and records it', 
   t.equal((await browser.call('GET', '/ui/me')).status, 200, 'and the session stands')
 })
 
-t.test('1 Handoff nonce: redeems the cookie once, and clears it whatever comes of it', async (t) => {
+t.test('1 Handoff nonce: redeems the cookie once, and clears it whatever the result', async (t) => {
   const house = harbourHouse()
   house.nonces.set('n'.repeat(48), 'ada')
   const { visitor } = await serveUi(t, house)
@@ -124,14 +124,14 @@ t.test('1 Handoff nonce: redeems the cookie once, and clears it whatever comes o
   t.match(house.records[0], { path: '/ui/handoff', reason: 'unauthorized', granted: false })
 })
 
-t.test('says without refusing that nobody was handed over', async (t) => {
+t.test('says that nobody was handed over, without refusing', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   t.match(await visitor().call('POST', '/ui/handoff'), { status: 200, body: { signed_in: false } })
   t.match(house.records, [{ path: '/ui/handoff', granted: true, reason: null }])
 })
 
-t.test('ends the session at sign-out, and drops its cookie even where there was none', async (t) => {
+t.test('ends the session at sign-out, and clears its cookie even if there was none', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -145,7 +145,7 @@ t.test('ends the session at sign-out, and drops its cookie even where there was 
   t.equal((await visitor().call('POST', '/ui/sign-out')).status, 200)
 })
 
-t.test('ends the session that a page had before when it signs in again', async (t) => {
+t.test('ends the previous session of a page when it signs in again', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -156,7 +156,7 @@ t.test('ends the session that a page had before when it signs in again', async (
   t.equal(house.sessions.size, 1, 'a wrong password ends nothing')
 })
 
-t.test('refuses an account that was disabled, at its next call', async (t) => {
+t.test('refuses a disabled account at its next call', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -166,7 +166,7 @@ t.test('refuses an account that was disabled, at its next call', async (t) => {
   t.match(house.records[0], { reason: 'invalid_session', userId: null, path: '/ui/zones' })
 })
 
-t.test('1 Audit record: writes down who called what from where, and never a body', async (t) => {
+t.test('1 Audit record: records who called what from where, and never a body', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -179,12 +179,12 @@ t.test('1 Audit record: writes down who called what from where, and never a body
     { method: 'POST', path: '/ui/sign-in', username: 'ada', granted: false, reason: 'invalid_credential' },
   ])
   await browser.call('POST', '/ui/sign-in', { username: 'front desk', password: 'ada' })
-  t.match(house.records[0], { username: null, userId: null }, 'what names no account may be a password')
+  t.match(house.records[0], { username: null, userId: null }, 'a text that names no account could be a password')
   t.notOk(/secret|front desk/.test(JSON.stringify(house.records)))
   t.notOk(JSON.stringify(house.records).includes([...house.sessions.keys()][0] ?? '-'))
 })
 
-t.test('answers what is done only when it is written down, and what is looked at without waiting', async (t) => {
+t.test('answers an action only once it is recorded, and a read without waiting', async (t) => {
   const house = harbourHouse()
   const written: (() => void)[] = []
   house.parts.audit.add = () => new Promise((resolve) => written.push(resolve))
@@ -202,7 +202,7 @@ t.test('answers what is done only when it is written down, and what is looked at
   t.equal((await browser.call('GET', '/ui/me')).status, 200, 'though its record still waits')
 })
 
-t.test('takes names of the prototype for what they are', async (t) => {
+t.test('treats names of the prototype as plain names', async (t) => {
   const house = harbourHouse()
   const { visitor } = await serveUi(t, house)
   for (const username of ['__proto__', 'constructor', 'hasOwnProperty', '\u0000', 'ada\u0000'])
@@ -215,7 +215,7 @@ t.test('takes names of the prototype for what they are', async (t) => {
   }
 })
 
-t.test('what is refused before it is read is recorded too, once, and names nobody', async (t) => {
+t.test('a call refused before its body is read is recorded too, once, and names nobody', async (t) => {
   const house = harbourHouse()
   const { url } = await serveUi(t, house)
   const post = async (body: string, headers: Record<string, string> = {}) => {
@@ -242,7 +242,7 @@ t.test('what is refused before it is read is recorded too, once, and names nobod
 })
 
 t.test(
-  'who is signed in is looked at before the body: of a stranger none is read, whatever is wrong with it',
+  'the session is checked before the body: the body of a stranger is not read, whatever is wrong with it',
   async (t) => {
     const house = harbourHouse()
     const { url, visitor } = await serveUi(t, house)
@@ -278,7 +278,7 @@ t.test(
   },
 )
 
-t.test('a stranger is answered before he has sent the body that he announced', async (t) => {
+t.test('a stranger is answered before the announced body has arrived', async (t) => {
   const { port } = await serveUi(t, harbourHouse())
   const socket = connect({ port, host: '127.0.0.1' })
   t.teardown(() => socket.destroy())

@@ -18,7 +18,7 @@ async function statusUnder(url: string, host: string, json: unknown): Promise<nu
   return answer.statusCode
 }
 
-t.test('makes the first account of a controller without any, and signs it in', async (t) => {
+t.test('creates the first account of a controller without any, and signs it in', async (t) => {
   const house = fakeHouse()
   const { visitor } = await serveUi(t, house)
   const browser = visitor()
@@ -32,7 +32,7 @@ t.test('makes the first account of a controller without any, and signs it in', a
   t.equal((await visitor().call('GET', '/ui/site')).body.setup, undefined)
 })
 
-t.test('works once: who comes later is told to sign in, and it is recorded', async (t) => {
+t.test('works once: a later caller is told to sign in, and the call is recorded', async (t) => {
   const house = fakeHouse()
   const { visitor } = await serveUi(t, house)
   await visitor().call('POST', '/ui/setup', form)
@@ -44,7 +44,7 @@ t.test('works once: who comes later is told to sign in, and it is recorded', asy
   t.match(house.records[0], { path: '/ui/setup', status: 409, granted: false, reason: 'unauthorized' })
 })
 
-t.test('tells every field that does not fit, and makes nothing', async (t) => {
+t.test('names every field that does not fit, and creates nothing', async (t) => {
   const house = fakeHouse()
   const { visitor } = await serveUi(t, house)
   const { status, body } = await visitor().call('POST', '/ui/setup', {
@@ -60,7 +60,7 @@ t.test('tells every field that does not fit, and makes nothing', async (t) => {
   t.match(house.made, [{ siteName: 'Building', timeZone: null }])
 })
 
-t.test('is for the building alone, for pages of this box, and under a name of its own', async (t) => {
+t.test('works only inside the building, for pages of this box, under one of its own names', async (t) => {
   const house = fakeHouse()
   const { url, visitor } = await serveUi(t, house)
   const foreign = { origin: 'https://evil.example' }
@@ -76,7 +76,7 @@ t.test('is for the building alone, for pages of this box, and under a name of it
   t.same(house.made, [])
 })
 
-t.test('what cannot be told to be in the building is not', async (t) => {
+t.test('a caller that is not provably in the building is refused', async (t) => {
   const house = fakeHouse()
   house.parts.originOf = ({ remoteAddress }) => ({ clientIp: remoteAddress, isRemote: false, isLocal: false })
   const { visitor } = await serveUi(t, house)

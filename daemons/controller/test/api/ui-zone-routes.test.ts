@@ -24,7 +24,7 @@ interface Zones {
   macros: { id: number; name: string }[]
 }
 
-t.test('shows the zones of the person alone, by room, and no column that pages do not need', async (t) => {
+t.test('shows only the zones of the user, by room, and no column that pages do not need', async (t) => {
   const { browser } = await here(t)
   const { body } = await browser.call('GET', '/ui/zones')
   const { groups, site, now } = body as unknown as Zones
@@ -42,7 +42,7 @@ t.test('shows the zones of the person alone, by room, and no column that pages d
   t.notOk(/never sent|no route|Boiler bus|device_id|hash/.test(JSON.stringify(body)))
 })
 
-t.test('lists macros of the UIs that a role allows, and all for elevated sessions', async (t) => {
+t.test('lists the macros of the UIs that a role allows, and all of them for elevated sessions', async (t) => {
   const macros = ({ body }: { body: unknown }) => (body as Zones).macros.map(({ name }) => name)
   const { browser, house } = await here(t)
   t.same(macros(await browser.call('GET', '/ui/zones')), ['Close down'])
@@ -55,7 +55,7 @@ t.test('lists macros of the UIs that a role allows, and all for elevated session
   await signIn(house, browser, 'sam')
   t.same(macros(await browser.call('GET', '/ui/zones')), ['Close down', 'Flush the pipes'])
   Object.assign(house.people.get('sam') ?? {}, { functions: ['command'] })
-  t.same(macros(await browser.call('GET', '/ui/zones')), [], 'none where the role does not allow macros')
+  t.same(macros(await browser.call('GET', '/ui/zones')), [], 'none if the role does not allow macros')
 })
 
 t.test(

@@ -17,7 +17,7 @@ async function folderWith(t: Test, change: string): Promise<string> {
   return folder
 }
 
-t.test('takes a site as it is, one that lacks a column of today, and a folder without one', async (t) => {
+t.test('accepts a site as it is, one that lacks a newer column, and a folder without one', async (t) => {
   checkState(await folderWith(t, 'PRAGMA user_version'))
   checkState(await folderWith(t, 'ALTER TABLE device DROP COLUMN firmware'))
   checkState(t.testdir())
@@ -33,7 +33,7 @@ for (const [what, change, message] of [
     t.throws(() => checkState(folder), { code: 'bad_backup', message })
   })
 
-t.test('refuses an audit that is none', async (t) => {
+t.test('refuses a file that is not an audit', async (t) => {
   const folder = await folderWith(t, 'PRAGMA user_version')
   const audit = new DatabaseSync(join(folder, 'audit.db'))
   audit.exec('CREATE TABLE request_history (id INTEGER PRIMARY KEY)')

@@ -32,7 +32,7 @@ async function growthWith(percent: number): Promise<number> {
   return Number.parseFloat(stdout)
 }
 
-t.test('garbage takes no more than the part of what lives that was said', async (t) => {
+t.test('garbage grows to no more than the set fraction of live data', async (t) => {
   const bound = await growthWith(25)
-  t.ok(bound < 2.2, `grew to ${bound.toFixed(2)} of what lives`)
+  t.ok(bound < 2.2, `grew to ${bound.toFixed(2)} of live data`)
 })

@@ -22,7 +22,7 @@ async function rowsOf(folder: string, table: string) {
   return rows
 }
 
-t.test('lists who there is, and changes the password of one and nothing else', async (t) => {
+t.test('lists the accounts, and changes only the password of one', async (t) => {
   const folder = t.testdir()
   await importFirstSite(folder, bytesOf(site), parts)
   const accounts = await openAccounts(folder)
@@ -36,7 +36,7 @@ t.test('lists who there is, and changes the password of one and nothing else', a
   t.equal(bob?.hash, 'hashed 1')
 })
 
-t.test('makes the first account, an administrator of an unnamed site, in an empty folder', async (t) => {
+t.test('creates the first account, an administrator of an unnamed site, in an empty folder', async (t) => {
   const folder = t.testdir()
   const accounts = await openAccounts(folder)
   t.same(accounts.usernames, [])

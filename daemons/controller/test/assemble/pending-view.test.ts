@@ -13,7 +13,7 @@ const book = {
     table === 'device' && id === 3 ? { id: 3, created_at: 0, updated_at: 0, name: 'Dimmer rack' } : undefined,
 }
 
-t.test('a column that points to a row names it, also where that row is only coming', async (t) => {
+t.test('a reference names its row, also if that row is only pending', async (t) => {
   const changes = [
     staged({ columns: [{ column: 'device_id', before: '3', after: '4' }] }),
     staged({ pendingId: 2, kind: 'add', table: 'device', id: 4, name: 'Dimmer east' }),
@@ -26,7 +26,7 @@ t.test('a column that points to a row names it, also where that row is only comi
   t.match(lost?.columns, [{ names: { before: null, after: null } }])
 })
 
-t.test('an instant is known to be one, and of a secret only that it changes', async (t) => {
+t.test('an instant is marked as one, and a secret shows only that it changes', async (t) => {
   const columns = [
     { column: 'valid_until', before: 'none', after: '1000' },
     { column: 'hash', before: 'a', after: 'b' },
@@ -41,7 +41,7 @@ t.test('an instant is known to be one, and of a secret only that it changes', as
   ])
 })
 
-t.test('values are what they are again, and what was cut is the text of it', async (t) => {
+t.test('values get their types back, and a value that was cut stays a text', async (t) => {
   const texts = ['{"kind":"tcp","port":4352}', 'true', '"none"', 'none', '0.5', '{"kind":"tcp","host":"10.…']
   const columns = texts.map((after) => ({ column: 'transport', before: 'none', after }))
   const [device] = pendingView([staged({ table: 'device', columns })], book)

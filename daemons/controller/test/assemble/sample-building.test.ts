@@ -34,7 +34,7 @@ async function building(): Promise<WritableBook> {
   return book
 }
 
-t.test('the sample building imports without a fault, and has forty zones', async (t) => {
+t.test('the sample building imports without faults, and has forty zones', async (t) => {
   const book = await building()
   t.equal(book.rows('zone').length, 40)
   const zonesOf = new Set(book.rows('zone').map(({ type }) => type))
@@ -43,7 +43,7 @@ t.test('the sample building imports without a fault, and has forty zones', async
   t.same(empty.map(({ name }) => name).sort(), ['credential', 'license', 'trigger', 'web_service'])
 })
 
-t.test('each zone of it stands in a room and belongs to a device that a driver knows', async (t) => {
+t.test('each of its zones is in a room and belongs to a device that a driver knows', async (t) => {
   const book = await building()
   for (const { name, device_id, zone_group_id } of book.rows('zone'))
     t.ok(typeof device_id === 'number' && typeof zone_group_id === 'number', String(name))
@@ -53,7 +53,7 @@ t.test('each zone of it stands in a room and belongs to a device that a driver k
     t.match(tcpPlaceOf(device), { port: Number })
 })
 
-t.test('its people: one is elevated, one is held to some zones, one is a program', async (t) => {
+t.test('its people: one is elevated, one is limited to some zones, one is a program', async (t) => {
   const book = await building()
   const rolesOf = (username: string) => {
     const user = book.rows('auth_user').find((one) => one.username === username)
@@ -76,7 +76,7 @@ t.test('its people: one is elevated, one is held to some zones, one is a program
   ])
 })
 
-t.test('each of its macros runs to its end, and sends to what is there', async (t) => {
+t.test('each of its macros runs to its end, and sends only to targets that exist', async (t) => {
   const book = await building()
   for (const { name } of book.rows('macro')) {
     const wish = { macro: String(name), args: '{}', waits: 'met' } as const

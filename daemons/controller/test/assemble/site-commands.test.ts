@@ -76,7 +76,7 @@ async function withStore<Result>({ state }: Place, use: (store: SiteStore) => Re
 
 const zones = (place: Place) => withStore(place, ({ book }) => book.rows('zone').map(({ name }) => name))
 
-t.test('an import makes the first site, with passwords hashed', async (t) => {
+t.test('an import creates the first site, with passwords hashed', async (t) => {
   const place = placeOf(t)
   t.match(await place.run('import', place.file(small)), {
     code: 0,
@@ -86,7 +86,7 @@ t.test('an import makes the first site, with passwords hashed', async (t) => {
   t.match(await withStore(place, ({ book }) => book.rows('auth_user')[0]?.hash), /^\$argon2id\$/)
 })
 
-t.test('an import says what it keeps that nothing does yet, also where it waits for Apply All', async (t) => {
+t.test('an import lists what it keeps that has no effect yet, also if it waits for Apply All', async (t) => {
   const place = placeOf(t)
   t.match((await place.run('import', place.file(small))).text, /are the site in [^\n]*\n$/, 'nothing of this one')
   const more = {
@@ -102,7 +102,7 @@ t.test('an import says what it keeps that nothing does yet, also where it waits 
   t.match(text, lines)
 })
 
-t.test('a second import adds; with --replace what the file leaves out of a table goes', async (t) => {
+t.test('a second import adds; with --replace rows that the file leaves out of a table are removed', async (t) => {
   const place = placeOf(t)
   await place.run('import', place.file(small))
   const more = place.file({ zone: [{ name: 'Stairs' }] })
@@ -126,20 +126,17 @@ t.test('an import while a controller runs waits for Apply All', async (t) => {
   await t.rejects(place.run('import', place.file({ zone: [{ name: 'Roof' }] })), { code: 'pending_waiting' })
 })
 
-t.test(
-  'an import into a controller that runs and that nobody can sign in to is refused, with what to do',
-  async (t) => {
-    const place = placeOf(t)
-    await place.run('import', place.file({ zone: [{ name: 'Hall' }] }))
-    const lock = lockState(place.state)
-    t.teardown(() => lock.release())
-    const message = /nobody can sign in to apply what waits: stop it, import again, and start it/
-    await t.rejects(place.run('import', place.file(small)), { code: 'nobody_to_apply', message })
-    t.equal(await withStore(place, ({ pending }) => pending.list().length), 0)
-  },
-)
+t.test('an import into a running controller that nobody can sign in to is refused, with what to do', async (t) => {
+  const place = placeOf(t)
+  await place.run('import', place.file({ zone: [{ name: 'Hall' }] }))
+  const lock = lockState(place.state)
+  t.teardown(() => lock.release())
+  const message = /nobody can sign in to apply what waits: stop it, import again, and start it/
+  await t.rejects(place.run('import', place.file(small)), { code: 'nobody_to_apply', message })
+  t.equal(await withStore(place, ({ pending }) => pending.list().length), 0)
+})
 
-t.test('an import beside a controller that makes its first site is refused', async (t) => {
+t.test('an import while a controller creates its first site is refused', async (t) => {
   const place = placeOf(t)
   mkdirSync(place.state)
   const lock = lockState(place.state)
@@ -148,7 +145,7 @@ t.test('an import beside a controller that makes its first site is refused', asy
   await t.rejects(place.run('import', '/nowhere.json'), { code: 'site_unreadable' })
 })
 
-t.test('a faulty file changes nothing, and all of its faults are told with their places', async (t) => {
+t.test('a faulty file changes nothing, and all of its faults are reported with their places', async (t) => {
   const place = placeOf(t)
   const faulty = {
     zone: [{ name: 'A', device_id: 9 }, { nam: 'B' }],
@@ -167,29 +164,32 @@ t.test('a faulty file changes nothing, and all of its faults are told with their
   await t.rejects(place.run('export'), { code: 'no_site' })
 })
 
-t.test('an export holds hashes and no other secret, is for its owner alone, and imports as it was', async (t) => {
-  const place = placeOf(t)
-  await place.run('import', place.file(small))
-  const { text } = await place.run('export')
-  t.match(JSON.parse(text), {
-    zone: [{ name: 'Hall', device_id: 1 }],
-    auth_user: [{ username: 'sam', hash: /argon2id/ }],
-  })
-  t.notMatch(text, /oak door|engine room/)
-  t.match((await place.run('export', '--secrets')).text, /oak door/)
-  const path = join(place.state, '../out.json')
-  t.match(await place.run('export', path), { code: 0, text: /^11 rows are in/ })
-  t.equal(readFileSync(path, 'utf8'), text)
-  t.equal(statSync(path).mode & 0o777, 0o600)
-  t.match(await place.run('import', path, '--replace'), { code: 0, text: /nothing was changed/ })
-  const nowhere = join(place.state, '../no/such/out.json')
-  await t.rejects(place.run('export', nowhere), {
-    code: 'export_failed',
-    message: /out\.json cannot be written \(ENOENT\)/,
-  })
-})
+t.test(
+  'an export holds hashes and no other secret, is readable only by its owner, and imports unchanged',
+  async (t) => {
+    const place = placeOf(t)
+    await place.run('import', place.file(small))
+    const { text } = await place.run('export')
+    t.match(JSON.parse(text), {
+      zone: [{ name: 'Hall', device_id: 1 }],
+      auth_user: [{ username: 'sam', hash: /argon2id/ }],
+    })
+    t.notMatch(text, /oak door|engine room/)
+    t.match((await place.run('export', '--secrets')).text, /oak door/)
+    const path = join(place.state, '../out.json')
+    t.match(await place.run('export', path), { code: 0, text: /^11 rows are in/ })
+    t.equal(readFileSync(path, 'utf8'), text)
+    t.equal(statSync(path).mode & 0o777, 0o600)
+    t.match(await place.run('import', path, '--replace'), { code: 0, text: /nothing was changed/ })
+    const nowhere = join(place.state, '../no/such/out.json')
+    await t.rejects(place.run('export', nowhere), {
+      code: 'export_failed',
+      message: /out\.json cannot be written \(ENOENT\)/,
+    })
+  },
+)
 
-t.test('a simulation prints what would be sent, and ends with 1 where the run would fail', async (t) => {
+t.test('a simulation prints what would be sent, and exits with 1 if the run would fail', async (t) => {
   const place = placeOf(t)
   await place.run('import', place.file(small))
   const { code, text } = await place.run('simulate', 'Evening', '--args', '{"level":30}')
@@ -207,7 +207,7 @@ t.test('a simulation prints what would be sent, and ends with 1 where the run wo
   t.match(await place.run('simulate', 'Never'), { code: 0 })
 })
 
-t.test('a replay tells whether a kept run would go the same way, and ends with 1 where it would not', async (t) => {
+t.test('a replay says whether a kept run would go the same way, and exits with 1 if not', async (t) => {
   const place = placeOf(t)
   await place.run('import', place.file(small))
   const { trace, other } = await withStore(place, async ({ book, keeper }) => {
@@ -236,7 +236,7 @@ t.test('a replay tells whether a kept run would go the same way, and ends with 1
   for (const run of ['3', '4', 'Evening']) await t.rejects(place.run('replay', run), { code: 'macro_trace' })
 })
 
-t.test('a simulation of what is not there, or with what are no args, is refused', async (t) => {
+t.test('a simulation of a macro that does not exist, or with invalid args, is refused', async (t) => {
   const place = placeOf(t)
   await place.run('import', place.file(small))
   for (const name of ['Evenin', '99', '__proto__'])

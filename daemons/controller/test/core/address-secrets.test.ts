@@ -55,7 +55,7 @@ t.test('long lines take no time', async (t) => {
   t.equal(withoutLineSecrets('pin: 1\n'.repeat(200_000)), 'pin: ***\n'.repeat(200_000))
 })
 
-t.test('what holds none is the very same, and a long one takes no time', async (t) => {
+t.test('a value without secrets is returned unchanged, and a long one takes no time', async (t) => {
   const value: Json = { url: 'rtsp://cam/1', list: [1, null, 'x'] }
   t.equal(withoutAddressSecrets(value), value)
   // If each position were searched again, these would exceed the time limit of a test file.
@@ -69,7 +69,7 @@ t.test('what holds none is the very same, and a long one takes no time', async (
     t.equal(withoutAddressSecrets(long), long)
 })
 
-t.test('1 Guards 5 camera credentials and codes in overrides are for elevated sessions alone', async (t) => {
+t.test('1 Guards 5 camera credentials and codes in overrides are for elevated sessions only', async (t) => {
   const world = worldOf({
     device: [{ name: 'Camera', config: { url: 'rtsp://viewer:s3cret@cam/1' } }],
     zone: [{ name: 'Door', device_id: 1, overrides: { unlock: { zone_id: 1, args: { pin: '4711', level: 5 } } } }],
@@ -97,7 +97,7 @@ t.test('1 Guards 5 camera credentials and codes in overrides are for elevated se
   t.match(await read(elevatedCaller, 'device?'), /s3cret/)
 })
 
-t.test('1 Guards 3 headers with credentials in plain texts are for elevated sessions alone', async (t) => {
+t.test('1 Guards 3 headers with credentials in plain texts are for elevated sessions only', async (t) => {
   const header = 'Authorization: Basic YWRtaW46cHc='
   const world = worldOf({
     device: [
@@ -118,7 +118,7 @@ t.test('1 Guards 3 headers with credentials in plain texts are for elevated sess
 })
 
 t.test(
-  'keys that objects inherit are keys like any other, and an address that is a key loses its own too',
+  'keys that objects inherit are ordinary keys, and an address used as a key is stripped of credentials too',
   async (t) => {
     const value = JSON.parse('{"__proto__": "http://u:p@c/", "rtsp://u:p@c/": 1}') as Json
     t.equal(JSON.stringify(withoutAddressSecrets(value)), '{"__proto__":"http://***@c/","rtsp://***@c/":1}')

@@ -36,14 +36,14 @@ for (const [schema, value, fault] of rows)
     t.same(faultsOf(of(schema), { x: value }), fault === undefined ? [] : [fault])
   })
 
-t.test('args_schema knows names of Object for what they are', async (t) => {
+t.test('args_schema treats names of Object as ordinary names', async (t) => {
   const schema = JSON.parse('{"properties": {"__proto__": {"type": "string"}}, "additionalProperties": false}')
   t.same(faultsOf(schema, JSON.parse('{"__proto__": 1}')), ['args.__proto__ is not of type string'])
   t.same(faultsOf(schema, { constructor: 1 } as never), ['args.constructor is not known'])
   t.same(faultsOf({ required: ['toString'] }, {}), ['args.toString is missing'])
 })
 
-t.test('what args_schema has and is not checked is refused, with its place', async (t) => {
+t.test('a keyword of args_schema that is not supported is refused, with its place', async (t) => {
   const odd: Json[] = [
     { pattern: '^(a+)+$' },
     { anyOf: [] },
@@ -71,7 +71,7 @@ t.test('a schema that is too deep or has too many parts is refused', async (t) =
   t.throws(() => readArgsSchema(wide), { code: 'macro_schema' })
 })
 
-t.test('defaults stand for args that are left out, not for null', async (t) => {
+t.test('defaults replace args that are left out, not null', async (t) => {
   const schema = readArgsSchema({ properties: { a: { default: 1 }, b: { default: 2 } } })
   t.same(
     [...withArgDefaults(schema, new Map([['b', null]]))],
@@ -99,7 +99,7 @@ t.test('faults name places, at most 10, and hold no value', async (t) => {
   t.equal(faultsOf(odd, args).length, 10, 'several of one value count each')
 })
 
-t.test('checking any JSON by any schema ends, with sentences', async () => {
+t.test('checking any JSON against any schema ends, with readable faults', async () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.dictionary(fc.string(), fc.jsonValue()), (schema, args) => {
       try {

@@ -15,11 +15,11 @@ function nested(levels: number): Json {
 }
 
 const shown: [string, Json, Json][] = [
-  ['a text that is no JSON', 'auto', 'auto'],
+  ['a text that is not JSON', 'auto', 'auto'],
   ['a number in a text', '21.50', '21.50'],
   ['null', null, null],
   ['a word that names a secret', 'password', 'password'],
-  ['brackets that are no JSON', '[off]', '[off]'],
+  ['brackets that are not JSON', '[off]', '[off]'],
   ['JSON without secrets', '{"a": [1, 2]}', '{"a":[1,2]}'],
   ['a secret', '{"a":1,"password":"x"}', '{"a":1,"password":null}'],
   [
@@ -28,7 +28,7 @@ const shown: [string, Json, Json][] = [
     '[{"a":[{"sftp":{"wifiPassword":null,"port":22}}]}]',
   ],
   [
-    'a secret that is no text',
+    'a secret that is not a text',
     '{"api_key":{"a":[1]},"pin":4711,"token":true}',
     '{"api_key":null,"pin":null,"token":null}',
   ],
@@ -49,7 +49,7 @@ const shown: [string, Json, Json][] = [
   ['deeper than anybody writes', '['.repeat(100_000), null],
   ['deep and whole', `${'['.repeat(5000)}${']'.repeat(5000)}`, null],
   ['deep, and JSON itself', nested(65), null],
-  ['as deep as may be', nested(64), nested(64)],
+  ['as deep as is allowed', nested(64), nested(64)],
 ]
 
 for (const [title, value, expected] of shown)
@@ -57,17 +57,17 @@ for (const [title, value, expected] of shown)
     t.strictSame(seen(value), expected)
   })
 
-t.test('1 Guards 3 a key called __proto__ is one like any other', async (t) => {
+t.test('1 Guards 3 a key called __proto__ is an ordinary key', async (t) => {
   t.equal(seen('{"__proto__":{"password":"x","a":1}}'), '{"__proto__":{"password":null,"a":1}}')
   t.equal(({} as Record<string, unknown>).a, undefined)
 })
 
-t.test('1 Guards 3 a long list is no deep one', async (t) => {
+t.test('1 Guards 3 a long list is not a deep one', async (t) => {
   const list = Array.from({ length: 300_000 }, () => 1)
   t.equal(seen(JSON.stringify(list)), JSON.stringify(list))
 })
 
-t.test('1 Guards 3 what stands under a sensitive name decides nothing', async (t) => {
+t.test('1 Guards 3 the value under a sensitive name decides nothing', async (t) => {
   const secret = fc.jsonValue({ maxDepth: 2 })
   const around = fc.constantFrom(
     (secret: unknown) => JSON.stringify({ a: 1, password: secret }),
@@ -82,7 +82,7 @@ t.test('1 Guards 3 what stands under a sensitive name decides nothing', async (t
   )
 })
 
-t.test('1 Guards 3 a value holds a secret where something of it is not shown, whatever its spelling', (t) => {
+t.test('1 Guards 3 a value holds a secret if a part of it is not shown, whatever its spelling', (t) => {
   const holding: [Json, boolean][] = [
     ['{"a":1,"password":"x"}', true],
     ['"{\\"pin\\":1}"', true],

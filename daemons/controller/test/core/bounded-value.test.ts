@@ -11,7 +11,7 @@ t.test('a value that fits is copied as it is', async (t) => {
   holds(t, law)
 })
 
-t.test('whatever it is given, it does not throw, and the copy is bounded', async (t) => {
+t.test('it never throws, whatever the value, and the copy is bounded', async (t) => {
   const law = fc.property(fc.anything({ maxDepth: 12, withBigInt: true, withDate: true }), (value) => {
     const copy = boundedCopy(value, 100)
     return copy === undefined || JSON.stringify(copy).length < 1000
@@ -19,7 +19,7 @@ t.test('whatever it is given, it does not throw, and the copy is bounded', async
   holds(t, law)
 })
 
-t.test('a value that contains itself comes to an end', async (t) => {
+t.test('copying a value that contains itself ends', async (t) => {
   const round: unknown[] = []
   round.push(round)
   t.equal(boundedCopy(round, 1000), undefined)

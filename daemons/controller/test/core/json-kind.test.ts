@@ -5,7 +5,7 @@ import { heapBytesOf } from '#kit/test/heap.ts'
 import { holds } from '#kit/test/holds.ts'
 import { objectOf } from '../../core/json.ts'
 
-t.test('an object of entries says what Object.fromEntries makes of them, whatever their keys', async (t) => {
+t.test('an object of entries serialises like the result of Object.fromEntries, whatever the keys', async (t) => {
   const key = fc.oneof(
     fc.string(),
     fc.nat().map(String),

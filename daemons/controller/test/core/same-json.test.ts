@@ -3,7 +3,7 @@ import t from 'tap'
 import { holds } from '#kit/test/holds.ts'
 import { isSameJson, type Json } from '../../core/json.ts'
 
-t.test('values differ by what they hold', async (t) => {
+t.test('values with different contents differ', async (t) => {
   t.equal(isSameJson({ a: 1 }, { a: 1 }), true)
   t.equal(isSameJson({ a: 1 }, { a: 2 }), false)
   t.equal(isSameJson({ a: [1, { b: null }] }, { a: [1, { b: null }] }), true)
@@ -27,13 +27,13 @@ t.test('a list is not an object with the same entries, and nothing is not null',
   t.equal(isSameJson(undefined, undefined), true)
 })
 
-t.test('what objects inherit is nothing that they hold', async (t) => {
+t.test('inherited members of objects do not count', async (t) => {
   t.equal(isSameJson({ constructor: 1 }, {}), false)
   t.equal(isSameJson(JSON.parse('{"__proto__": 1}'), JSON.parse('{"__proto__": 1}')), true)
   t.equal(isSameJson(JSON.parse('{"__proto__": 1}'), JSON.parse('{"__proto__": 2}')), false)
 })
 
-t.test('two values are the same where their texts are', async (t) => {
+t.test('two values are the same if their texts are', async (t) => {
   const law = fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (one, other) => {
     const copy = JSON.parse(JSON.stringify(one)) as Json
     const isText = JSON.stringify(one) === JSON.stringify(other)

@@ -23,7 +23,7 @@ t.test('1 Guards 2 a name with a sensitive word in it is sensitive, however its 
       t.equal(isSensitiveName(name), true, name)
 })
 
-t.test('1 Guards 2 camel case is read in every way that it can be', async (t) => {
+t.test('1 Guards 2 camel case is split in every possible way', async (t) => {
   for (const name of [
     'apiKey',
     'APIKey',
@@ -38,7 +38,7 @@ t.test('1 Guards 2 camel case is read in every way that it can be', async (t) =>
     t.equal(isSensitiveName(name), true, name)
 })
 
-t.test('1 Guards 2, 5 words that people write in one, or of many, are sensitive', async (t) => {
+t.test('1 Guards 2, 5 words written together, and plurals, are sensitive', async (t) => {
   for (const name of [
     'apikey',
     'wifi_psk',
@@ -83,7 +83,7 @@ t.test('1 Guards 2 a word that only begins or ends like a sensitive one is not',
 })
 
 t.test(
-  '1 Guards 2, 5 names of many, of many words, and in other letters are sensitive like those of one',
+  '1 Guards 2, 5 plurals, names of several words, and other cases are sensitive like the plain name',
   async (t) => {
     for (const name of [
       ...['session_keys', 'integration_keys', 'api_keys', 'private_keys', 'signing_keys', 'tokens', 'pins', 'hashes'],
@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('1 Guards 3, 5 of a name that is written as a value, the value beside it is null', async (t) => {
+t.test('1 Guards 3, 5 if a sensitive name is itself a value, the value next to it is null', async (t) => {
   const cases: [Json, Json][] = [
     [
       { name: 'password', value: 'x' },
@@ -144,7 +144,7 @@ t.test('1 Guards 3, 5 of a name that is written as a value, the value beside it 
   for (const open of shown) t.equal(withoutSecrets(open), open, JSON.stringify(open))
 })
 
-t.test('takes time in proportion to the name', async (t) => {
+t.test('takes time in proportion to the length of the name', async (t) => {
   for (const part of [
     'pin',
     'A',
@@ -167,7 +167,7 @@ t.test('takes time in proportion to the name', async (t) => {
   }
 })
 
-t.test('1 Guards 3 what stands under a sensitive key is null at every depth, and the rest stays', async (t) => {
+t.test('1 Guards 3 values under a sensitive key are null at every depth, and the rest stays', async (t) => {
   const blob = { host: 'h', password: 'p', deep: [{ signingKey: { a: 1 }, list: [1, { pin: 0 }] }], token: null }
   t.same(withoutSecrets(blob), {
     host: 'h',
@@ -178,12 +178,12 @@ t.test('1 Guards 3 what stands under a sensitive key is null at every depth, and
   t.same(blob.password, 'p')
 })
 
-t.test('1 Guards 3 keys that objects inherit are keys like any other', async (t) => {
+t.test('1 Guards 3 keys that objects inherit are ordinary keys', async (t) => {
   const blob = JSON.parse('{"__proto__": {"password": "p", "x": 1}, "constructor": {"secret": "s"}}') as Json
   t.equal(JSON.stringify(withoutSecrets(blob)), '{"__proto__":{"password":null,"x":1},"constructor":{"secret":null}}')
 })
 
-t.test('1 Guards 3 what is nested too deep to be looked through is null', async (t) => {
+t.test('1 Guards 3 a value nested too deep to be searched is null', async (t) => {
   let blob: Json = { password: 'p' }
   for (let level = 0; level < 100_000; level++) blob = { a: blob }
   t.notMatch(JSON.stringify(withoutSecrets(blob)), /"p"/)
@@ -194,7 +194,7 @@ t.test('JSON without sensitive keys comes back as the same value', async (t) => 
   t.equal(withoutSecrets(blob), blob)
 })
 
-t.test('1 Guards 3 no text that stands under a sensitive key is left in any JSON', async (t) => {
+t.test('1 Guards 3 no text under a sensitive key is left in any JSON', async (t) => {
   const marked = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 5 },

@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createSlots } from '../../core/turns.ts'
 
-t.test('no more run at once than there are slots, each in its order, also after one that failed', async (t) => {
+t.test('no more tasks run at once than there are slots, in order, also after one that failed', async (t) => {
   const clock = fakeClock()
   const inSlots = createSlots(2, clock)
   const ends: (() => void)[] = []

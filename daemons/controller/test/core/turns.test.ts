@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createTurnsByKey } from '../../core/turns.ts'
 
-t.test('what concerns one key happens one after another, what concerns others at once', async (t) => {
+t.test('tasks of one key run one after another, those of other keys at the same time', async (t) => {
   const turns = createTurnsByKey<number>()
   const seen: string[] = []
   const step = (name: string, waitMs: number) => async () => {
@@ -13,7 +13,7 @@ t.test('what concerns one key happens one after another, what concerns others at
   t.strictSame(seen, ['a begins', 'c begins', 'c ends', 'a ends', 'b begins', 'b ends'])
 })
 
-t.test('a change that fails is told to who asked, and holds up nobody', async (t) => {
+t.test('a failed task is reported to its caller, and holds up no other', async (t) => {
   const turns = createTurnsByKey<string>()
   const fails = turns.run('a', () => Promise.reject(new Error('no')))
   const next = turns.run('a', async () => 7)

@@ -13,14 +13,14 @@ t.test('a task that ends in time ends the wait, and leaves no timer', async (t) 
   t.equal(clock.pending(), 0)
 })
 
-t.test('a task that takes too long is given up', async (t) => {
+t.test('a task that takes too long is abandoned', async (t) => {
   const clock = fakeClock()
   const waited = within(never, { clock, limitMs: 10, late })
   clock.advance(10)
   await t.rejects(waited, { code: 'driver_timeout' })
 })
 
-t.test('a stop ends the wait, also one from before', async (t) => {
+t.test('a stop signal ends the wait, even if it came before', async (t) => {
   const clock = fakeClock()
   const stopper = new AbortController()
   const waited = within(never, { clock, limitMs: 10, late, stop: stopper.signal })

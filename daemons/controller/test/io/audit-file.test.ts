@@ -24,30 +24,33 @@ t.test('1 Audit record: holds method, path, status, elapsed time, client IP, use
   t.match(rowsIn(folder)[0], { reason: null, target: 'zone 12', run_id: 5 })
 })
 
-t.test('the file is its owner’s alone to read, and what SQLite puts beside it', async (t) => {
+t.test('the file, and the files that SQLite puts beside it, are readable only by their owner', async (t) => {
   const folder = t.testdir()
   const { audit } = await openAudit(t, { folder })
   await audit.add(recordOf(), true)
   for (const end of ['', '-wal', '-shm']) t.equal(statSync(join(folder, `audit.db${end}`)).mode & 0o777, 0o600, end)
 })
 
-t.test('a record that nobody waits for is on the disk within the wait, with those of that time', async (t) => {
-  const folder = t.testdir()
-  const clock = fakeClock()
-  const { audit } = await openAudit(t, { folder, clock })
-  const kept = Array.from({ length: 10 }, (_, i) => audit.add(recordOf({ status: 200 + i })))
-  clock.advance(99)
-  await soon()
-  t.equal(rowsIn(folder).length, 0)
-  clock.advance(1)
-  await Promise.all(kept)
-  t.same(
-    rowsIn(folder).map(({ status }) => status),
-    Array.from({ length: 10 }, (_, i) => 200 + i),
-  )
-})
+t.test(
+  'a record that nobody waits for is on the disk within the delay, in one batch with others of that time',
+  async (t) => {
+    const folder = t.testdir()
+    const clock = fakeClock()
+    const { audit } = await openAudit(t, { folder, clock })
+    const kept = Array.from({ length: 10 }, (_, i) => audit.add(recordOf({ status: 200 + i })))
+    clock.advance(99)
+    await soon()
+    t.equal(rowsIn(folder).length, 0)
+    clock.advance(1)
+    await Promise.all(kept)
+    t.same(
+      rowsIn(folder).map(({ status }) => status),
+      Array.from({ length: 10 }, (_, i) => 200 + i),
+    )
+  },
+)
 
-t.test('a record that an answer waits for is written at once, with those before it', async (t) => {
+t.test('a record that an answer waits for is written at once, with earlier ones', async (t) => {
   const folder = t.testdir()
   const { audit } = await openAudit(t, { folder, clock: fakeClock() })
   void audit.add(recordOf({ status: 201 }))
@@ -78,22 +81,25 @@ t.test('10,000 records at once are a few commits, in order, none lost', async (t
   t.match(audit.counts(), { written: 10_000, lost: 0, waiting: 0 })
 })
 
-t.test('what is too much is counted and told in one line, and room is kept for what answers wait for', async (t) => {
-  const folder = t.testdir()
-  const clock = fakeClock()
-  const { audit, lines } = await openAudit(t, { folder, clock, limits: { queue_rows: 100, batch_rows: 1000 } })
-  for (let i = 0; i < 500; i++) void audit.add(recordOf())
-  t.match(audit.counts(), { waiting: 75, lost: 425 })
-  t.equal(audit.takes(), true)
-  const awaited = Array.from({ length: 25 }, () => audit.add(recordOf({ status: 299 }), true))
-  await Promise.all(awaited)
-  t.equal(rowsIn(folder).filter(({ status }) => status === 299).length, 25)
-  t.equal(lines.filter((line) => line.includes('audit_records_lost')).length, 1)
-  clock.advance(10_000)
-  t.match(lines.join(''), /audit_records_lost .*records=424/)
-})
+t.test(
+  'records over the limit are counted and reported in one line, and room is kept for those that answers wait for',
+  async (t) => {
+    const folder = t.testdir()
+    const clock = fakeClock()
+    const { audit, lines } = await openAudit(t, { folder, clock, limits: { queue_rows: 100, batch_rows: 1000 } })
+    for (let i = 0; i < 500; i++) void audit.add(recordOf())
+    t.match(audit.counts(), { waiting: 75, lost: 425 })
+    t.equal(audit.takes(), true)
+    const awaited = Array.from({ length: 25 }, () => audit.add(recordOf({ status: 299 }), true))
+    await Promise.all(awaited)
+    t.equal(rowsIn(folder).filter(({ status }) => status === 299).length, 25)
+    t.equal(lines.filter((line) => line.includes('audit_records_lost')).length, 1)
+    clock.advance(10_000)
+    t.match(lines.join(''), /audit_records_lost .*records=424/)
+  },
+)
 
-t.test('filled with calls of any length, what waits takes no more than its row says', async (t) => {
+t.test('filled with calls of any length, the queue takes no more than its row says', async (t) => {
   const limits = { queue_rows: 800, batch_rows: 1000, wait_ms: 1e6 }
   let folders = 0
   const text = (at: number, sign: string) => Buffer.from(`${at} ${sign.repeat(20_000)}`).toString()
@@ -116,14 +122,14 @@ t.test('filled with calls of any length, what waits takes no more than its row s
   }
 })
 
-t.test('texts are cut and made plain before they are written', async (t) => {
+t.test('texts are cut and cleaned before they are written', async (t) => {
   const folder = t.testdir()
   const { audit } = await openAudit(t, { folder })
   await audit.add(recordOf({ path: `/api/x?token=secret`, username: 'a\0b\u0007\ud800' }), true)
   t.match(rowsIn(folder), [{ path: '/api/x', username: 'a\ufffdb\ufffd\ufffd' }])
 })
 
-t.test('goes on where it ended, after a stop that wrote what waited', async (t) => {
+t.test('continues where it ended, after a stop that wrote all waiting records', async (t) => {
   const folder = t.testdir()
   const first = await openAudit(t, { folder, clock: fakeClock() })
   void first.audit.add(recordOf({ status: 201 }))
@@ -140,7 +146,7 @@ t.test('goes on where it ended, after a stop that wrote what waited', async (t) 
   )
 })
 
-t.test('a reader waits for what was there when it asked, however many calls come meanwhile', async (t) => {
+t.test('a reader waits only for records from before its request, however many calls come meanwhile', async (t) => {
   const { audit } = await openAudit(t, { folder: t.testdir(), clock: fakeClock() })
   const first = audit.add(recordOf(), true)
   const flushed = audit.flush()
@@ -161,7 +167,7 @@ t.test('a reader waits for what was there when it asked, however many calls come
   t.ok(calls < 10, `after ${calls} calls`)
 })
 
-t.test('takes nothing once it was stopped', async (t) => {
+t.test('accepts nothing once it has been stopped', async (t) => {
   const folder = t.testdir()
   const { audit, stop } = await openAudit(t, { folder })
   await stop()
@@ -170,7 +176,7 @@ t.test('takes nothing once it was stopped', async (t) => {
   t.match(audit.counts(), { lost: 1, waiting: 0 })
 })
 
-t.test('a file that is none of SQLite is put aside, and a new one begun', async (t) => {
+t.test('a file that is not SQLite is put aside, and a new one begun', async (t) => {
   const folder = t.testdir({ 'audit.db': 'this is not a database'.repeat(100) })
   const { audit, lines } = await openAudit(t, { folder })
   await audit.add(recordOf(), true)
@@ -179,7 +185,7 @@ t.test('a file that is none of SQLite is put aside, and a new one begun', async 
   t.match(lines.join(''), /audit_put_aside/)
 })
 
-t.test('a file that was torn is put aside when that shows, and no record is lost', async (t) => {
+t.test('a corrupt file is put aside when that shows, and no record is lost', async (t) => {
   const folder = t.testdir()
   const first = await openAudit(t, { folder })
   await Promise.all(Array.from({ length: 5000 }, () => first.audit.add(recordOf())))
@@ -192,12 +198,12 @@ t.test('a file that was torn is put aside when that shows, and no record is lost
   t.ok(existsSync(`${file}.broken`))
 })
 
-t.test('a start says that there can be no audit', async (t) => {
+t.test('a start fails if there can be no audit', async (t) => {
   const folder = t.testdir({ 'audit.db': {} })
   await t.rejects(openAudit(t, { folder }), { code: 'audit_write_failed' })
 })
 
-t.test('1 Audit record an answer that did not wait was 500, and the record of what was done says so', async (t) => {
+t.test('1 Audit record an answer that stopped waiting was 500, and the record of the action says so', async (t) => {
   const folder = t.testdir()
   const { audit, stop } = await openAudit(t, { folder })
   const facts = { action: 'on on "Hall"', outcome: 'done', detail: null } as const

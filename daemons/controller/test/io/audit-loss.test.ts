@@ -33,7 +33,7 @@ t.test('a kill loses no record that was acknowledged', { timeout: 60_000 }, asyn
 })
 
 t.test(
-  'a full disk takes nothing, and what waited is written once there is room',
+  'a full disk stores nothing, and waiting records are written once there is room',
   { skip: noSmallDisk() },
   async (t) => {
     const folder = t.testdir({ disk: {} })

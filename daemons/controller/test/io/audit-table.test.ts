@@ -6,7 +6,7 @@ import { holds } from '#kit/test/holds.ts'
 import { rowOfRecord } from '../../io/audit-store.ts'
 import { recordOf } from './audit-here.ts'
 
-t.test('cuts each text at its bound, and keeps whole signs', async (t) => {
+t.test('cuts each text at its limit, and never inside a character', async (t) => {
   const long = { path: 'p'.repeat(600), method: 'M'.repeat(600), clientIp: 'z'.repeat(600), target: '😀'.repeat(600) }
   const texts = rowOfRecord(recordOf(long)).filter((value) => typeof value === 'string')
   t.same(
@@ -20,7 +20,7 @@ t.test('1 Audit record: never holds a query', async (t) => {
   t.notMatch(rowOfRecord(recordOf({ path: '/api/data/zone?token=secret' })).join(), 'secret')
 })
 
-t.test('holds for any record: bounded, well-formed texts and whole numbers from 0', async (t) => {
+t.test('holds for any record: limited, well-formed texts and whole numbers from 0', async (t) => {
   const text = anyText({ maxLength: 2000 })
   const figure = fc.oneof(fc.double(), fc.integer(), fc.maxSafeInteger())
   const texts = { path: text, method: text, clientIp: text, username: text, target: text }
@@ -37,7 +37,7 @@ t.test('holds for any record: bounded, well-formed texts and whole numbers from 
   )
 })
 
-t.test('marks signs that turn the direction of writing, or begin a line', async (t) => {
+t.test('marks characters that change the writing direction, or begin a line', async (t) => {
   const username = 'ada\u202etoor\u2066x\u200fy\u2028z'
   t.equal(rowOfRecord(recordOf({ username }))[8], 'ada\ufffdtoor\ufffdx\ufffdy\ufffdz')
   // The joiners that some scripts need in names are kept.

@@ -48,7 +48,7 @@ async function steadyDay(folder: string, clock: FakeClock): Promise<void> {
   clock.advance(60_000)
 }
 
-t.test('removes what is too old, a few rows at a time', async (t) => {
+t.test('removes rows that are too old, a few at a time', async (t) => {
   const { folder, clock } = await withAges(t, [40, 39, 38, 37, 36, 35, 34, 33, 20, 10, 0], { keep_days: 30 })
   await steadyDay(folder, clock)
   await ended(clock)
@@ -56,12 +56,12 @@ t.test('removes what is too old, a few rows at a time', async (t) => {
   t.same(await settle(folder, clock), [9, 10, 11])
 })
 
-t.test('removes the oldest of too many', async (t) => {
+t.test('removes the oldest if there are too many', async (t) => {
   const { folder, clock } = await withAges(t, Array(20).fill(0), { most_rows: 5 })
   t.same(await settle(folder, clock), [16, 17, 18, 19, 20])
 })
 
-t.test('removes the older of what anybody can make before what people did', async (t) => {
+t.test('removes old rows that anybody can cause before rows of users', async (t) => {
   const nobody = { userId: null, username: null, path: '/api/health' }
   const refused = { granted: false, status: 401, reason: 'bad_credentials' as const }
   for (const cheap of [nobody, refused]) {
@@ -71,26 +71,26 @@ t.test('removes the older of what anybody can make before what people did', asyn
   }
 })
 
-t.test('removes the oldest that people did where what anybody can make is of the newest half', async (t) => {
+t.test('removes the oldest rows of users if those that anybody can cause are in the newest half', async (t) => {
   const nobody = { userId: null, username: null }
   const { folder, clock } = await withRows(t, [nobody, {}, {}, {}, {}, {}, nobody, nobody, nobody], { most_rows: 6 })
   t.same(await settle(folder, clock), [4, 5, 6, 7, 8, 9])
 })
 
-t.test('keeps half of its rows for what people did, however much strangers ask', async (t) => {
+t.test('keeps half of its rows for users, however many requests strangers send', async (t) => {
   const stranger = { userId: null, username: null, granted: false }
   const rows = [...Array(8).fill({}), ...Array(60).fill(stranger)]
   const { folder, clock } = await withRows(t, rows, { most_rows: 16 })
   t.same((await settle(folder, clock)).slice(0, 9), [1, 2, 3, 4, 5, 6, 7, 8, 61])
 })
 
-t.test('keeps a row that is old only by a clock that was set back, and what is behind it', async (t) => {
+t.test('keeps a row that is old only because the clock was set back, and the rows after it', async (t) => {
   const { folder, clock } = await withAges(t, [0, 100, 100, 0], { keep_days: 30 })
   await steadyDay(folder, clock)
   t.same(await settle(folder, clock), [1, 2, 3, 4])
 })
 
-t.test('removes nothing for its age in the first day: the clock may be wrong from the start', async (t) => {
+t.test('removes nothing by age on the first day: the clock can be wrong from the start', async (t) => {
   const ages = [40, 35, 0]
   const { folder, clock } = await withAges(t, ages, { keep_days: 30 })
   for (let hour = 0; hour < 23; hour++) {
@@ -104,12 +104,12 @@ t.test('removes nothing for its age in the first day: the clock may be wrong fro
   t.same(await settle(folder, clock), [3])
 })
 
-t.test('removes nothing for its age until a day after the clock was set', async (t) => {
+t.test('removes nothing by age until a day after the clock was set', async (t) => {
   const { folder, clock } = await withAges(t, [2, 1, 0], { keep_days: 30 })
   t.equal((await settle(folder, clock)).length, 3)
   clock.stepEpoch(1000 * DAY_MS)
   clock.advance(60_000)
-  t.equal((await settle(folder, clock)).length, 3, 'the clock was set to years later')
+  t.equal((await settle(folder, clock)).length, 3, 'the clock was set years ahead')
   clock.stepEpoch(-1000 * DAY_MS)
   clock.advance(60_000)
   await settle(folder, clock)

@@ -10,7 +10,7 @@ import { importInto } from '../../io/site-import.ts'
 import { bytesOf, parts, versioned } from './store-parts.ts'
 import { now, open, site, stage } from './store-stage.ts'
 
-t.test('a file that is no database, or damaged, is refused with what to do, and left as it is', async (t) => {
+t.test('a file that is not a database, or is damaged, is refused with what to do, and left unchanged', async (t) => {
   const folder = t.testdir()
   const path = join(folder, 'controller.db')
   const store = open(folder)
@@ -28,11 +28,11 @@ t.test('a file that is no database, or damaged, is refused with what to do, and 
   ] as const) {
     writeFileSync(path, bytes)
     t.throws(() => open(folder), { code: 'database_damaged', message: /plantroom restore/ }, what)
-    t.same(readFileSync(path), bytes, `${what} is left`)
+    t.same(readFileSync(path), bytes, `${what} is unchanged`)
   }
 })
 
-t.test('a site is read as it was at one instant, whoever writes to it meanwhile', async (t) => {
+t.test('a site is read as of one instant, whatever is written to it meanwhile', async (t) => {
   const { folder } = await stage(t)
   const path = join(folder, 'controller.db')
   const database = openDatabase(path, 0, 5000)
@@ -60,7 +60,7 @@ t.test('a site is read as it was at one instant, whoever writes to it meanwhile'
   database.close()
 })
 
-t.test('JSON that cannot be read is damage, not a site with a hole', async (t) => {
+t.test('JSON that cannot be read is damage, not a missing value', async (t) => {
   const folder = t.testdir()
   const store = open(folder)
   await importInto(store, bytesOf(site), parts, now)
@@ -105,7 +105,7 @@ t.test('tables and columns that an older database lacks are added, with their de
   database.close()
 })
 
-t.test('a log that is torn or garbled at its end costs no more than what was in that end', async (t) => {
+t.test('a log with a corrupt end loses no more than that end', async (t) => {
   const { folder, store } = await stage(t)
   await store.keeper.change('zone', 1, { max: 1 })
   const wal = readFileSync(join(folder, 'controller.db-wal'))
@@ -135,7 +135,7 @@ t.test('a log that is torn or garbled at its end costs no more than what was in 
   }
 })
 
-t.test('a log of rubbish alone leaves what the database file holds', async (t) => {
+t.test('a log of nothing but rubbish leaves the contents of the database file', async (t) => {
   const folder = t.testdir()
   const store = open(folder)
   await importInto(store, bytesOf(site), parts, now)
@@ -146,7 +146,7 @@ t.test('a log of rubbish alone leaves what the database file holds', async (t) =
   await again.close()
 })
 
-t.test('a state folder that is no folder is a fault with its path', async (t) => {
+t.test('a state folder that is not a folder is a fault with its path', async (t) => {
   const folder = t.testdir({ file: '' })
   t.throws(() => open(join(folder, 'file')), { code: 'database_unusable', message: /controller\.db/ })
 })

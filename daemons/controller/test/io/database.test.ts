@@ -18,7 +18,7 @@ function contentOf({ book }: Pick<ReturnType<typeof open>, 'book'>) {
   return tables().map(({ name }) => [name, book.rows(name)])
 }
 
-t.test('what was imported is there after a restart, every column as it was', async (t) => {
+t.test('an imported site is there after a restart, with every column unchanged', async (t) => {
   const folder = t.testdir()
   const store = open(folder)
   await importInto(store, bytesOf(site), parts, now)
@@ -30,10 +30,10 @@ t.test('what was imported is there after a restart, every column as it was', asy
   t.match(again.book.row('device', 1), { config: { deep: [1, 'ü', null] }, elevated: true })
   await again.close()
   t.equal(statSync(join(folder, 'controller.db')).mode & 0o777, 0o600)
-  t.notOk(existsSync(join(folder, 'controller.db-wal')), 'the log is gone after a clean end')
+  t.notOk(existsSync(join(folder, 'controller.db-wal')), 'the log is gone after a clean stop')
 })
 
-t.test('a change waits for its transaction, and none waits for close', async (t) => {
+t.test('a change waits for its transaction, and close leaves none waiting', async (t) => {
   const folder = t.testdir()
   const store = openSiteStore(folder, systemClock, { ...parts.store, commitMs: 60_000 })
   await importInto(store, bytesOf(site), parts, now)
@@ -45,7 +45,7 @@ t.test('a change waits for its transaction, and none waits for close', async (t)
   await again.close()
 })
 
-t.test('an import into a running controller waits for Apply All, over a restart too', async (t) => {
+t.test('an import into a running controller waits for Apply All, even across a restart', async (t) => {
   const folder = t.testdir()
   const store = open(folder)
   await importInto(store, bytesOf(site), parts, now)
@@ -72,7 +72,7 @@ t.test('an import into a running controller waits for Apply All, over a restart 
   await again.close()
 })
 
-t.test('changes that are discarded leave nothing', async (t) => {
+t.test('discarded changes leave nothing behind', async (t) => {
   const { store } = await stage(t)
   await importInto(store, bytesOf({ zone: [] }), parts, later)
   t.equal(await store.pending.discard(), 2)
@@ -80,7 +80,7 @@ t.test('changes that are discarded leave nothing', async (t) => {
   t.equal(store.book.rows('zone').length, 2)
 })
 
-t.test('what another process stages is applied by this one', async (t) => {
+t.test('changes staged by another process are applied by this one', async (t) => {
   const { folder, store } = await stage(t)
   const other = open(folder)
   await importInto(other, bytesOf({ zone: [{ name: 'Hall' }] }), parts, later)
@@ -90,7 +90,7 @@ t.test('what another process stages is applied by this one', async (t) => {
   t.match(store.book.rows('zone'), [{ name: 'Hall', device_id: null }])
 })
 
-t.test('changes that do not fit any more are refused whole, and wait on', async (t) => {
+t.test('changes that no longer fit are refused as a whole, and stay pending', async (t) => {
   const { store } = await stage(t)
   await importInto(
     store,
@@ -116,7 +116,7 @@ t.test('changes that do not fit any more are refused whole, and wait on', async 
   t.equal(store.pending.list().length, 4)
 })
 
-t.test('two users may swap their names in one import', async (t) => {
+t.test('two users can swap their names in one import', async (t) => {
   const { store } = await stage(t)
   await importInto(
     store,
@@ -135,7 +135,7 @@ t.test('two users may swap their names in one import', async (t) => {
   )
 })
 
-t.test('the id of a removed row is not given again, after a restart either', async (t) => {
+t.test('the id of a removed row is not used again, even after a restart', async (t) => {
   const folder = t.testdir()
   const store = open(folder)
   await importInto(store, bytesOf(site), parts, now)
@@ -154,7 +154,7 @@ t.test('the id of a removed row is not given again, after a restart either', asy
 })
 
 t.test(
-  'a database that another process holds for too long is not written, and is written again afterwards',
+  'a database that another process locks for too long is not written, and can be written again afterwards',
   async (t) => {
     const folder = t.testdir()
     const store = openSiteStore(folder, systemClock, { ...parts.store, busyMs: 10 })
@@ -162,7 +162,7 @@ t.test(
     const other = new DatabaseSync(join(folder, 'controller.db'))
     other.exec('BEGIN IMMEDIATE')
     await t.rejects(store.keeper.change('zone', 1, { max: 3 }), { code: 'store_write_failed' })
-    t.equal(store.book.row('zone', 1)?.max, 80, 'memory says what the disk says')
+    t.equal(store.book.row('zone', 1)?.max, 80, 'memory agrees with the disk')
     other.exec('ROLLBACK')
     other.close()
     await store.keeper.change('zone', 1, { max: 4 })
@@ -170,34 +170,31 @@ t.test(
   },
 )
 
-t.test(
-  'records are kept over a restart: the newest in memory, more of them on the disk, the oldest no more',
-  async (t) => {
-    const folder = t.testdir()
-    const store = open(folder)
-    await importInto(store, bytesOf({ macro: [{ name: 'Off' }] }), parts, now)
-    await Promise.all(
-      Array.from({ length: 50 }, (_, n) =>
-        store.keeper.add('macro_run', { macro_id: 1, seed: n, ended_at: n, trace: [{ step: n }] }),
-      ),
-    )
-    await store.close()
-    const again = open(folder)
-    const runs = again.book.rows('macro_run')
-    t.same(
-      runs.map(({ seed }) => seed),
-      Array.from({ length: 20 }, (_, n) => n + 30),
-    )
-    t.same(runs.at(-1)?.trace, [{ step: 49 }])
-    t.equal((await again.keeper.add('macro_run', { macro_id: 1 })).id, 51)
-    await again.close()
-    const database = new DatabaseSync(join(folder, 'controller.db'))
-    t.equal(database.prepare('SELECT count(*) AS n FROM macro_run').get()?.n, 40)
-    database.close()
-  },
-)
+t.test('records survive a restart: the newest in memory, more on disk, the oldest are gone', async (t) => {
+  const folder = t.testdir()
+  const store = open(folder)
+  await importInto(store, bytesOf({ macro: [{ name: 'Off' }] }), parts, now)
+  await Promise.all(
+    Array.from({ length: 50 }, (_, n) =>
+      store.keeper.add('macro_run', { macro_id: 1, seed: n, ended_at: n, trace: [{ step: n }] }),
+    ),
+  )
+  await store.close()
+  const again = open(folder)
+  const runs = again.book.rows('macro_run')
+  t.same(
+    runs.map(({ seed }) => seed),
+    Array.from({ length: 20 }, (_, n) => n + 30),
+  )
+  t.same(runs.at(-1)?.trace, [{ step: 49 }])
+  t.equal((await again.keeper.add('macro_run', { macro_id: 1 })).id, 51)
+  await again.close()
+  const database = new DatabaseSync(join(folder, 'controller.db'))
+  t.equal(database.prepare('SELECT count(*) AS n FROM macro_run').get()?.n, 40)
+  database.close()
+})
 
-t.test('a record that has not ended is in memory after a restart, behind however many newer ones', async (t) => {
+t.test('a record that has not ended is in memory after a restart, however many newer ones there are', async (t) => {
   const folder = t.testdir()
   const store = open(folder)
   await importInto(store, bytesOf({ macro: [{ name: 'Off' }] }), parts, now)

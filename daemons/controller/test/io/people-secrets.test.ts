@@ -2,7 +2,7 @@ import t from 'tap'
 import { silentLog } from '#kit/log.ts'
 import { createPasswordCheck, hashPassword, machineSecrets } from '../../io/people.ts'
 
-t.test('what is kept of a password is an argon2id string with its salt, and compares', async (t) => {
+t.test('a password is stored as an argon2id string with its salt, and verifies', async (t) => {
   const { hash, salt } = await hashPassword('open sesame')
   t.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   t.ok(hash.includes(`$${salt}$`) && salt.length === 22)
@@ -11,7 +11,7 @@ t.test('what is kept of a password is an argon2id string with its salt, and comp
   t.equal(await verify('open sesame', undefined), false)
 })
 
-t.test('a hash that is of this password already is kept, another or a damaged one is not', async (t) => {
+t.test('a hash that already matches this password is kept, another or a damaged one is not', async (t) => {
   const [one, other] = [await hashPassword('open sesame'), await hashPassword('close sesame')]
   t.same(await hashPassword('open sesame', ['damaged', other.hash, one.hash]), one)
   t.notMatch((await hashPassword('another', [one.hash])).hash, one.hash)
@@ -27,7 +27,7 @@ t.test('an account whose hash is damaged refuses like any other, and the log say
   t.strictSame(said, ['bad_password_hash'])
 })
 
-t.test('nothing, and what is longer than anybody types, is not a password', async (t) => {
+t.test('an empty text, and one longer than anybody types, is not a password', async (t) => {
   for (const text of ['', 'x'.repeat(1025)]) await t.rejects(hashPassword(text), { code: 'bad_password' })
 })
 

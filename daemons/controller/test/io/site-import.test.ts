@@ -15,7 +15,7 @@ function notes() {
 }
 
 t.test(
-  '--import makes the site of an empty state folder, and is ignored with a notice where there is one',
+  '--import creates the site in an empty state folder, and is ignored with a notice if there is one',
   async (t) => {
     const folder = t.testdir({ 'site.json': JSON.stringify(site), 'other.json': '{"zone": [{"name": "Other"}]}' })
     const state = join(folder, 'state')
@@ -34,15 +34,18 @@ t.test(
   },
 )
 
-t.test('a file with faults leaves a state folder without a database, so that the mended one is taken', async (t) => {
-  const folder = t.testdir()
-  await t.rejects(importFirstSite(folder, bytesOf({ zone: [{ nam: 1 }] }), parts), { code: 'site_faults' })
-  t.same(readdirSync(folder), [])
-  t.equal(await importFirstSite(folder, bytesOf(site), parts), 2)
-  await t.rejects(importFirstSite(folder, bytesOf(site), parts), { code: 'site_exists' })
-})
+t.test(
+  'a file with faults leaves the state folder without a database, so that the corrected one is imported',
+  async (t) => {
+    const folder = t.testdir()
+    await t.rejects(importFirstSite(folder, bytesOf({ zone: [{ nam: 1 }] }), parts), { code: 'site_faults' })
+    t.same(readdirSync(folder), [])
+    t.equal(await importFirstSite(folder, bytesOf(site), parts), 2)
+    await t.rejects(importFirstSite(folder, bytesOf(site), parts), { code: 'site_exists' })
+  },
+)
 
-t.test('what a crash left beside the place of a first site does not get into it', async (t) => {
+t.test('leftovers of a crash do not get into a first site', async (t) => {
   const folder = t.testdir({ other: {} })
   const old = openSiteStore(folder, parts.clock, parts.store)
   await importInto(old, bytesOf({ zone: [{ name: 'Old' }] }), parts, {
@@ -64,7 +67,7 @@ t.test('what a crash left beside the place of a first site does not get into it'
   await store.close()
 })
 
-t.test('a password is in clear neither while it waits nor afterwards', async (t) => {
+t.test('a password is never stored in clear, neither while it is pending nor afterwards', async (t) => {
   const folder = t.testdir()
   await importFirstSite(folder, bytesOf({ zone: [] }), parts)
   const store = openSiteStore(folder, parts.clock, parts.store)
@@ -76,7 +79,7 @@ t.test('a password is in clear neither while it waits nor afterwards', async (t)
   await store.close()
 })
 
-t.test('a file that is not there or too large is refused before it is read', async (t) => {
+t.test('a file that is missing or too large is refused before it is read', async (t) => {
   const folder = t.testdir({ 'site.json': JSON.stringify(site) })
   await t.rejects(readSiteFile(join(folder, 'none.json'), parts.limits), { code: 'site_unreadable', message: /ENOENT/ })
   await t.rejects(readSiteFile(folder, parts.limits), { code: 'site_unreadable' })

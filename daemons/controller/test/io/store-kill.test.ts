@@ -71,7 +71,7 @@ async function inLanes(rounds: number, run: (lane: string, round: number) => Pro
   await Promise.all([lane('a'), lane('b')])
 }
 
-t.test(`in ${IMPORTS} kills a first import leaves no site or the whole of it`, { timeout: 60_000 }, async (t) => {
+t.test(`in ${IMPORTS} kills a first import leaves no site or the complete one`, { timeout: 60_000 }, async (t) => {
   const folder = t.testdir()
   const { firstMs } = await killed(['first', join(folder, 'timed'), '1'])
   let whole = 0
@@ -80,16 +80,16 @@ t.test(`in ${IMPORTS} kills a first import leaves no site or the whole of it`, {
     // Kill times range from the first instant to after the end.
     const { sure } = await killed(['first', place, String(round)], ((round - 1) / IMPORTS) * 1.5 * firstMs)
     const isThere = existsSync(join(place, 'controller.db'))
-    if (sure !== undefined) t.ok(isThere, 'what was acknowledged is there')
+    if (sure !== undefined) t.ok(isThere, 'an acknowledged import is there')
     if (isThere) whole++
     else await importFirstSite(place, bytesOf(versioned(round, FIRST_ZONES)), parts)
     t.same(await versionIn(place), { versions: [round], zones: FIRST_ZONES }, `round ${round}`)
   })
-  t.ok(whole < IMPORTS, `${whole} were whole`)
+  t.ok(whole < IMPORTS, `${whole} were complete`)
 })
 
 t.test(
-  `in ${APPLIES} kills while applying, a site is the one before or the one after`,
+  `in ${APPLIES} kills while applying, the site is the one before or the one after`,
   { timeout: 60_000 },
   async (t) => {
     const sure = new Map<string, number>()
@@ -104,17 +104,17 @@ t.test(
       const acknowledged = (await killed(['apply', folderOf(lane), String(before + 1)], afterMs)).sure ?? before
       const { versions, zones } = await versionIn(folderOf(lane))
       const found = Number(versions[0])
-      t.same({ versions: versions.length, zones }, { versions: 1, zones: 300 }, `round ${round} is whole`)
+      t.same({ versions: versions.length, zones }, { versions: 1, zones: 300 }, `round ${round} is complete`)
       t.ok(found === acknowledged || found === acknowledged + 1, `${found} after ${acknowledged} was acknowledged`)
       sure.set(lane, found)
     })
     const applied = [...sure.values()].reduce((sum, count) => sum + count, 0)
-    t.ok(applied > 1, `${applied} versions became real`)
+    t.ok(applied > 1, `${applied} versions were applied`)
   },
 )
 
 t.test(
-  'on a disk that is full nothing changes, on it or in memory, and all goes on when there is room',
+  'on a full disk nothing changes, neither on it nor in memory, and work continues when there is room',
   { skip: noSmallDisk() },
   async (t) => {
     const disk = join(t.testdir({ disk: {} }), 'disk')

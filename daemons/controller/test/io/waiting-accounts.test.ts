@@ -25,7 +25,7 @@ function world() {
 const change = (id: number, entity: string, row_id: number, columns: object | null) =>
   ({ id, entity, kind: columns === null ? 'remove' : 'change', row_id, columns }) as unknown as Row
 
-t.test('tells what waits of an account, and of no other table', async (t) => {
+t.test('returns the pending change of an account, and of no other table', async (t) => {
   const { put, waitingOf } = world()
   t.equal(waitingOf(3), undefined)
   put(change(5, 'auth_user', 3, { enabled: false }), change(6, 'auth_user', 4, null), change(7, 'zone', 9, null), {
@@ -39,7 +39,7 @@ t.test('tells what waits of an account, and of no other table', async (t) => {
   t.strictSame([3, 4].map(waitingOf), [undefined, undefined])
 })
 
-t.test('reads all of it where others wait than before, and not with each request', async (t) => {
+t.test('reads all changes when other ones are pending, and not with each request', async (t) => {
   const { put, reads, waitingOf } = world()
   for (let asked = 0; asked < 100; asked++) waitingOf(1)
   const before = reads()
@@ -48,7 +48,7 @@ t.test('reads all of it where others wait than before, and not with each request
   t.ok(before <= 1 && reads() === before + 1)
 })
 
-t.test('while the file cannot be read, what was known counts', async (t) => {
+t.test('while the file cannot be read, the last known state counts', async (t) => {
   const { database, put, waitingOf } = world()
   put(change(1, 'auth_user', 1, null))
   t.equal(waitingOf(1), 'removed')

@@ -30,7 +30,7 @@ t.test('says what to do about every refusal of a sign-in, and passes on what it 
   t.equal(signInSentence('constructor', ''), 'The controller refused: constructor.')
 })
 
-t.test('counts a code down, and takes it as people type it', async (t) => {
+t.test('counts down the time of a code, and accepts it as people type it', async (t) => {
   t.equal(codeLifeText(299_001), 'Good for another 5:00.')
   t.equal(codeLifeText(61_000), 'Good for another 1:01.')
   t.match(codeLifeText(0), /code has expired/)
@@ -47,7 +47,7 @@ t.test('says why a command was not carried out', async (t) => {
   t.match(commandSentence(new NoContact(null)), /not known whether this was done/)
 })
 
-t.test('says of a macro which steps failed and why, those of macros that it called too', async (t) => {
+t.test('says which steps of a macro failed and why, also in macros that it called', async (t) => {
   const steps: RunStep[] = [
     { step: '1', type: 'command', state: 'done' },
     { step: '2', type: 'command', state: 'failed', error: 'driver_failed' },
@@ -81,7 +81,7 @@ t.test('says of a macro which steps failed and why, those of macros that it call
   t.equal(commandSentence(new RunFault({ success: false, error: 'macro_busy' })), 'The macro is already running.')
 })
 
-t.test('what was granted and not done is not green, and says so', async (t) => {
+t.test('a call that was granted but not carried out is not green, and says so', async (t) => {
   const told = (outcome: string | null, detail: string | null = null) => {
     const entry = { ...row, action: 'level 4 on "Hall"', outcome, detail }
     return [outcomeLit(entry), outcomeWords(entry), outcomeSentence(entry)]
@@ -161,7 +161,7 @@ const row = {
   detail: null,
 }
 
-t.test('asks for what was chosen, and leaves out what was not', async (t) => {
+t.test('asks for the chosen filters, and leaves out the others', async (t) => {
   const nothing: AuditChoice = { ...FIRST_CHOICE, outcome: 'all', user: ' ' }
   t.equal(auditQuery(nothing, { nowMs: 0, zone: 'UTC' }, null), 'limit=100')
   const some: AuditChoice = { ...FIRST_CHOICE, user: 'a&b', path: '/api', reason: 'no_roles', hours: '1' }
@@ -171,7 +171,7 @@ t.test('asks for what was chosen, and leaves out what was not', async (t) => {
   )
 })
 
-t.test('asks for a time that was picked, in the time of the building, its last minute included', async (t) => {
+t.test('asks for the chosen time, in the time of the building, its last minute included', async (t) => {
   const time = { nowMs: 0, zone: 'Europe/Amsterdam' }
   const both: AuditChoice = { ...FIRST_CHOICE, hours: 'picked', from: '2026-07-01T14:00', until: '2026-07-01T14:30' }
   const span = (choice: AuditChoice) => {
@@ -181,7 +181,7 @@ t.test('asks for a time that was picked, in the time of the building, its last m
   t.same(span(both), ['2026-07-01T12:00:00.000Z', '2026-07-01T12:31:00.000Z'])
   t.same(span({ ...both, from: '' }), [null, '2026-07-01T12:31:00.000Z'])
   t.same(span({ ...both, until: '' }), ['2026-07-01T12:00:00.000Z', null])
-  t.same(span({ ...both, hours: '' }), [null, null], 'any time is any time, whatever was picked before')
+  t.same(span({ ...both, hours: '' }), [null, null], 'any time means any time, whatever was chosen before')
   t.notOk(isBackward(both, time))
   t.notOk(isBackward({ ...both, until: both.from }, time), 'one minute')
   t.ok(isBackward({ ...both, until: '2026-07-01T13:59' }, time))
@@ -218,7 +218,7 @@ t.test('names a change and its columns, and no secret', async (t) => {
   t.same([...refusedRows([{ field: '7', message: 'gone' }])], [[7, 'gone']])
 })
 
-t.test('reads instants as times, rows by their names, and what is in a column without its braces', async (t) => {
+t.test('shows instants as times, rows by their names, and JSON without its braces', async (t) => {
   const column = { column: 'valid_until', secret: false, before: null, after: 1_782_907_200_000, kind: 'time' } as const
   t.same(columnTexts(column, 'Europe/Amsterdam'), { name: 'valid until', before: '–', after: '2026-07-01 14:00:00' })
   const names = { before: 'Lobby', after: null }

@@ -40,7 +40,7 @@ t.test('shows the one value that counts, with its unit', async (t) => {
   t.equal(head({ values: { state: 'constructor' }, verbs: [] }), 'Constructor')
 })
 
-t.test('guesses nothing: a lost device, an old value and silence are a dash', async (t) => {
+t.test('does not guess: a lost device, an old value and silence are a dash', async (t) => {
   for (const more of [
     { values: {} },
     { values: { state: 'unknown' } },
@@ -65,14 +65,14 @@ t.test('says in words why nothing is known', async (t) => {
   t.equal(text({ values: { state: 'playing', volume: 3, source: 'Lobby music' } }), 'Plays · Lobby music')
 })
 
-t.test('knows whether it is on by what is told', async (t) => {
+t.test('derives whether it is on from its values', async (t) => {
   t.equal(isOn(zone({ values: { on: false, state: 'on' } })), false)
   t.equal(isOn(zone({ values: { state: 'ok', level: 0 } })), false)
   t.equal(isOn(zone({ values: { state: 'ok', level: 1 } })), true)
   t.equal(isOn(zone({ values: { state: 'ok' } })), undefined)
 })
 
-t.test('lets a slider begin and end where the building says, and never nowhere', async (t) => {
+t.test('takes the range of a slider from the building, and always has one', async (t) => {
   t.same(rangeOf(zone(), 'level'), { min: 0, max: 100, step: 1, unit: '%' })
   t.same(rangeOf(zone({ min: -60, max: 0, unit: 'dB' }), 'volume'), { min: -60, max: 0, step: 1, unit: 'dB' })
   t.same(rangeOf(zone({ min: 15, max: 25 }), 'setpoint'), { min: 15, max: 25, step: 0.5, unit: '°C' })
@@ -83,7 +83,7 @@ t.test('lets a slider begin and end where the building says, and never nowhere',
   t.same(quantity(0.5, '%'), { value: '0.5', unit: '%' })
 })
 
-t.test('judges the whole: all known, some, or none', async (t) => {
+t.test('judges all zones together: all known, some, or none', async (t) => {
   const lost = zone({ name: 'Blinds', device: { state: 'offline', lastSeenAt: null } })
   t.match(judgeZones([zone(), zone(), zone()]), { lit: 'ok', sentence: 'All 3 zones are known.', why: /are on\.$/ })
   t.match(judgeZones([zone({ values: { state: 'off' } })]), { why: 'Nothing is on.' })

@@ -92,7 +92,7 @@ for (const [title, spellings, meaning] of same)
     for (const raw of spellings) t.same(where(raw), meaning, raw)
   })
 
-t.test('1 Modifiers conditions of one part of _or all hold, and two _or arrays both do', async (t) => {
+t.test('1 Modifiers all conditions of one part of _or must hold, and so must both of two _or arrays', async (t) => {
   t.same(where('_or=[{"id":1,"name":"a"}]'), [
     {
       or: [

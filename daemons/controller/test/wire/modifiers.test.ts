@@ -93,7 +93,7 @@ t.test('1 Modifiers _fields in all spellings', async (t) => {
     t.match(read(raw).fields, { columns: [{ column: 'id' }, { column: 'name' }], isPlain: true, fault: undefined }, raw)
 })
 
-t.test('1 Guards 7 a pair in _fields is seen as one, however it is spelled', async (t) => {
+t.test('1 Guards 7 a pair in _fields is recognised, however it is spelled', async (t) => {
   for (const raw of [
     '_fields=[["id","x"]]',
     '_fields[0][0]=id&_fields[0][1]=x',

@@ -50,7 +50,7 @@ t.test('1 GET /api/data/:entity a value that parses as a number is converted', a
   for (const text of texts) t.equal(typeof read(`a=${text}`).where.conditions[0]?.values[0], 'string', text)
 })
 
-t.test('1 GET /api/data/:entity a number keeps all its digits where it is compared as a text', async (t) => {
+t.test('1 GET /api/data/:entity a number keeps all its digits when it is compared as a text', async (t) => {
   const text = (raw: string) => {
     const value = read(raw).where.conditions[0]?.values[0]
     return typeof value === 'object' ? value?.text : value
@@ -63,7 +63,7 @@ t.test('1 GET /api/data/:entity a number keeps all its digits where it is compar
   t.equal(text('_in={"a":["007"]}'), '007', 'a text of JSON stays a text')
 })
 
-t.test('1 Modifiers lists are split at commas, but not what is an element already', async (t) => {
+t.test('1 Modifiers lists are split at commas, but not inside an element of an array', async (t) => {
   t.same(where('_in[a]=x,,y'), [['a', 'in', 'x', '', 'y']])
   t.same(where('_in={"a":["x,y"]}'), [['a', 'in', 'x,y']])
   t.same(where('_in[a]=["x,y",null,true,2]'), [['a', 'in', 'x,y', null, true, 2]])
@@ -72,7 +72,7 @@ t.test('1 Modifiers lists are split at commas, but not what is an element alread
   t.same(where('_in={"a":[]}'), [['a', 'in']])
 })
 
-t.test('1 Modifiers names from outside are names, whatever they are called', async (t) => {
+t.test('1 Modifiers names from outside are only names, whatever they are', async (t) => {
   for (const name of ['__proto__x', 'constructor', 'hasOwnProperty', 'toString'])
     t.same(where(name.startsWith('_') ? `_gt[${name}]=1` : `${name}=1`).length, 1, name)
   t.same(where('_gt={"__proto__":1}'), [['__proto__', 'gt', 1]])
@@ -83,7 +83,7 @@ t.test('1 Modifiers names from outside are names, whatever they are called', asy
   t.equal(({} as Record<string, unknown>).polluted, undefined)
 })
 
-t.test('1 Modifiers any other name that begins with _ is told, also by case, and deeper in', async (t) => {
+t.test('1 Modifiers any other name that begins with _ is reported, also in other case, and nested', async (t) => {
   const raws = [
     '_foo=1',
     '_LIKE[a]=1',
@@ -99,7 +99,7 @@ t.test('1 Modifiers any other name that begins with _ is told, also by case, and
   for (const raw of raws) t.equal(code(raw), 'query_unknown_name', raw)
 })
 
-t.test('1 GET /api/data/:entity a query that cannot be read is told', async (t) => {
+t.test('1 GET /api/data/:entity a query that cannot be parsed is reported', async (t) => {
   const raws = [
     'a=%',
     'a=%4',
@@ -163,10 +163,10 @@ t.test('1 GET /api/data/:entity a query that cannot be read is told', async (t) 
     '_fields=[',
   ]
   for (const raw of raws) t.equal(code(raw), 'query_unreadable', JSON.stringify(raw))
-  t.equal(code('a=1&&b=2&'), 'none', 'empty parts say nothing')
+  t.equal(code('a=1&&b=2&'), 'none', 'empty parts are ignored')
 })
 
-t.test('1 Limits a query is bounded in bytes, conditions, depth, items and patterns', async (t) => {
+t.test('1 Limits a query is limited in bytes, conditions, depth, items and patterns', async (t) => {
   const many = (count: number) => Array.from({ length: count }, (_, at) => `c${at}=1`).join('&')
   t.equal(code(many(64)), 'none')
   t.equal(code(many(65)), 'query_unreadable')
@@ -184,7 +184,7 @@ t.test('1 Limits a query is bounded in bytes, conditions, depth, items and patte
   t.equal(code(`a${'[0]'.repeat(5000)}=1`), 'query_unreadable')
 })
 
-t.test('1 GET /api/data/:entity any text is read or refused with a fault of its own', async (t) => {
+t.test('1 GET /api/data/:entity any text is parsed or refused with a fault', async (t) => {
   const piece = fc.constantFrom(
     'a',
     '_gt',
@@ -219,7 +219,7 @@ t.test('1 GET /api/data/:entity any text is read or refused with a fault of its 
   )
 })
 
-t.test('1 GET /api/data/:entity a hostile query is read in time that grows with it', async (t) => {
+t.test('1 GET /api/data/:entity parsing a hostile query takes time in proportion to its length', async (t) => {
   const raws = [
     `a=${'1'.repeat(16_000)}x`,
     `_or=[${'{"a":1},'.repeat(1500)}{"a":1}]`,

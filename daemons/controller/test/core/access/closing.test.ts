@@ -25,10 +25,10 @@ for (const [title, waiting, expected] of waits)
   t.test(`1 Authentication 4 what waits: ${title} ${expected ? 'closes' : 'does not close'} an account`, async (t) => {
     const isClosing = createClosing(tablesOf({ auth_user: [ADA] }), clock, () => waiting)
     t.equal(isClosing(1), expected)
-    t.equal(isClosing(2), false, 'who is not there is not closed')
+    t.equal(isClosing(2), false, 'an account that does not exist is not closed')
   })
 
-t.test('1 Authentication 4 an account that is being closed loses its tokens, and gets none', async (t) => {
+t.test('1 Authentication 4 an account that is being closed loses its tokens, and gets no new ones', async (t) => {
   let waiting: ReturnType<WaitingOf>
   const world = peopleWorld({}, {}, { waitingOf: () => waiting })
   const { people } = world
@@ -42,10 +42,10 @@ t.test('1 Authentication 4 an account that is being closed loses its tokens, and
   t.match(people.redeem(nonce, HERE).outcome, { status: 401 })
   waiting = undefined
   t.equal(meIn(world, token), undefined, 'it was dropped')
-  t.match(meIn(world, other), { username: 'Ada' }, 'one that was not used meanwhile was not')
+  t.match(meIn(world, other), { username: 'Ada' }, 'a token that was not used meanwhile was not dropped')
 })
 
-t.test('on the page who may apply changes goes by what is applied', async (t) => {
+t.test('on the page the applied state decides for a user that may apply changes', async (t) => {
   const elevated = { auth_role: [{ ...OPERATOR, elevated: true }] }
   const { people } = peopleWorld({}, elevated, { waitingOf: () => 'removed' })
   const { outcome, issued } = await people.signInUi(RIGHT, HERE)
@@ -53,14 +53,20 @@ t.test('on the page who may apply changes goes by what is applied', async (t) =>
   t.match(people.resolveUi(issued?.token, AWAY), { username: 'Ada' })
 })
 
-t.test('1 Authentication 4 on the page, too, who may not apply changes is out while they wait', async (t) => {
-  let waiting: ReturnType<WaitingOf>
-  const { people } = peopleWorld({}, {}, { waitingOf: () => waiting })
-  const pages = [(await people.signInUi(RIGHT, HERE)).issued?.token, (await people.signInUi(RIGHT, HERE)).issued?.token]
-  waiting = { enabled: false }
-  t.equal(people.resolveUi(pages[0], HERE), undefined)
-  t.equal((await people.signInUi(RIGHT, HERE)).outcome.reason, 'invalid_credential')
-  waiting = undefined
-  t.equal(people.resolveUi(pages[0], HERE), undefined, 'it was dropped')
-  t.match(people.resolveUi(pages[1], HERE), { username: 'Ada' })
-})
+t.test(
+  '1 Authentication 4 on the page, too, a pending change signs out a user that may not apply changes',
+  async (t) => {
+    let waiting: ReturnType<WaitingOf>
+    const { people } = peopleWorld({}, {}, { waitingOf: () => waiting })
+    const pages = [
+      (await people.signInUi(RIGHT, HERE)).issued?.token,
+      (await people.signInUi(RIGHT, HERE)).issued?.token,
+    ]
+    waiting = { enabled: false }
+    t.equal(people.resolveUi(pages[0], HERE), undefined)
+    t.equal((await people.signInUi(RIGHT, HERE)).outcome.reason, 'invalid_credential')
+    waiting = undefined
+    t.equal(people.resolveUi(pages[0], HERE), undefined, 'it was dropped')
+    t.match(people.resolveUi(pages[1], HERE), { username: 'Ada' })
+  },
+)

@@ -23,7 +23,7 @@ function madeInto(rows: Parameters<typeof bookOf>[0]) {
   return (table: string) => [...(after.get(table)?.values() ?? [])]
 }
 
-t.test('makes the site, a role that may everything, and an account with both', async (t) => {
+t.test('creates the site, a role that allows everything, and an account with both', async (t) => {
   const made = madeInto({})
   t.match(made('site'), [{ name: 'Mill', timezone: 'Europe/Oslo', created_at: 1000 }])
   t.match(made('auth_role'), [{ name: 'Administrator', elevated: true, allow_remote: true }])
@@ -33,7 +33,7 @@ t.test('makes the site, a role that may everything, and an account with both', a
   t.match(made('auth_user_site'), [{ user_id: 1, site_id: 1 }])
 })
 
-t.test('belongs to the sites that are there, and changes no role that has its name', async (t) => {
+t.test('belongs to the existing sites, and does not change a role of the same name', async (t) => {
   const made = madeInto({
     site: [
       { id: 3, name: 'A' },
@@ -56,7 +56,7 @@ t.test('belongs to the sites that are there, and changes no role that has its na
   ])
 })
 
-t.test('an account that may not sign in is an account: nobody else becomes the first one', async (t) => {
+t.test('an account that cannot sign in still counts: nobody else becomes the first one', async (t) => {
   t.equal(isWithoutAccounts(bookOf({ site: [{ id: 1, name: 'A' }] })), true)
   t.equal(isWithoutAccounts(bookOf({ auth_user: [{ id: 1, username: 'bob', enabled: false }] })), false)
 })

@@ -33,7 +33,7 @@ t.test('1 Handoff nonce, issued -> consumed: signs in to the page without a pass
   t.match(world.people.redeem(nonce, HERE), REFUSED)
 })
 
-t.test('a nonce goes with the session that asked for it where that is logged out', async (t) => {
+t.test('a nonce ends with the session that asked for it when that logs out', async (t) => {
   const world = peopleWorld()
   const token = await tokenIn(world)
   const nonce = () => String(jsonOf(world.people.handoff(world.people.resolve(token, HERE) as Session)).nonce)
@@ -44,7 +44,7 @@ t.test('a nonce goes with the session that asked for it where that is logged out
   t.match(world.people.redeem(after, HERE), REFUSED)
 })
 
-t.test('1 Handoff nonce: one is good for its 60 seconds where the token of its session ends before', async (t) => {
+t.test('1 Handoff nonce: it is good for its 60 seconds even if the token of its session expires earlier', async (t) => {
   const world = peopleWorld()
   const session = world.people.resolve(await tokenIn(world), HERE) as Session
   await world.clock.run(3_599_000)
@@ -71,7 +71,7 @@ for (const [what, spoil, mend] of [
     (world) => world.tables.put('auth_user', ADA),
   ],
   [
-    'is another one under the same id',
+    'has been replaced by another under the same id',
     (world) => world.tables.put('auth_user', { ...ADA, username: 'Mallory' }),
     (world) => world.tables.put('auth_user', ADA),
   ],
@@ -81,17 +81,14 @@ for (const [what, spoil, mend] of [
     (world) => world.tables.put('auth_role', OPERATOR),
   ],
 ] as [string, (world: PeopleWorld) => void, (world: PeopleWorld) => void][])
-  t.test(
-    `1 Handoff nonce, issued -> consumed: where the user ${what} it is refused, and used up all the same`,
-    async (t) => {
-      const world = peopleWorld()
-      const nonce = await nonceIn(world)
-      spoil(world)
-      t.match(world.people.redeem(nonce, HERE), REFUSED)
-      mend(world)
-      t.match(world.people.redeem(nonce, HERE), REFUSED)
-    },
-  )
+  t.test(`1 Handoff nonce, issued -> consumed: if the user ${what} it is refused, and used up anyway`, async (t) => {
+    const world = peopleWorld()
+    const nonce = await nonceIn(world)
+    spoil(world)
+    t.match(world.people.redeem(nonce, HERE), REFUSED)
+    mend(world)
+    t.match(world.people.redeem(nonce, HERE), REFUSED)
+  })
 
 t.test(
   '1 Handoff nonce: one role with Allow Remote off is enough to refuse, though not to refuse a token',
@@ -113,7 +110,7 @@ t.test('1 Handoff nonce, issued -> expired: 60 seconds after its issue', async (
   t.match(world.people.redeem(other, HERE), REFUSED)
 })
 
-t.test('a nonce is not a token, and a token no nonce', async (t) => {
+t.test('a nonce is not a token, and a token is not a nonce', async (t) => {
   const world = peopleWorld()
   const [token, nonce] = [await tokenIn(world), await nonceIn(world)]
   t.equal(world.people.resolve(nonce, HERE), undefined)

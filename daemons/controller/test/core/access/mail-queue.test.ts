@@ -41,14 +41,14 @@ function outcomeOf(promise: Promise<void>) {
   return outcome
 }
 
-t.test('a letter that is taken is sent', async (t) => {
+t.test('a letter that is accepted counts as sent', async (t) => {
   const { queue, tries } = queueOf()
   await queue.send(letter)
   t.match(tries, [{ to: 'ada@example.org', atMs: 0 }])
   t.strictSame(queue.state(), { kept: 0, sent: 1, failed: 0 })
 })
 
-t.test('one that is not taken is tried again, with waits that grow, until it is', async (t) => {
+t.test('a letter that is not accepted is tried again, with growing waits, until it is', async (t) => {
   const { clock, queue, tries } = queueOf(failing, failing, failing, () => Promise.resolve())
   const outcome = outcomeOf(queue.send(letter))
   await clock.run(7000)
@@ -59,7 +59,7 @@ t.test('one that is not taken is tried again, with waits that grow, until it is'
   )
 })
 
-t.test('one that is of no use any more is given up', async (t) => {
+t.test('a letter that is of no use any more is given up', async (t) => {
   const { clock, queue, tries } = queueOf(failing)
   const outcome = outcomeOf(queue.send({ ...letter, lifeMs: 5000 }))
   await clock.run(3000)
@@ -77,7 +77,7 @@ for (const code of ['mail_refused', 'mail_not_set_up'])
     t.equal(tries.length, 1)
   })
 
-t.test('a server that says nothing is left after a while, heeds it the signal or not', async (t) => {
+t.test('a server that does not answer is abandoned after a while, whether it heeds the signal or not', async (t) => {
   const { clock, queue, tries, signals } = queueOf(never)
   const outcome = outcomeOf(queue.send(letter))
   await clock.run(20_000)
@@ -88,7 +88,7 @@ t.test('a server that says nothing is left after a while, heeds it the signal or
   t.equal(outcome.code, 'mail_failed')
 })
 
-t.test('few are handed over at once, the others wait; more than may are refused', async (t) => {
+t.test('few letters are handed over at once, the others wait; any over the limit are refused', async (t) => {
   const done: (() => void)[] = []
   const { clock, queue, tries } = queueOf(() => new Promise<void>((resolve) => void done.push(resolve)))
   const outcomes = ['a', 'b', 'c', 'd'].map((to) => outcomeOf(queue.send({ ...letter, to })))
@@ -109,14 +109,14 @@ t.test('few are handed over at once, the others wait; more than may are refused'
   t.equal(queue.state().kept, 4)
 })
 
-t.test('a letter that waits to be tried again holds up no other', async (t) => {
+t.test('a letter that waits for its next try does not delay others', async (t) => {
   const { clock, queue } = queueOf(failing, () => Promise.resolve())
   const [one, other] = [outcomeOf(queue.send(letter)), outcomeOf(queue.send(letter))]
   await clock.run(0)
   t.strictSame([one, other], [{}, { code: 'sent' }])
 })
 
-t.test('at the end what is kept is given up at once, and nothing more is taken', async (t) => {
+t.test('closing gives up all letters at once, and no more are accepted', async (t) => {
   const { clock, queue, tries, signals } = queueOf(never)
   const outcomes = [1, 2, 3].map(() => outcomeOf(queue.send(letter)))
   await clock.run(0)
@@ -130,7 +130,7 @@ t.test('at the end what is kept is given up at once, and nothing more is taken',
   t.equal(clock.pending(), 0)
 })
 
-t.test('a letter that waits to be tried again is given up at the end, and its wait with it', async (t) => {
+t.test('closing gives up a letter that waits for its next try, and its timer', async (t) => {
   const { clock, queue, tries } = queueOf(failing, failing)
   const outcome = outcomeOf(queue.send(letter))
   await clock.run(0)

@@ -23,7 +23,7 @@ t.test('the state of a code is read from the account', (t) => {
   t.end()
 })
 
-t.test('a code that was mailed by this run ages by the monotonic clock, whatever stands beside it', (t) => {
+t.test('a code mailed by this run ages by the monotonic clock, whatever issue time the account holds', (t) => {
   const clock = fakeClock(START_MS)
   const codes = createMailedCodes({ clock, keptMs: () => 1000 })
   codes.add(1, 'ABC234', clock.monotonicMs())
@@ -33,11 +33,11 @@ t.test('a code that was mailed by this run ages by the monotonic clock, whatever
     t.equal(codes.ageMs(row), 70)
     t.equal(codes.ageMs({ ...row, two_factor_issued_at: null }), 70)
   }
-  t.not(codes.ageMs({ ...row, two_factor_token: 'DEF567' }), 70, 'another code is another age')
+  t.not(codes.ageMs({ ...row, two_factor_token: 'DEF567' }), 70, 'another code has another age')
   t.end()
 })
 
-t.test('misses are counted of one code', (t) => {
+t.test('misses are counted per code', (t) => {
   const codes = createMailedCodes({ clock: fakeClock(START_MS), keptMs: () => 1000 })
   t.strictSame([codes.missed(row), codes.missed(row)], [1, 2])
   codes.add(1, 'DEF567', 0)
@@ -47,12 +47,12 @@ t.test('misses are counted of one code', (t) => {
   t.end()
 })
 
-t.test('the last letter keeps the next back, unless it did not arrive, has lapsed, or is forgotten', (t) => {
+t.test('the last letter delays the next one, unless it did not arrive, has lapsed, or is forgotten', (t) => {
   const clock = fakeClock(START_MS)
   const codes = createMailedCodes({ clock, keptMs: () => 1000 })
   const didNotArrive = codes.add(1, 'ABC234', clock.monotonicMs())
   t.equal(codes.keepsBack(row, 'issued', 100), true)
-  t.equal(codes.keepsBack({ ...row, two_factor_token: null }, 'none', 100), true, 'a void one too')
+  t.equal(codes.keepsBack({ ...row, two_factor_token: null }, 'none', 100), true, 'also after the code is void')
   t.equal(codes.keepsBack(row, 'lapsed', 100), false)
   clock.advance(100)
   t.equal(codes.keepsBack(row, 'issued', 100), false)
@@ -65,7 +65,7 @@ t.test('the last letter keeps the next back, unless it did not arrive, has lapse
   t.end()
 })
 
-t.test('what is too old to decide anything makes room', (t) => {
+t.test('an entry too old to matter makes room', (t) => {
   const clock = fakeClock(START_MS)
   const codes = createMailedCodes({ clock, keptMs: () => 1000 })
   for (const id of [1, 2]) codes.add(id, 'ABC234', clock.monotonicMs())

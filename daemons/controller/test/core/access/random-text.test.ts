@@ -19,7 +19,7 @@ t.test('every letter comes from as many bytes as any other', (t) => {
   t.end()
 })
 
-t.test('has the length asked for, whatever the chance is', (t) => {
+t.test('has the length asked for, whatever the random bytes', (t) => {
   for (const byte of [0, 100, 247]) t.equal(randomText(CODE_LETTERS, 6, (n) => new Uint8Array(n).fill(byte)).length, 6)
   t.end()
 })

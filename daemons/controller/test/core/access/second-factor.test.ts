@@ -78,7 +78,7 @@ t.test(
   },
 )
 
-t.test('five wrong codes make it void; 30 s after its mail another goes out, which counts its own', async (t) => {
+t.test('five wrong codes make it void; another is mailed 30 s after it, with its own count', async (t) => {
   const world = peopleWorld({ two_factor_auth: true })
   await tryIn(world)
   const first = codeIn(world)
@@ -107,7 +107,7 @@ t.test('however often a code is voided, an account gets two letters a minute at 
   t.equal(world.letters.length, 4)
 })
 
-t.test('a code from before the start is void after five misses too, and keeps the next one back', async (t) => {
+t.test('a code from before the start is void after five misses too, and delays the next one', async (t) => {
   const world = peopleWorld(issued)
   await world.clock.run(10_000)
   for (let i = 0; i < 5; i++) t.match(await tryIn(world, `BAD${i}`), FAILED)
@@ -119,7 +119,7 @@ t.test('a code from before the start is void after five misses too, and keeps th
   t.equal(world.letters.length, 1)
 })
 
-t.test('1 Two-factor code, consumed: whoever was let in by it is mailed the next one at once', async (t) => {
+t.test('1 Two-factor code, consumed: a user that signed in with it is mailed the next one at once', async (t) => {
   const world = peopleWorld({ two_factor_auth: true })
   for (let i = 1; i < 4; i++) {
     t.match(await tryIn(world), CHALLENGED)
@@ -141,7 +141,7 @@ t.test(
   },
 )
 
-t.test('1 Two-factor code: no step of the wall clock stretches or ends its window', async (t) => {
+t.test('1 Two-factor code: no step of the wall clock extends or ends its window', async (t) => {
   const hourMs = 3_600_000
   for (const stepMs of [-hourMs, -1000, 1000, hourMs, 365 * 24 * hourMs, -START_MS])
     for (const [afterMs, told] of [
@@ -157,7 +157,7 @@ t.test('1 Two-factor code: no step of the wall clock stretches or ends its windo
     }
 })
 
-t.test('1 Two-factor code: nor does one hurry or keep back the next mail', async (t) => {
+t.test('1 Two-factor code: a step of the wall clock neither hastens nor delays the next mail', async (t) => {
   for (const stepMs of [-3_600_000, 3_600_000]) {
     const world = peopleWorld({ two_factor_auth: true })
     await tryIn(world)
@@ -170,7 +170,7 @@ t.test('1 Two-factor code: nor does one hurry or keep back the next mail', async
   }
 })
 
-t.test('1 Two-factor code: one from before the start is accepted for one ttl after it, at most', async (t) => {
+t.test('1 Two-factor code: a code from before the start is accepted for at most one ttl after the start', async (t) => {
   const world = peopleWorld({ ...issued, two_factor_issued_at: START_MS - 200_000 })
   await world.clock.run(99_000)
   world.clock.stepEpoch(-250_000)
@@ -178,7 +178,7 @@ t.test('1 Two-factor code: one from before the start is accepted for one ttl aft
   t.match(await tryIn(world, 'ABC234'), FAILED)
 })
 
-t.test('1 Two-factor code, issued, controller restart: the code goes on, and its clock is not reset', async (t) => {
+t.test('1 Two-factor code, issued, controller restart: the code stays valid, and its clock is not reset', async (t) => {
   const before = peopleWorld({ two_factor_auth: true })
   await tryIn(before)
   const { two_factor_token = null, two_factor_issued_at = null } = before.tables.row('auth_user', 1) ?? ADA
@@ -204,13 +204,13 @@ for (const [what, two_factor_issued_at] of [
     },
   )
 
-t.test('a code where none was issued is two factor fail', async (t) => {
+t.test('a code when none was issued is two factor fail', async (t) => {
   const world = peopleWorld({ two_factor_auth: true })
   t.match(await tryIn(world, 'ABC234'), FAILED)
   t.strictSame(world.letters, [])
 })
 
-t.test('while a code is accepted another is mailed after 30 s, and then the first is none', async (t) => {
+t.test('while a code is valid another is mailed after 30 s, and then the first is invalid', async (t) => {
   const world = peopleWorld({ two_factor_auth: true })
   await tryIn(world)
   const first = codeIn(world)
@@ -262,7 +262,7 @@ t.test('an empty field, or null, submits no code', async (t) => {
   for (const code of ['', '  ', null]) t.match(await tryIn(peopleWorld(issued), code), CHALLENGED)
 })
 
-t.test('a mail that cannot be sent is told with its person, and the next sign-in mails anew at once', async (t) => {
+t.test('a mail that cannot be sent is reported with its user, and the next sign-in mails again at once', async (t) => {
   let tries = 0
   const postman = {
     send: () => (++tries === 1 ? Promise.reject(new Fault('mail_failed', 'no server')) : Promise.resolve()),
@@ -276,7 +276,7 @@ t.test('a mail that cannot be sent is told with its person, and the next sign-in
   t.equal(tries, 2)
 })
 
-t.test('a letter holds nothing that an account says of itself but its address', async (t) => {
+t.test('a letter holds nothing of the account but its address', async (t) => {
   const world = peopleWorld({ two_factor_auth: true, username: 'Ada\r\nBcc: eve@example.org' })
   await world.people.signIn({ ...RIGHT, username: 'Ada\r\nBcc: eve@example.org' }, HERE)
   t.notMatch(JSON.stringify(world.letters), /Bcc|Ada/)

@@ -22,7 +22,7 @@ t.test('1 GET /api/me: the identity, with the time of issue in epoch ms', async 
 })
 
 t.test(
-  '1 Session token, active -> revoked: a token that was logged out is none; what is none is left alone',
+  '1 Session token, active -> revoked: a token that was logged out is invalid; an unknown one is ignored',
   async (t) => {
     const world = peopleWorld()
     const token = await tokenIn(world)
@@ -53,7 +53,7 @@ t.test(
   },
 )
 
-t.test('1 Session token, controller restart: a token of before is none', async (t) => {
+t.test('1 Session token, controller restart: a token from before is invalid', async (t) => {
   const token = await tokenIn(peopleWorld())
   t.equal(meIn(peopleWorld(), token), INVALID)
 })
@@ -119,7 +119,7 @@ for (const token of ['', 'x', 'x'.repeat(31), 'x'.repeat(33), 'x'.repeat(100_000
     t.end()
   })
 
-t.test('who signs in for ever signs out itself, and nobody else', async (t) => {
+t.test('a user that keeps signing in ends its own sessions, and no others', async (t) => {
   const BOB = { ...ADA, id: 2, username: 'Bob' }
   const world = peopleWorld(
     {},
@@ -138,7 +138,7 @@ t.test('who signs in for ever signs out itself, and nobody else', async (t) => {
 })
 
 t.test(
-  'a session of the page ends after the shortest session_timeout_min without a use; a socket does not use it',
+  'a session of the page ends after the shortest session_timeout_min without use; a socket is not a use',
   async (t) => {
     const auth_role = [
       { ...OPERATOR, session_timeout_min: 30 },
@@ -180,47 +180,47 @@ t.test('a session of the page ends with its longest life, used or not, and at si
   t.equal(world.people.resolveUi(other, HERE), INVALID)
 })
 
-t.test('a session is of who signed in: an import that gives the id to another account ends it', async (t) => {
-  const world = peopleWorld()
-  const token = await tokenIn(world)
-  world.tables.put('auth_user', { ...ADA, username: 'ADA' })
-  t.match(meIn(world, token), { id: 1 })
-  world.tables.put('auth_user', { ...ADA, username: 'Mallory' })
-  t.equal(meIn(world, token), INVALID)
-  world.tables.put('auth_user', ADA)
-  t.equal(meIn(world, token), INVALID, 'for good')
-})
-
 t.test(
-  'a new password ends every token and every page session of the account, for good, and of nobody else',
+  'a session belongs to the account that signed in: an import that gives the id to another account ends it',
   async (t) => {
-    const BOB = { ...ADA, id: 2, username: 'Bob' }
-    const world = peopleWorld(
-      {},
-      {
-        auth_user: [ADA, BOB],
-        auth_user_role: [1, 2].map((user_id) => ({ id: user_id, user_id, role_id: 5 })),
-        auth_user_site: [1, 2].map((user_id) => ({ id: user_id, user_id, site_id: 9 })),
-      },
-    )
+    const world = peopleWorld()
     const token = await tokenIn(world)
-    const page = (await world.people.signInUi(RIGHT, HERE)).issued?.token
-    const bobs = await tokenIn(world, { username: 'Bob', password: 'open sesame' })
-    // Any other column of the account may change.
-    world.tables.put('auth_user', { ...ADA, email: 'ada@example.net', two_factor_token: 'K7MPQ2' })
+    world.tables.put('auth_user', { ...ADA, username: 'ADA' })
     t.match(meIn(world, token), { id: 1 })
-    t.match(world.people.resolveUi(page, HERE), { userId: 1 })
-    world.tables.put('auth_user', { ...ADA, hash: 'hash of close sesame' })
+    world.tables.put('auth_user', { ...ADA, username: 'Mallory' })
     t.equal(meIn(world, token), INVALID)
-    t.equal(world.people.resolveUi(page, HERE), INVALID)
-    t.match(world.people.resolve(bobs, HERE), { userId: 2 })
     world.tables.put('auth_user', ADA)
     t.equal(meIn(world, token), INVALID, 'for good')
-    t.equal(world.people.resolveUi(page, HERE), INVALID, 'for good')
   },
 )
 
-t.test('who was let in by a password that is replaced meanwhile gets a token that is worth nothing', async (t) => {
+t.test('a new password ends all tokens and page sessions of the account, for good, and no others', async (t) => {
+  const BOB = { ...ADA, id: 2, username: 'Bob' }
+  const world = peopleWorld(
+    {},
+    {
+      auth_user: [ADA, BOB],
+      auth_user_role: [1, 2].map((user_id) => ({ id: user_id, user_id, role_id: 5 })),
+      auth_user_site: [1, 2].map((user_id) => ({ id: user_id, user_id, site_id: 9 })),
+    },
+  )
+  const token = await tokenIn(world)
+  const page = (await world.people.signInUi(RIGHT, HERE)).issued?.token
+  const bobs = await tokenIn(world, { username: 'Bob', password: 'open sesame' })
+  // Any other column of the account may change.
+  world.tables.put('auth_user', { ...ADA, email: 'ada@example.net', two_factor_token: 'K7MPQ2' })
+  t.match(meIn(world, token), { id: 1 })
+  t.match(world.people.resolveUi(page, HERE), { userId: 1 })
+  world.tables.put('auth_user', { ...ADA, hash: 'hash of close sesame' })
+  t.equal(meIn(world, token), INVALID)
+  t.equal(world.people.resolveUi(page, HERE), INVALID)
+  t.match(world.people.resolve(bobs, HERE), { userId: 2 })
+  world.tables.put('auth_user', ADA)
+  t.equal(meIn(world, token), INVALID, 'for good')
+  t.equal(world.people.resolveUi(page, HERE), INVALID, 'for good')
+})
+
+t.test('a sign-in with a password that is replaced meanwhile gets a token that is invalid', async (t) => {
   const world = peopleWorld({ two_factor_auth: true })
   await world.people.signIn(RIGHT, HERE)
   const two_factor_token = codeIn(world)
@@ -235,14 +235,14 @@ t.test('who was let in by a password that is replaced meanwhile gets a token tha
   t.equal(meIn(world, token), INVALID)
 })
 
-t.test('1 Session token, dropped: what ends with its account stays ended, used meanwhile or not', async (t) => {
+t.test('1 Session token, dropped: a token that ends with its account stays ended, used meanwhile or not', async (t) => {
   const ends: Partial<Row>[] = [{ enabled: false }, { revoked_at: 1 }, { valid_until: 1 }, { username: 'Mallory' }]
   for (const columns of ends) {
     const world = peopleWorld()
     const token = await tokenIn(world)
     const { issued } = await world.people.signInUi(RIGHT, HERE)
     world.people.endOver()
-    t.match(meIn(world, token), { id: 1 }, 'while the account stands nothing ends')
+    t.match(meIn(world, token), { id: 1 }, 'while the account is open nothing ends')
     world.tables.put('auth_user', { ...ADA, ...(columns as Row), id: 1 })
     world.people.endOver()
     world.tables.put('auth_user', ADA)

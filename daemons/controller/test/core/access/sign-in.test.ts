@@ -74,7 +74,7 @@ for (const [what, world, form, message, reason] of refusals)
   })
 
 t.test(
-  '1 Authentication 5: who has Allow Remote off in all roles gets no token from outside, and one inside',
+  '1 Authentication 5: a user with Allow Remote off in all roles gets no token from outside, but one inside',
   async (t) => {
     const { people } = peopleWorld({}, { auth_role: [KEPT_IN] })
     const outcome = await people.signIn(RIGHT, AWAY)
@@ -142,7 +142,7 @@ t.test('a name is the same however its letters are composed', async (t) => {
   t.match(await people.signIn({ ...RIGHT, username: 'Zoe\u0308' }, HERE), { status: 200, reason: null })
 })
 
-t.test('a name is the same in capitals, unless that leaves it open who is meant', async (t) => {
+t.test('a name matches in any case, unless that is ambiguous', async (t) => {
   const world = peopleWorld()
   t.match(jsonOf(await world.people.signIn({ ...RIGHT, username: 'aDA' }, HERE)), { token: String })
   world.tables.put('auth_user', { ...ADA, id: 2, username: 'ada' })
@@ -164,30 +164,27 @@ for (const username of [
     t.match(await peopleWorld().people.signIn(form, HERE), { reason: 'invalid_credential', user: undefined })
   })
 
-t.test('fields that come from a prototype are no credentials', async (t) => {
+t.test('fields that come from a prototype are not credentials', async (t) => {
   const form = Object.create({ username: 'Ada', password: 'open sesame' })
   t.equal((await peopleWorld().people.signIn(form, HERE)).reason, 'missing_credential')
 })
 
-t.test(
-  'for every refusal a password is compared once, with that of the account or with one that nobody has',
-  async (t) => {
-    for (const [ada, form, compared] of [
-      [{}, { ...RIGHT, username: 'Eve' }, undefined],
-      [{}, { ...RIGHT, password: 'x' }, ADA.hash],
-      [{ enabled: false }, RIGHT, ADA.hash],
-      [{ revoked_at: 1 }, RIGHT, ADA.hash],
-      [{ hash: null }, RIGHT, undefined],
-      [{}, { ...RIGHT, password: 'x'.repeat(1025) }, undefined],
-    ] as const) {
-      const world = peopleWorld(ada)
-      await world.people.signIn(form, HERE)
-      t.strictSame(world.compared, [compared])
-    }
-  },
-)
+t.test('every refusal compares a password once, with the hash of the account or with a dummy', async (t) => {
+  for (const [ada, form, compared] of [
+    [{}, { ...RIGHT, username: 'Eve' }, undefined],
+    [{}, { ...RIGHT, password: 'x' }, ADA.hash],
+    [{ enabled: false }, RIGHT, ADA.hash],
+    [{ revoked_at: 1 }, RIGHT, ADA.hash],
+    [{ hash: null }, RIGHT, undefined],
+    [{}, { ...RIGHT, password: 'x'.repeat(1025) }, undefined],
+  ] as const) {
+    const world = peopleWorld(ada)
+    await world.people.signIn(form, HERE)
+    t.strictSame(world.compared, [compared])
+  }
+})
 
-t.test('a password of 250,000 letters is wrong, and never looked at', async (t) => {
+t.test('a password of 250,000 letters is wrong, and never hashed', async (t) => {
   const seen: string[] = []
   const passwords = { verify: async (password: string) => Boolean(seen.push(password)) && false }
   const { people } = peopleWorld({}, {}, { passwords })
@@ -198,7 +195,7 @@ t.test('a password of 250,000 letters is wrong, and never looked at', async (t) 
   t.strictSame(seen, [''])
 })
 
-t.test('an account that is closed while its password is looked at is refused', async (t) => {
+t.test('an account that is closed while its password is checked is refused', async (t) => {
   const world = peopleWorld(
     {},
     {},
@@ -214,7 +211,7 @@ t.test('an account that is closed while its password is looked at is refused', a
   t.equal((await world.people.signIn(RIGHT, HERE)).reason, 'invalid_credential')
 })
 
-t.test('where too many passwords wait, the answer is 503 with an envelope, and nothing counts as wrong', async (t) => {
+t.test('if too many passwords wait, the answer is 503 with an envelope, and nothing counts as wrong', async (t) => {
   const passwords = { verify: () => Promise.reject(new Fault('busy', '32 logins are waiting already')) }
   const outcome = await peopleWorld({}, {}, { passwords }).people.signIn(RIGHT, HERE)
   t.match(outcome, { status: 503, reason: 'busy' })
@@ -239,31 +236,34 @@ t.test('the hundredth wrong password is answered late; the right one at once', a
   await late
 })
 
-t.test('of a network that was wrong too often, few sign-ins are under way at once, and too many are 503', async (t) => {
-  const world = peopleWorld()
-  for (let i = 0; i < 110; i++) {
-    void world.people.signIn({ ...RIGHT, username: `nobody ${i}` }, AWAY)
-    await world.clock.run(5000)
-  }
-  const compared = world.compared.length
-  const many = Array.from({ length: 120 }, () => world.people.signIn({ ...RIGHT, password: 'x' }, AWAY))
-  await world.clock.run(4000)
-  t.equal(world.compared.length - compared, 16, 'in four seconds')
-  const elsewhere = world.people.signIn(RIGHT, { ...AWAY, clientIp: '203.0.113.9' })
-  t.equal((await elsewhere).reason, null)
-  await world.clock.run(60_000)
-  const answers = await Promise.all(many)
-  t.match(jsonOf(answers.find(({ status }) => status === 503) ?? { body: { json: {} } }), { error: 'busy' })
-  t.ok(answers.filter(({ status }) => status === 200).length >= 32)
-})
+t.test(
+  'a network with too many wrong passwords has few sign-ins under way at once, and too many get 503',
+  async (t) => {
+    const world = peopleWorld()
+    for (let i = 0; i < 110; i++) {
+      void world.people.signIn({ ...RIGHT, username: `nobody ${i}` }, AWAY)
+      await world.clock.run(5000)
+    }
+    const compared = world.compared.length
+    const many = Array.from({ length: 120 }, () => world.people.signIn({ ...RIGHT, password: 'x' }, AWAY))
+    await world.clock.run(4000)
+    t.equal(world.compared.length - compared, 16, 'in four seconds')
+    const elsewhere = world.people.signIn(RIGHT, { ...AWAY, clientIp: '203.0.113.9' })
+    t.equal((await elsewhere).reason, null)
+    await world.clock.run(60_000)
+    const answers = await Promise.all(many)
+    t.match(jsonOf(answers.find(({ status }) => status === 503) ?? { body: { json: {} } }), { error: 'busy' })
+    t.ok(answers.filter(({ status }) => status === 200).length >= 32)
+  },
+)
 
-t.test('who hangs up before the password was looked at is not judged', async (t) => {
+t.test('a sign-in whose caller hangs up before the password is checked is dropped', async (t) => {
   const { people, compared } = peopleWorld()
   t.match(await people.signIn(RIGHT, HERE, AbortSignal.abort()), { status: 503, reason: 'busy' })
   t.same(compared, [])
 })
 
-t.test('Skip 2FA on Local Network counts on the page alone, inside, and where all roles have it', async (t) => {
+t.test('Skip 2FA on Local Network counts only on the page, inside, and if all roles have it', async (t) => {
   const skipping = { auth_role: [{ ...OPERATOR, skip_2fa_local: true }] }
   const { people } = peopleWorld({ two_factor_auth: true }, skipping)
   t.equal((await people.signIn(RIGHT, HERE)).reason, '2fa_required')
@@ -278,5 +278,5 @@ t.test('Skip 2FA on Local Network counts on the page alone, inside, and where al
   const { issued, outcome } = await people.signInUi(RIGHT, HERE)
   t.equal(outcome.reason, null)
   t.match(people.resolveUi(issued?.token, HERE), { userId: 1 })
-  t.equal(people.resolve(issued?.token, HERE), undefined, 'and its session is none of the REST surface')
+  t.equal(people.resolve(issued?.token, HERE), undefined, 'and its session is not valid for the REST surface')
 })

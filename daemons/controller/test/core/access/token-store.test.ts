@@ -16,7 +16,7 @@ function shelfOf(most = 3) {
   return { clock, digested, shelf: createTokenStore<{ userId: number }>({ clock, secrets, length: 32, most }) }
 }
 
-t.test('a secret stands for the very object that was given, until its life is over', (t) => {
+t.test('a secret stands for the object it was issued for, until it expires', (t) => {
   const { clock, shelf } = shelfOf()
   const holder = { userId: 1 }
   const secret = shelf.issue(holder, 1000)
@@ -29,7 +29,7 @@ t.test('a secret stands for the very object that was given, until its life is ov
   t.end()
 })
 
-t.test('taken or dropped, it stands for nobody any more', (t) => {
+t.test('a secret that was taken or dropped stands for nobody', (t) => {
   const { shelf } = shelfOf()
   const [one, other] = [shelf.issue({ userId: 1 }, 1000), shelf.issue({ userId: 2 }, 1000)]
   t.match(shelf.take(one), { userId: 1 })
@@ -39,7 +39,7 @@ t.test('taken or dropped, it stands for nobody any more', (t) => {
   t.end()
 })
 
-t.test('a full shelf first forgets what has died, then the oldest of whoever holds most', (t) => {
+t.test('a full store first forgets expired entries, then the oldest of whoever holds most', (t) => {
   const { clock, shelf } = shelfOf()
   shelf.issue({ userId: 1 }, 10)
   const [bobs, adas] = [shelf.issue({ userId: 2 }, 1000), shelf.issue({ userId: 1 }, 1000)]
@@ -55,7 +55,7 @@ t.test('a full shelf first forgets what has died, then the oldest of whoever hol
   t.end()
 })
 
-t.test('what is over for its holder is dropped, asked for or not', (t) => {
+t.test('all secrets of a holder are dropped, used or not', (t) => {
   const { shelf } = shelfOf()
   const [adas, bobs] = [shelf.issue({ userId: 1 }, 1000), shelf.issue({ userId: 2 }, 1000)]
   shelf.dropWhere(({ userId }) => userId === 1)
@@ -65,7 +65,7 @@ t.test('what is over for its holder is dropped, asked for or not', (t) => {
   t.end()
 })
 
-t.test('a text of another length is not even looked at', (t) => {
+t.test('a text of another length is not even hashed', (t) => {
   const { digested, shelf } = shelfOf()
   for (const text of ['', 'x'.repeat(31), 'x'.repeat(16_000_000)]) {
     t.equal(shelf.find(text), undefined)

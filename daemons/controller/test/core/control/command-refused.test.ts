@@ -79,7 +79,7 @@ const refused: Refused[] = [
     { zone_id: 1, zone: 'Nowhere' },
   ].map(
     (target): Refused => [
-      `1 POST control scope: what is beyond it is as if it were not there, ${JSON.stringify(target)}`,
+      `1 POST control scope: a target beyond it is treated as if it did not exist, ${JSON.stringify(target)}`,
       SCOPED,
       { ...target, command: 'on' },
       scope,
@@ -145,7 +145,7 @@ const refused: Refused[] = [
   ['1 Command payload no verb key', OPEN, { zone_id: 1 }, required],
   ['1 Command payload two verb keys', OPEN, { zone_id: 1, level: 4, on: true }, required],
   ['1 Command payload shorthand needs a zone', OPEN, { device_id: 10, level: 4 }, required],
-  ['1 Command payload a command that is no text', OPEN, { zone_id: 1, command: 4 }, required],
+  ['1 Command payload a command that is not a text', OPEN, { zone_id: 1, command: 4 }, required],
   ['1 Command payload an empty command', OPEN, { zone_id: 1, command: '' }, required],
   ['1 Command payload a command with a line end', OPEN, { zone_id: 1, command: 'on\n1 off' }, required],
   ['1 Command payload a command with NUL', OPEN, { zone_id: 1, command: 'on\0' }, required],
@@ -176,7 +176,7 @@ const refused: Refused[] = [
     { ...elevation, target: 'zone 4' },
   ],
   [
-    '1 POST control an elevated device by itself',
+    '1 POST control an elevated device alone',
     OPEN,
     { device_id: 12, command: 'on' },
     { ...elevation, target: 'device 12' },
@@ -207,6 +207,6 @@ for (const [title, who, body, { status, error, reason, target }] of refused)
     const answer = answerOf(await command(session(who), body))
     t.strictSame({ status: answer.status, error: answer.error, reason: answer.reason }, { status, error, reason })
     if (target !== undefined) t.equal(answer.target, target)
-    if (status === 403) t.strictSame(answer.json, { error }, 'says no more')
+    if (status === 403) t.strictSame(answer.json, { error }, 'the answer says no more')
     t.strictSame([reached, macros], [[], []])
   })

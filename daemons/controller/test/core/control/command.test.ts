@@ -48,7 +48,7 @@ const granted: [string, SessionForm, unknown, string][] = [
     '10 zone 1 level {"fade":2,"level":40}',
   ],
   [
-    '1 Command payload every field of the table, null where it is not meant',
+    '1 Command payload every field of the table, null if it is not used',
     OPEN,
     { zone_id: 1, zone: null, device_id: null, device: null, command: 'on', args: null, macro_id: null },
     '10 zone 1 on {}',
@@ -145,7 +145,7 @@ for (const [title, who, body, expected] of granted)
     t.strictSame(reached, [expected])
   })
 
-t.test('1 POST control a macro_id in a command body is a macro run, whatever else there is', async (t) => {
+t.test('1 POST control a macro_id in a command body runs a macro, whatever else the body holds', async (t) => {
   const { command, session, reached, macros } = stage()
   const body = { macro_id: 7, zone_id: 4, command: 'open', args: { zone_id: 4 } }
   const answer = answerOf(await command(session({ may: ['macro'], uis: [] }), body))
@@ -168,7 +168,7 @@ t.test("1 POST control a driver's failure is 200 with success false", async (t) 
   })
 })
 
-t.test('1 Errors what is no failure of a driver is thrown on', async (t) => {
+t.test('1 Errors an error that is not a failure of a driver is passed on', async (t) => {
   const { command, session } = stage({}, async () => {
     throw new TypeError('a slip')
   })
@@ -199,7 +199,7 @@ t.test('a zone without a device and a disabled device are failures', async (t) =
   }
 })
 
-t.test('1 Guards 5 secrets in what a device answers or complains of are for elevated sessions alone', async (t) => {
+t.test('1 Guards 5 secrets in the answers and faults of a device are for elevated sessions only', async (t) => {
   const answering = stage({}, async () => ({
     answer: { model: 'x', session_keys: ['s3cret'], url: 'http://u:s3cret@a/' },
   }))
@@ -213,7 +213,7 @@ t.test('1 Guards 5 secrets in what a device answers or complains of are for elev
   }
 })
 
-t.test('1 Audit record what was asked and what came of it is told in words, and no code among them', async (t) => {
+t.test('1 Audit record the command and its result are put into words, and hold no code', async (t) => {
   const door = { id: 1, name: 'open', enabled: true }
   const on = stage({ command: [door] })
   const refusing = stage({}, async () => {

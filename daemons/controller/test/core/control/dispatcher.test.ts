@@ -11,7 +11,7 @@ function targetOf({ dispatcher }: ReturnType<typeof stage>, named: Record<string
   return resolved.target
 }
 
-t.test('1 POST control internal callers are asked by no gate, their args stay', async (t) => {
+t.test('1 POST control internal callers pass every gate, and their args stay', async (t) => {
   const on = stage()
   await on.dispatcher.dispatch(targetOf(on, { zone_id: 4 }), 'open', { zone_id: 9 })
   t.strictSame(on.reached, ['12 zone 4 open {"zone_id":9}'])
@@ -25,7 +25,7 @@ t.test('1 POST control a target from the args of a macro is checked like a comma
   t.equal(on.dispatcher.checkTarget(caller, targetOf(on, { device_id: 12 })), 'elevation_denied')
 })
 
-t.test('1 POST control an override inside a macro is checked for who runs it', async (t) => {
+t.test('1 POST control an override inside a macro is checked for the user that runs it', async (t) => {
   const zone = BUILDING.zone.map((each) => ({ ...each, overrides: each.id === 1 ? { on: { zone_id: 2 } } : null }))
   const on = stage({ zone })
   const caller: Caller = { session: on.session({ uis: [1], may: ['macro'] }), by: 'macro' }
@@ -66,5 +66,5 @@ t.test('1 POST control whatever the body, no driver is reached beyond the scope'
     return isWithin && isClean && (reached.length === 1) === (status === 200) && (status === 200) === (reason === null)
   })
   await holdsLater(t, law, { numRuns: 600 })
-  t.ok(granted > 10, `${granted} were granted, so that the law says something`)
+  t.ok(granted > 10, `${granted} were granted, so that the property is really tested`)
 })

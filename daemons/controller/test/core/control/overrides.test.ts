@@ -123,7 +123,7 @@ for (const [title, who, overrides, reason] of refused)
     t.strictSame(reached, [])
   })
 
-t.test('1 POST control the role is asked again when an override re-dispatches', async (t) => {
+t.test('1 POST control the role is checked again when an override re-dispatches', async (t) => {
   const { command, session, reached } = withOverrides({ 1: { on: { zone_id: 2, command: 'on' } } })
   let asked = 0
   const fickle: Session = { ...session(OPEN), may: () => asked++ < 2 }
@@ -140,9 +140,9 @@ const broken: [string, Record<number, unknown>, string][] = [
   ],
   ['to a zone that is gone', { 1: { on: { zone_id: 99, command: 'on' } } }, 'override_broken'],
   ['whose zone and device disagree', { 1: { on: { zone_id: 3, device_id: 10, command: 'on' } } }, 'override_broken'],
-  ['that are no object', { 1: { on: 'zone 3' } }, 'override_broken'],
-  ['with a command that is no verb', { 1: { on: { zone_id: 3, command: 5 } } }, 'override_broken'],
-  ['with args that are no object', { 1: { on: { zone_id: 3, command: 'on', args: [1] } } }, 'override_broken'],
+  ['that are not an object', { 1: { on: 'zone 3' } }, 'override_broken'],
+  ['with a command that is not a verb', { 1: { on: { zone_id: 3, command: 5 } } }, 'override_broken'],
+  ['with args that are not an object', { 1: { on: { zone_id: 3, command: 'on', args: [1] } } }, 'override_broken'],
 ]
 
 for (const [title, overrides, code] of broken)
@@ -165,14 +165,14 @@ t.test('a chain of eight overrides is followed, one of nine is not', async (t) =
   t.strictSame(reached, ['10 zone 10 on {}'])
 })
 
-t.test('verbs called like what every object has are no overrides', async (t) => {
+t.test('verbs named like members of every object are not overrides', async (t) => {
   const { command, session, reached } = withOverrides({ 1: {} })
   for (const verb of ['constructor', '__proto__', 'hasOwnProperty'])
     t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb })), { success: true })
   t.equal(reached.length, 3)
 })
 
-t.test('1 POST control an override is followed, and re-checked, in whatever letters the verb comes', async (t) => {
+t.test('1 POST control an override is followed, and re-checked, whatever the case of the verb', async (t) => {
   const { command, session, reached } = withOverrides({ 1: { on: { zone_id: 5 } }, 2: { Open: { command: 'GO' } } })
   for (const verb of ['on', 'ON', 'On ', 'ｏｎ'])
     t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb })), {
@@ -181,17 +181,17 @@ t.test('1 POST control an override is followed, and re-checked, in whatever lett
     })
   t.strictSame(reached, [])
   t.match(answerOf(await command(session(OPEN), { zone_id: 2, command: 'OPEN' })), { success: true })
-  t.strictSame(reached, ['10 zone 2 GO {}'], 'and what the building spells goes out as it is spelled')
+  t.strictSame(reached, ['10 zone 2 GO {}'], 'and the spelling of the building is sent unchanged')
 })
 
-t.test('what an override fixes lies over what the caller sent in other letters', async (t) => {
+t.test('values fixed by an override replace those of the caller in any case', async (t) => {
   const { command, session, reached } = withOverrides({ 1: { on: { command: 'level', args: { level: 30 } } } })
   for (const args of [{ LEVEL: 90 }, { value: 90 }, { Level: [90] }])
     t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: 'on', args })), { success: true })
   t.strictSame(new Set(reached), new Set(['10 zone 1 level {"level":30}']))
 })
 
-t.test('two overrides of one verb in other letters are broken, and nothing is sent', async (t) => {
+t.test('two overrides of one verb that differ only in case are a fault, and nothing is sent', async (t) => {
   const { command, session, reached } = withOverrides({ 1: { on: { zone_id: 5 }, ON: { zone_id: 2 } } })
   for (const verb of ['on', 'ON'])
     t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: verb })), {

@@ -47,12 +47,12 @@ t.test('1 Audit denial reasons a UI that is disabled is not accessible', async (
   t.strictSame(reach({ zone }, [{ id: 1, enabled: false }]), [])
 })
 
-t.test('1 POST control a row that leads nowhere is a scope still', async (t) => {
+t.test('1 POST control a row that leads nowhere still counts as a scope', async (t) => {
   t.strictSame(reach({ zone, ui_zone: [{ id: 1, ui_id: 1, zone_id: null }] }, [{ id: 1 }]), [])
   t.strictSame(reach({ zone, ui_zone_group_ui: [{ id: 1, ui_id: 1, zone_group_id: 99 }] }, [{ id: 1 }]), [])
 })
 
-t.test("groups that are each other's parents come to an end", async (t) => {
+t.test("groups that are each other's parents do not loop for ever", async (t) => {
   const circle = [
     { id: 10, parent_id: 12 },
     { id: 11, parent_id: 10 },
@@ -63,7 +63,7 @@ t.test("groups that are each other's parents come to an end", async (t) => {
   t.strictSame(reach(tables, [{ id: 1 }]), [1, 2, 3])
 })
 
-t.test('a change of a table is seen at the next command', async (t) => {
+t.test('a change of a table takes effect at the next command', async (t) => {
   const book = bookOf({ zone, ui_zone: [{ id: 1, ui_id: 1, zone_id: 1 }] })
   const scopes = createScopes(book)
   const session = { ...stage().session(), uis: [{ id: 1 }] as unknown as Row[] }

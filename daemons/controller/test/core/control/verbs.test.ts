@@ -53,8 +53,8 @@ const schemas: [string, Record<string, unknown>, boolean][] = [
   ['of a wrong type', { level: 'four' }, false],
   ['out of range', { level: -1 }, false],
   ['without what is required', {}, false],
-  ['with more than there may be', { level: 4, fade: 1 }, false],
-  ['with a target, which is no arg', { level: 4, zone_id: 9 }, true],
+  ['with more than is allowed', { level: 4, fade: 1 }, false],
+  ['with a target, which is not an arg', { level: 4, zone_id: 9 }, true],
 ]
 
 for (const [title, args, isWell] of schemas)
@@ -68,7 +68,7 @@ for (const [title, args, isWell] of schemas)
     t.notMatch(String(answer.json.message), /four/)
   })
 
-t.test('the row that is nearest to the target counts for args', async (t) => {
+t.test('the row closest to the target decides for args', async (t) => {
   const rows = [
     { id: 1, name: 'level', enabled: true, args_schema: false },
     { id: 2, name: 'level', enabled: true, zone_type: 'light', args_schema: LEVEL },
@@ -100,7 +100,7 @@ t.test('a schema that cannot be used refuses, it does not pass', async (t) => {
   t.strictSame(reached, [])
 })
 
-t.test('a schema with a pattern that takes for ever is refused, and takes no time', async (t) => {
+t.test('a schema with a pattern that would take for ever is refused, and takes no time', async (t) => {
   const slow = { type: 'object', properties: { level: { type: 'string', pattern: '^(a+)+$' } } }
   const { command, session, reached } = stage({ command: [{ id: 1, name: 'level', enabled: true, args_schema: slow }] })
   const body = { zone_id: 1, command: 'level', args: { level: `${'a'.repeat(60)}!` } }
@@ -108,7 +108,7 @@ t.test('a schema with a pattern that takes for ever is refused, and takes no tim
   t.strictSame(reached, [])
 })
 
-t.test('min and max bound the value of a zone, and no other args', async (t) => {
+t.test('min and max limit the value of a zone, and no other args', async (t) => {
   const { command, session, reached } = stage()
   for (const body of [{ level: 100 }, { level: 0 }, { command: 'fade', args: { fade: 900 } }])
     t.match(answerOf(await command(session(OPEN), { zone_id: 1, ...body })), { success: true })
@@ -116,7 +116,7 @@ t.test('min and max bound the value of a zone, and no other args', async (t) => 
 })
 
 t.test(
-  'min and max hold for texts that are numbers, for other spellings of the verb, and for a device as a whole',
+  'min and max apply to texts that are numbers, to other spellings of the verb, and to a whole device',
   async (t) => {
     const { command, session, reached } = stage()
     const bodies = [
@@ -138,7 +138,7 @@ t.test(
   },
 )
 
-t.test('a row for a command holds for every spelling of it, another row in other letters or not', async (t) => {
+t.test('a row for a command applies to every spelling of it, with or without another row in other case', async (t) => {
   const off = { id: 1, name: 'on', enabled: false }
   const { command, session, reached } = stage({ command: [off] })
   t.match(answerOf(await command(session(OPEN), { zone_id: 1, command: 'ON' })), { json: { code: 'command_disabled' } })
@@ -151,47 +151,50 @@ t.test('a row for a command holds for every spelling of it, another row in other
   t.strictSame(both.reached, [])
 })
 
-t.test('what a device may read as a number and is not read as one here passes no bound', async (t) => {
-  const { command, session, reached } = stage()
-  const args: [string, Record<string, unknown>][] = [
-    ...[
-      [101],
-      '101%',
-      '101,0',
-      { v: 101 },
-      true,
-      false,
-      null,
-      '١٠١',
-      '十',
-      '',
-      'Infinity',
-      '1_01',
-      '−5',
-      [[31]],
-      'Ⅽ',
-      '1 0 1',
-    ].map((level): [string, Record<string, unknown>] => ['level', { level }]),
-    ['level', { value: 101 }],
-    ['level', { VALUE: '101' }],
-    ['LEVEL', { value: [101] }],
-    ['level', { setpoint: 101 }],
-    ['fade', { level: 101 }],
-    ['value', { value: 101 }],
-    ['level', { level: 5, LEVEL: 101 }],
-    ['level', { level: 5, value: 101 }],
-  ]
-  for (const [verb, each] of args)
-    for (const target of [{ zone_id: 1 }, { device_id: 10 }])
-      t.match(
-        answerOf(await command(session(OPEN), { ...target, command: verb, args: each })),
-        { status: 400, error: 'invalid args' },
-        `${verb} ${JSON.stringify(each)}`,
-      )
-  t.strictSame(reached, [])
-})
+t.test(
+  'a value that a device could read as a number, but this check cannot, is refused if there is a limit',
+  async (t) => {
+    const { command, session, reached } = stage()
+    const args: [string, Record<string, unknown>][] = [
+      ...[
+        [101],
+        '101%',
+        '101,0',
+        { v: 101 },
+        true,
+        false,
+        null,
+        '١٠١',
+        '十',
+        '',
+        'Infinity',
+        '1_01',
+        '−5',
+        [[31]],
+        'Ⅽ',
+        '1 0 1',
+      ].map((level): [string, Record<string, unknown>] => ['level', { level }]),
+      ['level', { value: 101 }],
+      ['level', { VALUE: '101' }],
+      ['LEVEL', { value: [101] }],
+      ['level', { setpoint: 101 }],
+      ['fade', { level: 101 }],
+      ['value', { value: 101 }],
+      ['level', { level: 5, LEVEL: 101 }],
+      ['level', { level: 5, value: 101 }],
+    ]
+    for (const [verb, each] of args)
+      for (const target of [{ zone_id: 1 }, { device_id: 10 }])
+        t.match(
+          answerOf(await command(session(OPEN), { ...target, command: verb, args: each })),
+          { status: 400, error: 'invalid args' },
+          `${verb} ${JSON.stringify(each)}`,
+        )
+    t.strictSame(reached, [])
+  },
+)
 
-t.test('what is read is what the driver gets', async (t) => {
+t.test('the driver gets the value that was checked', async (t) => {
   const { command, session, reached } = stage({
     command: [
       { id: 1, name: 'playPause', enabled: true },
@@ -216,7 +219,7 @@ t.test('what is read is what the driver gets', async (t) => {
 })
 
 t.test(
-  'max_volume of an av_zone bounds the volume of its zone and of its device as a whole, and nothing else',
+  'max_volume of an av_zone limits the volume of its zone and of its whole device, and nothing else',
   async (t) => {
     const { command, session, reached } = stage({
       av_zone: [{ id: 1, name: 'Hall', zone_id: 1, device_id: 10, max_volume: 60 }],
@@ -235,7 +238,7 @@ t.test(
   },
 )
 
-t.test('a verb in other letters is judged and carried out as the same verb, whatever else is sent', async (t) => {
+t.test('a verb in other case is checked and carried out as the same verb, whatever else is sent', async (t) => {
   const row = { id: 1, name: 'off', elevated: true, enabled: true }
   const zone = BUILDING.zone.map((each) =>
     each.id === 1

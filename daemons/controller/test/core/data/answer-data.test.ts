@@ -71,7 +71,7 @@ t.test('1 Modifiers _orderby keeps the first of many', async (t) => {
   t.same(rows, [{ position: 2 }, { position: 3 }, { position: 4 }])
 })
 
-t.test('1 Modifiers _fields shows what is asked for, once', async (t) => {
+t.test('1 Modifiers _fields shows the columns asked for, once each', async (t) => {
   t.same(await asked(zones, 'zone?_fields=name,id,name&id=1'), [{ name: 'b', id: 1 }])
   t.same(Object.keys((await asked(zones, 'zone?id=1'))[0]).slice(0, 4), ['id', 'name', 'device_id', 'subsystem_id'])
 })
@@ -83,13 +83,16 @@ t.test('1 Modifiers _count counts all rows that match, or those that have a valu
   t.same(await asked(zones, 'zone?_count=false&id=1&_fields=id'), [{ id: 1 }])
 })
 
-t.test('1 GET /api/data/:entity what a row has beyond the registry is not shown, what it lacks is null', async (t) => {
-  const [row] = await asked({ subsystem: [{ name: 'Light', stray: 'x' }] }, 'subsystem')
-  t.notOk('stray' in row)
-  t.equal(row.position, null)
-})
+t.test(
+  '1 GET /api/data/:entity columns of a row beyond the registry are not shown, missing ones are null',
+  async (t) => {
+    const [row] = await asked({ subsystem: [{ name: 'Light', stray: 'x' }] }, 'subsystem')
+    t.notOk('stray' in row)
+    t.equal(row.position, null)
+  },
+)
 
-t.test('1 Limits others have their turn while many rows are tried and written', async (t) => {
+t.test('1 Limits others get their turn while many rows are tested and written', async (t) => {
   const many = { zone: Array.from({ length: 100 }, (_, at) => ({ name: 'x', position: at })) }
   const world = worldOf(many, { turnSteps: 4 })
   const outcome = answerData(world, plainCaller, 'zone', '_gte[position]=0')
@@ -98,7 +101,7 @@ t.test('1 Limits others have their turn while many rows are tried and written', 
   t.equal('json' in body ? undefined : JSON.parse(bodyText(body)).length, 100)
   t.equal(world.breaths.count, 3)
   await new Promise((resolve) => setImmediate(resolve))
-  t.notOk(answerData(world, plainCaller, 'zone', 'id=5') instanceof Promise, 'a row that is named is found at once')
+  t.notOk(answerData(world, plainCaller, 'zone', 'id=5') instanceof Promise, 'a row asked for by id is found at once')
 })
 
 t.test('1 Elevated sessions read tables of history, from the disk', async (t) => {
@@ -118,7 +121,7 @@ t.test('1 Elevated sessions read tables of history, from the disk', async (t) =>
   t.match(await read('_orderby=status&_count=true', { limits: { orderedRows: 999 } }), { count: 7 })
 })
 
-t.test('1 GET /api/data/:entity a row that is replaced is shown anew', async (t) => {
+t.test('1 GET /api/data/:entity a row that is replaced shows its new values', async (t) => {
   const rows: Row[] = Array.from({ length: 150 }, (_, at) => ({ id: at + 1, name: 'old' }))
   const world = worldOf({})
   world.book.rows = () => rows
@@ -138,10 +141,10 @@ t.test('1 GET /api/data/:entity a row that is replaced is shown anew', async (t)
   t.same(names(''), all({ 70: 'new' }))
 })
 
-/** Characters of one, two and four bytes: where a row ends in bytes is not where it ends in characters. */
+/** Characters of one, two and four bytes: a row does not end at the same offset in bytes and in characters. */
 const SIGNS = ['a', 'é', '😀']
 
-t.test('1 Modifiers a page of a table is the same, put together of blocks or row by row', async (t) => {
+t.test('1 Modifiers a page of a table is the same, whether it is built from blocks or row by row', async (t) => {
   const secure = (at: number) => (at * 7) % 5 === 0
   const content = {
     attribute: Array.from({ length: 700 }, (_, at) => ({ name: `${SIGNS[at % 3]}${at}`, secure: secure(at) })),
@@ -158,7 +161,7 @@ t.test('1 Modifiers a page of a table is the same, put together of blocks or row
       }
 })
 
-t.test('1 GET /api/data/:entity a page that nobody changed is the very same bytes, not a copy of them', async (t) => {
+t.test('1 GET /api/data/:entity an unchanged page is the same buffer, not a copy', async (t) => {
   const world = worldOf({ zone: Array.from({ length: 300 }, (_, at) => ({ name: `Zone ${at}` })) })
   const pieces = async () => {
     const { body } = await answerData(world, plainCaller, 'zone', '_limit=200')

@@ -64,7 +64,7 @@ t.test(
   },
 )
 
-t.test('a value of JSON is written out once for each row, not for each comparison', async (t) => {
+t.test('a JSON value is serialised once for each row, not for each comparison', async (t) => {
   let written = 0
   const json = (at: number) => ({
     toJSON() {

@@ -82,7 +82,7 @@ for (const [title, type, operator, texts, found, missed] of cases)
     for (const value of missed) t.notOk(test(value), JSON.stringify(value))
   })
 
-t.test('1 Modifiers what JSON says is taken by its type', async (t) => {
+t.test('1 Modifiers a value in JSON counts by its type', async (t) => {
   const test = (type: ColumnType, json: null | boolean | number | string) =>
     testOf({ column: 'a', operator: 'in', values: [valueOfJson(json)] }, type)
   t.ok(test('text', '007')('007'))

@@ -32,12 +32,12 @@ function stage({ turnMs = 10, queries = 100, sideBySide = 100 } = {}) {
   return { turns, work, goAround, untilIdle, longest }
 }
 
-t.test('what is little is done at once', async (t) => {
+t.test('a short query is answered at once', async (t) => {
   const { turns, work } = stage()
   t.equal(turns.run(1, work(9, 'done')), 'done')
 })
 
-t.test('what is much is done in pieces of a turn', async (t) => {
+t.test('a long query is answered in pieces of one turn', async (t) => {
   const { turns, work, untilIdle, longest } = stage()
   const asked = turns.run(1, work(95, 'done'))
   t.type(asked, Promise)
@@ -46,7 +46,7 @@ t.test('what is much is done in pieces of a turn', async (t) => {
   t.ok(longest.ms <= 11, `${longest.ms}`)
 })
 
-t.test('a hundred that come at once hold up others no longer than one', async (t) => {
+t.test('a hundred queries at once delay others no longer than one', async (t) => {
   const { turns, work, untilIdle, longest } = stage()
   const asked = Array.from({ length: 100 }, (_, at) => turns.run(at, work(9, `${at}`)))
   t.ok(longest.ms <= 20, `${longest.ms}`)
@@ -58,7 +58,7 @@ t.test('a hundred that come at once hold up others no longer than one', async (t
   t.ok(longest.ms <= 20, `${longest.ms}`)
 })
 
-t.test('an account with many waits behind itself, not others behind it', async (t) => {
+t.test('an account with many queries waits for itself, and others do not wait for it', async (t) => {
   const { turns, work, goAround, untilIdle } = stage()
   const ended: string[] = []
   const ask = (userId: number, name: string) =>
@@ -72,7 +72,7 @@ t.test('an account with many waits behind itself, not others behind it', async (
   t.equal(ended.length, 21)
 })
 
-t.test('an account is full with so many under way, and no other account is', async (t) => {
+t.test('an account at its limit of queries is full, and no other account is', async (t) => {
   const { turns, work, untilIdle } = stage({ queries: 2 })
   const asked = [turns.run(1, work(50)), turns.run(1, work(50))]
   t.same([turns.isFull(1), turns.isFull(2)], [true, false])
@@ -81,7 +81,7 @@ t.test('an account is full with so many under way, and no other account is', asy
   t.equal(turns.isFull(1), false)
 })
 
-t.test('one that throws is rejected, and leaves its place', async (t) => {
+t.test('a query that throws is rejected, and frees its place', async (t) => {
   const { turns, work, untilIdle } = stage({ queries: 1 })
   function* broken(): Steps<string> {
     yield* work(30)
@@ -100,23 +100,26 @@ function* throwing(): Steps<string> {
   throw new Error('at once')
 }
 
-t.test('of one account so many take turns; the others wait for one to end, and hold nothing until then', async (t) => {
-  const { turns, work, untilIdle } = stage({ sideBySide: 2 })
-  const begun = new Set<string>()
-  let most = 0
-  const ended: string[] = []
-  function* watched(name: string, steps: number): Steps<void> {
-    begun.add(name)
-    most = Math.max(most, begun.size)
-    yield* work(steps)
-    begun.delete(name)
-    ended.push(name)
-  }
-  const first = turns.run(1, work(95))
-  const asked = ['a', 'b', 'c', 'd', 'e'].map((name, at) => turns.run(1, watched(name, at === 0 ? 200 : 30)))
-  await untilIdle()
-  await Promise.all([first, ...asked])
-  t.equal(most, 2)
-  t.same(ended.toSorted(), ['a', 'b', 'c', 'd', 'e'])
-  t.not(ended[0], 'a', 'short ones pass the long one')
-})
+t.test(
+  'a limited number of queries of one account take turns; the others wait, and hold nothing until then',
+  async (t) => {
+    const { turns, work, untilIdle } = stage({ sideBySide: 2 })
+    const begun = new Set<string>()
+    let most = 0
+    const ended: string[] = []
+    function* watched(name: string, steps: number): Steps<void> {
+      begun.add(name)
+      most = Math.max(most, begun.size)
+      yield* work(steps)
+      begun.delete(name)
+      ended.push(name)
+    }
+    const first = turns.run(1, work(95))
+    const asked = ['a', 'b', 'c', 'd', 'e'].map((name, at) => turns.run(1, watched(name, at === 0 ? 200 : 30)))
+    await untilIdle()
+    await Promise.all([first, ...asked])
+    t.equal(most, 2)
+    t.same(ended.toSorted(), ['a', 'b', 'c', 'd', 'e'])
+    t.not(ended[0], 'a', 'short ones overtake the long one')
+  },
+)

@@ -9,11 +9,15 @@ t.test('1 Guards 2 secure attributes are not listed and not counted', async (t) 
   t.same(names('attribute', 'name=door_code'), [])
   t.same(names('attribute', '_limit=2&_offset=1'), ['wifiPassword', 'recorder'])
   t.same(names('attribute', '_or=[{"secure":true},{"name":"mode"}]'), ['mode'])
-  t.same(names('attribute', 'target_id=1'), ['temperature', 'wifiPassword'], 'a 1 elsewhere asks for nothing secure')
+  t.same(
+    names('attribute', 'target_id=1'),
+    ['temperature', 'wifiPassword'],
+    'a 1 elsewhere does not ask for secure attributes',
+  )
   t.same(names('attribute', '', elevatedCaller).length, 5)
 })
 
-t.test('1 Guards 2 who asks for secure attributes gets the empty list', async (t) => {
+t.test('1 Guards 2 a query for secure attributes gets the empty list', async (t) => {
   for (const query of [
     'secure=true',
     'secure=1',
@@ -97,7 +101,7 @@ t.test('1 Guards 4 a filter on value without a pinned name gives the empty list'
     }
 })
 
-t.test('1 Guards 4 a filter on value beside a pinned name is answered', async (t) => {
+t.test('1 Guards 4 a filter on value with a pinned name is answered', async (t) => {
   for (const query of [
     'name=mode&value=auto',
     'value=auto&name=mode',

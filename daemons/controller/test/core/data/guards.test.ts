@@ -27,7 +27,7 @@ t.test('1 Guards 1 an entity beyond the list is refused, known or not', async (t
   t.match(asked('zone', ''), { status: 200, reason: null, target: 'entity zone' })
 })
 
-t.test('1 GET /api/data/:entity an unknown entity is told to an elevated session', async (t) => {
+t.test('1 GET /api/data/:entity an unknown entity is reported to an elevated session', async (t) => {
   for (const entity of ['nothing', '__proto__', 'ZONE'])
     t.match(asked(entity, '', elevatedCaller), {
       status: 200,
@@ -43,7 +43,7 @@ t.test('1 Authentication 7 a role without query is refused', async (t) => {
   })
 })
 
-t.test('1 GET /api/data/:entity a bad column is told with status 200', async (t) => {
+t.test('1 GET /api/data/:entity a bad column is reported with status 200', async (t) => {
   for (const caller of [plainCaller, elevatedCaller])
     for (const query of [
       'nme=x',
@@ -64,7 +64,7 @@ t.test('1 GET /api/data/:entity a bad column is told with status 200', async (t)
   t.match(bodyOf(asked('zone', 'nme=x')), { error: 'zone has no column "nme", did you mean name?' })
 })
 
-t.test('1 GET /api/data/:entity an unknown modifier is told', async (t) => {
+t.test('1 GET /api/data/:entity an unknown modifier is reported', async (t) => {
   t.match(asked('zone', '_foo=1'), { status: 200, reason: 'unknown_modifier', body: { json: { error: String } } })
   t.match(asked('zone', 'name=%ff'), { status: 200, reason: 'bad_query', body: { json: { error: String } } })
 })
@@ -116,7 +116,7 @@ t.test('1 Guards 6 a query that names a secret-bearing column is refused', async
   t.match(
     asked('zone', 'Password=1'),
     { status: 200, reason: 'bad_query' },
-    'another case is another name, of no column',
+    'another case is another name, which no column has',
   )
 })
 
@@ -160,7 +160,7 @@ t.test('1 Guards 7 a pair in _fields is refused, and an alias is for elevated se
     t.match(asked('zone', query, elevatedCaller), { status: 200, reason: 'bad_query' }, query)
 })
 
-t.test('1 Secret-bearing columns are null for everyone, whatever is asked', async (t) => {
+t.test('1 Secret-bearing columns are null for everyone, whatever the query', async (t) => {
   const secrets = ['s3cret', 'k3y', 'n3sted', 't0ken', 'h4sh', 's4lt', '1234', 'ABC']
   for (const caller of [plainCaller, elevatedCaller])
     for (const entity of ['device', 'channel_provider', 'auth_user', 'license'])

@@ -64,7 +64,7 @@ t.test('1 Entity rows a device carries its state and its zones, each zone its at
   t.same(rows[1].zones, [])
 })
 
-t.test('1 Entity rows a zone carries its live state; a live field stands for no column', async (t) => {
+t.test('1 Entity rows a zone carries its live state; a live field does not replace a column', async (t) => {
   const [hall, yard, loose] = asked('zone', '_instance=true').rows
   t.match(hall, { id: 1, name: 'Hall', state: 'on', level: 40, deep: { b: 1 } })
   t.equal(hall.attributes.length, 2)
@@ -94,7 +94,7 @@ t.test('1 Guards 5 elevated sessions see secure attributes, and no secret-bearin
   t.equal(device.zones[0].session_token, null)
 })
 
-t.test('1 Modifiers _instance adds to what _fields leaves, and conditions see columns only', async (t) => {
+t.test('1 Modifiers _instance adds to the columns of _fields, and conditions apply to columns only', async (t) => {
   t.strictSame(Object.keys(asked('device', '_instance=true&_fields=name').rows[0]), [
     'name',
     'state',
@@ -118,7 +118,7 @@ t.test('1 Modifiers _instance gives no name twice', async (t) => {
   ])
 })
 
-t.test('a device with many zones is written in pieces that no one copies as a whole', async (t) => {
+t.test('a device with many zones is written in pieces that are never copied as a whole', async (t) => {
   const zone = Array.from({ length: 3000 }, (_, at) => ({ name: `Zone ${at} über`, device_id: 1 }))
   const outcome = answerData(worldOf({ ...content, zone }, options), plainCaller, 'device', '_instance=true')
   if (outcome instanceof Promise || !('pieces' in outcome.body)) throw new Error('not in pieces')

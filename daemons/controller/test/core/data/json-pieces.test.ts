@@ -12,7 +12,7 @@ function bytesOf(answer: JsonPieces): number {
   return 'pieces' in body ? body.pieces.reduce((sum, { length }) => sum + length, 0) : 0
 }
 
-t.test('what is short is a text and takes no room; what is long comes in pieces', async (t) => {
+t.test('a short answer is a text and takes no room; a long one comes in pieces', async (t) => {
   const room = createAnswerRoom(1)
   const short = room.open(1)
   short.add('[]')
@@ -22,7 +22,7 @@ t.test('what is short is a text and takes no room; what is long comes in pieces'
   t.equal(bytesOf(long), 2 * 65_536 + 3)
 })
 
-t.test('where answers of all accounts are too long, the longest of the account with most is given up', async (t) => {
+t.test('if all answers together are too long, the longest of the account with most is dropped', async (t) => {
   const room = createAnswerRoom(5 * 65_536)
   const [long, short, other] = [room.open(1), room.open(1), room.open(2)]
   for (const answer of [long, long, short, other, other]) answer.add(PIECE)
@@ -30,14 +30,14 @@ t.test('where answers of all accounts are too long, the longest of the account w
   t.notOk(long.isGivenUp)
   other.add(PIECE)
   t.same([long.isGivenUp, short.isGivenUp, other.isGivenUp], [true, false, false])
-  t.equal(room.bytes, 4 * 65_536, 'what it had is given back at once')
+  t.equal(room.bytes, 4 * 65_536, 'its room is given back at once')
   long.add(PIECE)
   t.equal(room.bytes, 4 * 65_536, 'and it takes no more')
   for (const answer of [long, short, other, other]) answer.close()
   t.equal(room.bytes, 0)
 })
 
-t.test('rows that are kept for an answer take room too, until it is over', async (t) => {
+t.test('rows that are kept for an answer take room too, until it has ended', async (t) => {
   const room = createAnswerRoom(1000)
   const answer = room.open(1)
   answer.keep(600)
@@ -82,7 +82,7 @@ t.test('1 Limits a query whose answer finds no room is answered 503, and one tha
   t.equal(world.room.bytes, 0)
 })
 
-t.test('1 Limits rows of a history that are put in order take room while they are kept', async (t) => {
+t.test('1 Limits rows of a history that are being sorted take room while they are kept', async (t) => {
   const rows = Array.from({ length: 500 }, (_, at) => ({ id: at + 1, path: `/api/data/${500 - at}` }))
   const world = worldOf({ request_history: rows }, { roomBytes: 100_000 })
   const refused = await answerData(world, elevatedCaller, 'request_history', '_orderby=path&_limit=500')

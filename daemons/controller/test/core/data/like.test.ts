@@ -29,7 +29,7 @@ t.test('1 Modifiers _like holds for patterns longer than a word of bits', async 
   for (const length of [31, 32, 33, 63, 64, 65]) t.ok(likeTest(`%${long.slice(0, length)}%j`)(long), `${length}`)
 })
 
-t.test('1 Modifiers _contains finds a text as it is written, letters A to Z without case', async (t) => {
+t.test('1 Modifiers _contains finds a literal text, ignoring the case of A to Z', async (t) => {
   const text = fc.array(fc.constantFrom('a', 'A', '%', '_', 'é', '😀'), { maxLength: 8 }).map((all) => all.join(''))
   const folded = (text: string) => text.replaceAll('A', 'a')
   holds(

@@ -128,7 +128,7 @@ function isSame({ one, other, ...rest }: Case, caller: Session, views?: Views): 
   return answerOf(one, ask) === answerOf(other, ask)
 }
 
-t.test('1 Guards secrets decide nothing about any answer to a session that is not elevated', async (t) => {
+t.test('1 Guards secrets do not influence any answer to a session that is not elevated', async (t) => {
   holds(
     t,
     fc.property(cases, (asked) => isSame(asked, plainCaller)),
@@ -136,7 +136,7 @@ t.test('1 Guards secrets decide nothing about any answer to a session that is no
   )
 })
 
-t.test('1 Secret-bearing columns decide nothing about any answer to anybody', async (t) => {
+t.test('1 Secret-bearing columns do not influence any answer to anybody', async (t) => {
   const law = fc.property(elevatedQuestion, cases, (question, { one, other, ...rest }) =>
     isSame({ ...rest, question, one: onlyColumns(one), other: onlyColumns(other) }, elevatedCaller),
   )
@@ -166,7 +166,7 @@ const KEPT: readonly (readonly [string, string])[] = [
   ['macro', 'name=a'],
 ]
 
-t.test('1 Guards what was tried before still finds nothing out', async (t) => {
+t.test('1 Guards earlier attacks still find nothing out', async (t) => {
   const fillings: Json[] = [null, 'a', 'zz', '{"password":"zz"}', '[', 7, true, { password: 'zz' }]
   const filled = fillings.map((filling) => Array.from({ length: PLACES }, () => filling))
   const isOne = (secrets: readonly Secrets[], ask: Ask) =>
@@ -179,7 +179,7 @@ t.test('1 Guards what was tried before still finds nothing out', async (t) => {
     }
 })
 
-t.test('the law notices a view that shows too much', async (t) => {
+t.test('the property fails for a view that shows too much', async (t) => {
   const bare: Views = {
     view: (_table, row) => ({ row, cells: row, isHidden: false, json: undefined, ready: undefined }),
     passing: (_table, row) => ({ row, cells: row, isHidden: false, json: undefined, ready: undefined }),
@@ -208,7 +208,7 @@ t.test('the law notices a view that shows too much', async (t) => {
   t.ok(fc.check(silent, tries).failed)
 })
 
-t.test('the questions reach the rows', async (t) => {
+t.test('the random queries reach rows', async (t) => {
   const ask = { isRich: true, caller: plainCaller }
   const none = Array.from({ length: PLACES }, () => null)
   const answers = fc.sample(question, 500).map((question) => answerOf(none, { ...ask, question }))

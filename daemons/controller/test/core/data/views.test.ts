@@ -30,21 +30,18 @@ function seenByAll(world: ReturnType<typeof worldOf>, readyBytes: number) {
   })
 }
 
-t.test(
-  'rows that both kinds of caller asked for, and what stands ready, take no more than their rows say',
-  async (t) => {
-    const readyBytes = 1_048_576
-    const views = rowOf(memoryPlan().rows, 'rows as callers see them', { 'site.rows': ROWS })
-    const ready = rowOf(memoryPlan().rows, 'rows that stand ready', { 'data.ready_bytes': readyBytes })
-    const taken = await heapBytesOf(() => seenByAll(worldOf({ attribute: attributes }, { readyBytes }), readyBytes))
-    const rows = await heapBytesOf(() => worldOf({ attribute: attributes }, { readyBytes }))
-    t.comment(`${((taken - rows) / ROWS).toFixed(0)} bytes a row`)
-    // The blocks here have a limit of their own besides that of the views.
-    t.ok(taken - rows <= views.allBytes + 2 * ready.allBytes, `${taken - rows}`)
-  },
-)
+t.test('rows cached for both kinds of caller, and prepared blocks, take no more than their rows say', async (t) => {
+  const readyBytes = 1_048_576
+  const views = rowOf(memoryPlan().rows, 'rows as callers see them', { 'site.rows': ROWS })
+  const ready = rowOf(memoryPlan().rows, 'rows that stand ready', { 'data.ready_bytes': readyBytes })
+  const taken = await heapBytesOf(() => seenByAll(worldOf({ attribute: attributes }, { readyBytes }), readyBytes))
+  const rows = await heapBytesOf(() => worldOf({ attribute: attributes }, { readyBytes }))
+  t.comment(`${((taken - rows) / ROWS).toFixed(0)} bytes a row`)
+  // The blocks here have a limit of their own besides that of the views.
+  t.ok(taken - rows <= views.allBytes + 2 * ready.allBytes, `${taken - rows}`)
+})
 
-t.test('what was let go of is written again, the same', async (t) => {
+t.test('an evicted block is written again, unchanged', async (t) => {
   const small = worldOf({ attribute: attributes.slice(0, 500) }, { readyBytes: 4096 })
   const large = worldOf({ attribute: attributes.slice(0, 500) })
   const [ofSmall, ofLarge] = [seenByAll(small, 4096), seenByAll(large, 16_777_216)]
@@ -55,7 +52,7 @@ t.test('what was let go of is written again, the same', async (t) => {
   t.not(ofLarge[0]?.texts().join(), ofLarge[1]?.texts().join())
 })
 
-t.test('what comes from the disk does not stand ready', async (t) => {
+t.test('rows from the disk are not cached', async (t) => {
   const world = worldOf({ attribute: attributes.slice(0, 1) })
   const [row] = world.book.rows('attribute')
   const table = world.schema.table('attribute')

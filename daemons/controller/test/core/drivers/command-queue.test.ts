@@ -33,7 +33,7 @@ function drained(queue: CommandQueue): string[] {
   return texts
 }
 
-t.test('a command keeps its place when a newer one takes it over', async (t) => {
+t.test('a command keeps its place when a newer one replaces it', async (t) => {
   const queue = queueOf([
     ['1 level', { level: 1 }],
     ['2 level', { level: 2 }],
@@ -42,17 +42,17 @@ t.test('a command keeps its place when a newer one takes it over', async (t) => 
   t.strictSame(drained(queue), ['1 level {"level":3}', '2 level {"level":2}'])
 })
 
-t.test('with another command for the zone behind it, it goes to the end: what was asked last comes last', async (t) => {
+t.test('if another command for the zone follows it, it goes to the end: the newest request is sent last', async (t) => {
   const queue = queueOf([['1 level', { level: 1 }], ['1 off'], ['1 level', { level: 3 }]])
   t.strictSame(drained(queue), ['1 off {}', '1 level {"level":3}'])
 })
 
-t.test('a command for the device as a whole may touch the zone too', async (t) => {
+t.test('a command for the whole device can touch the zone too', async (t) => {
   const queue = queueOf([['1 level', { level: 1 }], ['whole off'], ['1 level', { level: 3 }]])
   t.strictSame(drained(queue), ['whole off {}', '1 level {"level":3}'])
 })
 
-t.test('a command that says less than the older one does not take it over', async (t) => {
+t.test('a command with fewer args than the older one does not replace it', async (t) => {
   const queue = queueOf([
     ['1 setpoint', { heat: 20 }],
     ['1 setpoint', { cool: 25 }],
@@ -67,7 +67,7 @@ t.test('a command that says less than the older one does not take it over', asyn
   )
 })
 
-t.test('verbs that add to what is there, and devices as a whole, are done one by one', async (t) => {
+t.test('relative verbs, and commands for whole devices, are carried out one by one', async (t) => {
   t.equal(queueOf([['1 toggle'], ['1 toggle']]).length, 2)
   t.equal(
     queueOf([
@@ -79,11 +79,11 @@ t.test('verbs that add to what is there, and devices as a whole, are done one by
   t.equal(queueOf([['whole on'], ['whole on']]).length, 2)
 })
 
-t.test('zones do not take over from each other, nor do verbs', async (t) => {
+t.test('commands do not replace those of other zones or verbs', async (t) => {
   t.equal(queueOf([['1 on'], ['2 on'], ['1 off']]).length, 3)
 })
 
-t.test('a command that all callers have given up is not done', async (t) => {
+t.test('a command that all callers have given up is not carried out', async (t) => {
   const clock = fakeClock()
   const queue = new CommandQueue(clock, { queue: 4, waiters: 4, waitMs: 1000 }, 'device 1', new CommandRoom(1e6))
   const first = queue.add(commandOf('1 level', { level: 1 }))
@@ -93,13 +93,13 @@ t.test('a command that all callers have given up is not done', async (t) => {
   second.catch(() => {})
   clock.advance(400)
   await t.rejects(first, { code: 'driver_timeout' })
-  t.equal(queue.length, 1, 'the second caller waits still')
+  t.equal(queue.length, 1, 'the second caller still waits')
   clock.advance(600)
   await t.rejects(second, { code: 'driver_timeout' })
   t.strictSame([queue.length, clock.pending()], [0, 0])
 })
 
-t.test('the state that is left of each zone is what was asked last of it', async (t) => {
+t.test('each zone ends in the state that was requested last', async (t) => {
   const step = fc.tuple(
     fc.constantFrom('1', '2', 'whole'),
     fc.constantFrom('level', 'on', 'off'),
@@ -116,7 +116,7 @@ t.test('the state that is left of each zone is what was asked last of it', async
   holds(t, law)
 })
 
-t.test('a verb in other letters overtakes like the same one, and adds like it', async (t) => {
+t.test('a verb in other case is the same verb, also for replacing and adding', async (t) => {
   const queue = queueOf([['1 Level', { level: 1 }], ['1 level', { level: 2 }], ['2 Toggle'], ['2 toggle']])
   t.strictSame(drained(queue), ['1 level {"level":2}', '2 Toggle {}', '2 toggle {}'])
 })
@@ -137,7 +137,7 @@ function devicesHere(mostChars: number) {
   return { room, one: device('one'), other: device('other') }
 }
 
-t.test('where commands of all devices are too many, the device with most loses its newest', async (t) => {
+t.test('if all devices have too many commands, the device with most loses its newest', async (t) => {
   const { room, one, other } = devicesHere(12_000)
   for (const verb of ['a', 'b', 'c']) void one.ask(verb, 2000)
   void other.ask('d', 2000)
@@ -150,7 +150,7 @@ t.test('where commands of all devices are too many, the device with most loses i
   t.ok(room.chars <= 12_000, String(room.chars))
 })
 
-t.test('a command that is being carried out counts until its device is done with it', async (t) => {
+t.test('a command under way counts until its device has finished it', async (t) => {
   const { room, one, other } = devicesHere(5000)
   void one.ask('a', 4000)
   const job = one.queue.take()
@@ -165,7 +165,7 @@ t.test('a command that is being carried out counts until its device is done with
   t.equal(other.queue.length, 1)
 })
 
-t.test('commands of all devices never hold more than their room, and none is forgotten in the count', async (t) => {
+t.test('commands of all devices never hold more than their room, and all are counted', async (t) => {
   const step = fc.tuple(
     fc.constantFrom('one', 'other'),
     fc.constantFrom('add', 'take', 'done'),
@@ -191,7 +191,7 @@ t.test('commands of all devices never hold more than their room, and none is for
   )
 })
 
-t.test('commands of any args take no more memory than their row says', async (t) => {
+t.test('commands with any args take no more memory than their row says', async (t) => {
   const chars = 500_000
   const many = <Value>(count: number, value: (at: number) => Value) =>
     Array.from({ length: count }, (_, at) => value(at))

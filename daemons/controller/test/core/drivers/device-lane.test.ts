@@ -16,7 +16,7 @@ t.test('a device that cannot be opened is tried again after 1, 2, 4 ... 60 s', a
   t.match(live.device(1), { state: 'offline', error: 'no route' })
 })
 
-t.test('with jitter a wait is half of it or more, and never under the first', async (t) => {
+t.test('with jitter a wait is at least half of it, and never shorter than the first', async (t) => {
   const triesMs: number[] = []
   const { clock, host } = hostStage({
     chance: () => 0.999999,
@@ -31,7 +31,7 @@ t.test('with jitter a wait is half of it or more, and never under the first', as
   t.strictSame(waits.slice(0, 6), [0, 1000, 1001, 2001, 4001, 8001])
 })
 
-t.test('a device that is lost fails what it has, its zones are unknown, and it is opened again', async (t) => {
+t.test('a lost device fails its commands, its zones become unknown, and it is opened again', async (t) => {
   const { clock, live, underWay, opened, ask } = hostStage()
   const under = ask('1 on')
   const waits = ask('2 on')
@@ -50,7 +50,7 @@ t.test('a device that is lost fails what it has, its zones are unknown, and it i
   t.match(live.device(1), { state: 'online', error: null })
 })
 
-t.test('waits begin anew when the device was there', async (t) => {
+t.test('waits start again from the first once the device was there', async (t) => {
   const { clock, host, opened } = hostStage()
   host.refresh()
   await clock.run(0)
@@ -65,32 +65,35 @@ t.test('waits begin anew when the device was there', async (t) => {
   t.equal(opened.length, 4)
 })
 
-t.test('while a device is away commands fail at once; past the first wait one brings the next try', async (t) => {
-  let isAway = true
-  const { clock, underWay, opened, ask } = hostStage({
-    open: async () => {
-      if (isAway) throw new Error('no route')
-      return {}
-    },
-  })
-  ask('1 on')
-  await clock.run(1000)
-  t.equal(opened.length, 2)
-  const early = ask('1 on')
-  await clock.run(999)
-  t.equal(early.came, 'driver_failed: device 1 is offline: no route')
-  t.equal(opened.length, 2, 'the next try is due in another second')
-  isAway = false
-  await clock.run(1)
-  const asked = ask('1 on')
-  await clock.run(0)
-  t.equal(opened.length, 3)
-  underWay[0]?.resolve()
-  await clock.run(0)
-  t.strictSame(asked.came, {})
-})
+t.test(
+  'while a device is away commands fail at once; after the first wait a command triggers the next try',
+  async (t) => {
+    let isAway = true
+    const { clock, underWay, opened, ask } = hostStage({
+      open: async () => {
+        if (isAway) throw new Error('no route')
+        return {}
+      },
+    })
+    ask('1 on')
+    await clock.run(1000)
+    t.equal(opened.length, 2)
+    const early = ask('1 on')
+    await clock.run(999)
+    t.equal(early.came, 'driver_failed: device 1 is offline: no route')
+    t.equal(opened.length, 2, 'the next try is due in another second')
+    isAway = false
+    await clock.run(1)
+    const asked = ask('1 on')
+    await clock.run(0)
+    t.equal(opened.length, 3)
+    underWay[0]?.resolve()
+    await clock.run(0)
+    t.strictSame(asked.came, {})
+  },
+)
 
-t.test('an opening that takes longer than 10 s is given up; its session is closed when it comes', async (t) => {
+t.test('an opening that takes longer than 10 s is abandoned; its session is closed if it still opens', async (t) => {
   const arrive: (() => void)[] = []
   const { clock, host, opened, live, worlds } = hostStage({
     open: () => new Promise((resolve) => arrive.push(() => resolve({}))),
@@ -100,9 +103,9 @@ t.test('an opening that takes longer than 10 s is given up; its session is close
   t.match(live.device(1), { state: 'offline', error: 'opening took longer than 10 s' })
   t.equal(worlds.open, 0)
   await clock.run(3000)
-  t.equal(opened.length, 1, 'no second opening beside one that hangs')
+  t.equal(opened.length, 1, 'no second opening while one hangs')
   opened[0]?.context.online(true)
-  t.equal(live.device(1).state, 'offline', 'it is not heard any more')
+  t.equal(live.device(1).state, 'offline', 'it is no longer listened to')
   arrive[0]?.()
   await clock.run(0)
   t.equal(opened[0]?.isClosed, true)
@@ -110,7 +113,7 @@ t.test('an opening that takes longer than 10 s is given up; its session is close
   t.equal(opened.length, 2)
 })
 
-t.test('a session that comes too late may fail to close in any way', async (t) => {
+t.test('a session that opens too late can fail to close in any way', async (t) => {
   const closes = [
     () => {
       throw new Error('no such socket')
@@ -138,10 +141,10 @@ t.test('a session that comes too late may fail to close in any way', async (t) =
     await new Promise((resolve) => setImmediate(resolve))
     t.equal(tries, 1)
   }
-  t.same(lost, [], 'and takes the controller with it in none')
+  t.same(lost, [], 'and never brings down the controller')
 })
 
-t.test('a driver is heard for its own device and zones, and while its session lasts', async (t) => {
+t.test('a driver reports only for its own device and zones, and only while its session lasts', async (t) => {
   const zones = [
     { id: 1, device_id: 1 },
     { id: 9, device_id: 2 },
@@ -161,7 +164,7 @@ t.test('a driver is heard for its own device and zones, and while its session la
   t.strictSame([live.zone(1).state, live.device(1).state], ['unknown', 'unknown'])
 })
 
-t.test('a driver gets secrets by asking, not with the row', async (t) => {
+t.test('a driver gets secrets on request, not with the row', async (t) => {
   const devices = [{ id: 1, driver: 'fake', password: 'hunter2', api_key: null, hash: 'no' }]
   const { clock, host, opened } = hostStage({ devices })
   host.refresh()
@@ -174,7 +177,7 @@ t.test('a driver gets secrets by asking, not with the row', async (t) => {
   )
 })
 
-t.test('a device is polled when nothing waits, and again so long after each poll', async (t) => {
+t.test('a device is polled when nothing waits, and again one interval after each poll', async (t) => {
   const pollsMs: number[] = []
   let letGo = () => {}
   const { clock, underWay, ask } = hostStage({
@@ -201,7 +204,7 @@ t.test('a device is polled when nothing waits, and again so long after each poll
   await clock.run(0)
   underWay[1]?.resolve()
   await clock.run(100)
-  t.strictSame([asked.came, pollsMs], [{}, [0, 150]], 'not sooner than the least')
+  t.strictSame([asked.came, pollsMs], [{}, [0, 150]], 'not sooner than the minimum')
 })
 
 t.test('a poll that fails or is late is tried again, and does not lose the device', async (t) => {
@@ -232,7 +235,7 @@ t.test('an answer that is too large is left out', async (t) => {
   t.strictSame(asked.came, {})
 })
 
-t.test('so many devices are opened at once, the others after them', async (t) => {
+t.test('a limited number of devices are opened at once, the others after them', async (t) => {
   const devices = [1, 2, 3, 4, 5].map((id) => ({ id, driver: 'fake' }))
   const arrive: (() => void)[] = []
   const { clock, host, opened } = hostStage({

@@ -2,7 +2,7 @@ import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { hostStage } from './host-stage.ts'
 
-t.test('many devices are gone through in turns, and a command waits for none of them', async (t) => {
+t.test('many devices are processed in turns, and a command does not wait for them', async (t) => {
   const devices = Array.from({ length: 1000 }, (_, at) => ({ id: at + 1, driver: 'fake' }))
   const { host, clock, book, opened, underWay, ask } = hostStage({ devices, limits: { opening: 1000 } })
   host.refresh()
@@ -19,5 +19,5 @@ t.test('many devices are gone through in turns, and a command waits for none of 
   for (let turn = 0; turn < 16; turn++) clock.advance(1)
   await until('all are open', () => opened.length >= 999)
   const missing = devices.filter(({ id }) => host.view(id) === undefined).map(({ id }) => id)
-  t.same(missing, [999], 'what has changed meanwhile is begun anew, and each is opened once')
+  t.same(missing, [999], 'a change meanwhile restarts the pass, and each device is opened once')
 })

@@ -12,11 +12,11 @@ t.test('a command reaches the driver, and its answer comes back', async (t) => {
   underWay[0]?.resolve({ answer: 'OK' })
   await clock.run(0)
   t.strictSame(asked.came, { answer: 'OK' })
-  t.equal(live.device(1).state, 'online', 'an answer proves that it is there')
+  t.equal(live.device(1).state, 'online', 'an answer proves that the device is there')
   t.match(host.view(1), { state: 'ready', done: 1, failed: 0 })
 })
 
-t.test('one command at a time is under way for a device, devices do not wait for each other', async (t) => {
+t.test('a device has one command at a time under way, and devices do not wait for each other', async (t) => {
   const devices = [
     { id: 1, driver: 'fake' },
     { id: 2, driver: 'fake' },
@@ -35,7 +35,7 @@ t.test('one command at a time is under way for a device, devices do not wait for
   t.equal(underWay[2]?.text, '2 on {}')
 })
 
-t.test('of commands for one zone and verb that wait the last wins, and all get its outcome', async (t) => {
+t.test('of waiting commands for one zone and verb the last wins, and all get its outcome', async (t) => {
   const { clock, host, underWay, ask } = hostStage()
   ask('1 on')
   await clock.run(0)
@@ -68,7 +68,7 @@ t.test('a command under way is not overtaken', async (t) => {
   t.equal(underWay[1]?.text, '1 level {"level":20}')
 })
 
-t.test("a driver's failure is told with its sentence, and not under its code", async (t) => {
+t.test("a driver's failure is reported with its message, and not with its code", async (t) => {
   const { clock, underWay, ask } = hostStage()
   const asked = ask('1 on')
   await clock.run(0)
@@ -77,7 +77,7 @@ t.test("a driver's failure is told with its sentence, and not under its code", a
   t.equal(asked.came, 'driver_failed: device 1: lamp is broken')
 })
 
-t.test('past 5 s a command is aborted and fails, and the next has its turn when the driver lets go', async (t) => {
+t.test('after 5 s a command is aborted and fails, and the next one follows once the driver has stopped', async (t) => {
   const { clock, host, underWay, ask } = hostStage()
   const first = ask('1 on')
   const second = ask('2 on')
@@ -98,7 +98,7 @@ t.test('past 5 s a command is aborted and fails, and the next has its turn when 
   t.strictSame(second.came, {})
 })
 
-t.test('a driver that does not let go loses its session, and is opened anew', async (t) => {
+t.test('a driver that does not stop loses its session, and is opened again', async (t) => {
   const { clock, live, underWay, opened, ask } = hostStage()
   live.report({ zoneId: 1 }, { level: 5 })
   ask('1 on')
@@ -114,10 +114,10 @@ t.test('a driver that does not let go loses its session, and is opened anew', as
   await clock.run(0)
   underWay[1]?.resolve({ answer: 1 })
   await clock.run(0)
-  t.strictSame(again.came, { answer: 1 }, "what the old session says at last is nobody's")
+  t.strictSame(again.came, { answer: 1 }, 'the late answer of the old session goes to nobody')
 })
 
-t.test('a command whose turn does not come fails, and is not done later', async (t) => {
+t.test('a command whose turn does not come fails, and is not carried out later', async (t) => {
   const { clock, underWay, ask } = hostStage({ limits: { waitMs: 3000 } })
   ask('1 on')
   const waits = ask('2 on')
@@ -128,7 +128,7 @@ t.test('a command whose turn does not come fails, and is not done later', async 
   t.equal(underWay.length, 1)
 })
 
-t.test('a full queue refuses, so do too many callers for one command', async (t) => {
+t.test('a full queue refuses commands, and so does a command with too many callers', async (t) => {
   const { clock, ask } = hostStage()
   ask('1 toggle')
   await clock.run(0)
@@ -182,7 +182,7 @@ t.test('a device of an unknown driver is forgotten with its row', async (t) => {
   t.equal(live.device(1).state, 'unknown')
 })
 
-t.test('a device that changes is closed and then opened anew', async (t) => {
+t.test('a device that changes is closed and then opened again', async (t) => {
   let closes = 0
   let letGo = () => {}
   const { clock, book, live, host, opened, ask, worlds } = hostStage({
@@ -207,10 +207,10 @@ t.test('a device that changes is closed and then opened anew', async (t) => {
   letGo()
   await clock.run(0)
   t.strictSame([opened.length, opened[1]?.device.address, worlds.open], [2, '2', 1])
-  t.equal(early.came, undefined, 'what came meanwhile waits for the new one')
+  t.equal(early.came, undefined, 'commands that came meanwhile wait for the new session')
 })
 
-t.test('a change that no driver looks at leaves the session, and commands carry the new row', async (t) => {
+t.test('a change that no driver uses keeps the session, and commands carry the new row', async (t) => {
   const { clock, book, host, opened, live } = hostStage()
   host.refresh()
   await clock.run(0)
@@ -225,11 +225,11 @@ t.test('a change that no driver looks at leaves the session, and commands carry 
   live.report({ zoneId: 2 }, { level: 1 })
   host.refresh()
   await clock.run(0)
-  t.equal(opened.length, 2, 'an address is looked at')
+  t.equal(opened.length, 2, 'a change of address counts')
   t.equal(live.zone(2).state, 'unknown', 'a zone that is gone is forgotten')
 })
 
-t.test('a device that goes or is disabled is closed', async (t) => {
+t.test('a device that is removed or disabled is closed', async (t) => {
   for (const device of [[], [{ id: 1, driver: 'fake', enabled: false }]]) {
     const { clock, book, host, opened, worlds } = hostStage()
     host.refresh()
@@ -241,7 +241,7 @@ t.test('a device that goes or is disabled is closed', async (t) => {
   }
 })
 
-t.test('close ends everything within its limits, and what is asked afterwards fails', async (t) => {
+t.test('close ends everything within its limits, and later commands fail', async (t) => {
   const { clock, host, ask, worlds } = hostStage({ open: async () => ({ close: () => new Promise(() => {}) }) })
   const under = ask('1 on')
   const waits = ask('2 on')
@@ -261,7 +261,7 @@ t.test('close ends everything within its limits, and what is asked afterwards fa
   t.equal(after.came, 'driver_failed: the drivers are being closed')
 })
 
-t.test('close does not wait for openings, and closes what comes of them', async (t) => {
+t.test('close does not wait for openings, and closes sessions that still open', async (t) => {
   let arrive = () => {}
   const { clock, host, opened, worlds } = hostStage({
     open: () =>

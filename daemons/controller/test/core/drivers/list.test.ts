@@ -8,7 +8,7 @@ const rowOf = (path: string, begin: string) =>
     .split('\n')
     .find((line) => line.startsWith(begin)) ?? ''
 
-t.test('whoever names a driver that there is not is told of all that there are', async (t) => {
+t.test('the documents that explain an unknown driver name every known one', async (t) => {
   const told = [rowOf('ERRORS.md', '| `driver_unknown`'), rowOf('controller.md', '- Devices of other drivers than')]
   for (const { name } of createDrivers()) for (const line of told) t.match(line, new RegExp(`\\b${name}\\b`))
 })

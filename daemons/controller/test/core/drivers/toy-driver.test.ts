@@ -8,11 +8,11 @@ import { toyAmp, toyStage, toyUdpAmp } from './toy-stage.ts'
 
 const at = (kind: string, port: number) => ({ transport: { kind, host: '127.0.0.1', port } })
 
-t.test('what a device says unasked is read as the value of its zone', async (t) => {
+t.test('an unsolicited message of a device becomes the value of its zone', async (t) => {
   const amp = await toyAmp(t)
   const { reading, live } = toyStage(t, at('tcp', amp.port))
   await until('it is connected', () => amp.sockets.size === 1)
-  t.equal(reading().state, 'unknown', 'it has said nothing yet')
+  t.equal(reading().state, 'unknown', 'it has not sent anything yet')
   amp.say('VOL 40\r\n')
   await until('it is heard', () => reading().volume === 40)
   t.match(live.device(1), { state: 'online', error: null })
@@ -21,7 +21,7 @@ t.test('what a device says unasked is read as the value of its zone', async (t) 
   await until('the newest of what comes in pieces is heard', () => reading().volume === 42)
 })
 
-t.test('a command is a question, and announcements between it and its answer are heard too', async (t) => {
+t.test('a command is a request, and announcements between it and its answer are handled too', async (t) => {
   const amp = await toyAmp(t, (socket, line) => void socket.write(`VOL ${line.slice(4)}\r\nOK\r\n`))
   const { turn, reading } = toyStage(t, at('tcp', amp.port))
   t.strictSame(await turn(55), {})
@@ -30,14 +30,14 @@ t.test('a command is a question, and announcements between it and its answer are
   t.equal(amp.sockets.size, 1, 'over the one connection')
 })
 
-t.test('what a device refuses is a failure with its words', async (t) => {
+t.test('a refusal by a device is a failure with its message', async (t) => {
   const amp = await toyAmp(t, (socket) => void socket.write('NO 7\r\n'))
   const { turn } = toyStage(t, at('tcp', amp.port))
   await t.rejects(turn(55), { code: 'driver_failed', message: /it says NO 7/ })
 })
 
 t.test(
-  'a device that goes is lost with the reason, its zones unknown, and is heard again when it is back',
+  'a device that disappears is lost with the reason, its zones are unknown, and it works again when it is back',
   async (t) => {
     const amp = await toyAmp(t)
     const { live, reading } = toyStage(t, at('tcp', amp.port))
@@ -53,16 +53,16 @@ t.test(
   },
 )
 
-t.test('over UDP a datagram is a message, and only those of the device are heard', async (t) => {
+t.test('over UDP a datagram is a message, and only those of the device are accepted', async (t) => {
   const [amp, stranger] = [await toyUdpAmp(t), await toyUdpAmp(t)]
   const { turn, reading } = toyStage(t, at('udp', amp.port))
   t.strictSame(await turn(30), {})
   amp.say('VOL 30\r\n')
   await until('it is heard', () => reading().volume === 30)
-  t.equal(stranger.say('VOL 99\r\n'), false, 'nobody else was told where we are')
+  t.equal(stranger.say('VOL 99\r\n'), false, 'nobody else was sent anything')
 })
 
-t.test('a device over UDP that is not there is lost when something is sent', async (t) => {
+t.test('a missing device over UDP is lost when something is sent', async (t) => {
   const amp = await toyUdpAmp(t)
   const { live } = toyStage(t, { ...at('udp', 9), device: { poll_ms: 20 } })
   await until('it is lost', () => live.device(1).state === 'offline')
@@ -70,7 +70,7 @@ t.test('a device over UDP that is not there is lost when something is sent', asy
   t.strictSame(amp.lines, [])
 })
 
-t.test('over HTTP a device is asked, and what it answers is read', async (t) => {
+t.test('over HTTP a device is polled, and its answer is read', async (t) => {
   let volume = '20'
   const server = createServer((request, response) => {
     if (request.method !== 'PUT') return void response.end(`VOL ${volume}\r\n`)

@@ -13,13 +13,13 @@ function liveBook() {
   return { clock, live, told, end }
 }
 
-t.test('what nobody has reported is unknown', async (t) => {
+t.test('a zone that nobody has reported on is unknown', async (t) => {
   const { live } = liveBook()
   t.match(live.zone(1), { state: 'unknown' })
   t.strictSame(live.device(1), { state: 'unknown', ipAddress: null, lastSeenAt: null, error: null })
 })
 
-t.test('a report lays its values over those there are', async (t) => {
+t.test('a report adds its values to the existing ones', async (t) => {
   const { live, told } = liveBook()
   t.equal(live.report({ zoneId: 1 }, { level: 40 }), 0)
   t.equal(live.report({ zoneId: 1 }, { mode: 'auto', state: 'on' }), 0)
@@ -27,7 +27,7 @@ t.test('a report lays its values over those there are', async (t) => {
   t.strictSame(told, ['zone 1', 'zone 1'])
 })
 
-t.test('the same values again are no change', async (t) => {
+t.test('the same values again are not a change', async (t) => {
   const { live, told } = liveBook()
   live.report({ zoneId: 1 }, { level: 40, color: { h: 1 } })
   const revision = live.revision()
@@ -37,7 +37,7 @@ t.test('the same values again are no change', async (t) => {
   t.strictSame([live.revision(), told.length], [revision + 1, 2])
 })
 
-t.test('a device that is lost is offline, its zones are unknown', async (t) => {
+t.test('a lost device is offline, and its zones are unknown', async (t) => {
   const { live, told, clock } = liveBook()
   live.seen(5)
   live.report({ zoneId: 1 }, { level: 40 })
@@ -52,7 +52,7 @@ t.test('a device that is lost is offline, its zones are unknown', async (t) => {
   t.strictSame([told.length, live.revision()], [5, revision + 1])
 })
 
-t.test('that a device was seen again wakes nobody, and is kept by the second', async (t) => {
+t.test('seeing a device again notifies nobody, and is stored to the second', async (t) => {
   const { live, told, clock } = liveBook()
   live.seen(5)
   clock.advance(999)
@@ -64,7 +64,7 @@ t.test('that a device was seen again wakes nobody, and is kept by the second', a
   t.strictSame(told, ['device 5'])
 })
 
-t.test('values beyond the bounds are left out and counted', async (t) => {
+t.test('values beyond the limits are left out and counted', async (t) => {
   const { live } = liveBook()
   const deep = JSON.parse('[[[[[[[[[1]]]]]]]]]')
   const left = live.report(
@@ -77,14 +77,14 @@ t.test('values beyond the bounds are left out and counted', async (t) => {
   t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","fits":2,"a":1,"b":2}')
 })
 
-t.test('a report of nothing that fits changes nothing', async (t) => {
+t.test('a report without any valid value changes nothing', async (t) => {
   const { live, told } = liveBook()
   t.equal(live.report({ zoneId: 1 }, { long: 'x'.repeat(129) }), 1)
   t.equal(live.zone(1).state, 'unknown')
   t.strictSame([told, live.revision()], [[], 0])
 })
 
-t.test('names like those of Object are names', async (t) => {
+t.test('names of members of Object are ordinary names', async (t) => {
   const { live } = liveBook()
   live.report({ zoneId: 1 }, JSON.parse('{"__proto__":{"level":9},"constructor":1}'))
   t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","__proto__":{"level":9},"constructor":1}')
@@ -92,7 +92,7 @@ t.test('names like those of Object are names', async (t) => {
   t.equal(({} as Record<string, unknown>).level, undefined)
 })
 
-t.test('what was reported cannot be changed by who reported it, nor by who reads it', async (t) => {
+t.test('a reported value cannot be changed by its reporter or by a reader', async (t) => {
   const { live } = liveBook()
   const color = { h: 1 }
   live.report({ zoneId: 1 }, { color })
@@ -103,7 +103,7 @@ t.test('what was reported cannot be changed by who reported it, nor by who reads
   }, TypeError)
 })
 
-t.test('of a device its address is kept', async (t) => {
+t.test('the address of a device is kept', async (t) => {
   const { live, told } = liveBook()
   t.equal(live.report({ deviceId: 5 }, { ip_address: '10.0.0.5', firmware: '1' }), 1)
   t.equal(live.device(5).ipAddress, '10.0.0.5')
@@ -112,7 +112,7 @@ t.test('of a device its address is kept', async (t) => {
   t.equal(live.report({ deviceId: 5 }, { ip_address: 7 }), 1)
 })
 
-t.test('what is forgotten is unknown, and is told', async (t) => {
+t.test('a forgotten zone is unknown, and that is published', async (t) => {
   const { live, told } = liveBook()
   live.seen(5)
   live.report({ zoneId: 1 }, { level: 1 })
@@ -123,17 +123,17 @@ t.test('what is forgotten is unknown, and is told', async (t) => {
   t.strictSame(told, ['device 5', 'zone 1'])
 })
 
-t.test('who has ended listening is told no more', async (t) => {
+t.test('a listener that has unsubscribed is not called any more', async (t) => {
   const { live, told, end } = liveBook()
   end()
   live.report({ zoneId: 1 }, { level: 1 })
   t.strictSame(told, [])
 })
 
-t.test('any name that a device chose is only a name, and nothing else is there', async (t) => {
+t.test('any name that a device chooses is only a name, and adds nothing else', async (t) => {
   const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 128, totalChars: 65_536 })
   const patch = JSON.parse('{"__proto__": {"admin": true}, "constructor": 1, "toString": "x"}')
-  t.equal(live.report({ zoneId: 1 }, patch), 0, 'all are taken')
+  t.equal(live.report({ zoneId: 1 }, patch), 0, 'all are accepted')
   const zone = live.zone(1)
   t.same(Object.keys(zone).sort(), ['__proto__', 'constructor', 'state', 'toString'])
   t.notOk('admin' in zone)
@@ -141,17 +141,17 @@ t.test('any name that a device chose is only a name, and nothing else is there',
   t.equal(JSON.stringify(live.zone(1)), '{"state":"ok","__proto__":{"admin":true},"constructor":1,"toString":"x"}')
 })
 
-t.test('values of all zones together stay within their bound, and what a lost device said makes room', async (t) => {
+t.test('values of all zones together stay within their limit, and those of a lost device make room', async (t) => {
   const live = new LiveState(fakeClock(), { fields: 16, fieldChars: 100, totalChars: 380 })
   const text = 'x'.repeat(80)
   t.equal(live.report({ zoneId: 1 }, { first: text, second: text }), 0)
   t.equal(
     live.report({ zoneId: 2 }, { first: text, second: text }),
     1,
-    'it is left out, as with the bounds of one zone',
+    'it is left out, as with the limits of one zone',
   )
   t.strictSame(Object.keys(live.zone(2)), ['state', 'first'])
-  t.equal(live.report({ zoneId: 1 }, { first: 'y'.repeat(80) }), 0, 'a value that is no longer than before fits')
+  t.equal(live.report({ zoneId: 1 }, { first: 'y'.repeat(80) }), 0, 'a value that is not longer than before fits')
   t.equal(live.report({ zoneId: 1 }, { first: 'y' }), 0)
   t.equal(live.report({ zoneId: 2 }, { second: 'z'.repeat(70) }), 0, 'a shorter one has made room')
   live.lost(5, [1, 2], 'gone')
@@ -159,7 +159,7 @@ t.test('values of all zones together stay within their bound, and what a lost de
   t.equal(live.report({ zoneId: 6 }, { first: text }), 1)
 })
 
-t.test('whatever devices say, their values take no more than the row says', async (t) => {
+t.test('whatever devices report, their values take no more than the row says', async (t) => {
   const limits = { fields: 64, fieldChars: 4096, totalChars: 400_000 }
   const settings = { 'live.fields': 64, 'live.field_chars': 4096, 'live.total_chars': limits.totalChars }
   const many = <Value>(count: number, value: (at: number) => Value) =>

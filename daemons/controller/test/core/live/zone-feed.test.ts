@@ -42,7 +42,7 @@ function feedHere(scope: ReadonlySet<number> | 'all' = 'all') {
   return { clock, house, feed, state, take, zones }
 }
 
-t.test('tells the last of many changes once', async (t) => {
+t.test('sends the last of many changes once', async (t) => {
   const { clock, house, take } = feedHere()
   for (let level = 0; level <= 50; level++) house.report(1, { level })
   t.same(take(), [])
@@ -54,10 +54,10 @@ t.test('tells the last of many changes once', async (t) => {
   })
   t.same(more, [])
   clock.advance(500)
-  t.same(take(), [], 'and nothing where nothing changes')
+  t.same(take(), [], 'and nothing if nothing changes')
 })
 
-t.test('tells nobody of zones that they may not see', async (t) => {
+t.test('sends nobody zones that they may not see', async (t) => {
   const { clock, house, state, zones } = feedHere(new Set([1]))
   house.report(1, { level: 1 })
   house.report(2, { level: 2 })
@@ -73,11 +73,11 @@ t.test('tells nobody of zones that they may not see', async (t) => {
   t.same(
     zones().map(({ id }) => id),
     [2],
-    'the scope counts that holds when it is told',
+    'the scope at the time of sending counts',
   )
 })
 
-t.test('sends only what pages show, whatever a driver reports', async (t) => {
+t.test('sends only the fields that pages show, whatever a driver reports', async (t) => {
   const { clock, house, zones } = feedHere()
   house.report(1, {
     wifiPassword: 'secret',
@@ -94,7 +94,7 @@ t.test('sends only what pages show, whatever a driver reports', async (t) => {
   t.same(told[1]?.values, { state: 'off', level: 0 })
 })
 
-t.test('tells the zones of a device that is lost', async (t) => {
+t.test('sends the zones of a lost device', async (t) => {
   const { clock, house, zones } = feedHere()
   house.reportDevice(2, { state: 'offline' })
   clock.advance(100)
@@ -107,14 +107,14 @@ t.test('tells the zones of a device that is lost', async (t) => {
   )
 })
 
-t.test('holds changes while the page does not keep up, and tells the last of them', async (t) => {
+t.test('holds changes while the page does not keep up, and sends the last of them', async (t) => {
   const { clock, house, state, take, zones } = feedHere()
   state.hasCaughtUp = false
   house.report(1, { level: 10 })
   clock.advance(300)
   house.report(1, { level: 20 })
   clock.advance(5000)
-  t.same(take(), [], 'no beat either')
+  t.same(take(), [], 'no heartbeat either')
   state.hasCaughtUp = true
   clock.advance(100)
   t.same(
@@ -123,7 +123,7 @@ t.test('holds changes while the page does not keep up, and tells the last of the
   )
 })
 
-t.test('cuts many into messages, and asks for a reload where more wait than are kept', async (t) => {
+t.test('splits many changes into messages, and asks for a reload if too many wait', async (t) => {
   const { clock, house, take } = feedHere()
   for (const id of [1, 2, 3, 4, 5, 6]) house.report(id, { level: id })
   clock.advance(100)
@@ -136,10 +136,10 @@ t.test('cuts many into messages, and asks for a reload where more wait than are 
   t.same(take(), [{ type: 'reload' }])
   house.report(1, { level: 9 })
   clock.advance(100)
-  t.equal(take().length, 1, 'and goes on')
+  t.equal(take().length, 1, 'and continues')
 })
 
-t.test('asks for a reload where a message was dropped, until it is taken', async (t) => {
+t.test('asks for a reload if a message was dropped, until the request is sent', async (t) => {
   const { clock, house, state, take } = feedHere()
   state.takes = false
   house.report(1, { level: 1 })
@@ -149,7 +149,7 @@ t.test('asks for a reload where a message was dropped, until it is taken', async
   t.same(take(), [{ type: 'reload' }])
 })
 
-t.test('asks for a reload when rooms, zones or rights are others', async (t) => {
+t.test('asks for a reload when rooms, zones or permissions change', async (t) => {
   const { clock, house, take } = feedHere()
   house.change('zone_group', [])
   clock.advance(2100)
@@ -165,7 +165,7 @@ t.test('asks for a reload when rooms, zones or rights are others', async (t) => 
   )
 })
 
-t.test('beats, so that a page knows that the line stands', async (t) => {
+t.test('sends heartbeats, so that a page knows that the connection is alive', async (t) => {
   const { clock, take } = feedHere()
   clock.advance(4000)
   t.match(take(), [
@@ -174,7 +174,7 @@ t.test('beats, so that a page knows that the line stands', async (t) => {
   ])
 })
 
-t.test('ends once when the session is over, and leaves nothing behind', async (t) => {
+t.test('ends once when the session ends, and leaves nothing behind', async (t) => {
   const { clock, house, feed, state, take } = feedHere()
   house.report(1, { level: 1 })
   state.scope = undefined
@@ -188,7 +188,7 @@ t.test('ends once when the session is over, and leaves nothing behind', async (t
   const other = feedHere()
   other.state.scope = undefined
   other.clock.advance(2000)
-  t.equal(other.state.over, 1, 'found out at the next beat')
+  t.equal(other.state.over, 1, 'noticed at the next heartbeat')
 })
 
 /** What a test does to a feed. */
@@ -203,7 +203,7 @@ const act = fc.oneof(
   fc.record({ kind: fc.constant('line'), hasCaughtUp: fc.boolean(), takes: fc.boolean() }),
 )
 
-t.test('leaves a page with what is so, whatever happened, and with nothing beyond its scope', async (t) => {
+t.test('leaves a page with the true state, whatever happened, and with nothing beyond its scope', async (t) => {
   const property = fc.property(fc.array(act, { maxLength: 40 }), fc.subarray([1, 2, 3, 4, 5, 6, 7, 8]), (acts, ids) => {
     const { clock, house, state, take } = feedHere(new Set(ids))
     const { book, live } = house.parts
@@ -233,7 +233,7 @@ t.test('leaves a page with what is so, whatever happened, and with nothing beyon
   fc.assert(property, { numRuns: 100 })
 })
 
-t.test('zones that wait to be told to a page take no more than their row says', async (t) => {
+t.test('zones that wait to be sent to a page take no more than their row says', async (t) => {
   const waitingZones = 20_000
   const { parts } = harbourHouse(fakeClock())
   let reloads = 0

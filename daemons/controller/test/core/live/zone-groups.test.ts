@@ -16,14 +16,17 @@ const zoneOf = (house: FakeHouse, id: number, session = admin) =>
     .flatMap(({ zones }) => zones)
     .find((zone) => zone.id === id)
 
-t.test('shows rooms in the order of the building, zones in that of their room, and those of none last', async (t) => {
-  t.same(named(harbourHouse()), [
-    ['Bar', 'Counter', 'Music'],
-    ['Lobby', 'Ceiling', 'Heat', 'Window blinds', 'Air'],
-    [null, 'Sign outside', 'Boiler'],
-  ])
-  t.same(groupZones(harbourHouse().parts, admin, 'all')[0]?.within, ['Ground floor'])
-})
+t.test(
+  'shows rooms in the order of the building, zones in that of their room, and zones without a room last',
+  async (t) => {
+    t.same(named(harbourHouse()), [
+      ['Bar', 'Counter', 'Music'],
+      ['Lobby', 'Ceiling', 'Heat', 'Window blinds', 'Air'],
+      [null, 'Sign outside', 'Boiler'],
+    ])
+    t.same(groupZones(harbourHouse().parts, admin, 'all')[0]?.within, ['Ground floor'])
+  },
+)
 
 t.test('leaves out zones beyond the scope, and rooms in which nothing is left', async (t) => {
   t.same(named(harbourHouse(), new Set([1, 7])), [
@@ -33,7 +36,7 @@ t.test('leaves out zones beyond the scope, and rooms in which nothing is left', 
   t.same(named(harbourHouse(), new Set()), [])
 })
 
-t.test('comes to an end where groups stand in themselves, in each other, or in one that is gone', async (t) => {
+t.test('does not loop if groups contain themselves or each other, or their parent is gone', async (t) => {
   const house = harbourHouse()
   house.change('zone_group', [
     { id: 10, name: 'A', parent_id: 11, position: 1 },
@@ -68,10 +71,10 @@ t.test('offers the commands that the building names for a zone, else those of it
   t.same(verbs(1), ['level', 'calibrate'])
   t.same(verbs(1, staff), ['level'])
   t.same(verbs(3), ['boost'])
-  t.same(verbs(5), ['volume', 'mute'], 'a command that names nothing is for no zone')
+  t.same(verbs(5), ['volume', 'mute'], 'a command that names no zone type is not for a zone')
 })
 
-t.test('knows a kind by a word of the type, and offers nothing for what nobody knows', async (t) => {
+t.test('recognises a kind by a word of the type, and offers nothing for an unknown type', async (t) => {
   const house = harbourHouse()
   const cases: [unknown, string[]][] = [
     ['Light_Dimmer', ['on', 'off', 'level']],
@@ -89,7 +92,7 @@ t.test('knows a kind by a word of the type, and offers nothing for what nobody k
   }
 })
 
-t.test('says why a zone may not be commanded', async (t) => {
+t.test('says why a zone cannot be commanded', async (t) => {
   const house = harbourHouse()
   const offer = (id: number, session: Session) => {
     const { verbs, refused } = zoneOf(house, id, session) ?? {}
@@ -100,7 +103,7 @@ t.test('says why a zone may not be commanded', async (t) => {
   t.same(offer(1, { ...admin, may: () => false }), { verbs: [], refused: 'role' })
 })
 
-t.test('gives what is unknown as null, and a name to what has none', async (t) => {
+t.test('returns unknown values as null, and a name for zones without one', async (t) => {
   const house = harbourHouse()
   house.change('zone', [{ id: 9, name: '', unit: '', min: 'low', max: null }])
   t.same(zoneOf(house, 9), {
@@ -117,11 +120,11 @@ t.test('gives what is unknown as null, and a name to what has none', async (t) =
   })
 })
 
-t.test('1 Guards 5 shows no secret that stands inside of what a device tells', async (t) => {
+t.test('1 Guards 5 shows no secret inside the reports of a device', async (t) => {
   const house = harbourHouse()
   house.report(1, { source: 'rtsp://viewer:s3cret@cam/1', value: '{"password": "s3cret", "port": 21}', mode: 'day' })
   const { values } = zoneOf(house, 1) ?? {}
   t.match(values, { source: 'rtsp://***@cam/1', value: '{"password":null,"port":21}', mode: 'day' })
   house.report(1, { value: '{"password": "s3cret' })
-  t.equal(zoneOf(house, 1)?.values.value, undefined, 'nor of what only looks like JSON')
+  t.equal(zoneOf(house, 1)?.values.value, undefined, 'nor inside a text that only looks like JSON')
 })

@@ -22,7 +22,7 @@ const book = bookOf({
   ],
 })
 
-t.test('an attribute is that of its zone, of its device, or of the controller, and no other of its name', async (t) => {
+t.test('an attribute is found on its zone, its device or the controller, and nowhere else', async (t) => {
   const idOf = (name: string, target = {}) => attributeRow(book, { name, target })?.id
   t.equal(idOf('mode'), 1)
   t.equal(idOf('mode', { zone_id: 1 }), 2)
@@ -31,10 +31,10 @@ t.test('an attribute is that of its zone, of its device, or of the controller, a
   t.equal(idOf('mode', { zone_id: 2 }), undefined)
   t.equal(idOf('Mode'), undefined)
   t.equal(idOf('mode', { zone_id: 9 }), undefined)
-  t.equal(idOf('mode', { zone: 'Yard' }), undefined, 'of two of a name neither is meant')
+  t.equal(idOf('mode', { zone: 'Yard' }), undefined, 'of two with the same name neither is found')
 })
 
-t.test('what is read is secure by its flag, its name, or a secret within', async (t) => {
+t.test('an attribute is secure by its flag, its name, or a secret inside', async (t) => {
   const read = (name: string, zone_id = 1) => readAttribute(book, { name, target: { zone_id } })
   t.same(read('mode'), { value: 'night', isSecure: false })
   t.same(read('note'), { value: 'x', isSecure: true })
@@ -45,7 +45,7 @@ t.test('what is read is secure by its flag, its name, or a secret within', async
   t.equal(read('nothing'), undefined)
 })
 
-t.test('a name is secret where any attribute of it is, or by itself', async (t) => {
+t.test('a name is secret if any attribute with it is, or on its own', async (t) => {
   const { isSecretAttribute } = secretsOf(book)
   t.same(['mode', 'note', 'api_key', 'nothing'].map(isSecretAttribute), [false, true, true, false])
 })

@@ -14,7 +14,7 @@ const slow = (mode: string, more: Record<string, Json> = {}): RigMacro => ({
   steps: [{ type: 'delay', args: { ms: 1000 } }, say('${args.who}')],
 })
 
-t.test('single: a run that lives keeps another out', async (t) => {
+t.test('single: an active run keeps another out', async (t) => {
   const house = rig([slow('single')])
   start(house, 1, { who: 'a' })
   t.throws(() => start(house, 1, { who: 'b' }), { code: 'macro_busy' })
@@ -24,7 +24,7 @@ t.test('single: a run that lives keeps another out', async (t) => {
   t.same(house.notices, ['a', 'c'])
 })
 
-t.test('restart: a newer run takes the place of the one that lives', async (t) => {
+t.test('restart: a newer run replaces the active one', async (t) => {
   const house = rig([slow('restart')])
   const first = start(house, 1, { who: 'a' })
   await house.clock.run(500)
@@ -37,7 +37,7 @@ t.test('restart: a newer run takes the place of the one that lives', async (t) =
   )
 })
 
-t.test('queued: runs go one after another in their order, at most max_runs of them live', async (t) => {
+t.test('queued: runs go one after another in order, at most max_runs of them at once', async (t) => {
   const house = rig([slow('queued', { max_runs: 3 })])
   const runs = ['a', 'b', 'c'].map((who) => start(house, 1, { who }))
   t.throws(() => start(house, 1, { who: 'd' }), { code: 'macro_queue_full' })
@@ -53,7 +53,7 @@ t.test('queued: runs go one after another in their order, at most max_runs of th
   t.same(house.engine.living(), [])
 })
 
-t.test('queued: a run that is cancelled while it waits lets those behind it go', async (t) => {
+t.test('queued: a run that is cancelled while it waits does not hold up the next ones', async (t) => {
   const house = rig([slow('queued')])
   const [, second] = ['a', 'b', 'c'].map((who) => start(house, 1, { who }))
   await house.clock.run(100)
@@ -62,7 +62,7 @@ t.test('queued: a run that is cancelled while it waits lets those behind it go',
   t.same(house.notices, ['a', 'c'])
 })
 
-t.test('queued: a run without a turn in time is told so', async (t) => {
+t.test('queued: a run that gets no turn in time fails with that reason', async (t) => {
   const house = rig([{ name: 'Stuck', mode: 'queued', steps: [{ type: 'delay', args: { ms: 80_000 } }] }])
   start(house)
   const second = start(house)
@@ -79,7 +79,7 @@ t.test('parallel: runs go side by side, at most max_runs of them', async (t) => 
   t.same(house.notices, ['a', 'b'])
 })
 
-t.test('no more runs live at once than the daemon may have', async (t) => {
+t.test('no more runs are active at once than the daemon allows', async (t) => {
   const house = rig([slow('parallel', { max_runs: 999 })], { runs: 3 })
   for (const who of ['a', 'b', 'c']) start(house, 1, { who })
   t.throws(() => start(house, 1, { who: 'd' }), { code: /macro_busy|macro_too_many_runs/ })
@@ -87,7 +87,7 @@ t.test('no more runs live at once than the daemon may have', async (t) => {
   t.equal(house.notices.length, 3)
 })
 
-t.test('timeout_ms of the macro ends its run, and what it waits for', async (t) => {
+t.test('timeout_ms of the macro ends its run, and whatever it waits for', async (t) => {
   const house = rig([{ name: 'Long', timeout_ms: 700, steps: [{ type: 'delay', args: { ms: 5000 } }, say('over')] }])
   const run = start(house)
   await house.clock.run(700)
@@ -96,7 +96,7 @@ t.test('timeout_ms of the macro ends its run, and what it waits for', async (t) 
   t.match(house.trace(1).entries, [{ result: { state: 'cancelled' }, at: 0, ended_at: 700 }])
 })
 
-t.test('when the daemon stops, runs end as cancelled, are written down, and none is let in', async (t) => {
+t.test('when the daemon stops, runs end as cancelled and are recorded, and no new one starts', async (t) => {
   const house = rig([slow('parallel')])
   start(house, 1, { who: 'a' })
   await house.clock.run(10)
@@ -125,7 +125,7 @@ t.test('the row of a run is on the disk before its first step', async (t) => {
   t.same(house.notices, ['done'])
 })
 
-t.test('a macro step runs another macro with its own args, and fails where that fails', async (t) => {
+t.test('a macro step runs another macro with its own args, and fails if that fails', async (t) => {
   const house = rig([
     {
       name: 'Outer',
@@ -153,7 +153,7 @@ t.test('a macro step runs another macro with its own args, and fails where that 
   t.same(came(wrong, failed), ['failed', 'macro_arg_missing', []])
 })
 
-t.test('a macro that lives is called again later; one that is not there is not', async (t) => {
+t.test('a call of a busy macro is tried again later; a call of a missing one is not', async (t) => {
   const calls = (macro: string) => ({
     type: 'macro',
     args: { macro, args: { who: 'b' } },
@@ -174,7 +174,7 @@ t.test('a macro that lives is called again later; one that is not there is not',
   t.same(came(house, busy), ['done', undefined, ['a', 'b', 'outer']])
 })
 
-t.test('a run that ends takes the runs it called with it', async (t) => {
+t.test('a run that ends also ends the runs it called', async (t) => {
   const house = rig([
     { name: 'Outer', steps: [{ type: 'macro', args: { macro_id: 2 } }] },
     { name: 'Inner', steps: [{ type: 'delay', args: { ms: 60_000 } }] },
@@ -192,7 +192,7 @@ t.test('a run that ends takes the runs it called with it', async (t) => {
 })
 
 t.test(
-  'macros may not call themselves, over others too, nor more than 8 deep, nor more than they may call',
+  'macros cannot call themselves, not even through others, nor more than 8 deep, nor too many others',
   async (t) => {
     const call = (macro_id: number): RigMacro['steps'] => [{ type: 'macro', args: { macro_id } }]
     const circle = rig([
@@ -227,7 +227,7 @@ t.test(
   },
 )
 
-t.test('a long run lets others of the process have their turn between its steps', async (t) => {
+t.test('a long run lets other work of the process have its turn between its steps', async (t) => {
   const house = rig([{ name: 'Long', steps: Array.from({ length: 35 }, () => say('x')) }])
   start(house)
   await new Promise((resolve) => setImmediate(resolve))
@@ -257,7 +257,7 @@ const KINDS: Record<string, (at: number) => Json> = {
   'objects with a secret': (at) => ({ pin: at }),
 }
 
-t.test('whatever runs hold and those that they called have left, it is no more than their row says', async (t) => {
+t.test('whatever runs hold, and the runs they called leave behind, is no more than their row says', async (t) => {
   const limits = { steps: 16, calls: 4, planChars: 20_000, valueChars: 8000, traceChars: 20_000 }
   const settings = Object.entries({ ...limits, runs: 1 }).map(([name, value]): [string, number] => [
     `macros.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,

@@ -53,12 +53,12 @@ for (const [what, type, args, hidden] of rows)
     t.same(hideStep({ type, args }, rigSecrets, new Set(['word'])), { type, args: hidden })
   })
 
-t.test('args that stand where null is now are found, however deep', async (t) => {
+t.test('args that were replaced with null are found, however deep', async (t) => {
   const raw = { a: ['${args.x}', { b: 'is ${args.y}' }], c: '${args.z}' }
   t.same([...secretArgsOf(raw, { a: [null, { b: null }], c: '${args.z}' })].sort(), ['x', 'y'])
 })
 
-t.test('args are hidden by their names, by what is known of them, and within', async (t) => {
+t.test('args are hidden by their names, by what is known of them, and inside values', async (t) => {
   const args = new Map<string, Json>([
     ['pin', 1],
     ['word', 2],

@@ -3,7 +3,7 @@ import { tellInterrupted } from '../../../core/macros/engine.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { argsOf, rig } from './macro-rig.ts'
 
-t.test('runs that lived when the daemon was killed are told as interrupted at the next start', async (t) => {
+t.test('runs that were active when the daemon was killed are reported as interrupted at the next start', async (t) => {
   const house = rig([
     { name: 'Slow', mode: 'queued', steps: [{ type: 'delay', args: { ms: 60_000 } }] },
     { name: 'Quick' },

@@ -8,7 +8,7 @@ import { bookOf } from './macro-rig.ts'
 
 const pause = { type: 'delay', args: { ms: 1 } }
 
-t.test('a macro is read once for as long as its rows stay; which nobody asked for longest is read again', (t) => {
+t.test('a macro is read once while its rows stay the same; the least recently used one is read again', (t) => {
   const names = Array.from({ length: KEPT_PLANS + 1 }, (_, at) => `Macro ${at}`)
   const macros = createMacroBook(bookOf(names.map((name) => ({ name, steps: [pause] }))), MACRO_LIMITS)
   const plan = (name: string) => macros.plan(macros.find({ name }) as Row)

@@ -59,7 +59,12 @@ const refusals: [string, unknown, Parameters<typeof session>[0], [number, string
   ],
   ['POST /api/control/:action an unknown name', { macro: 'light' }, {}, [403, 'unknown macro', 'unknown_macro']],
   ['POST /api/control/:action a name of Object', { macro: '__proto__' }, {}, [403, 'unknown macro', 'unknown_macro']],
-  ['POST /api/control/:action an id that is no number', { macro_id: '1' }, {}, [403, 'unknown macro', 'unknown_macro']],
+  [
+    'POST /api/control/:action an id that is not a number',
+    { macro_id: '1' },
+    {},
+    [403, 'unknown macro', 'unknown_macro'],
+  ],
   [
     'POST /api/control/:action one known, one not',
     { macro_id: 1, macro: 'x' },
@@ -81,7 +86,7 @@ const refusals: [string, unknown, Parameters<typeof session>[0], [number, string
   ],
   ['Macro payload neither id nor name', { zone_id: 1 }, {}, [400, 'macro required', 'bad_target']],
   ['Macro payload args that are a list', { macro_id: 1, args: [] }, {}, [400, 'invalid args', 'bad_args']],
-  ['Errors a body that is no object', ['macro_id', 1], {}, [400, 'malformed body', 'bad_command']],
+  ['Errors a body that is not an object', ['macro_id', 1], {}, [400, 'malformed body', 'bad_command']],
   ['Errors no body', null, {}, [400, 'malformed body', 'bad_command']],
 ]
 for (const [what, body, who, [status, error, reason]] of refusals)
@@ -104,7 +109,7 @@ t.test('1 Elevated gates an elevated session runs an elevated macro', async (t) 
   t.equal(bodyOf(outcome).success, true)
 })
 
-t.test('1 POST /api/control/:action a run that goes on is answered after 10 s', async (t) => {
+t.test('1 POST /api/control/:action a run that takes longer is answered after 10 s', async (t) => {
   const house = rig([
     {
       name: 'Slow',
@@ -157,42 +162,48 @@ t.test(
   },
 )
 
-t.test('1 POST /api/control/:action who lost their account meanwhile reaches nothing they name', async (t) => {
-  const house = rig([
-    {
-      name: 'Later',
-      steps: [
-        { type: 'delay', args: { ms: 1000 } },
-        { type: 'command', command: 'on', args: { zone_id: '${args.zone_id}' } },
-      ],
-    },
-  ])
-  const outcome = house.runMacro(session({ isElevated: true }), { macro_id: 1, args: { zone_id: 1 } })
-  await house.clock.run(500)
-  house.ports.sessionNow = () => null
-  await house.clock.run(500)
-  t.match(bodyOf(await outcome), { success: false, error: 'not authorized' })
-  t.same(house.sent, [])
-})
+t.test(
+  '1 POST /api/control/:action a caller whose account is lost meanwhile reaches none of its targets',
+  async (t) => {
+    const house = rig([
+      {
+        name: 'Later',
+        steps: [
+          { type: 'delay', args: { ms: 1000 } },
+          { type: 'command', command: 'on', args: { zone_id: '${args.zone_id}' } },
+        ],
+      },
+    ])
+    const outcome = house.runMacro(session({ isElevated: true }), { macro_id: 1, args: { zone_id: 1 } })
+    await house.clock.run(500)
+    house.ports.sessionNow = () => null
+    await house.clock.run(500)
+    t.match(bodyOf(await outcome), { success: false, error: 'not authorized' })
+    t.same(house.sent, [])
+  },
+)
 
-t.test('1 Success of a control call a driver that fails is told, sentences to elevated sessions alone', async (t) => {
-  const house = rig([light])
-  house.answers.push(
-    new Fault('driver_timeout', 'device 4 gave no answer'),
-    new Fault('driver_timeout', 'device 4 gave no answer'),
-  )
-  const plain = await called(house, { macro_id: 1, args: { level: 1 } })
-  t.equal(plain.status, 200)
-  t.same(bodyOf(plain), {
-    success: false,
-    run_id: 1,
-    state: 'failed',
-    error: 'driver_timeout',
-    steps: [{ step: '1', type: 'command', state: 'failed', error: 'driver_timeout' }],
-  })
-  const told = await called(house, { macro_id: 1, args: { level: 1 } }, { isElevated: true })
-  t.match(bodyOf(told), { message: 'device 4 gave no answer', steps: [{ decided: { command: 'on', zone_id: 1 } }] })
-})
+t.test(
+  '1 Success of a control call a failure of a driver is reported, its message only to elevated sessions',
+  async (t) => {
+    const house = rig([light])
+    house.answers.push(
+      new Fault('driver_timeout', 'device 4 gave no answer'),
+      new Fault('driver_timeout', 'device 4 gave no answer'),
+    )
+    const plain = await called(house, { macro_id: 1, args: { level: 1 } })
+    t.equal(plain.status, 200)
+    t.same(bodyOf(plain), {
+      success: false,
+      run_id: 1,
+      state: 'failed',
+      error: 'driver_timeout',
+      steps: [{ step: '1', type: 'command', state: 'failed', error: 'driver_timeout' }],
+    })
+    const told = await called(house, { macro_id: 1, args: { level: 1 } }, { isElevated: true })
+    t.match(bodyOf(told), { message: 'device 4 gave no answer', steps: [{ decided: { command: 'on', zone_id: 1 } }] })
+  },
+)
 
 t.test('1 Macro payload args that do not fit args_schema give 400 without their values', async (t) => {
   const house = rig([
@@ -215,14 +226,14 @@ t.test('args that are too large or too deep give 400', async (t) => {
   }
 })
 
-t.test('a macro that cannot be understood is refused whole, before anything is done', async (t) => {
+t.test('a macro that cannot be understood is refused as a whole, before anything is done', async (t) => {
   const house = rig([{ name: 'Odd', steps: [{ type: 'notify', args: { text: 'first' } }, { type: 'explode' }] }])
   const outcome = await called(house, { macro_id: 1 }, { isElevated: true })
   t.match(bodyOf(outcome), { success: false, state: 'refused', error: 'macro_invalid', message: /^step 2 has a type/ })
   t.same(house.notices, [])
 })
 
-t.test('a run whose row cannot be written does nothing', async (t) => {
+t.test('a run whose record cannot be written does nothing', async (t) => {
   const house = rig([light])
   house.ports.keeper.begin = async () => {
     throw new Error('disk full')
@@ -234,7 +245,7 @@ t.test('a run whose row cannot be written does nothing', async (t) => {
 })
 
 t.test(
-  '1 POST /api/control/:action steps of a called macro are told within its step, what they saw to elevated sessions alone',
+  '1 POST /api/control/:action steps of a called macro are reported inside its step, their values only to elevated sessions',
   async (t) => {
     const macros: RigMacro[] = [
       { name: 'Outer', steps: [{ type: 'macro', args: { macro: 'Inner' } }] },
@@ -257,7 +268,7 @@ t.test(
   },
 )
 
-t.test('an answer tells of 500 steps at most, over all depths', async (t) => {
+t.test('an answer lists 500 steps at most, over all depths', async (t) => {
   const calls = Array.from({ length: 60 }, () => ({ type: 'macro', args: { macro_id: 2 } }))
   const notices = Array.from({ length: 20 }, () => ({ type: 'notify', args: { text: 'x' } }))
   const house = rig([
@@ -270,7 +281,7 @@ t.test('an answer tells of 500 steps at most, over all depths', async (t) => {
   t.equal(house.notices.length, 1200)
 })
 
-t.test('a run that waits for its turn is told as queued after 10 s, a busy macro as refused', async (t) => {
+t.test('a run that waits for its turn is reported as queued after 10 s, a busy macro as refused', async (t) => {
   const steps = [{ type: 'delay', args: { ms: 30_000 } }]
   const house = rig([
     { name: 'Line', mode: 'queued', steps },
@@ -284,7 +295,7 @@ t.test('a run that waits for its turn is told as queued after 10 s, a busy macro
   t.same(bodyOf(await (second as Promise<Outcome>)), { success: true, run_id: 2, state: 'queued' })
 })
 
-t.test('what a driver throws that is no Fault is not told: it may hold anything', async (t) => {
+t.test('an error of a driver that is not a Fault is not reported: it can hold anything', async (t) => {
   const house = rig([light])
   house.ports.dispatch = async () => {
     throw new Error('password geheim')
@@ -294,52 +305,55 @@ t.test('what a driver throws that is no Fault is not told: it may hold anything'
   t.notMatch(JSON.stringify(house.rows), /geheim/)
 })
 
-t.test('1 Audit record a run is told with what came of its steps, one that a gate refused as refused', async (t) => {
-  const steps: RigMacro['steps'] = [
-    { type: 'command', zone_id: 1, command: 'level', args: { level: 30 }, on_error: 'continue' },
-    { type: 'command', command: 'on', args: { zone_id: '${args.zone}' }, on_error: 'continue' },
-  ]
-  const told = async (house: Rig, body: unknown) => {
-    const { facts, reason, status } = await called(house, body)
-    return [status, reason, facts?.action, facts?.outcome, facts?.detail]
-  }
-  const house = rig([
-    { name: 'Night', steps },
-    { name: 'Whole', steps: [{ type: 'macro', args: { macro_id: 1, args: { zone: '${args.zone}' } } }] },
-    { name: 'Short', steps: [{ type: 'command', zone_id: 1, command: 'on', on_error: 'stop' }] },
-  ])
-  t.same(await told(house, { macro_id: 1, args: { zone: 1 } }), [200, null, 'macro "Night"', 'done', null])
-  house.answers.push(new Fault('driver_failed', 'device 1 refused'))
-  t.same(await told(house, { macro_id: 1, args: { zone: 1 } }), [
-    200,
-    null,
-    'macro "Night"',
-    'partly',
-    'step 1, level 30 on zone 1: device 1 refused',
-  ])
-  for (const [macro_id, name, place] of [
-    [1, 'Night', '2'],
-    [2, 'Whole', '1 > 2'],
-  ])
-    t.same(await told(house, { macro_id, args: { zone: 2 } }), [
-      200,
-      'scope_denied',
-      `macro "${name}"`,
-      'partly',
-      `step ${place}, on on zone 2: not authorized`,
+t.test(
+  '1 Audit record a run is recorded with the results of its steps, one that a gate refused as refused',
+  async (t) => {
+    const steps: RigMacro['steps'] = [
+      { type: 'command', zone_id: 1, command: 'level', args: { level: 30 }, on_error: 'continue' },
+      { type: 'command', command: 'on', args: { zone_id: '${args.zone}' }, on_error: 'continue' },
+    ]
+    const told = async (house: Rig, body: unknown) => {
+      const { facts, reason, status } = await called(house, body)
+      return [status, reason, facts?.action, facts?.outcome, facts?.detail]
+    }
+    const house = rig([
+      { name: 'Night', steps },
+      { name: 'Whole', steps: [{ type: 'macro', args: { macro_id: 1, args: { zone: '${args.zone}' } } }] },
+      { name: 'Short', steps: [{ type: 'command', zone_id: 1, command: 'on', on_error: 'stop' }] },
     ])
-  house.answers.push(new Fault('driver_failed', 'device 1 refused'))
-  t.match(await told(house, { macro_id: 3 }), [
-    200,
-    null,
-    'macro "Short"',
-    'failed',
-    'step 1, on on zone 1: device 1 refused',
-  ])
-  t.same((await told(house, { macro_id: 1, args: [] })).slice(1, 4), ['bad_args', 'macro "Night"', 'refused'])
-})
+    t.same(await told(house, { macro_id: 1, args: { zone: 1 } }), [200, null, 'macro "Night"', 'done', null])
+    house.answers.push(new Fault('driver_failed', 'device 1 refused'))
+    t.same(await told(house, { macro_id: 1, args: { zone: 1 } }), [
+      200,
+      null,
+      'macro "Night"',
+      'partly',
+      'step 1, level 30 on zone 1: device 1 refused',
+    ])
+    for (const [macro_id, name, place] of [
+      [1, 'Night', '2'],
+      [2, 'Whole', '1 > 2'],
+    ])
+      t.same(await told(house, { macro_id, args: { zone: 2 } }), [
+        200,
+        'scope_denied',
+        `macro "${name}"`,
+        'partly',
+        `step ${place}, on on zone 2: not authorized`,
+      ])
+    house.answers.push(new Fault('driver_failed', 'device 1 refused'))
+    t.match(await told(house, { macro_id: 3 }), [
+      200,
+      null,
+      'macro "Short"',
+      'failed',
+      'step 1, on on zone 1: device 1 refused',
+    ])
+    t.same((await told(house, { macro_id: 1, args: [] })).slice(1, 4), ['bad_args', 'macro "Night"', 'refused'])
+  },
+)
 
-t.test('1 Audit record what failed in a called run is told, also where there is no room for its steps', async (t) => {
+t.test('1 Audit record a failure in a called run is recorded, also if there is no room for its steps', async (t) => {
   const step = { type: 'command', zone_id: 1, command: 'on', on_error: 'continue' }
   const call = { type: 'macro', args: { macro_id: 1 }, on_error: 'continue' }
   const house = rig(

@@ -26,7 +26,7 @@ const rows: [string, Json, RegExp][] = [
     { type: 'command', ...target, command: 'on', args: target },
     /has a target in its columns and one in its args/,
   ],
-  ['a column that is no id', { type: 'command', zone_id: 'x', command: 'on' }, /has a zone_id that is no id/],
+  ['a column that is not an id', { type: 'command', zone_id: 'x', command: 'on' }, /has a zone_id that is no id/],
   ['a delay without ms', { type: 'delay' }, /has no ms/],
   ['a misspelt key', { type: 'delay', args: { ms: 1, spred_ms: 2 } }, /is spread_ms meant/],
   ['a wait without an end', { type: 'wait', args: { left: 1, right: 1 } }, /has no timeout_ms/],
@@ -67,7 +67,7 @@ t.test('a macro that is too large is refused', async (t) => {
   t.throws(() => plan([deep]), { code: 'macro_value_size' })
 })
 
-t.test('columns of a macro are read, and bounded', async (t) => {
+t.test('columns of a macro are read, and limited', async (t) => {
   t.match(plan([]), { mode: 'single', maxRuns: 10, timeoutMs: 600_000, isElevated: false, schema: undefined })
   t.match(plan([], { mode: 'queued', max_runs: 9999, timeout_ms: 1e12, elevated: true }), {
     mode: 'queued',
@@ -79,7 +79,7 @@ t.test('columns of a macro are read, and bounded', async (t) => {
     t.throws(() => plan([], columns as never), { code: 'macro_invalid' })
 })
 
-t.test('steps stand by position, at one position by id', async (t) => {
+t.test('steps are ordered by position, then by id', async (t) => {
   const rows = [
     { id: 5, macro_id: 1, position: 2, type: 'notify', args: { text: 'c' } },
     { id: 4, macro_id: 1, position: 2, type: 'notify', args: { text: 'b' } },

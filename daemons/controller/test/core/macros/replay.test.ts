@@ -84,7 +84,7 @@ t.test('no trace holds a secret, nor does an answer of a step', async (t) => {
   t.ok(entries > 100)
 })
 
-t.test('no run exceeds its bounds, whatever its steps are, and nothing is left behind', async () => {
+t.test('no run exceeds its limits, whatever its steps are, and nothing is left behind', async () => {
   const limits = { steps: 12, calls: 3, runs: 6, branches: 3, timeoutMs: 50_000, traceChars: 2000 }
   await fc.assert(
     fc.asyncProperty(randomMacros, randomArgs, weather, async (macros, args, sky) => {
@@ -110,7 +110,7 @@ t.test('no run exceeds its bounds, whatever its steps are, and nothing is left b
   )
 })
 
-t.test('a run that tries again too often ends where it has taken all the steps it may', async (t) => {
+t.test('a run that retries too often ends at its limit of steps', async (t) => {
   const steps = Array.from({ length: 8 }, () => ({ type: 'command', zone_id: 1, command: 'on', on_error: 'retry' }))
   const house = rig([{ name: 'Again', steps }], { steps: 12 })
   for (let n = 0; n < 8; n++) house.answers.push(new Fault('driver_failed', 'no'), {})
@@ -145,7 +145,7 @@ async function traceOf(right: Json): Promise<Trace> {
   return run.trace()
 }
 
-t.test('a replay says where a run would go another way now', async (t) => {
+t.test('a replay says where a run would go differently now', async (t) => {
   const trace = await traceOf(10)
   t.equal(replay(trace, rigSecrets).deviatesAt, null)
   const plan = JSON.parse(JSON.stringify(trace.plan).replace('10', '3'))
@@ -154,7 +154,7 @@ t.test('a replay says where a run would go another way now', async (t) => {
   t.equal(replay({ ...trace, end: { ...trace.end, at: 1 } }, rigSecrets).deviatesAt, 2)
 })
 
-t.test('what is no trace is refused', async (t) => {
+t.test('anything that is not a trace is refused', async (t) => {
   const trace = JSON.parse(JSON.stringify(await traceOf(1)))
   t.same(readTrace(trace), trace)
   for (const odd of [null, [], {}, { ...trace, version: 2 }, { ...trace, limits: {} }, { ...trace, entries: [1] }])

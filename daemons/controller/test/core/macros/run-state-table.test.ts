@@ -34,6 +34,6 @@ t.test('every other pair leaves the state as it is', async (t) => {
       if (!listed.has(`${state} ${event}`)) t.equal(nextRunState(state, event), state, `${state} on ${event}`)
 })
 
-t.test('a run is over where nothing follows', async (t) => {
+t.test('a run is over in the states that nothing follows', async (t) => {
   t.same(states.filter(isOver), over)
 })

@@ -18,13 +18,17 @@ const rows: [string, RigMacro['steps'], string[]][] = [
     ['a'],
   ],
   [
-    'in what a secret attribute is set to',
+    'in the value that a secret attribute is set to',
     [{ type: 'set', args: { attribute: 'door_pin', value: 'x${args.a}' } }],
     ['a'],
   ],
-  ['in what any attribute is set to', [{ type: 'set', args: { attribute: '${args.n}', value: '${args.a}' } }], ['a']],
   [
-    'in what an attribute flagged secure is set to',
+    'in the value that any attribute is set to',
+    [{ type: 'set', args: { attribute: '${args.n}', value: '${args.a}' } }],
+    ['a'],
+  ],
+  [
+    'in the value that an attribute flagged secure is set to',
     [{ type: 'set', args: { attribute: 'note', value: '${args.a}' } }],
     ['a'],
   ],
@@ -34,7 +38,7 @@ const rows: [string, RigMacro['steps'], string[]][] = [
     ['a'],
   ],
   [
-    'beside one in short',
+    'beside one in the short form',
     [{ type: 'wait', args: { attribute: 'door_pin', value: '${args.a}', timeout_ms: '${args.n}' } }],
     ['a'],
   ],
@@ -59,13 +63,13 @@ const rows: [string, RigMacro['steps'], string[]][] = [
   ],
 ]
 for (const [where, steps = [], names] of rows)
-  t.test(`an arg is secret that stands ${where}`, async (t) => {
+  t.test(`which args are secret: one that stands ${where}`, async (t) => {
     const inner = { name: 'Inner', steps: [{ type: 'set', args: { attribute: 'door_pin', value: '${args.x}' } }] }
     const outer = { name: 'Outer', steps: [call('Inner', { x: '${args.z}' }), call('Any', { y: '${args.y}' })] }
     t.same(secretOf([{ name: 'Any', steps }, inner, outer]), names)
   })
 
-t.test('macros that call each other many times over are looked through quickly', async (t) => {
+t.test('macros that call each other many times are searched quickly', async (t) => {
   const many = (macro: string) => Array.from({ length: 200 }, () => call(macro, { x: '${args.x}' }))
   const macros = Array.from({ length: 9 }, (_, at) => ({ name: `m${at}`, steps: many(`m${(at + 1) % 9}`) }))
   const before = process.cpuUsage()

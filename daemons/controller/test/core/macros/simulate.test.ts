@@ -53,7 +53,7 @@ const evening: RigMacro[] = [
   },
 ]
 
-t.test('a simulation tells what would be sent and when, called macros included, without secrets', async (t) => {
+t.test('a simulation lists what would be sent and when, called macros included, without secrets', async (t) => {
   const { state, sent } = simulated(evening, { level: 20, word: 'geheim' })
   t.equal(state, 'done')
   t.same(sent, [
@@ -76,7 +76,7 @@ t.test('a simulation tells what would be sent and when, called macros included, 
   ])
 })
 
-t.test('the same world and seed simulate the same, another seed otherwise', async (t) => {
+t.test('the same world and seed give the same simulation, another seed a different one', async (t) => {
   const macros: RigMacro[] = [
     {
       name: 'Away',
@@ -90,7 +90,7 @@ t.test('the same world and seed simulate the same, another seed otherwise', asyn
   t.not(simulated(macros).sent[0]?.at, simulated(macros, {}, { seed: 2 }).sent[0]?.at)
 })
 
-t.test('a wait that does not hold is assumed to be met, or to expire', async (t) => {
+t.test('an unmet wait is assumed to be met later, or to expire', async (t) => {
   const macros: RigMacro[] = [
     {
       name: 'Wait',
@@ -108,7 +108,7 @@ t.test('a wait that does not hold is assumed to be met, or to expire', async (t)
   t.same([expired.state, expired.trace.end.at, expired.sent], ['failed', 4000, []])
 })
 
-t.test('a simulation ends within the bounds of a run', async (t) => {
+t.test('a simulation ends within the limits of a run', async (t) => {
   const late = simulated([{ name: 'Late', timeout_ms: 100, steps: [{ type: 'delay', args: { ms: 5000 } }] }])
   t.same([late.state, late.trace.end.at], ['timed_out', 100])
   const circle = simulated([{ name: 'a', steps: [{ type: 'macro', args: { macro: 'a' } }] }])
@@ -119,7 +119,7 @@ t.test('a simulation ends within the bounds of a run', async (t) => {
   t.same([many.state, many.sent.length], ['done', 300])
 })
 
-t.test('a simulation sets no attribute that is not there', async (t) => {
+t.test('a simulation does not set an attribute that does not exist', async (t) => {
   const { state } = simulated([{ name: 'A', steps: [{ type: 'set', args: { attribute: 'nothing', value: 1 } }] }])
   t.equal(state, 'failed')
 })

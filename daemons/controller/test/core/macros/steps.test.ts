@@ -21,7 +21,7 @@ t.test('on_error decides what follows a step that failed', async (t) => {
   }
 })
 
-t.test('pauses between retries double, are bounded, and come from the seed', async (t) => {
+t.test('pauses between retries double, are limited, and come from the seed', async (t) => {
   const house = rig([
     { name: 'Try', steps: [{ type: 'command', zone_id: 1, command: 'on', on_error: 'retry', retries: 99 }] },
   ])
@@ -50,7 +50,7 @@ t.test('a refusal is not tried again', async (t) => {
   t.same([run.end?.code, house.sent.length], ['not_authorized', 1])
 })
 
-t.test('a condition goes on, leaves out steps, or ends the run', async (t) => {
+t.test('a condition continues, skips steps, or ends the run', async (t) => {
   const rows: [Json, Json, string[]][] = [
     [60, 'stop', ['one', 'two', 'three']],
     [40, 'stop', []],
@@ -70,7 +70,7 @@ t.test('a condition goes on, leaves out steps, or ends the run', async (t) => {
 })
 
 t.test(
-  'a wait goes on once what it waits for holds, fails when it does not in time, and leaves nothing behind',
+  'a wait ends once its condition holds, fails if it does not hold in time, and leaves nothing behind',
   async (t) => {
     const args = { attribute: 'door', zone_id: 1, op: 'eq', value: 'open', timeout_ms: 5000 }
     const house = rig([{ name: 'Wait', mode: 'parallel', steps: [{ type: 'wait', args }, say('open')] }])
@@ -91,7 +91,7 @@ t.test(
   },
 )
 
-t.test('set gives an attribute its value; one that is not there fails', async (t) => {
+t.test('set changes the value of an attribute, and fails if the attribute does not exist', async (t) => {
   const set = (attribute: string) => ({ type: 'set', args: { attribute, value: '${args.mode}' } })
   const house = rig([{ name: 'Set', steps: [set('house_mode'), set('nothing')] }])
   house.values.set('house_mode', { value: 'day', isSecure: false })
@@ -101,7 +101,7 @@ t.test('set gives an attribute its value; one that is not there fails', async (t
   t.same([run.state, run.end?.code], ['failed', 'no_attribute'])
 })
 
-t.test('stop ends the run as done or as failed, out of a branch too', async (t) => {
+t.test('stop ends the run as done or as failed, also from inside a branch', async (t) => {
   const rows: [Json, string][] = [
     [{}, 'done'],
     [{ failed: true, reason: 'no power' }, 'failed'],
@@ -121,7 +121,7 @@ t.test('stop ends the run as done or as failed, out of a branch too', async (t) 
   }
 })
 
-t.test('parallel steps go on when all branches have ended, and fail where one failed', async (t) => {
+t.test('parallel steps continue when all branches have ended, and fail if one failed', async (t) => {
   const branch = (ms: number, text: string) => [{ type: 'delay', args: { ms } }, say(text)]
   const steps = [branch(20, 'b'), branch(10, 'a'), { type: 'command', zone_id: 1, command: 'on' }]
   const house = rig([{ name: 'Both', mode: 'parallel', steps: [{ type: 'parallel', args: { steps } }, say('after')] }])
@@ -134,7 +134,7 @@ t.test('parallel steps go on when all branches have ended, and fail where one fa
   t.same([failed.state, failed.end?.code, house.notices.slice(3)], ['failed', 'driver_failed', ['a', 'b']])
 })
 
-t.test('a delay is as long as it says, and its spread comes from the seed', async (t) => {
+t.test('a delay lasts as long as it says, and its jitter comes from the seed', async (t) => {
   const house = rig([{ name: 'Wait', steps: [{ type: 'delay', args: { ms: 100, spread_ms: 1000 } }] }])
   const run = start(house)
   await house.clock.run(1100)
@@ -144,7 +144,7 @@ t.test('a delay is as long as it says, and its spread comes from the seed', asyn
   t.equal(entry?.ended_at, wait_ms)
 })
 
-t.test('a value of a wrong kind fails its step', async (t) => {
+t.test('a value of the wrong kind fails its step', async (t) => {
   const rows: [string, Json, Json][] = [
     ['delay', { ms: '${args.x}' }, '10'],
     ['delay', { ms: '${args.x}' }, -1],
@@ -163,7 +163,7 @@ t.test('a value of a wrong kind fails its step', async (t) => {
   }
 })
 
-t.test('a notice says nothing of args that are secret, by their names or by where they come to stand', async (t) => {
+t.test('a notice shows no args that are secret by their name or by where they are used', async (t) => {
   const steps = [
     say('Door ${args.door} opens with ${args.pin}, ${args.word} and ${args.who}'),
     { type: 'set', args: { attribute: 'door_pin', value: '${args.word}' } },

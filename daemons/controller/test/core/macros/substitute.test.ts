@@ -15,9 +15,9 @@ const rows: [string, Json, Record<string, Json>, Json][] = [
   ['twice in a text', '${args.x}${args.y}', { x: 1, y: true }, '1true'],
   ['of an object its JSON', 'is ${args.x}', { x: { a: [1] } }, 'is {"a":[1]}'],
   ['null in a text', '<${args.x}>', { x: null }, '<null>'],
-  ['what is put in is not looked through', '${args.x}', { x: '${args.y}', y: 'no' }, '${args.y}'],
-  ['nor what two texts become together', '${args.x}args.y}', { x: '${', y: 'no' }, '${args.y}'],
-  ['nor what replace would read in it', 'a ${args.x}', { x: '$& $1 $$' }, 'a $& $1 $$'],
+  ['a substituted value is not searched again', '${args.x}', { x: '${args.y}', y: 'no' }, '${args.y}'],
+  ['nor the text that two values form together', '${args.x}args.y}', { x: '${', y: 'no' }, '${args.y}'],
+  ['nor patterns of String.replace in it', 'a ${args.x}', { x: '$& $1 $$' }, 'a $& $1 $$'],
   ['keys are structure', { '${args.x}': '${args.x}' }, { x: 1 }, { '${args.x}': 1 }],
   ['other braces are text', '${x} {args.x} $args.x', { x: 1 }, '${x} {args.x} $args.x'],
   ['names of other alphabets', '${args.größe}', { größe: 3 }, 3],
@@ -27,12 +27,12 @@ for (const [what, template, args, expected] of rows)
     t.same(substitute(template, argsOf(args), MOST), expected)
   })
 
-t.test('an arg that was not given is an error, whatever Object has by that name', async (t) => {
+t.test('an arg that was not given is an error, even if Object has a member of that name', async (t) => {
   for (const name of ['x', '__proto__', 'constructor', 'hasOwnProperty', 'toString'])
     t.throws(() => substitute(`\${args.${name}}`, argsOf({}), MOST), { code: 'macro_arg_missing' })
 })
 
-t.test('an arg may be called __proto__, and changes no prototype', async (t) => {
+t.test('an arg can be called __proto__, and does not change a prototype', async (t) => {
   const args = argsOf(JSON.parse('{"__proto__": {"polluted": true}}'))
   const filled = substitute(JSON.parse('{"__proto__": "${args.__proto__}", "a": 1}'), args, MOST) as Record<
     string,
@@ -43,7 +43,7 @@ t.test('an arg may be called __proto__, and changes no prototype', async (t) => 
   t.equal(({} as Record<string, Json>).polluted, undefined)
 })
 
-t.test('what begins like a reference and is none is refused', async (t) => {
+t.test('a text that begins like a reference but is not one is refused', async (t) => {
   for (const text of [
     '${args.',
     '${args.}',
@@ -55,14 +55,14 @@ t.test('what begins like a reference and is none is refused', async (t) => {
     t.throws(() => referencesOf([{ deep: text }]), { code: 'macro_reference' }, text)
 })
 
-t.test('references are found at once in texts made to be slow', async (t) => {
+t.test('references are found quickly even in texts made to be slow', async (t) => {
   const text = '${args.'.repeat(30_000)
   const before = process.cpuUsage()
   t.throws(() => referencesOf(text), { code: 'macro_reference' })
   t.ok(process.cpuUsage(before).user < 500_000)
 })
 
-t.test('what would become too large is refused before it is put together', async (t) => {
+t.test('a result that would be too large is refused before it is built', async (t) => {
   const args = argsOf({ x: 'x'.repeat(30_000) })
   for (const template of ['${args.x}'.repeat(500), Array(500).fill('${args.x}'), { a: '${args.x}' }])
     t.throws(() => substitute(template, args, MOST), { code: 'macro_value_size' })
@@ -126,7 +126,7 @@ function hasShape(template: Json, filled: Json): boolean {
   )
 }
 
-t.test('what comes of a substitution is no larger than is allowed', async () => {
+t.test('the result of a substitution is no larger than is allowed', async () => {
   fc.assert(
     fc.property(json, json, fc.integer({ min: 10, max: 400 }), (template, a, most) => {
       let filled: Json

@@ -36,25 +36,25 @@ const rows: [string, RigStep, Json, string | undefined][] = [
     'not authorized',
   ],
   [
-    'reads what has a sensitive name',
+    'reads an attribute with a sensitive name',
     { type: 'condition', args: { left: { attribute: '${args.name}' }, right: '1' } },
     { name: 'door_pin' },
     'not authorized',
   ],
   [
-    'waits for what has a sensitive name',
+    'waits for an attribute with a sensitive name',
     { type: 'wait', args: { left: 1, op: 'ne', right: { attribute: '${args.name}' }, timeout_ms: 9 } },
     { name: 'door_pin' },
     'not authorized',
   ],
   [
-    'reads what is flagged secure',
+    'reads an attribute flagged secure',
     { type: 'condition', args: { left: { attribute: '${args.name}' }, right: '1' } },
     { name: 'note' },
     'not authorized',
   ],
   [
-    'reads what a device tells with a secret inside',
+    'reads a report of a device with a secret inside',
     { type: 'condition', args: { left: { zone_id: 1, field: '${args.name}' }, op: 'contains', right: 'p' } },
     { name: 'settings' },
     'not authorized',
@@ -72,13 +72,13 @@ const rows: [string, RigStep, Json, string | undefined][] = [
     undefined,
   ],
   [
-    'reads what a device tells openly',
+    'reads a report of a device without secrets',
     { type: 'condition', args: { left: { zone_id: 1, field: '${args.name}' }, right: 'day' } },
     { name: 'mode' },
     undefined,
   ],
   [
-    'writes what is flagged secure',
+    'writes an attribute flagged secure',
     { type: 'set', args: { attribute: '${args.name}', value: 1 } },
     { name: 'note' },
     'not authorized',
@@ -90,7 +90,7 @@ const rows: [string, RigStep, Json, string | undefined][] = [
     'not authorized',
   ],
   [
-    'writes what is nobody’s secret',
+    'writes an attribute that is not secret',
     { type: 'set', args: { attribute: '${args.name}', value: 1 } },
     { name: 'mode' },
     undefined,
@@ -119,7 +119,7 @@ for (const [what, step, args, error] of rows)
     t.equal(await came(macros, args, true), undefined)
   })
 
-t.test('1 POST /api/control/:action what was handed on to a called macro is still the request’s', async (t) => {
+t.test('1 POST /api/control/:action args handed on to a called macro still count as the request’s', async (t) => {
   const inner: RigMacro = { name: 'Inner', steps: [{ type: 'command', command: 'on', args: target }] }
   const outer = (zone_id: Json): RigMacro => ({
     name: 'Outer',
@@ -149,7 +149,7 @@ t.test('1 Elevated gates the verb is checked with a target that the request name
   t.same(house.sent, [])
 })
 
-t.test('1 Guards 3, 4 a wait ends where a secret comes to stand in what the request named', async (t) => {
+t.test('1 Guards 3, 4 a wait ends if a secret appears in an attribute that the request named', async (t) => {
   const step: RigStep = {
     type: 'wait',
     args: { left: { zone_id: 1, field: '${args.name}' }, op: 'contains', right: 'p', timeout_ms: 1000 },

@@ -12,7 +12,7 @@ import { hostStage } from '../drivers/host-stage.ts'
 
 const row = (id: number, name: string, more = {}): Row => ({ id, name, ...more })
 
-t.test('rows are by id, and the same list until the table changes', async (t) => {
+t.test('rows are in order of id, and are the same list until the table changes', async (t) => {
   const book = createBook()
   book.replace('zone', [row(3, 'c'), row(1, 'a')])
   const before = book.rows('zone')
@@ -29,11 +29,11 @@ t.test('rows are by id, and the same list until the table changes', async (t) =>
   t.same(
     before.map(({ id }) => id),
     [1, 3],
-    'who holds the list from before still does',
+    'the earlier list is unchanged',
   )
 })
 
-t.test('a list that was given out stays as it was, whatever is put or removed', async (t) => {
+t.test('a list that was returned stays as it was, whatever is put or removed', async (t) => {
   const changes = {
     'a row in its place': (book: WritableBook) => book.put('zone', row(1, 'x')),
     'a row behind all': (book: WritableBook) => book.put('zone', row(9, 'x')),
@@ -70,7 +70,7 @@ t.test('a row that is put is found by its new name and not by its old one', asyn
   t.same(book.named('zone', 'a'), [])
 })
 
-t.test('a revision grows with every change of its table alone', async (t) => {
+t.test('a revision grows only with changes of its own table', async (t) => {
   const book = createBook()
   book.put('zone', row(1, 'a'))
   const first = book.revision('zone')
@@ -92,7 +92,7 @@ t.test('names from outside find nothing', async (t) => {
   }
 })
 
-t.test('whatever is put and removed, the book holds what a plain map would', async (t) => {
+t.test('whatever is put and removed, the book behaves like a plain map', async (t) => {
   const step = fc.record({ id: fc.integer({ min: 1, max: 8 }), name: fc.constantFrom('a', 'b', undefined) })
   holds(
     t,
@@ -163,7 +163,7 @@ function siteBytes(rows: number, devices: number): number {
     .reduce((sum, bytes) => sum + bytes)
 }
 
-t.test('rows of one kind alone, devices and users too, take no more than their rows say', async (t) => {
+t.test('rows of a single kind, devices and users too, take no more than their rows say', async (t) => {
   const count = 1000
   const list = (rowAt: (at: number) => object) => Array.from({ length: count }, (_, at) => rowAt(at))
   const kinds: Record<string, object> = {
@@ -192,7 +192,7 @@ t.test('rows of one kind alone, devices and users too, take no more than their r
   }
 })
 
-t.test('changes of a whole site take no more beside it than their row says', async (t) => {
+t.test('changes of a whole site take no more extra memory than their row says', async (t) => {
   const rows = 2000
   const world = { limits: { ...limits, rows, devices: rows, jsonChars: 1000 * rows } }
   for (const [title, before] of Object.entries({ 'all rows are new': {}, 'all rows are others': siteOfRows(rows) })) {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { derived, zonesByDevice } from '../../../core/site/book.ts'
 import { bookOf } from './book-of.ts'
 
-t.test('what is derived stands until one of its tables changes', async (t) => {
+t.test('a derived value stays until one of its tables changes', async (t) => {
   const book = bookOf({ zone: [], device: [], ui: [] })
   let builds = 0
   const value = derived(book, ['zone', 'device'], () => ++builds)
@@ -13,7 +13,7 @@ t.test('what is derived stands until one of its tables changes', async (t) => {
   t.strictSame([value(), value()], [2, 2])
 })
 
-t.test('zones are found by their device; one without a device is of none', async (t) => {
+t.test('zones are found by their device; a zone without a device belongs to none', async (t) => {
   const book = bookOf({
     zone: [
       { id: 1, device_id: 5 },

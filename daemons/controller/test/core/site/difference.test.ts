@@ -20,7 +20,7 @@ async function sentences(document: unknown): Promise<string[]> {
   return (await take(document, book)).map((change) => differenceOf(before, change).sentence)
 }
 
-t.test('a change reads as what was and what will be', async (t) => {
+t.test('a change shows the value before and after', async (t) => {
   t.same(
     await sentences({
       zone: [

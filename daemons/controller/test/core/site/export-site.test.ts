@@ -37,7 +37,7 @@ const full = {
   macro: [{ name: 'Off' }],
 }
 
-t.test('an export of everything makes the same site of an empty folder', async (t) => {
+t.test('an export of everything creates the same site in an empty folder', async (t) => {
   const book = await siteOf(full)
   const again = await siteOf(JSON.parse(JSON.stringify(exportSite(book, 'all'))))
   t.same(contentOf(again), contentOf(book))
@@ -52,7 +52,7 @@ t.test('an export holds no clear secret, and imported again changes nothing', as
 })
 
 t.test(
-  'attributes that are secure, and secrets inside of others, are in no export and stay where it is imported',
+  'secure attributes, and secrets inside others, are left out of an export and kept by an import of it',
   async (t) => {
     const of = { system_target: 'zone', target_id: 1 }
     const book = await siteOf({
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('an export names roles where a name is enough, and leaves out what is null or the default', async (t) => {
+t.test('an export refers to roles by name if a name is enough, and leaves out null and default values', async (t) => {
   const document = exportSite(await siteOf(full))
   t.match(document.auth_user, [{ roles: ['admin', 3], sites: ['Home'] }])
   t.same((document.zone as readonly Json[])[1], { id: 2, name: 'Hall' })
@@ -87,7 +87,7 @@ t.test('an export names roles where a name is enough, and leaves out what is nul
   )
 })
 
-t.test('whatever a site holds, its export makes it again', async (t) => {
+t.test('whatever a site holds, its export recreates it', async (t) => {
   const text = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 5 })
     .filter((said) => said.trim() !== '' && !said.includes('\0'))

@@ -35,7 +35,7 @@ t.test('the same document changes nothing, passwords neither', async (t) => {
   t.match(await take(third, book, { hashPassword, waitingHash }), [{ id: 1, columns: { hash: 'waits of third' } }])
 })
 
-t.test('who is named in other capitals is the same, under the new name', async (t) => {
+t.test('a user named in other case is the same one, under the new name', async (t) => {
   const book = await siteOf(site)
   const { auth_user, ...rest } = site
   t.same(await take(rest, book), [])
@@ -46,7 +46,7 @@ t.test('who is named in other capitals is the same, under the new name', async (
 })
 
 t.test(
-  'rows without an id are found by name, rows left out of a table that is named are removed, other tables stay',
+  'rows without an id are found by name, rows missing from a given table are removed, other tables stay',
   async (t) => {
     const book = await siteOf(site)
     const changes = await take({ zone: [{ name: 'Hall', device_id: 1 }, { name: 'New' }] }, book)
@@ -59,7 +59,7 @@ t.test(
   },
 )
 
-t.test('merging removes nothing, and keeps what a row does not state', async (t) => {
+t.test('merging removes nothing, and keeps columns that a row does not give', async (t) => {
   const book = await siteOf(site)
   const changes = await take({ zone: [{ id: 1, min: 5 }, { name: 'New' }] }, book, { mode: 'merge' })
   t.match(changes, [
@@ -69,7 +69,7 @@ t.test('merging removes nothing, and keeps what a row does not state', async (t)
   t.match(book.row('zone', 1), { name: 'Hall', max: 80, min: 5 })
 })
 
-t.test('a row that others refer to cannot be left out', async (t) => {
+t.test('a row that others refer to cannot be removed', async (t) => {
   const book = await siteOf(site)
   t.same(await faultsOf({ device: [{ id: 9, name: 'Other' }] }, book), ['zone 1.device_id: there is no device 1'])
   t.same(await faultsOf({ auth_role: [{ name: 'admin' }] }, book), [
@@ -77,23 +77,26 @@ t.test('a row that others refer to cannot be left out', async (t) => {
   ])
 })
 
-t.test('links go with their user, a list that is stated is the whole of his, and one that is not stays', async (t) => {
-  const book = await siteOf(site)
-  const changes = await take({ auth_user: [{ username: 'Ada', roles: ['guest'] }] }, book)
-  t.same(changes.map(({ kind, table, id }) => `${kind} ${table} ${id}`).sort(), [
-    'add auth_user_role 3',
-    'remove auth_user 2',
-    'remove auth_user_role 1',
-    'remove auth_user_role 2',
-  ])
-  t.same(
-    book.rows('auth_user_site').map(({ user_id, site_id }) => [user_id, site_id]),
-    [[1, 1]],
-  )
-  t.equal(book.row('auth_user', 1)?.hash, 'hashed 6', 'a password that is not stated stays')
-})
+t.test(
+  'links are removed with their user, a given list replaces the old one, and a missing list changes nothing',
+  async (t) => {
+    const book = await siteOf(site)
+    const changes = await take({ auth_user: [{ username: 'Ada', roles: ['guest'] }] }, book)
+    t.same(changes.map(({ kind, table, id }) => `${kind} ${table} ${id}`).sort(), [
+      'add auth_user_role 3',
+      'remove auth_user 2',
+      'remove auth_user_role 1',
+      'remove auth_user_role 2',
+    ])
+    t.same(
+      book.rows('auth_user_site').map(({ user_id, site_id }) => [user_id, site_id]),
+      [[1, 1]],
+    )
+    t.equal(book.row('auth_user', 1)?.hash, 'hashed 6', 'a password that is not given stays')
+  },
+)
 
-t.test('secrets that a document leaves out stay, inside JSON too, and what it states replaces them', async (t) => {
+t.test('secrets that a document leaves out stay, inside JSON too, and those it gives are replaced', async (t) => {
   const book = await siteOf(site)
   const config = { ftp: { user: 'new', password: null }, list: [{ name: 'a', key: null }] }
   await take({ device: [{ name: 'Dimmer', config }], zone: [] }, book)

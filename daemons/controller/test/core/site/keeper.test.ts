@@ -82,7 +82,7 @@ t.test('changes that come together are one transaction, and one row is written o
   )
 })
 
-t.test('a change that could not be written is taken back, and later ones stay', async (t) => {
+t.test('a change that could not be written is undone, and later ones stay', async (t) => {
   const { clock, book, keeper, fail, hold } = stage()
   const goOn = hold()
   fail(true)
@@ -98,7 +98,7 @@ t.test('a change that could not be written is taken back, and later ones stay', 
   t.match(book.row('zone', 1), { name: 'a', max: 1, min: 7 })
 })
 
-t.test('a row that is gone, a column that is none and a value of another type are refused', async (t) => {
+t.test('a missing row, an unknown column and a value of another type are refused', async (t) => {
   const { book, keeper } = stage()
   await t.rejects(keeper.change('zone', 7, { max: 1 }), { code: 'row_gone' })
   const refused: Record<string, Json>[] = [{ id: 3 }, { nowhere: 1 }, { constructor: 1 }, { max: 'x' }, { name: null }]
@@ -107,7 +107,7 @@ t.test('a row that is gone, a column that is none and a value of another type ar
   t.match(book.row('zone', 1), { name: 'a', max: 1 })
 })
 
-t.test('changes of a whole site wait for those before and leave those that come meanwhile', async (t) => {
+t.test('changes of a whole site wait for earlier changes and keep those that come meanwhile', async (t) => {
   const { clock, book, keeper, written, hold } = stage()
   const before = keeper.change('zone', 1, { min: 3 })
   const changes: Change[] = [
@@ -117,7 +117,7 @@ t.test('changes of a whole site wait for those before and leave those that come 
   ]
   let goOn = () => {}
   const applied = keeper.apply(() => {
-    t.equal(written.length, 1, 'what was asked before is on the disk')
+    t.equal(written.length, 1, 'earlier changes are on the disk')
     goOn = hold()
     return { changes, write: () => new Promise<void>((resolve) => void clock.after(5, resolve)) }
   })
@@ -152,7 +152,7 @@ t.test('changes of a whole site that could not be written change nothing', async
   t.equal(book.row('zone', 1)?.name, 'a')
 })
 
-t.test('what a flush has written is not written again, nor taken back, when its time comes', async (t) => {
+t.test('a change that a flush has written is neither written again nor undone when its time comes', async (t) => {
   const { clock, book, keeper, written, fail } = stage()
   const done = keeper.change('zone', 1, { max: 9 })
   await keeper.flush()
@@ -174,7 +174,7 @@ t.test('a record is added with its defaults, seen at once and durable when its p
   t.match(written, [[{ table: 'macro_run', row: { id: 5, macro_id: 3, result: 'stopped' } }]])
 })
 
-t.test('a record that could not be written is gone again', async (t) => {
+t.test('a record that could not be written is removed again', async (t) => {
   const { clock, book, keeper, fail } = stage()
   fail(true)
   const lost = t.rejects(keeper.add('macro_run', { macro_id: 3 }), { message: 'full' })
@@ -183,7 +183,7 @@ t.test('a record that could not be written is gone again', async (t) => {
   t.same(book.rows('macro_run'), [])
 })
 
-t.test('of records the newest stay in memory, and all are written', async (t) => {
+t.test('the newest records stay in memory, and all are written', async (t) => {
   const { clock, book, keeper, written } = stage()
   const all = Array.from({ length: 40 }, (_, n) => keeper.add('attribute_history', { attribute_id: 1, at: n }))
   await clock.run(20)
@@ -208,12 +208,12 @@ t.test('a record that has not ended stays in memory, and gets its end, however m
   await ended
   t.match(written[1], [{ table: 'macro_run', row: { id, ended_at: 99, result: 'done' } }])
   for (let n = 0; n < 12; n++) void keeper.add('macro_run', { macro_id: 3, ended_at: n })
-  t.equal(book.row('macro_run', id), undefined, 'and may go then')
+  t.equal(book.row('macro_run', id), undefined, 'and can be dropped then')
   await clock.run(20)
 })
 
 t.test(
-  'of records with long traces no more characters stay in memory than are allowed, and all are written',
+  'records with long traces keep no more characters in memory than are allowed, and all are written',
   async (t) => {
     const { clock, book, keeper, written } = stage()
     const trace = { note: 'x'.repeat(5000) }
@@ -239,7 +239,7 @@ t.test(
   },
 )
 
-t.test('rows of the site are not added by the way of records', async (t) => {
+t.test('rows of the site cannot be added as records', async (t) => {
   const { keeper } = stage()
   for (const table of ['zone', 'auth_user', 'pending_change', 'nowhere', '__proto__'])
     await t.rejects(keeper.add(table, {}), { code: 'bad_column' }, table)

@@ -12,7 +12,7 @@ function told(tables: Record<string, readonly Record<string, unknown>[]>): strin
   return notDriven(rowsOf, createDrivers()).map(({ row, why }) => `${row}: ${why}`)
 }
 
-t.test('of devices: drivers that there are not, what a driver needs, and keys that it does not know', async (t) => {
+t.test('for devices: unknown drivers, missing keys that a driver needs, and keys that it does not know', async (t) => {
   const tcp = { kind: 'tcp', host: '10.0.0.9', port: 4370 }
   t.same(
     told({
@@ -39,7 +39,7 @@ t.test('of devices: drivers that there are not, what a driver needs, and keys th
   )
 })
 
-t.test('of all else: what nothing runs, reads or calls yet', async (t) => {
+t.test('for everything else: rows that nothing runs, reads or calls yet', async (t) => {
   t.same(
     told({
       schedule: [
@@ -86,7 +86,7 @@ t.test('of all else: what nothing runs, reads or calls yet', async (t) => {
   )
 })
 
-t.test('the log has one line, and none where everything has its effect', async (t) => {
+t.test('the log has one line, and none if everything has an effect', async (t) => {
   const lines: string[] = []
   const log = createLog({ level: 'debug', stream: { write: (line: string) => lines.push(line) } })
   logNotDriven(bookOf({ zone: [{ id: 1, name: 'Hall', device_id: 1 }] }), log)

@@ -38,7 +38,7 @@ t.test(
     for (const name of ['a_token', 'a_secret', 'a_password', 'a_passwd', 'a_hash'])
       t.equal(isSecretColumn('device', name), true, name)
     t.equal(isSecretColumn('auth_user', 'must_change_password'), false)
-    t.equal(isSecretColumn('device', 'must_change_password'), false, 'of a table that has no such flag')
+    t.equal(isSecretColumn('device', 'must_change_password'), false, 'in a table that has no such flag')
     t.equal(isSecretColumn('auth_user', 'two_factor_auth'), false)
     t.equal(isSecretColumn('auth_user', 'two_factor_issued_at'), false)
     for (const name of ['name', 'key', 'key_hint', 'username', ...HOSTILE])
@@ -46,12 +46,12 @@ t.test(
   },
 )
 
-t.test('codes of the second factor and rows that wait are secret beyond the listed names', async (t) => {
+t.test('codes of the second factor and pending rows are secret beyond the listed names', async (t) => {
   t.equal(isSecretColumn('mail_queue', 'body'), true)
   t.equal(isSecretColumn('pending_change', 'columns'), true)
 })
 
-t.test('JSON with secrets inside is known, and nothing else is', async (t) => {
+t.test('exactly the JSON columns with secrets inside are marked', async (t) => {
   for (const [table, column] of [
     ['device', 'config'],
     ['device', 'transport'],
@@ -64,14 +64,14 @@ t.test('JSON with secrets inside is known, and nothing else is', async (t) => {
   for (const name of HOSTILE) t.equal(isJsonSecret(name, name), false, JSON.stringify(name))
 })
 
-t.test('names from outside find nothing that a table does not have itself', async (t) => {
+t.test('a name from outside finds only what a table itself has', async (t) => {
   for (const name of HOSTILE) {
     t.equal(tableOf(name), undefined, JSON.stringify(name))
     t.equal(tableOf('zone')?.column(name), undefined, JSON.stringify(name))
   }
 })
 
-t.test('each table stands after those it refers to, and refers to tables there are', async (t) => {
+t.test('each table comes after those it refers to, and refers only to existing tables', async (t) => {
   const seen = new Set<string>()
   for (const table of tables()) {
     seen.add(table.name)

@@ -13,16 +13,16 @@ function said(settings: Record<string, Json>) {
   return settingOf(book)
 }
 
-t.test('1 Configuration keys what nobody set is the default', async (t) => {
+t.test('1 Configuration keys a setting that nobody set has its default', async (t) => {
   t.same(said({}), { api_token_life: 3_600_000, api_2fa_ttl_seconds: 300, rest_api_enabled: true })
 })
 
-t.test('1 Configuration keys what a row says counts, as text too', async (t) => {
+t.test('1 Configuration keys the value of a row counts, as text too', async (t) => {
   const settings = said({ api_token_life: '1000', api_2fa_ttl_seconds: 60, rest_api_enabled: 'false' })
   t.same(settings, { api_token_life: 1000, api_2fa_ttl_seconds: 60, rest_api_enabled: false })
 })
 
-t.test('what a row says out of bounds, or in other words, is the default', async (t) => {
+t.test('a row with a value out of range, or not understood, gives the default', async (t) => {
   for (const value of ['0', '-1', '1e99', '0x10', 'soon', '', null, '99999999999999999999'])
     t.equal(said({ api_token_life: value }).api_token_life, 3_600_000, String(value))
   t.equal(said({ rest_api_enabled: 'maybe' }).rest_api_enabled, true)

@@ -1,11 +1,11 @@
-/** Tests of core/site: documents that mean harm, or look like it. */
+/** Tests of core/site: documents that are hostile, or look like it. */
 import { t } from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { charsOf, type Json } from '../../../core/json.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import { faultsOf, limits, siteOf, take } from '../../site-world.ts'
 
-t.test('parents that go round in a circle are a fault, however long the way into it', async (t) => {
+t.test('parents that form a cycle are a fault, however long the way into it', async (t) => {
   const zone_group = [
     { id: 1, name: 'a', parent_id: 'b' },
     { id: 2, name: 'b', parent_id: 3 },
@@ -41,7 +41,7 @@ t.test('a fault never shows a password', async (t) => {
   t.notMatch(found.join(), hidden)
 })
 
-t.test('text that the store could not give back is refused', async (t) => {
+t.test('text that the store could not return unchanged is refused', async (t) => {
   const found = await faultsOf({
     site: [{ name: 'a\0b' }, { name: '\ud800' }],
     device: [{ name: 'x', config: { n: Number.POSITIVE_INFINITY } }],
@@ -53,7 +53,7 @@ t.test('text that the store could not give back is refused', async (t) => {
   ])
 })
 
-t.test('keys that objects inherit are unknown like any other', async (t) => {
+t.test('keys that objects inherit are unknown keys', async (t) => {
   const document = JSON.parse(
     '{"__proto__": [], "constructor": [], "zone": [{"name": "a", "__proto__": 1, "toString": 2, "device_id": {"__proto__": {"name": "x"}}}]}',
   )
@@ -64,7 +64,7 @@ t.test('keys that objects inherit are unknown like any other', async (t) => {
   t.same(await faultsOf({ zone: [{ name: 'constructor' }, { name: '__proto__' }], ui_zone: [] }), [])
 })
 
-t.test('rows, levels and faults have their bounds', async (t) => {
+t.test('rows, levels and faults are limited', async (t) => {
   const many = (length: number) => Array.from({ length }, (_, n) => ({ name: `${n}` }))
   t.same(await faultsOf({ zone: many(600), device: many(401) }), ['device: more than 1000 rows in all'])
   let deep: unknown = 1
@@ -79,13 +79,13 @@ t.test('rows, levels and faults have their bounds', async (t) => {
   })
 })
 
-t.test('a document that is no object of lists is a fault', async (t) => {
+t.test('a document that is not an object of lists is a fault', async (t) => {
   for (const document of [null, 7, 'x', [], true])
     t.equal((await faultsOf(document)).length, 1, JSON.stringify(document))
   t.same(await faultsOf({}), [])
 })
 
-t.test('a text, and a JSON column, may be so long', async (t) => {
+t.test('a text and a JSON column are limited in length', async (t) => {
   const attribute = (value: unknown) => ({ attribute: [{ name: 'a', system_target: 'controller', value }] })
   t.equal((await take(attribute('x'.repeat(10_000)))).length, 1)
   t.same(await faultsOf(attribute('x'.repeat(10_001))), [
@@ -96,7 +96,7 @@ t.test('a text, and a JSON column, may be so long', async (t) => {
   ])
 })
 
-t.test('a site of many small files is bounded like one of a single file', async (t) => {
+t.test('a site of many small files is limited like one of a single file', async (t) => {
   const zones = (from: number) => ({ zone: Array.from({ length: 600 }, (_, at) => ({ name: `zone ${from + at}` })) })
   const book = await siteOf(zones(0))
   t.same(await faultsOf(zones(600), book, { mode: 'merge' }), [
@@ -107,7 +107,7 @@ t.test('a site of many small files is bounded like one of a single file', async 
   t.same(await faultsOf({ device }, undefined, more), [': the site would have 3 devices, at most 2 are taken'])
 })
 
-t.test('JSON columns of a site take no more memory than their row says, whatever is in them', async (t) => {
+t.test('JSON columns of a site take no more memory than their row says, whatever they hold', async (t) => {
   const jsonChars = 400_000
   const list = (count: number, value: (at: number) => Json) => Array.from({ length: count }, (_, at) => value(at))
   const kinds: Record<string, (at: number) => Json> = {

@@ -27,7 +27,7 @@ t.test('rows get ids, times and defaults, and references by name, by {"name"} an
   t.same(book.row('device', 1)?.config, { anything: { of: ['it'] } }, 'unknown keys in config are kept')
 })
 
-t.test('ids that are stated are kept, and those that are given lie above them', async (t) => {
+t.test('ids in the document are kept, and new ids are larger', async (t) => {
   const book = await siteOf({ zone: [{ name: 'a' }, { id: 40, name: 'b' }, { name: 'c' }] })
   t.same(
     book.rows('zone').map(({ id, name }) => [id, name]),
@@ -39,7 +39,7 @@ t.test('ids that are stated are kept, and those that are given lie above them', 
   )
 })
 
-t.test('an id that a removed row had is not given to another', async (t) => {
+t.test('the id of a removed row is not given to another', async (t) => {
   const book = createBook()
   await take({ auth_user: [{ username: 'eve' }] }, book, { nextId: () => 10 })
   t.same(
@@ -62,41 +62,38 @@ t.test('rules are text or a list of lines', async (t) => {
   )
 })
 
-t.test('a line of rules that the rules do not know is a fault with its line', async (t) => {
+t.test('an unknown line in the rules is a fault with its line number', async (t) => {
   const ruleFault = (line: string) => (line.startsWith('allow') ? undefined : 'begins with neither allow nor deny')
   const found = await faultsOf({ auth_role: [{ name: 'a', rules: 'allow x\n\nalow y' }] }, createBook(), { ruleFault })
   t.same(found, ['auth_role[0].rules: line 3: begins with neither allow nor deny'])
 })
 
-t.test(
-  '1 Authentication 7: a line that names a UI that there is not is a fault, which lists those there are',
-  async (t) => {
-    const ui = [{ name: 'Ground floor' }, { name: 'Roof' }]
-    const found = await faultsOf({
-      ui,
-      auth_role: [
-        { name: 'a', rules: 'allow ui *\ndeny ui Rooof' },
-        { name: 'b', rules: ['allow ui roof, 1'] },
-        { name: 'c', rules: 'deny ui 007, 2' },
-        { name: 'd', rules: 'allow ui 1, Ground floor, 02\ndeny ui Roof\nallow ui *' },
-      ],
-    })
-    t.same(found, [
-      'auth_role[0].rules: line 2: there is no UI "Rooof"; the nearest is "Roof"; there are 1 "Ground floor", 2 "Roof"',
-      'auth_role[1].rules: line 1: there is no UI "roof"; the nearest is "Roof"; there are 1 "Ground floor", 2 "Roof"',
-      'auth_role[2].rules: line 1: there is no UI "7"; there are 1 "Ground floor", 2 "Roof"',
-    ])
-    const none = await faultsOf({ auth_role: [{ name: 'a', rules: 'deny ui Roof' }] })
-    t.same(none, ['auth_role[0].rules: line 1: there is no UI "Roof": the site has none'])
-    const many = await faultsOf({
-      ui: Array.from({ length: 40 }, (_, i) => ({ name: `Panel of room ${i}` })),
-      auth_role: [{ name: 'a', rules: 'deny ui Wall' }],
-    })
-    t.match(many[0], /no UI "Wall"; there are 1 "Panel of room 0", .*12 "Panel of room 11" and 28 more$/)
-  },
-)
+t.test('1 Authentication 7: a line that names an unknown UI is a fault, which lists the known ones', async (t) => {
+  const ui = [{ name: 'Ground floor' }, { name: 'Roof' }]
+  const found = await faultsOf({
+    ui,
+    auth_role: [
+      { name: 'a', rules: 'allow ui *\ndeny ui Rooof' },
+      { name: 'b', rules: ['allow ui roof, 1'] },
+      { name: 'c', rules: 'deny ui 007, 2' },
+      { name: 'd', rules: 'allow ui 1, Ground floor, 02\ndeny ui Roof\nallow ui *' },
+    ],
+  })
+  t.same(found, [
+    'auth_role[0].rules: line 2: there is no UI "Rooof"; the nearest is "Roof"; there are 1 "Ground floor", 2 "Roof"',
+    'auth_role[1].rules: line 1: there is no UI "roof"; the nearest is "Roof"; there are 1 "Ground floor", 2 "Roof"',
+    'auth_role[2].rules: line 1: there is no UI "7"; there are 1 "Ground floor", 2 "Roof"',
+  ])
+  const none = await faultsOf({ auth_role: [{ name: 'a', rules: 'deny ui Roof' }] })
+  t.same(none, ['auth_role[0].rules: line 1: there is no UI "Roof": the site has none'])
+  const many = await faultsOf({
+    ui: Array.from({ length: 40 }, (_, i) => ({ name: `Panel of room ${i}` })),
+    auth_role: [{ name: 'a', rules: 'deny ui Wall' }],
+  })
+  t.match(many[0], /no UI "Wall"; there are 1 "Panel of room 0", .*12 "Panel of room 11" and 28 more$/)
+})
 
-t.test('1 Authentication 7: a UI gets another name only with the roles that call it by the old one', async (t) => {
+t.test('1 Authentication 7: a UI can be renamed only together with the roles that use its old name', async (t) => {
   const book = await siteOf({ ui: [{ name: 'Roof' }], auth_role: [{ name: 'a', rules: 'allow ui *\ndeny ui Roof' }] })
   const found = await faultsOf({ ui: [{ id: 1, name: 'Attic' }] }, book)
   t.match(found, [/^auth_role 1\.rules: line 2: there is no UI "Roof"; there are 1 "Attic"$/])
@@ -104,7 +101,7 @@ t.test('1 Authentication 7: a UI gets another name only with the roles that call
   t.same(await faultsOf(both, book), [])
 })
 
-t.test('users carry roles and sites as lists, and a password that is hashed', async (t) => {
+t.test('users have roles and sites as lists, and their password is hashed', async (t) => {
   const document = {
     site: [{ name: 'Home' }, { name: 'Work' }],
     auth_role: [{ name: 'admin' }, { name: 'guest' }],
@@ -139,7 +136,7 @@ t.test('an import has no password policy', async (t) => {
   )
 })
 
-t.test('values are taken where they cannot be misunderstood', async (t) => {
+t.test('values are accepted if they are unambiguous', async (t) => {
   const book = await siteOf({
     device: [{ name: 7, address: 12, elevated: 1 }],
     auth_user: [{ username: 'a', valid_until: '2026-03-01T12:00:00Z', pin: 1234 }],
@@ -161,7 +158,7 @@ t.test('values are taken where they cannot be misunderstood', async (t) => {
   )
 })
 
-t.test('an attribute names its row in the table that it says', async (t) => {
+t.test('an attribute refers to a row in the table that it names', async (t) => {
   const book = await siteOf({
     zone: [{ id: 5, name: 'Hall' }],
     macro: [{ id: 6, name: 'Hall' }],
@@ -192,7 +189,7 @@ t.test('overrides of a zone name their targets like any reference', async (t) =>
   })
 })
 
-t.test('all faults are told with their paths, and nearest names', async (t) => {
+t.test('all faults are reported with their paths, and the nearest names', async (t) => {
   const found = await faultsOf({
     zon: [],
     request_history: [],
@@ -235,7 +232,7 @@ t.test('all faults are told with their paths, and nearest names', async (t) => {
   ])
 })
 
-t.test('what must differ and does not is a fault: names of macros and users, links, settings', async (t) => {
+t.test('duplicates are faults: names of macros and users, links, settings', async (t) => {
   const found = await faultsOf({
     macro: [{ name: 'Off' }, { name: 'Off' }, { name: 'off' }],
     auth_user: [
@@ -263,7 +260,7 @@ t.test('what must differ and does not is a fault: names of macros and users, lin
   ])
 })
 
-t.test('columns and records that the daemon keeps itself may be stated too', async (t) => {
+t.test('columns and records that the daemon maintains can be given too', async (t) => {
   const book = await siteOf({
     auth_user: [{ username: 'Ada', two_factor_token: 'ABC234', two_factor_issued_at: null }],
     attribute: [{ name: 'a', system_target: 'controller' }],
@@ -281,10 +278,10 @@ t.test('columns and records that the daemon keeps itself may be stated too', asy
     ],
   )
   await take({ attribute_history: [{ attribute_id: 1, value: 7, at: 9 }] }, book)
-  t.equal(book.rows('attribute_history').length, 3, 'records are added to those there are')
+  t.equal(book.rows('attribute_history').length, 3, 'records are added to the existing ones')
 })
 
-t.test('a password that nobody could sign in with is a fault in its place, like any other', async (t) => {
+t.test('a password that nobody could sign in with is a fault with its path, like any other', async (t) => {
   const long = 'x'.repeat(1025)
   const auth_user = [
     { username: 'Ada', password: long },

@@ -13,7 +13,7 @@ t.test('a document is read as JSON, with or without a byte order mark', async (t
   t.same(read('\ufeff{"zone": []}'), { zone: [] })
 })
 
-t.test('a key that stands twice in an object is a fault with its place', async (t) => {
+t.test('a duplicate key in an object is a fault with its position', async (t) => {
   const text =
     '{"zone": [{"name": "a"}, {"name": "b", "x": {"\\u006eame": 1, "y": [{}, {"a,": 1, "a,": 2}]}, "name": "c"}], "zone": []}'
   t.throws(() => read(text), {
@@ -28,7 +28,7 @@ t.test('a key that stands twice in an object is a fault with its place', async (
   })
 })
 
-t.test('what is no JSON is refused with its line and without its text', async (t) => {
+t.test('a text that is not JSON is refused with its line and without its content', async (t) => {
   const fault = t.throws(() => read('{\n"auth_user": [\n{"password": "hunter2" "x"}]}')) as unknown as Error
   t.match(fault, { code: 'site_not_json', message: 'the site file is not JSON at line 3' })
   for (const text of ['', '{', 'null x', '{"a":1,}', '\ud800x']) t.throws(() => read(text), { code: 'site_not_json' })
@@ -45,7 +45,7 @@ t.test('the line is that of the fault, whatever the fault is', async (t) => {
   for (const [what, text, line] of [
     ['a comma before the end', `{\n"site": [\n{"name": "a"},\n]}`, '4'],
     ['a comma too many', '{"a": 1,\n,"b": 2}', '2'],
-    ['a word that is none', '{"a":\n true,\n "b": yes}', '3'],
+    ['an unknown word', '{"a":\n true,\n "b": yes}', '3'],
     ['a cut word', '{"a":\n tru}', '2'],
     ['single quotes', "{\n'site': []}", '2'],
     ['a comment', '{\n// zones\n"zone": []}', '2'],
@@ -59,11 +59,11 @@ t.test('the line is that of the fault, whatever the fault is', async (t) => {
   t.throws(() => read(' \n'), { message: 'the site file is empty' })
 })
 
-t.test('more bytes than the bound are not looked at', async (t) => {
+t.test('a text with more bytes than the limit is not parsed', async (t) => {
   t.throws(() => readSiteText(new Uint8Array(limits.bytes + 1), limits), { code: 'site_too_large' })
 })
 
-t.test('any JSON comes back as it is, and none of its keys stands twice', async (t) => {
+t.test('any JSON comes back unchanged, and none of its keys is a duplicate', async (t) => {
   holds(
     t,
     fc.property(fc.json(), fc.boolean(), (json, isSpaced) => {

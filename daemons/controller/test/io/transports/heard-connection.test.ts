@@ -18,7 +18,7 @@ import { toyAmp, toyStage, toyUdpAmp } from '../../core/drivers/toy-stage.ts'
 
 const at = (kind: string, port: number) => ({ transport: { kind, host: '127.0.0.1', port } })
 
-t.test('a message that never ends is dropped with its tail, and said once', async (t) => {
+t.test('a message that never ends is dropped with its tail, and reported once', async (t) => {
   const amp = await toyAmp(t)
   const { reading, said } = toyStage(t, at('tcp', amp.port))
   await until('it is connected', () => amp.sockets.size === 1)
@@ -28,7 +28,7 @@ t.test('a message that never ends is dropped with its tail, and said once', asyn
   t.strictSame(said, [`127.0.0.1:${amp.port} sent a message longer than drivers.frame_bytes (256): it was dropped`])
 })
 
-t.test('a device that floods is read no faster than it may, loses nothing, and is said once', async (t) => {
+t.test('a flooding device is read at its limit, loses nothing, and is reported once', async (t) => {
   const amp = await toyAmp(t)
   // A line counts as its bytes plus 64: 40,000 / 72 lines per second are allowed.
   const { reading, said, live } = toyStage(t, { ...at('tcp', amp.port), limits: { heardBytes: 40_000 } })
@@ -47,7 +47,7 @@ t.test('a device that floods is read no faster than it may, loses nothing, and i
   ])
 })
 
-t.test('a flood of datagrams, which nothing holds back, costs the device its connection', async (t) => {
+t.test('a flood of datagrams, which cannot be slowed down, costs the device its connection', async (t) => {
   const amp = await toyUdpAmp(t)
   const { live, said, turn } = toyStage(t, { ...at('udp', amp.port), limits: { heardBytes: 1024 } })
   await turn(1)
@@ -57,7 +57,7 @@ t.test('a flood of datagrams, which nothing holds back, costs the device its con
   t.equal(said.length, 1)
 })
 
-t.test('all devices together are bounded too, and who says little is read on', async (t) => {
+t.test('all devices together are limited too, and one that sends little is still read', async (t) => {
   const [loud, quiet] = [await toyAmp(t), await toyAmp(t)]
   const limits = { heardInAll: 65_536, heardBytes: 1_000_000 }
   const { reading } = toyStage(t, { ...at('tcp', loud.port), limits })
@@ -72,7 +72,7 @@ t.test('all devices together are bounded too, and who says little is read on', a
   t.equal(reading().volume, 5)
 })
 
-t.test('a device that closes at once is tried again ever later, and said once', async (t) => {
+t.test('a device that closes at once is retried with growing pauses, and reported once', async (t) => {
   let tries = 0
   const server = createServer((socket) => {
     tries++
@@ -89,7 +89,7 @@ t.test('a device that closes at once is tried again ever later, and said once', 
   t.ok(said.length <= 1, `${said}`)
 })
 
-t.test('what nobody asked and nobody knows is said once, and no question takes it for its answer', async (t) => {
+t.test('an unsolicited unknown message is reported once, and no request takes it for its answer', async (t) => {
   const amp = await toyAmp(t, (socket, line) => {
     socket.write('VERSION 7\r\nPOWER ON\r\n')
     if (line === 'VOL=1') socket.write('OK\r\n')
@@ -120,7 +120,7 @@ async function connectTo(t: Test, port: number, frame: ConnectionEvents['frame']
 const bytes = (text: string) => new TextEncoder().encode(text)
 const never = new AbortController().signal
 
-t.test('a question without an answer ends the connection: a late answer is none to the next question', async (t) => {
+t.test('a request without an answer ends the connection: a late answer never goes to the next request', async (t) => {
   const amp = await toyAmp(t, () => {})
   const { connection, lost } = await connectTo(t, amp.port)
   const stopper = new AbortController()
@@ -134,7 +134,7 @@ t.test('a question without an answer ends the connection: a late answer is none 
   t.strictSame(amp.lines, ['VOL=1'])
 })
 
-t.test('a driver that fails on what is said loses its device', async (t) => {
+t.test('a driver that fails on a message loses its device', async (t) => {
   const amp = await toyAmp(t)
   const { lost } = await connectTo(t, amp.port, () => {
     throw new Error('no such thing')
@@ -145,23 +145,26 @@ t.test('a driver that fails on what is said loses its device', async (t) => {
   t.strictSame(lost, [`its driver failed on what 127.0.0.1:${amp.port} said: no such thing`])
 })
 
-t.test('more messages than may wait are refused, and more devices than may be connected', async (t) => {
-  const amp = await toyAmp(t, () => {})
-  const { connection, world, place } = await connectTo(t, amp.port)
-  const asked = [1, 2, 3].map((n) => connection.ask(bytes(`${n}\r\n`), () => true, AbortSignal.timeout(50)))
-  await t.rejects(asked[2] as Promise<unknown>, { code: 'device_busy', message: /2 messages with 6 bytes wait/ })
-  await t.rejects(world.open({ id: 2 } as Row).connect(place, { frame: () => true, lost() {} }), {
-    code: 'device_busy',
-    message: '1 devices are connected already (drivers.heard_devices)',
-  })
-  await Promise.allSettled(asked)
-  await until('it has ended', () => amp.sockets.size === 0)
-  const second = world.open({ id: 2 } as Row)
-  t.teardown(() => second.close())
-  t.ok(await second.connect(place, { frame: () => true, lost() {} }), 'its place is free')
-})
+t.test(
+  'messages over the limit of waiting ones are refused, and so are devices over the limit of connections',
+  async (t) => {
+    const amp = await toyAmp(t, () => {})
+    const { connection, world, place } = await connectTo(t, amp.port)
+    const asked = [1, 2, 3].map((n) => connection.ask(bytes(`${n}\r\n`), () => true, AbortSignal.timeout(50)))
+    await t.rejects(asked[2] as Promise<unknown>, { code: 'device_busy', message: /2 messages with 6 bytes wait/ })
+    await t.rejects(world.open({ id: 2 } as Row).connect(place, { frame: () => true, lost() {} }), {
+      code: 'device_busy',
+      message: '1 devices are connected already (drivers.heard_devices)',
+    })
+    await Promise.allSettled(asked)
+    await until('it has ended', () => amp.sockets.size === 0)
+    const second = world.open({ id: 2 } as Row)
+    t.teardown(() => second.close())
+    t.ok(await second.connect(place, { frame: () => true, lost() {} }), 'its place is free')
+  },
+)
 
-t.test('of bytes that are kept of all devices whoever keeps most gives up', async (t) => {
+t.test('when all devices together hold too many bytes, the one with most gives up', async (t) => {
   const kept = new KeptBytes(1000)
   const given: string[] = []
   const keeper = (name: string) => ({ give: () => void given.push(name) })
@@ -173,13 +176,13 @@ t.test('of bytes that are kept of all devices whoever keeps most gives up', asyn
   t.strictSame(given, ['large'])
   t.equal(kept.total, 500)
   kept.set(small, 1200)
-  t.strictSame(given, ['large', 'small'], 'it may be the one that asks')
+  t.strictSame(given, ['large', 'small'], 'it can be the one that asks')
   t.equal(kept.total, 200)
   kept.set(third, 0)
   t.equal(kept.total, 0)
 })
 
-t.test('frames end by silence where nothing else ends them', async (t) => {
+t.test('frames end by silence if nothing else ends them', async (t) => {
   const amp = await toyAmp(t)
   const { reading, said } = toyStage(t, { ...at('tcp', amp.port), framing: { mode: 'silence', silenceMs: 30 } })
   await until('it is connected', () => amp.sockets.size === 1)
@@ -219,7 +222,7 @@ function heardBySilence(limits: object = {}) {
   return { clock, frames, said: () => [...said.values()], say: (text: string) => wire.events?.bytes(Buffer.from(text)) }
 }
 
-t.test('a message is not taken for whole because the device was held back within it', (t) => {
+t.test('a message is not taken as complete because the device was paused inside it', (t) => {
   const { clock, frames, said, say } = heardBySilence({ heardBytes: 1024, frameBytes: 4096 })
   say(`VOL 40${' '.repeat(2000)}`)
   clock.advance(500)
@@ -232,7 +235,7 @@ t.test('a message is not taken for whole because the device was held back within
   t.end()
 })
 
-t.test('a message is not taken for whole before what came meanwhile is read', (t) => {
+t.test('a message is not taken as complete before bytes that came meanwhile are read', (t) => {
   const { clock, frames, say } = heardBySilence()
   say('VOL ')
   clock.after(30, () => say('40'))
@@ -250,19 +253,16 @@ t.test('a device that sends byte by byte pays for each packet', (t) => {
   t.end()
 })
 
-t.test(
-  'whatever bytes a device says, in whatever pieces, it is heard again when it is back to its senses',
-  async (t) => {
-    const amp = await toyAmp(t)
-    const { reading } = toyStage(t, at('tcp', amp.port))
-    await until('it is connected', () => amp.sockets.size === 1)
-    let volume = 0
-    const law = fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), async (pieces) => {
-      for (const piece of pieces) amp.say(piece)
-      volume = (volume % 100) + 1
-      amp.say(`\r\nVOL ${volume}\r\n`)
-      await until('it is heard', () => reading().volume === volume)
-    })
-    await holdsLater(t, law, { numRuns: 30 })
-  },
-)
+t.test('whatever bytes a device sends, in whatever pieces, it is understood again once it behaves', async (t) => {
+  const amp = await toyAmp(t)
+  const { reading } = toyStage(t, at('tcp', amp.port))
+  await until('it is connected', () => amp.sockets.size === 1)
+  let volume = 0
+  const law = fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), async (pieces) => {
+    for (const piece of pieces) amp.say(piece)
+    volume = (volume % 100) + 1
+    amp.say(`\r\nVOL ${volume}\r\n`)
+    await until('it is heard', () => reading().volume === volume)
+  })
+  await holdsLater(t, law, { numRuns: 30 })
+})

@@ -10,7 +10,7 @@ import { requestOnce } from '../../../io/transports/http.ts'
 
 const SIZE = 200_000
 
-t.test('an answer that comes in chunks of one byte takes as much memory as it has bytes', async (t) => {
+t.test('an answer in chunks of one byte takes only as much memory as it has bytes', async (t) => {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket)

@@ -26,7 +26,7 @@ function asking(port: number, signal = never) {
   return { kept, answer: requestOnce({ host: '127.0.0.1', port, method: 'GET', path: '/' }, parts, signal) }
 }
 
-t.test('an answer is whole, whatever its status', async (t) => {
+t.test('an answer is complete, whatever its status', async (t) => {
   const port = await server(t, (_request, response) => void response.writeHead(302, { location: '/b' }).end('there'))
   const { answer, kept } = asking(port)
   const { status, body } = await answer
@@ -42,7 +42,7 @@ t.test('an answer that is too long is cut off', async (t) => {
   t.equal(kept.total, 0)
 })
 
-t.test('an answer that never ends is given up with its command, and what is kept of it goes', async (t) => {
+t.test('an answer that never ends is abandoned with its command, and its bytes are dropped', async (t) => {
   let isBegun = false
   const port = await server(t, (_request, response) => {
     response.write('x'.repeat(100))
@@ -56,7 +56,7 @@ t.test('an answer that never ends is given up with its command, and what is kept
   t.equal(kept.total, 0)
 })
 
-t.test('a device that is not there, or breaks off, is named', async (t) => {
+t.test('a device that is missing, or breaks off, is named', async (t) => {
   const free = await freePort()
   await t.rejects(asking(free).answer, {
     code: 'device_unreachable',
@@ -78,7 +78,7 @@ const place = {
   framing: { mode: 'length', length: 1 },
 } as const
 
-t.test('a line of a gateway is the TCP port that the gateway gives it', async (t) => {
+t.test('a gateway line is reached at the TCP port that the gateway gives it', async (t) => {
   const asked: unknown[] = []
   const answers = (body: unknown, status = 200) =>
     placeOfLine(place, async (request) => {

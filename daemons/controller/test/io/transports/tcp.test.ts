@@ -45,7 +45,7 @@ function connection(t: Test, limits = {}) {
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-t.test('what is sent at once goes over one connection, in order', async (t) => {
+t.test('messages sent together go over one connection, in order', async (t) => {
   const { port, sockets, text } = await peer(t)
   const to = connection(t)
   const warned: string[] = []
@@ -60,7 +60,7 @@ t.test('what is sent at once goes over one connection, in order', async (t) => {
   t.equal(sockets.length, 1)
 })
 
-t.test('a connection that is idle is given back', async (t) => {
+t.test('an idle connection is closed', async (t) => {
   const { port, sockets, text } = await peer(t)
   const to = connection(t, { keepMs: 20 })
   await to.send({ host: '127.0.0.1', port }, bytes('a\n'), never)
@@ -82,7 +82,7 @@ t.test('a device that hangs up after each line gets each line', async (t) => {
   t.equal(sockets.length, 3)
 })
 
-t.test('a device that answers a lot is read, and what it says thrown away', async (t) => {
+t.test('a device that answers a lot is read, and its answers are discarded', async (t) => {
   let sent = false
   const { port } = await peer(t, (socket) => socket.write(Buffer.alloc(4_000_000), () => (sent = true)))
   const to = connection(t)
@@ -91,7 +91,7 @@ t.test('a device that answers a lot is read, and what it says thrown away', asyn
   t.equal(sent, true, 'the device is not left with an answer that nobody reads')
 })
 
-t.test('IPv6 addresses stand with or without brackets', async (t) => {
+t.test('IPv6 addresses work with or without brackets', async (t) => {
   const { port, text } = await peer(t, undefined, '::1')
   const to = connection(t)
   await to.send({ host: '::1', port }, bytes('a\n'), never)
@@ -100,14 +100,14 @@ t.test('IPv6 addresses stand with or without brackets', async (t) => {
   t.equal(text(), 'a\nb\n')
 })
 
-t.test('names are looked up', async (t) => {
+t.test('names are resolved', async (t) => {
   const { port, text } = await peer(t)
   await connection(t).send({ host: 'localhost', port }, bytes('a\n'), never)
   await until('it is there', () => text().length === 2)
   t.equal(text(), 'a\n')
 })
 
-t.test('a device that is not there is named with what the system says', async (t) => {
+t.test('a missing device is named with the error of the system', async (t) => {
   const port = await freePort()
   await t.rejects(connection(t).send({ host: '127.0.0.1', port }, bytes('a\n'), never), {
     code: 'device_unreachable',
@@ -115,7 +115,7 @@ t.test('a device that is not there is named with what the system says', async (t
   })
 })
 
-t.test('who gives up is told at once, and nothing follows on that connection', async (t) => {
+t.test('an aborted send fails at once, and nothing follows on that connection', async (t) => {
   // The peer does not read, so the kernel's buffers fill up.
   const { port, sockets, text } = await peer(t, (socket) => socket.pause())
   const to = connection(t)
@@ -129,14 +129,14 @@ t.test('who gives up is told at once, and nothing follows on that connection', a
   t.notMatch(text(), /b/)
 })
 
-t.test('what is aborted before it has its turn is not sent', async (t) => {
+t.test('a message aborted before its turn is not sent', async (t) => {
   const { port, sockets } = await peer(t)
   const sending = connection(t).send({ host: '127.0.0.1', port }, bytes('a\n'), AbortSignal.abort(new Error('no')))
   await t.rejects(sending, { message: 'no' })
   t.equal(sockets.length, 0)
 })
 
-t.test('close ends the connection and refuses what comes after', async (t) => {
+t.test('close ends the connection and refuses later messages', async (t) => {
   const { port, sockets, text } = await peer(t)
   const to = connection(t)
   await to.send({ host: '127.0.0.1', port }, bytes('a\n'), never)
@@ -146,7 +146,7 @@ t.test('close ends the connection and refuses what comes after', async (t) => {
   await t.rejects(to.send({ host: '127.0.0.1', port }, bytes('b\n'), never), { code: 'device_cut_off' })
 })
 
-t.test('a connection that does not come about is given up', async (t) => {
+t.test('a connection that cannot be made is abandoned', async (t) => {
   const to = connection(t, { connectMs: 30 })
   // TEST-NET-1 (RFC 5737): nobody answers there, or it is unreachable.
   await t.rejects(to.send({ host: '192.0.2.1', port: 9 }, bytes('a\n'), never), { code: 'device_unreachable' })

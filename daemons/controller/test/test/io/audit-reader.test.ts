@@ -33,7 +33,7 @@ t.test('1 GET /api/data/:entity: gives the newest first, as rows with all column
   t.match(rows[1], { id: 1, at: 2000, granted: true }, 'by the order of the calls, not by a clock that was set back')
 })
 
-t.test('visits all in pieces, between which other things go on, and ends when it is told', async (t) => {
+t.test('visits all rows in pieces, lets other work run in between, and stops when asked', async (t) => {
   const { audit } = await openAudit(t, { folder: t.testdir(), limits: { scan_rows: 10 } })
   await Promise.all(Array.from({ length: 95 }, () => audit.add(recordOf(), true)))
   let turns = 0
@@ -51,13 +51,13 @@ t.test('visits all in pieces, between which other things go on, and ends when it
   t.same([few.length, few[0], few.at(-1)], [25, 59, 35])
 })
 
-t.test('finds what was recorded a moment before', async (t) => {
+t.test('finds a row recorded a moment before', async (t) => {
   const { audit } = await openAudit(t, { folder: t.testdir(), clock: fakeClock() })
   void audit.add(recordOf({ status: 201 }))
   t.match((await audit.list({ limit: 1 })).rows, [{ status: 201 }])
 })
 
-t.test('searches by what is named, looks at a bounded number, and says where to go on', async (t) => {
+t.test('searches by the given fields, reads a limited number of rows, and says where to continue', async (t) => {
   const { audit } = await openAudit(t, { folder: t.testdir(), limits: { search_rows: 100 } })
   const odd = { granted: false, reason: 'scope_denied', username: 'bob', clientIp: '10.0.0.9' } as const
   for (let i = 0; i < 250; i++) void audit.add(recordOf({ at: 1000 + i, ...(i % 50 === 0 ? odd : {}) }))

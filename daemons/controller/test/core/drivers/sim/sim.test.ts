@@ -52,7 +52,7 @@ for (const [title, verb, args, expected] of effects)
     t.match({ ...live.zone(1) }, expected)
   })
 
-t.test('zones report what they do when they are opened, by their type', async (t) => {
+t.test('zones report their state when they are opened, by their type', async (t) => {
   const { live, open } = stage()
   await open()
   t.equal(live.device(9).state, 'online')
@@ -60,7 +60,7 @@ t.test('zones report what they do when they are opened, by their type', async (t
   t.match({ ...live.zone(2) }, { setpoint: 21, mode: 'auto' })
 })
 
-t.test('a setpoint is kept, also while nobody is connected', async (t) => {
+t.test('a setpoint is kept even while nobody is connected', async (t) => {
   const { live, open, never } = stage()
   const session = await open()
   await session.execute({ zone: ZONES[1], verb: 'setpoint', args: { setpoint: 23 } }, never)
@@ -70,13 +70,13 @@ t.test('a setpoint is kept, also while nobody is connected', async (t) => {
   t.match({ ...live.zone(2) }, { setpoint: 23, mode: 'auto' })
 })
 
-t.test('a device as a whole is all of its zones', async (t) => {
+t.test('a command for the whole device applies to all of its zones', async (t) => {
   const { live, open, never } = stage()
   await (await open()).execute({ verb: 'off', args: {} }, never)
   t.match([live.zone(1).state, live.zone(2).state], ['off', 'off'])
 })
 
-t.test('a device set to be slow takes its time, and lets go when it is told', async (t) => {
+t.test('a device set to be slow takes its time, and stops when aborted', async (t) => {
   const { clock, open, never } = stage({ delay_ms: 500 })
   const session = await open()
   let isDone = false
@@ -106,7 +106,7 @@ t.test('a device set to be absent cannot be opened', async (t) => {
   await t.rejects(stage({ absent: true }).open(), { code: 'sim_absent' })
 })
 
-t.test('who makes up verbs for ever, or sends a large value, fills no memory', async (t) => {
+t.test('endless made-up verbs, or a large value, do not fill the memory', async (t) => {
   const { live, open, never } = stage()
   const session = await open()
   const send = (verb: string, value: Json) => session.execute({ zone: ZONES[0], verb, args: { [verb]: value } }, never)
@@ -124,7 +124,7 @@ t.test('who makes up verbs for ever, or sends a large value, fills no memory', a
   t.notOk('text' in live.zone(1))
 })
 
-t.test('what zones did is kept of so many devices, and of zones that they still have', async (t) => {
+t.test('zone states are kept for a limited number of devices, and for zones that still exist', async (t) => {
   const driver = createSimDriver(2)
   const told = new Map<number, unknown>()
   const context = {
@@ -146,13 +146,13 @@ t.test('what zones did is kept of so many devices, and of zones that they still 
     await (await open(id)).execute({ zone: { id } as Row, verb: 'level', args: { level: 40 } }, never)
   t.equal(await levelAt(1), 40)
   await open(3)
-  t.equal(await levelAt(1), 40, 'opened a moment ago')
+  t.equal(await levelAt(1), 40, 'just opened')
   t.equal(await levelAt(2), 0, 'the one that was opened longest ago')
   await open(1, [7])
-  t.equal(await levelAt(1), 0, 'its zone was another one in between')
+  t.equal(await levelAt(1), 0, 'its zone was different in between')
 })
 
-t.test('a simulated device that counts changes one value of each zone with each poll, and says when', async (t) => {
+t.test('a counting simulated device changes one value of each zone with each poll, and says when', async (t) => {
   t.equal((await stage().open()).poll, undefined, 'others are not polled')
   const { clock, live, open, never } = stage({ counts: true })
   const session = await open()
@@ -162,7 +162,7 @@ t.test('a simulated device that counts changes one value of each zone with each 
     clock.advance(1000)
     await session.poll?.(never)
   }
-  t.same(told, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2], 'each is a change')
+  t.same(told, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2], 'each poll is a change')
   const { level, temperature, humidity, position, volume, value } = live.zone(1)
   t.same(
     { level, temperature, humidity, position, volume },

@@ -43,7 +43,7 @@ t.test('a line end in args does not end the line', async (t) => {
   t.equal(textOf({ id: 1, address: '7' }, undefined, 'say', { text: 'a\r\nb' }), '7 say {"text":"a\\r\\nb"}\n')
 })
 
-t.test('what some programs take for the end of a line stands escaped in args, and reads the same', async (t) => {
+t.test('characters that some programs treat as a line end are escaped in args, and read back the same', async (t) => {
   const args = { text: 'a\u0085b\u2028c\u2029d\u007fe\u009bf', '\u2028key': 1 }
   const line = textOf({ id: 1, address: '7' }, undefined, 'say', args)
   t.notMatch(line.slice(0, -1), /[\p{Cc}\p{Zl}\p{Zp}]/u)
@@ -87,7 +87,7 @@ const UNITS = [
   '\ufeff',
 ]
 
-t.test('whatever it is given, a line has one line end, and three parts', async (t) => {
+t.test('whatever the input, a line has one line end and three parts', async (t) => {
   const text = fc.string({ unit: fc.constantFrom(...UNITS), maxLength: 4 })
   const law = fc.property(
     text,
@@ -149,7 +149,7 @@ t.test('commands reach a device as lines, and it is online', async (t) => {
   await once(server, 'close')
 })
 
-t.test('a device that is not there is offline, and comes back by itself', async (t) => {
+t.test('a missing device is offline, and comes back on its own', async (t) => {
   const port = await freePort()
   const { host, live, zone } = stage(port)
   await t.rejects(host.execute(1, { zone, verb: 'on', args: {} }), {
@@ -170,7 +170,7 @@ t.test('a device that is not there is offline, and comes back by itself', async 
   server.close()
 })
 
-t.test('a line that cannot be made is a failure, and the device is not lost for it', async (t) => {
+t.test('a command that makes no valid line is a failure, and the device is not lost', async (t) => {
   const { host, live, zone } = stage(await freePort())
   const spaced = { ...zone, address: 'a b' }
   await t.rejects(host.execute(1, { zone: spaced, verb: 'on', args: {} }), { message: /has a space/ })
