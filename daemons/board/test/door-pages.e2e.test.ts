@@ -11,13 +11,13 @@ const PASSWORD = 'correct horse'
 const FORM = 'application/x-www-form-urlencoded'
 const basic = `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}`
 
-/** The names of the test, all of this machine, as a name server of somebody's own would have them. */
+/** The names of the test, all for this machine, as a private name server would have them. */
 const RESOLVED = '--host-resolver-rules=MAP *.example 127.0.0.1'
 
 const start = (t: Test) =>
   startBoard(t, { sets: ['mdns.enabled=false', 'log.level=info', 'http.hosts=["lobby.example"]'] })
 
-/** A site of somebody else: any path is a page that does nothing by itself. */
+/** A foreign site: any path is a page that does nothing on its own. */
 async function strangeSite(t: Test): Promise<string> {
   const site = createServer((_, answer) => answer.setHeader('content-type', 'text/html').end('<title>Strange</title>'))
   await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
@@ -29,8 +29,8 @@ async function strangeSite(t: Test): Promise<string> {
 }
 
 /**
- * A name whose address its owner can change while a page of his is open. For the browser it is all the same whether
- * the address is another one or what is there.
+ * A name whose address its owner can change while one of the owner's pages is open. For the browser it makes no
+ * difference whether the address changes or the server behind it.
  */
 async function bendableName(t: Test, first: string) {
   let to = Number(new URL(first).port)
@@ -61,7 +61,7 @@ async function bendableName(t: Test, first: string) {
   }
 }
 
-/** A tab at an address, with the password that its browser was told for everything, as if somebody had typed it. */
+/** A tab at an address, whose browser uses the password for everything, as if somebody had typed it. */
 async function tabAt(browser: Browser, url: string, password?: string): Promise<Page> {
   const credentials =
     password === undefined ? {} : { httpCredentials: { username: 'admin', password, send: 'always' as const } }
@@ -81,7 +81,7 @@ interface Sent {
   credentials?: string
 }
 
-/** What a script of the page gets to know of an answer: its status, its error code, or that it may not. */
+/** What a script of the page learns of an answer: its status, its error code, or that it is blocked. */
 function send(page: Page, url: string, init: Sent = {}): Promise<string> {
   return page.evaluate(
     async ({ url, init }: { url: string; init: object }) => {
@@ -104,7 +104,7 @@ const post = (body: string, headers: Record<string, string> = {}): Sent => ({
   body,
 })
 
-/** How a WebSocket that a script of the page opens begins. */
+/** The first outcome of a WebSocket that a script of the page opens. */
 function socket(page: Page, url: string): Promise<string> {
   return page.evaluate(
     (at) =>
@@ -117,7 +117,7 @@ function socket(page: Page, url: string): Promise<string> {
   )
 }
 
-/** Whether anything that blinks was ordered; the board tells itself. */
+/** Whether the lamp was made to blink, as the board itself says. */
 async function isBlinking(board: RunningBoard, password?: string): Promise<boolean> {
   return (await board.get('/api/status', password)).body.identify_until !== null
 }
@@ -134,15 +134,15 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
     t.equal(await send(page, '/api/auth'), '200')
   })
 
-  await t.test('the same board by its other name is the same board', async (t) => {
+  await t.test('the same board under its other name is the same board', async (t) => {
     const board = await start(t)
     const byName = board.url.replace('127.0.0.1', 'lobby.example')
     const page = await tabAt(browser, board.url)
-    t.equal(await send(page, `${byName}/api/identify`, post('on=1')), 'unread', 'loopback is nobody in particular')
+    t.equal(await send(page, `${byName}/api/identify`, post('on=1')), 'unread', 'loopback is not a particular board')
     const other = await tabAt(browser, byName)
     t.equal(await send(other, `${board.url}/api/identify`, post('on=1', { authorization: 'Basic x' })), '200')
     t.equal(await send(other, `${board.url}/api/status`), '200')
-    t.equal(await send(other, `${board.url}/api/auth`), 'unread', 'but for what it signed in with')
+    t.equal(await send(other, `${board.url}/api/auth`), 'unread', 'except for its own credentials')
   })
 
   await t.test('once there is a password the browser asks for it, and the page works with it', async (t) => {
@@ -166,7 +166,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
   })
 
   for (const password of [undefined, PASSWORD])
-    await t.test(`a foreign site gets nothing done, ${password ? 'with' : 'without'} the password`, async (t) => {
+    await t.test(`a foreign site achieves nothing, ${password ? 'with' : 'without'} the password`, async (t) => {
       const board = await start(t)
       if (password) await board.post('/api/password', { password })
       const site = await strangeSite(t)
@@ -182,7 +182,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
         t.equal(await send(page, board.url + path, { credentials: 'include' }), 'unread', path)
       t.equal(await socket(page, `${board.url}/ws`), 'closed')
       await page.evaluate((url) => navigator.sendBeacon(url, new URLSearchParams({ on: '1' })), at)
-      t.match(await submitted(page, at), /foreign_origin/, 'by a form that leads there')
+      t.match(await submitted(page, at), /foreign_origin/, 'by a form that submits there')
       const refused = () => (board.output().match(/method=POST path=\/api\/identify status=403/g) ?? []).length
       const before = refused()
       await submitFromNowhere(page, site, at)
@@ -192,7 +192,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
       t.notMatch(JSON.stringify(body), /identif/)
     })
 
-  await t.test('a found board: its page does what it signed in for, and learns no other password', async (t) => {
+  await t.test('a found board: its page does what its sign-in allows, and learns no other password', async (t) => {
     const [here, there] = [await startBoard(t), await startBoard(t)]
     for (const board of [here, there]) await board.post('/api/password', { password: PASSWORD })
     await found(there, here)
@@ -204,7 +204,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
     t.equal(await isBlinking(there, PASSWORD), true)
     t.equal(await send(page, `${there.url}/api/status`, { headers: signed }), '200')
     t.equal(await send(page, `${there.url}/api/ticket`, post('', signed)), '200')
-    t.equal(await send(page, at, post('on=perhaps', signed)), '400 bad_fields', 'and reads what was wrong')
+    t.equal(await send(page, at, post('on=perhaps', signed)), '400 bad_fields', 'and reads the fault')
     t.equal(await send(page, `${there.url}/api/auth`, { headers: signed }), 'unread')
     t.equal(await send(page, `${there.url}/api/auth`), 'unread')
     const stranger = await tabAt(browser, await strangeSite(t), PASSWORD)
@@ -212,7 +212,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
     t.equal(await isBlinking(there, PASSWORD), true)
   })
 
-  await t.test('a name bent to the board is nobody the board knows', async (t) => {
+  await t.test('a name rebound to the board is unknown to the board', async (t) => {
     const board = await start(t)
     const name = await bendableName(t, await strangeSite(t))
     const page = await tabAt(browser, name.url)
@@ -236,7 +236,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
   })
 })
 
-/** Submits a form as pages do without a script, and gives what is shown then. */
+/** Submits a form as pages do without a script, and returns what is shown then. */
 async function submitted(page: Page, to: string): Promise<string> {
   await page.evaluate((action) => {
     const form = document.createElement('form')

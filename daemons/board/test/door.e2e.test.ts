@@ -1,4 +1,4 @@
-/** The door of the real board, as programs knock: the password, the forms, the names it goes by, the journal. */
+/** Access to the real board by programs: the password, the forms, the names it accepts, the journal. */
 import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -16,7 +16,7 @@ const PASSWORD = 'correct horse: battery \u00fc'
 const sets = ['mdns.enabled=false', 'machine.restart_after_ms=20']
 const start = (t: Test, more: string[] = []) => startBoard(t, { sets: [...sets, ...more] })
 
-/** For tests that take the password away again that they set; wrong ones of one test do not slow the next. */
+/** A board for tests that remove the password they set; wrong passwords of one test do not slow the next. */
 const board = await startBoard(t, {
   sets: [...sets, 'http.login_free_tries=1000', 'http.hosts=["lobby.plant.example"]'],
 })
@@ -50,7 +50,7 @@ t.test('B.auth.1 before a password is set, none is required; then everything nee
   for (const path of ['/', '/api/status', '/api/config', '/metrics', '/api/journal', '/api/openapi.json'])
     t.equal((await board.get(path)).status, 200, path)
   const instance = (await fetch(`${board.url}/api/status`)).headers.get('plantroom-instance')
-  t.match(instance, /^board-[0-9a-f]{10}\._plantroom\._tcp\.local$/, 'its name, though it is announced nowhere here')
+  t.match(instance, /^board-[0-9a-f]{10}\._plantroom\._tcp\.local$/, 'its name, even if it is not announced here')
   t.match((await board.get('/api/auth')).body, { username: 'admin', password: null, authorization: null })
   openAgain(t, PASSWORD)
   const set = await board.post('/api/password', { password: PASSWORD })
@@ -107,7 +107,7 @@ t.test('B.auth.1 malformed credentials are 401 like wrong ones', async (t) => {
     t.equal((await fetch(`${board.url}/api/status`, { headers: { authorization } })).status, 401, authorization)
 })
 
-t.test('B.endpoints the password outlives a restart, is changed, and is removed by an empty one', async (t) => {
+t.test('B.endpoints the password survives a restart, can be changed, and is removed by an empty one', async (t) => {
   await board.post('/api/password', { password: 'one' })
   t.equal((await board.post('/api/reboot', {}, 'one')).status, 202)
   await until('it listens again', () => (board.output().match(/ listening url=/g) ?? []).length === 2)
@@ -173,7 +173,7 @@ t.test('from the tenth wrong password the answer takes longer, and the right one
     path: '/api/identify',
     headers: { authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` },
   })
-  // 405: it is a POST, and whoever may not in is not told.
+  // 405: it is a POST, and a caller without access is not told.
   const way = { url: board.url, password: 'right', shown, isIn: (status: number) => status === 405 }
   await guessAt(t, way, async () => {
     await board.stop()
@@ -182,7 +182,7 @@ t.test('from the tenth wrong password the answer takes longer, and the right one
   })
 })
 
-t.test('GET /api/auth gives back what this request signed in with, and is kept by nobody', async (t) => {
+t.test('GET /api/auth returns the credentials of this request, and is never cached', async (t) => {
   openAgain(t, PASSWORD)
   await board.post('/api/password', { password: PASSWORD })
   const { headers, body } = await board.get('/api/auth', PASSWORD)
@@ -195,7 +195,7 @@ t.test('GET /api/auth gives back what this request signed in with, and is kept b
     t.equal((await fetch(`${board.url}/api/auth`, { headers: { ...signed, ...foreign } as never })).status, 403)
 })
 
-t.test('B.endpoints a form that is wrong is told all at once, another type is 415, too much is 413', async (t) => {
+t.test('B.endpoints all faults of a form are reported at once, another type is 415, too much is 413', async (t) => {
   const { status, body } = await board.post('/api/identify', { on: 'perhaps', off: '1' })
   t.equal(status, 400)
   t.same(Object.keys(faultsOf(body)).sort(), ['off', 'on'])
@@ -207,7 +207,7 @@ t.test('B.endpoints a form that is wrong is told all at once, another type is 41
   t.equal((await send('application/x-www-form-urlencoded', 'on=1&on=1')).status, 400)
 })
 
-t.test('a request says once whom it speaks to, and no other name is answered', async (t) => {
+t.test('a request names its host once, and no foreign name is answered', async (t) => {
   const { port } = new URL(board.url)
   const status = async (...head: string[]) => (await say(board, head.join('\r\n'))).status
   for (const host of [
@@ -253,7 +253,7 @@ t.test('B.auth.2 curl works from anywhere', { skip: !existsSync('/usr/bin/curl')
   )
 })
 
-t.test('the journal tells who set the password, who came, and who was turned away', async (t) => {
+t.test('the journal says who set the password, who signed in, and who was turned away', async (t) => {
   const board = await start(t)
   await board.post('/api/password', { password: PASSWORD })
   for (let wrong = 0; wrong < 3; wrong++) await board.get('/api/status', 'wrong')

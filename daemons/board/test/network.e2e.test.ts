@@ -1,4 +1,4 @@
-/** A board with a machine of its own: two network namespaces with a cable between, and a helper that sets addresses for real. */
+/** A board with its own machine: two network namespaces with a cable between, and a helper that sets addresses for real. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { noNetworkBecause } from './network.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
-/** Long enough for a busy machine to ask in time, and to see that nobody can. */
+/** Long enough for a busy machine to make a request in time, and to see that nobody can. */
 const CONFIRM_MS = 15_000
 
 /** The board's machine and a visitor's, with a cable between. The board's has the address that DHCP gave it: 10.77.0.2. */
@@ -30,12 +30,12 @@ function makeMachines(t: Test): { board: string; visitor: string } {
     ip('-n', name, 'address', 'add', `${address}/24`, 'dev', link)
   }
   ip('-n', board, 'route', 'add', 'default', 'via', '10.77.0.1')
-  // The visitor reaches whatever the board calls itself.
+  // The visitor reaches any address that the board gives itself.
   ip('-n', visitor, 'address', 'add', '10.88.0.1/24', 'dev', 'lan1')
   return { board, visitor }
 }
 
-/** What the helper of the product does by networkd, done by ip: its verbs are tested where it is. */
+/** Does with ip what the helper of the product does with networkd; its commands have their own tests. */
 async function serveHelper(t: Test, machine: string): Promise<{ path: string; asked: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'helper-'))
   const path = join(folder, 'socket')
@@ -51,7 +51,7 @@ async function serveHelper(t: Test, machine: string): Promise<{ path: string; as
         execFileSync('ip', ['-n', machine, 'address', 'add', given.address, 'dev', link], { stdio: 'pipe' })
         execFileSync('ip', ['-n', machine, 'route', 'add', 'default', 'via', given.gateway], { stdio: 'pipe' })
       }
-      // A machine that does not reboot leaves the daemon to restart: here it is not to take the test with it.
+      // If a machine does not reboot the daemon restarts itself: here that must not take the test with it.
       socket.end(verb === 'reboot' ? 'error reboot_failed not in this test\n' : 'ok\n')
     })
   })
@@ -63,7 +63,7 @@ async function serveHelper(t: Test, machine: string): Promise<{ path: string; as
   return { path, asked }
 }
 
-/** A request from within a machine; the body as JSON. Throws where nobody answers. */
+/** A request from within a machine; the body as JSON. Throws if nobody answers. */
 function ask(machine: string, url: string, form: string[] = []) {
   const data = form.flatMap((field) => ['--data-urlencode', field])
   const words = ['netns', 'exec', machine, 'curl', '--silent', '--max-time', '3', ...data, url]
@@ -102,7 +102,7 @@ const isSet = (board: RunningBoard) =>
   until('the new address', () => /fixed address set/.exec(board.output()) ?? undefined)
 
 t.test(
-  'a fixed address counts once somebody was answered there',
+  'a fixed address is confirmed once somebody was answered there',
   { skip: noNetworkBecause(), timeout: 120_000 },
   async (t) => {
     const { board, visitor, helper } = await setup(t)
@@ -121,11 +121,11 @@ t.test(
 )
 
 t.test(
-  'an address that nobody reached is taken back, and the board says so until it is set anew',
+  'an address that nobody reached is taken back, and the board says so until it is set again',
   { skip: noNetworkBecause(), timeout: 120_000 },
   async (t) => {
     const { board, visitor, helper } = await setup(t)
-    // A slip of the hand: a network in which nobody is.
+    // A typing mistake: a network with nobody in it.
     const typo = ['sap=1', 'static_ip=1', 'ip=10.99.0.7', 'mask=255.255.255.0', 'gw=10.99.0.1']
     ask(visitor, 'http://10.77.0.2:8080/api/config', typo)
     await isSet(board)
@@ -141,6 +141,6 @@ t.test(
       'a restart does not try it again',
     )
     const { static_ip, ip } = ask(visitor, 'http://10.77.0.2:8080/api/config')
-    t.strictSame([static_ip, ip], [true, '10.99.0.7'], 'what was typed is there to be mended')
+    t.strictSame([static_ip, ip], [true, '10.99.0.7'], 'the input is there to be corrected')
   },
 )

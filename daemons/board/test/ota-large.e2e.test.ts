@@ -10,9 +10,9 @@ import { otaRig } from './ota-rig.ts'
 
 const GIB = 2 ** 30
 const sizeBytes = 2 * GIB
-/** Of as many zeros: `head -c 2147483648 /dev/zero | sha256sum`. */
+/** The hash of that many zeros: `head -c 2147483648 /dev/zero | sha256sum`. */
 const sha256 = 'a7c744c13cc101ed66c29f672f92455547889cc586ce6d44fe76ae824958ea51'
-/** What may be added to what the board has when it waits: pieces that were written and not collected yet, compiled code. */
+/** How much the memory of an idle board is allowed to grow: pieces written but not collected yet, compiled code. */
 const MOST_MB = 100
 
 const { bavail, bsize } = statfsSync(tmpdir())

@@ -1,4 +1,4 @@
-/** Firmware over the real interface of the real board: whatever happens to an upload, the running system goes on. */
+/** Firmware over the real interface of the real board: whatever happens to an upload, the running system continues. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { startBoard } from './running-board.ts'
 
 const payload = Buffer.alloc(3_000_000, 'plantroom')
 
-t.test('B.ota an image is installed, answered, and the board begins anew', async (t) => {
+t.test('B.ota an image is installed, answered, and the board restarts', async (t) => {
   const { board, make, installed, left } = await otaRig(t)
   const startedAt = (await board.get('/api/status')).body.last_start.at
   const image = make(payload, { version: '2.1.0', floor: '2.0.0' })
@@ -53,10 +53,10 @@ t.test('B.ota an upload that is cut at any tenth leaves the board as it was', as
     t.same(left(), [])
   }
   t.notOk(existsSync(installed))
-  t.equal((await send(board.url, image)).status, 200, 'a whole one is taken afterwards')
+  t.equal((await send(board.url, image)).status, 200, 'a complete one is accepted afterwards')
 })
 
-t.test('B.ota whatever is wrong with an image, it is said in a sentence and nothing is left', async (t) => {
+t.test('B.ota whatever is wrong with an image is reported in a sentence, and nothing is left', async (t) => {
   const { board, make, installed, left } = await otaRig(t)
   const stranger = imageOf(keysForTest(t).privateKey, payload)
   const damaged = make(payload)
@@ -97,7 +97,7 @@ t.test('B.ota of two at once the second is refused, and the first ends well', as
   t.ok(readFileSync(installed).equals(image))
 })
 
-t.test('B.ota a board that loses its power in the middle starts as it was, and with nothing left', async (t) => {
+t.test('B.ota a board that loses power during an upload starts as before, with nothing left over', async (t) => {
   const { board, make, installed, left } = await otaRig(t)
   const image = make(payload)
   const cut = send(board.url, image, { stallAt: 2_000_000 })
@@ -112,7 +112,7 @@ t.test('B.ota a board that loses its power in the middle starts as it was, and w
   t.notOk(existsSync(installed))
 })
 
-t.test('B.ota who stands still is cut off, and told', async (t) => {
+t.test('B.ota an upload that stalls is cut off, and told so', async (t) => {
   const { board, make, left } = await otaRig(t, { sets: ['ota.idle_ms=1000'] })
   const image = make(payload)
   const stalled = await send(board.url, image, { stallAt: 1_000_000 })
@@ -135,7 +135,7 @@ t.test('B.ota a board that knows no key, or no command, says so', async (t) => {
   t.same(await lacks(whole), { takes_images: true, missing: null })
 })
 
-t.test('B.ota an installer that fails is told with what it said', async (t) => {
+t.test('B.ota an installer that fails is reported with its output', async (t) => {
   const { board, make, installed, left } = await otaRig(t)
   writeFileSync(join(installed, '../install'), '#!/bin/sh\necho slot B is not there; exit 1\n')
   const sent = await send(board.url, make(payload))
@@ -146,7 +146,7 @@ t.test('B.ota an installer that fails is told with what it said', async (t) => {
 
 const canMount = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
 const skip = canMount ? false : 'only root can make a small disk for the test'
-/** A disk of 8 MB as the state folder, for this process alone. */
+/** A disk of 8 MB as the state folder, only for this process. */
 const SMALL_DISK = [
   'unshare',
   '-m',
@@ -155,20 +155,20 @@ const SMALL_DISK = [
   'mkdir -p STATE && mount -t tmpfs -o size=8m tmpfs STATE && exec "$0" "$@"',
 ]
 
-t.test('B.ota an image that the disk has no room for is refused before it is sent', { skip }, async (t) => {
+t.test('B.ota an image too large for the disk is refused before it is sent', { skip }, async (t) => {
   const { board, make, left } = await otaRig(t, { within: SMALL_DISK })
   const large = make(Buffer.alloc(9_000_000))
   t.match(await send(board.url, large, { stallAt: 100_000 }), { status: 507, body: { error: 'image_no_room' } })
   t.same(left(), [])
 })
 
-t.test('B.ota a disk that fills up in the middle is told, and the board goes on', { skip }, async (t) => {
+t.test('B.ota a disk that fills up during an upload is reported, and the board keeps running', { skip }, async (t) => {
   const { board, make, installed, left } = await otaRig(t, { within: SMALL_DISK })
   const image = make(Buffer.alloc(6_000_000))
   const { promise, resolve } = Promise.withResolvers<void>()
   const sent = send(board.url, image, { pause: { at: 3_000_000, until: promise } })
   await until('halfway', async () => (await board.get('/api/status')).body.ota.received_bytes > 2_900_000)
-  // As others on the same disk do: what was free is gone.
+  // As other programs on the same disk do: the free space is used up.
   const filler = join(`/proc/${board.pid}/root`, board.stateFolder, 'filler')
   t.throws(() => writeFileSync(filler, Buffer.alloc(8_000_000)), { code: 'ENOSPC' })
   resolve()
@@ -176,5 +176,5 @@ t.test('B.ota a disk that fills up in the middle is told, and the board goes on'
   t.same(left(), [])
   t.notOk(existsSync(installed))
   rmSync(filler)
-  t.equal((await send(board.url, image)).status, 200, 'and takes one when there is room again')
+  t.equal((await send(board.url, image)).status, 200, 'and accepts one when there is room again')
 })

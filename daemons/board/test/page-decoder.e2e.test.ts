@@ -47,7 +47,7 @@ async function frames(t: Test, { page }: Stage): Promise<void> {
       return changes
     })
   const calm = await drawn()
-  t.ok(calm >= 1 && calm <= 5, `${calm} a second where less motion is wanted`)
+  t.ok(calm >= 1 && calm <= 5, `${calm} a second if less motion is wanted`)
   await page.emulateMedia({ reducedMotion: 'no-preference' })
   const moving = await drawn()
   await page.emulateMedia({ reducedMotion: 'reduce' })
@@ -76,7 +76,11 @@ async function volume(t: Test, { page, board }: Stage): Promise<void> {
 }
 
 async function route(t: Test, { page, board }: Stage): Promise<void> {
-  t.equal(await page.getByRole('button', { name: 'Play Chapel' }).count(), 0, 'what cannot be played has no button')
+  t.equal(
+    await page.getByRole('button', { name: 'Play Chapel' }).count(),
+    0,
+    'a stream that cannot be played has no button',
+  )
   await page.getByText('It runs at 44100 Hz.').waitFor()
   await page.getByRole('button', { name: 'Play Stage mix' }).click()
   await page.getByText('Now plays Stage mix.').waitFor()

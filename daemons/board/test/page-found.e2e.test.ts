@@ -7,7 +7,7 @@ const PASSWORD = 'ladder and torch'
 
 interface Stage extends Rig {
   there: RunningBoard
-  /** What the other board is called: other boards of this machine may be found too. */
+  /** The name of the other board: other boards on this machine can be found too. */
   name: string
 }
 
@@ -62,7 +62,7 @@ async function goes(t: Test, { page, there, name, strangers }: Stage): Promise<v
   t.same(
     strangers.filter((url) => new URL(url).port === port),
     [],
-    'one that is gone is not asked by the browser any more',
+    'a board that is gone is no longer asked by the browser',
   )
   strangers.length = 0
 }

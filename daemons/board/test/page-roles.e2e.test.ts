@@ -63,7 +63,7 @@ async function share(t: Test, { page, board, device, audit }: SerialStage): Prom
 }
 
 t.test(
-  'B.usbip the page of a USB server where the kernel may not share',
+  'B.usbip the page of a USB server whose kernel cannot share',
   { skip: noBrowser, timeout: 60_000 },
   async (t) => {
     const board = await startBoard(t, {
@@ -97,7 +97,7 @@ t.test('B.ota the page of the firmware', { skip: noBrowser, timeout: 60_000 }, a
   ])
 })
 
-/** By its path: what is handed over as bytes goes through the test's own protocol, for as long as that takes. */
+/** By its path: a file given as bytes would go through the test's own protocol, which takes long. */
 async function pick(t: Test, { page }: Stage, name: string, bytes: Buffer): Promise<void> {
   const file = join(t.testdir(), name)
   writeFileSync(file, bytes)

@@ -1,4 +1,4 @@
-/** What fifty encoders by fifty decoders do; how long it takes is held by page-routing-large.measure.test.ts. */
+/** The behaviour of fifty encoders by fifty decoders; the time it takes is measured by page-routing-large.measure.test.ts. */
 import t from 'tap'
 import { fiftyByFifty } from './large-routing.ts'
 

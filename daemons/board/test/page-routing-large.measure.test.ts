@@ -1,8 +1,8 @@
-/** Fifty encoders by fifty decoders: no step is felt. */
+/** Fifty encoders by fifty decoders: no step is noticeable. */
 import t from 'tap'
 import { fiftyByFifty } from './large-routing.ts'
 
-/** Script, styles and layout: of a step of the hand a third of what a hand feels. */
+/** Script, styles and layout: a third of the delay that a person notices. */
 const MOST_MS: Readonly<Record<string, number>> = {
   'a move of the mouse': 33,
   'a step of the arrows': 33,

@@ -105,7 +105,7 @@ async function why(t: Test, { page, site, audit, calm, strangers }: Stage): Prom
   await audit(t, 'routing-why')
   await page.keyboard.press('Escape')
   await pop.waitFor({ state: 'detached' })
-  // The hand is where it was, once the dialog has gone.
+  // The focus is where it was once the dialog has closed.
   await cell(page, 'Stage mix', 'Bar speakers').and(page.locator(':focus')).waitFor()
   await page.keyboard.press('w')
   await pop.getByRole('button', { name: 'Stop' }).click()
@@ -194,7 +194,7 @@ async function dismissed(t: Test, { page, site, strangers, calm }: Stage): Promi
   await page.getByRole('dialog', { name: 'Terrace is not reachable' }).getByRole('button', { name: 'Dismiss' }).click()
   await page.getByText(/Terrace is dismissed\. .* 1 board could not be told/).waitFor()
   await page.locator('tr', { hasText: 'Terrace' }).first().waitFor({ state: 'detached' })
-  t.same(bar?.asked.at(-1), { path: '/api/peers/dismiss', form: { id: TERRACE } }, 'the others let go of it too')
+  t.same(bar?.asked.at(-1), { path: '/api/peers/dismiss', form: { id: TERRACE } }, 'the others release it too')
   t.same([bar?.state.peers.length, site.here.state.peers.some(({ id }) => id === TERRACE)], [0, false])
   strangers.length = 0
 }
@@ -208,7 +208,7 @@ async function phone(t: Test, { page, site, audit, strangers, calm }: Stage): Pr
   )
   await page.setViewportSize({ width: 390, height: 844 })
   const names = page.locator('.matrix .row-name')
-  // It may stand on top for a moment already while what it plays is still asked for.
+  // It can already be on top for a moment while its stream is still being asked for.
   await names
     .first()
     .filter({ hasText: /^Bar speakers.*Stage mix, The stream is timed by/ })

@@ -21,7 +21,7 @@ t.test('settings and system', { skip: noBrowser, timeout: 120_000 }, async (t) =
 })
 
 async function settingsChange(t: Test, { page, audit }: Stage): Promise<void> {
-  // The page that asks the board who it is has a #main as well, and no keys.
+  // The page that is still asking the board for its role has a #main too, and no keys.
   await page.getByRole('link', { name: 'Settings' }).waitFor()
   await page.locator('#main').focus()
   await page.keyboard.press('g')
@@ -54,7 +54,7 @@ async function settingsRefused(t: Test, { page, board, audit }: Stage): Promise<
   await audit(t, 'settings-refused')
 }
 
-/** Whether nothing stands over the middle of a part that is within the window. */
+/** Whether nothing covers the middle of a part that is inside the window. */
 async function isInSight(part: Locator): Promise<boolean> {
   return part.evaluate((element) => {
     const { left, top, width, height } = element.getBoundingClientRect()
@@ -70,9 +70,9 @@ async function refusedInSight(t: Test, { page }: Stage): Promise<void> {
   await refusal.waitFor()
   await page.waitForFunction('document.activeElement.name === "mask"')
   t.ok(await isInSight(page.getByLabel('Mask')), 'the first bad field')
-  t.ok(await isInSight(refusal), 'and what belongs to no field of the page')
+  t.ok(await isInSight(refusal), 'and faults that belong to no field of the page')
   await page.setViewportSize({ width: 1280, height: 800 })
-  t.ok(await isInSight(refusal), 'at a desk as well')
+  t.ok(await isInSight(refusal), 'on a wide screen as well')
 }
 
 async function unsaved(t: Test, { page }: Stage): Promise<void> {
@@ -97,7 +97,7 @@ async function unsaved(t: Test, { page }: Stage): Promise<void> {
   t.not(await mask.inputValue(), '255.255.0.255')
   await page.getByRole('link', { name: 'System' }).click()
   await page.getByText('has run for').waitFor()
-  t.equal(await question.count(), 0, 'nothing is asked where nothing is changed')
+  t.equal(await question.count(), 0, 'there is no question if nothing has changed')
 }
 
 async function printed(t: Test, { page }: Stage): Promise<void> {
@@ -139,7 +139,7 @@ async function settingsSaved(t: Test, { page, board, audit }: Stage): Promise<vo
   await page.locator('.banner', { hasText: 'The board restarts, about' }).waitFor()
   await audit(t, 'restarting', 'unpictured')
   await page.getByText('The board is back after').waitFor()
-  // A page that has contact again asks for a ticket of its socket at once.
+  // A page that is connected again asks for a ticket for its socket at once.
   const saved = board.asked.findLast(({ path }) => path === '/api/config')
   t.match(saved?.form, { name: 'Lift shaft B', static_ip: '1', sap: '1', channels: '2' }, 'it is sent whole')
   await page.locator('.plate', { hasText: 'Lift shaft B' }).waitFor()

@@ -1,4 +1,4 @@
-/** Pages and matrix over a real encoder and a real decoder that found each other: a tone goes where a finger says. */
+/** Pages and matrix over a real encoder and a real decoder that found each other: a tone is routed by a click. */
 import t, { type Test } from 'tap'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
@@ -7,7 +7,7 @@ import { type RunningBoard, setUp, startBoard } from './running-board.ts'
 interface Stage extends Rig {
   encoder: RunningBoard
   decoder: RunningBoard
-  /** What both are called: other boards of this machine may be found too. */
+  /** The names of both: other boards on this machine can be found too. */
   names: { encoder: string; decoder: string }
 }
 

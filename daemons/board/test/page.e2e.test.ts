@@ -1,4 +1,4 @@
-/** The board's pages in a real browser against the real board: what was pretended elsewhere holds for it too. */
+/** The board's pages in a real browser against the real board: what other tests fake holds for it too. */
 import t, { type Test } from 'tap'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { AWAY } from './page-stage.ts'
@@ -9,7 +9,7 @@ interface Stage extends Rig {
 }
 
 t.test('B.endpoints the pages on the real board', { skip: noBrowser, timeout: 90_000 }, async (t) => {
-  // Boards of other tests are on this machine too, and the matrix asks whom it finds.
+  // Boards of other tests are on this machine too, and the matrix asks every board it finds.
   const board = await startBoard(t, { sets: ['mdns.enabled=false'] })
   const rig = await openRig(t, board.url, { wanted: AWAY })
   await play<Stage>(t, { ...rig, board }, [

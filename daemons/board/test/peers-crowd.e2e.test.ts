@@ -1,4 +1,4 @@
-/** A board in a crowd: a hundred others, and somebody who announces a thousand more a second. */
+/** A board in a crowd: a hundred others, and an attacker that announces a thousand more a second. */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { type Machine, makeNetwork, noNetworkBecause } from './network.ts'
 import { boardOn, took, within } from './network-board.ts'
 
 const skip = noNetworkBecause() ?? false
-/** How long the processor is watched, of which a line is said and nothing asserted. */
+/** How long the processor is watched; the result is printed and not asserted. */
 const WATCHED_S = 2
 const addresses = (first: number, count: number) => Array.from({ length: count }, (_, at) => `10.77.0.${first + at}`)
 
@@ -55,9 +55,9 @@ t.test(
     await sleep(15_000)
     const floodedMb = residentMb(board.pid)
     t.comment(`${quietMb.toFixed(0)} MB before the flood, ${floodedMb.toFixed(0)} MB in it`)
-    // V8's young generation grows with the traffic, and no further; what is held is counted in peers-hostile.test.ts.
+    // V8's young generation grows with the traffic, up to a limit; retained memory is counted in peers-hostile.test.ts.
     t.ok(floodedMb - quietMb < 100, 'the flood takes little memory')
-    t.equal((await found()).length, 100, 'all are there still')
+    t.equal((await found()).length, 100, 'all are still there')
     t.notOk(
       (await board.others()).some(({ name }) => name === 'Forged'),
       'and nobody else',

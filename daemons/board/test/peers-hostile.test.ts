@@ -1,4 +1,4 @@
-/** What strangers announce, from the wire to the answer of the API. */
+/** Announcements of strangers, from the wire to the answer of the API. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
@@ -22,7 +22,7 @@ const SELF = {
   stream: null,
 } as const
 
-/** A board on a pretended wire; whoever is announced from 10.0.1.66 also answers, whatever it calls itself. */
+/** A board on a simulated wire; any board announced from 10.0.1.66 also answers, whatever its name. */
 async function boardAmongStrangers() {
   const rig = peerRig()
   const network = fakeNetwork()
@@ -57,7 +57,7 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
   }
 }
 
-/** What an answer may hold, whoever was announced. */
+/** What an answer is allowed to hold, whatever was announced. */
 function faultOf(peer: Record<string, unknown>): string | undefined {
   const texts = Object.values(peer).filter((value) => typeof value === 'string')
   if (texts.some((text) => text.length > 64 || !text.isWellFormed())) return 'a text is too long or broken'
@@ -84,7 +84,7 @@ const markup = [
 ]
 const nasty = fc.oneof(fc.constantFrom(...markup), anyText({ maxLength: 60 }))
 
-t.test('B.peers nothing that a hostile announcement says is answered but as short plain text', async (t) => {
+t.test('B.peers texts of a hostile announcement appear in answers only as short plain text', async (t) => {
   const { answer, clock, ids, network } = await boardAmongStrangers()
   await fc.assert(
     fc.asyncProperty(fc.tuple(nasty, nasty, nasty, nasty, nasty), async ([name, path, version, stream, host]) => {
@@ -148,7 +148,7 @@ t.test('no mutation of an announcement, and no random bytes, break anything', as
   t.equal(mdns.counts().broken, 0)
 })
 
-t.test('B.peers a thousand forged announcements a second do not hide a board, nor one that comes', async (t) => {
+t.test('B.peers a thousand forged announcements a second do not hide a board, nor a new one', async (t) => {
   const { answer, clock, network, table } = await boardAmongStrangers()
   const real = (at: number) =>
     network.say(
@@ -178,7 +178,7 @@ t.test('B.peers a thousand forged announcements a second do not hide a board, no
   t.notOk(names().includes('Forged'))
   const { states } = table.counts()
   t.ok(states.new + states.alive + states.unreachable <= 16 + 2, JSON.stringify(states))
-  t.ok(states.absent <= 16, 'of one machine that answers under every name no more are remembered')
+  t.ok(states.absent <= 16, 'one machine that answers under every name has no more remembered')
 })
 
 t.test('B.peers ten thousand forged announcements leave nothing behind', async (t) => {
@@ -194,7 +194,7 @@ t.test('B.peers ten thousand forged announcements leave nothing behind', async (
       )
       if (at % 500 < 499) continue
       await pass(clock, 400)
-      // What the test itself has written down.
+      // What the test itself has recorded.
       for (const list of [network.heard, asked]) list.length = 0
       for (const set of [answers, ids]) set.clear()
     }

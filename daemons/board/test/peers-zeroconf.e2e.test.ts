@@ -1,4 +1,4 @@
-/** A board and python-zeroconf, which nobody here wrote, on a network of their own. */
+/** A board and python-zeroconf, a third-party program, on their own network. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

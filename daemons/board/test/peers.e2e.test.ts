@@ -1,4 +1,4 @@
-/** Real boards on a network of their own. */
+/** Real boards on their own network. */
 import t, { type Test } from 'tap'
 import { makeNetwork, type Network, noNetworkBecause } from './network.ts'
 import { boardOn, type Peer, took, within } from './network-board.ts'
@@ -31,7 +31,7 @@ t.test('B.peers three boards', { skip, timeout: 100_000 }, async (t) => {
   })
 
   await t.test(
-    'B.authentication.2 a page of a found board may call, and one of any other machine may not',
+    'B.authentication.2 a page of a found board is allowed to call, and one of any other machine is not',
     async (t) => {
       const status = async (origin: string) =>
         one.curl('/api/identify', '-o', '/dev/null', '-w', '%{http_code}', '-d', 'on=1', '-H', `Origin: ${origin}`)
@@ -47,13 +47,13 @@ t.test('B.peers three boards', { skip, timeout: 100_000 }, async (t) => {
     within(t, 15_000, await took(20_000, renamed), 'renamed')
   })
 
-  await t.test('two of one name are two', async (t) => {
+  await t.test('two boards of one name are listed as two', async (t) => {
     await two.change({ name: 'Boiler room' })
     const both = async () => sameNames(await one.others(), ['Boiler room', 'Boiler room'])
     within(t, 15_000, await took(20_000, both), 'both are listed')
   })
 
-  await t.test('one that begins to send says which stream, to itself and to the others', async (t) => {
+  await t.test('one that begins to send names its stream, to itself and to the others', async (t) => {
     const stream = '239.69.20.4:5006'
     await two.change({ role: 'encoder', mcast: '239.69.20.4', port: '5006' })
     const known = async () => (await one.others()).some((peer) => peer.role === 'encoder' && peer.stream === stream)

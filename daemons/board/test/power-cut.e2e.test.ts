@@ -1,5 +1,5 @@
 /**
- * Boards that are killed while something is being saved: what was acknowledged is there, and all of it. That a file is whole
+ * Boards that are killed while something is being saved: an acknowledged save is there, completely. That a file is whole
  * however its writer ends is shown by a hundred kills of the store alone (kit/test/store/whole-file.test.ts); here whole
  * boards, one for each way in, show that it is kept by that store before it is acknowledged.
  */
@@ -12,16 +12,16 @@ import { type RunningBoard, startBoard } from './running-board.ts'
 const KILLS = 5
 const TIMEOUT_MS = 170_000
 
-/** Something that is saved, as a number: a mixture of two saves is no number. */
+/** Something that is saved, as a number: a mixture of two saves is not a number. */
 interface Kind {
   sets?: string[]
   path: string
   form(number: number): Record<string, string>
-  /** The password a board has by now; absent: none. */
+  /** The password that a board has now; absent: none. */
   password?(kept: number): string
   /**
-   * What the board has: a number that was saved, undefined before the first, or a text that says what it has instead.
-   * @param range saves that may be there: those from the last acknowledged on
+   * The board's value: a number that was saved, undefined before the first, or a text that says what it has instead.
+   * @param range saves that are allowed: those from the last acknowledged on
    */
   find(board: RunningBoard, range: { kept: number; next: number }): Promise<number | string | undefined>
 }
@@ -89,7 +89,7 @@ function passwordOf(number: number): string {
 }
 
 interface Tally {
-  /** How long a save takes here and now: the board is killed within three of them. */
+  /** How long a save takes on this machine: the board is killed within three of them. */
   saveMs: number
   kills: number
   acknowledged: number
@@ -105,7 +105,7 @@ async function lane(t: Test, kind: Kind, kills: number): Promise<Tally> {
   for (let life = 0; life <= kills; life++) {
     const board = await startBoard(t, { sets: [...sets, ...(kind.sets ?? [])], stateFolder })
     const found = await kind.find(board, range)
-    // What was sent and not acknowledged may be there or not; what was acknowledged is, or something newer.
+    // A save sent but not acknowledged can be there or not; an acknowledged one is there, or something newer.
     const isGood = found === undefined ? range.kept === 0 : typeof found === 'number' && isWithin(found, range)
     t.ok(
       isGood,
@@ -129,7 +129,7 @@ async function cutShort(
   { range, tally }: { range: { kept: number; next: number }; tally: Tally },
 ): Promise<void> {
   let isDead = false
-  // The first life has one save that is left alone: it is the measure.
+  // The first life has one undisturbed save, whose time is measured.
   if (tally.acknowledged === 0) await save(board, kind, { range, tally })
   const killed = new Promise<void>((resolve) =>
     setTimeout(
@@ -141,7 +141,7 @@ async function cutShort(
       Math.random() * 3 * tally.saveMs,
     ),
   )
-  // Between its end and its start a restarting board takes no connection.
+  // Between its end and its start a restarting board accepts no connection.
   while (!isDead)
     if (!(await save(board, kind, { range, tally }))) await new Promise((resolve) => setTimeout(resolve, 5))
   await killed
@@ -169,17 +169,17 @@ async function save(
 const sets = ['mdns.enabled=false', 'machine.restart_after_ms=60']
 
 t.test(
-  'what is saved is always the old or the new, whole, however the board ends',
+  'the saved state is always the old or the new one, complete, however the board ends',
   { timeout: TIMEOUT_MS },
   async (t) => {
-    // What Node makes of the program is kept from one start to the next, a third of the time.
+    // Node's compile cache is kept from one start to the next: a third of the time.
     process.env.NODE_COMPILE_CACHE = t.testdir()
     await (await startBoard(t, { sets })).stop()
     const kinds = [config, config, serial, usbip, passwords]
     const tallies = await Promise.all(kinds.map((kind) => lane(t, kind, KILLS / kinds.length)))
     for (const [index, { kills, acknowledged, cutOff }] of tallies.entries())
       t.comment(`${kinds[index]?.path}: ${kills} kills, ${acknowledged} saves acknowledged, ${cutOff} cut off`)
-    // How many a lane saves, and how many of them are cut off, is chance: in all lanes together some are.
+    // How many saves a lane makes, and how many are cut off, is random: in all lanes together there are some.
     const inAll = (of: keyof Tally) => tallies.reduce((sum, tally) => sum + tally[of], 0)
     t.equal(inAll('kills'), KILLS)
     t.ok(inAll('acknowledged') > kinds.length, `${inAll('acknowledged')} saves were acknowledged`)

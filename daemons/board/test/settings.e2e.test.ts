@@ -15,7 +15,7 @@ async function begunAnew(board: RunningBoard, times: number, before = 1): Promis
   await until(`begun anew ${times} times`, () => startsOf(board) >= before + times)
 }
 
-/** For tests that need no first start, and leave its role as it was. */
+/** A board for tests that need no first start, and leave its role as it was. */
 const shared = await startBoard(t, { sets })
 
 const start = (t: Test, more: string[] = []) => startBoard(t, { sets: [...sets, ...more] })
@@ -44,7 +44,7 @@ t.test('B.endpoints POST /api/config saves and restarts: same process, same port
   )
 })
 
-t.test('B.rules.3 what GET gives is posted back as it is; it changes nothing and restarts all the same', async (t) => {
+t.test('B.rules.3 the answer of GET posted back unchanged changes nothing and restarts anyway', async (t) => {
   const board = shared
   const before = startsOf(board)
   const { body } = await board.get('/api/config')
@@ -65,7 +65,7 @@ t.test('B.rules.3 what GET gives is posted back as it is; it changes nothing and
   t.match(
     whole.warning,
     /^sap is off now, since it was not in the form\. .* PATCH/,
-    'a single setting posted is warned of',
+    'posting a single setting gives a warning',
   )
   await begunAnew(board, 3, before)
 
@@ -82,35 +82,32 @@ t.test('B.rules.3 what GET gives is posted back as it is; it changes nothing and
   t.match((await board.get('/api/config')).body, { name: 'Theirs' })
 })
 
-t.test(
-  'B.endpoints a form that does not fit is refused field by field, and nothing is saved or restarted',
-  async (t) => {
-    const board = shared
-    const saidBefore = board.output().length
-    const { body: before } = await board.get('/api/config')
-    const refused = await board.post('/api/config', { port: '80', static_ip: '1', hostnme: 'x', name: 'Lobby' })
-    t.equal(refused.status, 400)
-    t.match(refused.body, { error: 'bad_fields', message: String })
-    t.match(faultsOf(refused.body), {
-      port: /too low/,
-      ip: /there is none/,
-      mask: /needs the mask/,
-      hostnme: /hostname/,
-    })
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    t.strictSame((await board.get('/api/config')).body, before)
-    t.notMatch(board.output().slice(saidBefore), /starting anew/)
-  },
-)
+t.test('B.endpoints an invalid form is refused field by field, and nothing is saved or restarted', async (t) => {
+  const board = shared
+  const saidBefore = board.output().length
+  const { body: before } = await board.get('/api/config')
+  const refused = await board.post('/api/config', { port: '80', static_ip: '1', hostnme: 'x', name: 'Lobby' })
+  t.equal(refused.status, 400)
+  t.match(refused.body, { error: 'bad_fields', message: String })
+  t.match(faultsOf(refused.body), {
+    port: /too low/,
+    ip: /there is none/,
+    mask: /needs the mask/,
+    hostnme: /hostname/,
+  })
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  t.strictSame((await board.get('/api/config')).body, before)
+  t.notMatch(board.output().slice(saidBefore), /starting anew/)
+})
 
-t.test('GET /api/config/form has every setting with what it may be', async (t) => {
+t.test('GET /api/config/form has every setting with its allowed values', async (t) => {
   const board = shared
   const { body } = await board.get('/api/config/form')
   const names = body.groups.flatMap((group: { fields: { name: string }[] }) => group.fields.map(({ name }) => name))
   t.same(names.sort(), Object.keys((await board.get('/api/config')).body).sort())
 })
 
-t.test('B.endpoints POST /api/reboot answers whole, then restarts', async (t) => {
+t.test('B.endpoints POST /api/reboot sends its complete answer, then restarts', async (t) => {
   const board = await start(t)
   const { status, body } = await board.post('/api/reboot')
   t.strictSame([status, body], [202, { reboots: true, about_s: 2 }])
@@ -139,7 +136,7 @@ t.test('a factory reset is confirmed by the hostname, forgets everything, and re
   t.match((await board.get('/api/journal')).body[0], { what: 'factory reset', target: 'lobby-7', who: 'admin' })
 })
 
-t.test('B.endpoints GET /api/status tells how board and machine are; what is not known is null', async (t) => {
+t.test('B.endpoints GET /api/status shows the state of board and machine; unknown values are null', async (t) => {
   const board = await start(t, ['board.role=encoder'])
   const { body } = await board.get('/api/status')
   t.match(body, {
@@ -161,7 +158,7 @@ t.test('B.endpoints GET /api/status tells how board and machine are; what is not
   for (const { address, prefix } of body.addresses) t.ok(address && prefix > 0)
 })
 
-t.test('a board that was killed says so, and one that was stopped', async (t) => {
+t.test('a board says whether it was killed or stopped', async (t) => {
   const board = await start(t)
   await board.stop('SIGKILL')
   const again = await startBoard(t, { sets, stateFolder: board.stateFolder })
@@ -171,7 +168,7 @@ t.test('a board that was killed says so, and one that was stopped', async (t) =>
   t.equal((await third.get('/api/status')).body.last_start.reason, 'service')
 })
 
-t.test('a page that watches is told at once, each second, and soon after a change', async (t) => {
+t.test('a page that watches gets the status at once, every second, and soon after a change', async (t) => {
   const board = await start(t, ['feed.most_ms=60000'])
   const socket = new WebSocket(`${board.url.replace('http', 'ws')}/ws`)
   const heard: { type: string; status: { identify_until: number | null } }[] = []
@@ -187,7 +184,7 @@ t.test('a page that watches is told at once, each second, and soon after a chang
   socket.close()
 })
 
-t.test('/metrics has the machine and the board, and leaves out what is not known', async (t) => {
+t.test('/metrics has the machine and the board, and leaves out unknown values', async (t) => {
   const board = shared
   const { body: text } = await board.get('/metrics')
   t.match(text, /plantroom_board_info\{role="serial",name="[^"]+",hostname="[^"]+",version="[^"]+"\} 1/)

@@ -34,7 +34,7 @@ async function boardOn(t: Test, machine: Machine, sets: readonly string[]) {
   return { ...daemon, ask, check }
 }
 
-t.test('a decoder plays by the clock of its encoder, and says so where it follows another', { skip }, async (t) => {
+t.test('a decoder plays by the clock of its encoder, and says so if it follows another', { skip }, async (t) => {
   const network = makeNetwork(t)
   const [one, other, apart] = ['10.77.0.1', '10.77.0.2', '10.77.0.3'].map((address) => network.machine(address))
   if (!one || !other || !apart) throw new Error('the network has no machines')

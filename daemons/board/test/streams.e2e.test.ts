@@ -1,4 +1,4 @@
-/** Streams made known and found, between boards and with programs that nobody here wrote, on the loopback interface. */
+/** Streams announced and found, between boards and with third-party programs, on the loopback interface. */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -95,7 +95,7 @@ t.test('ffmpeg reads the SDP', { skip: without('ffmpeg', '/usr/bin/ffmpeg') }, a
   }
 })
 
-t.test('GStreamer asks for the SDP over RTSP, and takes the group', { skip: noGstreamer }, async (t) => {
+t.test('GStreamer asks for the SDP over RTSP, and accepts the group', { skip: noGstreamer }, async (t) => {
   const encoder = await announcing(t)
   const caps =
     /media=\(string\)audio.*clock-rate=\(int\)48000.*encoding-name=\(string\)L24.*ts-refclk.*39-A7-94-FF-FE-07-CB-D0:0/
@@ -104,7 +104,7 @@ t.test('GStreamer asks for the SDP over RTSP, and takes the group', { skip: noGs
   t.ok(encoder.view().described >= 1)
 })
 
-t.test('a board whose streams are on loopback is asked over RTSP there alone', async (t) => {
+t.test('a board whose streams are on loopback answers RTSP only there', async (t) => {
   const encoder = await announcing(t)
   const { hostname, port } = new URL(encoder.view().url ?? '')
   t.equal(hostname, '127.0.0.1')
@@ -117,7 +117,7 @@ t.test('a board whose streams are on loopback is asked over RTSP there alone', a
     )
   }
   t.equal(await connects('127.0.0.1'), 'yes')
-  // An address of this machine like any other, to who listens on all of them.
+  // An ordinary address of this machine for a server that listens on all of them.
   t.equal(await connects('127.0.0.2'), 'ECONNREFUSED')
 })
 
@@ -137,7 +137,7 @@ t.test('tshark finds nothing wrong with SAP, RTSP and SDP', { skip: noTshark }, 
   const shown = ['-Y', `sap or rtsp or udp.port == ${port}`, '-d', `tcp.port==${port},rtsp`, '-T', 'fields']
   const options = ['-l', '-i', 'lo', '-f', filter, ...shown]
   const tshark = spawn('tshark', [...options, ...[...fields, ...faults].flatMap((field) => ['-e', field])])
-  // It ends its own child, which has the pipes too, when it is asked to.
+  // It ends its own child, which has the pipes too, when asked to end.
   t.teardown(() => {
     tshark.kill('SIGTERM')
     tshark.stdout.destroy()
@@ -145,7 +145,7 @@ t.test('tshark finds nothing wrong with SAP, RTSP and SDP', { skip: noTshark }, 
   })
   let output = ''
   tshark.stdout.setEncoding('utf8').on('data', (text) => (output += text))
-  // Which words it begins with differs from version to version: it listens when it shows what is sent to nobody.
+  // Its first output differs between versions: it is listening once it shows a packet sent to nobody.
   const probe = createSocket('udp4')
   t.teardown(() => probe.close())
   await until('tshark listens', () => {
@@ -178,7 +178,7 @@ t.test('tshark finds nothing wrong with SAP, RTSP and SDP', { skip: noTshark }, 
   }
 })
 
-/** Runs a program until it has said what is looked for, or ends. */
+/** Runs a program until it has printed the text looked for, or ends. */
 async function launched(t: Test, program: string, args: string[], sought: RegExp): Promise<string> {
   const child = spawn(program, args)
   t.teardown(() => child.kill('SIGKILL'))

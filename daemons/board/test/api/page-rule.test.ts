@@ -12,7 +12,7 @@ const rule = createPageRule({
   isFoundOrigin: (origin) => origin === FOUND,
 })
 
-t.test('is called by an address, its name, its .local name, localhost and what it was told', async (t) => {
+t.test('accepts an address, its name, its .local name, localhost and configured names', async (t) => {
   const own = ['10.9.9.9', '[fd00::1]:80', '[fe80::1%eth0]', 'lobby', 'LOBBY:8080', 'lobby.local', 'Lobby.local.:80']
   for (const host of [...own, 'localhost', 'audio.plant.example:443']) t.equal(rule.takesHost(host), true, host)
   const foreign = [
@@ -28,14 +28,14 @@ t.test('is called by an address, its name, its .local name, localhost and what i
     t.equal(rule.takesHost(host), false, String(host))
 })
 
-t.test('B.auth.2 takes pages of found boards, and its own under each of its names', async (t) => {
+t.test('B.auth.2 accepts pages of found boards, and its own under each of its names', async (t) => {
   for (const host of ['10.0.0.5', '[fd00::5]', 'lobby', 'lobby.local', 'lobby.local.', 'audio.plant.example'])
     t.equal(rule.takesOrigin(`http://${host}:8080`), true, host)
   t.equal(rule.takesOrigin(FOUND), true)
 })
 
 t.test(
-  'B.auth.2 takes no other page: not that of another port, of the reader, or of a name like its own',
+  'B.auth.2 accepts no other page: not one on another port, of the reader, or of a name like its own',
   async (t) => {
     for (const origin of [
       'http://10.0.0.5',

@@ -55,11 +55,11 @@ t.test('B.peers this board is first, then every other board found', async (t) =>
   ])
 })
 
-t.test('B.peers this board names the stream that it sends, as it does every other board', async (t) => {
+t.test('B.peers this board names the stream that it sends, as for every other board', async (t) => {
   t.match(answer({ role: 'encoder', stream: '239.69.1.9:5004' }, []), [{ self: true, stream: '239.69.1.9:5004' }])
 })
 
-t.test('a board without an address gives its name, one with IPv6 alone its brackets', async (t) => {
+t.test('a board without an address is listed by name, one with only IPv6 in brackets', async (t) => {
   t.match(answer({ address: '' }, []), [{ IP: '', url: 'http://lobby.local' }])
   t.match(answer({}, [{ ...found, host: '', address: 'fd00::2' }]), [
     {},
@@ -67,7 +67,7 @@ t.test('a board without an address gives its name, one with IPv6 alone its brack
   ])
 })
 
-t.test('a board that is dismissed by its id is let go of, and the journal says by whom', async (t) => {
+t.test('a board dismissed by its id is removed, and the journal says by whom', async (t) => {
   const { dismissing, recorded } = routesOf({}, [found])
   t.same(await dismissing?.handle({ body: { id: found.id } } as never), { dismissed: found.id })
   t.same(recorded, [['board dismissed', 'Hall', { address: '10.0.0.2', last_answer_at: 1000 }]])
@@ -75,7 +75,7 @@ t.test('a board that is dismissed by its id is let go of, and the journal says b
   t.equal(recorded.length, 1)
 })
 
-t.test('what was found and left out is measured', async (t) => {
+t.test('found boards and those left out are counted in metrics', async (t) => {
   const metrics = createMetrics({ process: false })
   const counts = { states: { new: 1, awaited: 0, alive: 2, unreachable: 3, absent: 7 }, refused: 4, unanswered: 5 }
   const mdns = { refused: { malformed: 6, stranger: 7, flood: 8 }, broken: 9, links: 10 }

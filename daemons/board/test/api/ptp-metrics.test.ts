@@ -4,7 +4,7 @@ import { createMetrics } from '#kit/http/metrics.ts'
 import { measurePtp } from '../../api/sound-routes.ts'
 import { fakePtp } from '../core/ptp/fake-ptp.ts'
 
-t.test('tells state, offset, delay and jumps; leaves out what is not known', async (t) => {
+t.test('reports state, offset, delay and jumps; leaves out unknown values', async (t) => {
   const ptp = fakePtp()
   const metrics = createMetrics({ process: false })
   measurePtp(metrics, ptp)

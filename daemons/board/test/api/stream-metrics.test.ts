@@ -3,7 +3,7 @@ import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { measureAnnouncement, measureListening } from '../../api/sound-routes.ts'
 
-t.test('tells of the own stream how often it was announced and described', async (t) => {
+t.test('reports how often the own stream was announced and described', async (t) => {
   const metrics = createMetrics({ process: false })
   const view = { sap: true, last_at: 1, count: 7, rtsp: true, url: null, clients: 2, described: 3, sdp: '' }
   measureAnnouncement(metrics, () => view)
@@ -13,7 +13,7 @@ t.test('tells of the own stream how often it was announced and described', async
   t.match(text, /rtsp_descriptions_total 3/)
 })
 
-t.test('tells of others what is listed and what was left out, by why', async (t) => {
+t.test('reports how many other streams are listed, and how many were left out, by reason', async (t) => {
   const metrics = createMetrics({ process: false })
   measureListening(metrics, () => ({
     streams: 4,

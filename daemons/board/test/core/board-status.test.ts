@@ -35,7 +35,7 @@ t.test('B.endpoints the status begins with the word of the role', async (t) => {
   })
 })
 
-t.test('a board whose address or name was not taken is not called well', async (t) => {
+t.test('a board whose address or name could not be set is not called well', async (t) => {
   const role: Verdict = { state: 'ok', text: 'All lines are shared.' }
   for (const state of ['refused', 'fallen_back'] as const)
     t.same(verdictOf(role, { ...well, state, text: 'Nobody reached it.' }), {
@@ -45,14 +45,14 @@ t.test('a board whose address or name was not taken is not called well', async (
   t.same(verdictOf(role, well, 'The name was not taken.'), { state: 'warn', text: 'The name was not taken.' })
 })
 
-t.test('what is wrong with the role itself is said first', async (t) => {
+t.test('faults of the role itself come first', async (t) => {
   for (const state of ['warn', 'fault'] as const) {
     const role: Verdict = { state, text: 'No line is there.' }
     t.same(verdictOf(role, { ...well, state: 'refused' }, 'The name was not taken.'), role)
   }
 })
 
-t.test('the uptime is told in whole seconds', async (t) => {
+t.test('the uptime is given in whole seconds', async (t) => {
   const clock = fakeClock()
   const status = statusOf({ state: 'ok', text: '' }, well, undefined, clock)
   clock.advance(61_999)

@@ -17,7 +17,7 @@ function setup(fault?: Error) {
   return { clock, done, identify, changes: () => changes }
 }
 
-t.test('B.endpoints identify blinks for its time and ends by itself', async (t) => {
+t.test('B.endpoints identify blinks for its time and ends on its own', async (t) => {
   const { clock, done, identify, changes } = setup()
   t.equal(identify.until(), null)
   identify.set(true)
@@ -30,7 +30,7 @@ t.test('B.endpoints identify blinks for its time and ends by itself', async (t) 
   t.equal(changes(), 2)
 })
 
-t.test('asked again it lasts from then on, with the lamp as it is', async (t) => {
+t.test('asked again its time starts over, and the lamp keeps blinking', async (t) => {
   const { clock, done, identify } = setup()
   identify.set(true)
   await clock.run(30_000)
@@ -43,7 +43,7 @@ t.test('asked again it lasts from then on, with the lamp as it is', async (t) =>
   t.same(done, ['start', 'stop'])
 })
 
-t.test('a lamp that does not do as told leaves the banner', async (t) => {
+t.test('if the lamp fails the banner is still shown', async (t) => {
   const { clock, identify } = setup(new Error('EACCES'))
   identify.set(true)
   await clock.run(1)

@@ -1,4 +1,4 @@
-/** Tests of the levels that pages are told: while somebody watches, gathered, and without a peak lost. */
+/** Tests of the levels sent to pages: while somebody watches, batched, and without losing a peak. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { Meters } from '../../core/role.ts'
@@ -36,14 +36,14 @@ t.test('levels are listened to while somebody watches, and only then', async (t)
   two.end()
   t.equal(hearers.size, 0)
   clock.advance(1000)
-  t.same([one.heard.length, two.heard.length], [1, 1], 'what was gathered for nobody is not told later')
+  t.same([one.heard.length, two.heard.length], [1, 1], 'levels gathered for nobody are not sent later')
   t.equal(clock.pending(), 0)
   watch()
   feed.close()
   t.equal(hearers.size, 0)
 })
 
-t.test('messages keep their distance, and the highest peak of what lies between is told', async (t) => {
+t.test('messages keep their interval, and carry the highest peak in between', async (t) => {
   const { clock, level, watch } = setup()
   const { heard } = watch()
   level(-20)
@@ -77,7 +77,7 @@ t.test('silence is null, and any peak is louder', async (t) => {
   )
 })
 
-t.test('other channels than before begin anew', async (t) => {
+t.test('a change of channels starts again', async (t) => {
   const { clock, hearers, level, watch } = setup()
   const { heard } = watch()
   level(-20)
@@ -87,7 +87,7 @@ t.test('other channels than before begin anew', async (t) => {
   t.same(heard.at(-1), { peak_db: [-9, -8], rms_db: [-12, -11] })
 })
 
-t.test('one who does not keep up misses messages, and the others none', async (t) => {
+t.test('a client that does not keep up misses messages, and the others none', async (t) => {
   const { clock, level, watch } = setup()
   const slow = watch()
   const quick = watch()

@@ -1,4 +1,4 @@
-/** Tests of which roles a machine has what it takes for. */
+/** Tests of which roles a machine is able to take. */
 import t from 'tap'
 import { type RoleFacts, roleFitness } from '../../core/role.ts'
 
@@ -15,7 +15,7 @@ function whyNot(facts: Partial<RoleFacts>, role: string): string | undefined {
   return roleFitness({ ...whole, ...facts }).find((each) => each.role === role)?.text
 }
 
-t.test('B.rules.4 each role says whether this machine has what it takes, and why not', async (t) => {
+t.test('B.rules.4 each role says whether this machine can take it, and why not', async (t) => {
   t.same(
     roleFitness(whole).map(({ role }) => role),
     ['encoder', 'decoder', 'serial', 'usbip'],
@@ -36,7 +36,7 @@ t.test('B.rules.4 each role says whether this machine has what it takes, and why
   )
 })
 
-t.test('B.rules.4 a missing sound card is no hindrance, and is said', async (t) => {
+t.test('B.rules.4 a missing sound card does not rule out a role, but is reported', async (t) => {
   const [encoder, decoder] = roleFitness({ ...whole, playing: 0, recording: 0 })
   t.match(encoder, { can: true, text: /No sound card that records/ })
   t.match(decoder, { can: true, text: /No sound card that plays/ })

@@ -8,7 +8,7 @@ import { createAdminPassword, createBoardSignIn, type PasswordRecord, type Shown
 const HOME = { address: '10.0.0.9', network: '10.0.0.9' }
 const ELSEWHERE = { address: '10.0.0.66', network: '10.0.0.66' }
 
-/** A board whose hashes are the texts themselves, so that a test counts what was looked at. */
+/** A board whose hashes are the texts themselves, so that a test can count the verifications. */
 function board(by: { kept?: string; held?: number; table?: number } = {}) {
   const clock = fakeClock()
   const saved: (PasswordRecord | undefined)[] = []
@@ -44,7 +44,7 @@ function board(by: { kept?: string; held?: number; table?: number } = {}) {
     onRefused: ({ address }) => void refused.push(address),
   })
   const as = (text: string, username = 'admin'): Shown => ({ username, password: text })
-  /** Tries, and gives the caller's name and how long that took. */
+  /** Tries, and returns the caller's name and how long that took. */
   async function attempt(shown: Shown | undefined, from = HOME) {
     const beganMs = clock.monotonicMs()
     const asked = signIn
@@ -79,7 +79,7 @@ t.test('B.auth.1 before a password is set, none is required', async (t) => {
   t.same(looked, [])
 })
 
-t.test('B.auth.1 once one is set, the user admin and that password are', async (t) => {
+t.test('B.auth.1 once one is set, the user admin and that password are required', async (t) => {
   const { password, attempt, as, saved } = board()
   await password.change('correct horse')
   t.match(saved, [{ hash: 'hash of correct horse' }])
@@ -110,7 +110,7 @@ t.test('a password that could not be saved changes nothing', async (t) => {
   t.match(await attempt(as('new')), { name: undefined })
 })
 
-t.test('two changes at once are one after the other', async (t) => {
+t.test('two changes at once are applied one after another', async (t) => {
   const { password, saved } = board()
   await Promise.all([password.change('one'), password.change('two'), password.change('')])
   t.match(saved, [{ hash: 'hash of one' }, { hash: 'hash of two' }, undefined])
@@ -125,7 +125,7 @@ t.test('after a success the same credentials are not verified again, however the
   t.same(looked, ['caf\u00e9'])
 })
 
-t.test('a page that loads asks many things at once: they are verified once, and count once', async (t) => {
+t.test('the many requests of a page that loads are verified once, and count once', async (t) => {
   const { signIn, as, looked, refused, clock } = board({ kept: 'new' })
   const asked = Promise.all(Array.from({ length: 12 }, () => signIn.callerOf(as('old'), HOME)))
   await clock.run(0)
@@ -133,14 +133,14 @@ t.test('a page that loads asks many things at once: they are verified once, and 
   t.same([looked, refused], [['old'], ['10.0.0.9']])
 })
 
-t.test('a change ends what was signed in before: sockets, tickets, what was right', async (t) => {
+t.test('a change ends earlier sign-ins: sockets, tickets, remembered credentials', async (t) => {
   const { password, signIn, as } = board()
   const before = await signIn.callerOf(undefined, HOME)
   await password.change('one')
   const first = await signIn.callerOf(as('one'), HOME)
   t.same([before && signIn.isStillSignedIn(before), first && signIn.isStillSignedIn(first)], [false, true])
   await password.change('one')
-  t.equal(first && signIn.isStillSignedIn(first), false, 'also where it is the same again')
+  t.equal(first && signIn.isStillSignedIn(first), false, 'also if it is the same password again')
   await password.change('two')
   t.equal(await signIn.callerOf(as('one'), HOME), undefined)
   const second = await signIn.callerOf(as('two'), HOME)
@@ -149,7 +149,7 @@ t.test('a change ends what was signed in before: sockets, tickets, what was righ
   t.equal(signIn.isStillSignedIn({ name: 'admin', role: 'admin' }), false, 'nor anybody who never did')
 })
 
-t.test('what is looked at while the password changes is not let in by the old one', async (t) => {
+t.test('a verification under way while the password changes does not let in the old one', async (t) => {
   const { password, signIn, as, holdBack } = board({ kept: 'old' })
   const { promise, resolve } = Promise.withResolvers<void>()
   holdBack(promise)
@@ -168,14 +168,14 @@ t.test('from the tenth wrong password on the answer takes longer, and never more
   t.same(took, [0, 0, 0, 0, 0, 0, 0, 0, 0, 250, 500, 1000, 2000, 2000, 2000, 2000])
 })
 
-t.test('nobody is locked out: the right password is right at once, whatever went before', async (t) => {
+t.test('nobody is locked out: the right password is accepted at once, whatever came before', async (t) => {
   const { attempt, as } = board({ kept: 'right' })
   for (let wrong = 0; wrong < 40; wrong++) await attempt(as(`wrong ${wrong}`))
   t.match(await attempt(as('right')), { name: 'admin', tookMs: 0 })
-  t.match(await attempt(as('wrong')), { tookMs: 0 }, 'and it clears what was counted')
+  t.match(await attempt(as('wrong')), { tookMs: 0 }, 'and it resets the count')
 })
 
-t.test('who guesses slows down neither those elsewhere nor himself for ever', async (t) => {
+t.test('a guesser does not slow down others, nor itself for ever', async (t) => {
   const { attempt, as, clock } = board({ kept: 'right' })
   for (let wrong = 0; wrong < 40; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
   t.match(await attempt(as('a slip')), { tookMs: 0 })
@@ -183,21 +183,21 @@ t.test('who guesses slows down neither those elsewhere nor himself for ever', as
   t.match(await attempt(as('wrong'), ELSEWHERE), { tookMs: 0 })
 })
 
-t.test('guessing side by side is bounded, and the administrator at a known address gets in all the same', async (t) => {
+t.test('parallel guesses are limited, and the administrator at a known address still gets in', async (t) => {
   const { signIn, attempt, as, looked, clock } = board({ kept: 'right', held: 2 })
   t.match(await attempt(as('right')), { name: 'admin' })
   for (let wrong = 0; wrong < 14; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
   looked.length = 0
   const held = ['a', 'b', 'c'].map((text) => signIn.callerOf(as(text), ELSEWHERE))
   await clock.run(0)
-  t.same(looked, ['a', 'b'], 'the third waits in line')
+  t.same(looked, ['a', 'b'], 'the third waits in the queue')
   t.match(await attempt(as('right')), { name: 'admin', tookMs: 0 })
-  t.match(await attempt(as('right'), ELSEWHERE), { name: 'admin', tookMs: 0 }, 'the line has moved on by then')
+  t.match(await attempt(as('right'), ELSEWHERE), { name: 'admin', tookMs: 0 }, 'the queue has moved on by then')
   await clock.run(2000)
   t.same(await Promise.all(held), [undefined, undefined, undefined])
 })
 
-t.test('who guesses and hangs up learns nothing faster, also not by the password that was right before', async (t) => {
+t.test('a guesser that hangs up learns nothing faster, not even with the previous password', async (t) => {
   const { signIn, attempt, as, clock } = board({ kept: 'right', held: 2 })
   t.match(await attempt(as('right')), { name: 'admin' })
   for (let wrong = 0; wrong < 14; wrong++) await attempt(as(`wrong ${wrong}`), ELSEWHERE)
@@ -217,7 +217,7 @@ t.test('who guesses and hangs up learns nothing faster, also not by the password
   await Promise.all([...guesses, right])
 })
 
-t.test('a look that several wait for is given up when all of them have hung up, and not before', async (t) => {
+t.test('a verification that several wait for is dropped when all of them have hung up, and not before', async (t) => {
   const { signIn, as, looked, holdBack, clock } = board({ kept: 'right' })
   const busy = Promise.withResolvers<void>()
   holdBack(busy.promise)
@@ -235,7 +235,7 @@ t.test('a look that several wait for is given up when all of them have hung up, 
   t.same(looked, ['first', 'shared'])
 })
 
-t.test('a sign-in is told once for each network until the password changes, a refusal each time', async (t) => {
+t.test('a sign-in is reported once per network until the password changes, a refusal every time', async (t) => {
   const { password, attempt, as, signedIn, refused } = board({ kept: 'one', table: 2 })
   for (const from of [HOME, HOME, ELSEWHERE, HOME]) await attempt(as('one'), from)
   t.same(signedIn, [HOME.address, ELSEWHERE.address])

@@ -15,7 +15,7 @@ function setup() {
   return { clock, world, feed, watch }
 }
 
-t.test('who watches hears how it is at once, and every second', async (t) => {
+t.test('a client that watches gets the status at once, and every second', async (t) => {
   const { clock, watch } = setup()
   const { heard } = watch()
   t.same(heard, ['{"type":"status","status":{"made":1}}'])
@@ -23,7 +23,7 @@ t.test('who watches hears how it is at once, and every second', async (t) => {
   t.equal(heard.length, 4)
 })
 
-t.test('changes are told soon, gathered, at most four times a second', async (t) => {
+t.test('changes are sent soon, batched, at most four times a second', async (t) => {
   const { clock, feed, watch } = setup()
   const { heard } = watch()
   for (let ms = 0; ms < 1000; ms++) {
@@ -34,7 +34,7 @@ t.test('changes are told soon, gathered, at most four times a second', async (t)
   clock.advance(500)
   feed.changed()
   clock.advance(0)
-  t.equal(heard.length, 6, 'a change after a quiet time is told at once')
+  t.equal(heard.length, 6, 'a change after a quiet time is sent at once')
 })
 
 t.test('one message is made for all who watch', async (t) => {
@@ -46,7 +46,7 @@ t.test('one message is made for all who watch', async (t) => {
   for (const { heard } of all) t.equal(heard.length, 2)
 })
 
-t.test('one who does not keep up is left out until he has, and has then missed nothing', async (t) => {
+t.test('a client that does not keep up is skipped until it has caught up, and has then missed nothing', async (t) => {
   const { clock, watch } = setup()
   const { heard, watcher } = watch()
   watcher.hasCaughtUp = false
@@ -70,7 +70,7 @@ t.test('nothing is made while nobody watches', async (t) => {
   const { heard } = watch()
   feed.changed()
   clock.advance(250)
-  t.equal(heard.length, 2, 'a change is told soon, though the last was told to nobody')
+  t.equal(heard.length, 2, 'a change is sent soon, even if the last one was sent to nobody')
   feed.close()
   t.equal(clock.pending(), 0)
 })

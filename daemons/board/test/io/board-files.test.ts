@@ -7,7 +7,7 @@ import { firstSettings } from '../../core/settings/settings.ts'
 import { createBoardFiles } from '../../io/state-files.ts'
 import { heard, peerRig } from '../core/peers/peer-rig.ts'
 
-t.test('a board that was just flashed has no files, and what it saves is there for the next start', async (t) => {
+t.test('a freshly flashed board has no files, and what it saves is there at the next start', async (t) => {
   const folder = t.testdir()
   const files = createBoardFiles(folder, silentLog)
   t.equal(await files.settings.load(), undefined)
@@ -33,7 +33,7 @@ t.test('a board that was just flashed has no files, and what it saves is there f
   t.same(await again.peers.load(), boards)
 })
 
-t.test('a torn file is set aside for the one before', async (t) => {
+t.test('a corrupt file is set aside, and the previous one is used', async (t) => {
   const folder = t.testdir()
   const files = createBoardFiles(folder, silentLog)
   await files.settings.save({ settings: { name: 'old' }, saves: 1 })

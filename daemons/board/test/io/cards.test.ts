@@ -1,4 +1,4 @@
-/** Tests of what this machine says of its sound cards. */
+/** Tests of how the sound cards of this machine are read. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -16,7 +16,7 @@ t.test('a kernel without sound has no cards', async (t) => {
   t.same(await listCards(join(t.testdir({}), 'asound')), [])
 })
 
-t.test('a card that comes is there at the next look', async (t) => {
+t.test('a new card is there at the next look', async (t) => {
   const folder = join(t.testdir({}), 'asound')
   t.same(await listCards(folder), [])
   await mkdir(folder)

@@ -1,4 +1,4 @@
-/** Images on a real disk, and on one that fails: nothing stays but what was handed over. */
+/** Images on a real disk, and on one that fails: nothing stays except what was handed over. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,12 +23,12 @@ function rig(t: Test, options: Partial<FileInstallerOptions> = {}) {
   return { folder, installer, handed }
 }
 
-t.test('B.ota an image is handed over as a file of its own, and is gone afterwards', async (t) => {
+t.test('B.ota an image is handed over as a separate file, and is gone afterwards', async (t) => {
   const { folder, installer, handed } = rig(t)
   const slot = await installer.begin(10)
   await slot.write(Buffer.from('01234'))
   await slot.write(Buffer.from('56789'))
-  t.same(readdirSync(folder), ['incoming.tmp'], 'under a name that says it is not whole')
+  t.same(readdirSync(folder), ['incoming.tmp'], 'under a name that says it is incomplete')
   await slot.finish()
   t.same(readdirSync(folder), ['image.tmp'])
   await slot.install()
@@ -38,7 +38,7 @@ t.test('B.ota an image is handed over as a file of its own, and is gone afterwar
   await slot.discard()
 })
 
-t.test('B.ota a slot that is discarded leaves nothing', async (t) => {
+t.test('B.ota a discarded slot leaves nothing', async (t) => {
   const { folder, installer, handed } = rig(t)
   const slot = await installer.begin(10)
   await slot.write(Buffer.from('01234'))
@@ -47,7 +47,7 @@ t.test('B.ota a slot that is discarded leaves nothing', async (t) => {
   t.same(handed, [])
 })
 
-t.test('B.ota what a power cut left is removed, at the start and by the next image', async (t) => {
+t.test('B.ota leftovers of a power cut are removed, at the start and by the next image', async (t) => {
   const { folder, installer } = rig(t)
   mkdirSync(folder)
   writeFileSync(join(folder, 'incoming.tmp'), 'half')
@@ -58,7 +58,7 @@ t.test('B.ota what a power cut left is removed, at the start and by the next ima
   t.notOk(existsSync(folder))
 })
 
-t.test('B.ota an image that does not fit beside the reserve is refused at once', async (t) => {
+t.test('B.ota an image that does not fit without using the reserve is refused at once', async (t) => {
   const { folder, installer } = rig(t, { freeBytes: async () => 5000 })
   await t.rejects(installer.begin(4001), {
     code: 'image_no_room',
@@ -68,7 +68,7 @@ t.test('B.ota an image that does not fit beside the reserve is refused at once',
   t.same(readdirSync(folder), ['incoming.tmp'])
 })
 
-t.test('B.ota a disk that fills up all the same, or fails, is told', async (t) => {
+t.test('B.ota a disk that fills up anyway, or fails, is reported', async (t) => {
   for (const [errno, code] of [
     ['ENOSPC', 'image_no_room'],
     ['EDQUOT', 'image_no_room'],
@@ -83,7 +83,7 @@ t.test('B.ota a disk that fills up all the same, or fails, is told', async (t) =
   }
 })
 
-t.test('B.ota a disk that cannot save an image is told, and it is not handed over', async (t) => {
+t.test('B.ota a disk that cannot save an image is reported, and the image is not handed over', async (t) => {
   const { installer, handed } = rig(t, {
     async openFile(path) {
       const file = await open(path, 'wx')
@@ -100,7 +100,7 @@ t.test('B.ota a disk that cannot save an image is told, and it is not handed ove
   t.same(handed, [])
 })
 
-t.test('B.ota an installer that fails says why, and the image goes', async (t) => {
+t.test('B.ota an installer that fails says why, and the image is removed', async (t) => {
   const { folder, installer } = rig(t, { handOver: () => Promise.reject(new Error('slot B is not there')) })
   const slot = await installer.begin(1)
   await slot.finish()

@@ -29,5 +29,5 @@ t.test('a reset removes every state file with what belongs to it, and leaves the
   await forgetState(folder)
   t.same(readdirSync(folder, { recursive: true }).sort(), left)
   await forgetState(folder)
-  t.same(readdirSync(folder, { recursive: true }).sort(), left, 'a second time it ends the same')
+  t.same(readdirSync(folder, { recursive: true }).sort(), left, 'a second reset has the same result')
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { helperNetwork } from '../../io/own-machine.ts'
 import { fakeHelper } from '../fake-helper.ts'
 
-t.test('the helper is asked in its words', async (t) => {
+t.test('the helper is asked in its own commands', async (t) => {
   const helper = fakeHelper()
   const network = helperNetwork(helper, () => 'eth0')
   await network.setAddress({ ip: '10.20.4.11', prefix: 24, gw: '10.20.4.1' })

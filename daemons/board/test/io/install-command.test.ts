@@ -20,14 +20,14 @@ function script(folder: string, text: string): string {
   return path
 }
 
-t.test('B.ota the command gets its words and the path, untouched by any shell', async (t) => {
+t.test('B.ota the command gets its arguments and the path, untouched by any shell', async (t) => {
   const folder = folderFor(t)
   const program = script(folder, `printf '%s|' "$@" >${folder}/got`)
   await byCommand([program, '--slot', 'a b; $(reboot)'], 5000).handOver('/state/image')
   t.equal(readFileSync(join(folder, 'got'), 'utf8'), '--slot|a b; $(reboot)|/state/image|')
 })
 
-t.test('B.ota a command that fails, hangs or is not there is told with what it said', async (t) => {
+t.test('B.ota a command that fails, hangs or is missing is reported with its output', async (t) => {
   const folder = folderFor(t)
   const failing = script(folder, 'echo slot B is not there >&2; exit 3')
   await t.rejects(byCommand([failing], 5000).handOver('x'), {
@@ -40,30 +40,33 @@ t.test('B.ota a command that fails, hangs or is not there is told with what it s
   const stat = join('/proc', readFileSync(join(folder, 'pid'), 'utf8').trim(), 'stat')
   const isGone = () => !existsSync(stat) || / Z /.test(readFileSync(stat, 'utf8'))
   for (let tries = 0; tries < 200 && !isGone(); tries++) await new Promise((resolve) => setTimeout(resolve, 10))
-  t.ok(isGone(), 'with all that it had started')
+  t.ok(isGone(), 'with all processes it had started')
 })
 
-t.test('B.ota a command that cannot be ended, as its program runs as another user, is told and given up', async (t) => {
-  const folder = folderFor(t)
-  const hanging = script(folder, 'exec sleep 60')
-  const { kill } = process
-  const groups: number[] = []
-  t.teardown(() => {
-    process.kill = kill
-    for (const group of groups) process.kill(group, 'SIGKILL')
-  })
-  process.kill = (group) => {
-    groups.push(group)
-    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
-  }
-  await t.rejects(byCommand([hanging], 50).handOver('x'), {
-    code: 'install_command_failed',
-    message: /took longer than 50 ms, and still runs: it cannot be ended \(EPERM\)$/,
-  })
-  t.equal(groups.length, 1)
-})
+t.test(
+  'B.ota a command that cannot be ended, because it runs as another user, is reported and abandoned',
+  async (t) => {
+    const folder = folderFor(t)
+    const hanging = script(folder, 'exec sleep 60')
+    const { kill } = process
+    const groups: number[] = []
+    t.teardown(() => {
+      process.kill = kill
+      for (const group of groups) process.kill(group, 'SIGKILL')
+    })
+    process.kill = (group) => {
+      groups.push(group)
+      throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' })
+    }
+    await t.rejects(byCommand([hanging], 50).handOver('x'), {
+      code: 'install_command_failed',
+      message: /took longer than 50 ms, and still runs: it cannot be ended \(EPERM\)$/,
+    })
+    t.equal(groups.length, 1)
+  },
+)
 
-t.test('B.ota a command for which there is no file descriptor left is told, and the board goes on', async (t) => {
+t.test('B.ota a command without a free file descriptor is reported, and the board keeps running', async (t) => {
   const firmware = new URL('../../io/firmware.ts', import.meta.url)
   const program = `
     import { openSync } from 'node:fs'
@@ -85,7 +88,7 @@ t.test('B.ota without a command, or without the program of the helper, a board i
   t.same(helper.asked, [])
 })
 
-t.test('B.ota on a machine of its own the helper is asked', async (t) => {
+t.test('B.ota on its own machine the board asks the helper', async (t) => {
   const helper = fakeHelper()
   await byHelper(helper).handOver('/var/lib/plantroom/board/firmware/image')
   t.same(helper.asked, ['install /var/lib/plantroom/board/firmware/image'])

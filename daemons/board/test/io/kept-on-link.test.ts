@@ -24,7 +24,7 @@ function rig() {
   return { clock, events, world, kept }
 }
 
-t.test('what is open on an interface follows its address, and its going and coming', async (t) => {
+t.test('a socket on an interface follows its address, and its disappearance and return', async (t) => {
   const { clock, events, kept, world } = rig()
   await kept.start()
   t.same(events, [])
@@ -39,7 +39,7 @@ t.test('what is open on an interface follows its address, and its going and comi
   await kept.stop()
 })
 
-t.test('what fails is said once, tried again, and said again when it fails anew', async (t) => {
+t.test('a failure is reported once, retried, and reported again when it fails again', async (t) => {
   const { clock, events, kept, world } = rig()
   world.link = linkAt('10.0.0.1')
   world.works = false
@@ -56,7 +56,7 @@ t.test('what fails is said once, tried again, and said again when it fails anew'
   await kept.stop()
 })
 
-t.test('after its end nothing is open, nor opened', async (t) => {
+t.test('after closing nothing is open or opened again', async (t) => {
   const { clock, events, kept, world } = rig()
   world.link = linkAt('10.0.0.1')
   await kept.start()

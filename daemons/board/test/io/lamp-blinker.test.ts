@@ -9,7 +9,7 @@ function setup(folder: string, name = '') {
   return { helper, blinker: createLampBlinker({ helper, name, folder }) }
 }
 
-t.test('the kernel blinks the lamp that suits best, and it is given back as it was', async (t) => {
+t.test('the kernel blinks the most suitable lamp, which is restored afterwards', async (t) => {
   const { helper, blinker } = setup(t.testdir({ ACT: lamp(), 'input3::capslock': lamp(), 'board:status': lamp() }))
   t.equal(await blinker.start(), true)
   await blinker.stop()
@@ -17,20 +17,20 @@ t.test('the kernel blinks the lamp that suits best, and it is given back as it w
   t.same(helper.asked, ['lamp board:status timer 0', 'lamp board:status mmc0 1'])
 })
 
-t.test('a lamp that nothing drove gets its brightness back', async (t) => {
+t.test('a lamp without a trigger gets its brightness back', async (t) => {
   const { helper, blinker } = setup(t.testdir({ PWR: lamp('[none] heartbeat', '255') }), 'PWR')
   t.equal(await blinker.start(), true)
   await blinker.stop()
   t.same(helper.asked, ['lamp PWR heartbeat 0', 'lamp PWR none 255'])
 })
 
-t.test('a lamp that is named is taken, and no other', async (t) => {
+t.test('a named lamp is used, and no other', async (t) => {
   const { helper, blinker } = setup(t.testdir({ ACT: lamp() }), 'gone')
   t.equal(await blinker.start(), false)
   t.same(helper.asked, [])
 })
 
-t.test('lamps of keyboards, networks and cards are left alone, and those that cannot blink', async (t) => {
+t.test('lamps of keyboards, networks and cards, and those that cannot blink, are left alone', async (t) => {
   const folder = t.testdir({
     'input3::capslock': lamp(),
     'eth0:link': lamp(),
@@ -41,7 +41,7 @@ t.test('lamps of keyboards, networks and cards are left alone, and those that ca
   t.equal(await setup('/nowhere').blinker.start(), false)
 })
 
-t.test('a helper that refuses leaves nothing to give back', async (t) => {
+t.test('a helper that refuses leaves nothing to restore', async (t) => {
   const { helper, blinker } = setup(t.testdir({ ACT: lamp() }))
   helper.answers('lamp', { reason: 'lamp_failed' })
   await t.rejects(blinker.start(), { code: 'helper_refused' })

@@ -27,7 +27,7 @@ t.test('a machine without a sensor has no temperature, and not one of 0', async 
   t.equal(await readTemperature('/nowhere'), null)
 })
 
-t.test('whether the clock follows a time server is yes, no, or not known', async (t) => {
+t.test('whether the clock follows a time server is yes, no, or unknown', async (t) => {
   const folder = t.testdir({})
   const { chmodSync, writeFileSync } = await import('node:fs')
   const answering = (name: string, script: string) => {
@@ -56,14 +56,14 @@ t.test('the interface is the one with the default route of the lowest metric', a
   t.not(defaultInterface('/nowhere'), 'lo')
 })
 
-t.test('the model is what its maker wrote, of device tree or firmware', async (t) => {
+t.test('the model is the name its maker wrote into device tree or firmware', async (t) => {
   const folder = t.testdir({ model: 'Raspberry Pi 4 Model B Rev 1.4\0', product: 'OptiPlex\n', empty: '' })
   t.equal(machineModel([`${folder}/model`, `${folder}/product`]), 'Raspberry Pi 4 Model B Rev 1.4')
   t.equal(machineModel([`${folder}/empty`, `${folder}/product`]), 'OptiPlex')
   t.equal(machineModel(['/nowhere']), null)
 })
 
-t.test('the life of a machine has a name, empty where it does not tell', async (t) => {
+t.test('the boot of a machine has an id, empty if the machine gives none', async (t) => {
   t.match(readBootId(), /^[0-9a-f-]{36}$/)
   t.equal(readBootId('/nowhere'), '')
 })

@@ -57,7 +57,7 @@ t.test('a board that owns its machine gives it its name and address, and reboots
   t.same(restarts, [])
 })
 
-t.test('a machine that does not take its name says so beside its network', async (t) => {
+t.test('a machine that does not accept its name says so next to its network', async (t) => {
   const { helper, machine } = await setup(true)
   helper.answers('hostname', { reason: 'busy' })
   await machine.start()

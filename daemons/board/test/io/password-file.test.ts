@@ -12,13 +12,13 @@ function folderOf(t: { teardown(run: () => void): void }): string {
   return folder
 }
 
-t.test('is there after a restart, and gone where it was removed', async (t) => {
+t.test('is there after a restart, and gone once it is removed', async (t) => {
   const folder = folderOf(t)
   const open = () => createPasswordFile(folder, silentLog)
   t.equal(await open().load(), undefined)
   await open().save({ hash: '$argon2id$x', setAt: 7 })
   t.same(await open().load(), { hash: '$argon2id$x', setAt: 7 })
-  t.equal(statSync(join(folder, 'users.json')).mode & 0o077, 0, 'nobody else reads it')
+  t.equal(statSync(join(folder, 'users.json')).mode & 0o077, 0, 'nobody else can read it')
   await open().save(undefined)
   t.equal(await open().load(), undefined)
 })

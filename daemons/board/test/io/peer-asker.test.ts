@@ -35,7 +35,7 @@ async function tcp(t: Test, talk: (socket: Socket) => void) {
   return { address: '127.0.0.1', port: (server.address() as AddressInfo).port }
 }
 
-t.test('any answer of that very board will do', async (t) => {
+t.test('any answer of the right board counts', async (t) => {
   const seen: unknown[] = []
   for (const status of [200, 401, 404, 503]) {
     const place = await http(t, (request, reply) => {
@@ -47,14 +47,14 @@ t.test('any answer of that very board will do', async (t) => {
   }
 })
 
-t.test('no other server is the board, and no other board', async (t) => {
+t.test('another server or another board does not count', async (t) => {
   const intranet = await http(t, (_request, reply) => reply.end('<h1>wiki</h1>'))
   const other = await http(t, (_request, reply) => reply.setHeader('plantroom-instance', 'board-2').end())
   t.equal(await asker.ask(intranet, ID), false)
   t.equal(await asker.ask(other, ID), false)
 })
 
-t.test('an endless answer is not read on', async (t) => {
+t.test('an endless answer is cut off', async (t) => {
   let sent = 0
   const place = await http(t, (_request, reply) => {
     reply.writeHead(200, { 'plantroom-instance': ID })
@@ -71,7 +71,7 @@ t.test('an endless answer is not read on', async (t) => {
   t.ok(sent < 16e6, `${sent} bytes`)
 })
 
-t.test('who says nothing, hangs up, talks rubbish or on and on is not there', async (t) => {
+t.test('a server that is silent, hangs up, or sends rubbish or without end counts as absent', async (t) => {
   const endless = (socket: Socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     const timer = setInterval(() => socket.write(`x-${'y'.repeat(1000)}: z\r\n`), 1)
@@ -87,13 +87,13 @@ t.test('who says nothing, hangs up, talks rubbish or on and on is not there', as
   for (const talk of talks) t.equal(await impatient.ask(await tcp(t, talk), ID), false)
 })
 
-t.test('a place where nobody listens, or that there is not, is none', async (t) => {
+t.test('an address where nobody listens, or that does not exist, counts as absent', async (t) => {
   const place = await http(t, (_request, reply) => reply.end())
   t.equal(await impatient.ask({ ...place, address: '127.0.0.77' }, ID), false)
   t.equal(await impatient.ask({ ...place, address: '255.255.255.255' }, ID), false)
 })
 
-t.test('boards that are being asked, and answer at length, take no more than their row says', async (t) => {
+t.test('boards being asked that send long answers take no more than their row says', async (t) => {
   const polls = 16
   const row = rowOf(memoryPlan().rows, 'boards that are being asked', { 'peers.polls': polls })
   for (const line of [`x-long: ${'y'.repeat(7900)}\r\n`, 'x:\r\n'.repeat(1900)]) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { chosenInterface, firstMac, isInterfaceThere, macOf } from '../../io/interfaces.ts'
 
-t.test('the more special setting wins, and without one the way to the rest of the world', async (t) => {
+t.test('the more specific setting wins, and without one the interface with the default route', async (t) => {
   t.equal(
     chosenInterface(['eth1', 'eth0'], () => 'eth9'),
     'eth1',
@@ -23,7 +23,7 @@ t.test('the more special setting wins, and without one the way to the rest of th
   )
 })
 
-t.test('RFC 7273 4.4 writes an address with dashes; zeros where there is none', async (t) => {
+t.test('RFC 7273 4.4 writes an address with dashes; zeros if there is none', async (t) => {
   const folder = t.testdir()
   for (const [name, text] of [
     ['eth0', '00:1d:c1:12:34:56\n'],

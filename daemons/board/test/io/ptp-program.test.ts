@@ -33,7 +33,7 @@ done
 
 interface Rig {
   folder: string
-  /** What the listener was told. */
+  /** What the listener got. */
   told: string[]
   /** Processes that were ever started. */
   pids(): number[]
@@ -78,7 +78,7 @@ const noPrlimit = findProgram('prlimit') === undefined && 'prlimit is not instal
 
 const isAlive = (pid: number) => existsSync(`/proc/${pid}`)
 
-t.test('asks for the time, and for the rest in turn, and leaves nothing behind', async (t) => {
+t.test('asks for the time, then for the other values in turn, and leaves nothing behind', async (t) => {
   const rig = begin(t)
   await until('both were told', () => rig.told.includes('port') && rig.told.includes('time_status'))
   t.match(readFileSync(join(rig.folder, 'ptp4l.conf'), 'utf8'), /priority1 128[\s\S]*\[lo\]/)
@@ -88,7 +88,7 @@ t.test('asks for the time, and for the rest in turn, and leaves nothing behind',
   t.notOk(existsSync(join(rig.folder, 'ptp4l.sock')))
 })
 
-t.test('a ptp4l that is killed is told of, and started again', async (t) => {
+t.test('a killed ptp4l is reported, and started again', async (t) => {
   const rig = begin(t)
   await until('it answers', () => rig.told.includes('time_status'))
   process.kill(rig.pids()[0] ?? 0, 'SIGKILL')
@@ -98,7 +98,7 @@ t.test('a ptp4l that is killed is told of, and started again', async (t) => {
   t.equal(rig.pids().length, 4)
 })
 
-t.test('one that ends at once gives its last word, then it is given up, and tried further', async (t) => {
+t.test('for one that ends at once its last message is reported, then the fault, and it is retried', async (t) => {
   const rig = begin(t, {
     ptp4l: '#!/bin/sh\n[ "$1" = -v ] && { echo 3.1.1; exit; }\necho "ptp4l[1.2]: no such device" >&2\nexit 3\n',
   })
@@ -110,7 +110,7 @@ t.test('one that ends at once gives its last word, then it is given up, and trie
   ])
 })
 
-t.test('it has the memory of the settings, and no more', { skip: noPrlimit }, async (t) => {
+t.test('its memory is limited by the settings', { skip: noPrlimit }, async (t) => {
   const rig = begin(t, { ptp4l: '#!/bin/bash\n[ "$1" = -v ] && { echo 3.1.1; exit; }\nulimit -d >&2\nexit 3\n' })
   await until('it is told', () => rig.told.includes('ended ptp4l ended with 3: 4096'))
 })
@@ -121,7 +121,7 @@ t.test('one that does not answer is started again', async (t) => {
   await until('both run anew', () => rig.pids().length === 2)
 })
 
-t.test('a stop after a fault waits for what does not end by itself', async (t) => {
+t.test('a stop after a fault waits for a program that does not end on its own', async (t) => {
   const rig = begin(t, { ptp4l: PTP4L.replace('exec', "trap '' TERM\nexec"), pmc: '#!/bin/sh\nexec sleep 60\n' })
   await until('it is told', () => rig.told.some((each) => /^ended ptp4l has not answered/.test(each)))
   await rig.stop()
@@ -138,7 +138,7 @@ t.test('without the program, or the network, it says what is missing', async (t)
   await until('it is told', () => gone.told.some((each) => /there is no network interface gone9/.test(each)))
 })
 
-t.test('finds a program where it is, and none where it is not', async (t) => {
+t.test('finds a program if it is there, and none otherwise', async (t) => {
   t.equal(findProgram('sh', ['/nowhere', '/bin']), '/bin/sh')
   t.equal(findProgram('sh', ['/nowhere']), undefined)
   t.equal(findProgram('no-such-program-here'), undefined)

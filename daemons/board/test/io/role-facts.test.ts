@@ -1,4 +1,4 @@
-/** Tests of what a machine is seen to have. */
+/** Tests of how the equipment of a machine is detected. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

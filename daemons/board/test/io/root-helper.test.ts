@@ -1,4 +1,4 @@
-/** The client, against the real helper below a tree of its own and against sockets that misbehave. */
+/** The client, against the real helper in its own directory tree and against sockets that misbehave. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ function client(path: string, timeoutMs = 2000) {
   return createRootHelper({ path, timeoutMs, installMs: timeoutMs })
 }
 
-/** A socket in a folder of its own that does with each connection what the test wants. */
+/** A socket in its own folder that treats each connection as the test wants. */
 async function listening(t: Test, onConnection: (socket: Socket) => void): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'helper-'))
   const path = join(folder, 'socket')
@@ -31,7 +31,7 @@ async function listening(t: Test, onConnection: (socket: Socket) => void): Promi
   return path
 }
 
-t.test('a request is carried out, a refusal has its reason', async (t) => {
+t.test('a request is carried out, and a refusal has its reason', async (t) => {
   const helper = await startHelper(t)
   const { ask } = client(helper.path)
   t.equal(await ask('hostname', ['cellar-1']), '')
@@ -39,26 +39,26 @@ t.test('a request is carried out, a refusal has its reason', async (t) => {
   await t.rejects(ask('usbip-bind', ['9-9']), { code: 'helper_refused', details: { reason: 'no_device' } })
 })
 
-t.test('where nobody listens it is absent, at once', async (t) => {
+t.test('if nobody listens it is absent, at once', async (t) => {
   await t.rejects(client('/nonexistent/socket').ask('reboot'), { code: 'helper_absent' })
 })
 
-t.test('one that does not answer is given up', async (t) => {
+t.test('a helper that does not answer is abandoned', async (t) => {
   const path = await listening(t, () => {})
   await t.rejects(client(path, 50).ask('reboot'), { code: 'helper_absent', message: /no answer within 50 ms/ })
 })
 
-t.test('one that hangs up is absent', async (t) => {
+t.test('a helper that hangs up is absent', async (t) => {
   const path = await listening(t, (socket) => socket.end())
   await t.rejects(client(path).ask('reboot'), { code: 'helper_absent' })
 })
 
-t.test('one that talks without end is not listened to', async (t) => {
+t.test('a helper that sends without end is cut off', async (t) => {
   const path = await listening(t, (socket) => void socket.write('x'.repeat(100_000)))
   await t.rejects(client(path).ask('reboot'), { code: 'helper_refused', details: { reason: 'bad_answer' } })
 })
 
-t.test('a descriptor goes with the line that asks for it', async (t) => {
+t.test('a descriptor is sent with the line that needs it', async (t) => {
   const helper = await startHelper(t)
   driveBy(helper.root, '1-1', 'usbip-host')
   const server = createServer((socket) => socket.unref())
@@ -77,7 +77,7 @@ t.test('a descriptor goes with the line that asks for it', async (t) => {
   await t.rejects(client('/nonexistent/socket').ask('usbip-attach', ['1-1'], fd), { code: 'helper_absent' })
 })
 
-t.test('the fake of other tests refuses as the helper does', async (t) => {
+t.test('the fake of other tests refuses like the helper', async (t) => {
   const real = client((await startHelper(t)).path)
   const fake = fakeHelper()
   fake.answers('usbip-detach', { reason: 'not_bound' })

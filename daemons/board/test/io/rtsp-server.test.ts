@@ -40,7 +40,7 @@ async function opened(t: Test, port: number, localAddress = '127.0.0.1'): Promis
   return socket
 }
 
-/** One that has had an answer. */
+/** A client that has had an answer. */
 async function asking(t: Test, port: number, localAddress?: string): Promise<Socket> {
   const socket = await opened(t, port, localAddress)
   socket.write('OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n')
@@ -48,7 +48,7 @@ async function asking(t: Test, port: number, localAddress?: string): Promise<Soc
   return socket
 }
 
-/** All that comes until the other end closes. */
+/** Everything that arrives until the other end closes. */
 async function readAll(socket: Socket): Promise<string> {
   let text = ''
   socket.setEncoding('utf8').on('data', (more: string) => (text += more))
@@ -64,14 +64,14 @@ t.test('a description is asked for by name and by number', async (t) => {
   t.match(server.counts(), { described: 2, turnedAway: 0 })
 })
 
-t.test('a port that is taken is answered with another', async (t) => {
+t.test('if a port is taken another one is used', async (t) => {
   const first = await serverOf(t)
   const second = await serverOf(t, {}, first.port)
   t.not(second.port, first.port)
   t.equal(await ask(second.port), session.sdp)
 })
 
-t.test('requests that come one behind the other are answered in their order', async (t) => {
+t.test('pipelined requests are answered in order', async (t) => {
   const socket = await opened(t, (await serverOf(t)).port)
   const text = readAll(socket)
   socket.write('OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\nDESCRIBE / RTSP/1.0\r\nCSeq: 2\r\n\r\nTEAR')
@@ -79,18 +79,18 @@ t.test('requests that come one behind the other are answered in their order', as
   t.same((await text).match(/CSeq: \d/g), ['CSeq: 1', 'CSeq: 2', 'CSeq: 3'])
 })
 
-t.test('a request that comes byte by byte has no longer than any other', async (t) => {
+t.test('a request that comes byte by byte has no more time than any other', async (t) => {
   const socket = await opened(t, (await serverOf(t)).port)
   const dripping = setInterval(() => socket.write('O'), 50)
   t.teardown(() => clearInterval(dripping))
-  // What it still writes when the other end has closed may be answered by a reset.
+  // Anything it still writes after the other end has closed can be answered with a reset.
   socket.on('error', () => {})
-  // It would never be, where each byte gave it its time again.
+  // It never would be, if each byte renewed its time.
   await new Promise((resolve) => socket.once('close', resolve))
   t.ok(socket.destroyed)
 })
 
-t.test('a client that says nothing is closed, before a request and behind it', async (t) => {
+t.test('a client that sends nothing is closed, before a request and after it', async (t) => {
   const { port } = await serverOf(t)
   const [silent, idle] = [await opened(t, port), await opened(t, port)]
   idle.resume().write('OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n')
@@ -98,7 +98,7 @@ t.test('a client that says nothing is closed, before a request and behind it', a
   t.ok(silent.destroyed && idle.destroyed)
 })
 
-t.test('what is no RTSP, or too long, is refused and closed', async (t) => {
+t.test('a message that is not RTSP, or too long, is refused and the connection closed', async (t) => {
   const { port } = await serverOf(t, { clients: 10, clientsPerHost: 10 })
   for (const [text, status] of [
     ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', 400],
@@ -112,7 +112,7 @@ t.test('what is no RTSP, or too long, is refused and closed', async (t) => {
   }
 })
 
-t.test('more clients than there may be, of all and of one address, are closed', async (t) => {
+t.test('clients over the limit, in all and per address, are closed', async (t) => {
   const server = await serverOf(t, { clientsPerHost: 2, idleMs: 60_000 })
   const first = await asking(t, server.port)
   await asking(t, server.port)
@@ -123,7 +123,7 @@ t.test('more clients than there may be, of all and of one address, are closed', 
   await once(first, 'close')
 })
 
-t.test('one address that has every place makes room for another, first by who has never asked', async (t) => {
+t.test('an address that holds every place makes room for another: a client that never asked goes first', async (t) => {
   const server = await serverOf(t, { clients: 3, clientsPerHost: 3, idleMs: 60_000, requestMs: 60_000 })
   const player = await asking(t, server.port)
   const silent = [await opened(t, server.port), await opened(t, server.port)]
@@ -137,20 +137,20 @@ t.test('one address that has every place makes room for another, first by who ha
   }
 })
 
-t.test('a client that asks by the hundred at once is let go of after twenty', async (t) => {
+t.test('a client that sends hundreds of requests at once is closed after twenty', async (t) => {
   const server = await serverOf(t, { idleMs: 60_000 })
   const socket = await opened(t, server.port)
   const text = readAll(socket)
   socket.write('DESCRIBE / RTSP/1.0\r\nCSeq: 1\r\n\r\n'.repeat(1000))
   const answers = (await text).match(/RTSP\/1\.0 200/g)?.length ?? 0
   t.ok(answers <= 40, `${answers} answers`)
-  // The count starts over where a second ends between two of its pieces.
+  // The count starts over if a second ends between two of its pieces.
   t.ok(server.counts().described <= 40, `${server.counts().described} descriptions`)
   t.match(server.counts(), { turnedAway: 1 })
   t.equal(await ask(server.port), session.sdp, 'the next one is answered')
 })
 
-/** A device that answers whatever a test wants it to. */
+/** A device that answers as a test wants. */
 async function device(t: Test, answer: (socket: Socket) => void): Promise<number> {
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {
@@ -166,7 +166,7 @@ async function device(t: Test, answer: (socket: Socket) => void): Promise<number
   return (server.address() as { port: number }).port
 }
 
-t.test('a device that answers badly, late, too much or not at all is given up', async (t) => {
+t.test('a device that answers badly, late, too much or not at all is abandoned', async (t) => {
   const rows: [string, (socket: Socket) => void, string][] = [
     ['nothing', () => {}, 'rtsp_unanswered'],
     ['end', (socket) => socket.end(), 'rtsp_unanswered'],
@@ -181,10 +181,10 @@ t.test('a device that answers badly, late, too much or not at all is given up', 
     const port = await device(t, answer)
     await t.rejects(ask(port, '/', 300), { code }, name)
   }
-  await t.rejects(ask(1, '/', 300), { code: 'rtsp_unanswered' }, 'nobody there')
+  await t.rejects(ask(1, '/', 300), { code: 'rtsp_unanswered' }, 'nobody listens there')
 })
 
-/** What one of so many takes, with its other end, which is in this process too. */
+/** The memory of one of that many, with its other end, which is in this process too. */
 async function heldByEach(many: number, come: (at: number) => Promise<unknown>): Promise<number> {
   await come(0)
   const before = await heldBytes()
@@ -193,7 +193,7 @@ async function heldByEach(many: number, come: (at: number) => Promise<unknown>):
   return ((await heldBytes()) - before) / many
 }
 
-t.test('clients with the longest requests, half of the last, take no more than their row says', async (t) => {
+t.test('clients with the longest requests, the last one half sent, take no more than their row says', async (t) => {
   const many = 32
   const row = rowOf(memoryPlan().rows, 'clients of RTSP', { 'streams.rtsp_clients': many })
   const server = await serverOf(t, { clients: many + 1, clientsPerHost: many + 1, requestMs: 60_000, idleMs: 60_000 })
@@ -205,11 +205,11 @@ t.test('clients with the longest requests, half of the last, take no more than t
   })
   t.ok(server.counts().described >= 7 * many, `${server.counts().described} answers`)
   t.ok(bytes < (row.eachBytes ?? 0) - KERNEL_BYTES, `${bytes} bytes, and those of the kernel, of ${row.eachBytes}`)
-  t.ok(bytes < 40_000, 'what was answered is let go of')
+  t.ok(bytes < 40_000, 'answered requests are released')
 })
 
 t.test(
-  'devices that are asked, with the longest answers but for their end, take no more than their row says',
+  'devices being asked, with the longest answers still incomplete, take no more than their row says',
   async (t) => {
     const row = rowOf(memoryPlan().rows, 'devices that are asked for descriptions')
     const answer = `RTSP/1.0 200 OK\r\nX: ${'x'.repeat(4000)}\r\nContent-Length: 32768\r\n\r\n${'y'.repeat(32_767)}`

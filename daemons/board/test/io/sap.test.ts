@@ -11,7 +11,7 @@ import { writeSap } from '../../wire/streams/sap.ts'
 import { dante } from '../wire/streams/wild-sdp.ts'
 
 const common = { clock: systemClock, log: silentLog, recheckMs: 100, link: () => streamLink('lo') }
-/** Others may announce on this machine too. */
+/** Others can announce on this machine too. */
 const NAME = `Loop ${process.pid}`
 const sdpOf = (version: number, name = NAME) =>
   dante.replace('1423986 1423994', `${process.pid} ${version}`).replace('STAGE-BOX-04 : 2', name)
@@ -29,7 +29,7 @@ async function listening(t: Test) {
   return { book, listener, names }
 }
 
-t.test('RFC 2974 a stream is heard at once, followed when it changes, and gone when it is taken back', async (t) => {
+t.test('RFC 2974 a stream is heard at once, followed when it changes, and gone when it is withdrawn', async (t) => {
   const { book, names } = await listening(t)
   const now = { sdp: sdpOf(1) }
   const describe = () => ({ sdp: now.sdp, origin: '127.0.0.1' })
@@ -57,7 +57,7 @@ t.test('rubbish is counted and does no harm', async (t) => {
   t.same(names(), [])
 })
 
-t.test('an interface that is not there yet is waited for', async (t) => {
+t.test('an interface that does not exist yet is waited for', async (t) => {
   const world = { link: undefined as ReturnType<typeof streamLink> }
   const describe = () => ({ sdp: sdpOf(1), origin: '127.0.0.1' })
   const options = { ...common, link: () => world.link, everyMs: 30_000, ttl: 1, describe, onChange: () => {} }
@@ -91,7 +91,7 @@ t.test('a thousand forged announcements at once do not hide a stream that is ann
   await announcer.stop()
 })
 
-t.test('a speaker may be closed by whoever hears that its last packet could not be sent', async (t) => {
+t.test('a speaker can be closed by the handler of its failed send', async (t) => {
   const troubles: Error[] = []
   const speaker = await openSapSpeaker('127.0.0.1', 1, (error) => {
     troubles.push(error)
@@ -104,7 +104,7 @@ t.test('a speaker may be closed by whoever hears that its last packet could not 
   t.match(troubles, [{ code: 'EMSGSIZE' }, { code: 'EMSGSIZE' }])
 })
 
-t.test('a speaker that cannot be opened leaves no socket behind, however often it is tried', async (t) => {
+t.test('a speaker that cannot be opened leaves no socket behind, however often it is retried', async (t) => {
   const open = () => readdirSync('/proc/self/fd').length
   const before = open()
   for (let times = 0; times < 20; times++)

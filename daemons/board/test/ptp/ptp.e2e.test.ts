@@ -1,4 +1,4 @@
-/** What clocks do when one dies; how exact they are is held by ptp.measure.test.ts. */
+/** What clocks do when one dies; how exact they are is checked by ptp.measure.test.ts. */
 import t from 'tap'
 import { noClocks, threeClocks } from './three-clocks.ts'
 

@@ -15,7 +15,7 @@ const skip = gstMissing()
 const LOOK_MS = 250
 
 t.test(
-  'a sender on a clock of its own is played at its pace, sample for sample, through 5 ms of jitter',
+  'a sender on its own clock is played at its pace, sample for sample, through 5 ms of jitter',
   { skip },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'plantroom-arrival-'))
@@ -29,7 +29,7 @@ t.test(
       ...{ senderGoneMs: 2000, realtimePriority: 0 },
     })
     const pattern = countedPattern(24, 2)
-    // Timestamps of nobody's clock, 100 ppm fast.
+    // Timestamps of an unknown clock, 100 ppm fast.
     const sent = { encoding: 'L24', channels: 2, sample: pattern.sample, timestamp: 0xffff_8000, ppm: 100 } as const
     await startSender(t, { ...sent, to: [{ group, port: 5004, fault: jitter(5, 3) }] })
     const recovered = createRecoveredClock()

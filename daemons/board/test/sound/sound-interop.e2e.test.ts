@@ -10,10 +10,10 @@ import { readWav, writeWav } from './wav.ts'
 
 const skip = noSound('gst-launch-1.0', 'ffmpeg')
 const RATE = 48_000
-/** Of what a sender plays; in the first seconds its clock is being found, which may move the sound (docs/decisions/audio-clocking.md). */
+/** Seconds that a sender plays; in the first of them its clock is being found, which can move the sound (docs/decisions/audio-clocking.md). */
 const PLAYED_S = 8
 const FINDING_S = 5
-/** These senders are programs like any other, so that a busy machine holds them up: exactness is what is asked here. */
+/** These senders are ordinary programs, which a busy machine delays: this test is only about exactness. */
 const LINK_MS = '500'
 const pattern = countedPattern(24, 2)
 
@@ -35,7 +35,7 @@ t.test('AES67 a decoder plays what GStreamer and FFmpeg send, sample for sample'
       t.match(found, { wrong: 0, silent: 0, jumps: { length: 0 } }, JSON.stringify(found))
       t.ok(found.equal > (PLAYED_S - FINDING_S - 1) * RATE, `${found.equal} frames are equal`)
       const end = (found.begin?.pattern ?? 0) + found.equal
-      // The last packet leads over into silence, and what makes up for the next may go on as the pattern does.
+      // The last packet fades into silence, and the concealment of the next one can continue like the pattern.
       t.ok(Math.abs(end - PLAYED_S * RATE) <= 48, `to frame ${end} of ${PLAYED_S * RATE}`)
       t.match((await decoder.get('/api/route')).body, { mcast: place.group, encoding: 'L24', channels: 2 })
     })

@@ -4,7 +4,7 @@ import { noSound } from './audio-board.ts'
 import { measureLatency } from './latency.ts'
 
 const skip = noSound('tshark', 'dumpcap', 'python3') || noCapture()
-/** The bench holds it to 0.2 ms; here others may use the machine. */
+/** The bench checks it to 0.2 ms; here other programs can use the machine. */
 const OFF_MS = 1
 
 t.test(

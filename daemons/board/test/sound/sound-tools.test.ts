@@ -12,7 +12,7 @@ import { startSender } from './rtp-sender.ts'
 import { channelOf, fitTone } from './tone.ts'
 import { readWav, writeWav } from './wav.ts'
 
-t.test('a sample of the counted pattern tells its frame, in every channel and at both widths', async (t) => {
+t.test('a sample of the counted pattern gives its frame, in every channel and at both widths', async (t) => {
   for (const bits of [16, 24] as const) {
     const pattern = countedPattern(bits, 8)
     const frames = [0, 1, 2, 47, 48, 65_535, 40_000, ...(bits === 24 ? [65_536, 16_777_215, 9_999_999] : [])]
@@ -25,7 +25,7 @@ t.test('a sample of the counted pattern tells its frame, in every channel and at
   }
 })
 
-t.test('the comparison finds what is equal, silent, wrong and where it jumps', async (t) => {
+t.test('the comparison finds equal, silent and wrong samples, and jumps', async (t) => {
   const pattern = countedPattern(24, 2)
   const played = patternFrames(pattern, 1000, 5000)
   const recorded = Int32Array.from([...new Int32Array(200), ...played, ...new Int32Array(50)])
@@ -62,7 +62,7 @@ t.test('the comparison finds what is equal, silent, wrong and where it jumps', a
   )
 })
 
-t.test('a recording that comes in pieces is compared as if it came whole', async (t) => {
+t.test('a recording in pieces is compared as if it came whole', async (t) => {
   const pattern = countedPattern(16, 2)
   const recorded = patternFrames(pattern, 7, 3000)
   recorded.fill(0, 2 * 1000, 2 * 1100)
@@ -72,14 +72,14 @@ t.test('a recording that comes in pieces is compared as if it came whole', async
   t.match(compare(recorded, pattern), { equal: 2900, silent: 100 })
 })
 
-t.test('a pattern that begins anew after its period is one sound without a jump', async (t) => {
+t.test('a pattern that begins again after its period is one sound without a jump', async (t) => {
   const pattern = countedPattern(24, 1, 65_536)
   t.match(compare(patternFrames(pattern, 60_000, 20_000), pattern), { equal: 20_000, jumps: { length: 0 }, wrong: 0 })
   const short = Int32Array.from([...patternFrames(pattern, 65_000, 530), ...patternFrames(pattern, 0, 1000)])
-  t.match(compare(short, pattern), { jumps: [{ at: 530, skipped: 6 }] }, 'and what is missing at the seam is found')
+  t.match(compare(short, pattern), { jumps: [{ at: 530, skipped: 6 }] }, 'and missing samples at the seam are found')
 })
 
-t.test('WAV files are read as they were written, and where the head knows no length', async (t) => {
+t.test('WAV files are read as they were written, also if the header has no length', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sound-tools-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   for (const bits of [16, 24] as const) {
@@ -92,7 +92,7 @@ t.test('WAV files are read as they were written, and where the head knows no len
   }
 })
 
-t.test('the tone meter reads what rounding alone does to a sine', async (t) => {
+t.test('the tone meter reads the distortion of a sine by rounding alone', async (t) => {
   for (const [bits, wantedDb] of [
     [16, -98.1],
     [24, -146.2],
@@ -103,11 +103,11 @@ t.test('the tone meter reads what rounding alone does to a sine', async (t) => {
     t.ok(Math.abs(fit.thdNoiseDb - wantedDb) < 0.5, `${bits} bits: ${fit.thdNoiseDb} dB`)
     t.ok(Math.abs(fit.level - 0.999) < 1e-4)
     samples.copyWithin(20_000, 20_001)
-    t.ok(fitTone(samples, bits, 997).thdNoiseDb > -30, 'one frame that is missing is heard')
+    t.ok(fitTone(samples, bits, 997).thdNoiseDb > -30, 'one missing frame is detected')
   }
 })
 
-t.test('the click finder hears a step and is deaf to a slow fade', async (t) => {
+t.test('the click finder detects a step and ignores a slow fade', async (t) => {
   const { sample } = sinePattern(24, 1, 997, 0.5)
   const steady = Int32Array.from({ length: 9600 }, (_, at) => sample(at, 0))
   t.ok(worstClick(steady, 24, 997).db < -100, `steady: ${worstClick(steady, 24, 997).db} dB`)
@@ -119,7 +119,7 @@ t.test('the click finder hears a step and is deaf to a slow fade', async (t) => 
   t.ok(click.frame > 3450 && click.frame <= 4012)
 })
 
-t.test('a channel is taken out of interleaved samples', async (t) => {
+t.test('a channel is extracted from interleaved samples', async (t) => {
   t.same([...channelOf(Int32Array.of(1, 2, 3, 4, 5, 6), 2, 1)], [2, 4, 6])
   t.same([...channelOf(Int32Array.of(1, 2, 3, 4, 5, 6), 2, 0, [1, 2])], [3])
 })
@@ -142,7 +142,7 @@ t.test('faults are the same for the same seed, and do what their names say', asy
   t.ok(chances(1)() !== chances(2)())
 })
 
-t.test('RFC 3550 5.1 RTP is opened as it was built, and refused where it is none', async (t) => {
+t.test('RFC 3550 5.1 RTP is decoded as it was built, and refused if it is not RTP', async (t) => {
   const packet = {
     payloadType: 97,
     marker: true,
@@ -157,7 +157,7 @@ t.test('RFC 3550 5.1 RTP is opened as it was built, and refused where it is none
     t.throws(() => openRtp(Buffer.from(hex, 'hex'), 'L24'))
 })
 
-t.test('what the sender sends, the receiver hears, and losses on purpose alone are missing', async (t) => {
+t.test('the receiver hears what the sender sends, and only deliberate losses are missing', async (t) => {
   const [group, port] = ['239.192.77.1', 25_004]
   const heard = await startReceiver(t, { group, port, encoding: 'L16' })
   const pattern = countedPattern(16, 2)
@@ -169,6 +169,6 @@ t.test('what the sender sends, the receiver hears, and losses on purpose alone a
   t.same(heard.malformed, [])
   const found = compare(heard.samples(2), pattern)
   t.match(found, { silent: 96, wrong: 0, jumps: { length: 0 }, begin: { pattern: 0 } })
-  t.equal(heard.packets[10]?.sequence, 4, 'the sequence goes on past its end')
+  t.equal(heard.packets[10]?.sequence, 4, 'the sequence wraps around')
   t.equal(heard.packets[0]?.timestamp, sender.timestamp)
 })

@@ -10,7 +10,7 @@ import { writeWav } from './wav.ts'
 const skip = noSound()
 const RATE = 48_000
 const HZ = 997
-/** Of full scale, where the tone stands at its loudest. Ramps of 20 ms read -68 dB at worst, 5 ms -56, a step -18. */
+/** Relative to full scale, at the loudest level of the tone. Ramps of 20 ms read -68 dB at worst, 5 ms -56, a step -18. */
 const CLICK_DB = -60
 const PLAYED_MS = 400
 
@@ -20,7 +20,7 @@ t.test(
   async (t) => {
     const level = 10 ** (-13 / 20)
     const path = join(t.testdir({}), 'sine.wav')
-    // One second holds whole turns: it is looped without a seam.
+    // One second holds whole periods: it loops without a seam.
     writeWav(path, { channels: 1, bits: 24, frames: RATE }, sinePattern(24, 1, HZ, level).sample)
     const stream = { mcast: '239.192.74.1', port: 25_504, channels: 1 }
     const [decoder] = await Promise.all([

@@ -23,7 +23,7 @@ interface Pair {
   encoding: 'L16' | 'L24'
   channels: number
   packetMs: string
-  /** Every sample known, or 997 Hz of 24 bits at -1 dB of full scale. */
+  /** A pattern of known samples, or 997 Hz of 24 bits at -1 dB of full scale. */
   plays: 'known' | 'sine'
 }
 
@@ -33,11 +33,11 @@ const PAIRS: readonly Pair[] = [
   { encoding: 'L24', channels: 1, packetMs: '1', plays: 'sine' },
   { encoding: 'L16', channels: 1, packetMs: '0.25', plays: 'sine' },
 ]
-/** Much, so that a machine that is busy with other tests is no reason for silence: exactness is what is asked here. */
+/** Large, so that a machine busy with other tests does not cause silence: this test is only about exactness. */
 const LINK_MS = 500
 const LATE = 'audio.late_ms=400'
 
-/** What tshark is asked of each packet, in this order; its length, instant and group behind them. */
+/** What tshark prints of each packet, in this order, followed by its length, instant and group. */
 const FIELDS = ['rtp.seq', 'rtp.timestamp', 'rtp.p_type', 'ip.dsfield.dscp', 'ip.ttl', 'rtp.version', 'rtp.ssrc']
 
 const groupOf = (at: number) => `239.192.72.${at + 1}`
@@ -64,9 +64,9 @@ async function startPair(t: Test, pair: Pair, at: number): Promise<RunningDecode
   return decoder
 }
 
-t.test('AES67 what comes out is what was put in', { skip, timeout: 120_000 }, async (t) => {
+t.test('AES67 the output equals the input', { skip, timeout: 120_000 }, async (t) => {
   t.testdir({})
-  // One after the other: eight boards that start at once keep each other from it.
+  // One after another: eight boards that start at once slow each other down.
   const decoders: RunningDecoder[] = []
   for (const [at, pair] of PAIRS.entries()) decoders.push(await startPair(t, pair, at))
   const capture = await startCapture(t, join(t.testdirName, 'wire.pcapng'), `udp port ${PORT}`)
@@ -128,7 +128,7 @@ function judgeSamples(t: Test, pair: Pair, recorded: Int32Array): void {
   // The decoder's file has 24 bits: a sample of 16 is in the upper ones.
   const samples = pair.encoding === 'L16' ? recorded.map((sample) => sample >> 8) : recorded
   const found = compare(samples, pattern)
-  // Where the sound fades in, the last steps of the fade differ below the 16 bits alone.
+  // Where the sound fades in, the last steps of the fade differ only below the 16 bits.
   const faded = (found.begin?.recorded ?? 0) + FADE_FRAMES
   const inside = recorded.subarray(faded * pair.channels, found.end * pair.channels)
   if (pair.encoding === 'L16') t.ok(inside.every((sample) => (sample & 0xff) === 0))
@@ -139,7 +139,7 @@ function judgeSamples(t: Test, pair: Pair, recorded: Int32Array): void {
 /** AES17 6.3.1, over the whole band. */
 function judgeTone(t: Test, { encoding, channels }: Pair, recorded: Int32Array): void {
   const whole = Math.floor(recorded.length / channels)
-  // The last seconds: what the beginning is faded in with is no tone yet.
+  // The last seconds: the fade at the beginning is not a pure tone yet.
   const one = channelOf(recorded, channels, channels - 1, [whole - 5 * RATE, whole - RATE])
   const { level, thdNoiseDb, worst } = fitTone(one, 24, 997)
   t.ok(Math.abs(20 * Math.log10(level) + 1) < 0.001, `level ${level}`)

@@ -12,7 +12,7 @@ import {
   tryPassword,
 } from '../../web/api.ts'
 
-/** A board that takes one password, and a browser that keeps what it is told. */
+/** A board that accepts one password, and a browser that keeps its credentials. */
 function fakeWorld(t: Test) {
   const world = { password: 'first', browserKnows: 'first', asked: 0, told: [] as string[] }
   const real = { fetch: globalThis.fetch, request: globalThis.XMLHttpRequest }
@@ -44,33 +44,33 @@ function fakeWorld(t: Test) {
   return world
 }
 
-t.test('B.auth.1 the pages sign their calls with what the browser signed in with', async (t) => {
+t.test('B.auth.1 the pages sign their calls with the credentials of the browser', async (t) => {
   const world = fakeWorld(t)
   signCallsWith(basicCredentials)
 
-  await t.test('a call before it was learned learns it by itself', async (t) => {
+  await t.test('a call before the credentials are known fetches them on its own', async (t) => {
     t.same(await call('GET /api/status'), { fine: true })
     t.equal(signedInWith(), basicHeader('first'))
     t.equal(isSignedOut.value, false)
   })
 
-  await t.test('a password that was changed elsewhere is asked for once, and every call waits for it', async (t) => {
+  await t.test('a password changed elsewhere is asked for once, and every call waits for it', async (t) => {
     world.password = 'second'
     const calls = Promise.all([call('GET /api/status'), call('GET /api/serial')])
     await until('somebody is to sign in', () => isSignedOut.value)
     t.equal(isSignedOut.value, true)
     const asked = world.asked
     await new Promise((resolve) => setTimeout(resolve, 20))
-    t.equal(world.asked, asked, 'nothing is asked meanwhile')
+    t.equal(world.asked, asked, 'nothing is called meanwhile')
     t.equal(await tryPassword('wrong'), false)
-    t.same(world.told, [], 'the browser is told no password that is not right')
+    t.same(world.told, [], 'the browser is not given a wrong password')
     t.equal(await tryPassword('second'), true)
     t.same(await calls, [{ fine: true }, { fine: true }])
     t.same(world.told, ['second'])
     t.equal(isSignedOut.value, false)
   })
 
-  await t.test('one that is changed here is asked for by nobody', async (t) => {
+  await t.test('a password changed here is not asked for', async (t) => {
     let during: Promise<unknown> | undefined
     await changePassword('third', async () => {
       world.password = 'third'
@@ -82,7 +82,7 @@ t.test('B.auth.1 the pages sign their calls with what the browser signed in with
     t.same(world.told, ['second', 'third'])
   })
 
-  await t.test('a change that was refused leaves the one before', async (t) => {
+  await t.test('a refused change keeps the previous password', async (t) => {
     await t.rejects(
       changePassword('fourth', () => Promise.reject(new Error('too long'))),
       { message: 'too long' },

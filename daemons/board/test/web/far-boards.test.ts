@@ -1,4 +1,4 @@
-/** Tests of asking other boards: what is believed of an answer that nobody vouches for. */
+/** Tests of asking other boards: what is accepted from an untrusted answer. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -51,14 +51,14 @@ t.test("a page is on the board's own site, whatever path it names", async (t) =>
   t.equal(farPageUrl(fakePeer('b', { url: 'javascript:0' })), null)
 })
 
-t.test('of an answer only a short text and a state are taken', async (t) => {
+t.test('only a short text and a state are taken from an answer', async (t) => {
   t.same(verdictOf({ verdict: { state: 'ok', text: 'Fine.' } }), { lit: 'ok', text: 'Fine.' })
   t.equal(verdictOf({ verdict: { state: 'ok', text: 'x'.repeat(5000) } }).text.length, 300)
   for (const odd of [null, 7, 'x', [], {}, { verdict: null }, { verdict: { state: {}, text: [] } }])
     t.same(verdictOf(odd), { lit: 'off', text: 'It answers, but does not say how it is.' }, JSON.stringify(odd))
 })
 
-t.test('signs in with what the reader signed in with here', async (t) => {
+t.test('signs in with the credentials that the reader used here', async (t) => {
   let seen: string | undefined
   const url = await board(t, (request, response) => {
     seen = request.headers.authorization
@@ -74,7 +74,7 @@ t.test('signs in with what the reader signed in with here', async (t) => {
   t.equal(seen, undefined)
 })
 
-t.test('an answer that is too long, no JSON, a detour, or none at all is silence', async (t) => {
+t.test('an answer that is too long, not JSON, a redirect, or missing counts as silence', async (t) => {
   const endless = await board(t, (_request, response) => {
     const timer = setInterval(() => response.write('x'.repeat(65_536)), 1)
     response.on('close', () => clearInterval(timer))
@@ -85,7 +85,7 @@ t.test('an answer that is too long, no JSON, a detour, or none at all is silence
     t.equal((await askBoard(fakePeer('b', { url }), null)).state, 'silent', url)
 })
 
-t.test('a typed password goes to its board alone', async (t) => {
+t.test('a typed password is sent only to its board', async (t) => {
   const seen: string[] = []
   const listener =
     (name: string): RequestListener =>
@@ -102,11 +102,11 @@ t.test('a typed password goes to its board alone', async (t) => {
   typePassword(peers[0] as Peer, 'ä')
   await askBoards(peers, 'Basic eDp5')
   t.same(seen.sort(), ['one Basic YWRtaW46w6Q=', 'two Basic eDp5'])
-  t.equal(farBoards.value.size, 2, 'neither itself nor what is known to be gone is asked')
+  t.equal(farBoards.value.size, 2, 'neither the board itself nor one known to be gone is asked')
   t.equal(farBoards.value.get(peers[1]?.url ?? '')?.state, 'locked')
 })
 
-/** A decoder that answers when it is let, as it was when it was asked. */
+/** A decoder that answers when the test allows it, with its state at the time of the request. */
 async function slowDecoder(t: Test): Promise<{ peer: Peer; asked(count: number): Promise<void>; answer(): void }> {
   const waiting: (() => void)[] = []
   const url = await board(t, (_request, response) => {
@@ -120,7 +120,7 @@ async function slowDecoder(t: Test): Promise<{ peer: Peer; asked(count: number):
   }
 }
 
-t.test('what a board said before the hand changed it does not stand over what it says since', async (t) => {
+t.test('an answer from before a change by the user does not replace newer ones', async (t) => {
   const { peer, asked, answer } = await slowDecoder(t)
   const shown = () => lastOf(farBoards.value.get(peer.url))?.sound
   const first = askBoards([peer], null)
@@ -143,7 +143,7 @@ t.test('what a board said before the hand changed it does not stand over what it
   t.match(shown(), { playing: false }, 'the next one does')
 })
 
-t.test('a round that is overtaken by a later one says nothing', async (t) => {
+t.test('a round that is overtaken by a later one is ignored', async (t) => {
   const { peer, asked, answer } = await slowDecoder(t)
   let isOpen = false
   let refusals = 0
@@ -166,7 +166,7 @@ t.test('a round that is overtaken by a later one says nothing', async (t) => {
   t.equal(farBoards.value.get(url)?.state, 'told')
 })
 
-t.test('a board that did not answer for a while answers the hand', async (t) => {
+t.test('a board that did not answer for a while still answers a user', async (t) => {
   const url = await board(t, (_request, response) => response.end(JSON.stringify({ decoder: fakeDecoder() })))
   const peer = fakePeer('back', { url })
   await askBoards([peer], null)
@@ -177,7 +177,7 @@ t.test('a board that did not answer for a while answers the hand', async (t) => 
 })
 
 t.test(
-  'what a board plays is remembered over a reload of the page, and shown where the board is gone alone',
+  'what a board plays is remembered across a reload of the page, and shown only if the board is gone',
   async (t) => {
     const kept = new Map<string, string>()
     const storage = {

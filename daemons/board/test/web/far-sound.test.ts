@@ -1,10 +1,10 @@
-/** Tests of what is believed of another board's sound: whatever it answers, only short texts and finite numbers. */
+/** Tests of what is accepted about another board's sound: whatever it answers, only short texts and finite numbers. */
 import fc from 'fast-check'
 import t from 'tap'
 import { soundOf, volumeOf } from '../../web/far-boards.ts'
 import { fakeDecoder, fakeEncoder } from '../fake-sound.ts'
 
-t.test('of a decoder its route, loudness, chain and counts are taken', async (t) => {
+t.test('the route, loudness, chain and counts of a decoder are taken', async (t) => {
   t.match(soundOf({ decoder: fakeDecoder() }), {
     kind: 'decoder',
     route: { mcast: '239.69.10.4', port: 5004, source: null, name: 'Lobby music' },
@@ -15,7 +15,7 @@ t.test('of a decoder its route, loudness, chain and counts are taken', async (t)
   })
 })
 
-t.test('of an encoder its stream and its level', async (t) => {
+t.test('the stream and the level of an encoder are taken', async (t) => {
   t.same(soundOf({ encoder: fakeEncoder() }), {
     kind: 'encoder',
     stream: { mcast: '239.69.10.4', port: 5004, name: 'Lobby music', encoding: 'L24', channels: 2 },

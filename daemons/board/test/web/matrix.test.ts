@@ -1,4 +1,4 @@
-/** Tests of the boards of the matrix: how each one is, in which order, and the sentence over all. */
+/** Tests of the boards of the matrix: the state of each one, their order, and the sentence above them. */
 import t from 'tap'
 import { isDismissable } from '../../web/boards-table.ts'
 import { boardRow, chosenRows, judgeBoards, sortRows, withBoards } from '../../web/matrix.ts'
@@ -9,15 +9,11 @@ const own = { state: 'ok', text: 'All lines are shared.' } as const
 const here = fakePeer('a', { self: true, state: 'here' })
 const told = { state: 'told', lit: 'ok', text: 'Fine.', sound: null, atMs: 0 } as const
 
-t.test('a board says of itself how it is; a board that does not answer says when it was last heard', async (t) => {
+t.test('a board shows its own state; one that does not answer shows when it was last heard', async (t) => {
   t.match(boardRow(here, undefined, own, when), { lit: 'ok', text: own.text })
   t.match(boardRow(fakePeer('b'), undefined, own, when), { lit: 'busy' })
   t.match(boardRow(fakePeer('b'), told, own, when), { lit: 'ok', text: 'Fine.', isLocked: false })
-  t.match(
-    boardRow(fakePeer('b'), { ...told, lit: 'gone"><b>' }, own, when),
-    { lit: 'off' },
-    'a state that is none of ours',
-  )
+  t.match(boardRow(fakePeer('b'), { ...told, lit: 'gone"><b>' }, own, when), { lit: 'off' }, 'an unknown state')
   t.match(boardRow(fakePeer('b'), { state: 'locked', text: 'It asks.', atMs: 0 }, own, when), {
     lit: 'warn',
     isLocked: true,
@@ -33,7 +29,7 @@ t.test('a board says of itself how it is; a board that does not answer says when
 })
 
 t.test(
-  'a board that is gone says since when by its own last answer, one that is awaited that it is asked',
+  'a board that is gone shows the time of its last answer, an awaited one shows that it is being asked',
   async (t) => {
     const at = { last_answer_at: when.nowMs - 1_200_000, last_heard_at: when.nowMs }
     const gone = boardRow(fakePeer('b', { id: 'b', state: 'absent', ...at }), undefined, own, when)
@@ -51,7 +47,7 @@ t.test(
   },
 )
 
-t.test('what needs somebody stands on top, this board first among the others', async (t) => {
+t.test('boards that need attention are on top, this board is first among the others', async (t) => {
   const row = (name: string, lit: string, self = false) =>
     boardRow(fakePeer(name, { self }), { ...told, lit }, own, when)
   const rows = [row('c', 'ok'), boardRow(here, undefined, own, when), row('d', 'fault'), row('b', 'warn')]
@@ -61,7 +57,7 @@ t.test('what needs somebody stands on top, this board first among the others', a
   )
 })
 
-t.test('a filter finds names, roles and addresses; only those that need a look where that is wanted', async (t) => {
+t.test('a filter finds names, roles and addresses, and can show only those that need attention', async (t) => {
   const rows = [
     boardRow(fakePeer('till', { role: 'usbip', ip: '10.20.4.40' }), told, own, when),
     boardRow(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when),
@@ -74,7 +70,7 @@ t.test('a filter finds names, roles and addresses; only those that need a look w
   t.same(found('till', true), [])
 })
 
-t.test('the verdict names who needs a look', async (t) => {
+t.test('the verdict names the boards that need attention', async (t) => {
   const self = boardRow(here, undefined, own, when)
   const well = boardRow(fakePeer('b'), told, own, when)
   const silent = boardRow(fakePeer('roof'), { state: 'silent', atMs: 0 }, own, when)
@@ -92,7 +88,7 @@ t.test('the verdict names who needs a look', async (t) => {
   })
 })
 
-t.test('the verdict over sound names boards beside it that need a look, and is no greener than they are', async (t) => {
+t.test('the verdict on sound names other boards that need attention, and is no greener than they are', async (t) => {
   const sound = { lit: 'ok', sentence: '2 of 2 routed decoders play.', why: 'Bar is muted.' } as const
   const well = boardRow(fakePeer('b'), told, own, when)
   const gone = boardRow(fakePeer('till', { id: 'b', state: 'absent' }), undefined, own, when)

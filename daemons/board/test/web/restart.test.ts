@@ -7,10 +7,14 @@ const fixed = { ...dhcp, static_ip: true }
 const byName = { protocol: 'http:', hostname: 'ser-lift.local', port: '' }
 const byAddress = { protocol: 'http:', hostname: '10.20.4.11', port: '8080' }
 
-t.test('looks nowhere else when neither address nor name were changed', async (t) => {
+t.test('looks nowhere else if neither address nor name has changed', async (t) => {
   t.same(placesAfter(dhcp, dhcp, byName), [])
   t.same(placesAfter(fixed, fixed, byAddress), [])
-  t.same(placesAfter({ ...dhcp, ip: '10.20.4.99' }, dhcp, byAddress), [], 'an address that is not switched on is none')
+  t.same(
+    placesAfter({ ...dhcp, ip: '10.20.4.99' }, dhcp, byAddress),
+    [],
+    'an address that is not switched on does not count',
+  )
 })
 
 t.test('looks at the new fixed address, and at the name, on the port of this page', async (t) => {
@@ -21,11 +25,11 @@ t.test('looks at the new fixed address, and at the name, on the port of this pag
   t.same(placesAfter(fixed, dhcp, byName), ['http://10.20.4.11'])
 })
 
-t.test('looks at the name where DHCP gives an address that nobody knows, and where the name is new', async (t) => {
+t.test('looks at the name if DHCP gives an unknown address, or if the name is new', async (t) => {
   t.same(placesAfter(dhcp, fixed, byAddress), ['http://ser-lift.local:8080'])
   t.same(placesAfter({ ...dhcp, hostname: 'roof' }, dhcp, byName), ['http://roof.local'])
   t.same(placesAfter({ ...dhcp, hostname: 'roof' }, dhcp, byAddress), [], 'its address is as before')
-  t.same(placesAfter({ ...dhcp, hostname: 'a b/c' }, dhcp, byName), [], 'what is no name is looked for nowhere')
+  t.same(placesAfter({ ...dhcp, hostname: 'a b/c' }, dhcp, byName), [], 'an invalid name is looked for nowhere')
 })
 
 t.test('says how long it takes, and what to do once it takes longer than can be explained', async (t) => {

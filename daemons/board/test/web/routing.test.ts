@@ -1,4 +1,4 @@
-/** Tests of the matrix as a model: what stands across and down, how each decoder is, and the sentence over all of it. */
+/** Tests of the matrix as a model: its columns and rows, the state of each decoder, and the sentence above them. */
 import t from 'tap'
 import type { DecoderState, Peer } from '../../web/api.ts'
 import { type FarBoard, peerKey, soundOf, type Told } from '../../web/far-boards.ts'
@@ -44,7 +44,7 @@ function rows(...all: readonly [Peer, FarBoard | undefined][]): Row[] {
   return decoderRows(site, columnsOf(site))
 }
 
-t.test('encoders stand across by name, and behind them what is played and no board sends', async (t) => {
+t.test('encoders are columns in order of name, followed by streams that are played but sent by no board', async (t) => {
   const columns = columnsOf(
     seen(
       encoder('b', '239.1.1.2'),
@@ -79,10 +79,10 @@ t.test('of two encoders with one address a decoder plays the one it names, else 
   const [first, third] = [columns[0], columns[1]]
   if (!first || !third) throw new Error('there are three')
   t.same(routeFormFor(first, columns), { mcast: '239.1.1.1', port: 5004, source: '10.0.0.1', encoding: 'L24' })
-  t.same(routeFormFor(third, columns), { mcast: '239.1.1.3', port: 5004, encoding: 'L24' }, 'one alone is not named')
+  t.same(routeFormFor(third, columns), { mcast: '239.1.1.3', port: 5004, encoding: 'L24' }, 'a single one is not named')
 })
 
-t.test('a decoder is what its chain says, and what is known of its board', async (t) => {
+t.test('the state of a decoder comes from its chain and from its board', async (t) => {
   const from = encoder('a', '239.1.1.1')
   const check = (name: string, state: string, code: string | null, text: string) =>
     ({ name, state, code, text }) as never
@@ -106,7 +106,7 @@ t.test('a decoder is what its chain says, and what is known of its board', async
   })
 })
 
-t.test('the verdict says what is silent and should not be before anything else', async (t) => {
+t.test('the verdict first says what is silent and should not be', async (t) => {
   const from = encoder('a', '239.1.1.1')
   const silent = decoder('Bar', { playing: false, checks: silentChecks() })
   const muted = decoder('Corridor', { checks: [{ name: 'volume', state: 'off', code: 'muted', text: '' }] })
@@ -133,7 +133,7 @@ t.test('the verdict says what is silent and should not be before anything else',
   )
 })
 
-t.test('no green lamp stands over decoders of which none plays', async (t) => {
+t.test('there is no green lamp if no decoder plays', async (t) => {
   const from = encoder('a', '239.1.1.1')
   const check = (name: string, state: string, code: string) => ({
     checks: [{ name, state, code, text: 'So.' } as never],
@@ -157,7 +157,7 @@ t.test('no green lamp stands over decoders of which none plays', async (t) => {
   })
 })
 
-t.test('a board that took the place of one that is gone, its address too, is another one', async (t) => {
+t.test('a board that replaced one that is gone, even at its address, is another board', async (t) => {
   const [peer, board] = encoder('old', '239.1.1.1', { id: 'old', url: 'http://10.0.0.2', ip: '10.0.0.2' })
   const [again, told] = encoder('new', '239.1.1.1', { id: 'new', url: 'http://10.0.0.2', ip: '10.0.0.2' })
   const [down, plays] = decoder('x', { sender: '10.0.0.2' })
@@ -178,7 +178,7 @@ t.test('a board that took the place of one that is gone, its address too, is ano
   t.equal(decoderRows({ peers, boards, own: null, when }, columns)[0]?.column, 'new')
 })
 
-t.test('a filter finds decoders and streams, and hides what it does not find where it finds something', async (t) => {
+t.test('a filter finds decoders and streams, and hides the others if it finds something', async (t) => {
   const site = seen(encoder('gym', '239.1.1.1'), encoder('hall', '239.1.1.2'), decoder('Bar'), decoder('Gym floor'))
   const columns = columnsOf(site)
   const all = { columns, rows: decoderRows(site, columns) }

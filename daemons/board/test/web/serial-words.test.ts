@@ -7,7 +7,7 @@ import { fakeSerial } from '../fake-states.ts'
 const state = fakeSerial()
 const [lift, bms, projector] = state.ports as [SerialPort, SerialPort, SerialPort]
 
-t.test('each port says what it is and how it runs', async (t) => {
+t.test('each port shows what it is and its state', async (t) => {
   t.same(portState(lift), { lit: 'ok', words: 'open' })
   t.same(portState(bms), { lit: 'warn', words: 'has errors' })
   t.equal(portState(projector).lit, 'gone')
@@ -25,20 +25,16 @@ t.test('each port says what it is and how it runs', async (t) => {
 t.test('errors name the setting to look at; without errors nothing is said', async (t) => {
   t.match(troubles(bms)[0]?.sentence, /^14 framing errors\. The other end does not send at 19.200 8E1/)
   const now = { baud: 1200, data_bits: 7, parity: 'odd', stop_bits: 2, flow: 'none' } as const
-  t.match(
-    troubles({ ...bms, line_now: now })[0]?.sentence,
-    /does not send at 1200 7O2/,
-    'the line as a client has set it',
-  )
+  t.match(troubles({ ...bms, line_now: now })[0]?.sentence, /does not send at 1200 7O2/, 'the settings of a client')
   t.match(
     troubles({ ...bms, counters: { clients_refused: 1 } })[0]?.sentence,
     /^1 connection was refused\. Allowed are 10\.20\.4\.0\/24/,
   )
   t.same(troubles(lift), [])
-  t.same(troubles({ ...lift, counters: { framing: null } }), [], 'what the hardware does not count is not an error')
+  t.same(troubles({ ...lift, counters: { framing: null } }), [], 'a count that the hardware lacks is not an error')
 })
 
-t.test('every counter has a readable name, and n/a where the hardware has none', async (t) => {
+t.test('every counter has a readable name, and n/a if the hardware lacks it', async (t) => {
   t.same(counterRows({ ...lift, counters: { bytes_from_line: 3_600_412, some_other: null } }), [
     ['Bytes from the line', '3\u202f600\u202f412'],
     ['Some other', 'n/a'],

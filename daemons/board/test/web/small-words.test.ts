@@ -1,4 +1,4 @@
-/** Tests of the small things pages say: rates, steps of an upload, the USB server, credentials, unknown roles. */
+/** Tests of small texts on pages: rates, steps of an upload, the USB server, credentials, unknown roles. */
 import t from 'tap'
 import { basicHeader, formBody } from '../../web/api.ts'
 import { stepOf } from '../../web/firmware-page.ts'
@@ -7,7 +7,7 @@ import { deviceOptions, hostCommands, linkLit, usbName, usbStateText } from '../
 import { litOf, roleTitleOf, startReason } from '../../web/words.ts'
 import { fakeUsbip } from '../fake-states.ts'
 
-t.test('rates are bytes a second between looks; a counter that went back begins anew', async (t) => {
+t.test('rates are bytes a second between looks; a counter that went back starts again', async (t) => {
   let samples = withSample([], { atMs: 0, total: 100 })
   samples = withSample(samples, { atMs: 500, total: 600 })
   samples = withSample(samples, { atMs: 500, total: 700 })
@@ -26,7 +26,7 @@ t.test('an upload goes through its four steps', async (t) => {
   t.equal(stepOf(installed, 'idle', false), 4)
 })
 
-t.test('the USB server says what it has and who has it', async (t) => {
+t.test('the USB server says which device it has and which host uses it', async (t) => {
   const state = fakeUsbip()
   const device = state.device as NonNullable<typeof state.device>
   t.equal(usbName(device), 'S250 Digital Postal Scale')
@@ -42,7 +42,7 @@ t.test('the USB server says what it has and who has it', async (t) => {
   t.same(
     deviceOptions({ ...state, choice: '1-1.4' }).map(([key]) => key),
     ['', device.key, '1-1.4'],
-    'what is chosen stays in the list when it is unplugged',
+    'a chosen device stays in the list when it is unplugged',
   )
   for (const command of Object.values(hostCommands('http://10.20.4.14')))
     t.match(command, /http:\/\/10\.20\.4\.14\/usbip\./)
@@ -56,7 +56,7 @@ t.test('credentials are UTF-8, forms carry switches as 1 and 0', async (t) => {
   )
 })
 
-t.test('what another board says may be anything', async (t) => {
+t.test('another board can say anything', async (t) => {
   t.equal(litOf('ok'), 'ok')
   for (const odd of ['constructor', 'gone', 7, null]) t.equal(litOf(odd), 'off')
   t.equal(roleTitleOf('usbip'), 'USB server')
@@ -65,7 +65,7 @@ t.test('what another board says may be anything', async (t) => {
   t.equal(startReason('toString').includes('function'), false)
 })
 
-t.test('why the board started is said for every reason that it knows', async (t) => {
+t.test('every reason for a start has its words', async (t) => {
   for (const reason of ['first', 'power', 'config', 'reboot', 'ota', 'factory_reset', 'service', 'crash'])
     t.notMatch(startReason(reason), /not known/, reason)
   t.match(startReason('unknown'), /not known/)

@@ -1,4 +1,4 @@
-/** Tests of what the pages of encoder and decoder say, and of what they send. */
+/** Tests of the texts on the pages of encoder and decoder, and of what they send. */
 import t from 'tap'
 import type { Peer } from '../../web/api.ts'
 import { sortStreams, tuneFormFor } from '../../web/decoder-page.ts'
@@ -11,7 +11,7 @@ import { fakeDecoder, fakeHistory, fakeStreams, silentChecks } from '../fake-sou
 import { fakePeer } from '../fake-states.ts'
 
 t.test(
-  'the chain lies flat while all is well or was stopped, and stands up when something is broken or muted',
+  'the chain is collapsed while all is well or stopped, and expanded when something is broken or muted',
   async (t) => {
     const { checks } = fakeDecoder()
     const off = (code: string) => [{ name: 'volume', state: 'off', code, text: '' } as const]
@@ -29,19 +29,19 @@ t.test(
   },
 )
 
-t.test('a stream is what a route plays where group, port and, if known, the sender agree', async (t) => {
+t.test('a route plays a stream if group, port and, if known, the sender agree', async (t) => {
   const stream = { mcast: '239.1.1.1', port: 5004, source: '10.0.0.1' }
   const route = { mcast: '239.1.1.1', port: 5004, source: null }
   t.ok(isRouted(stream, route))
   t.ok(isRouted(stream, route, '10.0.0.1'))
   t.notOk(isRouted(stream, route, '10.0.0.2'))
-  t.notOk(isRouted(stream, { ...route, source: '10.0.0.2' }, '10.0.0.1'), 'what is wanted counts, not what came')
+  t.notOk(isRouted(stream, { ...route, source: '10.0.0.2' }, '10.0.0.1'), 'the wanted sender counts, not the one heard')
   t.notOk(isRouted(stream, { ...route, port: 5006 }))
   t.notOk(isRouted({ ...stream, mcast: '' }, { ...route, mcast: '' }), 'nothing is not a stream')
 })
 
 t.test(
-  'streams: what plays stands first, what cannot be played last; a sender is named only where two share an address',
+  'streams: the one that plays is first, unplayable ones last; a sender is named only if two share an address',
   async (t) => {
     const streams = fakeStreams()
     t.same(
@@ -56,7 +56,7 @@ t.test(
   },
 )
 
-t.test('the way back is the route as it was given, and no more', async (t) => {
+t.test('undo restores the route as it was given, and nothing more', async (t) => {
   const { route } = fakeDecoder()
   t.same(formOf(route), { mcast: '239.69.10.4', port: 5004 })
   t.same(formOf({ ...route, source: '10.0.0.1', given: { link_ms: 20, mclk_offset: 0, encoding: null } }), {
@@ -69,7 +69,7 @@ t.test('the way back is the route as it was given, and no more', async (t) => {
   t.same(formOf({ ...route, mcast: '' }), { mcast: '' })
 })
 
-t.test('steps of the volume are whole decibels within their ends', async (t) => {
+t.test('steps of the volume are whole decibels within their limits', async (t) => {
   t.equal(stepped(-12, 1), -11)
   t.equal(stepped(-12.4, -1), -13)
   t.equal(stepped(12, 1), 12)
@@ -77,7 +77,7 @@ t.test('steps of the volume are whole decibels within their ends', async (t) => 
   t.equal(volumeText({ volume: 0, volume_db: -80 }), 'silent')
 })
 
-t.test('numbers have their sign where nothing lies between, and clocks their names', async (t) => {
+t.test('numbers carry a sign unless they are zero, and clocks their names', async (t) => {
   t.same(
     [signed(38, 0), signed(-1.234, 2), signed(0, 0), signed(0.001, 1), signed(null, 0)],
     ['+38', '−1.23', '0', '0.0', '–'],
@@ -91,7 +91,7 @@ t.test('numbers have their sign where nothing lies between, and clocks their nam
   )
 })
 
-t.test('plots draw arrivals as time since sending, and nothing where nothing was measured', async (t) => {
+t.test('plots draw arrivals as time since sending, and nothing without measurements', async (t) => {
   const history = fakeHistory()
   const facts = arrivalFacts(history, 5)
   t.match(facts?.label, /between 1\.\d\d and 4\.\d\d ms after sending; the limit is 5 ms/)
@@ -106,7 +106,7 @@ t.test('plots draw arrivals as time since sending, and nothing where nothing was
   t.same([arrivalFacts(empty, 5), spacingFacts(empty), clockFacts(empty)], [null, null, null])
 })
 
-t.test('an arrival of the past stays where it was when the link offset is changed', async (t) => {
+t.test('a past arrival stays where it was when the link offset is changed', async (t) => {
   const series = { latest_us: [3000, 43_000], earliest_us: [4000, 44_000], link_us: [5000, 45_000] }
   const facts = arrivalFacts({ ...fakeHistory(), series }, 45)
   t.same(
@@ -118,7 +118,7 @@ t.test('an arrival of the past stays where it was when the link offset is change
   )
 })
 
-t.test('an encoder counts the decoders that say they play it, and says how many said nothing', async (t) => {
+t.test('an encoder counts the decoders that say they play it, and says how many did not answer', async (t) => {
   const decoder = (sender: string | null) => soundOf({ decoder: { ...fakeDecoder(), sender } })
   const board = (sound: ReturnType<typeof soundOf>): FarBoard => ({
     state: 'told',
@@ -146,5 +146,5 @@ t.test('an encoder counts the decoders that say they play it, and says how many 
     hearers.map(({ peer: { name }, isPlaying }) => [name, isPlaying]),
     [['mine', true]],
   )
-  t.equal(unknown, 2, 'what was said before it fell silent counts for nothing')
+  t.equal(unknown, 2, 'answers from before it fell silent do not count')
 })

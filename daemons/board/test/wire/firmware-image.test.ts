@@ -22,7 +22,7 @@ const manifest: Manifest = {
 const bytesOf = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
 const raw = { compatible: 'b', version: '1.0.0', size: 1, sha256: 'a'.repeat(64) }
 
-/** Whether it gives a value, or a Fault for an image that is none. */
+/** Whether it gives a value, or a Fault for an invalid image. */
 function isTame(run: () => unknown): boolean {
   try {
     run()
@@ -39,7 +39,7 @@ t.test('B.ota a head is laid out as firmware-images/README.md says', async (t) =
   t.equal(headLength(signed), signed.length + 64)
 })
 
-t.test('what was made is what is opened', async () => {
+t.test('an image is opened as it was made', async () => {
   const version = fc.tuple(fc.nat(999_999), fc.nat(999_999), fc.nat(999_999)).map((numbers) => numbers.join('.'))
   const made = fc.record({
     compatible: fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/),
@@ -63,7 +63,7 @@ t.test('what was made is what is opened', async () => {
   )
 })
 
-t.test('B.ota whatever bytes come, a start is told or refused', async (t) => {
+t.test('B.ota whatever bytes come, a head is decoded or refused', async (t) => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => isTame(() => headLength(bytes))))
   const start = signedPart(manifest).slice(0, START_BYTES)
   for (let length = 0; length < START_BYTES; length++)
@@ -86,7 +86,7 @@ t.test('B.ota a manifest that is too long is not waited for', async (t) => {
   t.equal(headLength(start), START_BYTES + MOST_MANIFEST_BYTES + 64)
 })
 
-t.test('B.ota whatever a manifest holds, it is opened or refused', async () => {
+t.test('B.ota whatever a manifest holds, it is decoded or refused', async () => {
   const value = fc.oneof(
     fc.jsonValue(),
     fc.record({ compatible: fc.jsonValue(), version: fc.jsonValue(), size: fc.jsonValue(), sha256: fc.jsonValue() }),
@@ -103,7 +103,7 @@ t.test('B.ota whatever a manifest holds, it is opened or refused', async () => {
   )
 })
 
-t.test('B.ota each field is held to what it must be', async (t) => {
+t.test('B.ota each field is checked', async (t) => {
   t.same(openManifest(bytesOf(raw)), {
     compatible: 'b',
     version: '1.0.0',
@@ -111,7 +111,7 @@ t.test('B.ota each field is held to what it must be', async (t) => {
     sizeBytes: 1,
     sha256: raw.sha256,
   })
-  t.same(openManifest(bytesOf({ ...raw, notes: 'of a later version' })).version, '1.0.0', 'more may be said')
+  t.same(openManifest(bytesOf({ ...raw, notes: 'of a later version' })).version, '1.0.0', 'more fields are allowed')
   const wrong = [
     { compatible: '' },
     { compatible: 'a b' },
@@ -135,5 +135,5 @@ t.test('B.ota each field is held to what it must be', async (t) => {
     t.throws(() => openManifest(bytesOf({ ...raw, ...fields })), { code: 'image_unknown' }, JSON.stringify(fields))
   for (const text of ['', '{', '[]', 'null', '7'])
     t.throws(() => openManifest(Buffer.from(text)), { code: 'image_unknown' }, text)
-  t.throws(() => openManifest(new Uint8Array([0x7b, 0xff, 0x7d])), { code: 'image_unknown' }, 'no UTF-8')
+  t.throws(() => openManifest(new Uint8Array([0x7b, 0xff, 0x7d])), { code: 'image_unknown' }, 'not UTF-8')
 })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { helperLine, openHelperAnswer } from '../../wire/helper-line.ts'
 
-t.test('a request is its words and an end', async (t) => {
+t.test('a request is its words and a line end', async (t) => {
   t.equal(helperLine('reboot'), 'reboot\n')
   t.equal(
     helperLine('network', ['static', 'eth0', '10.0.0.7/24', '10.0.0.1']),
@@ -30,7 +30,7 @@ t.test('an answer is opened', async (t) => {
   })
 })
 
-t.test('whatever is answered, there is a text or a Fault', async (t) => {
+t.test('whatever the answer, there is a text or a Fault', async (t) => {
   const anything = fc.oneof(
     fc.string(),
     fc.string().map((text) => `ok ${text}\n`),
@@ -49,6 +49,6 @@ t.test('whatever is answered, there is a text or a Fault', async (t) => {
   t.throws(
     () => openHelperAnswer('ok'),
     { code: 'helper_refused', message: /neither ok nor/ },
-    'a line without its end was cut',
+    'a line without an end was cut',
   )
 })

@@ -20,7 +20,7 @@ t.test('any text either reads as an address or has a sentence that says why not'
   fc.assert(fc.property(texts, (text) => (parseIpv4(text) === undefined) === (ipv4Fault(text) !== undefined)))
 })
 
-t.test('the number that is at fault is named', async (t) => {
+t.test('the wrong number is named', async (t) => {
   t.equal(ipv4Fault('10.300.4.1'), 'The second number goes up to 255.')
   t.equal(ipv4Fault('10.20.4.01'), 'The fourth number begins with 0. Leave that out.')
   for (const text of ['', '10.20.4', '10.20.4.1.2', '10.20.4.x', '10.20.4.', ' 10.20.4.1', '0x0a.0.0.1', '167772161'])
@@ -47,7 +47,7 @@ t.test('a network has a first and a last address, and what lies between is in it
   t.ok(isInNetwork(0, 0xffff_ffff, 0))
 })
 
-t.test('addresses that no host has are told apart', async (t) => {
+t.test('addresses that no host can have are recognised', async (t) => {
   for (const [text, why] of [
     ['0.1.2.3', /stands for no address/],
     ['127.0.0.1', /own address/],

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { firstGroup, groupFault } from '../../wire/addresses.ts'
 
-t.test('streams go to 239.x and to the ranges that other senders of RTP have', async (t) => {
+t.test('streams can go to 239.x and to the ranges of other RTP senders', async (t) => {
   for (const text of [
     '239.69.10.4',
     '239.0.1.0',
@@ -20,7 +20,7 @@ t.test('RFC 5771, 4: the control of the local network is refused', async (t) => 
     t.match(groupFault(text), /for the control/, text)
 })
 
-t.test('groups of other protocols are refused, with their owner where it is known', async (t) => {
+t.test('groups of other protocols are refused, with their owner if it is known', async (t) => {
   t.match(groupFault('224.0.1.129'), /given to other protocols/)
   t.match(groupFault('230.1.2.3'), /given to other protocols/)
   t.match(groupFault('224.2.127.254'), /belongs to SAP/)
@@ -36,14 +36,14 @@ t.test(
   },
 )
 
-t.test('what is not a group says what one looks like', async (t) => {
+t.test('an invalid group is refused with what a group looks like', async (t) => {
   t.match(groupFault('10.20.4.5'), /not a multicast group.*239\.69\.4\.5/)
   t.match(groupFault('240.0.0.1'), /not a multicast group/)
   t.match(groupFault('lobby'), /four numbers/)
   t.match(groupFault(''), /four numbers/)
 })
 
-t.test('the first group of every board is one that streams may go to', async () => {
+t.test('the default group of every board is one that streams can go to', async () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 2 }), (seed) => groupFault(firstGroup(seed)) === undefined))
 })
 

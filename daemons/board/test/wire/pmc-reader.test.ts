@@ -37,7 +37,7 @@ t.test('reads it the same however it is cut', async (t) => {
   )
 })
 
-t.test('gives an answer at once with its last field, and not before', async (t) => {
+t.test('gives an answer as soon as its last field is there, and not before', async (t) => {
   const reader = createPmcReader()
   const end = SLAVE.indexOf('sending: GET CURRENT')
   t.same(reader.push(SLAVE.slice(0, end - 1)), [])
@@ -52,12 +52,12 @@ t.test('skips a message that lacks a field, and reads the next', async (t) => {
   )
 })
 
-t.test('keeps every nanosecond of an offset to a clock whose epoch is another', async (t) => {
+t.test('keeps every nanosecond of an offset to a clock with another epoch', async (t) => {
   const far = SLAVE.replace('-533', '1795307324798724587')
   t.match(createPmcReader().push(far)[0], { offsetNs: 1_795_307_324_798_724_587n })
 })
 
-t.test('answers that are errors or of no known kind are skipped', async (t) => {
+t.test('answers that are errors or of an unknown kind are skipped', async (t) => {
   const text = `\t7eec02.fffe.3233f2-0 seq 0 RESPONSE MANAGEMENT_ERROR_STATUS \n\t7eec02.fffe.3233f2-0 seq 1 RESPONSE MANAGEMENT PORT_STATS_NP \n\t\tportIdentity 7eec02.fffe.3233f2-1\n`
   t.same(createPmcReader().push(text + SLAVE), ANSWERS)
 })
@@ -74,7 +74,7 @@ t.test('any text at all, and any damage to a real one, throws nothing', async (t
   t.pass('no fault')
 })
 
-t.test('holds no more than a line of what has no end', async (t) => {
+t.test('holds no more than a line of endless input', async (t) => {
   const reader = createPmcReader()
   for (let i = 0; i < 100; i++) reader.push('x'.repeat(100_000))
   t.same(reader.push(`\n${SLAVE}`), ANSWERS)

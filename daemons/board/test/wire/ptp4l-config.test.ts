@@ -37,7 +37,7 @@ t.test('AES67 annex A: intervals, domain, priority and marks; two-step, end-to-e
   t.equal(config.at(-1), '[eth0]')
 })
 
-t.test('3.1.1 is not told what it does not know, 4.x what it needs', async (t) => {
+t.test('3.1.1 gets no option that it does not know, 4.x gets those it needs', async (t) => {
   t.notMatch(ptp4lConfig(options), /uds_ro_address|ptp_minor_version/)
   t.notMatch(ptp4lConfig({ ...options, version: '4.0' }), /ptp_minor_version/)
   t.match(ptp4lConfig({ ...options, version: '4.0' }), 'uds_ro_address /var/lib/plantroom/board/ptp4l.sock.ro\n')

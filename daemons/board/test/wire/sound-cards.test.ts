@@ -16,7 +16,7 @@ const PCM = `00-00: ALC269VC Analog : ALC269VC Analog : playback 1 : capture 1
 12-01: USB Audio : USB Audio : capture 1
 `
 
-t.test('each device of each card is listed, with a name that lasts and one for people', async (t) => {
+t.test('each device of each card is listed, with a stable name and a friendly one', async (t) => {
   t.same(
     readSoundCards(CARDS, PCM).map(({ alsa, name, plays, captures }) => [alsa, name, plays, captures]),
     [
@@ -34,7 +34,7 @@ t.test('a machine without cards has none, and a device without its card is left 
   t.same(readSoundCards('', PCM), [])
 })
 
-t.test('a device that is named as its card is named once', async (t) => {
+t.test('a device with the name of its card is named once', async (t) => {
   const [only] = readSoundCards(
     ' 0 [A              ]: USB-Audio - Fancy DAC\n',
     '00-00: Fancy DAC : Fancy DAC : playback 1\n',
@@ -42,12 +42,12 @@ t.test('a device that is named as its card is named once', async (t) => {
   t.equal(only?.name, 'Fancy DAC')
 })
 
-t.test('what is no such list gives none, and never throws', async (t) => {
+t.test('anything that is not such a list gives none, and never throws', async (t) => {
   fc.assert(
     fc.property(fc.string({ maxLength: 200 }), fc.string({ maxLength: 200 }), (cards, pcm) => {
       readSoundCards(cards, pcm)
       readSoundCards(CARDS.slice(0, cards.length) + cards, PCM.slice(0, pcm.length) + pcm)
     }),
   )
-  t.equal(readSoundCards(CARDS, '00-00: a : b : playback 1\n'.repeat(1000)).length, 64, 'and is bounded')
+  t.equal(readSoundCards(CARDS, '00-00: a : b : playback 1\n'.repeat(1000)).length, 64, 'and is limited')
 })

@@ -14,7 +14,7 @@ import { decoderHere, OWN_MAC, PORT } from './decoder-here.ts'
 const skip = gstMissing()
 const pattern = countedPattern(24, 2)
 
-/** As an encoder on this machine announces it. */
+/** The stream as an encoder on this machine announces it. */
 function announced(mcast: string, change: Partial<HeardStream> = {}): HeardStream {
   const refclk = { kind: 'localmac', mac: OWN_MAC } as const
   return heardStream({ mcast, port: PORT, source: '127.0.0.1', refclk, ...change })
@@ -30,7 +30,7 @@ function sends(test: Parameters<typeof startSender>[0], group: string, change: P
   })
 }
 
-t.test('other_time: timestamps of another time than the clock that is announced', { skip }, async (t) => {
+t.test('other_time: timestamps that do not match the announced clock', { skip }, async (t) => {
   const group = '239.69.191.1'
   const { play, reason } = await decoderHere(t, [announced(group)], { sink: 'null' })
   await sends(t, group, { timestamp: (timestampOfNow() - 37 * 48_000) >>> 0 })
@@ -38,7 +38,7 @@ t.test('other_time: timestamps of another time than the clock that is announced'
   t.match(await reason('clock', 'other_time'), /Timestamps are 3[67]\.\d+ s behind the clock of this board/)
 })
 
-t.test('wrong_encoding: packets that are not what is announced', { skip }, async (t) => {
+t.test('wrong_encoding: packets that do not match the announcement', { skip }, async (t) => {
   const group = '239.69.191.2'
   const { play, reason } = await decoderHere(t, [announced(group)], { sink: 'null' })
   await sends(t, group, { encoding: 'L16', sample: countedPattern(16, 2).sample })
@@ -49,7 +49,7 @@ t.test('wrong_encoding: packets that are not what is announced', { skip }, async
   )
 })
 
-t.test('loss: one packet of ten is lost, and the sound goes on', { skip }, async (t) => {
+t.test('loss: one packet in ten is lost, and the sound continues', { skip }, async (t) => {
   const group = '239.69.191.3'
   const { play, reason, view } = await decoderHere(t, [announced(group)], { sink: 'null' })
   const fault = randomLoss(0.1, 7)
@@ -60,7 +60,7 @@ t.test('loss: one packet of ten is lost, and the sound goes on', { skip }, async
   t.ok(view().playing)
 })
 
-t.test('late: packets that come after they were to be played', { skip }, async (t) => {
+t.test('late: packets that come after their time to be played', { skip }, async (t) => {
   const group = '239.69.191.4'
   const { play, reason, house } = await decoderHere(t, [announced(group)], { sink: 'null' })
   await sends(t, group, { timestamp: (timestampOfNow() - 48 * 450) >>> 0 })
@@ -69,7 +69,7 @@ t.test('late: packets that come after they were to be played', { skip }, async (
   t.match(house.verdict(), { state: 'fault', text: /^Lobby music is silent\. / })
 })
 
-t.test('ST 2022-7 what one of two paths loses comes by the other, sample for sample', { skip }, async (t) => {
+t.test('ST 2022-7 packets lost on one of two paths come by the other, sample for sample', { skip }, async (t) => {
   const [group, second] = ['239.69.191.5', '239.69.191.6']
   const dup = { mcast: second, port: PORT, source: '127.0.0.1' }
   const { file, play, stop, view } = await decoderHere(t, [announced(group, { dup })])
@@ -92,7 +92,7 @@ t.test('ST 2022-7 what one of two paths loses comes by the other, sample for sam
   const { begin, equal, frames, jumps, silent, wrong } = compare(readWav(file).samples, pattern)
   t.ok(begin !== null && frames > 30_000, `${frames} frames`)
   t.same({ equal, silent, wrong }, { equal: frames, silent: 0, wrong: 0 })
-  // A machine that stands still for a quarter of a second leaves blocks out.
+  // A machine that stalls for a quarter of a second leaves blocks out.
   t.ok(jumps.length <= 1, `${jumps.length} jumps`)
 })
 
@@ -113,7 +113,7 @@ for (const [which, change] of [
     t.match(paths[away], { mcast: [group, second][away], sender: null, packets: 0 })
   })
 
-t.test('an output that cannot be opened is said by its name, and all else is there', { skip }, async (t) => {
+t.test('an output that cannot be opened is named, and everything else works', { skip }, async (t) => {
   const group = '239.69.191.7'
   const card = await decoderHere(t, [announced(group)], { sink: 'hw:29' })
   await sends(t, group)
@@ -125,7 +125,7 @@ t.test('an output that cannot be opened is said by its name, and all else is the
   t.match(await folder.reason('output', 'output_failed'), 'The recording to /nowhere/x.wav does not start')
 })
 
-t.test('a recording that is full begins anew', { skip }, async (t) => {
+t.test('a full recording begins again', { skip }, async (t) => {
   const group = '239.69.191.8'
   const { play, view } = await decoderHere(t, [announced(group)], { record_mb: 1, card_retry_ms: 100 })
   await sends(t, group)

@@ -41,12 +41,12 @@ t.test('an announced stream is recorded sample for sample, and the recording kno
   t.ok(frames > 48_000, `${frames} frames`)
   t.ok(begin !== null)
   t.same({ equal, silent, wrong }, { equal: frames, silent: 0, wrong: 0 })
-  // A machine that stands still for a quarter of a second leaves blocks out.
+  // A machine that stalls for a quarter of a second leaves blocks out.
   t.ok(jumps.length <= 1, `${jumps.length} jumps`)
 })
 
 t.test(
-  'a stream nobody announces is played by its arrival; muted and stopped, nothing is heard',
+  'a stream that nobody announces is played by its arrival; muted or stopped, nothing is heard',
   { skip },
   async (t) => {
     const group = '239.69.190.2'

@@ -23,7 +23,7 @@ t.test('a board in the role decoder', { skip }, async (t) => {
     t.match((await board.get('/api/status')).body.verdict, { state: 'fault', text: /No packet comes to/ })
   })
 
-  await t.test('B.route POST plays at once, by what is announced', async (t) => {
+  await t.test('B.route POST plays at once, as announced', async (t) => {
     await until('it is heard of', async () => {
       await announces('127.0.0.1', 'Lobby music', { mediaOffset: 4800 })
       return (await board.get('/api/streams')).body.length === 1
@@ -44,21 +44,24 @@ t.test('a board in the role decoder', { skip }, async (t) => {
     })
   })
 
-  await t.test('B.rules.1 source is the sender that is played; without it the announced one is', async (t) => {
-    const second = await sends(t, '127.0.0.2')
-    await second.after(100)
-    t.match(await board.decoder(), { playing: true, sender: '127.0.0.1' })
-    await board.route({ source: '127.0.0.2', link_ms: '400' })
-    await until('the other one is played', async () => (await board.decoder()).sender === '127.0.0.2')
-    await board.route({ source: '127.0.0.9' })
-    t.match(
-      await board.reason('sender', 'wrong_source'),
-      /Packets arrive from 127\.0\.0\.[12]; this route wants 127\.0\.0\.9/,
-    )
-    await second.stop()
-  })
+  await t.test(
+    'B.rules.1 source is the sender that is played; without it the announced sender is played',
+    async (t) => {
+      const second = await sends(t, '127.0.0.2')
+      await second.after(100)
+      t.match(await board.decoder(), { playing: true, sender: '127.0.0.1' })
+      await board.route({ source: '127.0.0.2', link_ms: '400' })
+      await until('the other one is played', async () => (await board.decoder()).sender === '127.0.0.2')
+      await board.route({ source: '127.0.0.9' })
+      t.match(
+        await board.reason('sender', 'wrong_source'),
+        /Packets arrive from 127\.0\.0\.[12]; this route wants 127\.0\.0\.9/,
+      )
+      await second.stop()
+    },
+  )
 
-  await t.test('B.rules.1 where two announce, the first that is heard is played', async (t) => {
+  await t.test('B.rules.1 if two announce, the first one heard is played', async (t) => {
     await announces('127.0.0.2', 'Stage')
     await until('both are heard of', async () => (await board.get('/api/streams')).body.length === 2)
     await board.route({ link_ms: '400', mclk_offset: '0' })
@@ -66,12 +69,12 @@ t.test('a board in the role decoder', { skip }, async (t) => {
     t.match((await board.decoder()).route, { source: null, name: 'Lobby music' })
   })
 
-  await t.test('B.route another encoding than is announced is told, and not played', async (t) => {
+  await t.test('B.route another encoding than announced is reported, and not played', async (t) => {
     await board.route({ source: '127.0.0.1', encoding: 'L16' })
     t.match(await board.reason('format', 'wrong_encoding'), 'This route plays L16; 127.0.0.1 announces L24.')
   })
 
-  await t.test('B.errors what is wrong or unknown is named, all of it, and nothing changes', async (t) => {
+  await t.test('B.errors everything wrong or unknown is named, and nothing changes', async (t) => {
     const before = (await board.get('/api/route')).body
     const { status, body } = await board.post('/api/route', { mcast: '10.0.0.1', port: 'x', gain: '3' })
     t.equal(status, 400)
@@ -99,7 +102,7 @@ t.test('a board in the role decoder', { skip }, async (t) => {
     t.match((await board.get('/api/volume_db')).body, { volume_db: -20.53, mute: true })
   })
 
-  await t.test('route and volume survive a kill; what is set last is saved by a stop', async (t) => {
+  await t.test('route and volume survive a kill; the last change is saved by a stop', async (t) => {
     await board.route({ link_ms: '400', mclk_offset: '0' })
     await board.stop('SIGKILL')
     const again = await startDecoder(t, folder, 'again.wav')
@@ -118,7 +121,7 @@ t.test('a board in the role decoder', { skip }, async (t) => {
     const { begin, equal, frames, jumps, silent, wrong } = compare(readWav(again.file).samples, first.pattern)
     t.ok(begin !== null && frames > 40_000, `${frames} frames are recorded`)
     t.same({ equal, silent, wrong }, { equal: frames, silent: 0, wrong: 0 }, 'sample for sample what was sent')
-    // A machine that stands still for a quarter of a second leaves blocks out.
+    // A machine that stalls for a quarter of a second leaves blocks out.
     t.ok(jumps.length <= 1, `${jumps.length} jumps`)
   })
 })

@@ -20,7 +20,7 @@ const SETS = [
   'audio.interface=lo',
   'audio.tone_db=0',
   'audio.ttl=1',
-  // A machine that is busy with other tests, and gives no real-time priority, may be late by more than packets may.
+  // A machine that is busy with other tests, and gives no real-time priority, can be later than packets are allowed to be.
   'audio.late_ms=500',
 ]
 
@@ -43,7 +43,7 @@ async function heard(
   return await startReceiver(t, { group, port, encoding })
 }
 
-t.test('B.encoder a board sends what its stream.sdp says', { skip }, async (t) => {
+t.test('B.encoder a board sends the stream that its stream.sdp describes', { skip }, async (t) => {
   const board = await startBoard(t, { sets: SETS })
   let { encoder, ptp, verdict } = await sending(board)
 
@@ -98,14 +98,14 @@ t.test('B.encoder a board sends what its stream.sdp says', { skip }, async (t) =
     }
   })
 
-  t.test('its history grows by the second, and Prometheus has its counts', async (t) => {
+  t.test('its history grows every second, and Prometheus has its counts', async (t) => {
     const { series, step_s } = (await board.get('/api/history')).body
     t.equal(step_s, 1)
     t.ok(series.packets.some((count: number | null) => (count ?? 0) > 900))
     t.match((await board.get('/metrics')).body, /encoder_packets_total [1-9]/)
   })
 
-  t.test('a source that is not there is named, and a tone can be sent all the same', async (t) => {
+  t.test('a missing source is named, and a tone can be sent anyway', async (t) => {
     await setUp(board, { audio_device: 'hw:29', channels: '1', encoding: 'L16', packet_ms: '4' })
     await until('the card is missed', async () => {
       const { body } = await board.get('/api/status')
@@ -128,7 +128,7 @@ t.test('B.encoder a board sends what its stream.sdp says', { skip }, async (t) =
     await sleep(100)
     const after = receiver.packets.length
     await sleep(100)
-    t.ok(after - before < 30 && receiver.packets.length === after, 'nothing is sent of a source that is not there')
+    t.ok(after - before < 30 && receiver.packets.length === after, 'nothing is sent of a missing source')
   })
 
   // A part that takes too long to stop ends the daemon with another code.

@@ -12,7 +12,7 @@ const EVERY_MS = 40
 const SENT = Buffer.alloc(150_000, 'x')
 /** What the device takes in a second; the board knows of 9600 bit/s. */
 const TAKEN_PER_S = 9600
-/** Measured: 10 to 20. Without a bound for what is left behind it was 10 and more for each second. */
+/** Measured: 10 to 20. Without a limit for bytes left behind it was 10 and more for each second. */
 const MOST_GROWTH_MB = 48
 
 /** @returns what ends it */
@@ -71,9 +71,9 @@ async function flooded(t: Test, mode: 'raw' | 'rfc2217'): Promise<void> {
   t.comment(`${came} clients, ${growthMb.toFixed(0)} MB more; ${JSON.stringify(counters)}`)
   t.ok(came >= 100, `${came} clients came`)
   t.ok(growthMb < MOST_GROWTH_MB, `${growthMb} MB`)
-  t.ok(counters.bytes_discarded > 0, 'what was left behind beyond the bound is dropped, and counted')
+  t.ok(counters.bytes_discarded > 0, 'bytes left behind beyond the limit are dropped, and counted')
 
-  // The end of many is behind bytes that their kernel still holds: nobody can see it, but one after the other makes room.
+  // The end of many clients is behind bytes that their kernel still holds: nobody can see it, but one after another makes room.
   await comesIn(t, rig, '127.0.0.1')
   const next = await comesIn(t, rig, '127.0.0.3')
   next.socket.write('NEXT')

@@ -18,10 +18,10 @@ const noSerial = existsSync('/usr/lib/python3/dist-packages/serial/rfc2217.py') 
 const noTshark = existsSync('/usr/bin/tshark') ? false : 'needs tshark'
 const noSer2net = existsSync('/usr/sbin/ser2net') ? false : 'needs ser2net'
 
-// Both wait for their client's timeouts, and for nothing that they share.
+// Both wait only for the timeouts of their client, and share nothing.
 t.jobs = 2
 
-/** What each step came to, by its name. */
+/** The result of each step, by its name. */
 async function steps(port: number, options = ''): Promise<Record<string, unknown>> {
   const script = join(import.meta.dirname, 'peer/rfc2217.py')
   const { stdout } = await run(PYTHON, [script, `127.0.0.1:${port}`, options], { timeout: 90_000 })
@@ -33,7 +33,7 @@ async function steps(port: number, options = ''): Promise<Record<string, unknown
   )
 }
 
-/** A pty keeps 8 data bits and no parity whatever is asked (drivers/tty/pty.c), and its RTS and DTR are nobody's. */
+/** A pty keeps 8 data bits and no parity whatever is set (drivers/tty/pty.c), and has no RTS and DTR. */
 const REFUSED = /ValueError: remote rejected value for option/
 const onAPty = {
   open: null,
@@ -130,11 +130,11 @@ async function readByTshark(t: Test, pcap: Buffer): Promise<void> {
 }
 
 t.test(
-  'B.serial.rfc2217 where ser2net answers python3-serial too, it says the same',
+  'B.serial.rfc2217 whatever ser2net answers python3-serial, the board answers the same',
   { timeout: 150_000, skip: noSerial || noSer2net, buffered: true },
   async (t) => {
     const port = await ser2net(t)
-    // ser2net does not answer DTR and RTS on a line that has none: without this the client gives the open up.
+    // ser2net does not answer DTR and RTS on a line that has none: without this the client cannot open it.
     const theirs = await steps(port, '&ign_set_control')
     const differs = Object.keys(onAPty).filter((name) => theirs[name] !== undefined && !same(theirs[name], name))
     // It says 5 to 7 bits and a parity on a pty, which has neither, does not answer 1.5 stop bits at all, and for modem

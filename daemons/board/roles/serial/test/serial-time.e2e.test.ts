@@ -14,7 +14,7 @@ const noSs = existsSync('/usr/bin/ss') || existsSync('/bin/ss') ? false : 'needs
 const noNamespace = existsSync('/usr/bin/socat') ? (noNetworkBecause() ?? false) : 'needs socat'
 
 t.test(
-  'B.serial settings are changed under load without a lost byte, and nobody is dropped',
+  'B.serial settings are changed under load without a lost byte, and no client is dropped',
   { timeout: 90_000 },
   async (t) => {
     const rig = await serialRig(t, ['raw', 'rfc2217'])
@@ -65,7 +65,7 @@ function withoutTelnet(bytes: Buffer): Buffer {
   return bytes.subarray(at)
 }
 
-t.test('B.serial.drop one client is let go by its id, and it is in the journal', { timeout: 60_000 }, async (t) => {
+t.test('B.serial.drop one client is dropped by its id, and that is in the journal', { timeout: 60_000 }, async (t) => {
   const rig = await serialRig(t, ['raw'])
   const [port = 0] = rig.ports
   const [one, other] = [await client(t, port), await client(t, port)]
@@ -143,7 +143,7 @@ for (const [what, isTalking] of [
       await until('it hears the line', () => heard() === 'hello')
       cut()
       if (isTalking) await device.write(Buffer.from('anybody there?'))
-      // By itself the kernel would give it a quarter of an hour.
+      // On its own the kernel would give it a quarter of an hour.
       await until('it is given up', async () => (await clients()).length === 0)
       t.same(await clients(), [])
     },

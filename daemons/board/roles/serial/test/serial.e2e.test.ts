@@ -46,45 +46,41 @@ t.test(
   },
 )
 
-t.test(
-  'B.serial what does not fit is told by field, all at once, and nothing changes',
-  { timeout: 60_000 },
-  async (t) => {
-    const rig = await serialRig(t, ['raw', 'raw'])
-    const [one = 0, other = 0] = rig.ports
-    const { status, body } = await rig.set({
-      tcp_port: other,
-      bauds: 9600,
-      data_bits: 9,
-      allow: '10.0.0.300',
-      stop_bits: 1.5,
-    })
-    t.equal(status, 400)
-    t.equal(body.error, 'bad_fields')
-    t.match(faultsOf(body), {
-      tcp_port: `${other} is the TCP port of port 2. Choose another.`,
-      bauds: /Do you mean baud\?/,
-      data_bits: /"9" is not one of/,
-      allow: /10\.0\.0\.300/,
-      stop_bits: /1\.5 stop bits exist with 5 data bits only/,
-    })
-    const page = Number(new URL(rig.url).port)
-    t.match(faultsOf((await rig.set({ tcp_port: page })).body).tcp_port, /board's own page/)
-    t.match(await rig.set({ data_bits: 7 }), {
-      status: 422,
-      body: { error: 'line_refused', message: /data_bits: wanted 7/ },
-    })
-    t.match(await rig.set({}, 3), { status: 404, body: { error: 'unknown_port' } })
-    const taken = await freePort()
-    const socket = (await import('node:net')).createServer().listen(taken)
-    t.teardown(() => socket.close())
-    t.match(await rig.set({ tcp_port: taken }), { status: 409, body: { error: 'tcp_port_taken' } })
-    t.match(await rig.port(), { tcp_port: one, data_bits: 8, state: 'open', fault: null })
-  },
-)
+t.test('B.serial all invalid fields are reported at once, and nothing changes', { timeout: 60_000 }, async (t) => {
+  const rig = await serialRig(t, ['raw', 'raw'])
+  const [one = 0, other = 0] = rig.ports
+  const { status, body } = await rig.set({
+    tcp_port: other,
+    bauds: 9600,
+    data_bits: 9,
+    allow: '10.0.0.300',
+    stop_bits: 1.5,
+  })
+  t.equal(status, 400)
+  t.equal(body.error, 'bad_fields')
+  t.match(faultsOf(body), {
+    tcp_port: `${other} is the TCP port of port 2. Choose another.`,
+    bauds: /Do you mean baud\?/,
+    data_bits: /"9" is not one of/,
+    allow: /10\.0\.0\.300/,
+    stop_bits: /1\.5 stop bits exist with 5 data bits only/,
+  })
+  const page = Number(new URL(rig.url).port)
+  t.match(faultsOf((await rig.set({ tcp_port: page })).body).tcp_port, /board's own page/)
+  t.match(await rig.set({ data_bits: 7 }), {
+    status: 422,
+    body: { error: 'line_refused', message: /data_bits: wanted 7/ },
+  })
+  t.match(await rig.set({}, 3), { status: 404, body: { error: 'unknown_port' } })
+  const taken = await freePort()
+  const socket = (await import('node:net')).createServer().listen(taken)
+  t.teardown(() => socket.close())
+  t.match(await rig.set({ tcp_port: taken }), { status: 409, body: { error: 'tcp_port_taken' } })
+  t.match(await rig.port(), { tcp_port: one, data_bits: 8, state: 'open', fault: null })
+})
 
 t.test(
-  'B.serial.allow addresses and networks of both families are looked at before a byte is read',
+  'B.serial.allow addresses and networks of both families are checked before a byte is read',
   { timeout: 60_000 },
   async (t) => {
     const rig = await serialRig(t, ['raw'])
@@ -113,19 +109,23 @@ t.test(
   },
 )
 
-t.test('B.serial.allow who is no longer allowed is let go at once, others stay', { timeout: 60_000 }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
-  const [port = 0] = rig.ports
-  const stays = await client(t, port, '127.0.0.1', '127.0.0.5')
-  const goes = await client(t, port, '127.0.0.1', '127.0.0.6')
-  await until('both are in', async () => (await rig.port()).clients.length === 2)
-  await rig.set({ allow: '127.0.0.5' })
-  await until('one has gone', () => goes.isClosed)
-  t.equal(stays.isClosed, false)
-  t.match((await rig.port()).clients, [{ address: '127.0.0.5', may_write: true }])
-})
+t.test(
+  'B.serial.allow a client that is no longer allowed is dropped at once, others stay',
+  { timeout: 60_000 },
+  async (t) => {
+    const rig = await serialRig(t, ['raw'])
+    const [port = 0] = rig.ports
+    const stays = await client(t, port, '127.0.0.1', '127.0.0.5')
+    const goes = await client(t, port, '127.0.0.1', '127.0.0.6')
+    await until('both are in', async () => (await rig.port()).clients.length === 2)
+    await rig.set({ allow: '127.0.0.5' })
+    await until('one has gone', () => goes.isClosed)
+    t.equal(stays.isClosed, false)
+    t.match((await rig.port()).clients, [{ address: '127.0.0.5', may_write: true }])
+  },
+)
 
-t.test('B.serial.write all read; who may write is as the setting says', { timeout: 60_000 }, async (t) => {
+t.test('B.serial.write all read; the setting decides which clients may write', { timeout: 60_000 }, async (t) => {
   const rig = await serialRig(t, ['raw'], { sets: ['serial.write_idle_ms=0'] })
   const [port = 0] = rig.ports
   const [device] = rig.devices
@@ -194,28 +194,24 @@ t.test('B.serial a slow client is dropped and counted, and another misses nothin
   t.match((await rig.port()).clients, { length: 1 })
 })
 
-t.test(
-  'B.serial a device that is pulled leaves its clients, and comes back by itself',
-  { timeout: 60_000 },
-  async (t) => {
-    const rig = await serialRig(t, ['raw'])
-    const [device] = rig.devices
-    const one = await client(t, rig.ports[0] ?? 0)
-    await until('it is in', async () => (await rig.port()).clients.length === 1)
-    await device?.unplug()
-    await until('it is absent', async () => (await rig.port()).state === 'absent')
-    t.match(await rig.port(), { fault: { code: /line_(gone|absent)/ }, clients: { length: 1 } })
-    t.match((await rig.get('/api/status')).body.verdict, { state: 'warn', text: /^Port 1: / })
-    one.socket.write('nobody hears this')
-    await until('it is thrown away', async () => (await rig.port()).counters.bytes_discarded === 17)
-    device?.replug()
-    let line = ''
-    device?.onBytes((bytes) => (line += String(bytes)))
-    await until('it is open again', async () => (await rig.port()).state === 'open')
-    await device?.write(Buffer.from('back'))
-    await until('the client hears it', () => String(one.bytes()) === 'back')
-    one.socket.write('and forth')
-    await until('the line hears the client', () => line === 'and forth')
-    t.equal(one.isClosed, false)
-  },
-)
+t.test('B.serial an unplugged device keeps its clients, and comes back on its own', { timeout: 60_000 }, async (t) => {
+  const rig = await serialRig(t, ['raw'])
+  const [device] = rig.devices
+  const one = await client(t, rig.ports[0] ?? 0)
+  await until('it is in', async () => (await rig.port()).clients.length === 1)
+  await device?.unplug()
+  await until('it is absent', async () => (await rig.port()).state === 'absent')
+  t.match(await rig.port(), { fault: { code: /line_(gone|absent)/ }, clients: { length: 1 } })
+  t.match((await rig.get('/api/status')).body.verdict, { state: 'warn', text: /^Port 1: / })
+  one.socket.write('nobody hears this')
+  await until('it is thrown away', async () => (await rig.port()).counters.bytes_discarded === 17)
+  device?.replug()
+  let line = ''
+  device?.onBytes((bytes) => (line += String(bytes)))
+  await until('it is open again', async () => (await rig.port()).state === 'open')
+  await device?.write(Buffer.from('back'))
+  await until('the client hears it', () => String(one.bytes()) === 'back')
+  one.socket.write('and forth')
+  await until('the line hears the client', () => line === 'and forth')
+  t.equal(one.isClosed, false)
+})

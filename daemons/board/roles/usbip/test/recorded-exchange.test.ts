@@ -1,4 +1,4 @@
-/** What Debian's usbip 2.0 said to us, said again: the answers are those it understood. */
+/** A recorded session of Debian's usbip 2.0, replayed: the answers are those it understood. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ const recorded: Exchange[] = JSON.parse(readFileSync(RECORDED, 'utf8'))
 const bytesOf = (hex: string) => Buffer.from(hex, 'hex')
 const noClient = spawnSync('usbip', ['version']).error ? 'the package usbip is not installed' : false
 
-t.test('what the stock client says is understood', async (t) => {
+t.test('the messages of the stock client are understood', async (t) => {
   t.same(
     recorded.map(({ request }) => readOpRequest(bytesOf(request))),
     [
@@ -23,7 +23,7 @@ t.test('what the stock client says is understood', async (t) => {
   )
 })
 
-t.test('what the stock client understood reads as it was meant', async (t) => {
+t.test('the answers that the stock client understood are decoded as they were meant', async (t) => {
   const [list, refused, taken, busy] = recorded.map(({ reply }) => bytesOf(reply))
   t.match(openDevlistReply(list ?? Buffer.of()), [
     { device: { busId: '1-1', vendorId: 0x0403, productId: 0x6001 }, interfaces: [{ interfaceClass: 255 }] },
@@ -33,7 +33,7 @@ t.test('what the stock client understood reads as it was meant', async (t) => {
   t.same(openImportReply(busy ?? Buffer.of()), { status: 'busy' })
 })
 
-t.test('the same words get the same answers, byte by byte', async (t) => {
+t.test('the same messages get the same answers, byte by byte', async (t) => {
   const port = await startServer(t)
   for (const { what, request, reply } of recorded) {
     const host = connect({ port, host: '127.0.0.1' })
@@ -49,7 +49,7 @@ t.test('the same words get the same answers, byte by byte', async (t) => {
 })
 
 t.test(
-  'the client of this machine says what was recorded, and shows what it was told',
+  'the client of this machine sends the recorded messages, and shows the answers',
   { skip: noClient },
   async (t) => {
     const exchanges: Exchange[] = []

@@ -1,4 +1,4 @@
-/** The real board in the role usbip, and hosts: those that behave, strangers, floods, the stock client. */
+/** The real board in the role usbip, and hosts: well-behaved ones, strangers, floods, the stock client. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -8,7 +8,7 @@ import { importFrom, said, startWorld, until } from './usbip-world.ts'
 
 const noClient = spawnSync('usbip', ['version']).error ? 'the package usbip is not installed' : false
 
-t.test('B.endpoints a host that goes leaves the device free; one pulled and plugged in is shared again', async (t) => {
+t.test('B.endpoints a host that leaves frees the device; a device pulled and plugged in is shared again', async (t) => {
   const { board, port, state, usb } = await startWorld(t)
   await board.post('/api/usbip', { enabled: 'on' })
   await until(async () => (await state()).device?.state === 'exported')
@@ -32,7 +32,7 @@ t.test('a stranger is closed before a byte is read, and the list is applied at o
   const { status } = await importFrom(t, port)
   t.equal(status, 'ok')
   await board.post('/api/usbip', { allow: '192.0.2.0/24' })
-  t.ok(await until(async () => (await state()).attached === null), 'who has it is sent away')
+  t.ok(await until(async () => (await state()).attached === null), 'the host that has it is detached')
   const stranger = connect({ port, host: '127.0.0.1' })
   let heardBytes = 0
   stranger.on('data', (bytes) => {
@@ -54,29 +54,26 @@ t.test('the stock client lists the device, and is answered when it asks for it',
   t.match(listed, /Vendor Specific Class/i)
 })
 
-t.test(
-  'B.auth.1 /usbip.sh and /usbip.ps1 are made for the name they were asked under, without a password',
-  async (t) => {
-    const { board, port } = await startWorld(t)
-    await board.post('/api/usbip', { device: '0403:6001' })
-    t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
-    t.equal((await board.get('/api/usbip')).status, 401)
-    const { status, headers, body } = await board.get('/usbip.sh')
-    t.equal(status, 200)
-    t.match(headers.get('content-type'), /^text\/x-shellscript/)
-    t.match(body, /^host='127\.0\.0\.1'$/m)
-    t.ok(body.includes(`port='${port}'`))
-    t.ok(body.includes("device='0403:6001'"))
-    t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
-    const windows = await board.get('/usbip.ps1')
-    t.equal(windows.status, 200)
-    t.match(windows.headers.get('content-type'), /^text\/plain/)
-    t.match(windows.body, /^\$BoardHost = '127\.0\.0\.1'\r$/m)
-    t.ok(windows.body.includes(`$BoardPort = '${port}'`))
-  },
-)
+t.test('B.auth.1 /usbip.sh and /usbip.ps1 are made for the name in the request, without a password', async (t) => {
+  const { board, port } = await startWorld(t)
+  await board.post('/api/usbip', { device: '0403:6001' })
+  t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
+  t.equal((await board.get('/api/usbip')).status, 401)
+  const { status, headers, body } = await board.get('/usbip.sh')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/x-shellscript/)
+  t.match(body, /^host='127\.0\.0\.1'$/m)
+  t.ok(body.includes(`port='${port}'`))
+  t.ok(body.includes("device='0403:6001'"))
+  t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
+  const windows = await board.get('/usbip.ps1')
+  t.equal(windows.status, 200)
+  t.match(windows.headers.get('content-type'), /^text\/plain/)
+  t.match(windows.body, /^\$BoardHost = '127\.0\.0\.1'\r$/m)
+  t.ok(windows.body.includes(`$BoardPort = '${port}'`))
+})
 
-t.test('a thousand connections of one host keep nobody else out, and cost the board nothing that stays', async (t) => {
+t.test('a thousand connections of one host keep nobody else out, and leave nothing behind', async (t) => {
   const { board, port, state } = await startWorld(t, ['usbip.op_timeout_ms=2000'])
   await board.post('/api/usbip', { enabled: '1' })
   await until(async () => (await state()).device?.state === 'exported')

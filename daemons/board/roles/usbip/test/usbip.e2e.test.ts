@@ -1,9 +1,9 @@
-/** The real board in the role usbip: what is set, and what comes of it. */
+/** The real board in the role usbip: its settings, and their effect. */
 import t from 'tap'
 import { faultsOf, startBoard } from '../../../test/running-board.ts'
 import { importFrom, startWorld, until } from './usbip-world.ts'
 
-t.test('B.endpoints a board in the role usbip says how it is, and shares nothing before it is told to', async (t) => {
+t.test('B.endpoints a board in the role usbip shows its state, and shares nothing before it is told to', async (t) => {
   const { board, state, usb } = await startWorld(t)
   const before = await state()
   t.match(before, { enabled: false, allow: '', supported: true, device: null, attached: null, traffic: null })
@@ -13,7 +13,7 @@ t.test('B.endpoints a board in the role usbip says how it is, and shares nothing
   t.match((await board.get('/api/status')).body.usbip, { enabled: false })
 })
 
-t.test('B.endpoints POST /api/usbip shares at once, a host gets the device, detach=1 takes it again', async (t) => {
+t.test('B.endpoints POST /api/usbip shares at once, a host gets the device, detach=1 takes it back', async (t) => {
   const { board, port, state, usb } = await startWorld(t)
   const { status, body } = await board.post('/api/usbip', { enabled: '1' })
   t.equal(status, 200)
@@ -23,7 +23,7 @@ t.test('B.endpoints POST /api/usbip shares at once, a host gets the device, deta
 
   const first = await importFrom(t, port)
   t.equal(first.status, 'ok')
-  t.ok(await until(() => usb.statusOf('1-1') === '2'), 'the kernel was given the connection')
+  t.ok(await until(() => usb.statusOf('1-1') === '2'), 'the kernel got the connection')
   t.match(await state(), {
     attached: { address: '127.0.0.1' },
     traffic: { in_bytes: 40 },
@@ -47,7 +47,7 @@ t.test('B.endpoints POST /api/usbip shares at once, a host gets the device, deta
   )
 })
 
-t.test('B.endpoints what is set is kept over a restart; a stop gives the device back', async (t) => {
+t.test('B.endpoints settings survive a restart; a stop gives the device back', async (t) => {
   const { board, state, usb } = await startWorld(t)
   await board.post('/api/usbip', { enabled: '1', allow: '127.0.0.0/8 fd00::7', device: '0403:6001' })
   await until(async () => (await state()).device?.state === 'exported')
@@ -71,7 +71,7 @@ t.test('B.endpoints wrong and unknown fields are refused by name, and nothing ch
   t.equal((await state()).enabled, false)
 })
 
-t.test('a board whose kernel cannot share says so, keeps what is set, and serves everything else', async (t) => {
+t.test('a board whose kernel cannot share says so, keeps its settings, and serves everything else', async (t) => {
   const board = await startBoard(t, {
     sets: ['board.role=usbip', 'usbip.sysfs=/nonexistent', 'usbip.host=127.0.0.1', 'usbip.port=0'],
   })

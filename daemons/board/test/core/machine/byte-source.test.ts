@@ -6,7 +6,7 @@ async function* pieces(parts: readonly Uint8Array[]) {
   yield* parts
 }
 
-t.test('whatever the pieces, the bytes come in order, first by number, then all', async () => {
+t.test('whatever the pieces, the bytes come in order, first a given number, then the rest', async () => {
   const parts = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 10 })
   await fc.assert(
     fc.asyncProperty(parts, fc.nat(60), fc.nat(60), async (given, first, second) => {
@@ -27,7 +27,7 @@ t.test('whatever the pieces, the bytes come in order, first by number, then all'
   )
 })
 
-t.test('an error of the body comes through', async (t) => {
+t.test('an error of the body is passed on', async (t) => {
   async function* cut() {
     yield new Uint8Array(3)
     throw new Error('cut')

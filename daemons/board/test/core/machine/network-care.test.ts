@@ -17,7 +17,7 @@ import { keptInMemory } from '../../kept-in-memory.ts'
 const fixed = { ip: '10.20.4.11', prefix: 24, gw: '10.20.4.1' }
 const other = { ...fixed, ip: '10.20.4.12' }
 
-/** A machine whose board starts as often as a test likes; its clock goes on meanwhile. */
+/** A machine whose board starts as often as a test likes; its clock keeps running. */
 function setup(before: NetworkRecord = untouchedNetwork) {
   const clock = fakeClock()
   const kept = keptInMemory(before)
@@ -59,14 +59,14 @@ function setup(before: NetworkRecord = untouchedNetwork) {
   return { clock, kept, told, world, start }
 }
 
-t.test('a board that was just flashed leaves the address of its machine alone', async (t) => {
+t.test('a freshly flashed board leaves the address of its machine alone', async (t) => {
   const { told, start } = setup()
   const care = await start({ address: null, saves: 0 })
   t.same(told, [])
   t.match(care.view(), { state: 'dhcp', confirmUntil: null, text: /by DHCP/ })
 })
 
-t.test('a new address counts once somebody was answered there', async (t) => {
+t.test('a new address is confirmed once somebody was answered there', async (t) => {
   const { clock, told, world, start, kept } = setup()
   const care = await start({ address: fixed, saves: 1 })
   t.same(told, ['10.20.4.11/24 10.20.4.1'])
@@ -94,22 +94,19 @@ t.test('a request from the machine itself, or to another address, proves nothing
   t.same(told, ['10.20.4.11/24 10.20.4.1', 'dhcp'])
 })
 
-t.test(
-  'the address that DHCP had given is kept only once the machine has taken it, and somebody comes then',
-  async (t) => {
-    const { clock, told, world, start, kept } = setup()
-    world.onAddress = (care) => care.contact('10.20.4.40', '10.20.4.11')
-    const care = await start({ address: fixed, saves: 1 })
-    t.equal(care.view().state, 'unconfirmed', 'who came by DHCP proves nothing')
-    care.contact('10.20.4.40', '10.20.4.11')
-    await clock.run(200_000)
-    t.equal(care.view().state, 'static')
-    t.match(kept.saved(), { state: 'static', address: fixed })
-    t.same(told, ['10.20.4.11/24 10.20.4.1'], 'and what is proven is not taken back')
-  },
-)
+t.test('the address that DHCP gave is kept only once the machine has set it and somebody then uses it', async (t) => {
+  const { clock, told, world, start, kept } = setup()
+  world.onAddress = (care) => care.contact('10.20.4.40', '10.20.4.11')
+  const care = await start({ address: fixed, saves: 1 })
+  t.equal(care.view().state, 'unconfirmed', 'a caller at the DHCP address proves nothing')
+  care.contact('10.20.4.40', '10.20.4.11')
+  await clock.run(200_000)
+  t.equal(care.view().state, 'static')
+  t.match(kept.saved(), { state: 'static', address: fixed })
+  t.same(told, ['10.20.4.11/24 10.20.4.1'], 'and a confirmed address is not taken back')
+})
 
-t.test('the two minutes go on over restarts of the daemon', async (t) => {
+t.test('the two minutes continue across restarts of the daemon', async (t) => {
   const { clock, told, start } = setup()
   const care = await start({ address: fixed, saves: 1 })
   const { confirmUntil } = care.view()
@@ -131,7 +128,7 @@ t.test('a daemon that was down past the deadline takes the address back as soon 
   t.equal(again.view().state, 'fallen_back')
 })
 
-t.test('after a reboot of the machine the two minutes begin anew', async (t) => {
+t.test('after a reboot of the machine the two minutes begin again', async (t) => {
   const { clock, start } = setup()
   ;(await start({ address: fixed, saves: 1 })).close()
   await clock.run(100_000)
@@ -139,7 +136,7 @@ t.test('after a reboot of the machine the two minutes begin anew', async (t) => 
   t.equal(again.view().confirmUntil, clock.epochMs() + 120_000)
 })
 
-t.test('what has fallen back stays so over restarts, until the settings are saved again', async (t) => {
+t.test('an address that was taken back stays so across restarts, until the settings are saved again', async (t) => {
   const { clock, told, start } = setup()
   await start({ address: fixed, saves: 1 })
   await clock.run(120_000)
@@ -149,7 +146,7 @@ t.test('what has fallen back stays so over restarts, until the settings are save
   t.equal((await start({ address: fixed, saves: 2 }, 'two')).view().state, 'unconfirmed')
 })
 
-t.test('a confirmed address is not asked about again for another save', async (t) => {
+t.test('a confirmed address needs no new confirmation after another save', async (t) => {
   const { told, start } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   t.equal((await start({ address: fixed, saves: 2 })).view().state, 'static')
   t.same(told, [])
@@ -157,7 +154,7 @@ t.test('a confirmed address is not asked about again for another save', async (t
   t.same(told, ['10.20.4.12/24 10.20.4.1'])
 })
 
-t.test('another gateway alone is to be confirmed too', async (t) => {
+t.test('a change of only the gateway must be confirmed too', async (t) => {
   const { told, start } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   t.equal((await start({ address: { ...fixed, gw: '10.20.4.9' }, saves: 2 })).view().state, 'unconfirmed')
   t.same(told, ['10.20.4.11/24 10.20.4.9'])
@@ -174,7 +171,7 @@ t.test('the board says which address it keeps, and which gateway or none', async
   }
 })
 
-t.test('switched off, the machine asks by DHCP again', async (t) => {
+t.test('with the fixed address switched off, the machine uses DHCP again', async (t) => {
   const { told, start, clock } = setup({ ...untouchedNetwork, state: 'static', address: fixed, saves: 1 })
   const care = await start({ address: null, saves: 2 })
   t.same(told, ['dhcp'])
@@ -183,7 +180,7 @@ t.test('switched off, the machine asks by DHCP again', async (t) => {
   t.same(told, ['dhcp'])
 })
 
-t.test('a machine that does not take the address says why, and is asked again at the next start', async (t) => {
+t.test('a machine that does not accept the address says why, and is asked again at the next start', async (t) => {
   const { told, world, start, clock } = setup()
   world.fault = new Fault('helper_absent', 'nobody answers')
   const care = await start({ address: fixed, saves: 1 })
@@ -205,7 +202,7 @@ t.test('an address that cannot be taken back is tried again, a few times', async
   t.equal(care.view().state, 'unconfirmed')
 })
 
-t.test('who is answered while the address is taken back was answered too late', async (t) => {
+t.test('an answer while the address is being taken back comes too late', async (t) => {
   const { clock, world, start } = setup()
   const care = await start({ address: fixed, saves: 1 })
   world.onDhcp = () => care.contact('10.20.4.40', '10.20.4.11')
@@ -223,7 +220,7 @@ t.test('it comes back once the helper does', async (t) => {
   t.equal(care.view().state, 'fallen_back')
 })
 
-t.test('a disk that is full loses the state over a restart, and nothing else', async (t) => {
+t.test('with a full disk only the state is lost across a restart', async (t) => {
   const { kept, start } = setup()
   kept.fail(new Fault('store_write_failed', 'the disk is full'))
   t.equal((await start({ address: fixed, saves: 1 })).view().state, 'unconfirmed')
@@ -238,7 +235,7 @@ t.test("a machine that is somebody else's is left alone, and that is said", asyn
   t.match(care.view(), { state: 'not_owned', confirmUntil: null, text: /does not own the machine/ })
 })
 
-t.test('settings want a fixed address or none', async (t) => {
+t.test('settings have a fixed address or none', async (t) => {
   const first = firstSettings({ role: 'serial', hostname: 'b', mcast: '' })
   t.equal(wantedAddress({ ...first, ip: '10.0.0.1', mask: '255.0.0.0', gw: '10.0.0.2' }), null)
   t.same(wantedAddress({ ...first, static_ip: true, ip: '10.0.0.1', mask: '255.0.0.0', gw: '10.0.0.2' }), {

@@ -8,7 +8,7 @@ import { createOta } from '../../../core/machine/firmware.ts'
 import { createSha256 } from '../../../io/firmware.ts'
 import { imageOf, keysForTest } from '../../made-image.ts'
 
-/** Updates whose installer is done when the test says so. */
+/** Updates whose installer finishes when the test says so. */
 function bench(t: Test) {
   const { privateKey } = keysForTest(t)
   const { promise: installing, resolve: finish } = Promise.withResolvers<void>()

@@ -1,4 +1,4 @@
-/** Updates over an installer in memory: what is refused, when, and that nothing is left or installed then. */
+/** Updates over an installer in memory: what is refused, when, and that nothing is left or installed afterwards. */
 import { createPublicKey, verify } from 'node:crypto'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
@@ -10,13 +10,13 @@ import type { Installer } from '../../../core/machine/ports.ts'
 import { createSha256 } from '../../../io/firmware.ts'
 import { headOf, imageOf, keysForTest, manifestOf } from '../../made-image.ts'
 
-/** A board's updates, and what became of the images. */
+/** A board's updates, and what happened to the images. */
 interface Bench {
   ota: Ota
   make: typeof imageOf extends (key: never, ...rest: infer Rest) => Buffer ? (...rest: Rest) => Buffer : never
-  /** Images that were handed over, whole. */
+  /** Images that were handed over completely. */
   installed: Buffer[]
-  /** Bytes of slots that were neither discarded nor will be. */
+  /** Bytes of slots that are not discarded. */
   left(): number
   /** Each state that was passed, in order. */
   states: OtaStatus[]
@@ -102,12 +102,12 @@ function upload(
 
 const payload = Buffer.alloc(50_000, 'plantroom')
 
-t.test('B.ota an image that is all right is handed over whole, and the states tell it', async (t) => {
+t.test('B.ota a valid image is handed over whole, and the states show it', async (t) => {
   const { ota, make, installed, left, states } = bench(t)
   t.same(ota.status(), IDLE_OTA)
   const image = make(payload)
   t.match(await ota.take(upload(image)), { version: '2.0.0', sizeBytes: 50_000 })
-  t.ok(installed[0]?.equals(image), 'with its head, so that it can be proven again')
+  t.ok(installed[0]?.equals(image), 'with its head, so that it can be verified again')
   t.equal(left(), 0)
   t.same(
     states.map(({ state }) => state),
@@ -135,10 +135,10 @@ t.test('B.ota an upload that is cut leaves nothing, wherever it is cut', async (
   }
   t.same(installed, [])
   await ota.take(upload(image))
-  t.equal(installed.length, 1, 'and the next whole one is taken')
+  t.equal(installed.length, 1, 'and the next complete one is accepted')
 })
 
-t.test('B.ota an image that ends too early is short, though nobody was cut off', async (t) => {
+t.test('B.ota an image that ends too early is short, even without an interrupted upload', async (t) => {
   const { ota, make, installed, left } = bench(t)
   const image = make(payload)
   for (const length of [0, 5, 12, 100, 300, image.length - 1]) {
@@ -151,7 +151,7 @@ t.test('B.ota an image that ends too early is short, though nobody was cut off',
   t.equal(left(), 0)
 })
 
-t.test('B.ota a body that says another length than the manifest is refused before its payload', async (t) => {
+t.test('B.ota a body whose length differs from the manifest is refused before its payload', async (t) => {
   const { ota, make } = bench(t)
   const image = make(payload)
   for (const lengthBytes of [image.length - 1, image.length + 1]) {
@@ -182,7 +182,7 @@ t.test('B.ota a stranger, another board and an old version are refused before th
   t.equal(left(), 0)
 })
 
-t.test('B.ota a payload in which one bit is otherwise is refused at its end', async (t) => {
+t.test('B.ota a payload with one flipped bit is refused at its end', async (t) => {
   const { ota, make, installed, left } = bench(t)
   const image = make(payload)
   await fc.assert(
@@ -201,7 +201,7 @@ t.test('B.ota a payload in which one bit is otherwise is refused at its end', as
   t.same(installed, [])
 })
 
-t.test('B.ota a head in which one byte is otherwise is refused', async (t) => {
+t.test('B.ota a head with one changed byte is refused', async (t) => {
   const { ota, make, installed } = bench(t)
   const image = make(payload)
   const headBytes = image.length - payload.length
@@ -220,7 +220,7 @@ t.test('B.ota a head in which one byte is otherwise is refused', async (t) => {
   t.same(installed, [])
 })
 
-t.test('B.ota of two at once the second is refused, and the first goes on', async (t) => {
+t.test('B.ota of two at once the second is refused, and the first continues', async (t) => {
   const { ota, make, installed } = bench(t)
   const image = make(payload)
   const first = ota.take(upload(image))
@@ -244,7 +244,7 @@ t.test('B.ota a board that is not set up says so before it reads a byte', async 
   t.equal(sent.read(), 0)
 })
 
-t.test('B.ota where there is no room, or the disk or the installer fails, nothing is left', async (t) => {
+t.test('B.ota if there is no room, or the disk or the installer fails, nothing is left', async (t) => {
   const { ota, make, set, left, installed } = bench(t)
   set.room = 50_000
   const sent = upload(make(payload), { pieceBytes: 100 })
@@ -262,7 +262,7 @@ t.test('B.ota where there is no room, or the disk or the installer fails, nothin
   t.equal(installed.length, 1)
 })
 
-t.test('B.ota an image that was installed can forbid what is older', async (t) => {
+t.test('B.ota an installed image can forbid older ones', async (t) => {
   const { privateKey } = keysForTest(t)
   const one = bench(t, privateKey)
   await one.ota.take(upload(one.make(payload, { version: '3.0.0', floor: '2.5.0' })))
@@ -274,10 +274,10 @@ t.test('B.ota an image that was installed can forbid what is older', async (t) =
     message: 'the image has version 2.4.9, this board takes 2.5.0 and later',
   })
   await next.ota.take(upload(next.make(payload, { version: '2.5.0' })))
-  t.equal(next.installed.length, 1, 'an older one than is installed is taken down to the floor')
+  t.equal(next.installed.length, 1, 'older images are accepted down to the floor')
 })
 
-t.test('B.ota an image of no payload cannot be made', async (t) => {
+t.test('B.ota an image without a payload cannot be made', async (t) => {
   const { privateKey } = keysForTest(t)
   const { ota } = bench(t, privateKey)
   const image = headOf(privateKey, { ...manifestOf(payload), sizeBytes: 0 })

@@ -37,7 +37,7 @@ t.test('a board that owns its machine reboots it, after the answer has gone out'
   t.equal(rebooter.aboutS, 40)
 })
 
-t.test('a daemon that does not own its machine begins anew itself', async (t) => {
+t.test('a daemon that does not own its machine restarts itself', async (t) => {
   const { clock, done, rebooter } = setup({ ownsMachine: false })
   await rebooter.reboot('reboot')
   await clock.run(1000)
@@ -45,14 +45,14 @@ t.test('a daemon that does not own its machine begins anew itself', async (t) =>
   t.equal(rebooter.aboutS, 3)
 })
 
-t.test('a machine that does not reboot leaves the daemon to begin anew: what was saved counts', async (t) => {
+t.test('if the machine does not reboot, the daemon restarts: the saved settings apply', async (t) => {
   const { clock, done, rebooter } = setup({ ownsMachine: true, fault: new Fault('helper_absent', 'nobody there') })
   await rebooter.reboot('config')
   await clock.run(1000)
   t.same(done, ['keep config', 'self config'])
 })
 
-t.test('asked twice it begins anew once, and keeps both reasons', async (t) => {
+t.test('asked twice it restarts once, and keeps both reasons', async (t) => {
   const { clock, done, rebooter } = setup({ ownsMachine: false })
   await rebooter.reboot('config')
   await rebooter.reboot('reboot')
@@ -60,21 +60,21 @@ t.test('asked twice it begins anew once, and keeps both reasons', async (t) => {
   t.same(done, ['keep config', 'keep reboot', 'self config'])
 })
 
-t.test('a disk that is full does not keep it from beginning anew', async (t) => {
+t.test('a full disk does not prevent a restart', async (t) => {
   const { clock, done, rebooter } = setup({ ownsMachine: false, diskFault: new Fault('store_write_failed', 'full') })
   await rebooter.reboot('reboot')
   await clock.run(1000)
   t.same(done, ['self reboot'])
 })
 
-t.test('a factory reset that the disk does not keep is refused: nothing begins anew without it', async (t) => {
+t.test('a factory reset that the disk cannot store is refused: nothing restarts without it', async (t) => {
   const { clock, done, rebooter } = setup({ ownsMachine: false, diskFault: new Fault('store_write_failed', 'full') })
   await t.rejects(rebooter.reboot('factory_reset'), { code: 'store_write_failed' })
   await clock.run(1000)
   t.same(done, [])
 })
 
-t.test('what a restart would leave half done is waited for', async (t) => {
+t.test('a restart waits for work that it would leave half done', async (t) => {
   const { promise: settled, resolve } = Promise.withResolvers<void>()
   const { clock, done, rebooter } = setup({ ownsMachine: true, settled })
   await rebooter.reboot('config')

@@ -11,7 +11,7 @@ function setup(before?: StartRecord) {
   return { parts, saved, forgotten }
 }
 
-t.test('a start is kept at once, so that what ends without a word is told from what was stopped', async (t) => {
+t.test('a start is saved at once, so that a crash is distinguished from a stop', async (t) => {
   const { parts, saved } = setup()
   const book = await openStartBook(parts)
   t.match(book.started, { reason: 'first', startedAt: parts.clock.epochMs(), bootId: 'one' })
@@ -21,7 +21,7 @@ t.test('a start is kept at once, so that what ends without a word is told from w
   t.equal((await openStartBook(parts)).started.reason, 'service')
 })
 
-t.test('why the board begins anew is told by the next start, and not by the one after', async (t) => {
+t.test('the next start reports why the board restarted, and the one after does not', async (t) => {
   const { parts } = setup()
   const book = await openStartBook(parts)
   await book.intend('config')
@@ -36,7 +36,7 @@ t.test('a reset is carried out by the next start before anything else is read, o
   const book = await openStartBook(parts)
   await book.intend('factory_reset')
   await book.intend('config')
-  t.equal((await openStartBook(parts)).started.reason, 'factory_reset', 'a later wish does not undo it')
+  t.equal((await openStartBook(parts)).started.reason, 'factory_reset', 'a later request does not undo it')
   t.equal(forgotten.length, 1)
   await openStartBook(parts)
   t.equal(forgotten.length, 1)
@@ -51,7 +51,7 @@ t.test('a reset that is cut off is carried out again', async (t) => {
   t.equal(forgotten.length, 1)
 })
 
-t.test('a reset that could not be kept does not come by a later save', async (t) => {
+t.test('a reset that could not be saved is not saved later by accident', async (t) => {
   const { parts, forgotten } = setup()
   const full = { isFull: false }
   const save = async (record: StartRecord | undefined) => {

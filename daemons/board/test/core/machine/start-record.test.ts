@@ -3,7 +3,7 @@ import { reasonOfStart, type StartRecord } from '../../../core/machine/restart.t
 
 const before: StartRecord = { bootId: 'one', startedAt: 1, reason: 'first', intent: null, isStopped: false }
 
-t.test('the reason of a start follows from what the life before left, and from the life of the machine', async (t) => {
+t.test('the reason of a start follows from what the last run left, and from the boot of the machine', async (t) => {
   for (const [what, left, bootId, reason] of [
     ['nothing was left', undefined, 'one', 'first'],
     ['settings were saved', { ...before, intent: 'config', isStopped: true }, 'one', 'config'],

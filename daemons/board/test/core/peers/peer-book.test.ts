@@ -9,7 +9,7 @@ import { heard, peerRig } from './peer-rig.ts'
 
 const SAVE_MS = 600_000
 
-/** A table whose boards are written down. */
+/** A table whose boards are saved. */
 function bookRig() {
   const rig = peerRig()
   const memory = keptInMemory<readonly KeptPeer[]>([])
@@ -47,7 +47,7 @@ t.test('a board that was found is saved, and again when its name changes, but no
 })
 
 t.test(
-  'when boards were last heard is saved now and then, and at the end; where nobody answers nothing is',
+  'the time boards were last heard is saved now and then, and at the end; if nobody answers nothing is saved',
   async (t) => {
     const { answers, appear, book, clock, saved, saves } = bookRig()
     await book.open()
@@ -74,7 +74,7 @@ t.test(
   },
 )
 
-t.test('a memory that is damaged keeps no board from starting, and is written anew', async (t) => {
+t.test('a damaged memory does not prevent a start, and is written again', async (t) => {
   const { appear, clock, parts, saved, file } = bookRig()
   const load = () => Promise.reject(new Fault('store_damaged', 'it is not JSON'))
   const book = createPeerBook({ ...parts, file: { ...file, load } })
@@ -86,7 +86,7 @@ t.test('a memory that is damaged keeps no board from starting, and is written an
   t.equal(saved().length, 1)
 })
 
-t.test('a save that fails is made up for at the end', async (t) => {
+t.test('a failed save is repeated at the end', async (t) => {
   const { appear, book, clock, fail, saved } = bookRig()
   await book.open()
   fail(new Fault('store_write_failed', 'the disk is full'))
@@ -100,23 +100,20 @@ t.test('a save that fails is made up for at the end', async (t) => {
   t.equal(saved().length, 1)
 })
 
-t.test(
-  'what is heard after the end is not saved: the boards are forgotten by then, and their file is not',
-  async (t) => {
-    const { answers, appear, book, clock, saved, saves, table } = bookRig()
-    await book.open()
-    appear(heard(2))
-    await clock.run(1000)
-    book.changed()
-    await clock.run(5000)
-    answers.clear()
-    await book.close()
-    table.stop()
-    const before = saves()
-    // A question that was under way has its answer.
-    book.changed()
-    await clock.run(60_000)
-    t.equal(saves(), before)
-    t.equal(saved().length, 1)
-  },
-)
+t.test('nothing heard after the end is saved: the boards are forgotten by then, but their file is not', async (t) => {
+  const { answers, appear, book, clock, saved, saves, table } = bookRig()
+  await book.open()
+  appear(heard(2))
+  await clock.run(1000)
+  book.changed()
+  await clock.run(5000)
+  answers.clear()
+  await book.close()
+  table.stop()
+  const before = saves()
+  // A question that was under way has its answer.
+  book.changed()
+  await clock.run(60_000)
+  t.equal(saves(), before)
+  t.equal(saved().length, 1)
+})

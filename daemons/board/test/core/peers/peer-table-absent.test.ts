@@ -1,28 +1,25 @@
-/** Tests of core/peers/peers.ts: boards that are gone, which are missed until somebody dismisses them. */
+/** Tests of core/peers/peers.ts: boards that are gone stay listed as absent until somebody dismisses them. */
 import t from 'tap'
 import { heard, peerRig } from './peer-rig.ts'
 
-t.test(
-  'B.peers a board that is dead stays, with the time it was last heard, until somebody dismisses it',
-  async (t) => {
-    const { answers, appear, changes, clock, table } = peerRig()
-    appear(heard(2, { texts: { role: 'encoder', stream: '239.69.1.2:5004' } }))
-    await clock.run(60_000)
-    const [alive] = table.list()
-    answers.clear()
-    await clock.run(3 * 3_600_000)
-    const [dead] = table.list()
-    t.match(dead, { id: heard(2).id, name: 'Board 2', state: 'absent', address: '10.0.0.2', stream: '239.69.1.2:5004' })
-    t.ok(dead && alive && dead.answeredAt - alive.answeredAt < 3000, 'it was heard last when it was switched off')
-    t.equal(table.isFoundOrigin('http://10.0.0.2'), false)
-    const before = changes()
-    t.match(table.dismiss(heard(2).id), { name: 'Board 2' })
-    t.same([table.list(), table.kept(), changes() - before], [[], [], 1])
-    t.throws(() => table.dismiss(heard(2).id), { code: 'unknown_peer' })
-  },
-)
+t.test('B.peers a dead board stays listed, with the time it was last heard, until somebody dismisses it', async (t) => {
+  const { answers, appear, changes, clock, table } = peerRig()
+  appear(heard(2, { texts: { role: 'encoder', stream: '239.69.1.2:5004' } }))
+  await clock.run(60_000)
+  const [alive] = table.list()
+  answers.clear()
+  await clock.run(3 * 3_600_000)
+  const [dead] = table.list()
+  t.match(dead, { id: heard(2).id, name: 'Board 2', state: 'absent', address: '10.0.0.2', stream: '239.69.1.2:5004' })
+  t.ok(dead && alive && dead.answeredAt - alive.answeredAt < 3000, 'it was heard last when it was switched off')
+  t.equal(table.isFoundOrigin('http://10.0.0.2'), false)
+  const before = changes()
+  t.match(table.dismiss(heard(2).id), { name: 'Board 2' })
+  t.same([table.list(), table.kept(), changes() - before], [[], [], 1])
+  t.throws(() => table.dismiss(heard(2).id), { code: 'unknown_peer' })
+})
 
-t.test('a board that was dismissed is found again when it answers', async (t) => {
+t.test('a dismissed board is found again when it answers', async (t) => {
   const { answers, appear, clock, names, table } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -36,7 +33,7 @@ t.test('a board that was dismissed is found again when it answers', async (t) =>
   t.same(names(), ['Board 2'])
 })
 
-t.test('an absent board is there again as soon as it is announced, and after a while though it is not', async (t) => {
+t.test('an absent board is there again as soon as it is announced, and after a while even without that', async (t) => {
   const { absent, answers, appear, asked, clock, names } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -56,7 +53,7 @@ t.test('an absent board is there again as soon as it is announced, and after a w
   t.same(names(), ['Board 2'], 'nothing of it was heard')
 })
 
-t.test('B.peers boards are remembered over a restart: awaited, and absent where they do not answer', async (t) => {
+t.test('B.peers boards are remembered across a restart: awaited, and absent if they do not answer', async (t) => {
   const before = peerRig()
   for (const host of [2, 3]) before.appear(heard(host))
   await before.clock.run(5000)
@@ -78,30 +75,33 @@ t.test('B.peers boards are remembered over a restart: awaited, and absent where 
   t.match(table.list()[1], { answeredAt: dead?.answeredAt, heardAt: dead?.heardAt })
 })
 
-t.test('the memory of absent boards is bounded: of whoever has most, whoever is absent longest goes', async (t) => {
-  const limits = { absent_max: 8, per_sender: 4, max: 64 }
-  const { absent, answers, appear, clock, table } = peerRig(limits)
-  async function die(...services: ReturnType<typeof heard>[]): Promise<void> {
-    for (const service of services) appear(service)
-    await clock.run(5000)
-    answers.clear()
-    await clock.run(20_000)
-  }
-  for (const host of [2, 3]) await die(heard(host))
-  // One machine that answers under ever new names takes its own share of the memory and no more.
-  for (let at = 0; at < 12; at++) {
-    const texts = { name: `Stranger ${String(at).padStart(2, '0')}` }
-    await die(heard(66, { id: `stranger-${at}._plantroom._tcp.local`, texts }))
-  }
-  t.same(absent(), ['Board 2', 'Board 3', 'Stranger 08', 'Stranger 09', 'Stranger 10', 'Stranger 11'])
-  for (const host of [4, 5, 6, 7, 8]) await die(heard(host))
-  t.same(absent(), [2, 3, 4, 5, 6, 7, 8].map((host) => `Board ${host}`).concat('Stranger 11'))
-  await die(heard(9))
-  t.same(absent(), [3, 4, 5, 6, 7, 8, 9].map((host) => `Board ${host}`).concat('Stranger 11'))
-  t.equal(table.kept().length, 8)
-})
+t.test(
+  'the memory of absent boards is limited: the longest absent board of the machine with most is dropped',
+  async (t) => {
+    const limits = { absent_max: 8, per_sender: 4, max: 64 }
+    const { absent, answers, appear, clock, table } = peerRig(limits)
+    async function die(...services: ReturnType<typeof heard>[]): Promise<void> {
+      for (const service of services) appear(service)
+      await clock.run(5000)
+      answers.clear()
+      await clock.run(20_000)
+    }
+    for (const host of [2, 3]) await die(heard(host))
+    // One machine that keeps answering under new names takes its own share of the memory and no more.
+    for (let at = 0; at < 12; at++) {
+      const texts = { name: `Stranger ${String(at).padStart(2, '0')}` }
+      await die(heard(66, { id: `stranger-${at}._plantroom._tcp.local`, texts }))
+    }
+    t.same(absent(), ['Board 2', 'Board 3', 'Stranger 08', 'Stranger 09', 'Stranger 10', 'Stranger 11'])
+    for (const host of [4, 5, 6, 7, 8]) await die(heard(host))
+    t.same(absent(), [2, 3, 4, 5, 6, 7, 8].map((host) => `Board ${host}`).concat('Stranger 11'))
+    await die(heard(9))
+    t.same(absent(), [3, 4, 5, 6, 7, 8, 9].map((host) => `Board ${host}`).concat('Stranger 11'))
+    t.equal(table.kept().length, 8)
+  },
+)
 
-t.test('forged announcements are not remembered, and push nobody out', async (t) => {
+t.test('forged announcements are not remembered, and evict no board', async (t) => {
   const { absent, answers, appear, clock, table } = peerRig({ max: 32, absent_max: 4 })
   for (const host of [2, 3]) appear(heard(host))
   await clock.run(5000)
@@ -118,7 +118,7 @@ t.test('forged announcements are not remembered, and push nobody out', async (t)
   t.equal(table.kept().length, 2)
 })
 
-t.test('absent boards hold up none that is there', async (t) => {
+t.test('absent boards do not delay boards that are there', async (t) => {
   const { answers, appear, clock, table } = peerRig({ max: 256, absent_max: 256 })
   for (let host = 1; host <= 200; host++) appear(heard(host))
   await clock.run(10_000)

@@ -17,7 +17,7 @@ t.test('B.peers a board is listed once it has answered under its own name', asyn
   ])
 })
 
-t.test('B.peers a gateway is not a board, and what answers for nobody is none', async (t) => {
+t.test('B.peers a gateway is not a board, nor is an answer without an identity', async (t) => {
   const { answers, appear, clock, names, table } = peerRig()
   appear(heard(2, { texts: { role: 'gateway' } }))
   table.hear(heard(3))
@@ -28,7 +28,7 @@ t.test('B.peers a gateway is not a board, and what answers for nobody is none', 
   t.same(table.counts().states, { new: 0, awaited: 0, alive: 0, unreachable: 0, absent: 0 })
 })
 
-t.test('B.peers a board that is switched off is told to be absent within 15 s', async (t) => {
+t.test('B.peers a board that is switched off is shown as absent within 15 s', async (t) => {
   for (const afterMs of [0, 700, 1500, 2900]) {
     const { absent, answers, appear, clock, names, networkAsked, table } = peerRig()
     appear(heard(2))
@@ -65,7 +65,7 @@ t.test('B.peers a board that is announced and does not answer stays as unreachab
   t.match(table.list(), [{ state: 'absent' }])
 })
 
-t.test('an unreachable board that is announced no more is absent within 15 s', async (t) => {
+t.test('an unreachable board that is no longer announced is absent within 15 s', async (t) => {
   const { announced, answers, appear, clock, names } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -92,14 +92,14 @@ t.test('B.peers a board that dies just after it did not answer once is absent wi
   }
 })
 
-t.test('a board that answers stays though nothing is heard of it', async (t) => {
+t.test('a board that answers stays even without announcements', async (t) => {
   const { appear, clock, names } = peerRig()
   appear(heard(2))
   await clock.run(600_000)
   t.same(names(), ['Board 2'])
 })
 
-t.test('B.peers a renamed board is renamed at once, and one in another role has that', async (t) => {
+t.test('B.peers a new name or role of a board is shown at once', async (t) => {
   const { appear, changes, clock, table } = peerRig()
   appear(heard(2))
   await clock.run(1000)
@@ -124,7 +124,7 @@ t.test('boards are listed by name', async (t) => {
   t.same(names(), ['attic', 'Cellar', 'Hall'])
 })
 
-t.test('B.peers a board with another address is found there, and its old place is not asked for ever', async (t) => {
+t.test('B.peers a board with another address is found there, and its old address is not asked for ever', async (t) => {
   const { answers, appear, clock, table } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -135,7 +135,7 @@ t.test('B.peers a board with another address is found there, and its old place i
   t.match(table.list(), [{ address: '10.0.0.77', state: 'alive' }])
 })
 
-t.test('a board whose address now is that of another is not taken for it', async (t) => {
+t.test('a board whose address now belongs to another is not mistaken for it', async (t) => {
   const { answers, appear, clock, names } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -154,7 +154,7 @@ t.test('B.peers a board on another port is found there', async (t) => {
   t.match(table.list(), [{ address: '10.0.0.2', port: 8080, state: 'alive' }])
 })
 
-t.test('of several addresses the one that answers is taken', async (t) => {
+t.test('of several addresses the one that answers is used', async (t) => {
   const { answers, clock, table } = peerRig()
   const many = heard(2, { from: '10.0.0.1', reach: ['10.20.0.1', '10.20.0.2', '10.20.0.3'] })
   answers.set('10.20.0.3:80', many.id)
@@ -163,7 +163,7 @@ t.test('of several addresses the one that answers is taken', async (t) => {
   t.match(table.list(), [{ address: '10.20.0.3' }])
 })
 
-t.test('whoever says something in the name of a board changes nothing of it, nor hides it', async (t) => {
+t.test('a forged announcement in the name of a board neither changes nor hides it', async (t) => {
   const { appear, clock, table } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -176,7 +176,7 @@ t.test('whoever says something in the name of a board changes nothing of it, nor
   }
 })
 
-t.test('a board that takes leave is asked, and absent when it does not answer', async (t) => {
+t.test('a board that says goodbye is asked, and is absent if it does not answer', async (t) => {
   const { answers, appear, clock, names, table } = peerRig({ poll_ms: 60_000 })
   appear(heard(2))
   await clock.run(5000)
@@ -208,14 +208,14 @@ t.test(
   },
 )
 
-t.test('B.authentication.2 a place where nobody has answered for the board is no found board', async (t) => {
+t.test('B.authentication.2 a place where nobody has answered for the board is not a found board', async (t) => {
   const { answers, appear, clock, table } = peerRig()
   table.hear(heard(5, { reach: ['10.0.0.5'], from: '10.0.0.66', host: 'intranet.local' }))
   answers.set('10.0.0.5:80', '')
   appear(heard(2))
   await clock.run(3000)
   t.equal(table.isFoundOrigin('http://10.0.0.5'), false)
-  // One that answers at its own place names another place.
+  // A board that answers at its own address names another one.
   table.hear(heard(2, { reach: ['10.0.0.5'], host: 'intranet.local', port: 8081 }))
   for (let count = 0; count < 50; count++) {
     await clock.run(200)
@@ -229,7 +229,7 @@ t.test('B.authentication.2 a place where nobody has answered for the board is no
   }
 })
 
-t.test('B.authentication.2 pages of a board that does not answer may not call any more', async (t) => {
+t.test('B.authentication.2 pages of a board that no longer answers may no longer call', async (t) => {
   const { announced, answers, appear, clock, table } = peerRig()
   appear(heard(2))
   await clock.run(5000)
@@ -254,7 +254,7 @@ t.test('B.peers a hundred boards are found, watched with few questions at a time
   t.ok(under.most <= 16, `${under.most} at a time`)
 })
 
-t.test('nobody takes the room of others', async (t) => {
+t.test('no machine takes the room of others', async (t) => {
   const { appear, clock, names, table } = peerRig({ max: 64 })
   appear(heard(2))
   await clock.run(1000)
@@ -269,7 +269,7 @@ t.test('nobody takes the room of others', async (t) => {
   const { new: unknown } = table.counts().states
   t.ok(unknown <= 64)
   t.ok(table.counts().refused > 5000)
-  // As a board that has just started says it, and later because others ask.
+  // As a board announces that has just started, and later because others ask.
   for (const afterMs of [0, 3000, 6000, 10_000]) {
     await clock.run(afterMs)
     appear(heard(3))
@@ -278,7 +278,7 @@ t.test('nobody takes the room of others', async (t) => {
   t.same(names(), ['Board 2', 'Board 3'])
 })
 
-t.test('a board that answers keeps its room, whatever is said from its address', async (t) => {
+t.test('a board that answers keeps its place, whatever is announced from its address', async (t) => {
   const { appear, clock, names, table } = peerRig({ max: 4 })
   appear(heard(2))
   await clock.run(1000)
@@ -302,7 +302,7 @@ t.test('a full table of boards with the longest names fits the memory of its row
     }
     await clock.run(30_000)
     const { alive } = table.counts().states
-    // Half of them go, and are remembered; others come.
+    // Half of them leave, and are remembered; others come.
     for (const place of [...answers.keys()].slice(0, 128)) answers.delete(place)
     await clock.run(60_000)
     rig.asked.length = 0

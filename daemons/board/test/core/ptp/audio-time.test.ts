@@ -4,7 +4,7 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { audioTimeAt } from '../../../core/ptp/ptp.ts'
 import { fakeAudioClock } from './fake-audio-clock.ts'
 
-t.test('runs at the rate it was given, from the instant it was given', async (t) => {
+t.test('runs at the given rate, from the given instant', async (t) => {
   const at = { monotonicNs: 1_000_000_000n, audioNs: 1_900_000_000_000_000_000n, ratePpb: 100_000 }
   t.equal(audioTimeAt(at, 1_000_000_000n), 1_900_000_000_000_000_000n)
   t.equal(audioTimeAt(at, 2_000_000_000n), 1_900_000_001_000_100_000n)
@@ -16,7 +16,7 @@ t.test('is exact over years', async (t) => {
   t.equal(audioTimeAt({ monotonicNs: 0n, audioNs: 0n, ratePpb: 1 }, 3n * yearNs), 3n * yearNs + 94_608_000n)
 })
 
-t.test('a clock that was not calibrated reads the time of day', async (t) => {
+t.test('an uncalibrated clock reads the time of day', async (t) => {
   const clock = fakeClock(1_900_000_000_000)
   const audio = fakeAudioClock(clock)
   clock.advance(250)

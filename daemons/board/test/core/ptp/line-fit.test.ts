@@ -7,12 +7,12 @@ import { noise } from './noise.ts'
 const points = (count: number, x: (index: number) => number) =>
   Array.from({ length: count }, (_, index) => ({ t: index, x: x(index) }))
 
-t.test('the median of an even number is between the two in the middle', async (t) => {
+t.test('the median of an even count is between the two in the middle', async (t) => {
   t.equal(median([3, 1, 2]), 2)
   t.equal(median([4, 1, 3, 2]), 2.5)
 })
 
-t.test('finds any line exactly where there is no noise', async (t) => {
+t.test('finds any line exactly if there is no noise', async (t) => {
   const number = fc.double({ min: -1000, max: 1000, noNaN: true })
   fc.assert(
     fc.property(number, number, fc.integer({ min: 2, max: 60 }), (x, slope, count) => {
@@ -26,7 +26,7 @@ t.test('finds any line exactly where there is no noise', async (t) => {
   )
 })
 
-t.test('a quarter of the points may be anything', async (t) => {
+t.test('a quarter of the points can be anything', async (t) => {
   const random = noise(1)
   const clean = (index: number) => 5 + 3 * index + random.normal()
   const line = fitLine(
@@ -37,7 +37,7 @@ t.test('a quarter of the points may be anything', async (t) => {
   t.ok(Math.abs(line.x - 5) < 1.5, `level ${line.x}`)
 })
 
-t.test('says how far points are from it as a deviation', async (t) => {
+t.test('gives the deviation of points from the line', async (t) => {
   const random = noise(2)
   const { spread } = fitLine(
     points(400, () => 20 * random.normal()),

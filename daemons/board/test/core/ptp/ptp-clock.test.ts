@@ -1,4 +1,4 @@
-/** Tests of core/ptp/clock.ts: states, and what roles are told. */
+/** Tests of core/ptp/clock.ts: states, and what roles get. */
 import t from 'tap'
 import { OTHER, OWN, THIRD } from './fake-ptp4l.ts'
 import { MAC, ptpRig } from './ptp-rig.ts'
@@ -43,7 +43,7 @@ t.test('a master that is heard is locked to within three seconds, and named', as
   t.same(rig.ptp.refClock(), PTP(OTHER))
 })
 
-t.test('a path that is not measured yet is not known, and is not 0', async (t) => {
+t.test('a path that is not measured yet is unknown, not 0', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear()
   rig.ptp4l.listener.answer({ kind: 'current', stepsRemoved: 1, pathDelayNs: 0 })
@@ -53,7 +53,7 @@ t.test('a path that is not measured yet is not known, and is not 0', async (t) =
   t.equal(rig.ptp.view().path_delay_ns, 41.5)
 })
 
-t.test('a master that is announced but tells no time is not locked to', async (t) => {
+t.test('there is no lock to a master that is announced but sends no time', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear()
   rig.ptp4l.silence()
@@ -61,7 +61,7 @@ t.test('a master that is announced but tells no time is not locked to', async (t
   t.match(rig.ptp.view(), { state: 'listening', text: /announces itself/, last_sync_age_ms: null })
 })
 
-t.test('while the path to a master is not measured its offsets, which ptp4l repeats, count for nothing', async (t) => {
+t.test('while the path to a master is not measured its offsets, which ptp4l repeats, are ignored', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hearNobody()
   for (let at = 1n; at < 40n; at++) {
@@ -78,7 +78,7 @@ t.test('while the path to a master is not measured its offsets, which ptp4l repe
   t.equal(rig.ptp.view().state, 'listening')
 })
 
-t.test('a master that dies is never shown as locked: holdover in about a second, and sound goes on', async (t) => {
+t.test('a master that dies is never shown as locked: holdover in about a second, and sound continues', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear({ ppb: 50_000, aheadNs: 1_000_000 })
   rig.clock.advance(20_000)
@@ -92,7 +92,7 @@ t.test('a master that dies is never shown as locked: holdover in about a second,
   t.equal(rig.ptp.view().steps, 1, 'the first lock was the only jump')
 })
 
-t.test('the next master is locked to, and the change is told once, without a jump where it is near', async (t) => {
+t.test('the clock locks to the next master, and reports the change once, without a jump if it is near', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear()
   rig.clock.advance(20_000)
@@ -100,14 +100,14 @@ t.test('the next master is locked to, and the change is told once, without a jum
   rig.ptp4l.hear({ id: THIRD, aheadNs: 900_000, ppb: -20_000 })
   rig.clock.advance(1000)
   t.match(rig.ptp.view(), { state: 'holdover' })
-  t.same(rig.ptp.refClock(), PTP(OTHER), 'sound still runs on the time of the one before')
+  t.same(rig.ptp.refClock(), PTP(OTHER), 'sound still runs on the time of the previous one')
   rig.clock.advance(6000)
   t.match(rig.ptp.view(), { state: 'locked', grandmaster: { id: THIRD } })
   t.same(rig.changes, ['holdover 1', 'locked 1'])
   t.ok(Math.abs(rig.errorNs()) < 50_000, `${rig.errorNs()} ns off`)
 })
 
-t.test('a master with another epoch is one jump, told once', async (t) => {
+t.test('a master with another epoch is one jump, reported once', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear()
   rig.clock.advance(20_000)
@@ -140,7 +140,7 @@ t.test('a better master takes over from this board without a gap in the lock', a
   t.same(rig.changes, ['listening 0', 'master 0', 'holdover 0', 'locked 0'])
 })
 
-t.test('this board takes over from a master: others will follow its time of day, so it goes there', async (t) => {
+t.test('a board that takes over from a master moves to its own time of day, which others will follow', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear({ aheadNs: 800_000 })
   rig.clock.advance(10_000)
@@ -149,10 +149,10 @@ t.test('this board takes over from a master: others will follow its time of day,
   rig.clock.advance(8000)
   const { audioNs, realtimeNs } = rig.audio.read()
   t.ok(Math.abs(Number(audioNs - realtimeNs)) < 10_000, `${audioNs - realtimeNs} ns off`)
-  t.equal(rig.ptp.view().steps, 1, 'it went there without a jump')
+  t.equal(rig.ptp.view().steps, 1, 'it moves there without a jump')
 })
 
-t.test('ptp4l that ends while locked is holdover, that comes back a lock, that stays away a fault', async (t) => {
+t.test('if ptp4l ends while locked it is holdover, if it comes back a lock, if it stays away a fault', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.hear()
   rig.clock.advance(5000)
@@ -169,7 +169,7 @@ t.test('ptp4l that ends while locked is holdover, that comes back a lock, that s
   t.notOk(rig.ptp.isLocked())
 })
 
-t.test('a listener that has ended hears nothing', async (t) => {
+t.test('a listener that has unsubscribed gets nothing', async (t) => {
   const rig = ptpRig()
   const heard: string[] = []
   const end = rig.ptp.onChange(() => heard.push(rig.ptp.view().state))
@@ -179,7 +179,7 @@ t.test('a listener that has ended hears nothing', async (t) => {
   t.same(heard, ['listening'])
 })
 
-t.test('stopped it lets ptp4l go, and leaves no timer', async (t) => {
+t.test('stopped it releases ptp4l, and leaves no timer', async (t) => {
   const rig = ptpRig()
   const { pending } = rig.clock
   const before = pending()

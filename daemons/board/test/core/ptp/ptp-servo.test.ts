@@ -1,14 +1,14 @@
-/** Tests of the clock's rules together: drift, noise, outliers, jumps, and what was recorded of ptp4l. */
+/** Tests of the clock's rules together: drift, noise, outliers, jumps, and recordings of ptp4l. */
 import t from 'tap'
 import { OTHER } from './fake-ptp4l.ts'
 import { ptpRig } from './ptp-rig.ts'
 
-/** The bar: sound's clock against the master's. */
+/** The limit: the clock of sound against that of the master. */
 const MOST_NS = 50_000
 
 type Rig = ReturnType<typeof ptpRig>
 
-/** The farthest it is off in a time. */
+/** The largest error within a time. */
 function farthest(rig: Rig, ms: number): number {
   let most = 0
   for (let at = 0; at < ms; at += 50) {
@@ -35,7 +35,7 @@ for (const ppb of [100_000, -100_000, 0])
     t.ok(rate_ppm !== null && Math.abs(rate_ppm - ppb / 1000) < 1, `${rate_ppm} ppm`)
   })
 
-t.test('one time in ten that is late by up to 5 ms moves it by nothing', async (t) => {
+t.test('one time in ten that is late by up to 5 ms does not move it', async (t) => {
   const rig = locked({ ppb: 20_000, noiseNs: 2000 })
   let n = 0
   rig.clock.every(130, () => {
@@ -66,7 +66,7 @@ t.test('a master that jumps by a second is followed by one jump within two', asy
   t.equal(rig.ptp.view().steps, 2)
 })
 
-t.test('a master that moves by 800 us is caught up with, without a jump', async (t) => {
+t.test('a master that moves by 800 us is followed without a jump', async (t) => {
   const rig = locked({ noiseNs: 5000 })
   rig.ptp4l.stepMaster(800_000n)
   rig.clock.advance(6000)
@@ -85,7 +85,7 @@ t.test('a rate that changes by 100 ppm at once is held again within three second
   t.match(rig.ptp.view(), { state: 'locked', steps: 1 })
 })
 
-t.test('the time of day that is set by NTP moves nothing of a board that follows a master', async (t) => {
+t.test('a time of day set by NTP does not move a board that follows a master', async (t) => {
   const rig = locked({ noiseNs: 2000, ppb: 40_000 })
   rig.clock.stepEpoch(3000)
   const most = farthest(rig, 20_000)
@@ -93,7 +93,7 @@ t.test('the time of day that is set by NTP moves nothing of a board that follows
   t.match(rig.ptp.view(), { state: 'locked', steps: 1 })
 })
 
-t.test('as the clock it follows the time of day: gently where it is near, by a jump where it is far', async (t) => {
+t.test('as the clock it follows the time of day: gently if it is near, by a jump if it is far', async (t) => {
   const rig = ptpRig()
   rig.ptp4l.becomeMaster()
   rig.clock.advance(3000)
@@ -110,7 +110,7 @@ t.test('as the clock it follows the time of day: gently where it is near, by a j
   t.equal(rig.ptp.view().steps, 1)
 })
 
-t.test('times that scatter by more than the lock allows are no lock', async (t) => {
+t.test('times that scatter by more than the lock allows give no lock', async (t) => {
   const rig = locked({ noiseNs: 300_000 })
   rig.clock.advance(10_000)
   t.equal(rig.ptp.view().state, 'locking')

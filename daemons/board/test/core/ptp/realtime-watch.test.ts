@@ -12,7 +12,7 @@ t.test('one reading that was interrupted is not a step', async (t) => {
   t.equal(watch.differenceNs(), AHEAD_NS + 100n)
 })
 
-t.test('a step is told once, and counts from then on', async (t) => {
+t.test('a step is reported once, and counts from then on', async (t) => {
   const watch = createRealtimeWatch({ monotonicNs: 0n, realtimeNs: AHEAD_NS })
   const stepped = { monotonicNs: 0n, realtimeNs: AHEAD_NS - 3_000_000n }
   const same = { monotonicNs: 0n, realtimeNs: AHEAD_NS }

@@ -1,4 +1,4 @@
-/** Tests of core/ptp/course.ts with what real ptp4l's measured. */
+/** Tests of core/ptp/course.ts with measurements of real ptp4l's. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -17,7 +17,7 @@ function recorded(name: string): Sync[] {
   return (JSON.parse(text) as { syncs: Sync[] }).syncs
 }
 
-/** Sound's clock against a line through the whole record, at each Sync from the first lock on, in ns. */
+/** The clock of sound against a line through the whole record, at each Sync from the first lock on, in ns. */
 function errorsOf(syncs: readonly Sync[]) {
   const clock = fakeClock()
   const audio = fakeAudioClock(clock)

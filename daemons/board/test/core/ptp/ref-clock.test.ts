@@ -19,13 +19,13 @@ t.test('a board that is locked, holds over or is the clock names the grandmaster
   for (const state of ['locked', 'holdover', 'master'] as const) t.same(refClockOf({ state, grandmaster }, mac), ptp)
 })
 
-t.test('any other names its own machine', async (t) => {
+t.test('a board in any other state names its own machine', async (t) => {
   for (const state of ['off', 'absent', 'starting', 'listening', 'locking', 'fault'] as const)
     t.same(refClockOf({ state, grandmaster }, mac), { kind: 'localmac', mac })
   t.same(refClockOf({ state: 'locked', grandmaster: null }, mac), { kind: 'localmac', mac })
 })
 
-t.test('tells one clock from another', async (t) => {
+t.test('distinguishes clocks', async (t) => {
   t.ok(isSameClock(ptp, { ...ptp }))
   t.notOk(isSameClock(ptp, { ...ptp, domain: 4 }))
   t.notOk(isSameClock(ptp, { ...ptp, grandmaster: '00-1D-C1-FF-FE-12-34-57' }))
@@ -35,7 +35,7 @@ t.test('tells one clock from another', async (t) => {
   t.notOk(isSameClock({ kind: 'localmac', mac }, { kind: 'localmac', mac: '00-1d-c1-00-00-02' }))
 })
 
-t.test('whoever sends hears that its clock is another', async (t) => {
+t.test('a sender is told when its clock changes', async (t) => {
   const clock = fakePtp()
   const heard: unknown[] = []
   const end = clock.onChange(() => heard.push([clock.isLocked(), clock.refClock()]))

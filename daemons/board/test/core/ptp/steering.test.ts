@@ -16,7 +16,7 @@ function rig() {
   return { clock, audio, steering, follow, ahead }
 }
 
-t.test('a small difference is made up for without a jump, and not overshot', async (t) => {
+t.test('a small difference is corrected without a jump or overshoot', async (t) => {
   const { audio, clock, follow, ahead } = rig()
   let last = audio.read().audioNs
   for (let i = 0; i < 100; i++) {
@@ -31,7 +31,7 @@ t.test('a small difference is made up for without a jump, and not overshot', asy
   t.ok(Math.abs(errorNs) < 100, `${errorNs} ns left`)
 })
 
-t.test('what is farther off is made up for as fast as may be, and ends gently', async (t) => {
+t.test('a larger difference is corrected as fast as is allowed, and ends gently', async (t) => {
   const { audio, clock, follow, ahead } = rig()
   const off = () => Number(audio.read().audioNs - audio.read().monotonicNs - ahead) - 900_000
   for (let i = 0; i < 20; i++) {
@@ -47,7 +47,7 @@ t.test('what is farther off is made up for as fast as may be, and ends gently', 
   t.ok(off() > -10_000, `${off()} ns after six`)
 })
 
-t.test('catches up no faster than it may', async (t) => {
+t.test('catches up no faster than is allowed', async (t) => {
   const { audio, follow } = rig()
   follow(-1_900_000n)
   t.equal(audio.calibrations.at(-1)?.ratePpb, -400_000)
@@ -57,14 +57,14 @@ t.test('catches up no faster than it may', async (t) => {
   t.equal(audio.calibrations.at(-1)?.ratePpb, MOST_RATE_PPB)
 })
 
-t.test('jumps where it would be late for too long, once', async (t) => {
+t.test('jumps once if it would be late for too long', async (t) => {
   const { audio, follow, ahead } = rig()
   t.same(follow(-3_000_000n), { errorNs: 3_000_000, jumped: true })
   t.equal(audio.read().audioNs - audio.read().monotonicNs, ahead - 3_000_000n)
   t.same(follow(-3_000_000n), { errorNs: 0, jumped: false })
 })
 
-t.test('coasts on from where it is', async (t) => {
+t.test('keeps running from where it is', async (t) => {
   const { audio, clock, steering } = rig()
   const { audioNs } = audio.read()
   steering.coast(100_000)

@@ -15,7 +15,7 @@ async function setup(before?: SettingsFile) {
   return { ...kept, open, lines, book: await open() }
 }
 
-t.test('saved settings count from the next start on, and are there for it', async (t) => {
+t.test('saved settings apply from the next start on', async (t) => {
   const { book, open, saved } = await setup()
   t.same(book.saved(), first)
   t.same((await book.save({ name: 'Lobby', sap: '1' })).changed, ['name'])
@@ -25,7 +25,7 @@ t.test('saved settings count from the next start on, and are there for it', asyn
   t.match(await open(), { running: { name: 'Lobby' }, saves: 1 })
 })
 
-t.test('a form that is refused, or a disk that does not take it, leaves everything as it was', async (t) => {
+t.test('a refused form, or a disk that does not store it, leaves everything as it was', async (t) => {
   const { book, fail, saved } = await setup()
   await t.rejects(book.save({ port: 'x' }), { code: 'bad_fields' })
   fail(new Fault('store_write_failed', 'the disk is full'))
@@ -37,29 +37,30 @@ t.test('a form that is refused, or a disk that does not take it, leaves everythi
   t.equal(saved()?.saves, 1)
 })
 
-t.test('two forms at once are taken one after the other: neither undoes the other', async (t) => {
+t.test('two forms at once are applied one after another: neither undoes the other', async (t) => {
   const { book } = await setup()
   await Promise.all([book.save({ name: 'Lobby', sap: '1' }), book.save({ channels: '8', sap: '1' })])
   t.match(book.saved(), { name: 'Lobby', channels: 8 })
 })
 
-t.test(
-  'a form made from settings that are others by now is refused in its turn, and nothing of it is saved',
-  async (t) => {
-    const { book } = await setup()
-    const read = book.revision()
-    const expected = (now: string) => {
-      if (now !== read) throw new Fault('changed_meanwhile', now)
-    }
-    const [theirs, mine] = await Promise.allSettled([
-      book.save({ name: 'Lobby', sap: '1' }, 'off', expected),
-      book.save({ name: 'Bar', sap: '1' }, 'off', expected),
-    ])
-    t.match([theirs.status, mine], ['fulfilled', { status: 'rejected', reason: { code: 'changed_meanwhile' } }])
-    t.equal(book.saved().name, 'Lobby')
-    t.equal(mine.status === 'rejected' && mine.reason.message, book.revision(), 'it was asked with what is there now')
-  },
-)
+t.test('a form made from outdated settings is refused in its turn, and nothing of it is saved', async (t) => {
+  const { book } = await setup()
+  const read = book.revision()
+  const expected = (now: string) => {
+    if (now !== read) throw new Fault('changed_meanwhile', now)
+  }
+  const [theirs, mine] = await Promise.allSettled([
+    book.save({ name: 'Lobby', sap: '1' }, 'off', expected),
+    book.save({ name: 'Bar', sap: '1' }, 'off', expected),
+  ])
+  t.match([theirs.status, mine], ['fulfilled', { status: 'rejected', reason: { code: 'changed_meanwhile' } }])
+  t.equal(book.saved().name, 'Lobby')
+  t.equal(
+    mine.status === 'rejected' && mine.reason.message,
+    book.revision(),
+    'it was checked against the present settings',
+  )
+})
 
 t.test('a save that changes nothing counts as one', async (t) => {
   const { book, saved } = await setup()
@@ -67,7 +68,7 @@ t.test('a save that changes nothing counts as one', async (t) => {
   t.equal(saved()?.saves, 1)
 })
 
-t.test('what a file holds beyond what is known has its first value, with a line in the log', async (t) => {
+t.test('an invalid value in a file is replaced with its default, with a line in the log', async (t) => {
   const { book, lines } = await setup({ settings: { ...first, name: 'Lobby', port: 80 }, saves: 3 })
   t.match(book.running, { name: 'Lobby', port: 5004 })
   t.match(lines.join(''), /setting not taken over setting=port why="80 is too low/)

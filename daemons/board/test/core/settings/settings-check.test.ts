@@ -8,7 +8,7 @@ const first = firstSettings({ role: 'serial', hostname: 'board-7', mcast: '239.6
 const world = { httpPort: 8080 }
 const check = (given: Record<string, string>, current = first) => checkSettings(given, current, world)
 
-/** Sentences by field; empty where the form is taken. */
+/** Sentences by field; empty if the form is accepted. */
 function faultsOf(given: Record<string, string>, current = first): Record<string, string> {
   try {
     check(given, current)
@@ -25,7 +25,7 @@ function faultsOf(given: Record<string, string>, current = first): Record<string
 const formOf = (settings: object) =>
   Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]))
 
-t.test('B.rules.3 what GET gives can be posted back as it is', async (t) => {
+t.test('B.rules.3 the answer of GET can be posted back as it is', async (t) => {
   const settings = { ...first, static_ip: true, ip: '10.20.4.11', mask: '255.255.255.0', gw: '10.20.4.1', link_ms: 2.5 }
   const { settings: again, changed } = check(formOf(settings), settings)
   t.same(again, settings)
@@ -43,7 +43,7 @@ t.test('B.rules.3 sap and static_ip present means on, absent means off', async (
 })
 
 t.test(
-  'a form of what is to change alone leaves switches as they are, and one that is whole names those it switched off',
+  'a form with only the changes leaves switches as they are, and a whole one names those it switched off',
   async (t) => {
     const on = { ...first, sap: true, static_ip: true, ip: '10.20.4.11', mask: '255.255.255.0', gw: '10.20.4.1' }
     t.match(checkSettings({ name: 'Lobby' }, on, world, 'kept'), {
@@ -53,7 +53,11 @@ t.test(
     })
     t.match(checkSettings({ sap: '0' }, on, world, 'kept'), { settings: { ...on, sap: false }, changed: ['sap'] })
     t.same(check({ name: 'Lobby', sap: '1' }, on).switchedOff, ['static_ip'])
-    t.same(check({ name: 'Lobby', sap: '', static_ip: '' }, on).switchedOff, [], 'what was sent as off was meant')
+    t.same(
+      check({ name: 'Lobby', sap: '', static_ip: '' }, on).switchedOff,
+      [],
+      'a switch sent as off is meant that way',
+    )
   },
 )
 
@@ -65,7 +69,7 @@ t.test('B.resources an absent field of text or number keeps its value', async (t
   })
 })
 
-t.test('B.rules.4 role takes encoder, decoder, serial or usbip', async (t) => {
+t.test('B.rules.4 role accepts encoder, decoder, serial or usbip', async (t) => {
   for (const role of ['encoder', 'decoder', 'serial', 'usbip']) t.equal(check({ role }).settings.role, role)
   t.match(faultsOf({ role: 'mixer' }), { role: /"mixer" is not one of encoder, decoder, serial, usbip\./ })
 })
@@ -100,13 +104,13 @@ t.test('every field that is wrong is named at once, and unknown ones with the ne
   t.equal(Object.keys(faults).length, 11)
 })
 
-t.test('the sentence of the whole names the first field and counts the others', async (t) => {
+t.test('the summary names the first field and counts the others', async (t) => {
   t.throws(() => check({ port: 'x' }), { message: 'port: "x" is not a number. Use 1024 to 65535.' })
   t.throws(() => check({ port: 'x', channels: '0' }), { message: /One more field does not fit either\.$/ })
   t.throws(() => check({ port: '', channels: '0', role: '' }), { message: /2 more fields do not fit either\.$/ })
 })
 
-t.test('a fixed address needs an address and a mask, and a gateway fits them where there is one', async (t) => {
+t.test('a fixed address needs an address and a mask, and a gateway, if given, must fit them', async (t) => {
   const network = (ip: string, mask: string, gw: string) => faultsOf({ static_ip: '1', ip, mask, gw })
   t.same(network('10.20.4.11', '255.255.255.0', '10.20.4.1'), {})
   t.same(network('10.20.4.1', '255.255.255.252', '10.20.4.2'), {})
@@ -131,7 +135,7 @@ t.test('a fixed address needs an address and a mask, and a gateway fits them whe
   }
 })
 
-t.test('with DHCP the fields of a fixed address may be empty, and are kept', async (t) => {
+t.test('with DHCP the fields of a fixed address can be empty, and are kept', async (t) => {
   t.same(faultsOf({ ip: '', mask: '', gw: '' }), {})
   t.match(check({ ip: '10.20.4.11' }).settings, { static_ip: false, ip: '10.20.4.11' })
 })
@@ -142,7 +146,7 @@ t.test('a stream cannot have the port of the page, and an encoder needs a group'
   t.same(faultsOf({ role: 'decoder', mcast: '' }), {})
 })
 
-t.test('text is kept without blanks around it, hostnames in lower case, device paths with commas', async (t) => {
+t.test('text is trimmed, hostnames are kept in lower case, device paths with commas', async (t) => {
   const given = {
     name: '  Lobby ',
     hostname: 'Lobby-7',
@@ -164,7 +168,7 @@ t.test('device paths are four at most, each once, and stay below /dev', async (t
   t.equal(sentence('/dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0'), undefined)
 })
 
-t.test('names that look like others are refused', async (t) => {
+t.test('names that look like other names are refused', async (t) => {
   for (const name of ['a\u202eb', 'a\u0000b', 'a\nb', '\u200fa', '\ud800'])
     t.match(faultsOf({ name }), { name: /cannot be seen/ })
   t.match(faultsOf({ name: 'x'.repeat(65) }), { name: /65 characters, and 64 at most/ })
@@ -190,7 +194,7 @@ t.test('any form is either refused by field or gives settings that can be posted
   )
 })
 
-t.test('a file is taken over setting by setting', async (t) => {
+t.test('a file is read setting by setting', async (t) => {
   const kept = { ...first, name: 'Lobby', port: 5010 }
   t.same(readSettings(JSON.parse(JSON.stringify(kept)), first), { settings: kept, faults: [] })
   const other = { ...kept, port: 80, colour: 'red', role: 'mixer' }
@@ -207,7 +211,7 @@ t.test('a file is taken over setting by setting', async (t) => {
   for (const nothing of [null, [], 'x', 7]) t.throws(() => readSettings(nothing, first), { code: 'bad_fields' })
 })
 
-t.test('an encoder whose packets no network carries is told what would fit', async (t) => {
+t.test('an encoder whose packets are too large for the network is refused with the size that fits', async (t) => {
   const encoder = { ...first, role: 'encoder' as const }
   const long = { packet_ms: '4', channels: '8', encoding: 'L24' }
   t.same(faultsOf(long, encoder), {

@@ -5,21 +5,21 @@ import { type BoardSettings, boardSettings, firstSettings, settingsForm } from '
 const first = firstSettings({ role: 'serial', hostname: 'board-7', mcast: '239.69.10.4' })
 const CONTRACT = 'role hostname name mcast port channels link_ms ext_link_ms ptp_priority1 sap static_ip ip mask gw'
 
-t.test('B.resources every setting of the interface is there', async (t) => {
+t.test('B.resources every setting of the interface exists', async (t) => {
   const names = boardSettings.map(({ name }) => name)
   t.same(
     CONTRACT.split(' ').filter((name) => !names.includes(name)),
     [],
   )
-  t.same(Object.keys(first).sort(), [...names].sort(), 'and each has a first value')
+  t.same(Object.keys(first).sort(), [...names].sort(), 'and each has a default')
 })
 
-t.test('a board that was just flashed has settings that its own check takes', async (t) => {
+t.test('a freshly flashed board has settings that pass its own check', async (t) => {
   const form = Object.fromEntries(Object.entries(first).map(([name, value]) => [name, String(value)]))
   t.same(checkSettings(form, first, { httpPort: 80 }), { settings: first, changed: [], switchedOff: [] })
 })
 
-t.test('the form has every setting once, in groups, with its bounds, its first value and what it is now', async (t) => {
+t.test('the form has every setting once, in groups, with its limits, its default and its present value', async (t) => {
   const now: BoardSettings = { ...first, link_ms: 5 }
   const { groups } = settingsForm(now, first)
   t.same(

@@ -4,7 +4,7 @@ import { sinkFragment, sourceFragment } from '../../../core/sound/card.ts'
 
 const card = { alsa: 'hw:CARD=Device,DEV=0', fillMs: 5, bufferMs: 20 }
 
-t.test('sound on its way to a card passes the resampler that keeps the card on the clock', async (t) => {
+t.test('sound to a card passes through the resampler that keeps the card on the clock', async (t) => {
   t.equal(
     sinkFragment(card),
     'plantroomdrift name=drift ! plantroomcardsink name=card device="hw:CARD=Device,DEV=0" fill-ms=5 buffer-ms=20',
@@ -22,7 +22,7 @@ t.test('sound from a card does too, in as many channels as the stream has', asyn
   )
 })
 
-t.test('no name of a card says anything else to a pipeline', async (t) => {
+t.test('the name of a card cannot inject anything into a pipeline', async (t) => {
   t.match(
     sinkFragment({ ...card, alsa: 'a" ! filesink location="/x\\' }),
     'device="a\\" ! filesink location=\\"/x\\\\" fill-ms',

@@ -7,13 +7,13 @@ const TARGET = 480
 interface SimulatedCard {
   /** Parts in a million by which the card is slower than the board. */
   slowPpm: number
-  /** Frames by which what it tells is off, at random. */
+  /** Frames by which its reports are off, at random. */
   noise?: number
-  /** What it tells beyond what is there, always: the step in which its pointer moves. */
+  /** Frames that it always reports too many: the step in which its pointer moves. */
   bias?: number
 }
 
-/** A card that plays: what the board writes goes in, what the card uses up goes out. */
+/** A card that plays: the board writes frames into it, the card uses them up. */
 function simulate(card: SimulatedCard, mostPpm = 2000) {
   const servo = createCardServo({ targetFrames: TARGET, mostPpm })
   let seed = 1
@@ -42,7 +42,7 @@ function simulate(card: SimulatedCard, mostPpm = 2000) {
   return Object.assign(sim, { run })
 }
 
-t.test('a card on the clock of the board is never corrected, however coarse what it tells', async (t) => {
+t.test('a card on the clock of the board is never corrected, however coarse its reports', async (t) => {
   const sim = simulate({ slowPpm: 0, noise: 15, bias: 96 })
   let corrected = 0
   sim.run(3600, () => {
@@ -97,7 +97,7 @@ t.test('a card that has come back to the clock is left alone again', async (t) =
   t.equal(sim.ppm, 0)
 })
 
-t.test('after a start anew the card is corrected by what was known', async (t) => {
+t.test('after a restart the card is corrected by the known drift', async (t) => {
   const sim = simulate({ slowPpm: 200 })
   sim.run(300)
   sim.fill = TARGET
@@ -110,7 +110,7 @@ t.test('after a start anew the card is corrected by what was known', async (t) =
   t.ok(Math.abs(sim.fill - TARGET) < 20, `${sim.fill} frames`)
 })
 
-t.test('a fill that jumps far away is filled anew once, and not steered for minutes', async (t) => {
+t.test('a fill that jumps far away is refilled once, and not steered for minutes', async (t) => {
   const sim = simulate({ slowPpm: 0 })
   sim.run(60)
   sim.fill = 3 * TARGET
@@ -129,7 +129,7 @@ t.test('a small jump is steered away without a break', async (t) => {
   t.ok(Math.abs(sim.fill - TARGET) < 32, `${sim.fill} frames`)
 })
 
-t.test('a card that tells nothing changes nothing', async (t) => {
+t.test('a card that reports nothing changes nothing', async (t) => {
   const sim = simulate({ slowPpm: 80 })
   sim.run(300)
   sim.suspended = true
@@ -140,12 +140,12 @@ t.test('a card that tells nothing changes nothing', async (t) => {
   t.ok(Math.abs(sim.fill - TARGET) < 30)
 })
 
-t.test('no correction is beyond what is allowed', async (t) => {
+t.test('no correction exceeds the limit', async (t) => {
   const sim = simulate({ slowPpm: 1500 }, 300)
   let most = 0
   sim.run(600, () => {
     most = Math.max(most, Math.abs(sim.ppm))
   })
   t.equal(most, 300)
-  t.ok(sim.refills > 1, 'it is filled anew instead')
+  t.ok(sim.refills > 1, 'it is refilled instead')
 })

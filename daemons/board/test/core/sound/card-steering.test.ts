@@ -3,7 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createCardSteering } from '../../../core/sound/card.ts'
 
-/** A pipeline whose card uses up frames at a rate of its own. */
+/** A pipeline whose card uses up frames at its own rate. */
 function rig(use: 'plays' | 'captures', slowPpm: number) {
   const clock = fakeClock()
   const told: Record<string, number> = { fill: 240, starts: 1, xruns: 0, dropped: 0 }
@@ -28,13 +28,13 @@ function rig(use: 'plays' | 'captures', slowPpm: number) {
 
 t.test('a card on the clock is not touched', async (t) => {
   const { done, run, steering } = rig('plays', 0)
-  t.match(steering.view(), { latency_ms: null, drift_ppm: null, state: 'settling' }, 'and nothing is known before')
+  t.match(steering.view(), { latency_ms: null, drift_ppm: null, state: 'settling' }, 'and nothing is known yet')
   await run(100)
   t.same(done, [])
   t.same(steering.view(), { latency_ms: 5, drift_ppm: 0, state: 'resting', xruns: 0, dropped_frames: 0 })
 })
 
-t.test('a card that plays too slowly gets fewer frames, and is said to be slow', async (t) => {
+t.test('a card that plays too slowly gets fewer frames, and is reported as slow', async (t) => {
   const { done, run, steering } = rig('plays', 50)
   await run(300)
   t.ok(done.every(([element, property]) => element === 'drift' && property === 'ppm'))
@@ -42,13 +42,13 @@ t.test('a card that plays too slowly gets fewer frames, and is said to be slow',
   t.ok(Math.abs((steering.view().drift_ppm ?? 0) + 50) < 2, String(steering.view().drift_ppm))
 })
 
-t.test('a card that captures too many is said to be fast', async (t) => {
+t.test('a card that captures too many is reported as fast', async (t) => {
   const { run, steering } = rig('captures', 50)
   await run(300)
   t.ok(Math.abs((steering.view().drift_ppm ?? 0) - 50) < 2, String(steering.view().drift_ppm))
 })
 
-t.test('a fill that is lost is made anew', async (t) => {
+t.test('a lost fill leads to a refill', async (t) => {
   const { done, run, told } = rig('plays', 0)
   await run(10)
   told.fill = 2000
@@ -59,7 +59,7 @@ t.test('a fill that is lost is made anew', async (t) => {
   )
 })
 
-t.test('a card that tells nothing has no latency', async (t) => {
+t.test('a card that reports nothing has no latency', async (t) => {
   const { run, steering, told } = rig('plays', 0)
   await run(10)
   told.fill = -1
@@ -67,7 +67,7 @@ t.test('a card that tells nothing has no latency', async (t) => {
   t.equal(steering.view().latency_ms, null)
 })
 
-t.test('closed it looks no more', async (t) => {
+t.test('once closed it checks no more', async (t) => {
   const { clock, done, run, steering, told } = rig('plays', 0)
   await run(10)
   steering.close()

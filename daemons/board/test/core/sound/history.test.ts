@@ -10,7 +10,7 @@ t.test('has no points before anything was measured', async (t) => {
   t.same(history.view().series, { lost: [] })
 })
 
-t.test('keeps what was measured, second by second, with the instant of the first', async (t) => {
+t.test('keeps measurements second by second, with the instant of the first', async (t) => {
   const clock = fakeClock(1_000_000)
   const history = createHistory({ clock, names: ['lost', 'offset'], seconds: 5 })
   for (const lost of [1, 2, 3]) {
@@ -20,7 +20,7 @@ t.test('keeps what was measured, second by second, with the instant of the first
   t.same(history.view(), { step_s: 1, from_at: 1_001_000, series: { lost: [1, 2, 3], offset: [0.1, 0.1, 0.1] } })
 })
 
-t.test('says null of what is unknown, never 0', async (t) => {
+t.test('gives null for unknown values, never 0', async (t) => {
   const clock = fakeClock()
   const history = createHistory({ clock, names: ['lost', 'offset'], seconds: 5 })
   history.add({ lost: 0, offset: null })
@@ -29,7 +29,7 @@ t.test('says null of what is unknown, never 0', async (t) => {
   t.same(history.view().series, { lost: [0, null], offset: [null, 7] })
 })
 
-t.test('takes values of the same second from several', async (t) => {
+t.test('merges values of the same second from several sources', async (t) => {
   const clock = fakeClock()
   const history = createHistory({ clock, names: ['lost', 'offset'], seconds: 5 })
   history.add({ lost: 1 })
@@ -48,7 +48,7 @@ t.test('drops the oldest', async (t) => {
   t.same(history.view(), { step_s: 1, from_at: 7000, series: { n: [7, 8, 9] } })
 })
 
-t.test('bridges one second that a late timer left out, and no more', async (t) => {
+t.test('bridges one second that a late timer skipped, and no more', async (t) => {
   const clock = fakeClock()
   const history = createHistory({ clock, names: ['n'], seconds: 10 })
   history.add({ n: 1 })
@@ -59,7 +59,7 @@ t.test('bridges one second that a late timer left out, and no more', async (t) =
   t.same(history.view().series, { n: [1, 2, 2, null, null, 3] })
 })
 
-t.test('knows nothing of a pause longer than its span', async (t) => {
+t.test('is empty after a pause longer than its span', async (t) => {
   const clock = fakeClock()
   const history = createHistory({ clock, names: ['n'], seconds: 3 })
   history.add({ n: 1 })
@@ -70,7 +70,7 @@ t.test('knows nothing of a pause longer than its span', async (t) => {
   t.same(history.view().series, { n: [null, null, 3] })
 })
 
-t.test('instants stay right when wall time is stepped', async (t) => {
+t.test('instants stay correct when wall time is stepped', async (t) => {
   const clock = fakeClock(1_000_000)
   const history = createHistory({ clock, names: ['n'], seconds: 3 })
   history.add({ n: 1 })

@@ -11,7 +11,7 @@ function addressOf(there: Readonly<Record<string, string>>) {
   }
 }
 
-t.test('ST 2022-7 of two networks one is enough, whichever', async (t) => {
+t.test('ST 2022-7 one of two networks is enough, whichever it is', async (t) => {
   const names = ['eth0', 'eth1']
   t.same(pathAddresses(names, addressOf({ eth0: '10.20.4.12', eth1: '10.21.4.12' })), ['10.20.4.12', '10.21.4.12'])
   t.same(pathAddresses(names, addressOf({ eth0: '10.20.4.12' })), ['10.20.4.12', null])
@@ -20,14 +20,14 @@ t.test('ST 2022-7 of two networks one is enough, whichever', async (t) => {
   t.throws(() => pathAddresses(['eth0'], addressOf({ eth1: '10.21.4.12' })), { code: 'no_interface' })
 })
 
-t.test('what is no missing network is told', async (t) => {
+t.test('a fault that is not a missing network is passed on', async (t) => {
   const broken = () => {
     throw new TypeError('broken')
   }
   t.throws(() => pathAddresses(['eth0', 'eth1'], broken), TypeError)
 })
 
-t.test('a network that went is waited for; one that came, or has another address, is moved to', async (t) => {
+t.test('a network that went is waited for; a path moves to one that came, or to a new address', async (t) => {
   const both = ['10.20.4.12', '10.21.4.12']
   t.equal(hasMoved(both, both), false)
   t.equal(hasMoved(both, ['10.20.4.12', null]), false)
@@ -36,7 +36,7 @@ t.test('a network that went is waited for; one that came, or has another address
   t.equal(hasMoved(both, ['10.20.4.12', '10.21.4.13']), true)
 })
 
-t.test('a path keeps its address while its network is away, and never had one before it came', async (t) => {
+t.test('a path keeps its address while its network is away, and has none before the network first came', async (t) => {
   const last = createLastAddresses()
   t.same(last(['10.20.4.12', null]), ['10.20.4.12', null])
   t.same(last(['10.20.4.12', '10.21.4.12']), ['10.20.4.12', '10.21.4.12'])

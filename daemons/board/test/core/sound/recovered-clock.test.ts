@@ -5,7 +5,7 @@ import { createRecoveredClock } from '../../../core/sound/recovered-clock.ts'
 const MS = 1_000_000
 const LOOK_MS = 250
 
-/** Chance that is the same in every run. */
+/** Random numbers that are the same in every run. */
 function chance(seed: number): () => number {
   let state = seed
   return () => {
@@ -24,7 +24,7 @@ interface Sent {
   jumpNs?(atMs: number): number
 }
 
-/** Looks four times a second for so long. @returns at each look the clock's error in ns, positive is ahead */
+/** Looks four times a second for that long. @returns at each look the clock's error in ns, positive is ahead */
 function run(sent: Sent, seconds: number, clock = createRecoveredClock()) {
   const startNs = 5_000_000_000n
   let calibration: Calibration | undefined
@@ -76,7 +76,7 @@ t.test('the clock never goes faster or slower by more than 0.3 ms in a second th
   t.ok(Math.max(...moves) <= (0.33 * MS * LOOK_MS) / 1000, 'beyond the first ten seconds', { most: Math.max(...moves) })
 })
 
-t.test('bursts in which everything is held up for two seconds move nothing', async (t) => {
+t.test('bursts in which everything is delayed for two seconds move nothing', async (t) => {
   const random = chance(9)
   const isHeldUp = (atMs: number) => atMs % 11_000 > 9000
   const { errors, clock } = run({ ppm: 40, lateNs: (atMs) => random() * MS + (isHeldUp(atMs) ? 15 * MS : 0) }, 90)
@@ -98,7 +98,7 @@ t.test('a sender whose timestamps jump is followed, forward and back', async (t)
   }
 })
 
-t.test('a sender that begins anew is followed from its first packets, at the rate that is known', async (t) => {
+t.test('a sender that restarts is followed from its first packets, at the known rate', async (t) => {
   const { clock } = run({ ppm: 80, lateNs: () => 0 }, 30)
   const nowNs = 90_000_000_000n
   const fastest = { monotonicNs: nowNs, mediaNs: 500_000_000_000n }
@@ -114,7 +114,7 @@ t.test('a sender that falls silent is waited for at its rate, without a slew', a
   t.ok(Math.abs((silent?.ratePpb ?? 0) + 60_000) < 1500, 'at -60 ppm', { silent })
 })
 
-t.test('nothing is said before the first packet', async (t) => {
+t.test('there is no reading before the first packet', async (t) => {
   const clock = createRecoveredClock()
   t.equal(clock.look({ nowNs: 1n, fastest: null, anchors: 0 }), null)
   t.equal(clock.ratePpm(), null)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { gathered } from '../../../core/streams/finding.ts'
 
-t.test('a change is told at once, a thousand that follow together, the last one always', async (t) => {
+t.test('a change is sent at once, a thousand that follow together, and the last one always', async (t) => {
   const clock = fakeClock()
   const toldMs: number[] = []
   const change = gathered(clock, 100, () => void toldMs.push(clock.monotonicMs()))

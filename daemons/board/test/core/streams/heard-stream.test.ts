@@ -38,8 +38,11 @@ t.test('a stream is shown with its two paths, its clock and who sends it', async
   })
 })
 
-t.test('where no sender is named it is where the description was made; what cannot be played says why', async (t) => {
-  const paths = [{ group: '239.1.1.7', port: 5004, ttl: 32, source: null }]
-  const shown = heardStreamOf({ ...stream, paths, encoding: 'AM824' }, hearsay)
-  t.match(shown, { source: '10.0.0.7', source_specific: false, dup: null, not_playable: /AM824/ })
-})
+t.test(
+  'without a named sender it is the origin of the description; a stream that cannot be played says why',
+  async (t) => {
+    const paths = [{ group: '239.1.1.7', port: 5004, ttl: 32, source: null }]
+    const shown = heardStreamOf({ ...stream, paths, encoding: 'AM824' }, hearsay)
+    t.match(shown, { source: '10.0.0.7', source_specific: false, dup: null, not_playable: /AM824/ })
+  },
+)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createRhythm } from '../../../core/streams/book.ts'
 
-t.test('ten missed are too many, of 30 s each until the rhythm is known', async (t) => {
+t.test('ten missed announcements are too many, 30 s apart until the rhythm is known', async (t) => {
   const rhythm = createRhythm(0)
   t.equal(rhythm.isOver(300_000), false)
   t.equal(rhythm.isOver(300_001), true)
@@ -11,7 +11,7 @@ t.test('ten missed are too many, of 30 s each until the rhythm is known', async 
   t.equal(rhythm.isOver(55_001), true)
 })
 
-t.test('one that was lost, or came twice, does not change the rhythm much', async (t) => {
+t.test('a lost or repeated announcement does not change the rhythm much', async (t) => {
   const rhythm = createRhythm(0)
   for (let nowMs = 10_000; nowMs <= 100_000; nowMs += 10_000) rhythm.heard(nowMs)
   rhythm.heard(100_500)

@@ -7,7 +7,7 @@ import { OWN_STREAM } from '../../wire/streams/described-stream.ts'
 
 const stream: OwnStream = { ...OWN_STREAM, name: 'Hall', refClock: null }
 
-t.test('RFC 4566 5.2 the version grows with each change, and stays while there is none', async (t) => {
+t.test('RFC 4566 5.2 the version grows with each change, and otherwise stays', async (t) => {
   const clock = fakeClock(1_900_000_000_000)
   const session = createOwnSession(clock, '77')
   t.match(session.describe(stream), { ...stream, sessionId: '77', version: '4108988800' })

@@ -22,7 +22,7 @@ function ask(method: string, url: string, headers: Record<string, string> = {}, 
   return replyOf(cut?.message ?? { start: '', headers: new Map(), body: '' })
 }
 
-t.test('RFC 2326 10.1 OPTIONS tells the methods', async (t) => {
+t.test('RFC 2326 10.1 OPTIONS lists the methods', async (t) => {
   const { headers, status } = ask('OPTIONS', '*')
   t.equal(status, 200)
   t.equal(headers.get('cseq'), '7')
@@ -39,7 +39,7 @@ t.test('RAVENNA 5.2 and RFC 2326 10.2 DESCRIBE gives the description by name, by
   t.match(ask('DESCRIBE', 'rtsp://10.0.0.7/by-name/Big hall').headers.get('content-base'), /Big%20hall\/$/)
 })
 
-t.test('what there is not is 404', async (t) => {
+t.test('an unknown path is 404', async (t) => {
   for (const path of ['/by-name/Other', '/by-id/2', '/x', '/by-name/%'])
     t.equal(ask('DESCRIBE', `rtsp://10.0.0.7${path}`).status, 404, path)
   t.equal(ask('DESCRIBE', 'rtsp://10.0.0.7/', {}, false).status, 404)
@@ -50,7 +50,7 @@ t.test('RFC 2326 11.3 a description in another type than SDP is 406', async (t) 
   t.equal(ask('DESCRIBE', 'rtsp://h/', { accept: 'text/html, */*' }).status, 200)
 })
 
-t.test('RFC 2326 10.4 SETUP tells the group to who takes multicast, and refuses others', async (t) => {
+t.test('RFC 2326 10.4 SETUP gives the group to clients that accept multicast, and refuses others', async (t) => {
   const reply = ask('SETUP', 'rtsp://h/by-id/1', {
     transport: 'RTP/AVP;unicast;client_port=5000-5001,RTP/AVP;multicast',
   })
@@ -67,7 +67,7 @@ t.test('RFC 2326 10.4 SETUP tells the group to who takes multicast, and refuses 
   t.equal(ask('PLAY', 'rtsp://h/by-id/1', { session: '1' }).status, 454)
 })
 
-t.test('RFC 2326 11 methods that are not for it are 405, unknown ones 501, what it must understand 551', async (t) => {
+t.test('RFC 2326 11 unsupported methods are 405, unknown ones 501, an unknown Require 551', async (t) => {
   t.equal(ask('RECORD', 'rtsp://h/').status, 405)
   t.match(ask('RECORD', 'rtsp://h/').headers.get('allow'), /DESCRIBE/)
   t.equal(ask('GET', '/').status, 501)
@@ -89,7 +89,7 @@ t.test('a request without its number is 400, of another version 505', async (t) 
   )
 })
 
-t.test('no request makes an answer of several lines where one belongs', async () => {
+t.test('no request can inject a line into an answer', async () => {
   const header = fc.constantFrom('cseq', 'accept', 'require', 'transport', 'session')
   const line = anyText({ maxLength: 60 }).map((text) => text.replace(/[\r\n]/g, ''))
   fc.assert(

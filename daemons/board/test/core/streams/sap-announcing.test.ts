@@ -25,7 +25,7 @@ function announcer() {
 
 const signs = (sent: string[]) => sent.map((one) => one.split(' ')[0])
 
-t.test('RFC 2974 3 a stream is announced at once, every 30 s, and taken back at the end', async (t) => {
+t.test('RFC 2974 3 a stream is announced at once, every 30 s, and withdrawn at the end', async (t) => {
   const { announcing, clock, sent } = announcer()
   announcing.start()
   t.same(signs(sent), ['+1'])
@@ -38,7 +38,7 @@ t.test('RFC 2974 3 a stream is announced at once, every 30 s, and taken back at 
   t.equal(new Set(sent.map((one) => one.split(' ')[1])).size, 1, 'under one hash')
 })
 
-t.test('RFC 2974 6 a change takes the old version back and announces the new one, under another hash', async (t) => {
+t.test('RFC 2974 6 a change withdraws the old version and announces the new one, under another hash', async (t) => {
   const { announcing, clock, sent, world } = announcer()
   announcing.start()
   world.sdp = 'v=0\r\no=- 1 2 IN IP4 10.0.0.7\r\n'
@@ -50,10 +50,10 @@ t.test('RFC 2974 6 a change takes the old version back and announces the new one
   t.equal(sent[0]?.slice(1), sent[1]?.slice(1))
   announcing.changed()
   clock.advance(1000)
-  t.equal(sent.length, 3, 'what is as it was is not announced')
+  t.equal(sent.length, 3, 'an unchanged stream is not announced')
 })
 
-t.test('what stops being there is taken back, what comes later is announced then', async (t) => {
+t.test('a stream that ends is withdrawn, one that comes later is announced then', async (t) => {
   const { announcing, clock, sent, world } = announcer()
   world.sdp = undefined
   announcing.start()
@@ -67,7 +67,7 @@ t.test('what stops being there is taken back, what comes later is announced then
   t.same(signs(sent), ['+1', '-1'])
 })
 
-t.test('what could not be sent does not count, and is sent once the network is back', async (t) => {
+t.test('a failed announcement does not count, and is sent once the network is back', async (t) => {
   const { announcing, sent, world } = announcer()
   world.works = false
   announcing.start()
@@ -86,7 +86,7 @@ t.test('before its start and after its end nothing is sent', async (t) => {
   t.same(sent, [])
 })
 
-t.test('RFC 2974 6 two versions whose hashes meet by chance are told apart all the same', async (t) => {
+t.test('RFC 2974 6 two versions whose hashes collide are still distinguished', async (t) => {
   const { announcing, clock, sent, world } = announcer()
   const versions = new Map<number, number>()
   let [first, second] = [0, 0]

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createSeenSketch } from '../../../core/streams/book.ts'
 
-t.test('what was met before is known, once two seconds have passed', async (t) => {
+t.test('something seen before is recognised once two seconds have passed', async (t) => {
   const seen = createSeenSketch()
   t.equal(seen.meet('a', 1000), false)
   t.equal(seen.meet('a', 1500), false)
@@ -10,7 +10,7 @@ t.test('what was met before is known, once two seconds have passed', async (t) =
   t.equal(seen.meet('a', 3500), true)
 })
 
-t.test('of 30,000 met in between, most are still known, and few that were not met', async (t) => {
+t.test('after 30,000 others most are still recognised, and few that were never seen', async (t) => {
   const seen = createSeenSketch()
   for (let number = 0; number < 30_000; number++) seen.meet(`${number}@10.1.5.20`, 0)
   let known = 0

@@ -34,7 +34,7 @@ function rig(most = 16) {
   return { clock, asked, told, answers, finder, hear }
 }
 
-t.test('a session that is named is asked for by its name, and told', async (t) => {
+t.test('a session that is announced is asked for by its name, and reported', async (t) => {
   const { asked, clock, finder, hear, told } = rig()
   hear()
   await clock.run(0)
@@ -42,7 +42,7 @@ t.test('a session that is named is asked for by its name, and told', async (t) =
   t.same(told, ['+mdns,rtsp 10.0.0.9 v=0'])
   await clock.run(10_000)
   hear()
-  t.equal(told.length, 2, 'named again, it is told again')
+  t.equal(told.length, 2, 'announced again, it is reported again')
   t.equal(asked.length, 1, 'and not asked')
   await clock.run(60_000)
   hear()
@@ -51,7 +51,7 @@ t.test('a session that is named is asked for by its name, and told', async (t) =
   t.same(finder.counts(), { sessions: 1, described: 1, failed: 0 })
 })
 
-t.test('who names a session at another address than its own is not asked', async (t) => {
+t.test('a device that announces a session at an address not its own is not asked', async (t) => {
   const { asked, clock, hear } = rig()
   hear({ reach: ['10.0.0.1'] })
   hear({ reach: ['10.0.0.1', '10.0.0.9'] })
@@ -60,7 +60,7 @@ t.test('who names a session at another address than its own is not asked', async
   t.same(asked, [])
 })
 
-t.test('one that gives no description is asked again after a while', async (t) => {
+t.test('a device that gives no description is asked again after a while', async (t) => {
   const { answers, asked, clock, finder, hear, told } = rig()
   answers.sdp = undefined
   hear()
@@ -86,7 +86,7 @@ t.test('another port is asked at once', async (t) => {
   t.equal(asked[1]?.port, 8554)
 })
 
-t.test('a farewell makes it be asked; it is gone when it does not answer', async (t) => {
+t.test('after a farewell the device is asked; its session is gone if it does not answer', async (t) => {
   const { answers, asked, clock, finder, hear, told } = rig()
   hear()
   await clock.run(0)
@@ -102,7 +102,7 @@ t.test('a farewell makes it be asked; it is gone when it does not answer', async
 })
 
 t.test(
-  'farewells forged by the hundred have a device asked a few times, and a true one among them is found',
+  'hundreds of forged farewells cause only a few requests to a device, and a true one among them is noticed',
   async (t) => {
     const { answers, asked, clock, finder, hear } = rig()
     hear()
@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('one that is named no more is asked, and stays while it answers', async (t) => {
+t.test('a session that is no longer announced is asked for, and stays while its device answers', async (t) => {
   const { answers, asked, clock, finder, hear, told } = rig()
   hear()
   await clock.run(31_000)

@@ -17,14 +17,14 @@ function book(bounds: Partial<typeof BOUNDS> = {}) {
   return { clock, streams, announce, changes: () => changes }
 }
 
-/** A description of a session of its own. */
+/** A description of a separate session. */
 function made(number: number, origin = '10.1.5.20', version = 1): string {
   return dante.replace('1423986 1423994 IN IP4 10.1.5.20', `${number} ${version} IN IP4 ${origin}`)
 }
 
 const names = (list: { name: string }[]) => list.map(({ name }) => name)
 
-t.test('what is announced is listed by name, with how it was heard of', async (t) => {
+t.test('announced streams are listed by name, with how they were heard of', async (t) => {
   const { announce, streams } = book()
   announce(ravenna, '10.1.6.31')
   announce(dante, '10.1.5.20')
@@ -42,7 +42,7 @@ t.test('what is announced is listed by name, with how it was heard of', async (t
   t.match(streams.list()[2], { not_playable: /AM824/ })
 })
 
-t.test('B.rules.1 streams are found by group and port, of two paths by either', async (t) => {
+t.test('B.rules.1 streams are found by group and port, with two paths by either', async (t) => {
   const { announce, streams } = book()
   announce(lawo, '172.16.4.2')
   announce(dante, '10.1.5.20')
@@ -51,7 +51,7 @@ t.test('B.rules.1 streams are found by group and port, of two paths by either', 
   t.same(streams.find('239.65.20.154', 5006), [])
 })
 
-t.test('ten announcements missed end a stream: of 30 s each where the rhythm is not known', async (t) => {
+t.test('ten missed announcements end a stream: 30 s apart if the rhythm is not known', async (t) => {
   const { announce, changes, clock, streams } = book()
   announce(dante, '10.1.5.20')
   clock.advance(299_000)
@@ -62,7 +62,7 @@ t.test('ten announcements missed end a stream: of 30 s each where the rhythm is 
   t.ok(changes() > before)
 })
 
-t.test('the rhythm is learnt: who announces every 5 s is gone after 50', async (t) => {
+t.test('the rhythm is learnt: a sender that announces every 5 s is gone after 50', async (t) => {
   const { announce, clock, streams } = book()
   for (let count = 0; count < 10; count++) {
     announce(dante, '10.1.5.20')
@@ -74,7 +74,7 @@ t.test('the rhythm is learnt: who announces every 5 s is gone after 50', async (
   t.equal(streams.list().length, 0)
 })
 
-t.test('who announces every 120 s stays', async (t) => {
+t.test('a sender that announces every 120 s stays', async (t) => {
   const { announce, clock, streams } = book()
   announce(dante, '10.1.5.20')
   for (let count = 0; count < 5; count++) {
@@ -85,7 +85,7 @@ t.test('who announces every 120 s stays', async (t) => {
   t.equal(streams.list().length, 1)
 })
 
-t.test('a new version takes the place of the old one; one that comes late does not', async (t) => {
+t.test('a new version replaces the old one; a late old one does not', async (t) => {
   const { announce, clock, streams } = book()
   announce(made(7, '10.1.5.20', 2), '10.1.5.20')
   announce(made(7, '10.1.5.20', 3).replace('s=', 's=New '), '10.1.5.20')
@@ -94,11 +94,11 @@ t.test('a new version takes the place of the old one; one that comes late does n
   t.same(names(streams.list()), ['New STAGE-BOX-04 : 2'])
   clock.advance(30_000)
   announce(made(7, '10.1.5.20', 1), '10.1.5.20')
-  t.same(names(streams.list()), ['STAGE-BOX-04 : 2'], 'a sender that began anew counts from 1')
+  t.same(names(streams.list()), ['STAGE-BOX-04 : 2'], 'a sender that restarted counts from 1')
 })
 
 t.test(
-  'a stream that is another in each packet is read a few times a second; at rest it is as it was told last',
+  'a stream that changes with each packet is read a few times a second; afterwards it is as announced last',
   async (t) => {
     const { announce, clock, streams } = book()
     const told = (version: number) => made(7, '10.1.5.20', version).replace('s=', `s=${version} `)
@@ -111,7 +111,7 @@ t.test(
   },
 )
 
-t.test('of all streams together no more changes are read in a second than new ones', async (t) => {
+t.test('no more changes of all streams together are read in a second than new streams', async (t) => {
   const { announce, streams } = book({ newPerSecond: 20 })
   for (let number = 0; number < 12; number++) announce(made(number), '10.1.5.20')
   for (let version = 2; version < 5; version++)
@@ -137,7 +137,7 @@ t.test('a sender that changes a description without a new version is followed', 
   t.same(names(streams.list()), ['New STAGE-BOX-04 : 2'])
 })
 
-t.test('what is announced again is heard again, and is not a change', async (t) => {
+t.test('a repeated announcement counts as heard, and is not a change', async (t) => {
   const { announce, changes, clock, streams } = book()
   announce(made(7), '10.1.5.20')
   const before = { changes: changes(), at: streams.list()[0]?.last_heard_at ?? 0 }
@@ -147,7 +147,7 @@ t.test('what is announced again is heard again, and is not a change', async (t) 
   t.equal(changes(), before.changes)
 })
 
-t.test('RFC 2974 4 a deletion ends a stream, by its o= line or its hash, of the same sender alone', async (t) => {
+t.test('RFC 2974 4 a deletion ends a stream, by its o= line or its hash, only from the same sender', async (t) => {
   const { announce, clock, streams } = book()
   announce(made(7), '10.1.5.20', 77)
   announce(made(8), '10.1.5.20', 88)
@@ -160,13 +160,13 @@ t.test('RFC 2974 4 a deletion ends a stream, by its o= line or its hash, of the 
   t.equal(streams.list().length, 1)
   streams.takenBack({ by: ['sap'], from: '10.1.5.20', hash: 77 })
   clock.advance(1000)
-  t.equal(streams.list().length, 1, 'a hash of another stream ends none')
+  t.equal(streams.list().length, 1, 'the hash of another stream ends none')
   streams.takenBack({ by: ['sap'], from: '10.1.5.20', hash: 88 })
   clock.advance(1000)
   t.equal(streams.list().length, 0)
 })
 
-t.test('RFC 2974 6 a stream whose old version is taken back before the new one stays', async (t) => {
+t.test('RFC 2974 6 a stream whose old version is withdrawn before the new one comes stays', async (t) => {
   const { announce, clock, streams } = book()
   announce(made(7, '10.1.5.20', 1), '10.1.5.20', 77)
   const [before] = streams.list()
@@ -177,7 +177,7 @@ t.test('RFC 2974 6 a stream whose old version is taken back before the new one s
   t.equal(streams.list()[0]?.first_heard_at, before?.first_heard_at)
 })
 
-t.test('one stream that is heard of in several ways is one, and stays while one of them lasts', async (t) => {
+t.test('one stream heard of in several ways is one, and stays while one of them lasts', async (t) => {
   const { announce, clock, streams } = book()
   announce(made(7), '10.1.5.20')
   const other = made(7).replace('a=keywds:Dante\r\n', '')
@@ -185,7 +185,7 @@ t.test('one stream that is heard of in several ways is one, and stays while one 
   t.same(
     streams.list().map(({ heard_by, sdp }) => [heard_by, sdp]),
     [[['mdns', 'rtsp', 'sap'], made(7)]],
-    'in the words of the first',
+    'with the description of the first',
   )
   streams.takenBack({ by: ['sap'], from: '10.1.5.20', sdp: made(7) })
   clock.advance(1000)
@@ -195,7 +195,7 @@ t.test('one stream that is heard of in several ways is one, and stays while one 
   )
 })
 
-t.test('an origin that is no address of a machine is that of the sender', async (t) => {
+t.test('an origin that is not an address of a machine is replaced with the sender', async (t) => {
   const { announce, streams } = book()
   announce(made(7, '127.0.0.1'), '10.1.5.20')
   announce(made(8, '0.0.0.0'), '10.1.5.20')
@@ -204,7 +204,7 @@ t.test('an origin that is no address of a machine is that of the sender', async 
   t.equal(streams.list().length, 3)
 })
 
-t.test('a forged announcement from another address changes nothing of the real one', async (t) => {
+t.test('a forged announcement from another address does not change the real one', async (t) => {
   const { announce, streams } = book()
   announce(made(7, '10.1.5.20', 1), '10.1.5.20')
   announce(made(7, '10.1.5.20', 99).replace('s=', 's=Forged '), '10.1.5.66')
@@ -217,7 +217,7 @@ t.test('a forged announcement from another address changes nothing of the real o
   )
 })
 
-t.test('what cannot be read is counted, and what one sender has too many of', async (t) => {
+t.test('unreadable announcements are counted, and so are those of a sender with too many', async (t) => {
   const { announce, streams } = book()
   announce('', '10.1.5.20')
   announce('v=0\r\no=- 1 1 IN IP4 10.1.5.20\r\n', '10.1.5.20')
@@ -249,7 +249,7 @@ t.test('1000 forged announcements a second from one address neither grow the lis
   t.ok(most <= 20)
 })
 
-t.test('nor do they from as many addresses', async (t) => {
+t.test('nor do 1000 forged announcements a second from as many addresses', async (t) => {
   const { announce, clock, most, real, streams } = flood((number) => `172.16.${(number >> 8) & 255}.${number & 255}`)
   t.equal(real, 4)
   t.ok(most <= 64)
@@ -258,16 +258,16 @@ t.test('nor do they from as many addresses', async (t) => {
     for (let real = 1; real <= 4; real++) announce(made(real, `10.1.5.${real}`), `10.1.5.${real}`)
     clock.advance(30_000)
   }
-  t.equal(streams.list().length, 4, 'once it is over, the real ones alone are left')
+  t.equal(streams.list().length, 4, 'once it is over, only the real ones are left')
 })
 
-t.test('nor do they where each is sent twice', async (t) => {
+t.test('nor do forged announcements that are each sent twice', async (t) => {
   const { most, real } = flood((number) => `172.16.0.${(number >> 1) & 255}`)
   t.equal(real, 4)
   t.ok(most <= 64)
 })
 
-t.test('in a list full of streams that stay, a sender with more than its share gives one up', async (t) => {
+t.test('in a full list of lasting streams, a sender with more than its share loses one', async (t) => {
   const { announce, clock, streams } = book({ most: 12 })
   for (let round = 0; round < 3; round++) {
     for (let number = 0; number < 8; number++) announce(made(number, '10.1.5.66'), '10.1.5.66')
@@ -280,7 +280,7 @@ t.test('in a list full of streams that stay, a sender with more than its share g
   for (let number = 30; number < 60; number++) announce(made(1, `10.1.5.${number}`), `10.1.5.${number}`)
   t.ok(
     streams.list().some(({ origin }) => origin === '10.1.5.3'),
-    'others that stay are not pushed out',
+    'other lasting streams are not evicted',
   )
 })
 
@@ -291,7 +291,7 @@ t.test('a full list of streams with the longest descriptions fits the memory of 
     for (let round = 0; round < 3; round++, clock.advance(3000))
       for (let number = 0; number < most + 10; number++) {
         const sdp = made(number, '10.1.5.20').replace(/\r\ns=.*/, `\r\ns=${'ж'.repeat(120)}`)
-        // As it comes from the network: nothing of one is in another.
+        // As it comes from the network: no strings are shared.
         announce(Buffer.from(`${sdp}a=x:${'ж'.repeat(8185 - sdp.length)}\r\n`).toString(), '10.1.5.20', number)
       }
     return streams

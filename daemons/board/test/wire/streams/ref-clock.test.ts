@@ -10,7 +10,7 @@ t.test('RFC 7273 4.8 a grandmaster is written with its identity and domain, and 
   t.same(readRefClock(text), { kind: 'ptp', grandmaster: GRANDMASTER, domain: 0 })
 })
 
-t.test('what senders write of a grandmaster in other ways is read as the same', async (t) => {
+t.test('other spellings of a grandmaster are read as the same', async (t) => {
   const forms = [
     `ptp=IEEE1588-2008:${GRANDMASTER.toLowerCase()}:0`,
     `ptp=IEEE1588-2008:${GRANDMASTER}`,
@@ -27,7 +27,7 @@ t.test('RFC 7273 4.4 a card of the sender names its own clock', async (t) => {
   t.same(readRefClock('localmac=7c:e9:d3:1b:9a:af'), { kind: 'localmac', mac: '7C-E9-D3-1B-9A-AF' })
 })
 
-t.test('clocks that nobody can compare are kept as they are written', async (t) => {
+t.test('clocks that cannot be compared are kept as they are written', async (t) => {
   for (const text of [
     'ptp=IEEE1588-2008:traceable',
     'ptp=traceable',
@@ -40,7 +40,7 @@ t.test('clocks that nobody can compare are kept as they are written', async (t) 
   }
 })
 
-t.test('two clocks are one where grandmaster and domain are', async (t) => {
+t.test('two clocks are the same if grandmaster and domain are', async (t) => {
   const ptp = readRefClock(`ptp=IEEE1588-2008:${GRANDMASTER}:0`)
   t.ok(isSameClock(ptp, readRefClock(`ptp=IEEE1588-2008:${GRANDMASTER.toLowerCase()}`)))
   t.notOk(isSameClock(ptp, readRefClock(`ptp=IEEE1588-2008:${GRANDMASTER}:1`)))

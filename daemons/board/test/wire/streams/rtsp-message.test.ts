@@ -9,7 +9,7 @@ const bounds = { headBytes: 4096, bodyBytes: 8192 }
 const bytesOf = (text: string) => Buffer.from(text)
 const cut = (text: string) => cutRtsp(bytesOf(text), bounds)
 
-t.test('RFC 2326 6 a request is cut off, what follows it stays', async (t) => {
+t.test('RFC 2326 6 a request is cut from the stream, and the bytes after it stay', async (t) => {
   const text = writeRequest('DESCRIBE', 'rtsp://10.0.0.7:8554/by-name/Hall', { CSeq: '1', Accept: 'application/sdp' })
   t.equal(text, 'DESCRIBE rtsp://10.0.0.7:8554/by-name/Hall RTSP/1.0\r\nCSeq: 1\r\nAccept: application/sdp\r\n\r\n')
   const cutOff = cut(`${text}OPTIONS`)
@@ -27,7 +27,7 @@ t.test('RFC 2326 7 an answer has its status, headers and a body of its length in
   t.match(writeReply(404, {}), /^RTSP\/1\.0 404 Not Found\r\n\r\n$/)
 })
 
-t.test('RFC 2326 4.1 empty lines before a request are passed over, LF alone ends lines too', async (t) => {
+t.test('RFC 2326 4.1 empty lines before a request are skipped, LF alone ends lines too', async (t) => {
   t.match(cut('\r\n\r\nOPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n'), {
     message: { start: 'OPTIONS * RTSP/1.0' },
     length: 35,
@@ -36,7 +36,7 @@ t.test('RFC 2326 4.1 empty lines before a request are passed over, LF alone ends
 })
 
 t.test(
-  'RFC 2326 4.2 names of headers are told without case; a header goes on with a line that begins with a space',
+  'RFC 2326 4.2 names of headers are case-insensitive; a line that begins with a space continues a header',
   async (t) => {
     const headers = cut('OPTIONS * RTSP/1.0\r\ncseq : 2\r\nAccept: a,\r\n b\r\nACCEPT: c\r\n\r\n')?.message.headers
     t.same(
@@ -55,13 +55,13 @@ t.test('a request whose name has spaces is understood', async (t) => {
   })
 })
 
-t.test('what is not whole is waited for', async (t) => {
+t.test('an incomplete message is waited for', async (t) => {
   const text = writeReply(200, { CSeq: '1' }, 'v=0')
   for (let length = 0; length < text.length; length++) t.equal(cut(text.slice(0, length)), undefined)
   t.ok(cut(text))
 })
 
-t.test('what is too long or no message is refused', async (t) => {
+t.test('a message that is too long or invalid is refused', async (t) => {
   const rows: [string, string][] = [
     ['x'.repeat(5000), 'rtsp_too_long'],
     [`OPTIONS * RTSP/1.0\r\nx: ${'y'.repeat(5000)}\r\n\r\n`, 'rtsp_too_long'],

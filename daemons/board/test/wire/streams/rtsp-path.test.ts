@@ -11,16 +11,16 @@ t.test('RAVENNA 5.2 sessions are asked for by name or by number, or without eith
   t.same(readSessionPath('rtsp://10.0.0.7:8554'), { by: 'default' })
 })
 
-t.test('other paths are of no session', async (t) => {
+t.test('other paths belong to no session', async (t) => {
   for (const url of ['', '*', '/stream', '/by-name/', '/by-name/%', 'http://x/by-name/y', `/by-id/${'1'.repeat(600)}`])
     t.equal(readSessionPath(url), undefined, url)
 })
 
-t.test('every name comes back from its path', async (t) => {
+t.test('every name is read back from its path', async (t) => {
   const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
   fc.assert(fc.property(name, (name) => t.same(readSessionPath(pathByName(name)), { by: 'name', name })))
 })
 
-t.test('a name with half a pair in it has a path all the same', async (t) => {
+t.test('a name with a lone surrogate still has a path', async (t) => {
   t.equal(pathByName('Hall \ud800'), '/by-name/Hall%20%EF%BF%BD')
 })

@@ -32,12 +32,12 @@ t.test('RFC 2974 6 the type may be left out', async (t) => {
   t.equal(readSap(made(0x20, 0, dante)).sdp, dante)
 })
 
-t.test('RFC 2974 6 authentication data is stepped over', async (t) => {
+t.test('RFC 2974 6 authentication data is skipped', async (t) => {
   t.equal(readSap(made(0x20, 2, `12345678application/sdp\0${dante}`)).sdp, dante)
   t.throws(() => readSap(made(0x20, 255, 'v=0')), { code: 'sap_malformed' })
 })
 
-t.test('what is encrypted, compressed, of IPv6 or no SDP is not read', async (t) => {
+t.test('a packet that is encrypted, compressed, of IPv6 or not SDP is not read', async (t) => {
   for (const bytes of [
     made(0x22, 0, dante),
     made(0x21, 0, dante),
@@ -47,7 +47,7 @@ t.test('what is encrypted, compressed, of IPv6 or no SDP is not read', async (t)
     t.throws(() => readSap(bytes), { code: 'sap_not_read' })
 })
 
-t.test('what is no announcement is refused', async (t) => {
+t.test('anything that is not an announcement is refused', async (t) => {
   const rows = [made(0x00, 0, dante), made(0x40, 0, dante), made(0x20, 0, ''), made(0x20, 0, 'x'.repeat(20_000))]
   for (const bytes of [...rows, new Uint8Array(7), new Uint8Array(0)])
     t.throws(() => readSap(bytes), { code: 'sap_malformed' })
@@ -67,7 +67,7 @@ function isSettled(bytes: Uint8Array): boolean {
   }
 }
 
-t.test('every beginning, every changed byte and whatever else is read or refused', async (t) => {
+t.test('every truncation, every changed byte and any other bytes are read or refused', async (t) => {
   const bytes = writeSap(packet)
   for (let length = 0; length <= bytes.length; length++) t.ok(isSettled(bytes.subarray(0, length)))
   const change = fc.tuple(fc.nat(bytes.length - 1), fc.nat(255))

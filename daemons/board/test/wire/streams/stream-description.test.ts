@@ -18,7 +18,7 @@ t.test('AES67 8.1 rounded packet times mean whole frames', async (t) => {
   t.equal(framesOf({ packetMs: 1.09, sampleRate: 44_100 }), 48)
 })
 
-t.test('what no board can play is said with its reason', async (t) => {
+t.test('an unplayable stream is reported with its reason', async (t) => {
   t.equal(playFault(stream), undefined)
   const path = stream.paths[0]
   const rows: [Partial<StreamDescription<string>>, RegExp][] = [

@@ -7,7 +7,7 @@ import { STREAM as stream } from './described-stream.ts'
 
 const linesOf = (text: string) => text.split('\r\n')
 
-t.test('the whole of a description stands there in the order of RFC 4566, 5', async (t) => {
+t.test('a complete description is in the order of RFC 4566, 5', async (t) => {
   t.same(linesOf(writeSdp(stream)), [
     'v=0',
     'o=- 3971234567 3971234568 IN IP4 10.0.0.7',
@@ -37,7 +37,7 @@ t.test('RFC 4566 5.3 a stream without a name is called by a single space', async
   t.ok(linesOf(writeSdp({ ...stream, name: '' })).includes('s= '))
 })
 
-t.test('RFC 4566 5.4 information is a line of its own, behind the name', async (t) => {
+t.test('RFC 4566 5.4 information is a separate line after the name', async (t) => {
   const lines = linesOf(writeSdp({ ...stream, info: 'Sent by board-1' }))
   t.equal(lines.indexOf('i=Sent by board-1'), lines.indexOf('s=Foyer left') + 1)
 })
@@ -68,13 +68,13 @@ t.test('AES67 8.1 packet times are exact', async (t) => {
   }
 })
 
-t.test('AES67 8.2 without PTP the clock is that of a card', async (t) => {
+t.test('AES67 8.2 without PTP the clock is that of a network card', async (t) => {
   const lines = linesOf(writeSdp({ ...stream, refClock: { kind: 'localmac', mac: '7C-E9-D3-1B-9A-AF' } }))
   t.ok(lines.includes('a=ts-refclk:localmac=7C-E9-D3-1B-9A-AF'))
   t.notOk(lines.some((line) => line.startsWith('a=clock-domain')))
 })
 
-t.test('RFC 4570 3 a source filter stands there where receivers have to name the sender', async (t) => {
+t.test('RFC 4570 3 there is a source filter if receivers must name the sender', async (t) => {
   const path = { group: '232.69.1.7', port: 5004, ttl: 32, source: null }
   const filter = 'a=source-filter: incl IN IP4 232.69.1.7 10.0.0.7'
   t.ok(linesOf(writeSdp({ ...stream, paths: [path] })).includes(filter))
@@ -136,7 +136,7 @@ t.test('whatever is written is read back as it was', async (t) => {
   fc.assert(fc.property(described, (one) => t.same(readSdp(writeSdp(one)), one)))
 })
 
-/** What each line has to look like, by the clause that says so. */
+/** What each line must look like, by the clause that says so. */
 const GRAMMAR: readonly (readonly [clause: string, line: RegExp, level: 'session' | 'media', times: '1' | '0-1'])[] = [
   ['RFC 4566 5.1', /^v=0$/, 'session', '1'],
   ['RFC 4566 5.2', /^o=- \d+ \d+ IN IP4 \d+(?:\.\d+){3}$/, 'session', '1'],
@@ -163,7 +163,7 @@ const GRAMMAR: readonly (readonly [clause: string, line: RegExp, level: 'session
   ['RFC 5888 4', /^a=mid:(?:primary|secondary)$/, 'media', '0-1'],
 ]
 
-t.test('AES67 8 every line of every description is of its clause, at its level, as often as it may be', async (t) => {
+t.test('AES67 8 every line of every description obeys its clause, at its level, as often as is allowed', async (t) => {
   fc.assert(
     fc.property(described, (one) => {
       const [session = '', ...media] = writeSdp(one).split(/(?=^m=)/m)

@@ -1,4 +1,4 @@
-/** What the routes of the decoder hand on, what the journal and Prometheus are told. */
+/** What the routes of the decoder pass on, and what reaches the journal and Prometheus. */
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
 import type { Ask } from '#kit/http/route.ts'
@@ -26,7 +26,7 @@ t.test('B.streams the streams that are heard are listed', async (t) => {
   t.match(await call('GET', '/api/streams'), [{ name: 'Lobby music', mcast: '239.69.10.4', port: 5004, channels: 2 }])
 })
 
-t.test('B.route POST answers as GET does, and the journal has who plays what', async (t) => {
+t.test('B.route POST answers like GET, and the journal says who plays what', async (t) => {
   const { call, told } = await routesHere()
   const form = { mcast: '239.69.10.4', port: '5004', source: '10.20.4.12' }
   const answer = await call('POST', '/api/route', form)
@@ -39,7 +39,7 @@ t.test('B.route POST answers as GET does, and the journal has who plays what', a
   await t.rejects(call('POST', '/api/route', { mcast: '239.69.10.4', port: '5004', gain: '2' }), { code: 'bad_fields' })
 })
 
-t.test('B.volume all three paths read alike, and each takes its own fields', async (t) => {
+t.test('B.volume all three paths read the same, and each accepts its own fields', async (t) => {
   const { call, told } = await routesHere()
   t.same(await call('POST', '/api/volume', { volume: '50' }), { volume: 50, volume_db: -20.53, mute: false })
   t.same(await call('POST', '/api/volume_db', { volume_db: '-10', mute: '1' }), {
@@ -51,18 +51,18 @@ t.test('B.volume all three paths read alike, and each takes its own fields', asy
   t.same(await call('POST', '/api/mute', { mute: 'toggle' }), last)
   t.same(await call('POST', '/api/mute', { mute: '0' }), last)
   for (const path of ['/api/volume', '/api/volume_db', '/api/mute']) t.same(await call('GET', path), last)
-  t.equal(told.length, 3, 'what changed nothing is not told')
+  t.equal(told.length, 3, 'a call without a change is not recorded')
 })
 
-t.test('every route is for the administrator', async (t) => {
+t.test('every route is for the administrator only', async (t) => {
   t.ok((await routesHere()).routes.every(({ who }) => who === 'admin'))
 })
 
-t.test('Prometheus is told of packets, the chain, and the volume', async (t) => {
+t.test('Prometheus gets packets, the chain, and the volume', async (t) => {
   const { call, rig } = await routesHere()
   const metrics = createMetrics({ process: false })
   measureDecoder(metrics, rig.decoder)
-  t.notMatch(await metrics.text(), /headroom_seconds \d/, 'what is not known is not told')
+  t.notMatch(await metrics.text(), /headroom_seconds \d/, 'an unknown value is left out')
   await call('POST', '/api/route', { mcast: '239.69.10.4', port: '5004' })
   const arrival = { earliestUs: 9000, latestUs: 8000, jitterP50Us: 10, jitterP99Us: 20, jitterMaxUs: 30 }
   rig.receiver().stats = { ...rig.receiver().stats, arrival }
@@ -75,7 +75,7 @@ t.test('Prometheus is told of packets, the chain, and the volume', async (t) => 
   t.match(text, 'plantroom_decoder_volume_db 0')
 })
 
-t.test('what was counted as lost and came after all takes nothing back from Prometheus', async (t) => {
+t.test('a packet counted as lost that still arrives does not decrease a counter of Prometheus', async (t) => {
   const { call, rig } = await routesHere()
   const metrics = createMetrics({ process: false })
   measureDecoder(metrics, rig.decoder)

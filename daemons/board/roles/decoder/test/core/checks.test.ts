@@ -15,7 +15,7 @@ async function playing(change: Parameters<typeof heardStream>[0] = {}): Promise<
 const check = (rig: DecoderRig, name: string) => rig.decoder.checks().find((one) => one.name === name)
 const verdict = (rig: DecoderRig) => decoderVerdict(rig.decoder)
 
-t.test('the chain stands in its order, and all is well while a stream plays', async (t) => {
+t.test('the chain is in its order, and all of it is well while a stream plays', async (t) => {
   const rig = await playing()
   t.same(
     rig.decoder.checks().map(({ name, state }) => `${name} ${state}`),
@@ -30,7 +30,7 @@ t.test('the chain stands in its order, and all is well while a stream plays', as
   t.same(verdict(rig), { state: 'ok', text: 'Playing Lobby music from 10.20.4.12.' })
 })
 
-t.test('the first that is broken is the reason, and nothing behind it is judged', async (t) => {
+t.test('the first broken link is the reason, and no later one is judged', async (t) => {
   const rig = await playing()
   await rig.route({ mcast: '' })
   const [stream, ...behind] = rig.decoder.checks()
@@ -40,7 +40,7 @@ t.test('the first that is broken is the reason, and nothing behind it is judged'
   t.same(verdict(rig), { state: 'off', text: 'No stream is chosen.' })
 })
 
-t.test('no_packets: with how long, and what may be the cause', async (t) => {
+t.test('no_packets: for how long, and the possible cause', async (t) => {
   const rig = decoderRig()
   await rig.decoder.start()
   await rig.play()
@@ -57,14 +57,14 @@ t.test('no_packets: with how long, and what may be the cause', async (t) => {
   t.match(verdict(gone), { state: 'fault', text: /^Lobby music is silent\. No packet/ })
 })
 
-t.test('wrong_source: who sends, who is wanted, and that two use the group', async (t) => {
+t.test('wrong_source: names the sender heard and the one wanted, and says that two use the group', async (t) => {
   const rig = decoderRig()
   await rig.decoder.start()
   rig.streams.push(heardStream(), heardStream({ source: '10.20.4.31' }))
   await rig.route({ mcast: '239.69.10.4', port: '5004', source: '10.20.4.12' })
   await rig.clock.run(2000)
   t.match(rig.receivers, [{ tuning: { paths: [{ source: '10.20.4.12' }] } }, { tuning: { paths: [{ source: null }] } }])
-  t.equal(rig.output.listensTo, 1, 'what is looked for is not heard')
+  t.equal(rig.output.listensTo, 1, 'the wanted sender is not heard')
   rig.receiver().stats = { ...rig.receiver().stats, paths: [pathCounts({ sender: '10.20.4.31', packets: 9 })] }
   await rig.clock.run(250)
   const text = 'Packets arrive from 10.20.4.31; this route wants 10.20.4.12. Two encoders use 239.69.10.4.'
@@ -76,7 +76,7 @@ t.test('wrong_source: who sends, who is wanted, and that two use the group', asy
   t.equal(rig.receiver().isClosed, true)
 })
 
-t.test('two_senders: the right one plays, and the other one is told', async (t) => {
+t.test('two_senders: the right one plays, and the other one is named', async (t) => {
   const rig = await playing()
   let wrongSource = 0
   for (let second = 0; second < 2; second++) {
@@ -87,18 +87,21 @@ t.test('two_senders: the right one plays, and the other one is told', async (t) 
   t.match(verdict(rig), { state: 'warn', text: /10.20.4.12 is played; 10.20.4.31 sends to 239.69.10.4 as well/ })
 })
 
-t.test('two_senders: a sender that sends two streams to the group is named, and nobody who went before', async (t) => {
-  const rig = await playing()
-  await rig.hear('10.20.4.12', [{ wrongSource: 100, wrongSourceAddress: '10.20.4.31' }])
-  for (let second = 0; second < 3; second++) await rig.hear('10.20.4.12')
-  t.same(rig.trouble(), [])
-  await rig.hear('10.20.4.12', [{ otherSsrc: 100 }])
-  t.same(rig.trouble(), ['sender warn two_senders'])
-  t.match(check(rig, 'sender')?.text, /^10\.20\.4\.12 sends more than one stream to 239\.69\.10\.4/)
-  t.equal(rig.decoder.tuner.reception.totals.wrong_source, 200)
-})
+t.test(
+  'two_senders: a sender of two streams to the group is named, and not an earlier one that has stopped',
+  async (t) => {
+    const rig = await playing()
+    await rig.hear('10.20.4.12', [{ wrongSource: 100, wrongSourceAddress: '10.20.4.31' }])
+    for (let second = 0; second < 3; second++) await rig.hear('10.20.4.12')
+    t.same(rig.trouble(), [])
+    await rig.hear('10.20.4.12', [{ otherSsrc: 100 }])
+    t.same(rig.trouble(), ['sender warn two_senders'])
+    t.match(check(rig, 'sender')?.text, /^10\.20\.4\.12 sends more than one stream to 239\.69\.10\.4/)
+    t.equal(rig.decoder.tuner.reception.totals.wrong_source, 200)
+  },
+)
 
-t.test('wrong_encoding: what the route says against what is announced, and against what comes', async (t) => {
+t.test('wrong_encoding: the route is compared with the announcement, and with the packets', async (t) => {
   const rig = await playing()
   await rig.route({ mcast: '239.69.10.4', port: '5004', encoding: 'L16' })
   await rig.hear()
@@ -135,7 +138,7 @@ t.test('no_ptp_lock and other_grandmaster name the clocks', async (t) => {
   })
 })
 
-t.test('loss: how much of the last minute was missing, and whether another link would help', async (t) => {
+t.test('loss: how much of the last minute was missing, and whether another link offset would help', async (t) => {
   const rig = await playing()
   rig.receiver().stats = { ...rig.receiver().stats, lost: 50 }
   await rig.hear()
@@ -150,7 +153,7 @@ t.test('loss: how much of the last minute was missing, and whether another link 
   t.match(check(rig, 'loss'), { state: 'fault' })
 })
 
-t.test('muted and volume 0 are told as what somebody wants', async (t) => {
+t.test('muted and volume 0 are reported as intended', async (t) => {
   const rig = await playing()
   rig.decoder.volume.change('mute', { mute: '1' })
   t.same(rig.trouble(), ['volume off muted'])
@@ -159,7 +162,7 @@ t.test('muted and volume 0 are told as what somebody wants', async (t) => {
   t.same(rig.trouble(), ['volume off volume_zero'])
 })
 
-t.test('a stream that carries silence is told', async (t) => {
+t.test('a stream that carries silence is reported', async (t) => {
   const rig = await playing()
   rig.output.events.level([-20, -20], [-30, -30])
   for (let second = 0; second < 16; second++) {
@@ -169,7 +172,7 @@ t.test('a stream that carries silence is told', async (t) => {
   t.match(check(rig, 'volume'), { state: 'warn', code: 'silence', text: /silence for 16 s/ })
 })
 
-t.test('an output that has gone is told by its name', async (t) => {
+t.test('an output that has gone is named', async (t) => {
   const rig = await playing()
   rig.output.refuses = 'The sound card hw:1 is not plugged in.'
   rig.output.events.died('The sound card hw:1 is gone.')
@@ -197,7 +200,7 @@ t.test('an output that has gone is told by its name', async (t) => {
   t.equal(check(rig, 'output')?.text, 'The sound card hw:1 plays.')
 })
 
-t.test('who announces is told, also where nobody or another one does', async (t) => {
+t.test('the announcing sender is named, also if nobody or another one announces', async (t) => {
   const rig = await playing()
   t.match(check(rig, 'stream'), { code: null, text: 'Lobby music is announced by 10.20.4.12.' })
   rig.streams.push(heardStream({ source: '10.20.4.31', id: 'x' }))
@@ -213,7 +216,7 @@ t.test('who announces is told, also where nobody or another one does', async (t)
   t.match(check(rig, 'stream'), { state: 'ok', code: 'not_announced' })
 })
 
-t.test('pages are told when a link of the chain breaks, and not at each look', async (t) => {
+t.test('pages are notified when a link of the chain breaks, and not at each check', async (t) => {
   const rig = await playing()
   const { changes } = rig.count
   await rig.hear()
@@ -237,7 +240,7 @@ t.test('other_time: how far the timestamps are off', async (t) => {
   })
 })
 
-t.test('a packet that was lost and comes after all is not missing', async (t) => {
+t.test('a packet counted as lost that still arrives is not missing', async (t) => {
   const rig = await playing()
   rig.receiver().stats = { ...rig.receiver().stats, lost: 5 }
   await rig.hear()

@@ -4,7 +4,7 @@ import { decoderRig, heardStream } from './decoder-rig.ts'
 
 const SETTINGS = { link_ms: 10 }
 
-t.test('B.route the current group, port, source, link offset, media clock offset and channels are told', async (t) => {
+t.test('B.route shows the current group, port, source, link offset, media clock offset and channels', async (t) => {
   const rig = decoderRig()
   await rig.decoder.start()
   rig.streams.push(heardStream({ mclk_offset: 4711 }))
@@ -60,7 +60,7 @@ t.test('the status has route, volume, chain, counters, arrival, output and meter
   t.same(JSON.parse(JSON.stringify(view)), view, 'it is JSON')
 })
 
-t.test('each second goes into the hour: counts of that second, the ends of arrivals, clock and card', async (t) => {
+t.test('each second is added to the hour: its counts, the range of arrivals, clock and card', async (t) => {
   const rig = decoderRig()
   await rig.decoder.start()
   rig.streams.push(heardStream())

@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLastMinute } from '../../core/reception.ts'
 
-t.test('what was counted sixty seconds ago is gone, what was after that is there', async (t) => {
+t.test('counts from sixty seconds ago are gone, later ones are there', async (t) => {
   const clock = fakeClock()
   const minute = createLastMinute(clock, ['lost', 'late'])
   t.equal(minute.sum('lost'), 0)

@@ -17,7 +17,7 @@ function careHere() {
   return { care, clock, output, states }
 }
 
-t.test('what is to be heard, and how loud, is told to every output that is opened', async (t) => {
+t.test('every output that is opened is given the stream and the volume', async (t) => {
   const { care, clock, output } = careHere()
   care.setGain(0.5)
   care.listen(7)
@@ -32,7 +32,7 @@ t.test('what is to be heard, and how loud, is told to every output that is opene
   t.match(care, { state: 'playing', fault: null, restarts: 1 })
 })
 
-t.test('an output that cannot be opened is tried again, with waits that double up to a bound', async (t) => {
+t.test('an output that cannot be opened is tried again, with waits that double up to a limit', async (t) => {
   const { care, clock, output } = careHere()
   output.refuses = 'no such card'
   await care.start()
@@ -48,7 +48,7 @@ t.test('an output that cannot be opened is tried again, with waits that double u
   t.equal(care.state, 'playing')
 })
 
-t.test('one that held for long begins with short waits again', async (t) => {
+t.test('an output that worked for long begins with short waits again', async (t) => {
   const { care, clock, output } = careHere()
   await care.start()
   for (let round = 0; round < 3; round++) {
@@ -64,7 +64,7 @@ t.test('one that held for long begins with short waits again', async (t) => {
   t.equal(output.opened, 5)
 })
 
-t.test('an output that died while it was opened is not taken for playing', async (t) => {
+t.test('an output that died while it was opened is not shown as playing', async (t) => {
   const { care, clock, output } = careHere()
   output.diesAtOnce = 'The sound card hw:1 is busy.'
   await care.start()
@@ -75,17 +75,17 @@ t.test('an output that died while it was opened is not taken for playing', async
   t.equal(output.closed, 1)
 })
 
-t.test('one end is one end, however often it is told', async (t) => {
+t.test('an end counts once, however often it is reported', async (t) => {
   const { care, clock, output } = careHere()
   await care.start()
   output.events.died('one')
   output.events.died('again')
-  t.equal(care.restarts, 1, 'one end is one end')
+  t.equal(care.restarts, 1, 'an end counts once')
   await clock.run(500)
   t.equal(care.state, 'playing')
 })
 
-t.test('a stop ends the tries', async (t) => {
+t.test('a stop ends the retries', async (t) => {
   const { care, clock, output, states } = careHere()
   await care.start()
   output.events.died('gone')
@@ -96,7 +96,7 @@ t.test('a stop ends the tries', async (t) => {
   t.equal(clock.pending(), 0)
 })
 
-t.test('levels go to those who listen; silence is null, which JSON can say', async (t) => {
+t.test('levels go to the listeners; silence is null, which JSON can express', async (t) => {
   const { care, clock, output } = careHere()
   await care.start()
   const heard: Meters[] = []
@@ -113,21 +113,21 @@ t.test('levels go to those who listen; silence is null, which JSON can say', asy
   t.equal(care.silenceMs, 0)
 })
 
-t.test('an output that stands still without a word is made anew', async (t) => {
+t.test('an output that stalls without an error is opened again', async (t) => {
   const { care, clock, output } = careHere()
   await care.start()
   for (let look = 0; look < 30; look++) {
     care.look()
     if (look === 15) output.events.level([-20], [-30])
   }
-  t.match(care, { state: 'playing', restarts: 0 }, 'what moves now and then is let be')
+  t.match(care, { state: 'playing', restarts: 0 }, 'an output that still moves now and then is left alone')
   for (let look = 0; look < 6; look++) care.look()
   t.match(care, { state: 'waiting', fault: { message: /hw:1 has not moved/ } })
   await clock.run(500)
   t.match(care, { state: 'playing', restarts: 1 })
 })
 
-t.test('an output that takes long to open is not waited for, and is heard when it is open', async (t) => {
+t.test('an output that takes long to open does not block, and plays once it is open', async (t) => {
   const { care, clock, output } = careHere()
   const hang = Promise.withResolvers<void>()
   output.opensAfter = hang.promise
@@ -142,13 +142,13 @@ t.test('an output that takes long to open is not waited for, and is heard when i
   t.equal(output.listensTo, 7)
 })
 
-t.test('silence is that of the stream: neither of one before it, nor of the volume', async (t) => {
+t.test('silence counts for the current stream only: not from an earlier one, nor from the volume', async (t) => {
   const { care, clock, output } = careHere()
   await care.start()
   output.events.level([-350], [-350])
   await clock.run(3_600_000)
   care.listen(7)
-  t.equal(care.silenceMs, null, 'an hour of nothing is not an hour of this stream')
+  t.equal(care.silenceMs, null, 'an hour without a stream is not an hour of this stream')
   output.events.level([-350], [-350])
   await clock.run(16_000)
   t.equal(care.silenceMs, 16_000)

@@ -9,10 +9,10 @@ t.test('the card of the settings wins over the sink of board.toml', async (t) =>
   t.same(chooseSink('', ''), { kind: 'alsa', device: '' })
 })
 
-t.test('a path cannot say more to the pipeline than where it is', async (t) => {
+t.test('a path cannot inject anything into the pipeline', async (t) => {
   t.match(fileEnd('/tmp/a" ! fakesink "\\'), 'location="/tmp/a\\" ! fakesink \\"\\\\"')
 })
 
-t.test('levels are measured of what is heard', async (t) => {
+t.test('levels are measured of the sound that is played', async (t) => {
   t.match(outputDescription(8, NULL_END), /^plantroomrtpsrc name=rtp channels=8 ! level .* ! fakesink sync=false$/)
 })

@@ -23,7 +23,7 @@ t.test('B.states POST /api/route switches at once, and saves', async (t) => {
   t.equal(rig.output.listensTo, rig.receiver().id)
 })
 
-t.test('what cannot be saved is not played either', async (t) => {
+t.test('a route that cannot be saved is not played either', async (t) => {
   const rig = decoderRig()
   await rig.decoder.start()
   rig.files.refuses = new Error('the disk is full')
@@ -32,7 +32,7 @@ t.test('what cannot be saved is not played either', async (t) => {
   t.equal(rig.decoder.book.route.mcast, '')
 })
 
-t.test('a restart goes on with the route; a group that is set anew in the settings wins over it', async (t) => {
+t.test('a restart continues with the route; a new group in the settings wins over it', async (t) => {
   const first = decoderRig({ settings: SETTINGS })
   await first.play()
   const route = first.saves[0]?.[1] as never
@@ -46,7 +46,7 @@ t.test('a restart goes on with the route; a group that is set anew in the settin
   t.equal(back.decoder.book.route.mcast, '239.1.2.3', 'nor does the old route come back with the old settings')
 })
 
-t.test('changes are saved one after the other, and the last one plays', async (t) => {
+t.test('changes are saved one after another, and the last one plays', async (t) => {
   const rig = decoderRig()
   await rig.decoder.start()
   const stop = () => rig.route({ mcast: '' })

@@ -5,7 +5,7 @@ const NOW_NS = 1_732_233_600_000_000_000n
 const NOW = Number(((NOW_NS * 48_000n) / 1_000_000_000n) % (1n << 32n))
 
 t.test(
-  'RFC 7273 5.2 what a timestamp is against the clock, with the offset of the stream, over the turn of 2^32',
+  'RFC 7273 5.2 a timestamp is compared with the clock, with the offset of the stream, across the wrap at 2^32',
   async (t) => {
     const at = (timestamp: number, mediaOffset = 0) =>
       transitMsOf({ timestamp: timestamp >>> 0, mediaOffset, audioNs: NOW_NS })

@@ -9,7 +9,7 @@ async function started(change: Parameters<typeof decoderRig>[0] = {}) {
   return rig
 }
 
-t.test('B.route an empty mcast stops: nothing is heard, and the receiver goes after its fade', async (t) => {
+t.test('B.route an empty mcast stops: nothing is heard, and the receiver is closed after its fade', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.hear()
@@ -22,7 +22,7 @@ t.test('B.route an empty mcast stops: nothing is heard, and the receiver goes af
   t.equal(rig.receivers.length, 1)
 })
 
-t.test('another route is another receiver, and the old one fades', async (t) => {
+t.test('another route opens another receiver, and the old one fades', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.route({ mcast: '239.69.10.5', port: '5004' })
@@ -32,7 +32,7 @@ t.test('another route is another receiver, and the old one fades', async (t) => 
   t.match(rig.receivers, [{ isClosed: true }, { isClosed: false }])
 })
 
-t.test('another link offset takes no other receiver', async (t) => {
+t.test('another link offset does not need another receiver', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.route({ mcast: '239.69.10.4', port: '5004', link_ms: '33' })
@@ -40,7 +40,7 @@ t.test('another link offset takes no other receiver', async (t) => {
   t.equal(rig.receiver().linkMs, 33)
 })
 
-t.test('the link grows when the sender that is heard is beyond this network', async (t) => {
+t.test('the link offset grows when the sender heard is outside this network', async (t) => {
   const rig = await started()
   await rig.play()
   t.equal(rig.receiver().linkMs, 10)
@@ -49,7 +49,7 @@ t.test('the link grows when the sender that is heard is beyond this network', as
   t.equal(rig.receiver().linkMs, 30)
 })
 
-t.test('an announcement that says what was found out already changes nothing', async (t) => {
+t.test('an announcement of what is already known changes nothing', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.hear('10.20.4.12')
@@ -59,7 +59,7 @@ t.test('an announcement that says what was found out already changes nothing', a
   t.equal(rig.decoder.tuner.plan?.announcement?.name, 'Lobby music')
 })
 
-t.test('a stream whose announcement changes is followed where the route leaves it to that', async (t) => {
+t.test('a change of the announcement is followed if the route leaves the choice to it', async (t) => {
   const rig = await started()
   rig.streams.push(heardStream())
   await rig.play()
@@ -70,7 +70,7 @@ t.test('a stream whose announcement changes is followed where the route leaves i
   t.equal(rig.output.listensTo, 2)
 })
 
-t.test('B.rules.1 the announced sender is taken though another one was heard first', async (t) => {
+t.test('B.rules.1 the announced sender is played even if another one was heard first', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.hear('10.20.4.31')
@@ -80,7 +80,7 @@ t.test('B.rules.1 the announced sender is taken though another one was heard fir
 })
 
 t.test(
-  'B.rules.1 who plays goes on while two announce its group; silent, the first that is heard follows',
+  'B.rules.1 the current sender stays while two announce its group; once it is silent, the first one heard follows',
   async (t) => {
     const rig = await started()
     rig.streams.push(heardStream())
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-t.test('a board that was never locked receives and is silent; with the lock it plays', async (t) => {
+t.test('a board that was never locked receives and is silent; once locked it plays', async (t) => {
   const unlocked = decoderRig()
   unlocked.ptp.is = ptpView({ state: 'listening', text: 'No clock is heard.' })
   await unlocked.decoder.start()
@@ -108,7 +108,7 @@ t.test('a board that was never locked receives and is silent; with the lock it p
   t.equal(unlocked.output.listensTo, 1)
 })
 
-t.test('the sound outlives an election: sender and board may name different clocks for a while', async (t) => {
+t.test('the sound survives an election: sender and board can name different clocks for a while', async (t) => {
   const rig = await started()
   rig.streams.push(heardStream())
   await rig.play()
@@ -138,7 +138,7 @@ t.test('a stream of another grandmaster is silent from the start', async (t) => 
   t.same(rig.trouble(), ['grandmaster fault other_grandmaster'])
 })
 
-t.test('an unannounced stream whose timestamps are on the board’s clock is played by it', async (t) => {
+t.test('an unannounced stream whose timestamps match the board’s clock is played by it', async (t) => {
   const rig = await started()
   await rig.play()
   t.equal(rig.receiver().tuning.sync, 'arrival')
@@ -149,7 +149,7 @@ t.test('an unannounced stream whose timestamps are on the board’s clock is pla
   t.equal(rig.receivers.length, 2)
 })
 
-t.test('a group that is silent is joined anew now and then', async (t) => {
+t.test('a silent group is joined again from time to time', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.clock.run(9900)
@@ -162,7 +162,7 @@ t.test('a group that is silent is joined anew now and then', async (t) => {
   )
 })
 
-t.test('a receiver that cannot be opened is said, and tried again', async (t) => {
+t.test('a receiver that cannot be opened is reported, and tried again', async (t) => {
   const rig = await started()
   rig.receiving.refuses = new Fault('receiver_failed', 'eth9 is not there: the stream is not received.')
   await rig.play()
@@ -175,7 +175,7 @@ t.test('a receiver that cannot be opened is said, and tried again', async (t) =>
   t.same(rig.trouble(), [])
 })
 
-t.test('counts go on over receivers', async (t) => {
+t.test('counts continue across receivers', async (t) => {
   const rig = await started()
   rig.streams.push(heardStream({ refclk: { kind: 'ptp', grandmaster: GRANDMASTER, domain: 0 } }))
   await rig.play()
@@ -186,7 +186,7 @@ t.test('counts go on over receivers', async (t) => {
   t.equal(rig.decoder.tuner.reception.totals.packets, 2000)
 })
 
-t.test('a board that stops closes every receiver, those that fade too', async (t) => {
+t.test('a board that stops closes every receiver, even those that fade', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.route({ mcast: '239.69.10.5', port: '5004' })
@@ -199,7 +199,7 @@ t.test('a board that stops closes every receiver, those that fade too', async (t
   t.equal(rig.clock.pending(), 0)
 })
 
-t.test('B.rules.2 the sound goes on when the announcement is lost: packets are what they were', async (t) => {
+t.test('B.rules.2 the sound continues when the announcement is lost: the packets are unchanged', async (t) => {
   const rig = await started()
   rig.streams.push(heardStream({ encoding: 'L16', mclk_offset: 9 }))
   await rig.play()
@@ -217,7 +217,7 @@ t.test('B.rules.2 the sound goes on when the announcement is lost: packets are w
 })
 
 t.test(
-  'B.rules.1 whoever plays stays though its receiver was just opened anew, and has heard nobody yet',
+  'B.rules.1 the current sender stays even if its receiver was just reopened, and has heard nobody yet',
   async (t) => {
     const rig = await started()
     rig.streams.push(heardStream())
@@ -234,7 +234,7 @@ t.test(
 )
 
 t.test(
-  'how long nothing came is counted from the choice of the stream, also where nothing was played before',
+  'the time without packets counts from the choice of the stream, also if nothing was played before',
   async (t) => {
     const rig = await started()
     await rig.play()
@@ -251,7 +251,7 @@ t.test(
   },
 )
 
-t.test('a board that stopped opens no receiver for what is announced then', async (t) => {
+t.test('a board that has stopped opens no receiver for a later announcement', async (t) => {
   const rig = await started()
   await rig.play()
   await rig.decoder.stop()

@@ -1,4 +1,4 @@
-/** A stream of two paths (ST 2022-7) of which one is away, at first or later: core/tuner.ts. */
+/** A stream of two paths (ST 2022-7) of which one is missing, at first or later: core/tuner.ts. */
 import t from 'tap'
 import { decoderRig, heardStream } from './decoder-rig.ts'
 
@@ -15,7 +15,7 @@ for (const [which, paths, sender] of [
   ['second', [{}, { sender: null }], '10.20.4.12'],
 ] as const)
   t.test(
-    `ST 2022-7 without its ${which} path, and announced no more, a stream of two is heard by the other`,
+    `ST 2022-7 without its ${which} path, and no longer announced, a stream of two is heard by the other`,
     async (t) => {
       const rig = await startedRig()
       rig.streams.push(heardStream({ encoding: 'L16', dup: SECOND_PATH }))
@@ -32,7 +32,7 @@ for (const [which, paths, sender] of [
     },
   )
 
-t.test('ST 2022-7 a path whose network comes after all is heard as well', async (t) => {
+t.test('ST 2022-7 a path whose network comes later is heard as well', async (t) => {
   const rig = await startedRig()
   rig.streams.push(heardStream({ dup: SECOND_PATH }))
   await rig.play()
@@ -46,7 +46,7 @@ t.test('ST 2022-7 a path whose network comes after all is heard as well', async 
   t.equal(rig.receivers.length, 2, 'once')
 })
 
-t.test('ST 2022-7 a path that brings nothing is told while the other carries the sound', async (t) => {
+t.test('ST 2022-7 a path without packets is reported while the other carries the sound', async (t) => {
   const rig = await startedRig()
   rig.streams.push(heardStream({ dup: SECOND_PATH }))
   await rig.play()

@@ -23,14 +23,14 @@ t.test('the curve is the documented one', async (t) => {
   for (const [volume, db] of documented) t.equal(dbOfVolume(volume), db, `${volume}`)
 })
 
-t.test('each step of the fader is louder than the one below, and is found again', async (t) => {
+t.test('each step of the fader is louder than the one below, and converts back', async (t) => {
   for (let volume = 0; volume <= 100; volume++) {
     t.equal(volumeOfDb(dbOfVolume(volume)), volume)
     if (volume > 0) t.ok(dbOfVolume(volume) > dbOfVolume(volume - 1), `${volume}`)
   }
 })
 
-t.test('louder in dB is never lower on the fader, and nothing but silence is 0', async () => {
+t.test('louder in dB is never lower on the fader, and only silence is 0', async () => {
   const db = fc.integer({ min: -8000, max: 1200 }).map((hundredths) => hundredths / 100)
   fc.assert(
     fc.property(db, db, (one, other) => {

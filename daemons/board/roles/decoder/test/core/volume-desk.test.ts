@@ -31,12 +31,12 @@ t.test('B.volume volume and volume_db are two views of one value', async (t) => 
   t.same(
     desk.change('volume', { volume: '59' }),
     { volume: 59, volume_db: -12.5, mute: false },
-    'as shown is not a change',
+    'the value shown is not a change',
   )
   t.same(desk.change('volume', { volume: '0', mute: '1' }), { volume: 0, volume_db: -80, mute: true })
 })
 
-t.test('B.volume what is set is heard at once; silence and mute are 0', async (t) => {
+t.test('B.volume a new value is heard at once; silence and mute are 0', async (t) => {
   const { desk, gains } = deskHere()
   desk.change('volume_db', { volume_db: '-6' })
   desk.change('mute', { mute: 'toggle' })
@@ -44,7 +44,7 @@ t.test('B.volume what is set is heard at once; silence and mute are 0', async (t
   desk.change('volume', { volume: '0' })
   t.same(gains, [10 ** (-6 / 20), 0, 10 ** (-6 / 20), 0])
   desk.change('volume', { volume: '0' })
-  t.equal(gains.length, 4, 'what is as it was is not set again')
+  t.equal(gains.length, 4, 'an unchanged value is not set again')
 })
 
 t.test('B.mute mute takes 1, 0 and toggle, and leaves the volume', async (t) => {
@@ -54,7 +54,7 @@ t.test('B.mute mute takes 1, 0 and toggle, and leaves the volume', async (t) => 
   t.equal(desk.view.volume_db, -30)
 })
 
-t.test('B.volume what does not fit is refused by name, all at once, and nothing changes', async (t) => {
+t.test('B.volume all invalid fields are refused by name at once, and nothing changes', async (t) => {
   const { desk, gains } = deskHere()
   const refused = (path: 'volume' | 'volume_db' | 'mute', given: Record<string, string>) => {
     try {
@@ -100,7 +100,7 @@ t.test('B.limits volume is saved 2 s after the last change', async (t) => {
   t.equal(saved.length, 1)
 })
 
-t.test('while changes go on it is saved every 10 s', async (t) => {
+t.test('while changes continue it is saved every 10 s', async (t) => {
   const { clock, desk, saved } = deskHere()
   for (let step = 0; step < 50; step++) {
     desk.change('volume', { volume: String(step) })
@@ -113,7 +113,7 @@ t.test('while changes go on it is saved every 10 s', async (t) => {
   )
 })
 
-t.test('what is not saved when the board stops is saved then, and what is saved is not', async (t) => {
+t.test('an unsaved value is saved when the board stops, a saved one is not', async (t) => {
   const { clock, desk, saved } = deskHere()
   desk.change('mute', { mute: '1' })
   await desk.close()
@@ -123,7 +123,7 @@ t.test('what is not saved when the board stops is saved then, and what is saved 
   t.equal(saved.length, 1)
 })
 
-t.test('a save that failed is made up for when the board stops', async (t) => {
+t.test('a failed save is repeated when the board stops', async (t) => {
   const { clock, desk, disk, saved } = deskHere()
   disk.refuses = true
   desk.change('volume', { volume: '10' })

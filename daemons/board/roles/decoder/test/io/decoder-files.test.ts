@@ -9,7 +9,7 @@ const SAVED = {
   settings: { mcast: '', port: 5004 },
 }
 
-t.test('route and volume are found again as they were saved', async (t) => {
+t.test('route and volume are read back as they were saved', async (t) => {
   const folder = t.testdir()
   const files = createDecoderFiles(folder, silentLog)
   t.equal(await files.loadRoute(), null)
@@ -22,7 +22,7 @@ t.test('route and volume are found again as they were saved', async (t) => {
   t.match(JSON.parse(await readFile(join(folder, 'route.json'), 'utf8')), { version: 1 })
 })
 
-t.test('a file that holds no route is set aside, and the one before counts', async (t) => {
+t.test('a file without a route is set aside, and the previous one is used', async (t) => {
   const folder = t.testdir()
   const files = createDecoderFiles(folder, silentLog)
   await files.saveRoute(SAVED)

@@ -6,7 +6,7 @@ import { createAudioClock } from '#native/node-gst/index.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { createOutputOpener } from '../../io/output-pipeline.ts'
 
-t.test('a sound card that cannot be opened is told, however soon', { skip: gstMissing() }, async (t) => {
+t.test('a sound card that cannot be opened is reported, however soon it fails', { skip: gstMissing() }, async (t) => {
   const opener = createOutputOpener({
     ...{
       clock: systemClock,

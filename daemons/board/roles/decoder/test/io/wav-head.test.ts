@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { completeWav } from '../../io/output-pipeline.ts'
 
-/** As wavenc leaves it that was stopped: lengths are 0. */
+/** The header as a stopped wavenc leaves it: lengths are 0. */
 function head(extra = 0): Buffer {
   const format = Buffer.alloc(24 + extra)
   format.write('fmt ', 0, 'latin1')
@@ -11,7 +11,7 @@ function head(extra = 0): Buffer {
   return Buffer.concat([Buffer.from('RIFF\0\0\0\0WAVE', 'latin1'), format, Buffer.from('data\0\0\0\0', 'latin1')])
 }
 
-t.test('a recording that was stopped is given its lengths', async (t) => {
+t.test('a stopped recording gets its lengths', async (t) => {
   const path = join(t.testdir(), 'x.wav')
   for (const extra of [0, 24]) {
     await writeFile(path, Buffer.concat([head(extra), Buffer.alloc(600, 7)]))
@@ -19,11 +19,11 @@ t.test('a recording that was stopped is given its lengths', async (t) => {
     const file = await readFile(path)
     t.equal(file.readUInt32LE(4), file.length - 8)
     t.equal(file.readUInt32LE(40 + extra), 600)
-    t.same(file.subarray(44 + extra), Buffer.alloc(600, 7), 'and is otherwise as it was')
+    t.same(file.subarray(44 + extra), Buffer.alloc(600, 7), 'and is otherwise unchanged')
   }
 })
 
-t.test('what is no recording is left alone', async (t) => {
+t.test('a file that is not a recording is left alone', async (t) => {
   const path = join(t.testdir(), 'x')
   for (const bytes of [
     Buffer.alloc(0),

@@ -31,7 +31,7 @@ t.test('sends, and says so in one sentence', async (t) => {
   })
 })
 
-t.test('a source that is not there is a fault with its name, tried again with waits that grow', async (t) => {
+t.test('a missing source is a fault with its name, tried again with growing waits', async (t) => {
   const { clock, encoder, known, lost, seen } = encoderRig()
   known.failure = lost
   await encoder.start()
@@ -57,7 +57,7 @@ t.test('a source that is not there is a fault with its name, tried again with wa
   t.equal(encoder.care.fault, null)
 })
 
-t.test('a source that is pulled out is let go of and opened anew', async (t) => {
+t.test('an unplugged source is released and opened again', async (t) => {
   const { clock, encoder, known, seconds, seen } = encoderRig()
   await encoder.start()
   known.events?.level([-3], [-6])
@@ -65,7 +65,7 @@ t.test('a source that is pulled out is let go of and opened anew', async (t) => 
   known.events?.died(new Fault('input_failed', 'hw:1: Error recording from audio device.'))
   await settled()
   t.match(encoderVerdict(encoder, stream), { state: 'fault', text: 'hw:1: Error recording from audio device.' })
-  t.equal(encoderView(encoder, stream).meters, null, 'no level is shown of what is gone')
+  t.equal(encoderView(encoder, stream).meters, null, 'no level is shown of a missing source')
   clock.advance(500)
   await settled()
   t.same(
@@ -75,7 +75,7 @@ t.test('a source that is pulled out is let go of and opened anew', async (t) => 
   t.equal(encoder.care.state, 'sending')
 })
 
-t.test('a source that is pulled out soon again is waited for longer, one that had held is not', async (t) => {
+t.test('a source that is soon unplugged again is retried later, one that had worked for long is not', async (t) => {
   const { clock, encoder, known, seen } = encoderRig()
   const opened = () => seen.filter((each) => each === 'open alsa').length
   await encoder.start()
@@ -97,7 +97,7 @@ t.test('a source that is pulled out soon again is waited for longer, one that ha
   }
 })
 
-t.test('levels go to those who listen, until they do no more', async (t) => {
+t.test('levels go to the listeners, until they unsubscribe', async (t) => {
   const { encoder, known } = encoderRig()
   await encoder.start()
   const heard: unknown[] = []
@@ -108,7 +108,7 @@ t.test('levels go to those who listen, until they do no more', async (t) => {
   t.same(heard, [{ peak_db: [-3, -9], rms_db: [-6, -12] }])
 })
 
-t.test('silence of a minute is warned of, and sound ends the warning', async (t) => {
+t.test('a minute of silence gives a warning, and sound ends it', async (t) => {
   const { check, encoder, known, seconds } = encoderRig()
   await encoder.start()
   for (let second = 0; second < 59; second++) {
@@ -136,7 +136,7 @@ t.test('says by whose clock it sends', async (t) => {
   t.match(check('clock'), { state: 'ok', code: 'own_clock', text: /clock of this machine alone/ })
 })
 
-t.test('says what the network does not take', async (t) => {
+t.test('says what the network does not accept', async (t) => {
   const { check, encoder, known, seconds } = encoderRig()
   await encoder.start()
   await seconds(1)
@@ -149,7 +149,7 @@ t.test('says what the network does not take', async (t) => {
   t.match(check('sending'), { state: 'fault', code: 'not_sent' })
   known.sent = sentFacts({ packets: 1997, errors: 2003, error })
   await seconds(1, 1000)
-  t.match(check('sending'), { state: 'warn', code: 'some_not_sent' }, 'of two networks one is away')
+  t.match(check('sending'), { state: 'warn', code: 'some_not_sent' }, 'one of two networks is missing')
   known.sent = sentFacts({ packets: 2997, errors: 2003, idleMs: 1500 })
   await seconds(1, 0)
   t.match(check('sending'), { state: 'fault', code: 'nothing_sent' })
@@ -182,14 +182,14 @@ t.test('says how it is announced', async (t) => {
   t.match(off.check('announced'), { state: 'ok', code: null, text: 'By RTSP.' })
 })
 
-t.test('a tone takes the place of the source, for a while', async (t) => {
+t.test('a tone replaces the source for a while', async (t) => {
   const { check, clock, encoder, known, seen } = encoderRig()
   await encoder.start()
   await encoder.tone(true)
   t.equal(encoder.toneUntil, clock.epochMs() + 600_000)
   t.match(check('input'), { state: 'ok', code: 'tone', text: 'A tone of 997 Hz in 2 channels, in place of a source.' })
   await encoder.tone(true)
-  t.same(seen, ['open alsa', 'close alsa', 'open tone'], 'asked for again it lasts longer and goes on')
+  t.same(seen, ['open alsa', 'close alsa', 'open tone'], 'asked for again it lasts longer without a break')
   clock.advance(600_000)
   await settled()
   t.same(
@@ -200,7 +200,7 @@ t.test('a tone takes the place of the source, for a while', async (t) => {
   await encoder.tone(true)
   await encoder.tone(false)
   t.equal(encoder.care.source.kind, 'alsa')
-  // A source that was not there is no trouble while a tone goes out.
+  // A missing source is not a fault while a tone is sent.
   known.failure = new Fault('no_card', 'gone')
   known.events?.died(known.failure)
   await settled()
@@ -210,7 +210,7 @@ t.test('a tone takes the place of the source, for a while', async (t) => {
   t.equal(encoder.care.state, 'sending')
 })
 
-t.test('another clock and another address are announced, and the address is sent from', async (t) => {
+t.test('another clock and another address are announced, and packets are sent from that address', async (t) => {
   const { encoder, known, seconds, seen } = encoderRig()
   await encoder.start()
   known.ptpListener?.()
@@ -224,7 +224,7 @@ t.test('another clock and another address are announced, and the address is sent
   t.equal(known.isOver, true)
 })
 
-t.test('a source that is not there is waited for as long as ever though the address is another', async (t) => {
+t.test('a change of address does not shorten the waits for a missing source', async (t) => {
   const { encoder, known, lost, seconds, seen } = encoderRig()
   await encoder.start()
   known.failure = lost
@@ -240,7 +240,7 @@ t.test('a source that is not there is waited for as long as ever though the addr
   t.equal(encoder.care.state, 'sending')
 })
 
-t.test('keeps an hour of history, counts as of one second', async (t) => {
+t.test('keeps an hour of history, with counts per second', async (t) => {
   const { encoder, known, seconds } = encoderRig()
   await encoder.start()
   known.events?.level([-9.5, -30], [-20, -40])
@@ -252,7 +252,7 @@ t.test('keeps an hour of history, counts as of one second', async (t) => {
   t.same(series.peak_db, [-9.5, null, null])
 })
 
-t.test('a board that stops while a source is being opened lets go of it', async (t) => {
+t.test('a board that stops while a source is being opened releases it', async (t) => {
   const early = encoderRig()
   const begun = early.encoder.start()
   await early.encoder.stop()
@@ -267,7 +267,7 @@ t.test('a board that stops while a source is being opened lets go of it', async 
   t.equal(encoder.care.state, 'closed')
 })
 
-t.test('a source that takes long to open is not waited for, and is sent when it is open', async (t) => {
+t.test('a source that takes long to open does not block, and is sent once it is open', async (t) => {
   const { clock, encoder, known } = encoderRig()
   const hang = Promise.withResolvers<void>()
   known.opensAfter = hang.promise

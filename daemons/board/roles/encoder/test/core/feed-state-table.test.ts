@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type FeedEvent, type FeedState, feedStateTable, nextFeedState } from '../../core/feed.ts'
 
-/** Every pair that changes something; all others change nothing. */
+/** Every pair that changes the state; all others change nothing. */
 const CHANGES: readonly [FeedState, FeedEvent, FeedState][] = [
   ['opening', 'opened', 'sending'],
   ['opening', 'failed', 'waiting'],
@@ -15,7 +15,7 @@ const CHANGES: readonly [FeedState, FeedEvent, FeedState][] = [
 ]
 const EVENTS: readonly FeedEvent[] = ['opened', 'failed', 'retry', 'changed', 'closing']
 
-t.test('a feed goes from state to state as its table says, and else stays', async (t) => {
+t.test('a feed changes its state as its table says, and otherwise stays', async (t) => {
   for (const state of Object.keys(feedStateTable) as FeedState[]) {
     for (const event of EVENTS) {
       const expected = CHANGES.find(([from, by]) => from === state && by === event)?.[2] ?? state

@@ -17,18 +17,18 @@ const facts = {
   packetMs: 1,
 }
 
-/** As a receiver reads what a board writes. */
+/** The description of a board as a receiver reads it. */
 function heardOf(...of: Parameters<typeof ownStream>) {
   return readSdp(writeSdp(createOwnSession(fakeClock(), '17').describe(ownStream(...of))))
 }
 
-t.test('AES67 8 the description says what is sent, and by whose clock', async (t) => {
+t.test('AES67 8 the description says what is sent, and by which clock', async (t) => {
   const stream = { ...facts, origin: '10.20.4.12', sampleRate: 48_000, mediaOffset: 0, refClock: PTP }
   t.match(heardOf(facts, ['10.20.4.12'], PTP), { ...stream, paths: [{ ...path, source: null }] })
   t.match(heardOf(facts, ['10.20.4.12'], MAC), { refClock: MAC })
 })
 
-t.test('RFC 7104 4 two groups are two ways of one stream, told apart by who sends', async (t) => {
+t.test('RFC 7104 4 two groups are two paths of one stream, distinguished by their senders', async (t) => {
   const second = { group: '239.69.11.4', port: 5004, ttl: 32 }
   const doubled = { ...facts, paths: [path, second] }
   t.match(heardOf(doubled, ['10.20.4.12', '10.21.4.12'], PTP), {
@@ -48,7 +48,7 @@ t.test('packets of an eighth of a millisecond have six frames', async (t) => {
   t.match(text, /a=framecount:6\r\n/)
 })
 
-t.test('ST 2022-7 a path that never had a network is none of the stream, whichever of the two', async (t) => {
+t.test('ST 2022-7 a path that never had a network is not part of the stream, whichever of the two it is', async (t) => {
   const second = { group: '239.69.11.4', port: 5004, ttl: 32 }
   const doubled = { ...facts, paths: [path, second] }
   t.match(heardOf(doubled, ['10.20.4.12', null], PTP), { origin: '10.20.4.12', paths: [{ ...path, source: null }] })

@@ -58,31 +58,35 @@ async function rig(t: Test, { second, ...change }: Partial<GstFeedsParts> & { se
   return { ...caught, opener, levels, deaths, open }
 }
 
-t.test('a tone of 997 Hz goes out at its level, and the stream counts on into the next source', { skip }, async (t) => {
-  const { levels, open, opener, packets, until } = await rig(t)
-  t.equal(opener.sent(), null)
-  const feed = await open({ kind: 'tone' })
-  await until(100)
-  for (let tries = 0; tries < 100 && levels.length < 2; tries++) await sleep(10)
-  t.ok(Math.abs((levels[1]?.[0] ?? 0) + 20) < 0.05, `peak ${levels[1]}`)
-  t.equal(feed.captureMs(), null, 'a tone is not captured')
-  t.match(feed.realtime(), { granted: false, text: /switched off/ })
-  await feed.close()
-  const first = packets.length
-  const ssrc = packets[0]?.ssrc
-  await open({ kind: 'tone' })
-  await until(first + 50)
-  t.ok(
-    packets.every(
-      (packet, index) => packet.ssrc === ssrc && packet.sequence === ((packets[0]?.sequence ?? 0) + index) % 65_536,
-    ),
-  )
-  t.match(opener.sent(), { errors: 0, error: null, resyncs: 0, spacingUs: { p50: Number } })
-  // A packet may be here before its sender has counted it.
-  t.ok((opener.sent()?.bytes ?? 0) >= (packets.length - 1) * 300)
-})
+t.test(
+  'a tone of 997 Hz is sent at its level, and the stream continues its counts with the next source',
+  { skip },
+  async (t) => {
+    const { levels, open, opener, packets, until } = await rig(t)
+    t.equal(opener.sent(), null)
+    const feed = await open({ kind: 'tone' })
+    await until(100)
+    for (let tries = 0; tries < 100 && levels.length < 2; tries++) await sleep(10)
+    t.ok(Math.abs((levels[1]?.[0] ?? 0) + 20) < 0.05, `peak ${levels[1]}`)
+    t.equal(feed.captureMs(), null, 'a tone is not captured')
+    t.match(feed.realtime(), { granted: false, text: /switched off/ })
+    await feed.close()
+    const first = packets.length
+    const ssrc = packets[0]?.ssrc
+    await open({ kind: 'tone' })
+    await until(first + 50)
+    t.ok(
+      packets.every(
+        (packet, index) => packet.ssrc === ssrc && packet.sequence === ((packets[0]?.sequence ?? 0) + index) % 65_536,
+      ),
+    )
+    t.match(opener.sent(), { errors: 0, error: null, resyncs: 0, spacingUs: { p50: Number } })
+    // A packet can arrive before its sender has counted it.
+    t.ok((opener.sent()?.bytes ?? 0) >= (packets.length - 1) * 300)
+  },
+)
 
-t.test('a file goes out sample by sample, again and again, without a gap', { skip }, async (t) => {
+t.test('a file is sent sample by sample, repeatedly, without a gap', { skip }, async (t) => {
   const { deaths, open, opener, packets, until } = await rig(t)
   const path = join(t.testdir({}), 'a "quoted" name.wav')
   const frames = 4800
@@ -129,7 +133,7 @@ for (const [inFile, inStream] of [
   })
 }
 
-t.test('what cannot be opened says why, by its name', { skip }, async (t) => {
+t.test('a source that cannot be opened is named, with the reason', { skip }, async (t) => {
   const { open } = await rig(t)
   await t.rejects(open({ kind: 'file', path: '/nonexistent.wav' }), {
     code: 'input_failed',
@@ -159,7 +163,7 @@ t.test('what cannot be opened says why, by its name', { skip }, async (t) => {
   await t.rejects(tooMuch.open({ kind: 'tone' }), { code: 'sender_failed', message: /4608 bytes/ })
 })
 
-t.test('a file that is no sound dies with its reason', { skip }, async (t) => {
+t.test('a file that is not sound fails with its reason', { skip }, async (t) => {
   const { deaths, open } = await rig(t)
   await open({ kind: 'file', path: import.meta.filename }).catch((fault) => deaths.push(fault))
   for (let tries = 0; tries < 100 && deaths.length === 0; tries++) await sleep(10)
@@ -179,16 +183,16 @@ t.test('a machine with another address sends from that one', { skip }, async (t)
   await open({ kind: 'tone' })
   t.equal(opener.hasMoved(), false)
   await until(packets.length + 10)
-  t.ok((opener.sent()?.packets ?? 0) > before + 10, 'what was sent before is counted')
+  t.ok((opener.sent()?.packets ?? 0) > before + 10, 'packets sent before are counted')
   t.not(packets.at(-1)?.ssrc, packets[0]?.ssrc, 'a new sender is a new source. RFC 3550 8.2')
   const sent = opener.sent()?.packets ?? 0
   address = '192.0.2.77'
   await t.rejects(open({ kind: 'tone' }), { code: 'sender_failed' })
-  t.ok((opener.sent()?.packets ?? 0) >= sent, 'also where there is no sender now')
+  t.ok((opener.sent()?.packets ?? 0) >= sent, 'also if there is no sender now')
   t.match(opener.sent(), { idleMs: null, lateUs: null })
 })
 
-t.test('ST 2022-7 of two networks one is enough, and the other is sent to once it is there', { skip }, async (t) => {
+t.test('ST 2022-7 one of two networks is enough, and the other is used once it is there', { skip }, async (t) => {
   let second: string | null = null
   const other = await catchPackets(t, '239.69.183.2')
   const { open, opener, packets, until } = await rig(t, {
@@ -207,5 +211,5 @@ t.test('ST 2022-7 of two networks one is enough, and the other is sent to once i
   await other.until(20)
   t.ok(other.packets.length >= 20)
   second = null
-  t.equal(opener.hasMoved(), false, 'a plug that is pulled is waited for')
+  t.equal(opener.hasMoved(), false, 'an unplugged network is waited for')
 })

@@ -1,4 +1,4 @@
-/** What the routes of the serial server hand on, and what the journal is told. */
+/** What the routes of the serial server pass on, and what the journal records. */
 import t from 'tap'
 import type { Ask } from '#kit/http/route.ts'
 import { serialRoutes } from '../../api/serial-routes.ts'
@@ -31,7 +31,7 @@ function routesHere() {
   return { call, told, given, routes }
 }
 
-t.test('B.serial GET tells the adapter, and which device is missing', async (t) => {
+t.test('B.serial GET shows the adapter, and which device is missing', async (t) => {
   const { call } = routesHere()
   t.match(await call('GET', '/api/serial'), {
     adapter: { text: '/dev/ttyUSB1 (port 2) is not there.', devices: [{ found: true }, { found: false }] },
@@ -39,19 +39,19 @@ t.test('B.serial GET tells the adapter, and which device is missing', async (t) 
   })
 })
 
-t.test('B.serial POST hands on the fields, answers the port, and the journal has what changed', async (t) => {
+t.test('B.serial POST passes on the fields, answers with the port, and the journal has the change', async (t) => {
   const { call, told, given } = routesHere()
   t.strictSame(await call('POST', '/api/serial', { port: 2, baud: '300' }), { port: 2, baud: 300, label: 'x' })
   t.strictSame(given, [2, { baud: '300' }])
   t.strictSame(told, [['serial port set', 'port 2', { baud: 300 }]])
 })
 
-t.test('B.serial.drop names whom it let go in the journal', async (t) => {
+t.test('B.serial.drop names the dropped client in the journal', async (t) => {
   const { call, told } = routesHere()
   t.strictSame(await call('POST', '/api/serial/drop', { port: 1, client: 7 }), { dropped: 7 })
   t.match(told, [['serial client dropped', 'port 1', { client: 7, address: '192.0.2.7' }]])
 })
 
-t.test('every route is for the administrator', async (t) => {
+t.test('every route is for the administrator only', async (t) => {
   t.ok(routesHere().routes.every(({ who }) => who === 'admin'))
 })

@@ -13,7 +13,7 @@ function bare(line: FakeLine): void {
   line.counts = null
 }
 
-t.test('RFC 2217, 2 each setting is made, and answered as it is then', async (t) => {
+t.test('RFC 2217, 2 each setting is made, and answered with its new value', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
   t.strictSame(await say(ask('baud', 115_200)), ['server baud 115200'])
@@ -36,7 +36,7 @@ t.test('RFC 2217, 2 the value 0 asks and changes nothing', async (t) => {
 })
 
 t.test(
-  'RFC 2217, 2 what a driver does not keep, and what is not a value, is answered with what is in effect',
+  'RFC 2217, 2 a setting that a driver does not keep, or an invalid one, is answered with the value in effect',
   async (t) => {
     const { say, agree, line } = sessionHere((one) => {
       one.refuses = ({ data_bits, parity }) => (data_bits !== 8 || parity !== 'none' ? 'never' : undefined)
@@ -57,7 +57,7 @@ t.test(
 t.test('RFC 2217, 2 one and a half stop bits are code 3, with five bits', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
-  t.strictSame(await say(ask('stopBits', 3)), ['server stopBits 1'], 'there are none with eight bits')
+  t.strictSame(await say(ask('stopBits', 3)), ['server stopBits 1'], 'with eight bits there are no such stop bits')
   t.strictSame(await say(ask('dataBits', 5), ask('stopBits', 3)), ['server dataBits 5', 'server stopBits 3'])
   t.equal(line.settings.stop_bits, 1.5)
   t.strictSame(await say(ask('dataBits', 8)), ['server dataBits 8'])
@@ -80,7 +80,7 @@ t.test('RFC 2217, 3 flow control of both directions', async (t) => {
   t.equal(flow(), 'none none')
 })
 
-t.test('RFC 2217, 3 flow control of what comes from the line alone', async (t) => {
+t.test('RFC 2217, 3 flow control only of data from the line', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
   const flow = () => `${line.settings.flow} ${line.settings.flow_in}`
@@ -102,7 +102,7 @@ t.test('RFC 2217, 3 DCD, DTR and DSR flow control are answered with the flow con
   t.strictSame(await say(control(CONTROL.flowDcd)), answer(CONTROL.flowXonXoff))
   t.strictSame(await say(control(CONTROL.flowDsr)), answer(CONTROL.flowXonXoff))
   t.strictSame(await say(control(CONTROL.flowInDtr)), answer(CONTROL.flowInXonXoff))
-  t.strictSame(await say(control(77)), answer(CONTROL.flowXonXoff), 'and so is what nobody knows')
+  t.strictSame(await say(control(77)), answer(CONTROL.flowXonXoff), 'and so is an unknown value')
   t.equal(line.did.length, 1)
 })
 
@@ -110,7 +110,7 @@ for (const [name, dress] of [
   ['with modem lines', () => {}],
   ['without modem lines', bare],
 ] as const)
-  t.test(`RFC 2217, 3 break, DTR and RTS are set, told and asked for, on a line ${name}`, async (t) => {
+  t.test(`RFC 2217, 3 break, DTR and RTS are set, reported and queried, on a line ${name}`, async (t) => {
     const { say, agree } = sessionHere(dress)
     await agree()
     for (const [question, on, off] of [
@@ -125,7 +125,7 @@ for (const [name, dress] of [
     }
   })
 
-t.test('RFC 2217, 3 every SET-CONTROL there is, is answered once', async (t) => {
+t.test('RFC 2217, 3 every SET-CONTROL is answered once', async (t) => {
   const { say, agree } = sessionHere(bare)
   await agree()
   for (let code = 0; code <= 255; code++) {
@@ -135,7 +135,7 @@ t.test('RFC 2217, 3 every SET-CONTROL there is, is answered once', async (t) => 
   }
 })
 
-t.test('RFC 2217, 3 signals reach the line in the order in which they were asked for', async (t) => {
+t.test('RFC 2217, 3 signals reach the line in the order of the requests', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
   await say(control(CONTROL.breakOn), control(CONTROL.breakOff), control(CONTROL.dtrOff), control(CONTROL.rtsOff))

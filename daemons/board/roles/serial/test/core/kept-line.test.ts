@@ -42,7 +42,7 @@ function keptHere() {
   return { clock, opener, told, kept }
 }
 
-t.test('an absent device is tried again and again, with waits that grow and stay bounded', async (t) => {
+t.test('an absent device is retried, with waits that grow up to a limit', async (t) => {
   const { clock, opener, told, kept } = keptHere()
   opener.fault = new Fault('line_absent', 'not there')
   await kept.open()
@@ -58,7 +58,7 @@ t.test('an absent device is tried again and again, with waits that grow and stay
   t.equal(kept.fault, undefined)
 })
 
-t.test('a device that is unplugged is let go, and comes back by itself', async (t) => {
+t.test('an unplugged device is released, and comes back on its own', async (t) => {
   const { clock, opener, told, kept } = keptHere()
   await kept.open()
   opener.line?.goes()
@@ -82,7 +82,7 @@ t.test('a refused line says why and is tried again', async (t) => {
   t.equal(kept.state, 'open')
 })
 
-t.test('a line that was closed meanwhile gives the device back, and nothing is tried any more', async (t) => {
+t.test('a line that was closed meanwhile releases the device, and nothing is retried', async (t) => {
   const { clock, opener, kept } = keptHere()
   const opening = kept.open()
   await kept.close()

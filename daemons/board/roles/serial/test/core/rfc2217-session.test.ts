@@ -1,4 +1,4 @@
-/** RFC 2217 on a line with every signal, on one with none, and with a client that says what it should not. */
+/** RFC 2217 on a line with every signal, on one with none, and with a client that breaks the rules. */
 import t from 'tap'
 import { bytesOfHex } from '#kit/pure/bytes.ts'
 import { heapBytesOf } from '#kit/test/heap.ts'
@@ -8,7 +8,7 @@ import { ask, sessionHere } from './session-here.ts'
 
 const control = (code: number) => ask('control', code)
 
-t.test('RFC 2217, 1 the server begins, and tells the modem state as soon as the client has agreed', async (t) => {
+t.test('RFC 2217, 1 the server begins, and sends the modem state as soon as the client has agreed', async (t) => {
   const { heard, agree } = sessionHere()
   t.strictSame(heard(), ['will 0', 'will 1', 'will 3', 'do 0', 'do 3', 'do 44'])
   t.strictSame(await agree(), ['server modemState 0'])
@@ -34,7 +34,7 @@ t.test('RFC 2217, 3 data waits for the setting before it, and a setting for the 
   t.equal(here.busy.at(-1), false)
 })
 
-t.test('RFC 2217, 4 modem lines are told when they change, with what has changed', async (t) => {
+t.test('RFC 2217, 4 modem lines are reported when they change, with what has changed', async (t) => {
   const { say, agree, line, heard } = sessionHere()
   await agree()
   line.turns({ cts: true })
@@ -52,7 +52,7 @@ t.test('RFC 2217, 4 modem lines are told when they change, with what has changed
   t.strictSame(await say(), [`server modemState ${MODEM_STATE.dsr | MODEM_STATE.dcd | MODEM_STATE.ctsChanged}`])
 })
 
-t.test('RFC 2217, 4 the ring is told by its state, and its end as the trailing edge', async (t) => {
+t.test('RFC 2217, 4 the ring is reported by its state, and its end as the trailing edge', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
   line.turns({ ring: true })
@@ -61,7 +61,7 @@ t.test('RFC 2217, 4 the ring is told by its state, and its end as the trailing e
   t.strictSame(await say(), [`server modemState ${MODEM_STATE.riTrailed}`])
 })
 
-t.test('RFC 2217, 4 a mask keeps modem lines from being told, and is answered', async (t) => {
+t.test('RFC 2217, 4 a mask keeps modem lines from being reported, and is answered', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
   t.strictSame(await say(ask('modemStateMask', MODEM_STATE.dsr | MODEM_STATE.dsrChanged)), ['server modemStateMask 34'])
@@ -74,7 +74,7 @@ t.test('RFC 2217, 4 a mask keeps modem lines from being told, and is answered', 
   t.strictSame(await say(), [])
 })
 
-t.test('python3-serial asks for the modem state, and is told it as it is', async (t) => {
+t.test('python3-serial asks for the modem state, and gets the present one', async (t) => {
   const { say, agree, line } = sessionHere()
   await agree()
   await say(ask('modemStateMask', 0))
@@ -82,7 +82,7 @@ t.test('python3-serial asks for the modem state, and is told it as it is', async
   t.strictSame(await say(ask('modemState', null)), [`server modemState ${MODEM_STATE.cts | MODEM_STATE.ri}`])
 })
 
-t.test('RFC 2217, 4 line states are told when they were asked for, each error once', async (t) => {
+t.test('RFC 2217, 4 line states are reported if they were asked for, each error once', async (t) => {
   const { say, agree, line, clock, heard } = sessionHere()
   await agree()
   await clock.run(1000)
@@ -99,10 +99,10 @@ t.test('RFC 2217, 4 line states are told when they were asked for, each error on
   t.strictSame(heard(), [`server lineState ${LINE_STATE.overrun | LINE_STATE.break}`])
   await say(ask('lineStateMask', 0))
   await clock.run(200)
-  t.equal(clock.pending(), 0, 'nobody looks any more')
+  t.equal(clock.pending(), 0, 'nobody watches any more')
 })
 
-t.test('RFC 2217, 4 data ready and the empty transmitter are told as they turn', async (t) => {
+t.test('RFC 2217, 4 data ready and the empty transmitter are reported as they change', async (t) => {
   const { say, agree, line, clock, heard, here } = sessionHere()
   await agree()
   const mask = LINE_STATE.dataReady | LINE_STATE.holdingEmpty | LINE_STATE.shiftEmpty
@@ -116,7 +116,7 @@ t.test('RFC 2217, 4 data ready and the empty transmitter are told as they turn',
   t.strictSame(await say(ask('lineState', null)), ['server lineState 0', 'server lineState 0'])
 })
 
-t.test('RFC 2217, 5 suspend holds what goes to the client, resume lets it go', async (t) => {
+t.test('RFC 2217, 5 suspend holds data to the client, resume releases it', async (t) => {
   const { say, agree, here } = sessionHere()
   await agree()
   await say(ask('suspend', null), ask('suspend', null))
@@ -145,11 +145,15 @@ t.test('RFC 2217, 3 purges of each queue', async (t) => {
     waitingDropped.push(here.dropped > dropped)
   }
   t.strictSame(line.did, ['flush received', 'flush toSend', 'flush both'])
-  t.strictSame(waitingDropped, [true, false, true], 'what was received and waits for the client is of the first queue')
-  t.strictSame(await say(ask('purge', 4)), [], 'an unknown one is not done, and not said to be')
+  t.strictSame(
+    waitingDropped,
+    [true, false, true],
+    'received data that waits for the client belongs to the first queue',
+  )
+  t.strictSame(await say(ask('purge', 4)), [], 'an unknown one is not carried out, and not acknowledged')
 })
 
-t.test('RFC 2217, 2 a signature is told who asks, and one that is told is taken', async (t) => {
+t.test('RFC 2217, 2 a signature is sent on request, and that of the client is accepted', async (t) => {
   const { say, agree } = sessionHere()
   await agree()
   const signature = (text: string): ComPortMessage => ({
@@ -161,7 +165,7 @@ t.test('RFC 2217, 2 a signature is told who asks, and one that is told is taken'
   t.strictSame(await say(comPortFrame(signature('pyserial'))), [])
 })
 
-t.test('who may not write changes nothing, and is told how things are', async (t) => {
+t.test('a client without the right to write changes nothing, and gets the present values', async (t) => {
   const { say, agree, line, here } = sessionHere()
   await agree()
   here.mayWrite = false
@@ -186,10 +190,10 @@ t.test('RFC 854 BRK is a break of its length, AYT is answered, NOP is nothing', 
   t.strictSame(await say(bytesOfHex('FF F6')), ['data \r\n[Yes]\r\n'])
 })
 
-t.test('RFC 854 the NUL behind a CR is dropped of a client that refused BINARY, and of no other', async (t) => {
+t.test('RFC 854 the NUL after a CR is dropped for a client that refused BINARY, and for no other', async (t) => {
   const { say, here, session } = sessionHere()
   await say(bytesOfHex('41 0D 00'))
-  t.strictSame(here.written, ['41 0D 00'], 'nothing was said yet')
+  t.strictSame(here.written, ['41 0D 00'], 'nothing was negotiated yet')
   await say(optionFrame('wont', OPTION.binary), optionFrame('dont', OPTION.binary), bytesOfHex('42 0D'))
   await say(bytesOfHex('00 43'))
   t.strictSame(here.written, ['41 0D 00', '42 0D', '43'])
@@ -197,7 +201,7 @@ t.test('RFC 854 the NUL behind a CR is dropped of a client that refused BINARY, 
   t.equal(session.isPlain, false)
 })
 
-t.test('what is no message is counted, and what only servers say is not answered', async (t) => {
+t.test('an invalid message is counted, and one that only servers send is not answered', async (t) => {
   const { say, agree, here } = sessionHere()
   await agree()
   t.strictSame(await say(bytesOfHex('FF FA 2C 01 00 FF F0'), bytesOfHex('FF FA 2C 63 00 FF F0')), [])
@@ -208,7 +212,7 @@ t.test('what is no message is counted, and what only servers say is not answered
   t.strictSame(await say(bytesOfHex('FF FA 18 01 FF F0')), [], 'a suboption of another option')
 })
 
-t.test('nothing is said to a client that has left', async (t) => {
+t.test('nothing is sent to a client that has left', async (t) => {
   const { session, agree, heard, line, say } = sessionHere((one) => {
     one.slowUpdates = []
   })
@@ -220,7 +224,7 @@ t.test('nothing is said to a client that has left', async (t) => {
   t.strictSame(heard(), [])
 })
 
-t.test('RFC 2217, 3 what a client sends behind a setting takes as much memory as it has bytes', async (t) => {
+t.test('RFC 2217, 3 data that a client sends after a setting takes only as much memory as it has bytes', async (t) => {
   // Each FF FF is a byte of data, each FF F1 a command.
   const pairs = Buffer.alloc(65_536, bytesOfHex('FF FF FF F1'))
   const bytes = await heapBytesOf(async () => {
@@ -236,7 +240,7 @@ t.test('RFC 2217, 3 what a client sends behind a setting takes as much memory as
 })
 
 t.test(
-  'RFC 2217, 3 what was sent behind a setting is carried out after it, up to what cannot be understood',
+  'RFC 2217, 3 messages after a setting are carried out after it, up to the first that cannot be understood',
   async (t) => {
     const { agree, here, line, say, session } = sessionHere((one) => {
       one.slowUpdates = []
@@ -253,7 +257,7 @@ t.test(
   },
 )
 
-t.test('what a client had for the line and was not carried out is told when it leaves', async (t) => {
+t.test('what a client sent for the line and was not carried out is reported when it leaves', async (t) => {
   const { agree, session, say } = sessionHere((one) => {
     one.slowUpdates = []
   })

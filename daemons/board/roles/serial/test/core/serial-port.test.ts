@@ -58,7 +58,7 @@ async function portHere(settings: Partial<PortSettings> = {}, limits: Partial<Se
   return { refused, clock, opener, tcp, port, connect, line, set }
 }
 
-t.test('bytes go to the line from who may write, and from the line to everybody', async (t) => {
+t.test('bytes go to the line from clients that may write, and from the line to everybody', async (t) => {
   const { port, connect, line } = await portHere()
   const [one, other] = [await connect(), await connect()]
   one.says('hello')
@@ -73,7 +73,7 @@ t.test('bytes go to the line from who may write, and from the line to everybody'
   ])
 })
 
-t.test('what the line has taken by itself is counted and not written again', async (t) => {
+t.test('bytes that the line has already taken are counted and not written again', async (t) => {
   const { port, connect, line } = await portHere()
   const one = await connect()
   one.says('abcdef', 6)
@@ -83,7 +83,7 @@ t.test('what the line has taken by itself is counted and not written again', asy
   t.equal(port.life().counters.bytes_to_line, 9)
 })
 
-t.test('who may not write is heard by nobody, and is counted', async (t) => {
+t.test('bytes of a client that may not write are discarded and counted', async (t) => {
   const { port, connect, line } = await portHere({ write: 'first' })
   const [one, other] = [await connect(), await connect()]
   t.strictSame([one.reads, other.reads], ['all', 'none'])
@@ -99,7 +99,7 @@ t.test('who may not write is heard by nobody, and is counted', async (t) => {
   t.equal(other.reads, 'all', 'the next in turn')
 })
 
-t.test('strangers and one too many are refused before anything of them is read', async (t) => {
+t.test('strangers, and a client over the limit, are refused before anything is read from them', async (t) => {
   const { port, connect, refused } = await portHere({ allow: '192.0.2.0/24' }, { max_clients: 2 })
   const stranger = await connect('198.51.100.1')
   const [one, two, three] = [await connect(), await connect(), await connect()]
@@ -111,7 +111,7 @@ t.test('strangers and one too many are refused before anything of them is read',
   t.strictSame(refused, ['198.51.100.1 not allowed', '192.0.2.7 too many'])
 })
 
-t.test('a client is read no further while enough of its address waits for the line', async (t) => {
+t.test('a client is not read further while enough bytes of its address wait for the line', async (t) => {
   const { connect, line } = await portHere()
   const one = await connect()
   line().isStuck = true
@@ -124,7 +124,7 @@ t.test('a client is read no further while enough of its address waits for the li
   t.equal(one.isReading, true)
 })
 
-t.test('a slow client among others is dropped, and the line reads on', async (t) => {
+t.test('a slow client among others is dropped, and the line is read on', async (t) => {
   const { port, connect, line } = await portHere()
   const [slow, quick] = [await connect(), await connect()]
   slow.fallsBehind()
@@ -134,7 +134,7 @@ t.test('a slow client among others is dropped, and the line reads on', async (t)
   t.equal(port.life().counters.clients_dropped, 1)
 })
 
-t.test('an only slow client holds the line, and no longer than it may', async (t) => {
+t.test('a single slow client holds the line, but no longer than the limit', async (t) => {
   const { clock, connect, line } = await portHere()
   const slow = await connect()
   slow.fallsBehind()
@@ -145,7 +145,7 @@ t.test('an only slow client holds the line, and no longer than it may', async (t
 })
 
 t.test(
-  'what is sent while the device is away is thrown away; the client stays, and is back with the device',
+  'data sent while the device is away is discarded; the client stays, and works again when the device is back',
   async (t) => {
     const { clock, port, connect, line, opener } = await portHere()
     const one = await connect()
@@ -162,7 +162,7 @@ t.test(
   },
 )
 
-t.test('settings of the line apply at once, and nobody is dropped', async (t) => {
+t.test('settings of the line apply at once, and no client is dropped', async (t) => {
   const { connect, line, set, port } = await portHere()
   const one = await connect()
   await set({ baud: 19_200, parity: 'even' })
@@ -171,7 +171,7 @@ t.test('settings of the line apply at once, and nobody is dropped', async (t) =>
   t.equal(port.settings.baud, 19_200)
 })
 
-t.test('what the line refuses changes nothing at all', async (t) => {
+t.test('a setting that the line refuses changes nothing at all', async (t) => {
   const { connect, line, set, port, tcp } = await portHere()
   const one = await connect()
   line().refuses = () => 'no even parity here'
@@ -181,7 +181,7 @@ t.test('what the line refuses changes nothing at all', async (t) => {
   t.equal(one.isClosed, false)
 })
 
-t.test('what cannot be saved is taken back from the line', async (t) => {
+t.test('a setting that cannot be saved is undone on the line', async (t) => {
   const { line, set, port } = await portHere()
   const full = async () => {
     throw new Fault('store_write_failed', 'the disk is full')
@@ -194,7 +194,7 @@ t.test('what cannot be saved is taken back from the line', async (t) => {
   t.equal(port.settings.baud, 9600)
 })
 
-t.test('a TCP port that is taken is refused, and the old one goes on', async (t) => {
+t.test('a TCP port that is taken is refused, and the old one stays open', async (t) => {
   const { connect, set, tcp, port } = await portHere()
   const one = await connect()
   tcp.taken.add(5000)
@@ -237,14 +237,14 @@ t.test('a line that comes back while its only client is slow still waits for it'
   t.equal(line().isPaused, false)
 })
 
-t.test('what the driver counted last is kept when the line is let go', async (t) => {
+t.test('the last counts of the driver are kept when the line is released', async (t) => {
   const { line, port, set } = await portHere()
   line().counts = { rx: 9, tx: 9, frame: 3, overrun: 0, parity: 0, brk: 1, buf_overrun: 2 }
   await set({ enabled: false })
   t.match(port.life().counters, { overruns: 2, framing: 3, parity: 0, breaks: 1 })
 })
 
-t.test('switched off, everything is let go', async (t) => {
+t.test('switched off, everything is closed', async (t) => {
   const { connect, set, tcp, line, port } = await portHere()
   const one = await connect()
   await set({ enabled: false })
@@ -258,7 +258,7 @@ const latin1 = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
 const agreed = latin1(optionFrame('will', OPTION.comPort))
 const baud = (value: number) => latin1(comPortFrame({ from: 'client', command: 'baud', value }))
 
-t.test('what a client of RFC 2217 changes lasts until the last of them has left', async (t) => {
+t.test('settings changed by an RFC 2217 client last until the last such client has left', async (t) => {
   const { connect, line, port } = await portHere({ mode: 'rfc2217' })
   const [one, other] = [await connect(), await connect()]
   one.says(agreed + baud(300))
@@ -275,7 +275,7 @@ t.test('what a client of RFC 2217 changes lasts until the last of them has left'
   t.equal(line().settings.baud, 9600)
 })
 
-t.test('settings that are saved end what a client had changed, and it is told so when it asks', async (t) => {
+t.test('saved settings replace those of a client, and it is told so when it asks', async (t) => {
   const { connect, line, port, set } = await portHere({ mode: 'rfc2217' })
   const one = await connect()
   one.says(agreed + baud(300))
@@ -298,53 +298,47 @@ t.test('a suboption without an end ends the connection', async (t) => {
   t.equal(port.life().counters.telnet_faults, 1)
 })
 
-t.test(
-  'what a client of RFC 2217 asked before it left is carried out in its order, and its end is read last',
-  async (t) => {
-    const { clock, connect, line, port } = await portHere({ mode: 'rfc2217' }, { slow_client_ms: 100, left_ms: 1000 })
-    const one = await connect()
-    line().slowUpdates = []
-    one.says(`${agreed}A${baud(1200)}B${baud(2400)}C`)
-    for (let turn = 0; turn < 5; turn++) await settled()
-    one.ends()
-    for (const _change of ['baud 1200', 'baud 2400']) {
-      clock.advance(250)
-      await settled()
-      t.strictSame([one.isClosed, one.flow], [false, 'stopped'], 'nothing more is read of it, its end neither')
-      line().slowUpdates?.shift()?.()
-      for (let turn = 0; turn < 5; turn++) await settled()
-    }
-    t.equal(one.flow, 'reading')
-    t.strictSame(
-      line().did.filter((did) => !did.startsWith('modem')),
-      ['write A', 'update 1200 8 none 1 none none', 'write B', 'update 2400 8 none 1 none none', 'write C'],
-    )
-    clock.advance(200)
-    t.equal(one.isClosed, true, 'one that takes nothing more is ended')
-    t.match(port.life().counters, { bytes_to_line: 3, bytes_discarded: 0 })
-  },
-)
-
-t.test(
-  'a change that never comes to an end does not keep who left, and what waited behind it is counted',
-  async (t) => {
-    const { clock, connect, line, port } = await portHere({ mode: 'rfc2217' }, { slow_client_ms: 100, left_ms: 1000 })
-    const one = await connect()
-    line().slowUpdates = []
-    one.says(`${agreed}${baud(1200)}lost${baud(2400)}too`)
-    for (let turn = 0; turn < 5; turn++) await settled()
-    one.ends()
-    clock.advance(999)
+t.test('requests of an RFC 2217 client that leaves are carried out in order, and its end is read last', async (t) => {
+  const { clock, connect, line, port } = await portHere({ mode: 'rfc2217' }, { slow_client_ms: 100, left_ms: 1000 })
+  const one = await connect()
+  line().slowUpdates = []
+  one.says(`${agreed}A${baud(1200)}B${baud(2400)}C`)
+  for (let turn = 0; turn < 5; turn++) await settled()
+  one.ends()
+  for (const _change of ['baud 1200', 'baud 2400']) {
+    clock.advance(250)
     await settled()
-    t.equal(one.isClosed, false)
-    clock.advance(200)
-    t.equal(one.isClosed, true)
-    t.equal(port.life().counters.bytes_discarded, 7)
-  },
-)
+    t.strictSame([one.isClosed, one.flow], [false, 'stopped'], 'nothing more is read from it, not even its end')
+    line().slowUpdates?.shift()?.()
+    for (let turn = 0; turn < 5; turn++) await settled()
+  }
+  t.equal(one.flow, 'reading')
+  t.strictSame(
+    line().did.filter((did) => !did.startsWith('modem')),
+    ['write A', 'update 1200 8 none 1 none none', 'write B', 'update 2400 8 none 1 none none', 'write C'],
+  )
+  clock.advance(200)
+  t.equal(one.isClosed, true, 'a client that accepts nothing more is closed')
+  t.match(port.life().counters, { bytes_to_line: 3, bytes_discarded: 0 })
+})
+
+t.test('a change that never ends does not keep a client that left, and what waited behind it is counted', async (t) => {
+  const { clock, connect, line, port } = await portHere({ mode: 'rfc2217' }, { slow_client_ms: 100, left_ms: 1000 })
+  const one = await connect()
+  line().slowUpdates = []
+  one.says(`${agreed}${baud(1200)}lost${baud(2400)}too`)
+  for (let turn = 0; turn < 5; turn++) await settled()
+  one.ends()
+  clock.advance(999)
+  await settled()
+  t.equal(one.isClosed, false)
+  clock.advance(200)
+  t.equal(one.isClosed, true)
+  t.equal(port.life().counters.bytes_discarded, 7)
+})
 
 t.test(
-  'when one address holds every place, its longest silent client makes room for a newcomer, and the log says so once',
+  'if one address holds every place, its longest silent client makes room for a newcomer, and the log says so once',
   async (t) => {
     const { clock, connect, port, refused } = await portHere({}, { max_clients: 3 })
     const own = [await connect(), await connect(), await connect()]
@@ -362,13 +356,17 @@ t.test(
     t.match(port.life().counters, { clients: 3, clients_evicted: 1, clients_refused: 0 })
     t.equal((await connect('203.0.113.1')).isRefused, false)
     const last = await connect('203.0.113.99')
-    t.equal(last.isRefused, true, 'where the greediest would have no more than the newcomer, nobody has to go')
+    t.equal(
+      last.isRefused,
+      true,
+      'if the greediest address would be left with no more than the newcomer, nobody has to go',
+    )
     t.match(port.life().counters, { clients: 3, clients_evicted: 2, clients_refused: 1 })
     t.strictSame(refused, ['203.0.113.99 too many'])
   },
 )
 
-t.test('addresses of one /64 are one address: they do not push out others, and others push them out', async (t) => {
+t.test('addresses of one /64 count as one: they do not evict others, and others evict them', async (t) => {
   const { connect, port } = await portHere({}, { max_clients: 3 })
   const own = [await connect('2001:db8::1'), await connect('2001:db8::2'), await connect('2001:db8::3')]
   const next = await connect('2001:db8::4')

@@ -8,7 +8,7 @@ const takenPorts = new Map([[80, "this board's own page"]])
 const check = (given: Record<string, string>, port = 1) =>
   checkPortForm(given, firstPortSettings(port), { settings, takenPorts })
 
-t.test('B.serial a form changes what it names, and leaves the rest', async (t) => {
+t.test('B.serial a form changes the fields it names, and leaves the rest', async (t) => {
   t.strictSame(check({ baud: '19200', stop_bits: '2', enabled: 'on', allow: '10.0.0.1  10.0.0.2' }), {
     ...firstPortSettings(1),
     baud: 19_200,
@@ -18,7 +18,7 @@ t.test('B.serial a form changes what it names, and leaves the rest', async (t) =
   })
 })
 
-t.test('B.serial each port has a TCP port of its own at first, and is off', async (t) => {
+t.test('B.serial each port has its own TCP port by default, and is off', async (t) => {
   t.strictSame(
     [1, 2, 3, 4].map((port) => firstPortSettings(port).tcp_port),
     [4001, 4002, 4003, 4004],
@@ -26,7 +26,7 @@ t.test('B.serial each port has a TCP port of its own at first, and is off', asyn
   t.equal(firstPortSettings(4).enabled, false)
 })
 
-t.test('B.serial everything that is wrong is told at once, by field', async (t) => {
+t.test('B.serial everything that is wrong is reported at once, by field', async (t) => {
   const wrong = {
     tcp_port: '80',
     baud: 'fast',
@@ -60,14 +60,14 @@ t.test('5 data bits have 1 or 1.5 stop bits', async (t) => {
   t.throws(() => check({ data_bits: '5', stop_bits: '2' }), { code: 'bad_fields' })
 })
 
-t.test('a file of another version is taken over setting by setting', async (t) => {
+t.test('a file of another version is read setting by setting', async (t) => {
   const first = firstPortSettings(2)
   const file = { baud: 300, data_bits: 7, parity: 'none', stop_bits: 9, enabled: true, color: 'red', tcp_port: -1 }
   t.strictSame(readPortSettings(file, first, settings), { ...first, baud: 300, data_bits: 7, enabled: true })
   for (const odd of [null, 7, 'x', undefined]) t.strictSame(readPortSettings(odd, first, settings), first)
 })
 
-t.test('a port whose saved list of who may connect cannot be read any more is off, and not open to all', async (t) => {
+t.test('a port whose saved allow list can no longer be read is off, and not open to all', async (t) => {
   const first = firstPortSettings(1)
   const read = (allow: unknown) => readPortSettings({ enabled: true, allow, baud: 300 }, first, settings)
   t.strictSame(read('10.0.0.x'), { ...first, baud: 300 })
@@ -101,7 +101,7 @@ t.test('the verdict says what is open, what is not, and what nobody has switched
   t.match(portsHere({ settings: on, state: 'failed', fault: gone }).verdict(), { state: 'fault' })
 })
 
-t.test('a port without a device is told so, with how many there are', async (t) => {
+t.test('a port without a device says so, with the number of devices', async (t) => {
   t.throws(() => portsHere({ settings: on }).require(3), {
     code: 'unknown_port',
     message: /has one serial device, so there is no port 3/,

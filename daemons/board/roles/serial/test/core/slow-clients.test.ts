@@ -1,4 +1,4 @@
-/** Who waits for slow clients. */
+/** How long the line waits for slow clients. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { SlowClients } from '../../core/line-sharing.ts'
@@ -27,7 +27,7 @@ t.test('a slow client among others is dropped at once, and the line never waits'
   t.strictSame(waits, [])
 })
 
-t.test('the line waits for an only client, and goes on when it has caught up', async (t) => {
+t.test('the line waits for a single client, and continues when it has caught up', async (t) => {
   const { slow, dropped, waits, clock } = clientsHere('only')
   slow.fellBehind('only')
   t.strictSame(waits, [true])
@@ -50,7 +50,7 @@ t.test('the line waits no longer than the limit, then all that are behind are dr
   t.equal(clock.pending(), 0)
 })
 
-t.test('somebody who comes while the line waits does not wait with it', async (t) => {
+t.test('a client that comes while the line waits is not waited for', async (t) => {
   const { slow, dropped, waits, names } = clientsHere('only')
   slow.fellBehind('only')
   names.add('new')

@@ -1,4 +1,4 @@
-/** Who of several clients may write. */
+/** Which of several clients may write. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { type WriteMode, WriteRule } from '../../core/line-sharing.ts'
@@ -18,7 +18,7 @@ t.test('B.serial.write all: everybody may', async (t) => {
   t.equal(rule.mayPass('bob'), true)
 })
 
-t.test('B.serial.write first: who has been there longest may, and then the next', async (t) => {
+t.test('B.serial.write first: the longest connected client may, and then the next', async (t) => {
   const { rule, who } = ruleHere('first')
   t.strictSame(who(), ['ann'])
   t.equal(rule.write('bob'), false)
@@ -27,7 +27,7 @@ t.test('B.serial.write first: who has been there longest may, and then the next'
   t.strictSame(who(), ['bob'])
 })
 
-t.test('B.serial.write exclusive: who writes first has the line until it leaves', async (t) => {
+t.test('B.serial.write exclusive: the client that writes first has the line until it leaves', async (t) => {
   const { rule, who } = ruleHere('exclusive')
   t.strictSame(who(), ['ann', 'bob', 'cid'])
   t.equal(rule.mayPass('bob'), false, 'its first bytes have to be seen')
@@ -46,7 +46,7 @@ t.test('B.serial.write exclusive: who writes first has the line until it leaves'
   t.equal(rule.write('ann'), true)
 })
 
-t.test('B.serial.write exclusive: a writer that is silent gives way, one that goes on does not', async (t) => {
+t.test('B.serial.write exclusive: a silent writer gives way, one that keeps writing does not', async (t) => {
   const { clock, rule, who } = ruleHere('exclusive', 1000)
   rule.write('bob')
   for (let second = 0; second < 5; second++) {
@@ -60,14 +60,14 @@ t.test('B.serial.write exclusive: a writer that is silent gives way, one that go
   t.equal(clock.pending(), 0)
 })
 
-t.test('with no limit of silence the writer keeps the line', async (t) => {
+t.test('without a limit for silence the writer keeps the line', async (t) => {
   const { clock, rule, who } = ruleHere('exclusive', 0)
   rule.write('cid')
   clock.advance(86_400_000)
   t.strictSame(who(), ['cid'])
 })
 
-t.test('everybody is told when another mode is set, and the right is open again', async (t) => {
+t.test('every client is told when another mode is set, and the right to write is open again', async (t) => {
   const { rule, changes, who } = ruleHere('exclusive')
   rule.write('bob')
   const before = changes()

@@ -83,7 +83,7 @@ async function rig(t: Test, { host = '127.0.0.1' } = {}) {
   return { pty, line, dial }
 }
 
-t.test('bytes pass both ways as they are, in one family and the other', async (t) => {
+t.test('bytes pass both ways unchanged, over IPv4 and IPv6', async (t) => {
   for (const host of ['127.0.0.1', '::']) {
     const { pty, line, dial } = await rig(t, { host })
     let atLine = ''
@@ -97,7 +97,7 @@ t.test('bytes pass both ways as they are, in one family and the other', async (t
   }
 })
 
-t.test('of 200 connections that talk at once nothing is lost to a second reader', async (t) => {
+t.test('200 connections that send at once lose nothing to a second reader', async (t) => {
   const { line, dial } = await rig(t)
   for (let turn = 0; turn < 200; turn++) {
     const { socket, entry } = await dial()
@@ -110,7 +110,7 @@ t.test('of 200 connections that talk at once nothing is lost to a second reader'
   }
 })
 
-t.test('over Telnet each FF goes out twice, also what Node sends in place of the line', async (t) => {
+t.test('over Telnet each FF is sent twice, also in data that Node sends instead of the line', async (t) => {
   const { pty, line, dial } = await rig(t)
   const one = await dial()
   one.entry.client.setTelnet(false)
@@ -130,7 +130,7 @@ t.test('over Telnet each FF goes out twice, also what Node sends in place of the
   await until('directly again', () => one.got().length === wanted.length + 257)
 })
 
-t.test('to a peer without BINARY a CR goes with a NUL', async (t) => {
+t.test('to a peer without BINARY a CR is sent with a NUL', async (t) => {
   const { pty, line, dial } = await rig(t)
   const one = await dial()
   one.entry.client.setTelnet(true)
@@ -139,7 +139,7 @@ t.test('to a peer without BINARY a CR goes with a NUL', async (t) => {
   await until('it has it', () => one.got().toString('latin1') === 'a\r\nb\r\0c')
 })
 
-t.test('without a line a client is heard, and passes again when there is one', async (t) => {
+t.test('without a line a client is still read, and its bytes pass again when there is one', async (t) => {
   const { pty, line, dial } = await rig(t)
   let atLine = ''
   pty.onBytes((bytes) => (atLine += String(bytes)))
@@ -154,7 +154,7 @@ t.test('without a line a client is heard, and passes again when there is one', a
   }
 })
 
-t.test('a client that takes nothing is behind once, and has every byte when it goes on', async (t) => {
+t.test('a client that reads nothing is reported as behind once, and gets every byte when it continues', async (t) => {
   const { pty, line, dial } = await rig(t)
   const one = await dial()
   one.entry.client.setTelnet(false)
@@ -173,7 +173,7 @@ t.test('a client that takes nothing is behind once, and has every byte when it g
   t.ok(one.got().every((byte) => byte === 255))
 })
 
-t.test('a client that is not read keeps what it sends, one that ends is told of once', async (t) => {
+t.test('a client that is not read keeps what it sends, and its end is reported once', async (t) => {
   const { pty, line, dial } = await rig(t)
   let atLine = ''
   pty.onBytes((bytes) => (atLine += String(bytes)))
@@ -189,7 +189,7 @@ t.test('a client that is not read keeps what it sends, one that ends is told of 
   await until('it has left', () => one.entry.isClosed)
 })
 
-t.test('one that left while a change of the line is carried out is read, and seen to end, behind it', async (t) => {
+t.test('a client that left during a change of the line is read, and its end seen, after the change', async (t) => {
   const { line, dial } = await rig(t)
   const one = await dial()
   const { client } = one.entry
@@ -202,7 +202,7 @@ t.test('one that left while a change of the line is carried out is read, and see
   other.entry.client.steer('none')
   other.entry.client.setReading('resting')
   other.entry.client.attach(line)
-  // As the session does when the first that is read of it changes the line.
+  // As the session does when its first message changes the line.
   other.entry.onEnding = () => other.entry.client.setReading('stopped')
   other.socket.end('before it left')
   await until('its end is near', () => other.entry.isEnding)

@@ -1,4 +1,4 @@
-/** RFC 2217 messages: the standard's codes, round trip, every truncation, what is none. */
+/** RFC 2217 messages: the standard's codes, round trip, every truncation, invalid ones. */
 import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
@@ -17,7 +17,7 @@ import { recordedSession } from './recorded-session.ts'
 
 const frame = (message: ComPortMessage) => hexOf(comPortFrame(message))
 
-/** What stood between SB 44 and SE of these frames. */
+/** The bytes between SB 44 and SE of these frames. */
 function payloads(stream: Uint8Array): Uint8Array[] {
   return [...createTelnetReader(64).feed(stream)].flatMap((event) =>
     event.kind === 'suboption' && event.option === 44 ? [event.payload] : [],
@@ -76,11 +76,11 @@ t.test('RFC 2217, 4 a client asks for a state without a value', async (t) => {
   t.equal(frame({ from: 'server', command: 'resume', value: null }), 'FF FA 2C 6D FF F0')
 })
 
-t.test('bytes behind a value are passed over: sredird sends four behind a rate', async (t) => {
+t.test('bytes after a value are ignored: sredird sends four after a rate', async (t) => {
   t.match(openComPort(bytesOfHex('65 00 00 25 80 00 00 00 00')), { command: 'baud', value: 9600 })
 })
 
-t.test('what is too short or no command is named', async (t) => {
+t.test('a message that is too short or not a command is named', async (t) => {
   t.throws(() => openComPort(new Uint8Array(0)), { code: 'com_port_short' })
   for (const hex of ['01', '01 00', '01 00 00 25', '02', '03', '04', '05', '0A', '0B', '0C', '65 00 00'])
     t.throws(() => openComPort(bytesOfHex(hex)), { code: 'com_port_short' }, hex)
@@ -101,7 +101,7 @@ const message: fc.Arbitrary<ComPortMessage> = fc.oneof(
   fc.record({ from, command: fc.constantFrom('suspend', 'resume', 'lineState'), value: fc.constant(null) }),
 )
 
-t.test('what was framed is opened again', async (t) => {
+t.test('a framed message is opened again', async (t) => {
   holds(
     t,
     fc.property(message, (sent) => {

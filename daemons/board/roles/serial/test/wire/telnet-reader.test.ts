@@ -17,7 +17,7 @@ import { recordedSession } from './recorded-session.ts'
 
 const MOST_BYTES = 64
 
-/** Events as text, with the data of neighbours joined: how a stream is torn must not show. */
+/** Events as text, with adjacent data joined: how a stream is cut must not show. */
 function said(events: readonly TelnetEvent[]): string[] {
   const lines: string[] = []
   let data = ''
@@ -47,12 +47,12 @@ function read(...pieces: Uint8Array[]): string[] {
 
 const readHex = (hex: string) => read(bytesOfHex(hex))
 
-t.test('RFC 854 a doubled FF is one byte of data, also where the stream is torn between the two', async (t) => {
+t.test('RFC 854 a doubled FF is one byte of data, also if the stream is cut between the two', async (t) => {
   t.strictSame(readHex('41 FF FF 42'), ['data 41FF42'])
   t.strictSame(read(bytesOfHex('41 FF'), bytesOfHex('FF 42')), ['data 41FF42'])
 })
 
-t.test('RFC 855 words about options, suboptions and commands come in their order with the data between', async (t) => {
+t.test('RFC 855 option requests, suboptions and commands come in order with the data between them', async (t) => {
   t.strictSame(readHex('41 FF FB 2C 42 FF FA 2C 01 00 00 25 80 FF F0 43 FF F3 FF FD 00'), [
     'data 41',
     'will 44',
@@ -69,25 +69,25 @@ t.test('RFC 855 a doubled FF within a suboption is one byte of it', async (t) =>
   t.strictSame(readHex('FF FA 2C FF FF FF FF FF F0 FF'), ['sub 44 FF FF'])
 })
 
-t.test('a suboption that another command breaks off is dropped, and the command heard', async (t) => {
+t.test('a suboption that another command interrupts is dropped, and the command is handled', async (t) => {
   t.strictSame(readHex('FF FA 2C 01 00 FF FD 03 41'), ['broken', 'do 3', 'data 41'])
   t.strictSame(readHex('FF FA 2C 01 FF FA 2C 07 FF F0'), ['broken', 'sub 44 07'])
   t.strictSame(readHex('FF FA 2C 01 FF 00 41'), ['broken', 'command 0', 'data 41'])
 })
 
-t.test('an SE without a beginning and an empty suboption are no fault', async (t) => {
+t.test('an SE without a beginning and an empty suboption are not faults', async (t) => {
   t.strictSame(readHex('FF F0 41'), ['command 240', 'data 41'])
   t.strictSame(readHex('FF FA 2C FF F0'), ['sub 44 '])
 })
 
-t.test('a suboption may have as many bytes as it may, and one more ends the stream with a fault', async (t) => {
+t.test('a suboption at the limit of bytes is accepted, and one more ends the stream with a fault', async (t) => {
   const payload = new Uint8Array(MOST_BYTES).fill(7)
   t.strictSame(read(suboptionFrame(44, payload)), [`sub 44 ${hexOf(payload)}`])
   const endless = Uint8Array.of(255, 250, 44, ...new Uint8Array(MOST_BYTES + 1))
   t.throws(() => read(endless), { code: 'telnet_suboption_too_long' })
 })
 
-t.test('between two things it says so, so that plain data may pass it by', async (t) => {
+t.test('between two messages it says so, so that plain data can bypass it', async (t) => {
   const reader = createTelnetReader(MOST_BYTES)
   t.equal(reader.isBetween, true)
   for (const byte of bytesOfHex('41 FF FD 03 FF FA 2C 07 FF F0 42')) {
@@ -127,7 +127,7 @@ function torn(stream: Uint8Array, lengths: readonly number[]): Uint8Array[] {
   return [...pieces, stream.slice(at)]
 }
 
-t.test('what was said is heard again, however the stream is torn', async (t) => {
+t.test('the events are the same, however the stream is cut', async (t) => {
   holds(
     t,
     fc.property(fc.array(event, { maxLength: 8 }), fc.array(fc.nat(30), { maxLength: 10 }), (events, cuts) => {
@@ -137,7 +137,7 @@ t.test('what was said is heard again, however the stream is torn', async (t) => 
   )
 })
 
-t.test('a session of python3-serial with ser2net is the same, torn at every byte', async (t) => {
+t.test('a session of python3-serial with ser2net is the same, cut at every byte', async (t) => {
   for (const side of ['client', 'server'] as const) {
     const hex = recordedSession.filter(([who]) => who === side).map(([, bytes]) => bytes)
     const stream = bytesOfHex(hex.join(' '))

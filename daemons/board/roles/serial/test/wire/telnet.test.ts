@@ -1,4 +1,4 @@
-/** How data, words about options and suboptions are written. */
+/** How data, option requests and suboptions are written. */
 import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
@@ -14,7 +14,7 @@ import {
   withCrNul,
 } from '../../wire/telnet.ts'
 
-t.test('RFC 854 an FF in data goes out twice, and data without one is the same array', async (t) => {
+t.test('RFC 854 an FF in data is sent twice, and data without one is the same array', async (t) => {
   t.equal(hexOf(doubledIac(bytesOfHex('FF 00 FF FF 41'))), 'FF FF 00 FF FF FF FF 41')
   const plain = bytesOfHex('00 0D 0A FE')
   t.equal(doubledIac(plain), plain)
@@ -41,7 +41,7 @@ t.test('RFC 854 without BINARY a CR is followed by LF or NUL, and read back as i
       const sent = withCrNul(bytes)
       const read = createCrNulReader()
       const got = [...read(sent.slice(0, cut)), ...read(sent.slice(cut))]
-      // A NUL behind the CR LF of the data would be taken for none by nobody: it is not behind a CR.
+      // A NUL after the CR LF of the data is never dropped: it does not follow a CR.
       return hexOf(Uint8Array.from(got)) === hexOf(bytes)
     }),
   )

@@ -1,4 +1,4 @@
-/** The scripts as they are asked for, under every name that a request may carry. */
+/** Requests for the scripts, under every name that a request can carry. */
 import t from 'tap'
 import { scriptRoutes } from '../../api/usbip-routes.ts'
 
@@ -9,7 +9,7 @@ function scriptFor(path: string, host: string | undefined, device = ''): string 
   return reply.body.toString()
 }
 
-t.test('B.auth.1 both are for anyone', (t) => {
+t.test('B.auth.1 both scripts are open to anyone', (t) => {
   t.same(
     scriptRoutes({ port: () => 1, device: () => '' }).map(({ method, path, who }) => [method, path, who]),
     [
@@ -20,7 +20,7 @@ t.test('B.auth.1 both are for anyone', (t) => {
   t.end()
 })
 
-t.test('the board is found under the name of the request, at the port that is open', (t) => {
+t.test('a script names the board by the name of the request, and its open port', (t) => {
   for (const [header, host] of [
     ['lobby.local:8080', 'lobby.local'],
     ['10.20.4.7', '10.20.4.7'],
@@ -32,13 +32,13 @@ t.test('the board is found under the name of the request, at the port that is op
   t.end()
 })
 
-t.test('the device is the one that is set, or whatever the board shares', (t) => {
+t.test('the device is the one in the settings, or whatever the board shares', (t) => {
   t.match(scriptFor('/usbip.sh', 'board', '0403:6001:A5'), "\ndevice='0403:6001:A5'\n")
   t.match(scriptFor('/usbip.sh', 'board'), "\ndevice=''\n")
   t.end()
 })
 
-t.test('no script is made for what is not a name', (t) => {
+t.test('no script is made for an invalid name', (t) => {
   for (const host of [undefined, '', 'a b', "x';reboot;'", '$(reboot)'])
     t.throws(() => scriptFor('/usbip.sh', host), { code: 'bad_http' }, String(host))
   t.end()

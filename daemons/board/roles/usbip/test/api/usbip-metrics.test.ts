@@ -1,10 +1,10 @@
-/** What Prometheus is told of a host that comes and goes. */
+/** What Prometheus gets about a host that comes and goes. */
 import t from 'tap'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { measureUsbip } from '../../api/usbip-routes.ts'
 import { fakeLink, startShared } from '../core/sharing-rig.ts'
 
-t.test('bytes of a host that is being sent away are counted all the while', async (t) => {
+t.test('bytes of a host that is being detached are still counted', async (t) => {
   const rig = await startShared(t)
   const metrics = createMetrics({ process: false })
   measureUsbip(metrics, rig.sharing)

@@ -1,9 +1,9 @@
-/** Hosts that were told to go. */
+/** Hosts that were detached and are held off. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createHoldOff } from '../../core/host-desk.ts'
 
-t.test('holds a host off for its time, and nobody else', (t) => {
+t.test('holds off a host for its time, and nobody else', (t) => {
   const clock = fakeClock()
   const holdOff = createHoldOff(clock, 60_000)
   t.equal(holdOff.untilAt(), null)
@@ -28,7 +28,7 @@ t.test('a wall clock that steps changes nothing', (t) => {
   t.end()
 })
 
-t.test('keeps a bounded number of them, the latest', (t) => {
+t.test('keeps a limited number of them, the latest', (t) => {
   const holdOff = createHoldOff(fakeClock(), 1000)
   for (let i = 0; i < 1000; i++) holdOff.hold(`host${i}`)
   t.notOk(holdOff.isHeld('host935'))

@@ -9,7 +9,7 @@ import { hostPartsName } from '../../wire/host-script.ts'
 
 const plain = { host: '192.0.2.1', port: 3240, key: '46f4:0001:LAB-DISK' }
 
-/** What would be executed where a quote is missing: makes the file `pwned` in the current folder. */
+/** What would be executed if a quote is missing: makes the file `pwned` in the current folder. */
 const HOSTILE = [
   `'; touch pwned; '`,
   '"; touch pwned; "',
@@ -46,7 +46,7 @@ t.test('B.usbip.sh shellcheck finds nothing in it, nor in what it installs', { s
   }
 })
 
-t.test('B.usbip.sh every shell that a host may have can read it', async (t) => {
+t.test('B.usbip.sh every shell that a host can have parses it', async (t) => {
   const script = linuxHostScript(plain)
   for (const shell of [['dash'], ['bash', '--posix'], ['busybox', 'sh']]) {
     const [file = '', ...args] = shell
@@ -59,7 +59,7 @@ t.test('B.usbip.sh every shell that a host may have can read it', async (t) => {
   t.equal(spawnSync('sh', ['-n'], { input: `${script}\nif`, encoding: 'utf8' }).status === 0, false, 'a fault is seen')
 })
 
-t.test('B.usbip.sh comes through a pipe whole, and says what it can', async (t) => {
+t.test('B.usbip.sh runs whole through a pipe, and says what it can do', async (t) => {
   const help = sh(linuxHostScript(plain), ['--help'])
   t.equal(help.status, 0, help.stderr)
   for (const word of ['install', 'attach', 'detach', 'status', 'remove', '--device'])
@@ -67,7 +67,7 @@ t.test('B.usbip.sh comes through a pipe whole, and says what it can', async (t) 
   t.match(help.stdout, 'The board: 192.0.2.1, USB/IP port 3240. Device: 46f4:0001:LAB-DISK.')
 })
 
-t.test('B.usbip.sh executes no value, whatever is in it', async (t) => {
+t.test('B.usbip.sh executes no value, whatever it contains', async (t) => {
   for (const value of HOSTILE) {
     const cwd = t.testdir()
     const script = linuxHostScript({ host: value, port: 3240, key: `46f4:0001:${value}` })
@@ -78,7 +78,7 @@ t.test('B.usbip.sh executes no value, whatever is in it', async (t) => {
   }
 })
 
-t.test('B.usbip.sh any value comes out of the shell as it went in', async () => {
+t.test('B.usbip.sh any value passes through the shell unchanged', async () => {
   const values = fc.tuple(anyText(), anyText())
   fc.assert(
     fc.property(values, ([host, key]) => {
@@ -92,7 +92,7 @@ t.test('B.usbip.sh any value comes out of the shell as it went in', async () => 
   )
 })
 
-t.test('B.usbip.sh what it writes down itself is quoted as well', async (t) => {
+t.test('B.usbip.sh values in files that it writes are quoted as well', async (t) => {
   const [quoted = ''] = /^quoted\(\) \{\n(?:.*\n)*?\}\n/m.exec(LINUX_HOST_TOOL) ?? []
   t.not(quoted, '')
   for (const value of HOSTILE) {
@@ -110,7 +110,7 @@ t.test('B.usbip.sh what it writes down itself is quoted as well', async (t) => {
   }
 })
 
-t.test('B.usbip.sh names what it installs by letters that need no quotes, apart for each board', async (t) => {
+t.test('B.usbip.sh names installed files with letters that need no quotes, differently for each board', async (t) => {
   fc.assert(
     fc.property(anyText(), fc.nat(65535), (host, port) =>
       /^plantroom-usbip-[A-Za-z0-9.-]*$/.test(hostPartsName({ host, port, key: null })),
@@ -120,7 +120,7 @@ t.test('B.usbip.sh names what it installs by letters that need no quotes, apart 
   t.equal(hostPartsName({ ...plain, port: 3241 }), 'plantroom-usbip-192.0.2.1-3241')
 })
 
-/** A host in a folder: its kernel's files, and a usbip command that notes what it is asked. */
+/** A host in a folder: its kernel's files, and a usbip command that records its arguments. */
 function fakeHost(
   t: Test,
   { list, attach = 'true', isRoot = true }: { list: string; attach?: string; isRoot?: boolean },
@@ -161,7 +161,7 @@ case "$*" in *' list '*) cat '${root}/list' ;; *' attach '*) ${attach.replaceAll
   return { run, plug, asked }
 }
 
-/** As the usbip command prints it, with a product that says it were another. */
+/** The list as the usbip command prints it, with a product name that pretends to be another device. */
 const LIST = `Exportable USB devices
 ======================
  - 192.0.2.1
@@ -176,24 +176,27 @@ const LIST = `Exportable USB devices
 
 `
 
-/** What a usbip command leaves behind when it has attached. */
+/** The files that a usbip command leaves behind when it has attached. */
 const ATTACHES = (place: string, serial: string) =>
   `{ printf 'hub port sta spd dev sockfd local_busid\\nhs  0000 006 003 00010002 000003 3-1\\n' >ROOT/ports/status
   echo 192.0.2.1 3999 ${place} >ROOT/notes/port0; mkdir -p ROOT/devices/3-1; echo 46f4 >ROOT/devices/3-1/idVendor
   echo '${serial}' >ROOT/devices/3-1/serial; }`
 
-t.test('B.usbip.sh finds the device in the list by what it is, and asks at the port of the board', async (t) => {
-  const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', 'LAB-DISK') })
-  const done = host.run('46f4:0001:LAB-DISK', 'attach')
-  t.equal(done.status, 0, done.stderr)
-  t.match(done.stdout, 'attached 1-1.2 of 192.0.2.1 (3-1 here)')
-  t.same(
-    host.asked().filter((line) => !line.startsWith('version')),
-    ['--tcp-port 3999 list --remote=192.0.2.1', '--tcp-port 3999 attach --remote=192.0.2.1 --busid=1-1.2', ''],
-  )
-})
+t.test(
+  'B.usbip.sh finds the device in the list by vendor and product, and asks at the port of the board',
+  async (t) => {
+    const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', 'LAB-DISK') })
+    const done = host.run('46f4:0001:LAB-DISK', 'attach')
+    t.equal(done.status, 0, done.stderr)
+    t.match(done.stdout, 'attached 1-1.2 of 192.0.2.1 (3-1 here)')
+    t.same(
+      host.asked().filter((line) => !line.startsWith('version')),
+      ['--tcp-port 3999 list --remote=192.0.2.1', '--tcp-port 3999 attach --remote=192.0.2.1 --busid=1-1.2', ''],
+    )
+  },
+)
 
-t.test('B.usbip.sh lets go of a device of the same kind with another serial number', async (t) => {
+t.test('B.usbip.sh releases a device of the same kind with another serial number', async (t) => {
   const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', 'OTHER') })
   const done = host.run('46f4:0001:LAB-DISK', 'attach')
   t.equal(done.status, 1)
@@ -202,7 +205,7 @@ t.test('B.usbip.sh lets go of a device of the same kind with another serial numb
 })
 
 t.test(
-  'B.usbip.sh knows a device by its serial number, which makers fill up with blanks, as the board does',
+  'B.usbip.sh recognises a device by its serial number, which makers pad with blanks, as the board does',
   async (t) => {
     for (const serial of ['LAB-DISK  ', '  LAB-DISK', '\tLAB-DISK\u0001 ']) {
       const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', serial) })
@@ -213,7 +216,7 @@ t.test(
   },
 )
 
-t.test('B.usbip.sh attaches everything at a place, or everything there is', async (t) => {
+t.test('B.usbip.sh attaches everything at a place, or every device', async (t) => {
   for (const [key, places] of [
     ['1-1', ['1-1', '1-1.2']],
     ['1-1.2', ['1-1.2']],
@@ -227,7 +230,7 @@ t.test('B.usbip.sh attaches everything at a place, or everything there is', asyn
   }
 })
 
-t.test('B.usbip.sh attaches anew what is attached here and free at the board', async (t) => {
+t.test('B.usbip.sh attaches a device again that is attached here but free at the board', async (t) => {
   const host = fakeHost(t, { list: LIST, attach: ATTACHES('1-1.2', 'LAB-DISK') })
   host.plug(7, '192.0.2.1 3999 1-1.2', '3-1', 'LAB-DISK')
   const done = host.run('46f4:0001:LAB-DISK', 'attach')
@@ -236,14 +239,14 @@ t.test('B.usbip.sh attaches anew what is attached here and free at the board', a
   t.same(asked, ['detach --port=7', '--tcp-port 3999 attach --remote=192.0.2.1 --busid=1-1.2'])
 })
 
-t.test('B.usbip.sh passes on why the board refused', async (t) => {
+t.test('B.usbip.sh passes on the reason for a refusal of the board', async (t) => {
   const host = fakeHost(t, { list: LIST, attach: 'echo "usbip: error: Device busy (exported)"; exit 1' })
   const done = host.run('46f4:0001', 'attach')
   t.equal(done.status, 1)
   t.match(done.stdout, 'the board did not give 1-1.2: usbip: error: Device busy (exported)')
 })
 
-t.test('B.usbip.sh tells its own devices from those of other boards', async (t) => {
+t.test('B.usbip.sh distinguishes its own devices from those of other boards', async (t) => {
   const host = fakeHost(t, { list: LIST })
   host.plug(7, '192.0.2.9 3999 1-1.2', '3-1', 'LAB-DISK')
   t.match(host.run(null, 'status'), { status: 1, stdout: /attached: nothing/ })
@@ -258,7 +261,7 @@ t.test('B.usbip.sh tells its own devices from those of other boards', async (t) 
   t.equal(host.asked().includes('detach --port=7'), true)
 })
 
-t.test('B.usbip.sh says in a sentence what is in its way', async (t) => {
+t.test('B.usbip.sh says in a sentence what prevents it', async (t) => {
   const host = fakeHost(t, { list: '', isRoot: false })
   t.match(host.run(null), { status: 1, stderr: 'usbip.sh: this is for root: put sudo in front of it\n' })
   t.match(host.run(null, 'fly'), { status: 1, stderr: "usbip.sh: 'fly' is not understood; see --help\n" })

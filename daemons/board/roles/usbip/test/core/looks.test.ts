@@ -1,4 +1,4 @@
-/** Looks: one at a time, and never none. */
+/** Looks: one at a time, and none is forgotten. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Looks } from '../../core/usb-sharing.ts'
@@ -27,7 +27,7 @@ function rig(nextMs = 3000) {
   return { clock, looks, waiting, heeded, failures }
 }
 
-t.test('who asks while a look runs gets one more, which began later', async (t) => {
+t.test('a caller that asks while a look runs gets another one, which begins later', async (t) => {
   const { looks, waiting, heeded } = rig()
   const first = looks.now()
   const second = looks.now()
@@ -65,7 +65,7 @@ t.test('looks again in time, sooner when asked, and never after a stop', async (
   t.equal(waiting.length, 0)
 })
 
-t.test('who asks at the very moment a look is over gets one that began later', async (t) => {
+t.test('a caller that asks at the moment a look ends gets one that begins later', async (t) => {
   const { looks, waiting, heeded } = rig()
   for (let turns = 0; turns < 8; turns++) {
     const first = looks.now()
@@ -79,7 +79,7 @@ t.test('who asks at the very moment a look is over gets one that began later', a
   }
 })
 
-t.test('a look that fails is told, and the next comes', async (t) => {
+t.test('a look that fails is reported, and the next one follows', async (t) => {
   const { clock, looks, waiting, failures, heeded } = rig()
   const first = looks.now()
   waiting.shift()?.(new Error('EIO'))

@@ -14,7 +14,7 @@ const rows: Record<ShareState, Partial<Record<ShareEvent, ShareState>>> = {
   gone: {},
 }
 
-t.test('every state answers the events of its row, and stays at every other', (t) => {
+t.test('every state reacts to the events of its row, and ignores all others', (t) => {
   const events = new Set(Object.values(rows).flatMap((row) => Object.keys(row))) as Set<ShareEvent>
   for (const state of Object.keys(rows) as ShareState[])
     for (const event of events)
@@ -23,7 +23,7 @@ t.test('every state answers the events of its row, and stays at every other', (t
   t.end()
 })
 
-t.test('every state can be left but the last, and every one can be come to', (t) => {
+t.test('every state but the last can be left, and every one can be reached', (t) => {
   for (const [state, row] of Object.entries(shareStateTable)) t.equal(Object.keys(row).length === 0, state === 'gone')
   const reached = new Set(Object.values(shareStateTable).flatMap((row) => Object.values(row)))
   t.same([...reached].sort(), Object.keys(shareStateTable).sort())

@@ -1,4 +1,4 @@
-/** What becomes of devices that come, go, and fail. */
+/** What happens to devices that come, go, and fail. */
 import t from 'tap'
 import { createRig, fakeLink, startShared, usbDevice } from './sharing-rig.ts'
 
@@ -15,7 +15,7 @@ t.test('unplugged while a host has it: the link ends, and the place is forgotten
   t.same(rig.remembered.busIds, [])
 })
 
-t.test('plugged in anew it is shared again within a second, though its own driver took it', async (t) => {
+t.test('plugged in again it is shared within a second, even if its own driver took it', async (t) => {
   const rig = await startShared(t)
   rig.devices.delete('1-1')
   rig.uevent()
@@ -28,7 +28,7 @@ t.test('plugged in anew it is shared again within a second, though its own drive
   t.same(rig.remembered.busIds, ['1-1'])
 })
 
-t.test('pulled and plugged in between two looks it is another one', async (t) => {
+t.test('a device pulled and plugged in between two looks is a new one', async (t) => {
   const rig = await startShared(t)
   const link = fakeLink()
   await rig.port.desk?.take('1-1', link)
@@ -38,7 +38,7 @@ t.test('pulled and plugged in between two looks it is another one', async (t) =>
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('where the kernel says nothing, a device is found by looking', async (t) => {
+t.test('if the kernel sends no event, a device is found by looking', async (t) => {
   const rig = createRig({ enabled: true })
   await rig.sharing.start()
   rig.devices.set('1-1', usbDevice('1-1'))
@@ -46,7 +46,7 @@ t.test('where the kernel says nothing, a device is found by looking', async (t) 
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('a thousand words of the kernel are one look', async (t) => {
+t.test('a thousand events of the kernel cause one look', async (t) => {
   const rig = await startShared(t)
   let looks = 0
   const { devices } = rig
@@ -60,7 +60,7 @@ t.test('a thousand words of the kernel are one look', async (t) => {
   t.equal(looks, 1)
 })
 
-t.test('another driver that took it loses it again', async (t) => {
+t.test('a device that another driver took is taken back', async (t) => {
   const rig = await startShared(t)
   rig.change('1-1', { driver: 'usb', usage: null })
   rig.uevent()
@@ -69,7 +69,7 @@ t.test('another driver that took it loses it again', async (t) => {
   t.same(rig.asked, ['usbip-bind 1-1', 'usbip-bind 1-1'])
 })
 
-t.test('a device in error is given back and taken anew', async (t) => {
+t.test('a device in error is given back and taken again', async (t) => {
   const rig = await startShared(t)
   rig.change('1-1', { usage: 'error' })
   await rig.settle(3500)
@@ -77,7 +77,7 @@ t.test('a device in error is given back and taken anew', async (t) => {
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('what cannot be bound is tried again, not all the time', async (t) => {
+t.test('a device that cannot be bound is tried again, but not constantly', async (t) => {
   const rig = createRig({ enabled: true })
   rig.devices.set('1-1', usbDevice('1-1'))
   rig.refuse.set('usbip-bind', 'bind_failed')
@@ -91,7 +91,7 @@ t.test('what cannot be bound is tried again, not all the time', async (t) => {
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('what a run before bound is known; a host that it left attached is sent away', async (t) => {
+t.test('a device bound by an earlier run is recognised; a host still attached is detached', async (t) => {
   const rig = createRig({ enabled: true }, ['1-1'])
   rig.devices.set('1-1', usbDevice('1-1', { driver: 'usbip-host', usage: 'used' }))
   await rig.sharing.start()
@@ -100,17 +100,17 @@ t.test('what a run before bound is known; a host that it left attached is sent a
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('what a run before bound is given back where sharing is off now', async (t) => {
+t.test('a device bound by an earlier run is given back if sharing is off now', async (t) => {
   const rig = createRig({}, ['1-1'])
   rig.devices.set('1-1', usbDevice('1-1', { driver: 'usbip-host', usage: 'free' }))
   rig.devices.set('1-2', usbDevice('1-2', { driver: 'usbip-host', usage: 'free' }))
   await rig.sharing.start()
   await rig.settle(300)
-  t.same(rig.asked, ['usbip-unbind 1-1'], 'what somebody else bound is theirs')
+  t.same(rig.asked, ['usbip-unbind 1-1'], 'a device that another program bound is left alone')
   t.same(rig.remembered.busIds, [])
 })
 
-t.test('a stop gives everything back, also what was just being bound', async (t) => {
+t.test('a stop gives everything back, even a device that was just being bound', async (t) => {
   const rig = createRig({ enabled: true })
   rig.devices.set('1-1', usbDevice('1-1'))
   await rig.sharing.start()
@@ -122,7 +122,7 @@ t.test('a stop gives everything back, also what was just being bound', async (t)
   t.equal(rig.asked.length, 2, 'nothing comes after it')
 })
 
-t.test('a kernel without usbip-host is looked at again: it may be loaded later', async (t) => {
+t.test('a kernel without usbip-host is checked again: it can be loaded later', async (t) => {
   const rig = createRig({ enabled: true })
   rig.support.is = 'no_usbip_host'
   rig.devices.set('1-1', usbDevice('1-1'))
@@ -156,25 +156,22 @@ t.test('a change of the device gives the old one back and takes the new one', as
   t.equal(rig.stateOf('1-2'), 'exported')
 })
 
-t.test(
-  'while the kernel takes its time looks come further and further apart, and pages are told news alone',
-  async (t) => {
-    const rig = await startShared(t)
-    const link = fakeLink()
-    await rig.port.desk?.take('1-1', link)
-    rig.refuse.set('usbip-detach', 'detach_failed')
-    link.end()
-    await rig.settle(200)
-    let looks = 0
-    const { devices } = rig
-    const values = devices.values.bind(devices)
-    devices.values = () => {
-      looks++
-      return values()
-    }
-    const before = rig.told()
-    await rig.settle(4000)
-    t.ok(looks >= 5 && looks <= 9, `${looks} looks in 4 s`)
-    t.equal(rig.told(), before)
-  },
-)
+t.test('while the kernel takes its time looks become less frequent, and pages get only changes', async (t) => {
+  const rig = await startShared(t)
+  const link = fakeLink()
+  await rig.port.desk?.take('1-1', link)
+  rig.refuse.set('usbip-detach', 'detach_failed')
+  link.end()
+  await rig.settle(200)
+  let looks = 0
+  const { devices } = rig
+  const values = devices.values.bind(devices)
+  devices.values = () => {
+    looks++
+    return values()
+  }
+  const before = rig.told()
+  await rig.settle(4000)
+  t.ok(looks >= 5 && looks <= 9, `${looks} looks in 4 s`)
+  t.equal(rig.told(), before)
+})

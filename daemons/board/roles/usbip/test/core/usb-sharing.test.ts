@@ -1,8 +1,8 @@
-/** Hosts and settings: who gets the device, and who has to give it back. */
+/** Hosts and settings: which host gets the device, and which has to give it back. */
 import t from 'tap'
 import { createRig, fakeLink, startShared, usbDevice } from './sharing-rig.ts'
 
-t.test('a board that was just flashed shares nothing and listens nowhere', async (t) => {
+t.test('a freshly flashed board shares nothing and listens nowhere', async (t) => {
   const rig = createRig()
   rig.devices.set('1-1', usbDevice('1-1'))
   await rig.sharing.start()
@@ -11,7 +11,7 @@ t.test('a board that was just flashed shares nothing and listens nowhere', async
   t.equal(rig.port.isOpen, false)
 })
 
-t.test('B.endpoints enabled=1 gives the device to usbip-host at once, and tells hosts of it', async (t) => {
+t.test('B.endpoints enabled=1 gives the device to usbip-host at once, and offers it to hosts', async (t) => {
   const rig = createRig()
   rig.devices.set('1-1', usbDevice('1-1'))
   await rig.sharing.start()
@@ -49,7 +49,7 @@ t.test('a host gets the device, and the next one hears that it is busy', async (
   t.equal((await rig.port.desk?.take('1-2', fakeLink('10.0.0.6')))?.status, 'no_device')
 })
 
-t.test('two hosts that ask at the same moment: one has it', async (t) => {
+t.test('of two hosts that ask at the same moment one gets it', async (t) => {
   const rig = await startShared(t)
   const links = [fakeLink('10.0.0.5'), fakeLink('10.0.0.6'), fakeLink('10.0.0.7')]
   const answers = await Promise.all(links.map((link) => rig.port.desk?.take('1-1', link)))
@@ -68,7 +68,7 @@ t.test('a host that goes leaves the device free once the kernel says so', async 
   t.equal(rig.stateOf('1-1'), 'freeing')
   t.equal((await rig.port.desk?.take('1-1', fakeLink()))?.status, 'busy')
   await rig.settle(1000)
-  t.equal(rig.stateOf('1-1'), 'freeing', 'the kernel has not let go yet')
+  t.equal(rig.stateOf('1-1'), 'freeing', 'the kernel has not released it yet')
   rig.change('1-1', { usage: 'free' })
   await rig.settle(600)
   t.equal(rig.stateOf('1-1'), 'exported')
@@ -76,7 +76,7 @@ t.test('a host that goes leaves the device free once the kernel says so', async 
   t.equal(link.fd, -1, 'our copy is closed')
 })
 
-t.test('a kernel that does not let go of a host that went is told to', async (t) => {
+t.test('a kernel that does not release a host that left is told to', async (t) => {
   const rig = await startShared(t)
   const link = fakeLink()
   await rig.port.desk?.take('1-1', link)
@@ -88,7 +88,7 @@ t.test('a kernel that does not let go of a host that went is told to', async (t)
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('B.endpoints detach=1 frees the device within 2 s and holds that host off, others may come', async (t) => {
+t.test('B.endpoints detach=1 frees the device within 2 s and holds off that host, others can come', async (t) => {
   const rig = await startShared(t)
   const link = fakeLink('10.0.0.5')
   await rig.port.desk?.take('1-1', link)
@@ -105,16 +105,16 @@ t.test('B.endpoints detach=1 frees the device within 2 s and holds that host off
   rig.change('1-1', { usage: 'free' })
   await rig.settle(61_000)
   t.equal(rig.sharing.holdUntilAt, null)
-  t.equal((await rig.port.desk?.take('1-1', fakeLink('10.0.0.5')))?.status, 'ok', 'after its time it may again')
+  t.equal((await rig.port.desk?.take('1-1', fakeLink('10.0.0.5')))?.status, 'ok', 'after its time it is allowed again')
 })
 
-t.test('B.endpoints detach=1 where nobody has it does nothing', async (t) => {
+t.test('B.endpoints detach=1 does nothing if nobody has the device', async (t) => {
   const rig = await startShared(t)
   t.same(await rig.sharing.detach(), [])
   t.equal(rig.sharing.holdUntilAt, null)
 })
 
-t.test('detach ends the link even where the helper does not', async (t) => {
+t.test('detach ends the link even if the helper does not', async (t) => {
   const rig = await startShared(t)
   const link = fakeLink()
   await rig.port.desk?.take('1-1', link)
@@ -124,7 +124,7 @@ t.test('detach ends the link even where the helper does not', async (t) => {
   t.match(rig.sharing.lastError, { code: 'helper_refused' })
 })
 
-t.test('a host that has gone before it could be told to is no trouble', async (t) => {
+t.test('a host that leaves before it is detached is not a fault', async (t) => {
   const rig = await startShared(t)
   await rig.port.desk?.take('1-1', fakeLink())
   rig.refuse.set('usbip-detach', 'not_attached')
@@ -132,7 +132,7 @@ t.test('a host that has gone before it could be told to is no trouble', async (t
   t.equal(rig.sharing.lastError, undefined)
 })
 
-t.test('a list that no longer has the host sends it away at once, without holding it off', async (t) => {
+t.test('a host removed from the allow list is detached at once, without being held off', async (t) => {
   const rig = await startShared(t)
   const link = fakeLink('10.0.0.5')
   await rig.port.desk?.take('1-1', link)
@@ -145,7 +145,7 @@ t.test('a list that no longer has the host sends it away at once, without holdin
   t.equal(rig.port.desk?.admits('10.0.0.6'), true)
 })
 
-t.test('a host that the list lost after it connected does not get the device', async (t) => {
+t.test('a host removed from the allow list after it connected does not get the device', async (t) => {
   const rig = await startShared(t, { allow: '10.0.0.0/24' })
   t.equal(rig.port.desk?.admits('10.0.0.5'), true)
   await rig.book.change({ allow: '10.0.0.6' })
@@ -153,7 +153,7 @@ t.test('a host that the list lost after it connected does not get the device', a
   t.same(rig.asked, ['usbip-bind 1-1'])
 })
 
-t.test('a host that the list loses while the kernel takes it is sent away', async (t) => {
+t.test('a host removed from the allow list during the hand-over is detached', async (t) => {
   const rig = await startShared(t, { allow: '10.0.0.0/24' })
   const link = fakeLink('10.0.0.5')
   const taken = rig.port.desk?.take('1-1', link)
@@ -164,7 +164,7 @@ t.test('a host that the list loses while the kernel takes it is sent away', asyn
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('a hand-over that fails is told to the host, and the device stays free', async (t) => {
+t.test('a hand-over that fails is reported to the host, and the device stays free', async (t) => {
   const rig = await startShared(t)
   rig.refuse.set('usbip-attach', 'attach_failed')
   t.equal((await rig.port.desk?.take('1-1', fakeLink()))?.status, 'device_error')
@@ -194,7 +194,7 @@ t.test('a link that closes during the hand-over is taken from the kernel again',
   t.equal(rig.stateOf('1-1'), 'exported')
 })
 
-t.test('a port that another program has is tried again', async (t) => {
+t.test('a port that another program uses is tried again', async (t) => {
   const rig = createRig({ enabled: true })
   rig.port.isTaken = true
   await rig.sharing.start()

@@ -1,9 +1,9 @@
-/** What is told of sharing. */
+/** What is shown of sharing. */
 import t from 'tap'
 import { usbipVerdict, usbipView } from '../../core/usbip-view.ts'
 import { createRig, fakeLink, startShared, usbDevice } from './sharing-rig.ts'
 
-t.test('B.resources enabled, allow, the device, the attached host and traffic are told', async (t) => {
+t.test('B.resources enabled, allow, the device, the attached host and traffic are shown', async (t) => {
   const rig = await startShared(t, { allow: '10.0.0.0/8' })
   await rig.port.desk?.take('1-1', fakeLink('10.0.0.5', { receivedBytes: 7, ackedBytes: 9 }))
   const view = usbipView(rig.sharing)
@@ -39,7 +39,7 @@ t.test('B.resources enabled, allow, the device, the attached host and traffic ar
   })
 })
 
-t.test('of several devices the one that a host has is told first', async (t) => {
+t.test('of several devices the attached one is shown first', async (t) => {
   const rig = createRig({ enabled: true, device: '1-1' })
   rig.devices.set('1-1', usbDevice('1-1', { record: { deviceClass: 9 } }))
   for (const busId of ['1-1.1', '1-1.2']) rig.devices.set(busId, usbDevice(busId))
@@ -48,11 +48,11 @@ t.test('of several devices the one that a host has is told first', async (t) => 
   t.equal(usbipView(rig.sharing).device?.busid, '1-1.1')
   await rig.port.desk?.take('1-1.2', fakeLink())
   t.equal(usbipView(rig.sharing).device?.busid, '1-1.2')
-  t.equal(usbipView(rig.sharing).devices.length, 2, 'a hub is none of them')
+  t.equal(usbipView(rig.sharing).devices.length, 2, 'a hub is not one of them')
   t.match(usbipVerdict(rig.sharing).text, /2 devices are shared/)
 })
 
-t.test('one sentence says how it is, for each way it can be', async (t) => {
+t.test('one sentence describes each state', async (t) => {
   const off = createRig()
   t.same(usbipVerdict(off.sharing), { state: 'off', text: 'Sharing is off.' })
   off.support.is = 'no_usbip_host'
@@ -85,7 +85,7 @@ t.test('one sentence says how it is, for each way it can be', async (t) => {
   t.same(usbipVerdict(rig.sharing), { state: 'busy', text: 'FTDI 0403:6001 is being prepared.' })
 })
 
-t.test('a port that another program has is what the sentence says', async (t) => {
+t.test('the sentence names a port that another program uses', async (t) => {
   const rig = createRig({ enabled: true })
   rig.port.isTaken = true
   await rig.sharing.start()

@@ -4,7 +4,7 @@ import { literalOf, nodesOf, parsePowerShell } from '../power-shell.ts'
 
 const plain = { host: '192.0.2.1', port: 3240, key: '46f4:0001:LAB-DISK' }
 
-/** What would be executed where a quote is missing. */
+/** What would be executed if a quote is missing. */
 const HOSTILE = [
   "'; Remove-Item C:\\ ; '",
   '"; Remove-Item C:\\ ; "',
@@ -16,7 +16,7 @@ const HOSTILE = [
   '\u2018; Remove-Item C:\\ ; \u2019',
   '\u201c; Remove-Item C:\\ ; \u201d',
   '#> Remove-Item C:\\ <#',
-  // Its second byte is a quote where Windows reads the file in code page 1252.
+  // Its second byte is a quote if Windows reads the file in code page 1252.
   '\u0451; Remove-Item C:\\ ; \u0452',
 ]
 
@@ -35,7 +35,7 @@ t.test('B.usbip.ps1 a parser of PowerShell reads it, with every kind of value', 
   t.equal(parsePowerShell(windowsHostScript({ ...plain, key: null })).hasError, false)
 })
 
-t.test('B.usbip.ps1 the parser sees a brace or a parenthesis that is missing', async (t) => {
+t.test('B.usbip.ps1 the parser detects a missing brace or parenthesis', async (t) => {
   const script = windowsHostScript(plain)
   const root = parsePowerShell(script)
   const places = ['{', '}', '(', ')'].flatMap((kind) => nodesOf(root, kind).map((node) => node.startIndex))
@@ -45,7 +45,7 @@ t.test('B.usbip.ps1 the parser sees a brace or a parenthesis that is missing', a
   t.same(unseen, [])
 })
 
-t.test('B.usbip.ps1 executes no value, whatever is in it', async (t) => {
+t.test('B.usbip.ps1 executes no value, whatever it contains', async (t) => {
   const commandsOf = (script: string) => nodesOf(parsePowerShell(script), 'command').map(({ text }) => text)
   const expected = commandsOf(windowsHostScript(plain))
   t.ok(expected.length > 50)
@@ -56,7 +56,7 @@ t.test('B.usbip.ps1 executes no value, whatever is in it', async (t) => {
   }
 })
 
-t.test('B.usbip.ps1 has the values it was made with', async (t) => {
+t.test('B.usbip.ps1 contains the values it was made with', async (t) => {
   for (const value of HOSTILE) {
     const root = parsePowerShell(windowsHostScript({ host: value, port: 3999, key: value }))
     const assigned = new Map(

@@ -30,7 +30,7 @@ interface Rig {
   join(localAddress?: string): Promise<Socket>
 }
 
-/** A server whose desk gives 1-1 to whoever asks. */
+/** A server whose desk gives 1-1 to any host that asks. */
 async function start(
   t: Test,
   given: { limits?: Partial<OpServerLimits>; desk?: Partial<HostDesk>; shareOf?: ShareOf } = {},
@@ -96,7 +96,7 @@ t.test('answers a list, and hangs up', async (t) => {
   t.ok(await until(() => rig.outcomes[0] === 'listed'))
 })
 
-t.test('answers an import and leaves the connection to whoever took it', async (t) => {
+t.test('answers an import and leaves the connection to the code that took it', async (t) => {
   const rig = await start(t)
   const host = await rig.join()
   host.write(requestBytes({ kind: 'import', busId: '1-1' }))
@@ -104,12 +104,12 @@ t.test('answers an import and leaves the connection to whoever took it', async (
   t.match(openImportReply(reply), { status: 'ok', device: { busId: '1-1' } })
   t.same(rig.outcomes, ['imported'])
   await rig.clock.run(60_000)
-  t.notOk(host.closed, 'time that is over means nothing to it now')
+  t.notOk(host.closed, 'its time limit no longer applies')
   rig.close()
   t.notOk(host.closed, 'nor does the end of the server')
 })
 
-t.test('what a host sends behind its import is not read', async (t) => {
+t.test('data that a host sends after its import is not read', async (t) => {
   const rig = await start(t)
   const host = await rig.join()
   host.write(Buffer.concat([requestBytes({ kind: 'import', busId: '1-1' }), Buffer.from('for the kernel')]))
@@ -140,14 +140,14 @@ t.test('a request that comes byte by byte is understood', async (t) => {
   t.equal(openImportReply(reply).status, 'ok')
 })
 
-t.test('who is not allowed is closed before a byte is read', async (t) => {
+t.test('a host that is not allowed is closed before a byte is read', async (t) => {
   const rig = await start(t, { desk: { admits: () => false } })
   t.equal((await rig.say(requestBytes({ kind: 'devlist' }))).length, 0)
   t.same(rig.outcomes, ['not_allowed'])
   t.same(rig.links, [])
 })
 
-t.test('what is no USB/IP gets no answer', async (t) => {
+t.test('anything that is not USB/IP gets no answer', async (t) => {
   const rig = await start(t)
   const hostile = [
     'GET / HTTP/1.1\r\n\r\n',
@@ -161,7 +161,7 @@ t.test('what is no USB/IP gets no answer', async (t) => {
   t.same(new Set(rig.outcomes), new Set(['not_understood']))
 })
 
-t.test('a host that says nothing, or half of it, is closed when its time is over', async (t) => {
+t.test('a host that sends nothing, or half a request, is closed when its time is over', async (t) => {
   const rig = await start(t)
   const silent = await rig.join()
   const half = await rig.join()
@@ -189,7 +189,7 @@ t.test('a host that takes its list and does not hang up is closed when its time 
   t.same(rig.outcomes, ['listed'])
 })
 
-t.test('hosts that go in the middle of it are forgotten', async (t) => {
+t.test('hosts that leave in the middle of a request are forgotten', async (t) => {
   const rig = await start(t)
   const [gone, reset] = [await rig.join(), await rig.join()]
   gone.end(Buffer.from('0111', 'hex'))
@@ -198,7 +198,7 @@ t.test('hosts that go in the middle of it are forgotten', async (t) => {
   t.same(rig.outcomes, ['went_away', 'went_away'])
 })
 
-t.test('a thousand connections: as many as may are held, the rest is closed, and then all is as before', async (t) => {
+t.test('of a thousand connections the limit is held, the rest is closed, and then all is as before', async (t) => {
   const rig = await start(t, { limits: { connections: 32, connectionsPerHost: 32 } })
   const hosts = await Promise.all(Array.from({ length: 1000 }, () => rig.join()))
   t.ok(await until(() => rig.outcomes.length === 968), `${rig.outcomes.length} closed at once`)
@@ -209,7 +209,7 @@ t.test('a thousand connections: as many as may are held, the rest is closed, and
   t.equal(openDevlistReply(await rig.say(requestBytes({ kind: 'devlist' }))).length, 1)
 })
 
-t.test('one address has not all places', async (t) => {
+t.test('one address cannot hold all places', async (t) => {
   const rig = await start(t, { limits: { connections: 8, connectionsPerHost: 2 } })
   await Promise.all([rig.join(), rig.join(), rig.join()])
   t.ok(await until(() => rig.outcomes[0] === 'too_many'))
@@ -229,32 +229,35 @@ t.test('addresses of one network, such as a /64, share its places', async (t) =>
   t.same(rig.outcomes.slice(0, 2), ['too_many', 'too_many'])
 })
 
-t.test('where one address has every place, it makes room for another: by what it has not asked yet', async (t) => {
-  const asked = Promise.withResolvers<void>()
-  const desk: Partial<HostDesk> = {
-    async take() {
-      await asked.promise
-      return { status: 'no_device' }
-    },
-  }
-  const rig = await start(t, { limits: { connections: 4, connectionsPerHost: 4 }, desk })
-  const busy = await rig.join()
-  busy.write(requestBytes({ kind: 'import', busId: '1-1' }))
-  const silent = [await rig.join(), await rig.join(), await rig.join()]
-  const ended = silent.map((socket) => once(socket, 'close'))
-  const other = await rig.join('127.0.0.2')
-  other.write(requestBytes({ kind: 'devlist' }))
-  t.equal(openDevlistReply(await rest(other)).length, 1)
-  await Promise.race(ended)
-  t.same(
-    rig.outcomes.filter((outcome) => outcome === 'too_many'),
-    ['too_many'],
-  )
-  asked.resolve()
-  t.equal((await rest(busy)).length, 8, 'who waited for the kernel has its answer')
-})
+t.test(
+  'an address that holds every place makes room for another: a connection without a request goes first',
+  async (t) => {
+    const asked = Promise.withResolvers<void>()
+    const desk: Partial<HostDesk> = {
+      async take() {
+        await asked.promise
+        return { status: 'no_device' }
+      },
+    }
+    const rig = await start(t, { limits: { connections: 4, connectionsPerHost: 4 }, desk })
+    const busy = await rig.join()
+    busy.write(requestBytes({ kind: 'import', busId: '1-1' }))
+    const silent = [await rig.join(), await rig.join(), await rig.join()]
+    const ended = silent.map((socket) => once(socket, 'close'))
+    const other = await rig.join('127.0.0.2')
+    other.write(requestBytes({ kind: 'devlist' }))
+    t.equal(openDevlistReply(await rest(other)).length, 1)
+    await Promise.race(ended)
+    t.same(
+      rig.outcomes.filter((outcome) => outcome === 'too_many'),
+      ['too_many'],
+    )
+    asked.resolve()
+    t.equal((await rest(busy)).length, 8, 'the one that waited for the kernel gets its answer')
+  },
+)
 
-t.test('IPv4 that comes in on a socket for both families is IPv4', async (t) => {
+t.test('IPv4 on a socket for both families counts as IPv4', async (t) => {
   const seen: string[] = []
   const admits = (address: string) => seen.push(address) > 0
   const rig = await start(t, { limits: { host: '::' }, desk: { admits } })
@@ -262,7 +265,7 @@ t.test('IPv4 that comes in on a socket for both families is IPv4', async (t) => 
   t.same(seen, ['127.0.0.1'])
 })
 
-t.test('a host that goes while the kernel is asked is cut', async (t) => {
+t.test('a host that leaves while the kernel is asked is cut off', async (t) => {
   const asked = Promise.withResolvers<void>()
   const taken = Promise.withResolvers<HostLink>()
   let wasCut = false
@@ -291,12 +294,12 @@ t.test('a host that goes while the kernel is asked is cut', async (t) => {
   t.ok(wasCut)
 })
 
-t.test('says which port another program has', async (t) => {
+t.test('says which port another program uses', async (t) => {
   const rig = await start(t)
   await t.rejects(start(t, { limits: { port: rig.port } }), { code: 'usbip_port_taken', message: /EADDRINUSE/ })
 })
 
-t.test('as many hosts as may be, in the midst of their requests, take no more than their row says', async (t) => {
+t.test('the most hosts allowed, in the middle of their requests, take no more than their row says', async (t) => {
   const connections = 200
   const row = rowOf(memoryPlan().rows, 'USB/IP hosts that are asking', { 'usbip.connections': connections })
   const rig = await start(t, { limits: { connections: connections + 1, connectionsPerHost: connections + 1 } })

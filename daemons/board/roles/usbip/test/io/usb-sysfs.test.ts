@@ -75,7 +75,7 @@ t.test('follows driver and usage from look to look', async (t) => {
   t.same(await look(), ['usbip-host', 'error'])
 })
 
-t.test('another device in the same place is read anew', async (t) => {
+t.test('another device in the same place is read again', async (t) => {
   const { usb, bus } = machine(t)
   usb.plug({ busId: '1-1', serial: 'A' })
   await bus.look()
@@ -86,7 +86,7 @@ t.test('another device in the same place is read anew', async (t) => {
   t.match(device, { serial: 'B', record: { productId: 0x6015, deviceNumber: 3 } })
 })
 
-t.test('interfaces come in their order, and only those of the present configuration', async (t) => {
+t.test('interfaces come in order, and only those of the active configuration', async (t) => {
   const { usb, bus } = machine(t)
   const interfaces = Array.from({ length: 12 }, (_, i) => [i.toString(16).padStart(2, '0'), '00', '00'] as const)
   usb.plug({ busId: '1-1', interfaces })
@@ -99,7 +99,7 @@ t.test('interfaces come in their order, and only those of the present configurat
   t.equal(device?.record.interfaces, 12)
 })
 
-t.test('what a device says of itself is plain text of bounded length', async (t) => {
+t.test('texts of a device are plain and limited in length', async (t) => {
   const { usb, bus } = machine(t)
   usb.plug({ busId: '1-1', product: `<b>Evil</b>\u001b[2J\u202e ${'x'.repeat(500)}`, serial: '\u0007' })
   const [device] = (await bus.look()).devices
@@ -108,7 +108,7 @@ t.test('what a device says of itself is plain text of bounded length', async (t)
   t.equal(device?.serial, null)
 })
 
-t.test('a device of which parts are missing, as one that goes right now, reads as far as it can', async (t) => {
+t.test('a device with missing parts, such as one being unplugged, is read as far as possible', async (t) => {
   const { usb, bus } = machine(t)
   usb.plug({ busId: '1-1' })
   for (const name of ['idVendor', 'speed', 'manufacturer', 'driver']) rmSync(join(usb.bus, 'devices/1-1', name))
@@ -118,7 +118,7 @@ t.test('a device of which parts are missing, as one that goes right now, reads a
   t.same((await bus.look()).devices, [])
 })
 
-t.test('knows what the machine itself would lose: its network, and a disk it has mounted', async (t) => {
+t.test('knows which devices the machine itself needs: its network, and a mounted disk', async (t) => {
   const { usb, bus } = machine(t)
   for (const busId of ['1-1', '1-2', '1-3', '1-4']) usb.plug({ busId })
   usb.addNetwork('1-1')

@@ -13,13 +13,13 @@ function folderOf(t: Test) {
   return { folder, open: () => createUsbipFiles(folder, silentLog, (text) => parseAllowList(text, 64)) }
 }
 
-t.test('a folder that was just made shares nothing', async (t) => {
+t.test('an empty folder shares nothing', async (t) => {
   const files = folderOf(t).open()
   t.same(await files.settings.load(), { enabled: false, allow: '', device: '' })
   t.same(await files.bound.load(), [])
 })
 
-t.test('what was saved is there for the next start', async (t) => {
+t.test('saved settings are there at the next start', async (t) => {
   const { open } = folderOf(t)
   const settings = { enabled: true, allow: '10.0.0.0/8, fd00::7', device: '0403:6001:A5' }
   const first = open()
@@ -31,7 +31,7 @@ t.test('what was saved is there for the next start', async (t) => {
   t.same(await open().bound.load(), ['1-1', '1-1.4'])
 })
 
-t.test('settings that nobody understands are damage, and those before are used', async (t) => {
+t.test('settings that cannot be understood count as damaged, and the previous ones are used', async (t) => {
   const { folder, open } = folderOf(t)
   const first = open()
   await first.settings.load()
@@ -42,7 +42,7 @@ t.test('settings that nobody understands are damage, and those before are used',
   t.match(await open().settings.load(), { allow: '10.0.0.1' })
 })
 
-t.test('only bus ids come out of the list of what was bound: they go to a program that is root', async (t) => {
+t.test('the list of bound devices gives only bus ids: they go to a program that runs as root', async (t) => {
   const { folder, open } = folderOf(t)
   writeFileSync(
     join(folder, 'usbip-bound.json'),

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { compareBusIds, isBehindHub, isBusId } from '../../wire/usb.ts'
 
-t.test('knows a device from a root hub, an interface and a path', (t) => {
+t.test('distinguishes a device from a root hub, an interface and a path', (t) => {
   for (const text of ['1-1', '12-1.4', '1-1.2.3.4.5.6.7', '3-14']) t.ok(isBusId(text), text)
   for (const text of ['', 'usb1', '1-1:1.0', '1', '0-1', '1-1.', '1-1..2', '1-01', ' 1-1', '1-1\n', '../1-1'])
     t.notOk(isBusId(text), text)

@@ -72,7 +72,7 @@ const request: fc.Arbitrary<OpRequest> = fc.oneof(
   busId.map((id) => ({ kind: 'import' as const, busId: id })),
 )
 
-/** Runs a decoder on hostile bytes: it may refuse them, in our words, and nothing else. */
+/** Runs a decoder on hostile bytes: it decodes them or refuses them with a Fault, and nothing else. */
 function onlyFaults(decode: (bytes: Uint8Array) => unknown, bytes: Uint8Array): void {
   try {
     decode(bytes)
@@ -102,7 +102,7 @@ t.test('an import is the header of the standard and 32 bytes of bus id', (t) => 
   t.end()
 })
 
-t.test('the first 8 bytes tell how much may be read', (t) => {
+t.test('the first 8 bytes say how much is to be read', (t) => {
   t.equal(requestBytesOf(requestBytes({ kind: 'devlist' })), 8)
   t.equal(requestBytesOf(requestBytes({ kind: 'import', busId: '1-1' }).subarray(0, 8)), 40)
   t.throws(() => requestBytesOf(Buffer.from('GET / HT')), { code: 'usbip_version' })
@@ -120,7 +120,7 @@ t.test('an import names a place of the bus and nothing else', (t) => {
   }
   for (const text of ['', '../../etc', 'usb1', '1-1:1.0', '1-', '-1', '1-0', '1-1.', '1-1/..', '1'.repeat(32)])
     t.throws(() => readOpRequest(named(text)), { code: 'usbip_bus_id' }, text)
-  t.same(readOpRequest(named('1-1\0rubbish')), { kind: 'import', busId: '1-1' }, 'what is behind the end means nothing')
+  t.same(readOpRequest(named('1-1\0rubbish')), { kind: 'import', busId: '1-1' }, 'bytes after the end are ignored')
   t.end()
 })
 
@@ -171,7 +171,7 @@ t.test('a list has as many interfaces as its devices say, whatever was found', (
   t.end()
 })
 
-t.test('every status has the number of the standard, and a strange number is an error', (t) => {
+t.test('every status has the number of the standard, and an unknown number is an error', (t) => {
   const numbers: [OpStatus, number][] = [
     ['ok', 0],
     ['not_available', 1],
@@ -210,7 +210,7 @@ t.test('round trip of requests and replies', (t) => {
   t.end()
 })
 
-t.test('every bus id that is taken is one', (t) => {
+t.test('every accepted bus id is valid', (t) => {
   holds(
     t,
     fc.property(busId, (id) => isBusId(id) === id.length < 32),
@@ -222,7 +222,7 @@ t.test('every bus id that is taken is one', (t) => {
   t.end()
 })
 
-t.test('every truncation is refused in our words', (t) => {
+t.test('every truncation is refused with a Fault', (t) => {
   const whole = devlistReply([{ device: { ...openDevice(new Uint8Array(312)), interfaces: 2 }, interfaces: [] }])
   for (let length = 0; length < whole.length; length++)
     t.throws(() => openDevlistReply(whole.subarray(0, length)), Fault)

@@ -13,7 +13,7 @@ function meaningOf(text: string): string | undefined {
   return value ? literalOf(value) : undefined
 }
 
-t.test('a value is one expression that means just that, whatever is in it', async (t) => {
+t.test('a value is one expression that stands for exactly that value, whatever it contains', async (t) => {
   for (const text of [
     '',
     "'",
@@ -45,7 +45,7 @@ t.test('a value is one expression that means just that, whatever is in it', asyn
   )
 })
 
-t.test('it is ASCII that can be printed: no code page makes a quote of it', async () => {
+t.test('it is printable ASCII: no code page turns it into a quote', async () => {
   fc.assert(fc.property(anyText(), (text) => /^[ -~]+$/.test(quotePowerShell(text))))
 })
 

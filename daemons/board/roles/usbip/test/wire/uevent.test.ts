@@ -16,7 +16,7 @@ const ADDED = [
   '',
 ].join('\0')
 
-t.test('reads what came, where, and of which kind', (t) => {
+t.test('reads the action, the place and the kind', (t) => {
   t.same(openUevent(Buffer.from(ADDED)), {
     action: 'add',
     devicePath: '/devices/pci0000:00/0000:00:14.0/usb1/1-1',
@@ -26,7 +26,7 @@ t.test('reads what came, where, and of which kind', (t) => {
   t.end()
 })
 
-t.test('what a message does not say is empty', (t) => {
+t.test('missing parts of a message are empty', (t) => {
   t.same(openUevent(Buffer.from('change@/devices/x\0ACTION')), {
     action: '',
     devicePath: '',
@@ -36,7 +36,7 @@ t.test('what a message does not say is empty', (t) => {
   t.end()
 })
 
-t.test('what udev sends, and rubbish, is none of the kernel', (t) => {
+t.test('messages of udev, and rubbish, are not taken for messages of the kernel', (t) => {
   t.equal(openUevent(Buffer.from('libudev\0\xfe\xed')), undefined)
   t.equal(openUevent(new Uint8Array()), undefined)
   holds(
