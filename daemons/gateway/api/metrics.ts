@@ -29,7 +29,7 @@ export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
     },
     () => registry.all().flatMap((port) => samplesOf(port, (kind) => NOW.has(kind))),
   )
-  metrics.gauge({ name: 'port_units', help: 'units of a Modbus line, by state', labels: ['port', 'state'] }, () =>
+  metrics.gauge({ name: 'port_units', help: 'units of a line, by state', labels: ['port', 'state'] }, () =>
     registry.all().flatMap(unitSamplesOf),
   )
 }

@@ -1,4 +1,4 @@
-/** Routes of the units of a Modbus line, the scan for them, and the registers that this gateway serves as a slave. */
+/** Routes of the units of a line, the scan for them, and the registers that this gateway serves as a slave. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
@@ -20,7 +20,7 @@ export function unitRoutes({ registry, recorder }: { registry: PortRegistry; rec
       path: '/api/ports/:path/units',
       who: 'user',
       reply: unitsAnswer,
-      summary: 'The units of a Modbus line: state, counts, times of their answers, what holds them back',
+      summary: 'The units of a line: state, counts, times of their answers, what holds them back',
       params: portParams,
       handle: ({ params }) => requireFace(registry.require(params.path), 'units').list(),
     }),

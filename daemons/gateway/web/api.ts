@@ -11,6 +11,7 @@ import type { UserView } from '../core/people/users.ts'
 import type { PointList } from '../core/points/book.ts'
 import type { PointTemplate } from '../core/points/definition.ts'
 import type { PointView } from '../core/points/values.ts'
+import type { protocols } from '../core/protocols.ts'
 
 // Calls about users and API keys.
 
@@ -106,6 +107,9 @@ export interface Me {
   role: Role
 }
 
+/** The protocols to choose from. */
+export type ProtocolName = (typeof protocols)[number]
+
 /** One line, found or set up. Instants are epoch ms by the gateway's clock. */
 export interface Port {
   path: string
@@ -120,7 +124,7 @@ export interface Port {
   fault: { code: string; message: string } | null
   nextTryAt: number | null
   enabled: boolean
-  protocol: 'raw' | 'modbus-rtu' | null
+  protocol: ProtocolName | null
   line: LineSettings | null
   settings: Record<string, unknown> | null
   revision: string | null

@@ -11,7 +11,7 @@ import { type Child, html } from '#kit/web/html.ts'
 import { age, bytesText, dateOf, fixed, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, toast } from '#kit/web/parts.ts'
 import { token } from '#kit/web/session.ts'
-import { api, type ModbusAnswer, type Port, portRoute } from './api.ts'
+import { api, type ModbusAnswer, type Port, type ProtocolName, portRoute } from './api.ts'
 import * as texts from './texts.ts'
 import { hexOfText, listOf } from './typed.ts'
 import { functionName, modbusFunctions, rangeText, shortPath } from './words.ts'
@@ -125,7 +125,12 @@ export function CaptureRow({ port, close }: { port: Port; close: () => void }): 
 
 /** The console: sends requests or bytes to the line of a port. */
 export function Console({ port }: { port: Port }): VNode {
-  return port.protocol === 'modbus-rtu' ? html`<${ModbusConsole} port=${port} />` : html`<${RawConsole} port=${port} />`
+  return html`<${consoles[port.protocol ?? 'raw']} port=${port} />`
+}
+
+const consoles: Readonly<Record<ProtocolName, (props: { port: Port }) => VNode>> = {
+  raw: RawConsole,
+  'modbus-rtu': ModbusConsole,
 }
 
 const ENDINGS = [

@@ -1,6 +1,6 @@
 /** The fields of a port's settings, in one table from which the form is drawn, filled and read. */
 import { type Form, typedNumber, type Values } from '#kit/web/form.ts'
-import type { Port, PortBody } from './api.ts'
+import type { Port, PortBody, ProtocolName } from './api.ts'
 import * as texts from './texts.ts'
 import { blocksOf, blocksText, listOf } from './typed.ts'
 
@@ -26,8 +26,9 @@ export interface PortField {
 
 // The settings of a Modbus RTU line, for a master, a slave, and a port that only listens.
 
+/** Only a Modbus line has modes; on any other with units the gateway is the master. */
 function isMode(...modes: string[]): (values: Values) => boolean {
-  return (values) => modes.includes(String(values['settings.mode'] || 'master'))
+  return (values) => modes.includes(String((values.protocol === 'modbus-rtu' && values['settings.mode']) || 'master'))
 }
 
 const isMaster = isMode('master')
@@ -39,18 +40,9 @@ function rare(name: string, label: string, more: Pick<PortField, 'unit' | 'hint'
   return { name: `settings.${name}`, label, kind: 'number', when: isMaster, rare: true, ...more }
 }
 
-/** The fields of a Modbus RTU line. */
-const modbusFields: readonly PortField[] = [
-  {
-    name: 'settings.mode',
-    label: texts.lineIs,
-    kind: 'choice',
-    options: [
-      ['master', texts.masterAsksUnits],
-      ['slave', texts.slaveIsUnit],
-      ['listen', texts.listener],
-    ],
-  },
+// The fields of the settings that every protocol with units has: the keys of core/bus/settings.ts.
+
+const askingFields: readonly PortField[] = [
   {
     name: 'settings.response_timeout_ms',
     label: texts.replyWithin,
@@ -66,32 +58,9 @@ const modbusFields: readonly PortField[] = [
     hint: texts.lateRepliesHint,
     when: asksOrListens,
   },
-  {
-    name: 'settings.tcp_port',
-    label: texts.modbusTcpPort,
-    kind: 'number',
-    hint: texts.modbusTcpPortHint,
-    when: isMaster,
-  },
-  {
-    name: 'settings.slave_units',
-    label: texts.unitIds,
-    kind: 'numbers',
-    placeholder: '1, 2',
-    hint: texts.answersAsEachOfThem,
-    when: isSlave,
-  },
-  {
-    name: 'settings.slave_blocks',
-    label: texts.registersServes,
-    kind: 'blocks',
-    placeholder: texts.registersExample,
-    hint: texts.registersHint,
-    when: isSlave,
-  },
-  rare('slave_values_max', texts.registersAtMost, { hint: texts.allUnitsTogether, when: isSlave }),
-  rare('tcp_clients', texts.modbusTcpClients, { hint: texts.atOnce }),
-  rare('tcp_pipeline', texts.requestsOfOneClient, { hint: texts.waitingAtOnce }),
+]
+
+const limitFields: readonly PortField[] = [
   rare('late_limit_ms', texts.lateRepliesAreOverAfter, {
     unit: 'ms',
     hint: texts.debtHint,
@@ -135,9 +104,9 @@ const modbusFields: readonly PortField[] = [
   }),
   rare('reread_ms', texts.readAgainAfterWrite, { unit: 'ms', hint: texts.rereadHint }),
   rare('stale_after_ms', texts.valueIsOldAfter, { unit: 'ms', hint: texts.staleHint }),
-  rare('merge_gap', texts.readAlongBetweenPoints, { unit: 'registers' }),
-  rare('merge_registers', texts.registersOfOneRead, { hint: texts.atMostForPoints }),
-  rare('gap_us', texts.gapBeforeRequest, { unit: 'µs', hint: texts.gapHint, when: undefined }),
+]
+
+const framingFields: readonly PortField[] = [
   rare('byte_gap_ms', texts.pauseInsideFrame, { unit: 'ms', when: undefined }),
   rare('reply_limit_ms', texts.longestReply, { unit: 'ms' }),
   rare('send_limit_ms', texts.longestSend, { unit: 'ms', when: isMode('master', 'slave') }),
@@ -154,6 +123,52 @@ const modbusFields: readonly PortField[] = [
     when: isMode('master', 'slave'),
     rare: true,
   },
+]
+
+/** The fields of a Modbus RTU line. */
+const modbusFields: readonly PortField[] = [
+  {
+    name: 'settings.mode',
+    label: texts.lineIs,
+    kind: 'choice',
+    options: [
+      ['master', texts.masterAsksUnits],
+      ['slave', texts.slaveIsUnit],
+      ['listen', texts.listener],
+    ],
+  },
+  ...askingFields,
+  {
+    name: 'settings.tcp_port',
+    label: texts.modbusTcpPort,
+    kind: 'number',
+    hint: texts.modbusTcpPortHint,
+    when: isMaster,
+  },
+  {
+    name: 'settings.slave_units',
+    label: texts.unitIds,
+    kind: 'numbers',
+    placeholder: '1, 2',
+    hint: texts.answersAsEachOfThem,
+    when: isSlave,
+  },
+  {
+    name: 'settings.slave_blocks',
+    label: texts.registersServes,
+    kind: 'blocks',
+    placeholder: texts.registersExample,
+    hint: texts.registersHint,
+    when: isSlave,
+  },
+  rare('slave_values_max', texts.registersAtMost, { hint: texts.allUnitsTogether, when: isSlave }),
+  rare('tcp_clients', texts.modbusTcpClients, { hint: texts.atOnce }),
+  rare('tcp_pipeline', texts.requestsOfOneClient, { hint: texts.waitingAtOnce }),
+  ...limitFields,
+  rare('merge_gap', texts.readAlongBetweenPoints, { unit: 'registers' }),
+  rare('merge_registers', texts.registersOfOneRead, { hint: texts.atMostForPoints }),
+  rare('gap_us', texts.gapBeforeRequest, { unit: 'µs', hint: texts.gapHint, when: undefined }),
+  ...framingFields,
 ]
 
 const bauds = ['1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
@@ -216,7 +231,7 @@ function framedBy(...ways: string[]): (values: Values) => boolean {
  * The settings of each protocol. A number left empty gets the gateway's default, which no hint names: it appears after
  * saving.
  */
-export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly PortField[]>> = {
+export const protocolFields: Readonly<Record<ProtocolName, readonly PortField[]>> = {
   raw: [
     {
       name: 'settings.framing',
@@ -290,9 +305,6 @@ export const protocolFields: Readonly<Record<'raw' | 'modbus-rtu', readonly Port
   'modbus-rtu': modbusFields,
 }
 
-/** The protocols to choose from. */
-export type ProtocolName = keyof typeof protocolFields
-
 /** The form's values: the present settings, or the initial ones for a new line. */
 export function portValues(port: Port): Values {
   const values: Values = {
@@ -302,8 +314,7 @@ export function portValues(port: Port): Values {
     'line.parity': 'none',
   }
   Object.assign(values, { 'line.stop_bits': '1', 'line.flow': 'none', 'line.low_latency': false, 'line.rs485': false })
-  for (const field of [...lineFields, ...protocolFields.raw, ...protocolFields['modbus-rtu']])
-    values[field.name] ??= firstOf(field)
+  for (const field of [...lineFields, ...Object.values(protocolFields).flat()]) values[field.name] ??= firstOf(field)
   fill(values, 'line', port.line ?? {})
   fill(values, 'settings', port.settings ?? {})
   values['line.rs485'] = port.line?.rs485?.enabled ?? false

@@ -15,7 +15,7 @@ import { JUDGED_MS, judgePort, quantile, type Unit, type UnitView, unitsOf, unit
 import { counterRates, isAdmin, LOOK_MS, loadsOf, portAt, recentMean, type Sample, samples } from './state.ts'
 import * as texts from './texts.ts'
 import { createTraffic, type Traffic } from './traffic.ts'
-import { shortPath } from './words.ts'
+import { isOfUnits, shortPath } from './words.ts'
 
 // The figures of a port, chosen by its protocol and mode.
 
@@ -32,9 +32,9 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
   }
   const counters: Counters = port.counters ?? {}
   const looks = isOpen ? samples : []
-  const own = port.protocol === 'modbus-rtu' ? ofMode(port, counters, looks, units) : raw(counters, looks)
+  const own = isOfUnits(port) ? ofMode(port, counters, looks, units) : raw(counters, looks)
   const facts = driver(port, counters)
-  return port.protocol === 'modbus-rtu'
+  return isOfUnits(port)
     ? [load, ...own, checksums(port, counters, looks), facts.lost]
     : [load, ...own, facts.wrong, facts.lost]
 }
@@ -208,7 +208,7 @@ function useUnits(
   traffic: Traffic | null,
 ): Pick<SideFacts, 'refused' | 'again'> & { bus: readonly BusUnit[] | null } {
   const [bus, setBus] = useState<readonly BusUnit[] | null>(null)
-  const hasUnits = port.protocol === 'modbus-rtu' && modeOf(port) !== 'slave'
+  const hasUnits = isOfUnits(port) && modeOf(port) !== 'slave'
   const { refused, again } = useLook(
     async () => {
       if (hasUnits) setBus(await busApi.units(port.path))
@@ -235,12 +235,12 @@ interface SideFacts {
 }
 
 function side({ port, traffic, units, refused, again }: SideFacts): VNode {
-  const isModbus = port.protocol === 'modbus-rtu'
-  const isSlave = isModbus && modeOf(port) === 'slave'
+  const isSlave = modeOf(port) === 'slave'
+  const hasUnits = isOfUnits(port) && !isSlave
   return html`<div class="stack">
-    ${isModbus && !isSlave ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} again=${again} />` : null}
+    ${hasUnits ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} again=${again} />` : null}
     ${isSlave ? html`<${RegistersPanel} port=${port} />` : null}
-    ${isModbus && !isSlave ? html`<${PointsPart} port=${port} traffic=${traffic} />` : null}
+    ${hasUnits ? html`<${PointsPart} port=${port} traffic=${traffic} />` : null}
     <${Counted} port=${port} />
     ${isAdmin.value ? html`<${Removal} port=${port} />` : null}</div>`
 }

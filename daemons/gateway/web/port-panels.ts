@@ -197,7 +197,7 @@ export function barsOf(histogram: BusUnit['histogram']): Bar[] {
   return bars.slice(first, last + 1).map((bar) => ({ ...bar, share: bar.count / most }))
 }
 
-// The units of a Modbus line: lamp, word and reply time; a row opens the unit's counts.
+// The units of a line: lamp, word and reply time; a row opens the unit's counts.
 
 /** Props of the units panel. */
 export interface UnitsPanelProps {
@@ -213,9 +213,11 @@ export interface UnitsPanelProps {
 export function UnitsPanel({ port, units, refused, again }: UnitsPanelProps): VNode {
   const [opened, setOpened] = useState<number | null>(null)
   const isListening = port.settings?.mode === 'listen'
-  const scan = isListening
-    ? null
-    : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? texts.scan : texts.lastScan}</a></div>`
+  // A scan asks each unit for a register.
+  const scan =
+    isListening || port.protocol !== 'modbus-rtu'
+      ? null
+      : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? texts.scan : texts.lastScan}</a></div>`
   async function forget(unitId: number): Promise<void> {
     const isNoisy = units.find((view) => view.unitId === unitId)?.state === 'noisy'
     try {

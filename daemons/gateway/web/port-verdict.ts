@@ -10,7 +10,7 @@ import { noiseRemedy, noiseText } from '../wire/noise-words.ts'
 import type { Port } from './api.ts'
 import * as texts from './texts.ts'
 import type { Row } from './traffic.ts'
-import { shortPath, stateSentence, type When, whyOf } from './words.ts'
+import { isOfUnits, shortPath, stateSentence, type When, whyOf } from './words.ts'
 
 // What the frames of the last minute show: units, reply times, and who occupied the line.
 
@@ -240,7 +240,7 @@ export function judgePort(port: Port, units: readonly UnitView[], when: When): J
       why: whyOf({ ...port, fault: null }, when),
     }
   if (port.state === 'opening') return { lit: 'busy', sentence: stateSentence(port, when) }
-  if (port.protocol !== 'modbus-rtu') return judgeRaw(port, when)
+  if (!isOfUnits(port)) return judgeRaw(port, when)
   return port.settings?.mode === 'slave' ? judgeSlave(port) : judgeUnits(port, units, when)
 }
 

@@ -16,7 +16,7 @@ import { type Slot, slotsOf } from './port-verdict.ts'
 import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 import type { Row, Show, Traffic } from './traffic.ts'
-import { bitsPerByte, shortPath } from './words.ts'
+import { bitsPerByte, isOfUnits, shortPath } from './words.ts'
 
 // The bus strip: who occupied the line in the last three seconds.
 
@@ -188,27 +188,27 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
   const paused = traffic.pause.value
   const toMs = paused ? paused.atMs - aheadMs.value : daemonNow()
   const msPerByte = port.line ? (bitsPerByte(port.line) * 1000) / port.line.baud : 1
-  const isModbus = port.protocol === 'modbus-rtu'
-  const fullMs = isModbus ? Number(port.settings?.response_timeout_ms ?? 300) : 300
+  const hasUnits = isOfUnits(port)
+  const fullMs = hasUnits ? Number(port.settings?.response_timeout_ms ?? 300) : 300
   return html`<section class="panel traffic" aria-label="Traffic">
     ${header(traffic, { isFiltering, setFiltering, isCapturing, setCapturing })}
     ${isCapturing ? html`<${CaptureRow} port=${port} close=${() => setCapturing(false)} />` : null}
     ${isFiltering || traffic.filter.value ? html`<${FilterRow} traffic=${traffic} close=${() => setFiltering(false)} />` : null}
     ${busStrip(traffic.frozen.value, Math.max(toMs, newestAt(traffic)), msPerByte, sidesOf(port))}
-    ${traffic.frozen.value.length === 0 ? quiet(port) : shown(traffic, fullMs, !isModbus)}
+    ${traffic.frozen.value.length === 0 ? quiet(port) : shown(traffic, fullMs, !hasUnits)}
     ${
       paused
         ? html`<div class="log-foot"><span><span role="status">Paused.</span> ${many(traffic.missed.value, 'event')} since.</span>
       <button class="btn quiet" type="button" onClick=${traffic.togglePause}>Go on</button></div>`
         : null
     }
-    ${footer(port, isModbus)}
+    ${footer(port, hasUnits)}
   </section>`
 }
 
 /** The console; or why there is none: this user may not send, or this mode cannot. */
-function footer(port: Port, isModbus: boolean): VNode {
-  const mode = isModbus ? String(port.settings?.mode ?? 'master') : ''
+function footer(port: Port, hasUnits: boolean): VNode {
+  const mode = hasUnits ? String(port.settings?.mode ?? 'master') : ''
   const why =
     mode === 'listen' ? texts.lineOnlyListens : mode === 'slave' ? texts.lineIsAUnit : texts.administratorsSendHere
   if (mode === 'listen' || mode === 'slave' || !isAdmin.value)
@@ -217,8 +217,9 @@ function footer(port: Port, isModbus: boolean): VNode {
 }
 
 /** Who is in the upper row of the strip, and who in the lower. */
-function sidesOf({ protocol, settings }: Port): readonly [string, string] {
-  if (protocol !== 'modbus-rtu') return [texts.sideSent, texts.sideReceived]
+function sidesOf(port: Port): readonly [string, string] {
+  const { settings } = port
+  if (!isOfUnits(port)) return [texts.sideSent, texts.sideReceived]
   if (settings?.mode === 'slave') return [texts.sideMaster, texts.sideGateway]
   return [settings?.mode === 'listen' ? texts.sideMaster : texts.sideGateway, texts.sideUnits]
 }

@@ -86,9 +86,14 @@ function decodedRow(decoded: DecodedFrame): Partial<Row> {
   const head = { unit: unitId, tookMs }
   switch (decoded.kind) {
     case 'request':
-      return { ...head, tookMs: null, kind: 'ask', what: requestText(fc, address, quantity, values) }
+      return {
+        ...head,
+        tookMs: null,
+        kind: 'ask',
+        what: factsText(decoded) ?? requestText(fc, address, quantity, values),
+      }
     case 'reply':
-      return { ...head, kind: 'answer', ...replyText(fc, address, quantity, values) }
+      return { ...head, kind: 'answer', ...replyText(decoded) }
     case 'exception': {
       const { code, name } = decoded.exception ?? { code: 0, name: texts.unknownException }
       return { ...head, kind: 'answer', what: texts.exception(String(code).padStart(2, '0'), name), lit: 'warn' }
@@ -104,6 +109,14 @@ function decodedRow(decoded: DecodedFrame): Partial<Row> {
   }
 }
 
+/** What a frame of another protocol says, by the names that it decodes it to; undefined for a frame of Modbus. */
+function factsText({ fc, kind, tookMs, unitId, ...facts }: DecodedFrame): string | undefined {
+  if (fc !== undefined) return undefined
+  return Object.entries(facts)
+    .map(([name, value]) => `${name} ${valueText(value)}`)
+    .join(', ')
+}
+
 const WRITES = [5, 6, 15, 16, 22]
 
 function requestText(fc: number, address?: number, quantity?: number, values?: readonly unknown[]): string {
@@ -112,7 +125,9 @@ function requestText(fc: number, address?: number, quantity?: number, values?: r
   return values && values.length > 0 ? `${start} = ${valuesText(values)}` : start
 }
 
-function replyText(fc: number, address?: number, quantity?: number, values?: readonly unknown[]): Partial<Row> {
+function replyText(decoded: DecodedFrame): Partial<Row> {
+  const { fc, address, quantity, values } = decoded
+  if (fc === undefined) return { value: factsText(decoded), what: '' }
   if (WRITES.includes(fc)) {
     const where = address === undefined ? functionName(fc) : rangeText(address, quantity)
     return { value: values?.length ? `${where} = ${valuesText(values)}` : where, what: texts.taken }

@@ -1,7 +1,7 @@
 /** The words of the pages for lines, protocols and Modbus functions, and the verdicts on the lines. */
 import { age, baudText, count, sinceText } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
-import type { Port } from './api.ts'
+import type { Port, ProtocolName } from './api.ts'
 import * as texts from './texts.ts'
 
 /** The short name of a line: `ttyUSB0`, `pts/3`, or the middle of a stable name, `FTDI FT232R USB UART A50285BI`. */
@@ -15,7 +15,15 @@ export function shortPath(path: string): string {
 }
 
 /** The names of the protocols. */
-export const protocolNames = { raw: texts.raw, 'modbus-rtu': texts.modbusRtu } as const
+export const protocolNames: Readonly<Record<ProtocolName, string>> = { raw: texts.raw, 'modbus-rtu': texts.modbusRtu }
+
+/** The protocols that send requests to units and get replies. */
+const OF_UNITS: Readonly<Record<ProtocolName, boolean>> = { raw: false, 'modbus-rtu': true }
+
+/** Whether units are on its line, asked by the gateway or by another master; or it is a unit itself. */
+export function isOfUnits({ protocol }: Pick<Port, 'protocol'>): boolean {
+  return protocol !== null && OF_UNITS[protocol]
+}
 
 /** `9600 8E1`. */
 export function framingOf(line: { baud: number; data_bits: number; parity: string; stop_bits: number }): string {

@@ -1,6 +1,6 @@
 /** The interface of every protocol for one line: bytes in, actions, counters; and the parts that only some have. */
 
-import type { TSchema } from 'typebox'
+import type { TObject } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import type { Line, LineSettings } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -88,7 +88,7 @@ export interface Adapter {
 /** A protocol, as the rest of the gateway sees it. */
 export interface Protocol<World> {
   /** Its keys of `settings`. */
-  readonly settings: TSchema
+  readonly settings: TObject
   /** The link type of its captures. */
   readonly linkType: LinkType
   /** Checks settings that fit their schema; returns one fault per bad field, none if all is well. */

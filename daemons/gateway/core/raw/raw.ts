@@ -16,7 +16,7 @@ import type { FramePayload, Framer, SilenceFramerMaker } from '../lines/ports.ts
 // Settings of the raw protocol.
 
 /** Keys of `settings` for `raw`. The keys of the other ways of framing are kept but not used. */
-export const rawSettings = Type.Object(
+const rawSettings = Type.Object(
   {
     framing: Type.Enum(['silence', 'delimiter', 'length', 'length_field'], {
       default: 'silence',

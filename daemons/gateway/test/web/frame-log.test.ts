@@ -29,6 +29,13 @@ t.test('says what a Modbus master asks and what answer it gets', async (t) => {
   t.match(taken, { value: '10 = 215', what: 'taken' })
 })
 
+t.test('says what a frame of another protocol holds by the names that it is decoded to', async (t) => {
+  const ask = trafficRow(decoded({ kind: 'request', unitId: 5, name: 'temp' }, 'tx'))
+  t.match(ask, { kind: 'ask', unit: 5, what: 'name temp' })
+  const answer = trafficRow(decoded({ kind: 'reply', unitId: 5, name: 'temp', value: 21.5, tookMs: 3 }))
+  t.match(answer, { kind: 'answer', unit: 5, value: 'name temp, value 21.5', what: '', tookMs: 3 })
+})
+
 t.test('distinguishes the requests of a scan from others', async (t) => {
   const asked = (priority?: string) =>
     trafficRow(frame({ direction: 'tx', decoded: { kind: 'request' }, priority }))?.isScan

@@ -2,8 +2,7 @@
 import t from 'tap'
 import { plainLine } from '#kit/test/line/fake-line.ts'
 import { createForm } from '#kit/web/form.ts'
-import { modbusSettings } from '../../core/modbus/settings.ts'
-import { rawSettings } from '../../core/raw/raw.ts'
+import { protocols, settingsOfProtocol } from '../../core/protocols.ts'
 import { portBody, portValues, protocolFields } from '../../web/port-fields.ts'
 import { counterRates, loadsOf, withSample } from '../../web/state.ts'
 import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
@@ -85,12 +84,11 @@ t.test('computes rates from counters, and starts again when they go back', async
 })
 
 t.test('the form of a port has a field for every setting of its protocol', async (t) => {
-  for (const [protocol, schema] of [
-    ['modbus-rtu', modbusSettings],
-    ['raw', rawSettings],
-  ] as const) {
+  for (const protocol of protocols) {
     const named = protocolFields[protocol].map(({ name }) => name)
-    const missing = Object.keys(schema.properties).filter((key) => !named.includes(`settings.${key}`))
+    const missing = Object.keys(settingsOfProtocol[protocol].properties).filter(
+      (key) => !named.includes(`settings.${key}`),
+    )
     t.same(missing, [], protocol)
   }
 })

@@ -1,16 +1,15 @@
 /** A Modbus port as the gateway makes it, with all callers at once: points, operators, TCP clients, a scan. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { createBusDebts } from '../../../core/bus/transactions.ts'
 import type { Adapter } from '../../../core/lines/adapter.ts'
+import { modbusProtocol } from '../../../core/modbus/modbus.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import type { TcpHouse } from '../../../core/modbus/tcp.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
-import { makeAdapter } from '../../../core/protocols.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { whyNotOpen } from './line-of-others.ts'
@@ -129,10 +128,7 @@ function portHere(
       if (event === 'value') setup.onValue?.(payload as ValuePayload)
     },
   }
-  const adapter = makeAdapter({ ...record, points, webhooks: [] }, context, {
-    silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
-    queueBytes: 65_536,
-    openSockets: () => Promise.reject(new Fault('wrong_protocol', 'not here')),
+  const adapter = modbusProtocol.make({ ...record, points, webhooks: [] }, context, {
     async openModbusTcp(_, house) {
       tcp.house = house
       return {

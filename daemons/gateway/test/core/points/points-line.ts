@@ -5,10 +5,10 @@ import { type ModbusLineParts, simulateModbusLine } from '../../../../../scripts
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { createBusDebts } from '../../../core/bus/transactions.ts'
 import { requireFace } from '../../../core/lines/adapter.ts'
+import { modbusProtocol } from '../../../core/modbus/modbus.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
-import { makeAdapter } from '../../../core/protocols.ts'
 import { whyNotOpen } from '../modbus/line-of-others.ts'
 import { settingsWith } from '../modbus/modbus-line.ts'
 import { modbusCodec } from '../modbus/rtu.ts'
@@ -30,7 +30,7 @@ export function pointsLine({ baud = 19_200, points, units, say, settings, onSent
   const clock: FakeClock = fakeClock()
   const line = fakeLine()
   const path = '/dev/ttyTEST'
-  const adapter = makeAdapter(
+  const adapter = modbusProtocol.make(
     {
       path,
       protocol: 'modbus-rtu',
@@ -48,9 +48,6 @@ export function pointsLine({ baud = 19_200, points, units, say, settings, onSent
       publish: (event, payload) => void (event === 'value' && onValue?.(payload as ValuePayload)),
     },
     {
-      silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
-      queueBytes: 65_536,
-      openSockets: () => Promise.reject(new Error('not here')),
       openModbusTcp: () => Promise.reject(new Error('not here')),
       retry: { firstMs: 1000, maxMs: 1000 },
       modbusCodec,
