@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { atMost, systemClock, wait } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 
-t.test('the machine’s clock counts on and runs what was set, unless cancelled', async (t) => {
+t.test('the machine’s clock advances and runs its timers, unless cancelled', async (t) => {
   const before = systemClock.monotonicMs()
   const cancelled = systemClock.after(0, () => t.fail('was cancelled'))
   cancelled.cancel()
@@ -24,7 +24,7 @@ t.test('the machine’s clock counts on and runs what was set, unless cancelled'
   t.ok(Number.isInteger(systemClock.epochMs()))
 })
 
-t.test('a timer longer than Node counts is made of several, and never runs early', async (t) => {
+t.test('a timer longer than Node supports is made of several, and never runs early', async (t) => {
   const set: { delayMs: number; run: () => void; isOver: boolean }[] = []
   t.intercept(globalThis, 'setTimeout', {
     value: (run: () => void, delayMs: number) => {
@@ -61,7 +61,7 @@ t.test('a timer longer than Node counts is made of several, and never runs early
   t.equal(set[6]?.isOver, true, 'the part that runs now is cancelled')
 })
 
-t.test('a period longer than Node counts is its longest one', async (t) => {
+t.test('a period longer than Node supports becomes the longest one', async (t) => {
   const periods: number[] = []
   t.intercept(globalThis, 'setInterval', {
     value: (_run: () => void, periodMs: number) => periods.push(periodMs) && { unref: () => {} },
@@ -71,7 +71,7 @@ t.test('a period longer than Node counts is its longest one', async (t) => {
   t.same(periods, [2 ** 31 - 1, 1000])
 })
 
-t.test('what runs soon runs after input that lies ready was read, unless cancelled', async (t) => {
+t.test('a callback set to run soon runs after pending input has been read, unless cancelled', async (t) => {
   systemClock.soon(() => t.fail('was cancelled')).cancel()
   const begun = systemClock.soon(() => t.fail('was cancelled'))
   await new Promise((resolve) => setImmediate(resolve))
@@ -84,7 +84,7 @@ t.test('what runs soon runs after input that lies ready was read, unless cancell
     const told: string[] = []
     accepted.once('data', () => told.push('read'))
     client.write('x')
-    // A process that stalls: the byte lies ready when it goes on.
+    // A process that stalls: the byte is ready when it continues.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
     await new Promise<void>((resolve) => {
       systemClock.soon(() => {
@@ -116,14 +116,14 @@ t.test('the fake clock runs timers in order of their time, each at its own insta
   t.equal(clock.epochMs(), 1030)
 })
 
-t.test('the fake clock steps wall time alone', async (t) => {
+t.test('the fake clock steps only wall time', async (t) => {
   const clock = fakeClock(1000)
   clock.stepEpoch(-500)
   t.equal(clock.epochMs(), 500)
   t.equal(clock.monotonicMs(), 0)
 })
 
-t.test('the fake clock lets promises go on between timers', async (t) => {
+t.test('the fake clock lets promises continue between timers', async (t) => {
   const clock = fakeClock()
   const told: number[] = []
   const run = (async () => {
@@ -137,14 +137,14 @@ t.test('the fake clock lets promises go on between timers', async (t) => {
   t.same(told, [10, 20, 30])
 })
 
-t.test('what is soon over is waited for, with its failure, and leaves no timer', async (t) => {
+t.test('a task that ends soon is waited for, also if it fails, and leaves no timer', async (t) => {
   const clock = fakeClock()
   t.equal(await atMost(clock, 2000, Promise.resolve()), true)
   await t.rejects(atMost(clock, 2000, Promise.reject(new Error('broken'))), /broken/)
   t.equal(clock.pending(), 0)
 })
 
-t.test('what takes longer is left to itself', async (t) => {
+t.test('a task that takes longer is left running', async (t) => {
   const clock = fakeClock()
   let isOver = false
   const waited = atMost(clock, 2000, new Promise<void>(() => {})).finally(() => {

@@ -1,4 +1,4 @@
-/** Tests of described.ts, over what was built of the gateway. */
+/** Tests of described.ts, with the built gateway. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,7 +8,7 @@ const json = 'application/json; charset=utf-8'
 const status = { product: 'P', name: 'n', version: '1', uptimeMs: 5, adminConfigured: true }
 const asked = { method: 'GET', path: '/api/status', status: 200, type: json, body: status as unknown }
 
-t.test('an answer that fits is none to speak of, nor a page, nor a refusal in the common form', async (t) => {
+t.test('an answer that fits is not reported, nor is a page or a refusal in the common form', async (t) => {
   t.equal(misfitOf('gateway', asked), undefined)
   t.equal(misfitOf('gateway', { ...asked, path: '/', type: 'text/html', body: '<html>' }), undefined)
   const refused = { error: 'unauthorized', message: 'no' }
@@ -16,7 +16,7 @@ t.test('an answer that fits is none to speak of, nor a page, nor a refusal in th
   t.equal(misfitOf('gateway', { ...asked, path: '/api/nothing', status: 404, body: refused }), undefined)
 })
 
-t.test('a field too many, one that is missing, another type or status are told', async (t) => {
+t.test('an extra or missing field, another type or status are reported', async (t) => {
   t.match(misfitOf('gateway', { ...asked, body: { ...status, more: 1 } }), /additional properties/)
   t.match(misfitOf('gateway', { ...asked, body: { ...status, uptimeMs: 'x' } }), /uptimeMs must be number/)
   t.match(misfitOf('gateway', { ...asked, body: {} }), /required property 'product'/)
@@ -26,7 +26,7 @@ t.test('a field too many, one that is missing, another type or status are told',
   t.match(misfitOf('gateway', { ...asked, path: '/api/secret' }), /no operation is described for GET \/api\/secret/)
 })
 
-t.test('a body that was granted is held to what is described of it; what was refused is not', async (t) => {
+t.test('a body that was accepted must match its description; a refused one need not', async (t) => {
   const login = { method: 'POST', path: '/api/login', status: 200, type: json }
   const body = { token: 't', username: 'ada', role: 'admin', expiresInMs: 1 }
   t.equal(misfitOf('gateway', { ...login, body, sent: { password: 'p' } }), undefined)
@@ -42,7 +42,7 @@ t.test('a body that was granted is held to what is described of it; what was ref
   t.match(misfitOf('gateway', { ...logout, sent: { all: true } }), /it was granted, and none is described/)
 })
 
-t.test('the pages of the controller: their bodies and queries are described by what reads them', async (t) => {
+t.test('the pages of the controller: their bodies and queries are described by the code that reads them', async (t) => {
   const { operations } = JSON.parse(
     readFileSync(join(import.meta.dirname, '../../build/answers/controller.json'), 'utf8'),
   )

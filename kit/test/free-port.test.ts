@@ -14,7 +14,7 @@ async function some(): Promise<number[]> {
   return ports
 }
 
-/** As many again, of a process that has them until the test is over. */
+/** As many again, held by another process until the end of the test. */
 async function ofAnother(t: Test): Promise<number[]> {
   const script = `
     const { freePort } = await import(${JSON.stringify(import.meta.resolve('./free-port.ts'))})

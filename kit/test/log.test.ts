@@ -25,7 +25,7 @@ t.test('begins lines with the journal priority of each level', async (t) => {
   t.same(written, ['<3>a\n', '<4>b\n', '<5>c\n', '<6>d\n', '<7>e\n'])
 })
 
-t.test('begins lines with time and level where there is no journal', async (t) => {
+t.test('begins lines with time and level if there is no journal', async (t) => {
   const { log, written } = lines('debug', false)
   log.warning('port lost', { port: '/dev/ttyS0' })
   t.match(written[0], /^\d{4}-\d\d-\d\dT[\d:.]+Z warning port lost port=\/dev\/ttyS0\n$/)
@@ -39,7 +39,7 @@ t.test('leaves out what is less urgent than its level', async (t) => {
   t.same(written, ['<5>said\n'])
 })
 
-t.test('quotes a value that is no single word', async (t) => {
+t.test('quotes a value that is not a single word', async (t) => {
   const { log, written } = lines()
   log.info('seen', { a: 'two words', b: '', c: 'x=1', d: 'say "hi"', e: [1, 2], f: undefined, g: null, h: 12n })
   t.same(written, ['<6>seen a="two words" b="" c="x=1" d="say \\"hi\\"" e=[1,2] g=null h=12\n'])
@@ -65,7 +65,7 @@ t.test('writes a fault as its code, its sentence and its causes', async (t) => {
   t.same(written, ['<3>failed fault="line_lost: ttyUSB0 went away <- EIO"\n'])
 })
 
-t.test('writes where an error that nobody threw on purpose came from', async (t) => {
+t.test('writes the origin of an unexpected error', async (t) => {
   const { log, written } = lines()
   log.error('failed', { fault: new TypeError('x is not a function') })
   t.match(written[0], /fault="x is not a function" fault_stack="at .*log\.test\.ts/)

@@ -2,18 +2,18 @@ import fc from 'fast-check'
 import t from 'tap'
 import { revisionOf } from '../revision.ts'
 
-t.test('the same values have the same revision, in whatever order their keys stand', async (t) => {
+t.test('the same values have the same revision, whatever the order of their keys', async (t) => {
   t.equal(revisionOf({ a: 1, b: { c: [1, 2], d: null } }), revisionOf({ b: { d: null, c: [1, 2] }, a: 1 }))
   t.match(revisionOf({}), /^[0-9a-f]{14}$/)
   t.match(revisionOf(undefined), /^[0-9a-f]{14}$/)
 })
 
-t.test('a list in another order, a number for a text and a key that is left out are other values', async (t) => {
+t.test('a list in another order, a number for a text and a missing key are other values', async (t) => {
   const all = [[1, 2], [2, 1], ['1', 2], [], {}, null, '', 0, { a: null }, { a: [] }, { b: null }]
   t.equal(new Set(all.map(revisionOf)).size, all.length)
 })
 
-t.test('of many values no two have the same', async (t) => {
+t.test('no two of many values have the same revision', async (t) => {
   const seen = new Map<string, string>()
   const isAlone = (value: unknown) => {
     const text = JSON.stringify(JSON.parse(JSON.stringify(value)), (_, each) =>

@@ -3,7 +3,7 @@ import t from 'tap'
 import { isSecretOf, looksLikeApiKey, makeApiKey, parseApiKey } from '../../auth/credentials.ts'
 import { bearerOf } from '../../http/route.ts'
 
-t.test('makes keys that read as keys, fit a header, and are never twice the same', async (t) => {
+t.test('makes keys that parse as keys, fit a header, and are never the same twice', async (t) => {
   const keys = Array.from({ length: 100 }, makeApiKey)
   for (const { id, text } of keys) {
     t.equal(parseApiKey(text)?.id, id)
@@ -20,7 +20,7 @@ t.test('keeps nothing from which the secret could be read', async (t) => {
   t.notOk(secretHash.includes(secret))
 })
 
-t.test('only the very secret is right, and nothing is right for a key that does not exist', async (t) => {
+t.test('only the exact secret is right, and nothing is right for a key that does not exist', async (t) => {
   const { text, secretHash } = makeApiKey()
   const secret = parseApiKey(text)?.secret ?? ''
   t.equal(isSecretOf(secret, secretHash), true)
@@ -32,7 +32,7 @@ t.test('only the very secret is right, and nothing is right for a key that does 
   }
 })
 
-t.test('takes nothing else for a key', async (t) => {
+t.test('accepts nothing else as a key', async (t) => {
   const { text } = makeApiKey()
   for (const bad of ['', 'plk_', text.slice(0, -1), `${text}x`, ` ${text}`, `${text}\n`, text.toUpperCase()])
     t.equal(parseApiKey(bad), undefined, JSON.stringify(bad))

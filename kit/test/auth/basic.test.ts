@@ -10,13 +10,13 @@ t.test('reads the examples of the standard', async (t) => {
   t.same(readBasic('Basic dGVzdDoxMjPCow=='), { username: 'test', password: '123£' })
 })
 
-t.test('the scheme is written in any case, the first colon ends the user', async (t) => {
+t.test('the scheme can be in any case, the first colon ends the user', async (t) => {
   t.same(readBasic(header('admin:a:b:', 'bAsIc')), { username: 'admin', password: 'a:b:' })
   t.same(readBasic(header('admin:')), { username: 'admin', password: '' })
   t.same(readBasic(header(':x')), { username: '', password: 'x' })
 })
 
-t.test('what is no such header gives nobody', async (t) => {
+t.test('a header that is not Basic gives nobody', async (t) => {
   const wrong = [
     undefined,
     '',

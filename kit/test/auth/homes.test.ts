@@ -14,7 +14,7 @@ function parts(folder: string, most = 16) {
   return { folder, clock: fakeClock(), log, most, warned }
 }
 
-/** Waits until the file holds so many homes, or so many used then. The folder goes with the test: nothing may be on its way to it. */
+/** Waits until the file holds that many homes, or that many used then. The folder is removed with the test: no write may be pending. */
 async function saved(folder: string, count: number, usedAt: number | 'usedAt' = 'usedAt'): Promise<string> {
   for (let i = 0; i < 500; i++) {
     const text = await readFile(join(folder, 'homes.json'), 'utf8').catch(() => '')
@@ -24,7 +24,7 @@ async function saved(folder: string, count: number, usedAt: number | 'usedAt' = 
   throw new Error(`homes.json never had ${count} homes`)
 }
 
-t.test('where an account signed in is known after a restart, and the file names nobody', async (t) => {
+t.test('the places where an account signed in are known after a restart, and the file names nobody', async (t) => {
   const by = parts(t.testdir())
   const homes = await openHomes(by)
   t.equal(homes.has('192.0.2.1', 'anna'), false)
@@ -41,7 +41,7 @@ t.test('where an account signed in is known after a restart, and the file names 
     t.equal(again.has(network, account), false)
 })
 
-t.test('the account that has most homes makes room, its oldest first', async (t) => {
+t.test('the account with most homes makes room, its oldest first', async (t) => {
   const by = parts(t.testdir(), 4)
   const homes = await openHomes(by)
   homes.add('a', 'bob')
@@ -69,7 +69,7 @@ t.test('a home that is used goes last, and is written once a day', async (t) => 
   await saved(by.folder, 2, by.clock.epochMs())
 })
 
-t.test('a damaged file is no reason not to start', async (t) => {
+t.test('a damaged file does not prevent a start', async (t) => {
   const by = parts(t.testdir({ 'homes.json': '{' }))
   const homes = await openHomes(by)
   t.same(by.warned, ['homes_forgotten'])
@@ -78,7 +78,7 @@ t.test('a damaged file is no reason not to start', async (t) => {
   t.equal((await openHomes(by)).has('1', 'anna'), true)
 })
 
-t.test('what cannot be saved is known until the end, and the log says so', async (t) => {
+t.test('homes that cannot be saved are known until the daemon stops, and the log says so', async (t) => {
   const by = parts(join(t.testdir(), 'state'))
   const homes = await openHomes(by)
   const { rm } = await import('node:fs/promises')

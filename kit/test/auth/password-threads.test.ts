@@ -10,7 +10,7 @@ const quick = { memory: 8, passes: 1, parallelism: 1, tagLength: 32, nonce: Buff
 const slow = { ...quick, memory: 19_456, passes: 2 }
 const message = Buffer.from('secret')
 
-/** The niceness of a thread that hashes, where this process may be below others already. */
+/** The niceness of a thread that hashes; this process can already have a lower priority than others. */
 const lower = String(Math.min(19, getPriority() + 5))
 
 /** Threads of this process that are below its own priority. @source proc(5), stat: nice is the 19th field */
@@ -48,13 +48,13 @@ t.test('no more than sixteen compute at once, and each gets its own hash', async
       return hash
     }),
   )
-  // One that has given its hash may still be seen while the next begins.
+  // A thread that has delivered its hash can still be seen while the next one begins.
   t.ok(most < 24, `${most} of 40 at once`)
   for (const [at, message] of messages.entries())
     t.same(together[at], argon2Sync('argon2id', { ...slow, message, passes: 1 }), 'its own')
 })
 
-t.test('who asks for what cannot be computed is told, and the next is served', async (t) => {
+t.test('a hash that cannot be computed is an error for its caller, and the next is served', async (t) => {
   await t.rejects(deriveArgon2id({ ...quick, message, passes: 0 }), /argon2id cannot be computed: .*iteration/)
   t.equal((await deriveArgon2id({ ...quick, message })).length, 32)
 })

@@ -5,7 +5,7 @@ import { signInRows } from '../../pure/memory-plan.ts'
 import { rowOf } from '../heap.ts'
 import { forgetMost, mostResidentMb } from '../process-memory.ts'
 
-t.test('keeps a password as an argon2id PHC string with a salt of its own', async (t) => {
+t.test('stores a password as an argon2id PHC string with its own salt', async (t) => {
   const [one, other] = await Promise.all([hashPassword('geheim 1'), hashPassword('geheim 1')])
   t.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   t.not(one, other)
@@ -24,7 +24,7 @@ t.test('is never right for a user that does not exist', async (t) => {
   t.equal(await verifyPassword('', undefined), false)
 })
 
-t.test('takes composed and decomposed letters for the same', async (t) => {
+t.test('treats composed and decomposed letters as the same', async (t) => {
   t.equal(await verifyPassword('Zu\u0308rich', await hashPassword('Z\u00fcrich')), true)
 })
 
@@ -40,7 +40,7 @@ t.test('passwords that are hashed at once take no more than their row says', asy
   const many = 3
   const rows = signInRows({ workers: 'workers', queue: 'queue', table: 'table', homes: 'homes' })
   const row = rowOf(rows, 'passwords that are being hashed', { workers: many })
-  // The costliest that is taken.
+  // The costliest that is accepted.
   const stored = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
   const beforeMb = forgetMost(process.pid)
   await Promise.all(Array.from({ length: many }, () => verifyPassword('password', stored)))

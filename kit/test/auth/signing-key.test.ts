@@ -19,7 +19,7 @@ function rig(t: Test) {
   return { folder, pair }
 }
 
-t.test('keys of files and folders are read, and who signed is told', async (t) => {
+t.test('keys of files and folders are read, and the signer is named', async (t) => {
   const { folder, pair } = rig(t)
   const [one, other] = [pair('one'), pair('other')]
   const signature = signBytes(await readPrivateKey(other.key), text)
@@ -37,11 +37,11 @@ t.test('keys of files and folders are read, and who signed is told', async (t) =
   t.equal(signerOf(keys, text, new Uint8Array(64)), undefined)
 })
 
-t.test('what is not there holds no key', async (t) => {
+t.test('a missing file or folder gives no key', async (t) => {
   t.same(await readPublicKeys(['/nonexistent/keys', '/nonexistent/key.pem']), [])
 })
 
-t.test('a file that is no Ed25519 key is told, not passed over', async (t) => {
+t.test('a file that is not an Ed25519 key is an error, not skipped', async (t) => {
   const { folder, pair } = rig(t)
   pair('good')
   const rsa = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ type: 'spki', format: 'pem' })
@@ -49,7 +49,7 @@ t.test('a file that is no Ed25519 key is told, not passed over', async (t) => {
     writeFileSync(join(folder, 'bad.pem'), content)
     await t.rejects(readPublicKeys([folder]), { code: 'bad_key', message: /bad\.pem/ })
   }
-  await t.rejects(readPrivateKey(join(folder, 'good.pem')), { code: 'bad_key' }, 'a public one signs nothing')
+  await t.rejects(readPrivateKey(join(folder, 'good.pem')), { code: 'bad_key' }, 'a public key signs nothing')
   await t.rejects(readPrivateKey(join(folder, 'absent')), { code: 'bad_key' })
 })
 

@@ -36,7 +36,7 @@ t.test('an absolute token lives from its issue, however much it is used', async 
   t.equal(tokens.use(token), undefined)
 })
 
-t.test('looking whether a token is alive is no use of it', async (t) => {
+t.test('checking whether a token is alive does not count as use', async (t) => {
   const { clock, tokens } = store()
   const token = tokens.issue(anna)
   clock.advance(11 * HOUR_MS)
@@ -52,7 +52,7 @@ t.test('wall time that steps does not touch a token', async (t) => {
   t.equal(tokens.use(token), anna)
 })
 
-t.test('ends one token alone', async (t) => {
+t.test('ends only one token', async (t) => {
   const { tokens } = store()
   const [one, two] = [tokens.issue(anna), tokens.issue(anna)]
   tokens.revoke(one)
@@ -60,7 +60,7 @@ t.test('ends one token alone', async (t) => {
   t.equal(tokens.use(two), anna)
 })
 
-t.test('makes room by the longest idle token of whoever holds most', async (t) => {
+t.test('makes room by dropping the longest idle token of whoever holds most', async (t) => {
   const { tokens } = store('sliding', 3)
   const berts = tokens.issue(bert)
   const [one, two] = [tokens.issue(anna), tokens.issue(anna)]

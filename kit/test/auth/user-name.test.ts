@@ -7,7 +7,7 @@ import { cpuMsOf } from '../cpu-time.ts'
 
 const isName = (text: string) => createCheck(userName)(text).faults.length === 0
 
-t.test('takes names as people in Europe have them', async (t) => {
+t.test('accepts names as people in Europe have them', async (t) => {
   for (const name of [
     'a',
     'ada',
@@ -38,7 +38,7 @@ t.test('refuses names that hide something, or stand for something else', async (
 
 t.test('a hostile name is refused in linear time', async (t) => {
   const name = `${'a'.repeat(50_000)}!`
-  // A quarter of an hour where it is not.
+  // It would take a quarter of an hour otherwise.
   const ms = cpuMsOf(() => t.equal(isName(name), false))
   t.ok(ms < 1000, `${ms} ms`)
 })

@@ -8,7 +8,7 @@ import { createUsersFile } from '../../auth/users-file.ts'
 const ann = { username: 'ann', role: 'admin' as const, passwordHash: 'x', createdAt: 1 }
 const none = { version: 1 as const, users: [] }
 
-t.test('users that are gone, or an emptied list, are no first start', async (t) => {
+t.test('a missing or emptied list of users is not a first start', async (t) => {
   const folder = t.testdir()
   t.same(await createUsersFile(folder, silentLog).load(), none, 'a first start')
   await createUsersFile(folder, silentLog).save({ version: 1, users: [ann] })
@@ -17,17 +17,17 @@ t.test('users that are gone, or an emptied list, are no first start', async (t) 
   await t.rejects(createUsersFile(folder, silentLog).load(), { code: 'accounts_gone' })
   writeFileSync(join(folder, 'users.json'), JSON.stringify(none))
   await t.rejects(createUsersFile(folder, silentLog).load(), { code: 'accounts_gone' })
-  t.same(await createUsersFile(folder, silentLog, 'new').load(), none, 'the command line may begin anew')
+  t.same(await createUsersFile(folder, silentLog, 'new').load(), none, 'the command line can start over')
 })
 
-t.test('who was set up before there was a mark is marked by the next start', async (t) => {
+t.test('an installation from before the mark existed is marked at the next start', async (t) => {
   const folder = t.testdir({ 'users.json': JSON.stringify({ version: 1, users: [ann] }) })
   await createUsersFile(folder, silentLog).load()
   rmSync(join(folder, 'users.json'))
   await t.rejects(createUsersFile(folder, silentLog).load(), { code: 'accounts_gone' })
 })
 
-t.test('who gives the last account up may begin anew', async (t) => {
+t.test('after the last account is given up one can start over', async (t) => {
   const folder = t.testdir()
   const file = createUsersFile(folder, silentLog)
   await file.save({ version: 1, users: [ann] })

@@ -1,4 +1,4 @@
-/** Listen addresses: forms that are taken, and the URL they are reached by. */
+/** Listen addresses: accepted forms, and the URL they are reached by. */
 import { t } from 'tap'
 import { parseListen, urlOfListen } from '#kit/config/tables.ts'
 
@@ -9,7 +9,7 @@ t.test('reads IPv4, IPv6 in brackets and names', async (t) => {
   t.same(parseListen('localhost:65535'), { host: 'localhost', port: 65_535 })
 })
 
-t.test('refuses what is no HOST:PORT', async (t) => {
+t.test('refuses anything that is not HOST:PORT', async (t) => {
   for (const text of [
     '',
     '3132',

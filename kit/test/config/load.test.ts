@@ -45,7 +45,7 @@ t.test('gives every key its default when there is no file', async (t) => {
   t.same(value.line, { queue: 64, gap_ms: 1.75, key: '', allow: ['/dev/ttyS*'] })
 })
 
-t.test('refuses a file that was named and is not there', async (t) => {
+t.test('refuses a named file that does not exist', async (t) => {
   const file = join(t.testdir(), 'none.toml')
   await t.rejects(loadConfig({ schema, file, mustExist: true, sets: [] }), {
     code: 'config_refused',
@@ -107,19 +107,16 @@ t.test('says what was seen and what is expected, with the unit', async (t) => {
   ])
 })
 
-t.test(
-  'names what stands twice, as after pasting a table below the one that is there, and where it stands first',
-  async (t) => {
-    t.same(await faults(t, '[line]\n#queue = 64\n[http]\n\n[line]\nqueue = 5\n'), [
-      '/gateway.toml line 5: [line] stands a second time; the first is in line 1: put the keys below that one',
-    ])
-    t.same(await faults(t, '[http]\n[line]\nqueue = 5\ngap_ms = 1\nqueue = 6\n'), [
-      '/gateway.toml line 5: line.queue is set a second time; the first is in line 3: remove one',
-    ])
-  },
-)
+t.test('names a duplicate, such as a table pasted below an existing one, and where the first one is', async (t) => {
+  t.same(await faults(t, '[line]\n#queue = 64\n[http]\n\n[line]\nqueue = 5\n'), [
+    '/gateway.toml line 5: [line] stands a second time; the first is in line 1: put the keys below that one',
+  ])
+  t.same(await faults(t, '[http]\n[line]\nqueue = 5\ngap_ms = 1\nqueue = 6\n'), [
+    '/gateway.toml line 5: line.queue is set a second time; the first is in line 3: remove one',
+  ])
+})
 
-t.test('reports a fault of the file even where the command line sets the key', async (t) => {
+t.test('reports a fault of the file even if the command line sets the key', async (t) => {
   t.equal((await faults(t, '[line]\nqueue = 0\n', 'line.queue=1')).length, 1)
 })
 
@@ -144,14 +141,14 @@ t.test('lets no line break smuggle a second key in', async (t) => {
   t.equal((await faults(t, undefined, 'http.body_bytes=5000\nx=1')).length, 1)
 })
 
-t.test('refuses TLS until it is there, and an address that is none', async (t) => {
+t.test('refuses TLS until it is implemented, and an invalid address', async (t) => {
   t.same(await faults(t, undefined, 'http.tls=true', 'http.listen=nowhere', 'http.listen=host:70000'), [
     'http.tls (command line): HTTPS is not there yet: leave it false and put a TLS proxy in front',
     'http.listen (command line): "host:70000" is not a listen address: expected HOST:PORT such as 127.0.0.1:3132 or [::]:3132, port 0 to 65535',
   ])
 })
 
-t.test('refuses a file that is no text', async (t) => {
+t.test('refuses a file that is not text', async (t) => {
   const file = join(t.testdir(), 'x.toml')
   await writeFile(file, Uint8Array.of(0xff, 0xfe, 0))
   await t.rejects(loadConfig({ schema, file, mustExist: true, sets: [] }), { message: `${file}: is not UTF-8 text` })

@@ -21,7 +21,7 @@ const status: Route = { method: 'GET', path: '/api/status', who: 'anyone', summa
 /** Connections that are held at once, and measured. */
 const HELD = 100
 
-/** A route whose answers wait until the test lets them go. */
+/** A route whose answers wait until the test releases them. */
 function held() {
   const waiting: (() => void)[] = []
   const handle = () => new Promise<object>((resolve) => waiting.push(() => resolve({})))
@@ -63,21 +63,18 @@ function get(url: string, localAddress: string, agent: Agent | false = false): P
   })
 }
 
-t.test(
-  '300 half-open heads of one address leave everybody else an answer; they are counted, and said once',
-  async (t) => {
-    const { url, evicted, lines } = await guarded(t)
-    const open = await holdHalfOpen(t, url, { times: 300, from: '127.0.0.9' })
-    await until('what is beyond its share is closed', () => open() === 128)
-    t.equal(await askFromMany(`${url}/api/status`, 294), 294)
-    t.equal(await evicted(), 172)
-    t.equal(lines.filter((line) => line.includes('connections_turned_away')).length, 1)
-    t.match(lines.join(''), /for=127\.0\.0\.9 .*limitPerAddress=128/)
-  },
-)
+t.test('300 half-open requests of one address keep nobody else out; they are counted, and reported once', async (t) => {
+  const { url, evicted, lines } = await guarded(t)
+  const open = await holdHalfOpen(t, url, { times: 300, from: '127.0.0.9' })
+  await until('what is beyond its share is closed', () => open() === 128)
+  t.equal(await askFromMany(`${url}/api/status`, 294), 294)
+  t.equal(await evicted(), 172)
+  t.equal(lines.filter((line) => line.includes('connections_turned_away')).length, 1)
+  t.match(lines.join(''), /for=127\.0\.0\.9 .*limitPerAddress=128/)
+})
 
 t.test(
-  'where every place is taken the address with most makes room: half-open heads, then what rests, then the rest',
+  'if every place is taken the address with most makes room: half-open heads, then idle ones, then the rest',
   async (t) => {
     const { route, waiting } = held()
     const { url, port, clock, evicted } = await guarded(t, { routes: [status, route], http: { max_connections: 4 } })
@@ -99,11 +96,11 @@ t.test(
     await left
     await until('the one at rest went third', () => Object.keys(agent.freeSockets).length === 0)
     for (const answer of waiting) answer()
-    t.equal(await asked, 200, 'the one that waited for its answer has it')
+    t.equal(await asked, 200, 'the one that waited for its answer gets it')
   },
 )
 
-t.test('where everybody waits for an answer the next is turned away, and counted', async (t) => {
+t.test('if all wait for an answer the next one is turned away, and counted', async (t) => {
   const { route, waiting } = held()
   const { url, evicted, turnedAway } = await guarded(t, { routes: [status, route], http: { max_connections: 2 } })
   const asked = [get(`${url}/api/held`, addressOf(1)), get(`${url}/api/held`, addressOf(2))]
@@ -115,7 +112,7 @@ t.test('where everybody waits for an answer the next is turned away, and counted
   t.equal(await get(`${url}/api/status`, addressOf(3)), 200)
 })
 
-t.test('an address has its share and no more; a trusted one has none', async (t) => {
+t.test('an address has its share and no more; a trusted one has no such limit', async (t) => {
   const { route, waiting } = held()
   const options = { routes: [status, route], http: { max_connections_per_address: 2 } }
   const { url } = await guarded(t, { ...options, shareOf: createShareOf(['127.0.0.8/29']) })
@@ -129,7 +126,7 @@ t.test('an address has its share and no more; a trusted one has none', async (t)
   t.same(new Set(await Promise.all([...asked, ...trusted])), new Set([200]))
 })
 
-t.test('a server of two addresses, as localhost is, has one door', async (t) => {
+t.test('a server on two addresses, such as localhost, has one common admission', async (t) => {
   const { server, turnedAway, evicted } = await guarded(t, { http: { max_connections: 1, listen: 'localhost:0' } })
   const { port } = server.address()
   const hosts = (await lookup('localhost', { all: true })).map(({ address }) => address)
@@ -143,20 +140,23 @@ t.test('a server of two addresses, as localhost is, has one door', async (t) => 
   t.ok(others > 0)
 })
 
-t.test('connections leave the process files to open: the limit bounds them, and is said with the remedy', async (t) => {
-  const lines: unknown[] = []
-  const log = { warning: (event: string, facts?: object) => void lines.push([event, facts]) }
-  const config = { max_connections: 512 }
-  t.equal(withinFiles(config, log, { limit: 1024, open: 30 }), config)
-  t.same(withinFiles(config, log), config, 'as on this machine')
-  t.same(lines, [])
-  t.same(withinFiles(config, log, { limit: 64, open: 24 }), { max_connections: 20 })
-  const remedy = 'raise LimitNOFILE (ulimit -n) to 664'
-  t.same(lines, [['few files may be open', { limit: 64, connections: 20, remedy }]])
-  t.same(withinFiles({ max_connections: 8 }, log, { limit: 64, open: 24 }), { max_connections: 8 })
-})
+t.test(
+  'connections leave the process files to open: the limit applies to them, and is reported with the remedy',
+  async (t) => {
+    const lines: unknown[] = []
+    const log = { warning: (event: string, facts?: object) => void lines.push([event, facts]) }
+    const config = { max_connections: 512 }
+    t.equal(withinFiles(config, log, { limit: 1024, open: 30 }), config)
+    t.same(withinFiles(config, log), config, 'as on this machine')
+    t.same(lines, [])
+    t.same(withinFiles(config, log, { limit: 64, open: 24 }), { max_connections: 20 })
+    const remedy = 'raise LimitNOFILE (ulimit -n) to 664'
+    t.same(lines, [['few files may be open', { limit: 64, connections: 20, remedy }]])
+    t.same(withinFiles({ max_connections: 8 }, log, { limit: 64, open: 24 }), { max_connections: 8 })
+  },
+)
 
-/** What each of so many connections takes that has sent this, with its client, which is in this process too. */
+/** The memory of each of that many connections that have sent this, with its client, which is in this process too. */
 async function heldBy(
   t: Parameters<typeof serve>[0],
   sent: string,
@@ -170,7 +170,7 @@ async function heldBy(
       sockets.push(socket)
       if (sent !== '') await new Promise((resolve) => socket.write(Buffer.from(sent), resolve))
     }
-    // What was sent is read in the turns that follow.
+    // Sent data is read in the following turns.
     await new Promise((resolve) => setTimeout(resolve, 200))
     return sockets
   }
@@ -191,7 +191,7 @@ t.test('connections at rest, with heads, and with bodies, take no more than thei
   t.ok(atRest < each('HTTP connections'), `${atRest} bytes at rest`)
   const long = `X-Long: ${'x'.repeat(14_000)}\r\n`
   const http = { header_bytes: 16_384, body_bytes: 65_536, pipelined_max: 64 }
-  // One is answered, and as many wait behind it as may.
+  // One is answered, and as many wait behind it as are allowed.
   const heads = `GET /api/held HTTP/1.1\r\nHost: x\r\n${long}\r\n`.repeat(5)
   const withHeads = await heldBy(t, heads, { http })
   t.ok(withHeads < each('HTTP connections', 'heads of requests'), `${withHeads} bytes with heads`)

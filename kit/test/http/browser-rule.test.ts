@@ -19,7 +19,7 @@ async function held(t: Parameters<typeof serve>[0]) {
   }
   const sockets = [{ path: '/ws', who: 'anyone' as const, summary: 'Test', open: () => {} }]
   const here = await serve(t, { routes: [look, act, open, own], browsers, sockets })
-  /** As a program would: every header as it is given, Host too. */
+  /** As a program would send it: every header as given, Host too. */
   function send(method: string, path: string, headers: Record<string, string | string[]> = {}) {
     return new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; code: string | undefined }>(
       (resolve, reject) => {
@@ -41,13 +41,13 @@ async function held(t: Parameters<typeof serve>[0]) {
   return { ...here, send }
 }
 
-t.test('B.auth.2 a program, which names no page, may do everything', async (t) => {
+t.test('B.auth.2 a program, which names no page, is allowed everything', async (t) => {
   const { send } = await held(t)
   t.equal((await send('POST', '/api/act')).status, 200)
   t.equal((await send('GET', '/api/look')).status, 200)
 })
 
-t.test('B.auth.2 a page of this very server may, by whatever name it was opened', async (t) => {
+t.test('B.auth.2 a page of this same server is allowed, under whatever name it was opened', async (t) => {
   const { send, port } = await held(t)
   const names = ['box', 'BOX', 'box.local', 'box.', '127.0.0.1', `127.0.0.1:${port}`, '[fd00::1]:80', 'localhost:8080']
   for (const host of names) {
@@ -61,7 +61,7 @@ t.test('B.auth.2 a page of this very server may, by whatever name it was opened'
   }
 })
 
-t.test('B.auth.2 a page of a found board may, and is named to its browser', async (t) => {
+t.test('B.auth.2 a page of a found board is allowed, and its origin is named to the browser', async (t) => {
   const { send } = await held(t)
   for (const [method, path] of [
     ['POST', '/api/act'],
@@ -74,7 +74,7 @@ t.test('B.auth.2 a page of a found board may, and is named to its browser', asyn
     t.equal(headers['access-control-allow-credentials'], undefined)
   }
   const refused = await send('GET', '/api/look', { origin: FRIEND, authorization: 'Bearer no' })
-  t.match(refused, { status: 401, headers: { 'access-control-allow-origin': FRIEND } }, 'the page gets to read why')
+  t.match(refused, { status: 401, headers: { 'access-control-allow-origin': FRIEND } }, 'the page can read why')
 })
 
 const FOREIGN = [
@@ -95,7 +95,7 @@ const FOREIGN = [
   'http://box, http://evil.example',
 ]
 
-t.test('B.auth.2 a POST of any other page is refused before its body and its password are looked at', async (t) => {
+t.test('B.auth.2 a POST of any other page is refused before its body and its password are checked', async (t) => {
   const { send } = await held(t)
   for (const origin of FOREIGN) {
     const { status, code, headers } = await send('POST', '/api/act', { origin, authorization: 'Bearer no' })
@@ -107,7 +107,7 @@ t.test('B.auth.2 a POST of any other page is refused before its body and its pas
     t.equal((await send('POST', '/api/act', { referer })).code, 'foreign_origin', referer)
 })
 
-t.test('B.auth.2 Origin goes before Referer', async (t) => {
+t.test('B.auth.2 Origin takes precedence over Referer', async (t) => {
   const { send } = await held(t)
   const at = (origin: string, referer: string) => send('POST', '/api/act', { origin, referer })
   t.equal((await at('null', 'http://box/')).status, 403)
@@ -115,7 +115,7 @@ t.test('B.auth.2 Origin goes before Referer', async (t) => {
   t.equal((await at('http://box', 'http://evil.example/')).status, 200)
 })
 
-t.test('B.auth.2 a browser that tells neither, and says that it is another site, is believed', async (t) => {
+t.test('B.auth.2 a browser that sends neither, and says that it is another site, is believed', async (t) => {
   const { send } = await held(t)
   for (const site of ['cross-site', 'same-site'])
     t.equal((await send('POST', '/api/act', { 'sec-fetch-site': site })).code, 'foreign_origin', site)
@@ -123,14 +123,14 @@ t.test('B.auth.2 a browser that tells neither, and says that it is another site,
     t.equal((await send('POST', '/api/act', { 'sec-fetch-site': site })).status, 200, site)
 })
 
-t.test('every method that is not known to change nothing is held like POST', async (t) => {
+t.test('every method that is not known to be safe is treated like POST', async (t) => {
   const { send } = await held(t)
   for (const method of ['PUT', 'PATCH', 'DELETE', 'POST'])
     for (const path of ['/api/act', '/api/none', '/'])
       t.equal((await send(method, path, { origin: 'http://evil.example' })).code, 'foreign_origin', `${method} ${path}`)
 })
 
-t.test('a link from anywhere leads here, and what it shows is not for the page that had it', async (t) => {
+t.test('a link from anywhere leads here, and the linking page cannot read the result', async (t) => {
   const { send } = await held(t)
   const links: Record<string, string>[] = [
     { referer: 'http://evil.example/' },
@@ -144,7 +144,7 @@ t.test('a link from anywhere leads here, and what it shows is not for the page t
   }
 })
 
-t.test('what stands between, or in the body, changes nothing', async (t) => {
+t.test('other headers, or the body, change nothing', async (t) => {
   const { send } = await held(t)
   const tricks: Record<string, string>[] = [
     { 'x-forwarded-host': 'evil.example' },
@@ -180,7 +180,7 @@ t.test('the preflight of nobody else is answered, and OPTIONS without a page is 
   }
 })
 
-t.test('what holds credentials answers pages of this server alone, not those of a found board', async (t) => {
+t.test('a route with credentials answers only pages of this server, not those of a found board', async (t) => {
   const { send } = await held(t)
   t.equal((await send('GET', '/api/own')).status, 200)
   t.equal((await send('GET', '/api/own', { origin: 'http://box' })).status, 200)
@@ -202,7 +202,7 @@ t.test('what holds credentials answers pages of this server alone, not those of 
   t.equal(preflight.headers['access-control-allow-origin'], undefined)
 })
 
-t.test('a name that was bent to this address is refused, whatever else the request says', async (t) => {
+t.test('a name that was rebound to this address is refused, whatever else the request says', async (t) => {
   const { send, port } = await held(t)
   for (const host of [
     'evil.example',
@@ -226,7 +226,7 @@ t.test('a name that was bent to this address is refused, whatever else the reque
   )
 })
 
-t.test('headers that stand twice are nothing to choose from', async (t) => {
+t.test('duplicate headers are refused', async (t) => {
   const { send } = await held(t)
   t.equal((await send('POST', '/api/act', { origin: ['http://box', 'http://evil.example'] })).code, 'bad_http')
   t.equal((await send('POST', '/api/act', { referer: ['http://box/', 'http://evil.example/'] })).code, 'bad_http')

@@ -48,7 +48,7 @@ t.test('fills in defaults, inside unions too, without sharing them', async (t) =
   t.equal(read({ framing: null }).framing, null)
 })
 
-t.test('speaks of the branch of a union that was meant, and of no other', async (t) => {
+t.test('reports only the branch of a union that was meant', async (t) => {
   t.same(faultsOf({ framing: { mode: 'length' } }), {
     'framing.length': 'is missing, expected a whole number of at least 1',
   })
@@ -80,11 +80,11 @@ t.test('quotes neither secrets nor long texts', async (t) => {
   t.match(faultsOf({ headers: { Authorization: 12_345 } })['headers.Authorization'], /^is a number,/)
 })
 
-t.test('refuses names of a record that a pattern with a dot would let through', async (t) => {
+t.test('refuses names of a record that a pattern with an unescaped dot would let through', async (t) => {
   t.same(Object.keys(faultsOf({ headers: { 'a\nb': 1 } })), ['headers["a\\nb"]'])
 })
 
-t.test('finds no name on the prototype', async (t) => {
+t.test('does not find names on the prototype', async (t) => {
   const reader = createReader(Type.Object({ toString: Type.String() }, closed))
   t.throws(() => reader({}), { code: 'bad_fields', message: /toString is missing/ })
   t.match(faultsOf({ constructor: 1 }), { constructor: /is not known/ })
@@ -95,7 +95,7 @@ t.test('lists at most 32 faults of a body that has thousands', async (t) => {
   t.equal(Object.keys(faultsOf(body)).length, 32)
 })
 
-t.test('reads text as the declared type where it comes from a query or path', async (t) => {
+t.test('reads text as the declared type if it comes from a query or path', async (t) => {
   const query = Type.Object(
     {
       limit: Type.Integer({ default: 10 }),
@@ -119,7 +119,7 @@ t.test('puts its prefix before each field', async (t) => {
   t.same(Object.keys(faultsOf(4, reader)), ['settings'])
 })
 
-t.test('throws nothing but its Fault, whatever it is given', async (t) => {
+t.test('throws nothing but its Fault, whatever the input', async (t) => {
   holds(
     t,
     fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => void faultsOf(value)),

@@ -7,7 +7,7 @@ import { createMetrics } from '../../http/metrics.ts'
 import type { Caller, Fence, Place } from '../../http/route.ts'
 import { echo, serve } from './server-here.ts'
 
-/** A server whose `admin` and `viewer` are held to port /dev/a. */
+/** A server whose `admin` and `viewer` are limited to port /dev/a. */
 async function fenced(t: Parameters<typeof serve>[0]) {
   const asked: Place[] = []
   const refused: string[] = []
@@ -36,13 +36,13 @@ async function fenced(t: Parameters<typeof serve>[0]) {
   return { ...here, asked, refused, at }
 }
 
-t.test('is asked with the route as the table has it, and the parameter decoded once', async (t) => {
+t.test('gets the route as the table has it, and the parameter decoded once', async (t) => {
   const { at, asked } = await fenced(t)
   t.equal((await at('%2Fdev%2Fa')).status, 200)
   t.match(asked, [{ method: 'POST', path: '/api/ports/:path/echo', params: { path: '/dev/a' }, remoteAddress: /127/ }])
 })
 
-t.test('no other spelling of a path gets by it', async (t) => {
+t.test('no other spelling of a path bypasses it', async (t) => {
   const { at, refused } = await fenced(t)
   const others = [
     '%2Fdev%2Fb',
@@ -58,14 +58,14 @@ t.test('no other spelling of a path gets by it', async (t) => {
   for (const path of ['/dev/a', '%2Fdev/a']) t.equal((await at(path)).status, 404, path)
 })
 
-t.test('a role too low comes first, and is told like any refusal', async (t) => {
+t.test('too low a role is checked first, and reported like any refusal', async (t) => {
   const { at, refused } = await fenced(t)
   const answer = await at('%2Fdev%2Fb', 'viewer')
   t.match(await answer.json(), { error: 'forbidden' })
   t.same(refused, ['viewer POST /api/ports/:path/echo forbidden'])
 })
 
-t.test('stands before sockets too', async (t) => {
+t.test('protects sockets too', async (t) => {
   const { url } = await fenced(t)
   const client = new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers: { authorization: 'Bearer admin' } })
   client.on('error', () => {})
@@ -75,7 +75,7 @@ t.test('stands before sockets too', async (t) => {
   t.equal(status, 403)
 })
 
-t.test('shows a fenced caller its own measurements and no others', async (t) => {
+t.test('shows a fenced caller only its own measurements', async (t) => {
   const { ask } = await fenced(t)
   t.equal(
     await (await ask('/metrics', { as: 'admin' })).text(),
@@ -86,7 +86,7 @@ t.test('shows a fenced caller its own measurements and no others', async (t) => 
   t.match(whole, /http_request_duration_seconds/)
 })
 
-t.test('a HEAD is held like its GET', async (t) => {
+t.test('a HEAD is treated like its GET', async (t) => {
   const { ask, asked } = await fenced(t)
   t.equal((await ask('/metrics', { method: 'HEAD' })).status, 401)
   const head = await ask('/metrics', { method: 'HEAD', as: 'admin' })

@@ -1,4 +1,4 @@
-/** Tests of http/dialect.ts: a server that takes forms and Basic credentials, and shows nothing to strangers. */
+/** Tests of http/dialect.ts: a server that accepts forms and Basic credentials, and shows nothing to strangers. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ t.test('a form is read by the types of its fields', async (t) => {
   t.equal((await post('port=2', { 'content-type': 'application/x-www-form-urlencoded; charset=UTF-8' })).status, 200)
 })
 
-t.test('what is wrong stands by name, a sentence each', async (t) => {
+t.test('faults are listed by name, a sentence each', async (t) => {
   const { post } = await board(t)
   const reply = await post('port=9&port=1&enabled=x&__proto__=1')
   t.equal(reply.status, 400)
@@ -62,7 +62,7 @@ t.test('what is wrong stands by name, a sentence each', async (t) => {
   t.same((await (await post('')).json()).fields, [missing])
 })
 
-t.test('nothing sent is a form without fields', async (t) => {
+t.test('an empty body is a form without fields', async (t) => {
   const { ask, post } = await board(t)
   t.match(await (await ask('/api/settings', { method: 'POST', as: 'admin' })).json(), {
     fields: [{ field: 'port', message: /missing/ }],
@@ -74,7 +74,7 @@ t.test('nothing sent is a form without fields', async (t) => {
   })
 })
 
-t.test('a body of another type is refused, and told what is expected', async (t) => {
+t.test('a body of another type is refused with the expected one', async (t) => {
   const { post } = await board(t)
   for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', 'x']) {
     const reply = await post('port=2', { 'content-type': type })
@@ -92,7 +92,7 @@ t.test('a body that is too long, broken or has too many fields is refused', asyn
   t.match(await (await post('a&b&c&d&e&f&g&h&i')).json(), { error: 'bad_form' })
 })
 
-t.test('B.auth.1 nothing is shown to who is not known: no page, no method, not even what there is', async (t) => {
+t.test('B.auth.1 nothing is shown to a stranger: no page, no method, not even which paths exist', async (t) => {
   const { ask } = await board(t)
   for (const path of ['/', '/none', '/api/none', '/metrics', '/api/openapi.json', '/api/settings'])
     for (const method of ['GET', 'POST', 'OPTIONS', 'DELETE']) {
@@ -107,7 +107,7 @@ t.test('B.auth.1 nothing is shown to who is not known: no page, no method, not e
   t.equal((await ask('/api/settings', { as: 'admin' })).status, 405)
 })
 
-t.test('the description speaks of forms', async (t) => {
+t.test('the description describes forms', async (t) => {
   const { ask } = await board(t)
   const { paths, components } = await (await ask('/api/openapi.json', { as: 'admin' })).json()
   t.same(Object.keys(paths['/api/settings'].post.requestBody.content), ['application/x-www-form-urlencoded'])

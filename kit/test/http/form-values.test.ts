@@ -1,4 +1,4 @@
-/** Tests of http/check.ts, by the check that goes with it. */
+/** Tests of http/check.ts, with the check that goes with it. */
 import t from 'tap'
 import { Type } from 'typebox'
 import { createCheck, readForm } from '../../http/check.ts'
@@ -20,7 +20,7 @@ const checkPort = createCheck(port, 'form')
 const check = (text: string) => checkPort(readForm(Buffer.from(text), 64))
 const valuesOf = (text: string) => ({ ...(check(`port=1&${text}`).value as object) })
 
-t.test('texts become what their fields are', async (t) => {
+t.test('texts are converted to the types of their fields', async (t) => {
   t.same(valuesOf('enabled=1&volume_db=-12.5&stop_bits=1.5&label=7'), {
     port: 1,
     enabled: true,
@@ -45,7 +45,7 @@ t.test(
   },
 )
 
-t.test('of several kinds the one that fits is meant', async (t) => {
+t.test('of several types the one that fits is used', async (t) => {
   t.match(valuesOf('mute=toggle'), { mute: 'toggle' })
   t.match(valuesOf('mute=1'), { mute: true })
   t.match(valuesOf('tcp_port='), { tcp_port: null })
@@ -54,14 +54,14 @@ t.test('of several kinds the one that fits is meant', async (t) => {
     t.equal(check(`port=1&${text}`).faults.length, 1, text)
 })
 
-t.test('numbers are decimal and nothing else', async (t) => {
+t.test('only decimal numbers are accepted', async (t) => {
   for (const text of ['01', '0x1', '1e999', ' 1', '1 ', '+1', '1.', '', 'NaN', 'Infinity', '1,0', '١'])
     t.match(check(`port=${encodeURIComponent(text)}`).faults, [{ field: 'port' }], text)
   t.match(valuesOf('volume_db=-0'), { volume_db: 0 })
   t.match(check('port=1.5').faults, [{ field: 'port', message: 'is 1.5, expected a whole number from 1 to 4' }])
 })
 
-t.test('every fault comes at once: wrong, missing, unknown, sent twice', async (t) => {
+t.test('all faults are reported at once: wrong, missing, unknown, sent twice', async (t) => {
   const { faults } = check('enabled=perhaps&lable=x&label=a&label=b&constructor=1&volume_db=13')
   t.same(faults.map(({ field }) => field).sort(), ['constructor', 'enabled', 'label', 'lable', 'port', 'volume_db'])
   t.match(faults.find(({ field }) => field === 'lable')?.message, /known here: port, enabled/)
@@ -71,7 +71,7 @@ t.test('a password is never quoted', async (t) => {
   t.match(check('port=1&password=correct+horse').faults, [{ field: 'password', message: /text with 13 characters/ }])
 })
 
-t.test('a body of any names comes as its texts', async (t) => {
+t.test('a body with any names gives its texts', async (t) => {
   const any = createCheck(Type.Record(Type.String(), Type.String({ maxLength: 4 })), 'form')
   const { value, faults } = any(readForm(Buffer.from('sap=&port=5004&__proto__=x'), 8))
   t.same(Object.entries(value as object), [

@@ -17,7 +17,7 @@ function refusal(text: string, maxFields?: number): unknown {
   }
 }
 
-t.test('reads names and values, plus as a blank, and tells empty from absent', async (t) => {
+t.test('reads names and values, plus as a blank, and distinguishes empty from absent', async (t) => {
   t.same(fieldsOf('name=Lobby+ceiling&label=&mode=raw'), { name: 'Lobby ceiling', label: '', mode: 'raw' })
   t.same(fieldsOf('a=b=c&%3D=%26&u=%C3%BC%F0%9F%94%8A'), { a: 'b=c', '=': '&', u: 'ü🔊' })
   t.same(fieldsOf('on'), { on: '' })
@@ -25,7 +25,7 @@ t.test('reads names and values, plus as a blank, and tells empty from absent', a
   t.same(fieldsOf('&&a=1&'), { a: '1' })
 })
 
-t.test('names from a prototype are names like any other', async (t) => {
+t.test('names from a prototype are ordinary names', async (t) => {
   const { fields, faults } = read('constructor=1&__proto__=2&toString=3')
   t.same(Object.entries(fields), [
     ['constructor', '1'],
@@ -35,15 +35,15 @@ t.test('names from a prototype are names like any other', async (t) => {
   t.same(faults, [])
 })
 
-t.test('a name that stands twice is a fault of that name, whatever its spelling', async (t) => {
+t.test('a duplicate name is a fault of that name, whatever its spelling', async (t) => {
   t.match(read('a=1&b=2&%61=1&b=3&b=4').faults, [{ field: 'a' }, { field: 'b' }])
 })
 
-t.test('what a lenient reader would guess at is refused with its place', async (t) => {
+t.test('input that a lenient reader would guess at is refused with its position', async (t) => {
   t.same(refusal('a=1&b=%4'), ['bad_form', 7])
   t.same(refusal('a=%zz'), ['bad_form', 3])
   t.same(refusal('%'), ['bad_form', 1])
-  t.same(refusal('a=%FF'), ['bad_form', 3], 'a byte that is no UTF-8')
+  t.same(refusal('a=%FF'), ['bad_form', 3], 'a byte that is not UTF-8')
   t.same(refusal('a=\xff'), ['bad_form', 3], 'the same without an escape')
   t.same(refusal('a=%C3'), ['bad_form', 3], 'a character cut off')
   t.same(refusal('a=%ED%A0%80'), ['bad_form', 3], 'half of a pair of surrogates')
@@ -57,7 +57,7 @@ t.test('no more fields than allowed are read', async (t) => {
   t.same(refusal('a&a&a&a', 3), ['bad_form', 7], 'the same one counts each time')
 })
 
-t.test('what URLSearchParams writes is read back', async () => {
+t.test('the output of URLSearchParams is read back', async () => {
   fc.assert(
     fc.property(fc.dictionary(anyText({ minLength: 1 }), anyText()), (given) => {
       const pairs = Object.entries(given).map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])

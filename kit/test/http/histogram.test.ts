@@ -4,7 +4,7 @@ import { createHistogram, createMetrics } from '../../http/metrics.ts'
 
 const SPEC = { name: 'wait_seconds', help: 'Waiting', labels: ['route'] }
 
-t.test('counts a value in every bucket whose bound is not below it, and adds up what was seen', async (t) => {
+t.test('counts a value in every bucket whose bound is not below it, and sums up the values', async (t) => {
   const metrics = createMetrics({ process: false })
   const observe = metrics.histogram(SPEC, [0.5, 2]).of({ route: '/a' })
   for (const seconds of [0.25, 0.5, 1, 8]) observe(seconds)
@@ -19,7 +19,7 @@ t.test('counts a value in every bucket whose bound is not below it, and adds up 
   ])
 })
 
-t.test('the same labels in another order are counted together, others apart', async (t) => {
+t.test('the same labels in another order are counted together, other labels separately', async (t) => {
   const histogram = createHistogram('wait', [1])
   histogram.of({ route: '/a', method: 'GET' })(0.5)
   histogram.of({ method: 'GET', route: '/a' })(0.5)
@@ -34,7 +34,7 @@ t.test('the same labels in another order are counted together, others apart', as
   )
 })
 
-t.test('is shown in part like any other metric', async (t) => {
+t.test('can be shown in part like any other metric', async (t) => {
   const metrics = createMetrics({ process: false })
   const histogram = metrics.histogram(SPEC, [1])
   for (const route of ['/a', '/b']) histogram.of({ route })(0.5)

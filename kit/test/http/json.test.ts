@@ -20,7 +20,7 @@ t.test('reads what JSON.parse reads', async (t) => {
   )
 })
 
-t.test('throws nothing but its Fault, and takes nothing that JSON.parse refuses', async (t) => {
+t.test('throws nothing but its Fault, and accepts nothing that JSON.parse refuses', async (t) => {
   const pieces = fc.constantFrom(
     '{',
     '}',
@@ -57,7 +57,7 @@ t.test('throws nothing but its Fault, and takes nothing that JSON.parse refuses'
     t,
     fc.property(texts, (text) => {
       const [ours, theirs] = [outcome(() => read(text)), outcome(() => JSON.parse(text))]
-      // Stricter only where a name stands twice.
+      // Stricter only if a name is repeated.
       return ours === theirs || (ours === false && /"([ab])"[\s\S]*"\1"/.test(text))
     }),
     { numRuns: 2000 },
@@ -68,7 +68,7 @@ t.test('throws nothing but its Fault, and takes nothing that JSON.parse refuses'
   )
 })
 
-t.test('names the place, what was expected and what was found', async (t) => {
+t.test('names the position, what was expected and what was found', async (t) => {
   const rows: [string, RegExp][] = [
     ['', /line 1, column 1: expected a value, found the end of the body/],
     ['{"a":1,\n "b" 2}', /line 2, column 6: expected a colon, found "2"/],
@@ -87,7 +87,7 @@ t.test('never quotes what it read', async (t) => {
   t.throws(() => read('{"password":"hunter2'), { message: /column 13: expected a value, found "\\""$/ })
 })
 
-t.test('refuses names that stand twice, however they are written, and prototype names', async (t) => {
+t.test('refuses repeated names, however they are written, and prototype names', async (t) => {
   for (const text of ['{"a":1,"a":1}', '{"a":1,"\\u0061":1}', '[{"b":{"a":1,"a":2}}]'])
     t.throws(() => read(text), { code: 'bad_json', message: /stands twice/ }, text)
   for (const text of ['{"__proto__":1}', '{"\\u005f_proto__":{}}', '[{"a":{"__proto__":null}}]'])
@@ -95,7 +95,7 @@ t.test('refuses names that stand twice, however they are written, and prototype 
   t.same(read('[{"a":1},{"a":1},{"constructor":1}]'), [{ a: 1 }, { a: 1 }, { constructor: 1 }])
 })
 
-t.test('refuses nesting beyond 64 levels, and holds any width', async (t) => {
+t.test('refuses nesting beyond 64 levels, and accepts any width', async (t) => {
   t.ok(read(`${'['.repeat(64)}${']'.repeat(64)}`))
   t.throws(() => read('['.repeat(65)), { message: /deeper than 64/ })
   t.throws(() => read('{"a":'.repeat(10_000)), { message: /deeper than 64/ })

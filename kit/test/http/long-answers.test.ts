@@ -9,7 +9,7 @@ import { Reply, type Route } from '../../http/route.ts'
 import { createLongAnswers } from '../../http/unsent.ts'
 import { serve } from './server-here.ts'
 
-/** A download without an end, and a socket, of a caller that is signed in as long as `isIn`. */
+/** An endless download, and a socket, of a caller that is signed in while `isIn`. */
 async function endless(t: Test) {
   const clock = fakeClock()
   const state = { isIn: true }
@@ -34,14 +34,14 @@ async function endless(t: Test) {
   return { ...here, clock, state, read, sources }
 }
 
-t.test('a sign-out ends downloads and sockets at once, and lets go of their sources', async (t) => {
+t.test('a sign-out ends downloads and sockets at once, and releases their sources', async (t) => {
   const { server, state, read, sources, url } = await endless(t)
   const client = new WebSocket(`${url.replace('http', 'ws')}/ws`, { headers: { authorization: 'Bearer viewer' } })
   await new Promise((resolve) => client.once('open', resolve))
   const closed = new Promise((resolve) => client.once('close', (code, why) => resolve([code, String(why)])))
   server.endSignedOut()
   sources[0]?.push('on')
-  t.equal(await read(), 'on', 'who is signed in goes on')
+  t.equal(await read(), 'on', 'a caller that is signed in continues')
   state.isIn = false
   server.endSignedOut()
   await t.rejects(read())
@@ -49,14 +49,14 @@ t.test('a sign-out ends downloads and sockets at once, and lets go of their sour
   t.equal(sources[0]?.destroyed, true)
 })
 
-t.test('a token that dies ends its downloads by the next heartbeat', async (t) => {
+t.test('the downloads of an expired token end by the next heartbeat', async (t) => {
   const { clock, state, read } = await endless(t)
   state.isIn = false
   clock.advance(30_000)
   await t.rejects(read())
 })
 
-t.test('an answer whose client left while it was begun is not kept', async (t) => {
+t.test('an answer whose client left while it was being started is dropped', async (t) => {
   let asked = 0
   const answers = createLongAnswers(() => {
     asked++

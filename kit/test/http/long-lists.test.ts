@@ -10,7 +10,7 @@ const check = createCheck(
 )
 const many = (count: number, what: unknown) => Array.from({ length: count }, () => what)
 
-t.test('a list far longer than allowed is one fault, and nothing in it is looked at', async (t) => {
+t.test('a list far longer than allowed is one fault, and its items are not checked', async (t) => {
   let looked = 0
   const entry = {
     get name() {
@@ -33,11 +33,11 @@ t.test('a list within a list is found by its path', async (t) => {
   )
 })
 
-t.test('of a list that is little too long, all faults come at once', async (t) => {
+t.test('a list that is slightly too long has all its faults reported at once', async (t) => {
   const { faults } = check({ list: [{ marks: [1, 2, 3] }], on: 'yes' })
   t.same(faults.map(({ field }) => field).sort(), ['body.list[0].marks', 'body.list[0].name', 'body.on'])
 })
 
-t.test('a list as long as allowed is taken', async (t) => {
+t.test('a list as long as allowed is accepted', async (t) => {
   t.same(check({ list: many(300, { name: 'a' }), on: true }).faults, [])
 })

@@ -17,7 +17,7 @@ t.test('counts, reads gauges when asked, and keeps two registries apart', async 
   t.notMatch(await other.text(), /ttyUSB0/)
 })
 
-t.test('forgets the labels of what is gone', async (t) => {
+t.test('forgets the labels of removed things', async (t) => {
   const metrics = createMetrics({ process: false })
   let ports = ['a', 'b']
   const read = () => ports.map((port) => ({ labels: { port }, value: 7 }))
@@ -29,7 +29,7 @@ t.test('forgets the labels of what is gone', async (t) => {
   t.match(text, /bytes_total\{port="b"\} 7/)
 })
 
-t.test('a gauge that is not known is left out, and is there again when it is', async (t) => {
+t.test('an unknown gauge is left out, and is there again when it is known', async (t) => {
   const metrics = createMetrics({ process: false })
   let degrees: number | undefined
   const read = () => (degrees === undefined ? [] : [{ labels: {}, value: degrees }])
@@ -41,13 +41,13 @@ t.test('a gauge that is not known is left out, and is there again when it is', a
   t.notMatch(await metrics.text(), /^plantroom_temperature_celsius/m)
 })
 
-t.test('a gauge with labels may have nothing to tell, such as of ports where there are none', async (t) => {
+t.test('a gauge with labels can be empty, such as one for ports if there are none', async (t) => {
   const metrics = createMetrics({ process: false })
   metrics.gauge({ name: 'port_open', help: 'Open', labels: ['port'] }, () => [])
   t.notMatch(await metrics.text(), /^plantroom_port_open/m)
 })
 
-t.test('tells of the process where asked', async (t) => {
+t.test('includes the process if asked', async (t) => {
   const text = await createMetrics({ process: true }).text()
   t.match(text, /process_resident_memory_bytes \d+/)
   t.match(text, /nodejs_eventloop_lag_seconds/)

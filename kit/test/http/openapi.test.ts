@@ -33,7 +33,7 @@ const routes = [
     handle: () => ({}),
   },
 ]
-// biome-ignore lint/suspicious/noExplicitAny: a document that is looked into at many places
+// biome-ignore lint/suspicious/noExplicitAny: a document that is read in many places
 const description: any = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes })))
 
 t.test('describes parameters, body and replies from the schemas that check them', async (t) => {
@@ -49,7 +49,7 @@ t.test('describes parameters, body and replies from the schemas that check them'
   t.ok(status.responses['200'].content['application/json'].schema.properties.ok)
 })
 
-t.test('a field of a body that has a default may be left out, at every depth', async (t) => {
+t.test('a field of a body that has a default is optional, at every depth', async (t) => {
   const body = Type.Object({
     name: Type.String(),
     on: Type.Boolean({ default: true }),
@@ -61,7 +61,7 @@ t.test('a field of a body that has a default may be left out, at every depth', a
   t.equal(schema.properties.on.default, true)
 })
 
-t.test('what a handler reads by itself is described in place of what is checked before', async (t) => {
+t.test('input that a handler reads itself is described instead of the checked schema', async (t) => {
   const reads = { body: Type.Object({ own: Type.String() }), query: Type.Object({ more: Type.String() }) }
   const { paths } = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes: [{ ...echo, reads }] })))
   const operation = paths['/api/ports/{path}/echo'].post
@@ -74,7 +74,7 @@ t.test('what a handler reads by itself is described in place of what is checked 
   t.notMatch(JSON.stringify(none), 'requestBody')
 })
 
-t.test('says where a change may name the revision that it was made from', async (t) => {
+t.test('says which changes can name the revision they were made from', async (t) => {
   const guarded = JSON.parse(
     JSON.stringify(openApiOf({ title: 'T', version: '1', routes: [{ ...echo, takesIfMatch: true }] })),
   )
@@ -83,7 +83,7 @@ t.test('says where a change may name the revision that it was made from', async 
   t.match(operation.responses['412'].description, /changed by somebody else/)
 })
 
-t.test('says who may', async (t) => {
+t.test('says which roles are allowed', async (t) => {
   t.same(description.paths['/api/ports/{path}/echo'].post.security, [{ token: [] }])
   t.same(description.paths['/api/file/{name}'].get.security, [{ token: [] }, { ticket: [] }])
   t.equal(description.paths['/api/status'].get.security, undefined)
@@ -93,13 +93,13 @@ t.test('says who may', async (t) => {
   t.same(Object.keys(own.responses['401'].content['application/json'].schema.properties), ['error'])
 })
 
-t.test('names a parameter that has no schema, and a reply that is no JSON', async (t) => {
+t.test('names a parameter without a schema, and a reply that is not JSON', async (t) => {
   const { parameters, responses } = description.paths['/api/file/{name}'].get
   t.same(parameters, [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }])
   t.ok(responses['200'].content['application/pcap'])
 })
 
-t.test('gives every operation an id of its own', async (t) => {
+t.test('gives every operation its own id', async (t) => {
   const ids = Object.values<Record<string, { operationId: string }>>(description.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
   )

@@ -4,7 +4,7 @@ import { checkLoneHeaders, originForm } from '../../http/admission.ts'
 
 const heads = (...rawHeaders: string[]) => checkLoneHeaders({ rawHeaders } as never)
 
-t.test('a header that decides who is let in stands once', async (t) => {
+t.test('a header that decides about access must not be repeated', async (t) => {
   heads('Host', 'a', 'Accept', 'x', 'accept', 'y', 'Origin', 'http://a', 'Authorization', 'Basic x')
   for (const name of ['host', 'ORIGIN', 'Referer', 'authorization'])
     t.throws(() => heads('Accept', 'x', name, 'a', name.toLowerCase(), 'a'), { code: 'bad_http' }, name)
@@ -21,6 +21,6 @@ t.test('an address in the first line is the host that counts', async (t) => {
   t.same(plain('http://box'), ['/', 'box'])
   t.same(plain('http://box?x'), ['/?x', 'box'])
   t.same(plain('http:///a'), ['/a', ''])
-  t.same(plain('http://user@box/a'), ['/a', 'user@box'], 'which is no host anybody goes by')
+  t.same(plain('http://user@box/a'), ['/a', 'user@box'], 'which is not a host that anybody uses')
   t.same(plain('*'), ['*', 'said.example'])
 })

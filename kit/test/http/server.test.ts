@@ -1,4 +1,4 @@
-/** Tests of http/server.ts: what every route gets without asking for it. */
+/** Tests of http/server.ts: what every route gets on its own. */
 import { networkInterfaces } from 'node:os'
 import { Readable } from 'node:stream'
 import t from 'tap'
@@ -30,13 +30,13 @@ t.test('answers a good request with JSON, decoded parameters and defaults', asyn
   })
 })
 
-t.test('sends a header as often as a reply has it, as two cookies need', async (t) => {
+t.test('sends a header as often as a reply has it, as needed for two cookies', async (t) => {
   const cookies = ['a=1; Path=/', 'b=2; Path=/; HttpOnly']
   const { ask } = await serve(t, { routes: [get('/api/two', () => new Reply(200, {}, { 'set-cookie': cookies }))] })
   t.same((await ask('/api/two')).headers.getSetCookie(), cookies)
 })
 
-t.test('takes path parameters of 4096 characters, and refuses longer ones with a sentence', async (t) => {
+t.test('accepts path parameters of 4096 characters, and refuses longer ones with a sentence', async (t) => {
   const { ask } = await serve(t)
   const long = `/dev/${'x'.repeat(4091)}`
   const init = { method: 'POST', as: 'admin', json: { unitId: 1 } }
@@ -56,7 +56,7 @@ t.test('refuses a broken percent-encoding in the path with 400', async (t) => {
     )
 })
 
-t.test('a POST whose fields may all be left out may come without a body, a change may not', async (t) => {
+t.test('a POST whose fields are all optional needs no body, a change does', async (t) => {
   const free = Type.Object(
     { limit: Type.Integer({ default: 7 }), note: Type.Optional(Type.String()) },
     { additionalProperties: false },
@@ -94,7 +94,7 @@ t.test('names every fault of parameters, query and body at once', async (t) => {
 })
 
 t.test(
-  'a read without a query of its own ignores one; a change, or a read that has one, refuses what it does not know',
+  'a read without query parameters ignores a query; a change, or a read with some, refuses unknown ones',
   async (t) => {
     const back: Route['handle'] = ({ query }) => ({ query })
     const ofItsOwn = Type.Object({ limit: Type.Optional(Type.Integer()) }, { additionalProperties: false })
@@ -130,7 +130,7 @@ t.test('does not turn text into numbers in a JSON body', async (t) => {
   })
 })
 
-t.test('answers 401 without or with bad credentials, before the body is looked at', async (t) => {
+t.test('answers 401 without or with bad credentials, before the body is read', async (t) => {
   const { ask } = await serve(t)
   for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic YTpi' }] as HeadersInit[]) {
     const reply = await ask(`/api/ports/${port}/echo`, { method: 'POST', headers, body: 'not json' })
@@ -139,7 +139,7 @@ t.test('answers 401 without or with bad credentials, before the body is looked a
   }
 })
 
-t.test('answers 403 to a viewer where an administrator is asked for', async (t) => {
+t.test('answers 403 to a viewer if an administrator is required', async (t) => {
   const { ask } = await serve(t)
   const reply = await ask(`/api/ports/${port}/echo`, { method: 'POST', as: 'viewer', json: { unitId: 1 } })
   t.same([reply.status, (await reply.json()).error], [403, 'forbidden'])
@@ -153,7 +153,7 @@ t.test('answers 405 with Allow for a method that a known path does not have', as
   t.equal((await ask(`/api/ports/${port}/echo`)).headers.get('allow'), 'POST, OPTIONS')
 })
 
-t.test('answers OPTIONS with Allow, and HEAD as GET without a body', async (t) => {
+t.test('answers OPTIONS with Allow, and HEAD like GET without a body', async (t) => {
   const { ask } = await serve(t, { routes: [get('/api/thing', () => ({ a: 1 }))] })
   const options = await ask('/api/thing', { method: 'OPTIONS' })
   t.same([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS'])
@@ -169,7 +169,7 @@ t.test('answers 404 for unknown paths whatever the body, and 501 for unknown met
   t.equal((await ask('/api/ports/x/echo', { method: 'PROPFIND' })).status, 501)
 })
 
-t.test('answers bodies that are no JSON of the expected kind with a sentence', async (t) => {
+t.test('answers bodies that are not JSON of the expected kind with a sentence', async (t) => {
   const { ask } = await serve(t, { routes: [open(Type.Object({ a: Type.Integer() }))] })
   const send = async (type: string | undefined, body: string | Uint8Array<ArrayBuffer>) => {
     const headers: HeadersInit = type === undefined ? {} : { 'content-type': type }
@@ -187,7 +187,7 @@ t.test('answers bodies that are no JSON of the expected kind with a sentence', a
   t.same(await send('application/json', `"${'x'.repeat(70_000)}"`), [413, 'body_too_large'])
 })
 
-t.test('takes a route without a body schema with no body or an empty one, and refuses fields by name', async (t) => {
+t.test('a route without a body schema accepts no body or an empty one, and refuses fields by name', async (t) => {
   const plain: Route = { method: 'POST', path: '/api/open', who: 'anyone', summary: 'Test', handle: () => undefined }
   const { ask } = await serve(t, { routes: [plain] })
   t.equal((await ask('/api/open', { method: 'POST' })).status, 204)
@@ -206,7 +206,7 @@ t.test('answers a Fault by the table of the daemon, with its details and Retry-A
   t.same(await reply.json(), { error: 'queue_full', message: 'the queue holds 64 requests', retryAfterMs: 1200 })
 })
 
-t.test('tells nothing of an unexpected error but the number of its line in the log', async (t) => {
+t.test('reveals nothing of an unexpected error but the number of its line in the log', async (t) => {
   const lines: Record<string, unknown>[] = []
   const log = { ...silentLog, error: (event: string, facts?: object) => void lines.push({ event, ...facts }) }
   const faults: unknown[] = [new Error('secret inside'), new Fault('no_such_code', 'secret inside'), 'text']
@@ -224,7 +224,7 @@ t.test('tells nothing of an unexpected error but the number of its line in the l
   }
 })
 
-t.test('answers a result that is no JSON as an internal error', async (t) => {
+t.test('answers a result that is not JSON as an internal error', async (t) => {
   const { ask } = await serve(t, { routes: [get('/api/thing', () => ({ n: 1n }))] })
   t.equal((await ask('/api/thing')).status, 500)
 })
@@ -241,7 +241,7 @@ t.test('sends nothing, bytes and streams as the handler says', async (t) => {
   t.equal(await (await ask('/c')).text(), 'de')
 })
 
-t.test('aborts the signal of a handler whose client went away', async (t) => {
+t.test('aborts the signal of a handler whose client has left', async (t) => {
   const seen = Promise.withResolvers<void>()
   const gone = Promise.withResolvers<void>()
   const handle: Route['handle'] = ({ signal }) => {
@@ -269,7 +269,7 @@ t.test('makes a signal only for a handler that asks for it', async (t) => {
   t.type(has?.get, 'function')
 })
 
-t.test('takes only the hosts allowed, addresses and localhost', async (t) => {
+t.test('accepts only the hosts allowed, addresses and localhost', async (t) => {
   const { ask } = await serve(t, { routes: [get('/a', () => ({}))], http: { hosts: ['plant.example'] } })
   t.equal((await ask('/a')).status, 200)
   const { request } = await import('node:http')
@@ -282,7 +282,7 @@ t.test('takes only the hosts allowed, addresses and localhost', async (t) => {
   t.equal(await statusFor('evil.example'), 403)
 })
 
-t.test('guards its description and its measurements like any read', async (t) => {
+t.test('protects its description and its measurements like any read', async (t) => {
   const { ask } = await serve(t)
   t.equal((await ask('/api/openapi.json')).status, 401)
   t.equal((await ask('/metrics')).status, 401)
@@ -297,7 +297,7 @@ t.test('guards its description and its measurements like any read', async (t) =>
   t.ok(description.paths['/api/ports/{path}/echo'].post.requestBody)
 })
 
-t.test('logs where others reach it where it listens on every address, IPv6 too', async (t) => {
+t.test('logs where others can reach it if it listens on every address, IPv6 too', async (t) => {
   const outer = Object.values(networkInterfaces()).flatMap((infos = []) => infos.filter(({ internal }) => !internal))
   for (const [listen, families] of [
     ['0.0.0.0:0', ['IPv4']],
@@ -315,7 +315,7 @@ t.test('logs where others reach it where it listens on every address, IPv6 too',
   }
 })
 
-t.test('says where it listens, and that a taken address cannot be had', async (t) => {
+t.test('says where it listens, and that a taken address cannot be used', async (t) => {
   const { server, port } = await serve(t)
   t.same(server.address(), { host: '127.0.0.1', port, url: `http://127.0.0.1:${port}` })
   await t.rejects(serve(t, { http: { listen: `127.0.0.1:${port}` } }), { code: 'listen_failed', message: /EADDRINUSE/ })
@@ -324,7 +324,7 @@ t.test('says where it listens, and that a taken address cannot be had', async (t
   await t.rejects(serve(t, { http: { listen: `192.0.2.1:${port}` } }), { code: 'listen_failed', message })
 })
 
-t.test('tells of each answer between which addresses it went and who asked, refused requests too', async (t) => {
+t.test('reports the addresses and the caller of each answer, also of refused requests', async (t) => {
   const contacts: unknown[] = []
   const { ask } = await serve(t, { onAnswered: (contact) => contacts.push(contact) })
   await ask('/api/ports/x/echo', { method: 'POST', as: 'admin', json: { unitId: 1 } })

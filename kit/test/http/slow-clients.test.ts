@@ -9,7 +9,7 @@ const hello: Route = { method: 'GET', path: '/api/hello', who: 'anyone', summary
 const take: Route = { method: 'POST', path: '/api/take', who: 'anyone', summary: 'Test', handle: () => ({}) }
 const routes = [hello, take]
 
-/** Everything the server says to these bytes until it ends the connection. */
+/** Everything the server sends in answer to these bytes until it ends the connection. */
 function say(port: number, bytes: string): Promise<string> {
   const { bare, heard } = bareClient(port)
   bare.write(bytes, 'latin1')
@@ -27,7 +27,7 @@ t.test('ends a client that does not send its head in time', async (t) => {
   t.same(refusalOf(await say(port, 'GET /api/hello HTTP/1.1\r\nHost: x\r\nX-Slow:')), [408, 'request_timeout'])
 })
 
-t.test('ends a client that keeps dripping: what counts is the whole head', async (t) => {
+t.test('ends a client that sends its head drop by drop: the whole head counts', async (t) => {
   const { port } = await serve(t, { routes, http: { headers_timeout_ms: 100, request_timeout_ms: 5000 } })
   const { bare, drip, heard } = bareClient(port)
   bare.write('GET /api/hello HTTP/1.1\r\nX-Slow: ')
@@ -56,7 +56,7 @@ t.test('refuses a head larger than allowed', async (t) => {
   t.same(refusalOf(await say(port, big)), [431, 'head_too_large'])
 })
 
-t.test('answers what is no HTTP with 400', async (t) => {
+t.test('answers bytes that are not HTTP with 400', async (t) => {
   const { port } = await serve(t, { routes })
   for (const bytes of [
     'hello\r\n\r\n',

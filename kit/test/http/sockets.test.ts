@@ -39,7 +39,7 @@ async function serveSockets(
   return { ...here, clock, next, dial }
 }
 
-/** What came of an upgrade: `open`, or the status and code of the refusal. */
+/** The result of an upgrade: `open`, or the status and code of the refusal. */
 function outcome(client: WebSocket): Promise<unknown> {
   return new Promise((resolve) => {
     client.on('open', () => resolve('open'))
@@ -72,7 +72,7 @@ t.test('refuses before the upgrade, as plain HTTP', async (t) => {
   t.equal((await ask('/ws', { method: 'POST' })).status, 405)
 })
 
-t.test('refuses pages of other sites, and takes its own', async (t) => {
+t.test('refuses pages of other sites, and accepts its own', async (t) => {
   const { dial, port } = await serveSockets(t)
   const authorization = 'Bearer viewer'
   for (const origin of ['http://evil.example', `http://127.0.0.1:${port + 1}`, 'null'])
@@ -80,7 +80,7 @@ t.test('refuses pages of other sites, and takes its own', async (t) => {
   t.equal(await outcome(dial('/ws', { authorization, origin: `http://127.0.0.1:${port}` })), 'open')
 })
 
-t.test('takes a ticket once, and not after its life', async (t) => {
+t.test('accepts a ticket once, and not after it has expired', async (t) => {
   const clock = fakeClock()
   const tickets = createTickets({ clock, lifeMs: 30_000, max: 8 })
   const anna: Caller = { name: 'anna', role: 'viewer' }
@@ -104,7 +104,7 @@ t.test('a refused page does not use the ticket up', async (t) => {
   t.ok(tickets.take(ticket))
 })
 
-t.test('who holds most tickets makes room for the others', async (t) => {
+t.test('the holder of most tickets makes room for the others', async (t) => {
   const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max: 3 })
   const bert = tickets.issue({ name: 'bert', role: 'viewer' })
   const annas = Array.from({ length: 9 }, () => tickets.issue({ name: 'anna', role: 'admin' }))
@@ -126,7 +126,7 @@ t.test('tickets take no more than their row says', async (t) => {
   const max = 5000
   const bytes = await heapBytesOf(() => {
     const tickets = createTickets({ clock: fakeClock(), lifeMs: 30_000, max })
-    // A caller is of its session, which is counted as such.
+    // A caller belongs to its session, which is counted there.
     const anna: Caller = { name: 'anna', role: 'viewer' }
     for (let at = 0; at < max + 10; at++) tickets.issue(anna)
     return tickets
@@ -159,7 +159,7 @@ t.test('carries text and bytes both ways', async (t) => {
   t.same(heard, ['hello', new Uint8Array([1, 2, 3])])
 })
 
-t.test('drops what a slow client does not take, and never buffers beyond the bound', async (t) => {
+t.test('drops messages that a slow client does not read, and never buffers beyond the limit', async (t) => {
   const { dial, next, ask } = await serveSockets(t, { http: { socket_buffer_bytes: 100_000 } })
   const opened = next()
   const client = dial()
@@ -188,7 +188,7 @@ t.test('closes a peer that does not answer a ping, and keeps one that does', asy
   const pinged = new Promise((resolve) => alive.once('ping', resolve))
   clock.advance(30_000)
   await pinged
-  // What is sent behind the pong arrives behind it.
+  // A message sent after the pong arrives after it.
   alive.send('behind the pong')
   await heard.promise
   clock.advance(30_000)
@@ -223,7 +223,7 @@ t.test('refuses more sockets than allowed, and opens again when one closed', asy
   t.equal(await outcome(dial()), 'open')
 })
 
-t.test('closes a socket that says more at once than allowed', async (t) => {
+t.test('closes a socket that sends more at once than allowed', async (t) => {
   const { dial } = await serveSockets(t, { http: { socket_message_bytes: 128 } })
   const client = dial()
   await outcome(client)
@@ -232,7 +232,7 @@ t.test('closes a socket that says more at once than allowed', async (t) => {
   t.equal((await gone)[0], 1009)
 })
 
-t.test('a fault in a handler closes that socket alone, with a sentence that holds no secret', async (t) => {
+t.test('a fault in a handler closes only that socket, with a sentence that holds no secret', async (t) => {
   const lines: string[] = []
   const log = { ...silentLog, error: (event: string) => void lines.push(event) }
   const open = (socket: Socket) =>
@@ -272,7 +272,7 @@ t.test('does not wait for a socket whose client does not answer the close', asyn
   t.equal(client.readyState, WebSocket.OPEN)
 })
 
-t.test('answers a client that asks for another protocol as if it had not', async (t) => {
+t.test('answers a client that asks for another protocol as an ordinary request', async (t) => {
   const { port, url } = await serveSockets(t)
   for (const upgrade of ['h2c', 'websocket']) {
     const bare = connect(port, '127.0.0.1')
@@ -282,7 +282,7 @@ t.test('answers a client that asks for another protocol as if it had not', async
   }
 })
 
-t.test('outlives a client that upgrades and vanishes, or talks nonsense', async (t) => {
+t.test('survives a client that upgrades and vanishes, or sends nonsense', async (t) => {
   const { port, dial } = await serveSockets(t)
   const head =
     'GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
@@ -307,14 +307,14 @@ t.test('an address has its share of the sockets, and the one with most loses its
   t.same(await outcome(from('127.0.0.1')), [503, 'too_many_sockets'])
   t.equal(await outcome(from('127.0.0.2')), 'open')
   t.same(await gone, [1013, 'another address needs the place'])
-  t.same(await outcome(from('127.0.0.2')), [503, 'too_many_sockets'], 'it would have no fewer than the other')
+  t.same(await outcome(from('127.0.0.2')), [503, 'too_many_sockets'], 'it would have as many as the other')
 })
 
 const UPGRADE =
   'GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
   'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer viewer\r\n\r\n'
 
-/** A bare client that reads nothing behind its upgrade, and the socket of the server. */
+/** A bare client that reads nothing after its upgrade, and the socket of the server. */
 async function comeBare({ next, port }: Awaited<ReturnType<typeof serveSockets>>, t: Test) {
   const opened = next()
   const bare = connect(port, '127.0.0.1').on('error', () => {})
@@ -327,12 +327,12 @@ async function comeBare({ next, port }: Awaited<ReturnType<typeof serveSockets>>
   return { bare, send, socket: (await opened).socket }
 }
 
-/** As a client sends it, with a mask of zeros. */
+/** A frame as a client sends it, with a mask of zeros. */
 function frame(head: number, body: Uint8Array): Buffer {
   return Buffer.concat([Uint8Array.of(head, 0x80 | body.length, 0, 0, 0, 0), body])
 }
 
-/** The same for a body of so many bytes, which are yet to come. */
+/** The same for a body of that many bytes, which are still to come. */
 const longHead = (bytes: number) => Uint8Array.of(0x81, 0x80 | 126, bytes >> 8, bytes & 255, 0, 0, 0, 0)
 
 t.test('messages that wait for a client take no more than their row says, however short they are', async (t) => {
@@ -356,7 +356,7 @@ t.test('messages that wait for a client take no more than their row says, howeve
   }
 })
 
-t.test('a message in the making takes no more than its row says: whole, in packets or in fragments', async (t) => {
+t.test('an incomplete message takes no more than its row says: whole, in packets or in fragments', async (t) => {
   const messageBytes = 65_536
   const settings = { 'http.max_sockets': 1, 'http.socket_message_bytes': messageBytes }
   const row = rowOf(serverRows(), 'messages from WebSockets', settings)
@@ -378,7 +378,7 @@ t.test('a message in the making takes no more than its row says: whole, in packe
     for (let times = 0; times < 500; times++) await send(Buffer.from('x'))
   })
   t.ok(inPackets.bytes < row.allBytes, `${inPackets.bytes} bytes in packets, of ${row.eachBytes}`)
-  // Each fragment comes with much that is thrown away at once, and is held by it.
+  // Each fragment comes with much that is discarded at once, and that must not be held with it.
   const idle = Buffer.concat(Array.from({ length: 499 }, () => frame(0x8a, Buffer.alloc(125))))
   const inFragments = await held(async ({ send }) => {
     for (let at = 0; at < 9; at++) await send(frame(at === 0 ? 0x01 : 0x00, Buffer.from('x')), idle)

@@ -21,7 +21,7 @@ function folderOf(t: { testdir(): string }): string {
   return folder
 }
 
-/** Without fetch, which unpacks and normalizes by itself. */
+/** Without fetch, which unpacks and normalizes on its own. */
 function get(port: number, path: string, headers: Record<string, string> = {}, method = 'GET') {
   return new Promise<{ status: number | undefined; headers: Record<string, unknown>; body: Buffer }>(
     (resolve, reject) => {
@@ -49,7 +49,7 @@ t.test('serves the index as / with its type and the rules for pages', async (t) 
   t.notMatch(policy, /unsafe/)
 })
 
-t.test('keeps for good what has a hash in its name', async (t) => {
+t.test('files with a hash in their name can be cached for good', async (t) => {
   const { port } = await serve(t, { web: { folder: folderOf(t) } })
   t.match((await get(port, '/page-2XQ7PLWB.js')).headers, {
     'cache-control': 'public, max-age=31536000, immutable',
@@ -58,7 +58,7 @@ t.test('keeps for good what has a hash in its name', async (t) => {
   t.equal((await get(port, '/small.css')).headers['cache-control'], 'no-cache')
 })
 
-t.test('answers 304 to a client that has this very content', async (t) => {
+t.test('answers 304 to a client that already has this content', async (t) => {
   const { port } = await serve(t, { web: { folder: folderOf(t) } })
   const etag = String((await get(port, '/')).headers.etag)
   for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
@@ -68,7 +68,7 @@ t.test('answers 304 to a client that has this very content', async (t) => {
   t.equal((await get(port, '/', { 'if-none-match': '"other"' })).status, 200)
 })
 
-t.test('compresses text for clients that take it, under a tag of its own', async (t) => {
+t.test('compresses text for clients that accept it, under a separate ETag', async (t) => {
   const { port } = await serve(t, { web: { folder: folderOf(t) } })
   const plain = await get(port, '/')
   const packed = await get(port, '/', { 'accept-encoding': 'br, gzip;q=0.5' })
@@ -82,7 +82,7 @@ t.test('compresses text for clients that take it, under a tag of its own', async
   t.same([font.headers['content-encoding'], font.body.length], [undefined, 2000])
 })
 
-t.test('serves what was read at the start and nothing else', async (t) => {
+t.test('serves only files that were read at the start', async (t) => {
   const folder = folderOf(t)
   writeFileSync(join(folder, '../outside.txt'), 'no')
   writeFileSync(join(folder, 'app.js.map'), '{}')
@@ -103,7 +103,7 @@ t.test('serves what was read at the start and nothing else', async (t) => {
   t.match(await get(port, '/', {}, 'HEAD'), { status: 200, headers: { 'content-length': String(html.length) } })
 })
 
-t.test('counts requests for pages under one label, and for what is not there under another', async (t) => {
+t.test('counts requests for pages under one label, and for missing files under another', async (t) => {
   const metrics = createMetrics({ process: false })
   const { port } = await serve(t, { web: { folder: folderOf(t) }, metrics })
   await get(port, '/')
@@ -118,7 +118,7 @@ t.test('does not start without its pages', async (t) => {
   await t.rejects(serve(t, { web: { folder: join(t.testdir(), 'missing') } }), { code: 'pages_missing' })
 })
 
-t.test('a page may stand under a second path', async (t) => {
+t.test('a page can be served under a second path', async (t) => {
   const { port } = await serve(t, { web: { folder: folderOf(t), also: { '/matrix': '/' } } })
   t.equal(String((await get(port, '/matrix')).body), html)
   t.equal((await get(port, '/matrix/')).status, 404)
@@ -126,7 +126,7 @@ t.test('a page may stand under a second path', async (t) => {
 })
 
 t.test(
-  'scripts of pages ask this host alone, or others where the server says so; what is loaded stays from here',
+  'scripts of pages can call only this host, or others that the server allows; resources come only from here',
   async (t) => {
     const policyOf = async (asksOthers: boolean): Promise<string> => {
       const { port } = await serve(t, { web: { folder: folderOf(t), asksOthers } })

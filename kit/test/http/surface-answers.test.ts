@@ -1,4 +1,4 @@
-/** Tests of http/surface.ts: the ways in which a surface may answer. */
+/** Tests of http/surface.ts: the ways in which a surface can answer. */
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Surface } from '../../http/surface.ts'
@@ -26,7 +26,7 @@ t.test('writes an answer in pieces as one, with its length, and none of it for a
   t.same([head.status, head.body, head.headers['content-length']], [200, '', '100009'])
 })
 
-t.test('answers what is thrown at once as what is thrown late', async (t) => {
+t.test('answers an error thrown at once like one thrown later', async (t) => {
   const handle: Surface['handle'] = ({ path }) => {
     const fault = new Fault('busy', 'too much to do')
     if (path === '/api/now') throw fault
@@ -36,7 +36,7 @@ t.test('answers what is thrown at once as what is thrown late', async (t) => {
   for (const path of ['/api/now', '/api/late']) t.equal((await send(port, { path })).status, 503, path)
 })
 
-t.test('gives headers that change from one answer to the next', async (t) => {
+t.test('sends headers that change from one answer to the next', async (t) => {
   let box = 'attic'
   const { port } = await serve(t, {
     surface: answering(() => ({ status: 200, text: '{}' })),

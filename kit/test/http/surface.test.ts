@@ -1,4 +1,4 @@
-/** Tests of http/surface.ts and http/admission.ts: a prefix that a daemon answers by itself, under the bounds of the server. */
+/** Tests of http/surface.ts and http/admission.ts: a prefix that a daemon answers on its own, within the limits of the server. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { serve } from './server-here.ts'
 
 const hello: Route = { method: 'GET', path: '/hello', who: 'anyone', summary: 'Test', handle: () => ({ hello: true }) }
 
-/** A surface that tells what it was asked, with its body where `handle` reads it. */
+/** A surface that returns what it was asked, with the body if `handle` reads it. */
 function telling(more: Partial<Surface> = {}): Surface {
   return {
     prefix: '/api',
@@ -41,7 +41,7 @@ function send(port: number, ask: { method?: string; path: string; headers?: Reco
   })
 }
 
-t.test('answers the prefix and all below it, and leaves the rest to the routes', async (t) => {
+t.test('answers the prefix and everything below it, and leaves the rest to the routes', async (t) => {
   const { port } = await serve(t, { routes: [hello], surface: telling() })
   for (const path of ['/api', '/api/', '/api/x/y', '/api?z', '/api/%zz', '/api/..'])
     t.match(JSON.parse((await send(port, { path })).body), { path: path.split('?')[0] })
@@ -56,13 +56,13 @@ t.test('is asked for every method that HTTP servers know', async (t) => {
     t.equal(JSON.parse((await send(port, { method, path: '/api/x' })).body).method, method)
 })
 
-t.test('gives path and query as they were sent, apart', async (t) => {
+t.test('gives path and query as they were sent, separately', async (t) => {
   const { port } = await serve(t, { surface: telling() })
   const { body } = await send(port, { path: '/api/K%C3%BCche%2F//.?name=K%C3%BCche&x=?y' })
   t.match(JSON.parse(body), { path: '/api/K%C3%BCche%2F//.', query: 'name=K%C3%BCche&x=?y', peer: '127.0.0.1' })
 })
 
-t.test('is not asked what is no HTTP: signs beyond ASCII in the first line', async (t) => {
+t.test('does not get a request that is not HTTP: characters beyond ASCII in the first line', async (t) => {
   const { port } = await serve(t, { surface: telling() })
   for (const path of ['/api/Küche', '/api/x?name=Küche']) {
     const { bare, heard } = bareClient(port)
@@ -71,14 +71,14 @@ t.test('is not asked what is no HTTP: signs beyond ASCII in the first line', asy
   }
 })
 
-t.test('answers a HEAD with the headers of the GET alone', async (t) => {
+t.test('answers a HEAD with only the headers of the GET', async (t) => {
   const { port } = await serve(t, { surface: telling() })
   const got = await send(port, { method: 'HEAD', path: '/api/x' })
   t.same([got.status, got.body], [200, ''])
   t.ok(Number(got.headers['content-length']) > 10)
 })
 
-t.test('gives its answers the headers of every answer, and its own', async (t) => {
+t.test('gives its answers the common headers and its own', async (t) => {
   const handle = async () => ({ status: 405, headers: { allow: 'POST' }, text: '{}' })
   const { port } = await serve(t, { surface: telling({ handle }), headers: () => ({ 'x-box': 'attic' }) })
   const { headers, status } = await send(port, { path: '/api/x' })
@@ -92,7 +92,7 @@ t.test('gives its answers the headers of every answer, and its own', async (t) =
   })
 })
 
-t.test('reads a body up to its bound and not a byte more, with and without a length', async (t) => {
+t.test('reads a body up to its limit and not a byte more, with and without a length', async (t) => {
   const { port } = await serve(t, { surface: telling() })
   const chunked = { 'transfer-encoding': 'chunked' }
   for (const headers of [{}, chunked] as Record<string, string>[])
@@ -108,7 +108,7 @@ t.test('reads a body up to its bound and not a byte more, with and without a len
     }
 })
 
-t.test('keeps a body whole that comes in chunks of one byte', async (t) => {
+t.test('keeps a body complete that comes in chunks of one byte', async (t) => {
   const seen = Promise.withResolvers<string>()
   const handle = async ({ body }: SurfaceCall) => {
     const read = await body()
@@ -125,7 +125,7 @@ t.test('keeps a body whole that comes in chunks of one byte', async (t) => {
   t.equal(await seen.promise, sent.join(''))
 })
 
-t.test('leaves a body that is not read, and the connection serves the next request', async (t) => {
+t.test('skips a body that is not read, and the connection serves the next request', async (t) => {
   const handle = async ({ path }: SurfaceCall) => ({ status: 200, text: JSON.stringify({ path }) })
   const { port } = await serve(t, { surface: telling({ handle }) })
   const { bare, heard } = bareClient(port)
@@ -137,7 +137,7 @@ t.test('leaves a body that is not read, and the connection serves the next reque
   )
 })
 
-t.test('tells a body that was broken off, and one that was too slow', async (t) => {
+t.test('reports a body that was broken off, and one that was too slow', async (t) => {
   const kinds: string[] = []
   const told = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const handle = async ({ body }: SurfaceCall) => {
@@ -157,7 +157,7 @@ t.test('tells a body that was broken off, and one that was too slow', async (t) 
   t.same(kinds, ['cut', 'late'])
 })
 
-t.test('holds to the bounds of the server: hosts, headers twice, size of heads', async (t) => {
+t.test('keeps the limits of the server: hosts, duplicate headers, size of heads', async (t) => {
   const refused: unknown[] = []
   const onRefused: Surface['onRefused'] = ({ method, path }, status) => refused.push([method, path, status])
   const http = { hosts: ['box.local'], header_bytes: 4096 }
@@ -181,7 +181,7 @@ t.test('holds to the bounds of the server: hosts, headers twice, size of heads',
   ])
 })
 
-t.test('takes the host of a first line that names one for the host of the request', async (t) => {
+t.test('uses the host in the first line, if there is one, as the host of the request', async (t) => {
   const { port } = await serve(t, { surface: telling(), http: { hosts: ['box.local'] } })
   const say = async (url: string) => {
     const { bare, answered } = bareClient(port)
@@ -194,7 +194,7 @@ t.test('takes the host of a first line that names one for the host of the reques
   t.same(await say('http://evil.example/api/x'), [403, undefined])
 })
 
-t.test('lets pages of other sites change nothing where there is a rule for browsers', async (t) => {
+t.test('lets pages of other sites change nothing if there is a rule for browsers', async (t) => {
   const browsers = { takesHost: () => true, takesOrigin: () => false }
   const { port } = await serve(t, { surface: telling(), browsers })
   const headers = { origin: 'http://evil.example' }
@@ -202,7 +202,7 @@ t.test('lets pages of other sites change nothing where there is a rule for brows
   t.equal((await send(port, { method: 'GET', path: '/api/x', headers })).status, 200)
 })
 
-t.test('answers what is thrown as errors of routes are answered, and tells nothing of the unforeseen', async (t) => {
+t.test('answers thrown errors like those of routes, and reveals nothing of unforeseen ones', async (t) => {
   const lines: string[] = []
   const log = createLog({ level: 'error', stream: { write: (line: string) => lines.push(line) } })
   const handle = async ({ path }: SurfaceCall) => {
@@ -219,7 +219,7 @@ t.test('answers what is thrown as errors of routes are answered, and tells nothi
   t.match(lines.join(''), JSON.parse(broken.body).id)
 })
 
-t.test('answers requests of one connection in turn, holds a few, and ends who sends too many', async (t) => {
+t.test('answers requests of one connection in turn, holds a few, and closes one that sends too many', async (t) => {
   let under = 0
   let most = 0
   const handle = async ({ path }: SurfaceCall) => {

@@ -4,7 +4,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createRequestTurns } from '../../http/admission.ts'
 
-/** A server's listener behind turns, with a round of the event loop that is gone through by hand. */
+/** A server's listener behind turns, with rounds of the event loop that the test steps through. */
 function stage({ pipelined_max = 64, costMs = 1, turn_rest_ms = 0 } = {}) {
   const clock = fakeClock()
   const rounds: (() => void)[] = []
@@ -39,7 +39,7 @@ function stage({ pipelined_max = 64, costMs = 1, turn_rest_ms = 0 } = {}) {
       listener({ socket, url, rawHeaders } as unknown as IncomingMessage, response as unknown as ServerResponse)
       return () => void response.emit('close')
     },
-    /** The event loop goes round once. */
+    /** One round of the event loop. */
     async round() {
       for (const run of rounds.splice(0)) run()
       await new Promise((resolve) => setImmediate(resolve))
@@ -49,7 +49,7 @@ function stage({ pipelined_max = 64, costMs = 1, turn_rest_ms = 0 } = {}) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-t.test('requests of one connection are looked at one after the other', async (t) => {
+t.test('requests of one connection are handled one after another', async (t) => {
   const { ask, connect, seen } = stage()
   const socket = connect('a')
   const first = ask(socket, '1')
@@ -62,7 +62,7 @@ t.test('requests of one connection are looked at one after the other', async (t)
 })
 
 t.test(
-  'a connection on which more than http.pipelined_max wait is ended, and nothing of it is looked at any more',
+  'a connection with more than http.pipelined_max waiting is closed, and none of its requests is handled any more',
   async (t) => {
     const { ask, connect, seen } = stage({ pipelined_max: 2 })
     const socket = connect('a')
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('a connection on which heads of four times http.header_bytes wait is ended by one more', async (t) => {
+t.test('a connection on which heads of four times http.header_bytes wait is closed by one more', async (t) => {
   const { ask, connect, seen } = stage()
   const socket = connect('a')
   // Each name and each value counts 48 beside its characters.
@@ -87,7 +87,7 @@ t.test('a connection on which heads of four times http.header_bytes wait is ende
   t.notOk(socket.destroyed, 'filled to the bound')
   first()
   ask(socket, '6', long)
-  t.notOk(socket.destroyed, 'one of them waits no longer')
+  t.notOk(socket.destroyed, 'one of them no longer waits')
   ask(socket, '7')
   t.ok(socket.destroyed)
   t.same(seen, ['1', '2'])
@@ -99,7 +99,7 @@ t.test('a connection on which heads of four times http.header_bytes wait is ende
   t.ok(other.destroyed, 'however short their fields are')
 })
 
-t.test('an address has http.turn_ms of a round, then the others that have asked come first', async (t) => {
+t.test('an address has http.turn_ms of a round, then others with requests come first', async (t) => {
   const { ask, connect, seen, round } = stage()
   for (let at = 1; at <= 6; at++) {
     ask(connect('greedy'), `greedy ${at}`)
@@ -110,7 +110,7 @@ t.test('an address has http.turn_ms of a round, then the others that have asked 
   t.equal(seen.at(-1), 'operator', 'at once')
   await settled()
   await round()
-  t.same(seen.slice(3), ['greedy 3', 'greedy 4'], 'as long again, promises of the routes included')
+  t.same(seen.slice(3), ['greedy 3', 'greedy 4'], 'as long again, including promises of the routes')
   await round()
   t.same(seen.slice(5), ['greedy 5', 'greedy 6'])
 })
@@ -128,7 +128,7 @@ t.test('a single request that takes longer than a turn is one turn', async (t) =
   t.equal(seen.length, 3)
 })
 
-t.test('addresses that all have something waiting go round together', async (t) => {
+t.test('addresses that all have requests waiting take turns', async (t) => {
   const { ask, connect, seen, round } = stage({ costMs: 2 })
   for (let at = 1; at <= 3; at++)
     for (const name of ['a', 'b', 'c']) {
@@ -149,7 +149,7 @@ t.test('an address of connections.trusted is not held back', async (t) => {
   t.equal(seen.length, 4)
 })
 
-t.test('who has gone before its turn is not looked at, and those behind it are', async (t) => {
+t.test('a request whose client left before its turn is skipped, and those behind it are handled', async (t) => {
   const { ask, connect, seen, round } = stage({ costMs: 2 })
   ask(connect('a'), '1')
   await settled()
@@ -162,34 +162,37 @@ t.test('who has gone before its turn is not looked at, and those behind it are',
   t.same(seen, ['1', '3'])
 })
 
-t.test('who asks for more than its turn rests for http.turn_rest_ms while others ask, who do not wait', async (t) => {
-  const { ask, clock, connect, seen, round } = stage({ turn_rest_ms: 6 })
-  ask(connect('operator'), 'operator 1')
-  await settled()
-  for (let at = 1; at <= 6; at++) {
-    ask(connect('greedy'), `greedy ${at}`)
+t.test(
+  'an address that uses more than its turn rests for http.turn_rest_ms while others ask, and these do not wait',
+  async (t) => {
+    const { ask, clock, connect, seen, round } = stage({ turn_rest_ms: 6 })
+    ask(connect('operator'), 'operator 1')
     await settled()
-  }
-  t.same(seen, ['operator 1', 'greedy 1', 'greedy 2'])
-  for (let at = 2; at <= 5; at++) {
-    await round()
-    ask(connect('operator'), `operator ${at}`)
-    t.equal(seen.at(-1), `operator ${at}`, 'at once, in whichever round')
-    await settled()
-  }
-  t.same(
-    seen.filter((url) => url.startsWith('greedy')),
-    ['greedy 1', 'greedy 2'],
-  )
-  for (let ms = 0; ms < 6; ms++) {
-    clock.advance(1)
-    await settled()
-    await round()
-  }
-  t.same(seen.slice(-2), ['greedy 3', 'greedy 4'], 'its next turn, after which it rests again')
-})
+    for (let at = 1; at <= 6; at++) {
+      ask(connect('greedy'), `greedy ${at}`)
+      await settled()
+    }
+    t.same(seen, ['operator 1', 'greedy 1', 'greedy 2'])
+    for (let at = 2; at <= 5; at++) {
+      await round()
+      ask(connect('operator'), `operator ${at}`)
+      t.equal(seen.at(-1), `operator ${at}`, 'at once, in whichever round')
+      await settled()
+    }
+    t.same(
+      seen.filter((url) => url.startsWith('greedy')),
+      ['greedy 1', 'greedy 2'],
+    )
+    for (let ms = 0; ms < 6; ms++) {
+      clock.advance(1)
+      await settled()
+      await round()
+    }
+    t.same(seen.slice(-2), ['greedy 3', 'greedy 4'], 'its next turn, after which it rests again')
+  },
+)
 
-t.test('who asks alone does not rest, nor once others have been silent for a second', async (t) => {
+t.test('an address that asks alone does not rest, nor once others have been silent for a second', async (t) => {
   const { ask, clock, connect, seen, round } = stage({ turn_rest_ms: 6 })
   for (let at = 1; at <= 4; at++) {
     ask(connect('greedy'), `${at}`)
@@ -211,7 +214,7 @@ t.test('who asks alone does not rest, nor once others have been silent for a sec
   t.equal(seen.length, 9)
 })
 
-t.test('a round that nobody used is not followed by another', async (t) => {
+t.test('an unused round is not followed by another', async (t) => {
   const { ask, connect, rounds, round } = stage()
   ask(connect('a'), '1')
   t.equal(rounds.length, 1)

@@ -30,7 +30,7 @@ async function guarded(t: Parameters<typeof serve>[0], options: Parameters<typeo
   }
 }
 
-/** A client that reads when it is told to. */
+/** A client that reads when the test tells it to. */
 async function come(t: Parameters<typeof serve>[0], port: number, localAddress = '127.0.0.1') {
   const socket: Socket = connect({ host: '127.0.0.1', port, localAddress }).on('error', () => {})
   t.teardown(() => socket.destroy())
@@ -47,7 +47,7 @@ async function come(t: Parameters<typeof serve>[0], port: number, localAddress =
   socket.pause()
   return {
     socket,
-    /** Reads so much and no more. */
+    /** Reads that much and no more. */
     read: (bytes: number) =>
       new Promise<void>((reached) => {
         Object.assign(enough, { bytes: socket.bytesRead + bytes, reached })
@@ -64,14 +64,14 @@ async function come(t: Parameters<typeof serve>[0], port: number, localAddress =
   }
 }
 
-t.test('who leaves answers unread is answered 503 before more are made, and others are answered', async (t) => {
+t.test('a client that leaves answers unread gets 503 before more are made, and others are served', async (t) => {
   const { port, unsent } = await guarded(t, { http: { unsent_bytes_per_address: 1.5 * LONG } })
   const first = await come(t, port)
   first.ask()
   await until('it waits', async () => (await unsent()) > 1_000_000)
   const second = await come(t, port)
   second.ask()
-  t.equal(await second.status(), 503, 'it does not fit beside the other')
+  t.equal(await second.status(), 503, 'it does not fit in addition to the other')
   const little = await come(t, port)
   little.ask('/api/status')
   t.equal(await little.status(), 200, 'a short one does')
@@ -85,7 +85,7 @@ t.test('who leaves answers unread is answered 503 before more are made, and othe
   t.equal(await again.status(), 200)
 })
 
-t.test('who reads each answer at once is never told that too much waits, on however many connections', async (t) => {
+t.test('a client that reads each answer at once never gets that 503, on however many connections', async (t) => {
   const { port, unsent } = await guarded(t, { http: { unsent_bytes_per_address: 1.5 * LONG } })
   const readers = await Promise.all(Array.from({ length: 6 }, () => come(t, port)))
   for (const reader of readers) {
@@ -95,7 +95,7 @@ t.test('who reads each answer at once is never told that too much waits, on howe
   }
 })
 
-t.test('an address that holds more than its bound gets no answer at all made', async (t) => {
+t.test('for an address that holds more than its limit no answer is made at all', async (t) => {
   let made = 0
   const counted: Route = { ...long, handle: () => rows.slice(made++) }
   const { port, unsent } = await guarded(t, { routes: [counted, short], http: { unsent_bytes_per_address: 1_048_576 } })
@@ -110,7 +110,7 @@ t.test('an address that holds more than its bound gets no answer at all made', a
   t.equal(made, 1)
 })
 
-t.test('many requests sent at once on one connection hold no more than one answer beyond the bound', async (t) => {
+t.test('many requests sent at once on one connection hold no more than one answer beyond the limit', async (t) => {
   const { port, unsent } = await guarded(t, { http: { unsent_bytes_per_address: LONG } })
   const greedy = await come(t, port)
   greedy.ask('/api/rows', 60)
@@ -118,7 +118,7 @@ t.test('many requests sent at once on one connection hold no more than one answe
   t.ok((await unsent()) < 1.2 * LONG, `${await unsent()}`)
 })
 
-t.test('a client that takes nothing for http.stalled_ms is ended, one that reads slowly is not', async (t) => {
+t.test('a client that reads nothing for http.stalled_ms is disconnected, one that reads slowly is not', async (t) => {
   const { port, clock, unsent, stalled } = await guarded(t, {
     http: { stalled_ms: 20_000, unsent_bytes_per_address: 4 * LONG },
   })
@@ -138,7 +138,7 @@ t.test('a client that takes nothing for http.stalled_ms is ended, one that reads
   t.equal(idle.socket.destroyed, false, 'nothing waits for it')
 })
 
-t.test('where all is taken the greediest address makes room, and a proxy has no bound of its own', async (t) => {
+t.test('if all room is taken the greediest address makes room, and a proxy has no limit of its own', async (t) => {
   const options: Partial<HttpServerOptions> = { shareOf: createShareOf(['127.0.0.8']) }
   const http = { unsent_bytes: 4 * LONG, unsent_bytes_per_address: 3 * LONG }
   const { port, clock, unsent, greedy } = await guarded(t, { ...options, http })
@@ -158,7 +158,7 @@ t.test('where all is taken the greediest address makes room, and a proxy has no 
   t.equal(await modest.status(), 200)
 })
 
-t.test('of a text that waits its bytes are counted, however few characters they make', async (t) => {
+t.test('a waiting text is counted in bytes, however few characters it has', async (t) => {
   const characters = LONG / 3
   const asian: Route = { ...long, handle: () => '\u6f22'.repeat(characters) }
   const { port, unsent } = await guarded(t, { routes: [asian, short], http: { unsent_bytes_per_address: 2 * LONG } })

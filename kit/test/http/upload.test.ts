@@ -1,4 +1,4 @@
-/** Tests of http/route.ts and http/admission.ts: a body that is handed on as it arrives. */
+/** Tests of http/route.ts and http/admission.ts: a body that is passed on as it arrives. */
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import t from 'tap'
@@ -10,7 +10,7 @@ import { serve } from './server-here.ts'
 
 const MIB = 1_048_576
 
-/** Takes an upload and tells its length and hash. */
+/** Accepts an upload and returns its length and hash. */
 function take(more: Partial<Route['upload']> = {}, handle: (ask: Ask<Upload>) => unknown = hashed): Route {
   const upload = { maxBytes: 64 * MIB, idleMs: 5000, wholeMs: 60_000, ...more }
   return uploadRoute({ method: 'POST', path: '/api/take', who: 'admin', summary: 'Test', upload, handle })
@@ -30,7 +30,7 @@ const head = (length: number | 'chunked', more = '') =>
   `POST /api/take HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\n${more}` +
   (length === 'chunked' ? 'Transfer-Encoding: chunked\r\n\r\n' : `Content-Length: ${length}\r\n\r\n`)
 
-t.test('hands on every byte, of whatever type, far beyond the bound of other bodies', async (t) => {
+t.test('passes on every byte, of whatever type, far beyond the limit of other bodies', async (t) => {
   const { ask } = await serve(t, { routes: [take()] })
   const image = Buffer.alloc(8 * MIB, 'plantroom')
   const sha256 = createHash('sha256').update(image).digest('hex')
@@ -63,14 +63,14 @@ t.test('a form that holds a file is not the file', async (t) => {
   t.match(await reply.json(), { error: 'unsupported_media_type', message: /-X POST -T FILE/ })
 })
 
-t.test('who may not call does not get to send it', async (t) => {
+t.test('a caller without permission cannot send it', async (t) => {
   const asked: unknown[] = []
   const { ask } = await serve(t, { routes: [take({}, async ({ caller }) => asked.push(caller))] })
   t.equal((await ask('/api/take', { method: 'POST', as: 'viewer', body: Buffer.alloc(MIB) })).status, 403)
   t.same(asked, [])
 })
 
-t.test('one that is too long is refused at once where it says so, and where it turns out to be', async (t) => {
+t.test('an upload that is too long is refused at once if it says so, otherwise when it gets too long', async (t) => {
   const { port } = await serve(t, { routes: [take({ maxBytes: 1000 })] })
   const said = bareClient(port)
   said.bare.write(head(1001))
@@ -82,7 +82,7 @@ t.test('one that is too long is refused at once where it says so, and where it t
   grown.bare.destroy()
 })
 
-t.test('a long one under way is not cut off by the time of other requests', async (t) => {
+t.test('a long one under way is not cut off by the time limit of other requests', async (t) => {
   const http = { request_timeout_ms: 100 }
   const { port } = await serve(t, { routes: [take()], clock: systemClock, http })
   const { bare, drip, heard } = bareClient(port)
@@ -91,7 +91,7 @@ t.test('a long one under way is not cut off by the time of other requests', asyn
   t.match(await heard, /"bytes":10/, 'took half a second')
 })
 
-t.test('one that stands still is cut off, and its connection let go', async (t) => {
+t.test('one that stalls is cut off, and its connection closed', async (t) => {
   const { port } = await serve(t, { routes: [take({ idleMs: 300 })], clock: systemClock })
   const { bare, answered, heard } = bareClient(port)
   bare.write(`${head(10)}x`)
@@ -103,7 +103,7 @@ function systemWait(ms: number): Promise<string> {
   return new Promise((resolve) => setTimeout(resolve, ms, 'open'))
 }
 
-t.test('one that drips for ever ends with its whole time', async (t) => {
+t.test('one that drips for ever ends at the overall time limit', async (t) => {
   const { port } = await serve(t, { routes: [take({ wholeMs: 400 })], clock: systemClock })
   const { bare, drip, answered } = bareClient(port)
   bare.write(head(1000))
@@ -112,7 +112,7 @@ t.test('one that drips for ever ends with its whole time', async (t) => {
   bare.destroy()
 })
 
-t.test('the time that its reader takes is nobody idle', async (t) => {
+t.test('the time that its reader takes does not count as idle', async (t) => {
   const slow = async ({ body }: Ask<Upload>) => {
     let bytes = 0
     for await (const chunk of body.stream) {
@@ -126,7 +126,7 @@ t.test('the time that its reader takes is nobody idle', async (t) => {
   t.same(await reply.json(), { bytes: MIB })
 })
 
-t.test('a client that leaves in the middle is a fault of the stream', async (t) => {
+t.test('a client that leaves during an upload is a fault of the stream', async (t) => {
   const fault = Promise.withResolvers<unknown>()
   const handle = async (ask: Ask<Upload>) => hashed(ask).catch((error) => fault.resolve(error))
   const { port } = await serve(t, { routes: [take({}, handle)] })
@@ -138,7 +138,7 @@ t.test('a client that leaves in the middle is a fault of the stream', async (t) 
   t.match(found, { code: 'body_cut', message: 'the connection ended after 3 of 10 bytes of the body' })
 })
 
-t.test('who is refused in the middle of an upload gets to read why', async (t) => {
+t.test('a client that is refused during an upload can read why', async (t) => {
   const handle = async () => {
     throw new Fault('busy', 'another image is being installed')
   }
@@ -160,7 +160,7 @@ t.test('who is refused in the middle of an upload gets to read why', async (t) =
   client.destroy()
 })
 
-t.test('a body of any route that nobody reads does not hold its connection for ever', async (t) => {
+t.test('a body of any route that nobody reads does not keep its connection open for ever', async (t) => {
   const { port } = await serve(t, { routes: [take()], clock: systemClock, http: { request_timeout_ms: 200 } })
   for (const path of ['/api/none', '/api/%zz', '/api/take']) {
     const { bare, heard } = bareClient(port)

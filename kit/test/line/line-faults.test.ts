@@ -7,13 +7,13 @@ function failed(code: string, errno: number, more: Partial<CallError> = {}): Cal
   return Object.assign(new Error(`${code}`), { code, errno, syscall: 'open', path: '/dev/ttyUSB0', ...more })
 }
 
-t.test('knows an absent device by every errno that says so', (t) => {
+t.test('recognises an absent device by every errno that says so', (t) => {
   for (const code of ['ENOENT', 'ENXIO', 'ENODEV', 'EIO'])
     t.match(lineFaultOf(failed(code, 5), '/dev/ttyUSB0'), { code: 'line_absent', details: { ioctl: 'open' } })
   t.end()
 })
 
-t.test('names the group to join where permission is missing', (t) => {
+t.test('names the group to join if permission is missing', (t) => {
   const fault = lineFaultOf(failed('EACCES', 13), '/dev/ttyUSB0')
   t.match(fault, { code: 'line_refused', message: /open says EACCES \(errno 13\).*dialout/ })
   t.end()

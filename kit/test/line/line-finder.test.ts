@@ -1,4 +1,4 @@
-/** Lines found in a made-up sysfs, with and without udev. */
+/** Lines found in a fake sysfs, with and without udev. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ function machine(t: Test) {
   return { sys, dev, add }
 }
 
-t.test('finds lines with a driver, by sysfs alone where udev is missing', async (t) => {
+t.test('finds lines with a driver, by sysfs alone if udev is missing', async (t) => {
   const { sys, dev } = machine(t)
   const udev = () => Promise.reject(new Error('spawn udevadm ENOENT'))
   const found = await createLineFinder({ log: silentLog, sys, dev, udev }).list()
@@ -54,7 +54,7 @@ t.test('finds lines with a driver, by sysfs alone where udev is missing', async 
   })
 })
 
-t.test('adds what udev alone knows', async (t) => {
+t.test('adds what only udev knows', async (t) => {
   const { sys, dev } = machine(t)
   const udev = async () => [{ path: join(dev, 'ttyUSB0'), manufacturer: 'FTDI' }]
   const found = await createLineFinder({ log: silentLog, sys, dev, udev }).list()
@@ -77,7 +77,7 @@ t.test('asks udev again only when lines came or went', async (t) => {
   t.equal(asked, 2)
 })
 
-t.test('waits for a hanging udev no longer than it may, and starts no second one', async (t) => {
+t.test('waits for a hanging udev only for its limit, and starts no second one', async (t) => {
   const { sys, dev } = machine(t)
   const clock = fakeClock()
   let asked = 0
@@ -101,7 +101,7 @@ t.test('waits for a hanging udev no longer than it may, and starts no second one
   t.equal(asked, 1)
 })
 
-t.test('finds nothing, and does not fail, where there is no sysfs', async (t) => {
+t.test('finds nothing, and does not fail, if there is no sysfs', async (t) => {
   const finder = createLineFinder({ log: silentLog, sys: '/nonexistent', dev: '/nonexistent', udev: async () => [] })
   t.same(await finder.list(), [])
 })

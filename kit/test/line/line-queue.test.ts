@@ -5,7 +5,7 @@ import { MOST_WRITES } from '#kit/pure/memory-plan.ts'
 import { lineBytes } from '../../pure/memory-plan.ts'
 import { heapBytesOf } from '../heap.ts'
 
-/** A queue whose driver takes a piece when it is told to. */
+/** A queue whose driver takes a piece when the test says so. */
 function queueHere(limits: Partial<LineQueueLimits> = {}) {
   const clock = fakeClock()
   const offered: { bytes: Uint8Array; take(): void; fail(fault: Error): void }[] = []
@@ -43,7 +43,7 @@ function queueHere(limits: Partial<LineQueueLimits> = {}) {
   return { clock, queue, offered, told, take, takeAll, join, send, mostRead: () => mostRead }
 }
 
-t.test('addresses take turns, each write goes out whole, and the order of an address is kept', async (t) => {
+t.test('addresses take turns, each write is sent whole, and the order of an address is kept', async (t) => {
   const { join, send, takeAll, told } = queueHere()
   const [a, other, b] = [join('a'), join('a'), join('b')]
   const [long] = [a.send('1'.repeat(3000)), a.send('[a2]'), other.send('[a3]'), b.send('[b1]'), b.send('[b2]')]
@@ -67,7 +67,7 @@ t.test('no more is read of an address than its share, in bytes and in time, whoe
   t.same(greedy.rests, [true])
   const [other, neighbour] = [join('b'), join('a')]
   t.equal(mostRead(), 2400)
-  t.same(other.rests, [], 'who has nothing waiting is read')
+  t.same(other.rests, [], 'a client with nothing waiting is read')
   t.same(neighbour.rests, [true], 'its address has enough waiting')
   void other.send('y'.repeat(1200))
   t.same(other.rests, [true], 'the line has enough')
@@ -83,28 +83,31 @@ t.test('no more is read of an address than its share, in bytes and in time, whoe
   t.equal(mostRead(), 1024, 'never less than a message')
 })
 
-t.test('what a client leaves is sent within a bound and a time, and what was cut off is not', async (t) => {
-  const { clock, join, offered, takeAll } = queueHere({ leftBytes: 3000, leftMs: 1000 })
-  const [done, cut, late] = [join('a'), join('b'), join('c')]
-  const sent = [done.send('a'.repeat(1500)), cut.send('b'.repeat(1500)), late.send('c'.repeat(1500))]
-  done.leave(true)
-  cut.leave(false)
-  late.leave(true)
-  t.equal(done.heldBytes + late.heldBytes, 3000)
-  t.equal(await takeAll(), 'a'.repeat(1500) + 'c'.repeat(1500))
-  t.same(await Promise.all(sent), [1500, 0, 1500])
-  const again = join('a')
-  const slow = again.send('x'.repeat(5000))
-  again.leave(true)
-  t.equal(again.heldBytes, 3000)
-  clock.advance(1000)
-  t.equal(again.heldBytes, 1024, 'the piece that the driver is being given')
-  t.equal(offered.length, 1)
-  t.equal(await takeAll(), 'x'.repeat(1024))
-  t.equal(await slow, 1024)
-})
+t.test(
+  'bytes left by a client that ended are sent up to a limit and a time, those of one cut off are not',
+  async (t) => {
+    const { clock, join, offered, takeAll } = queueHere({ leftBytes: 3000, leftMs: 1000 })
+    const [done, cut, late] = [join('a'), join('b'), join('c')]
+    const sent = [done.send('a'.repeat(1500)), cut.send('b'.repeat(1500)), late.send('c'.repeat(1500))]
+    done.leave(true)
+    cut.leave(false)
+    late.leave(true)
+    t.equal(done.heldBytes + late.heldBytes, 3000)
+    t.equal(await takeAll(), 'a'.repeat(1500) + 'c'.repeat(1500))
+    t.same(await Promise.all(sent), [1500, 0, 1500])
+    const again = join('a')
+    const slow = again.send('x'.repeat(5000))
+    again.leave(true)
+    t.equal(again.heldBytes, 3000)
+    clock.advance(1000)
+    t.equal(again.heldBytes, 1024, 'the piece that the driver is being given')
+    t.equal(offered.length, 1)
+    t.equal(await takeAll(), 'x'.repeat(1024))
+    t.equal(await slow, 1024)
+  },
+)
 
-t.test('where those who left have left too much, the address that left most loses it', async (t) => {
+t.test('if clients that ended have left too much, the address that left most loses bytes', async (t) => {
   const { join, takeAll, send } = queueHere({ leftBytes: 5000 })
   const own = send('o')
   const greedy = [join('a'), join('a'), join('a')].map((one) => ({ one, sent: one.send('a'.repeat(1500)) }))
@@ -118,7 +121,7 @@ t.test('where those who left have left too much, the address that left most lose
   await own
 })
 
-t.test('thousands who come, leave and come again leave no more than the bound', async (t) => {
+t.test('thousands of clients that come, leave and come again leave no more than the limit', async (t) => {
   const { queue, join, takeAll } = queueHere({ leftBytes: 4096 })
   queue.setSpeed(960)
   let promised = 0
@@ -138,7 +141,7 @@ t.test('thousands who come, leave and come again leave no more than the bound', 
   t.ok(line.indexOf('!') <= 5000)
 })
 
-t.test('what is flushed fails, what the driver refuses fails alone, and the rest goes on', async (t) => {
+t.test('flushed writes fail, a write that the driver refuses fails alone, and the rest continues', async (t) => {
   const { queue, join, offered, takeAll, send, clock } = queueHere()
   const one = join('a')
   const [refused, flushed] = [one.send('1'), one.send('2')]
@@ -153,7 +156,7 @@ t.test('what is flushed fails, what the driver refuses fails alone, and the rest
   t.equal(one.heldBytes, 0)
 })
 
-t.test('what waits now is waited for, and not what comes after', async (t) => {
+t.test('it waits for the present writes, and not for later ones', async (t) => {
   const { send, take, queue, clock } = queueHere()
   const first = send('x')
   const told: string[] = []
@@ -168,7 +171,7 @@ t.test('what waits now is waited for, and not what comes after', async (t) => {
   await second
 })
 
-t.test('clients that send byte by byte are read no further than a number of writes, and go on later', async (t) => {
+t.test('clients that send byte by byte are read up to a number of writes, and continue later', async (t) => {
   const { join, take, takeAll } = queueHere()
   const [one, other] = [join('a'), join('b')]
   const sent: Promise<number>[] = []
@@ -193,21 +196,21 @@ t.test('a line whose clients send byte by byte, leave and come again fits the me
       for (let byte = 0; byte < 3; byte++, left++) void gone.write(Buffer.alloc(1)).then(() => left--)
       gone.leave(true)
     }
-    // What a client is beside its writes has a row of its own.
+    // A client without its writes has a row of its own.
     const sender = join('10.0.0.1')
     for (; sender.rests.at(-1) !== true && waiting < 10_000; waiting++) held.push(sender.write(Buffer.alloc(1)))
     await new Promise(setImmediate)
     return held
   })
-  t.ok(left <= MOST_WRITES + 1, `${left} writes of those who have left`)
-  t.ok(waiting <= MOST_WRITES, `${waiting} writes of the one who is there`)
+  t.ok(left <= MOST_WRITES + 1, `${left} writes of clients that have left`)
+  t.ok(waiting <= MOST_WRITES, `${waiting} writes of the one that is there`)
   const settings = new Map(Object.entries({ 'x.queue_bytes': limits.queueBytes, 'x.left_bytes': limits.leftBytes }))
   const most = lineBytes((name) => settings.get(name) ?? Number.NaN, 'x')
   t.ok(bytes < most, `${bytes} bytes of ${most}`)
 })
 
 t.test(
-  'filled with single bytes and with whole reads, of many who are here and who have left, it takes what a line may',
+  'filled with single bytes and whole reads, of many present clients and many that left, it fits the row of a line',
   async (t) => {
     const { queueBytes, leftBytes } = DEFAULT_QUEUE
     const settings: Record<string, number> = { 'raw_tcp.queue_bytes': queueBytes, 'raw_tcp.left_bytes': leftBytes }
@@ -216,7 +219,7 @@ t.test(
       const clock = fakeClock()
       const write = () => new Promise<void>(() => {})
       const queue = new LineQueue({ clock, limits: DEFAULT_QUEUE, write, onBusy() {}, onMostRead() {} })
-      /** As one client does: it rests when it is told to, and hears what became of each write. */
+      /** Behaves like one client: it pauses when told to, and gets the result of each write. */
       const join = (address: string) => {
         const state = { isResting: false }
         const sender = queue.join(address, {

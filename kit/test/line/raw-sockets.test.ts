@@ -1,4 +1,4 @@
-/** TCP clients on real lines over ptys; what a client is promised holds at any size and in any order of events. */
+/** TCP clients on real lines over ptys; the promises to a client hold at any size and in any order of events. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
@@ -9,7 +9,7 @@ import { FILL_BYTES, heardBy, openOn, pattern, sizes, until } from './raw-rig.ts
 const written = (socket: Socket, bytes: Uint8Array) =>
   new Promise<void>((resolve) => socket.write(bytes, () => resolve()))
 
-t.test('what a client sends goes to the line, what the line sends goes to every client', async (t) => {
+t.test('bytes of a client go to the line, bytes of the line go to every client', async (t) => {
   const { client, pty, sent } = await openOn(t)
   const clients = [await client(), await client()]
   const atLine = heardBy(pty)
@@ -38,7 +38,7 @@ t.test('connections that cannot be accepted do not end the server', async (t) =>
   t.equal(String(atLine.bytes()), 'a')
 })
 
-/** A line that takes nothing: its kernel and its queue are full of what a client of another address sends. */
+/** A line that takes nothing: its kernel and its queue are full of bytes from a client of another address. */
 async function stuckLine(t: Test, options: Parameters<typeof openOn>[1] = {}) {
   const rig = await openOn(t, { maxClients: 3, ...options })
   const holds = connect({ host: '127.0.0.1', port: rig.port, localAddress: '127.0.0.2' }).on('error', () => {})
@@ -50,7 +50,7 @@ async function stuckLine(t: Test, options: Parameters<typeof openOn>[1] = {}) {
 }
 
 t.test(
-  'who leaves while nothing of it is read is seen, by an end or a reset, and leaves what is bounded',
+  'a client that leaves while it is not read is noticed, by an end or a reset, and leaves a limited number of bytes',
   async (t) => {
     const { client, clients, holds, opened, pty, server } = await stuckLine(t, { queue: { leftBytes: 3000 } })
     for (let times = 0; times < 20; times++) {
@@ -73,27 +73,24 @@ t.test(
   },
 )
 
-t.test(
-  'one of which nothing was read for long makes room: it may have left behind bytes that nobody reads',
-  async (t) => {
-    const { client, clients, clock, holds, port, server } = await stuckLine(t, { maxClients: 2 })
-    const stuck = await client()
-    stuck.write(pattern(400_000))
-    await sleep(50)
-    const early = connect(port, '127.0.0.1').on('error', () => {})
-    await until(() => early.closed)
-    clock.advance(2001)
-    holds.resume()
-    const late = connect(port, '127.0.0.1').on('error', () => {})
-    t.teardown(() => late.destroy())
-    await until(() => server.counters().tcpEvicted === 1)
-    t.match(server.counters(), { tcpRefused: 1, tcpEvicted: 1 })
-    await until(() => holds.closed && clients() === 2)
-    t.equal(clients(), 2)
-  },
-)
+t.test('a client that was not read for long makes room: it can have left behind bytes that nobody reads', async (t) => {
+  const { client, clients, clock, holds, port, server } = await stuckLine(t, { maxClients: 2 })
+  const stuck = await client()
+  stuck.write(pattern(400_000))
+  await sleep(50)
+  const early = connect(port, '127.0.0.1').on('error', () => {})
+  await until(() => early.closed)
+  clock.advance(2001)
+  holds.resume()
+  const late = connect(port, '127.0.0.1').on('error', () => {})
+  t.teardown(() => late.destroy())
+  await until(() => server.counters().tcpEvicted === 1)
+  t.match(server.counters(), { tcpRefused: 1, tcpEvicted: 1 })
+  await until(() => holds.closed && clients() === 2)
+  t.equal(clients(), 2)
+})
 
-t.test('one that has ended and takes nothing more loses its place', async (t) => {
+t.test('a client that has ended and reads nothing more loses its place', async (t) => {
   const { client, clients, clock, pty, flow } = await openOn(t, { backlogBytes: 100_000_000 })
   const socket = await client()
   socket.pause()
@@ -106,7 +103,7 @@ t.test('one that has ended and takes nothing more loses its place', async (t) =>
   t.equal(clients(), 0)
 })
 
-t.test('where every place is taken the address with most loses its idlest to another', async (t) => {
+t.test('if every place is taken the address with most loses its idlest client to another', async (t) => {
   const { client, clients, clock, port, server } = await openOn(t, { maxClients: 3 })
   const own = []
   for (let times = 0; times < 3; times++) {
@@ -127,7 +124,7 @@ t.test('where every place is taken the address with most loses its idlest to ano
   t.equal(own[0]?.destroyed, false)
 })
 
-t.test('one client more than the bound is refused and counted', async (t) => {
+t.test('one client over the limit is refused and counted', async (t) => {
   const { client, port, server } = await openOn(t, { maxClients: 1 })
   await client()
   const second = connect(port, '127.0.0.1')
@@ -145,7 +142,7 @@ t.test('a client whose line is gone is refused and counted', async (t) => {
   t.match(server.counters(), { tcpClients: 0, tcpRefused: 1 })
 })
 
-t.test('a client that reads nothing holds the line up for its time, then is cut off', async (t) => {
+t.test('a client that reads nothing holds up the line for its time, then is cut off', async (t) => {
   const { client, clients, clock, flow, pty, server } = await openOn(t)
   const slow = await client()
   slow.pause()
@@ -158,7 +155,7 @@ t.test('a client that reads nothing holds the line up for its time, then is cut 
   t.match(server.counters(), { tcpCutOff: 1 })
 })
 
-/** Sends until that is so; the last write may wait for a line that is held up. */
+/** Sends until that is so; the last write can wait for a line that is held up. */
 async function fill(pty: { write(bytes: Uint8Array): Promise<void> }, isEnough: () => boolean): Promise<number> {
   const bytes = pattern(FILL_BYTES)
   let sentBytes = 0
@@ -167,7 +164,7 @@ async function fill(pty: { write(bytes: Uint8Array): Promise<void> }, isEnough: 
   return sentBytes
 }
 
-t.test('a client that catches up in time lets the line go on, and lacks nothing', async (t) => {
+t.test('if a client catches up in time the line continues, and the client misses nothing', async (t) => {
   const { client, clock, flow, pty, server } = await openOn(t, { backlogBytes: 20_000 })
   const socket = await client()
   socket.pause()
@@ -187,7 +184,7 @@ t.test('a client that catches up in time lets the line go on, and lacks nothing'
   t.equal(String(atClient.bytes().subarray(-6)), 'and on')
 })
 
-t.test('a port that is taken is said so, with its number', async (t) => {
+t.test('a port that is taken is reported with its number', async (t) => {
   const { line, open, port } = await openOn(t)
   await t.rejects(open({ port, maxClients: 1 }, line), {
     code: 'tcp_port_taken',
@@ -195,7 +192,7 @@ t.test('a port that is taken is said so, with its number', async (t) => {
   })
 })
 
-t.test('a client whose bytes the line refuses is let go', async (t) => {
+t.test('a client whose bytes the line refuses is disconnected', async (t) => {
   const { client, clients, line } = await openOn(t)
   line.onBytes = async () => Promise.reject(new Error('the line is closed'))
   const socket = await client()
@@ -253,24 +250,24 @@ for (const seed of [1, 2, 3])
       await Promise.all([device(), host()])
       await until(() => atDevice.length >= total && [atSender, ...atReaders].every((one) => one.length >= total))
       for (const timer of stutter) clearInterval(timer)
-      t.ok(atDevice.bytes().equals(toLine), 'the device has what was sent')
+      t.ok(atDevice.bytes().equals(toLine), 'the device has all that was sent')
       for (const one of [atSender, ...atReaders])
-        t.ok(one.bytes().equals(fromLine), 'every client has what the line sent')
+        t.ok(one.bytes().equals(fromLine), 'every client has all that the line sent')
       const told = (some: readonly Uint8Array[]) => some.reduce((sum, { length }) => sum + length, 0)
       await until(() => told(heard) >= total && told(sent) >= total)
       await sleep(20)
-      t.ok(Buffer.concat(heard).equals(fromLine), 'and each byte was told once')
+      t.ok(Buffer.concat(heard).equals(fromLine), 'and each byte was published once')
       t.ok(Buffer.concat(sent).equals(toLine))
     },
   )
 
-t.test('writes of the gateway and of clients keep whole and in order, also while the line takes little', async (t) => {
-  // What waits is within the bound: a client that is read no further may be cut where the kernel's buffer was full.
+t.test('writes of the gateway and of clients stay whole and in order, also while the line takes little', async (t) => {
+  // The waiting bytes are within the limit: a client that is read no further can be cut where the kernel's buffer was full.
   const { client, opened, pty } = await openOn(t, { queue: { queueBytes: 1_000_000, queueMs: 600_000 } })
   const socket = await client()
   const count = 400
   const own: Promise<void>[] = []
-  // Each message says who it is from, its number, and fills up with both: one that another broke into does not match.
+  // Each message holds its sender and number, repeated to its length: one that another interrupted does not match.
   const message = (from: string, number: number) => `${from}${number}:${`${from}${number}.`.repeat(60)}\n`
   for (let number = 0; number < count; number++) {
     own.push(opened.write(Buffer.from(message('g', number))))
@@ -288,7 +285,7 @@ t.test('writes of the gateway and of clients keep whole and in order, also while
   t.equal(of('c').join(''), all('c').join(''), 'and each of the client')
 })
 
-t.test('a client that vanishes in the middle leaves the others what they are due', async (t) => {
+t.test('a client that vanishes in the middle does not cost the others a byte', async (t) => {
   const { client, clients, pty } = await openOn(t, { backlogBytes: 40_000 })
   const stays = await client()
   const atStays = heardBy(stays)
@@ -308,7 +305,7 @@ t.test('a client that vanishes in the middle leaves the others what they are due
   t.equal(clients(), 1)
 })
 
-t.test('a line that is pulled in the middle has told all that its clients have', async (t) => {
+t.test('a line that is pulled in the middle has published everything that its clients got', async (t) => {
   const { client, heard, opened, pty, server } = await openOn(t)
   const socket = await client()
   const atClient = heardBy(socket)
@@ -323,6 +320,6 @@ t.test('a line that is pulled in the middle has told all that its clients have',
   await server.close()
   await until(() => socket.closed)
   t.ok(Buffer.concat(heard).equals(atClient.bytes()))
-  // Of what the kernel holds when a terminal is hung up it may drop some and give what came behind (Linux 6.18, any reader).
+  // When a terminal is hung up the kernel can drop some of the bytes it holds and deliver later ones (Linux 6.18, any reader).
   t.ok(atClient.bytes().subarray(0, beforeBytes).equals(pattern(30_000).subarray(0, beforeBytes)))
 })

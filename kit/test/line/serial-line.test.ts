@@ -37,7 +37,7 @@ function collect(onBytes: (handler: (bytes: Uint8Array) => void) => void, length
   })
 }
 
-t.test('carries bytes both ways, and stamps what it read', async (t) => {
+t.test('carries bytes both ways, and timestamps those it read', async (t) => {
   const { pty, line } = await bench(t)
   const there = collect((handler) => pty.onBytes(handler), 3)
   await line.write(Uint8Array.of(0, 0xff, 0x11))
@@ -99,13 +99,13 @@ t.test('slows the line while paused and loses nothing', async (t) => {
   t.ok(Buffer.concat(pieces).equals(bytes))
 })
 
-/** Waits until bytes can be read from the device; the kernel moves them from end to end in its own time. */
+/** Waits until bytes can be read from the device; the kernel takes its own time to move them. */
 function arrived(path: string): void {
   const wait = 'import os, select, sys; select.select([os.open(sys.argv[1], os.O_RDONLY | os.O_NOCTTY)], [], [], 10)'
   execFileSync('python3', ['-c', wait, path])
 }
 
-t.test('throws away what came while paused, when flushed', async (t) => {
+t.test('discards bytes that came while paused, when flushed', async (t) => {
   const { pty, line } = await bench(t)
   const seen: number[] = []
   const last = new Promise<void>((resolve) => {
@@ -124,7 +124,7 @@ t.test('throws away what came while paused, when flushed', async (t) => {
   t.same(seen, [2])
 })
 
-t.test('a write that a flush threw away has failed, and the next one goes out', async (t) => {
+t.test('a write that a flush discarded has failed, and the next one is sent', async (t) => {
   const { pty, line } = await bench(t)
   const big = line.write(new Uint8Array(200_000))
   const failed = t.rejects(big, { code: 'line_write_failed', message: /thrown away/ })
@@ -135,7 +135,7 @@ t.test('a write that a flush threw away has failed, and the next one goes out', 
   await heard
 })
 
-t.test('tells once that the device is gone, and refuses writes from then on', async (t) => {
+t.test('reports once that the device is gone, and refuses writes from then on', async (t) => {
   const { pty, line } = await bench(t)
   line.onBytes(() => undefined)
   const faults: Fault[] = []
@@ -157,7 +157,7 @@ t.test('tells once that the device is gone, and refuses writes from then on', as
   )
 })
 
-t.test('tells it while paused, with a write under way, and to a handler that came late', async (t) => {
+t.test('reports it while paused, with a write under way, and to a handler that came late', async (t) => {
   const { pty, line } = await bench(t)
   line.onBytes(() => undefined)
   line.pause()
@@ -169,20 +169,20 @@ t.test('tells it while paused, with a write under way, and to a handler that cam
   t.equal(fault.code, 'line_gone')
 })
 
-t.test('tells it where a write found the device gone before its hang-up was read', async (t) => {
+t.test('reports it if a write finds the device gone before its hang-up is read', async (t) => {
   const { pty, line } = await bench(t)
   const gone = new Promise<Fault>((resolve) => line.onGone(resolve))
-  // Nobody reads, so that only the write can find it; the stream then closes the port by itself.
+  // Nobody reads, so that only the write can find it; the stream then closes the port on its own.
   line.pause()
   await pty.close()
   await t.rejects(line.write(Uint8Array.of(1)))
   t.equal((await gone).code, 'line_gone')
 })
 
-t.test('has no counts of a device that is gone and not yet told of', async (t) => {
+t.test('has no counts of a device that is gone but not yet reported', async (t) => {
   const { pty, line } = await bench(t)
   const closing = pty.close()
-  // The far end closes on another thread while this turn lasts, so that the loss cannot be told in between.
+  // The far end closes on another thread while this turn lasts, so that the loss cannot be reported in between.
   for (let times = 0; times < 20_000; times++) if (line.driverCounts() !== null) t.fail('a pty keeps no counts')
   await closing
   t.equal(line.driverCounts(), null)
@@ -244,7 +244,7 @@ t.test('refuses what the driver does not keep, naming ioctl, errno and values', 
   })
 })
 
-t.test('says who has a line that is busy', async (t) => {
+t.test('says which process has a busy line', async (t) => {
   const { pty } = await bench(t)
   await t.rejects(opener.open(pty.path, SETTINGS), { code: 'line_busy', details: { pid: process.pid } })
 })
@@ -256,7 +256,7 @@ t.test('says that a line is absent', async (t) => {
     await t.rejects(opener.open(path, SETTINGS), { code: 'line_absent' }, path)
 })
 
-t.test('leaves no descriptor behind in 1000 openings, the device lost in every tenth', async (t) => {
+t.test('leaves no descriptor behind in 1000 openings, with the device lost in every tenth', async (t) => {
   let pty = openPty()
   const held = () => readdirSync('/proc/self/fd').length
   await (await opener.open(pty.path, SETTINGS)).close()
@@ -274,6 +274,6 @@ t.test('leaves no descriptor behind in 1000 openings, the device lost in every t
   }
   t.equal(held(), before)
   await pty.close()
-  // Where nothing has made /run/lock, as on a machine without an init, there are no locks either (docs/decisions/serial-addon.md).
+  // If nothing has made /run/lock, as on a machine without an init, there are no locks either (docs/decisions/serial-addon.md).
   t.equal(existsSync(`/run/lock/LCK..pts_${basename(pty.path)}`), false)
 })

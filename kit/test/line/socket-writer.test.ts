@@ -6,7 +6,7 @@ import { CLIENT_BYTES } from '#kit/pure/memory-plan.ts'
 import { heldBytes } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
 
-/** Writers to clients that read nothing yet, of whom the kernel takes no more. */
+/** Writers to clients that read nothing yet; the kernel takes no more for them. */
 async function writersHere(t: Test, many: number) {
   const server = createServer({ pauseOnConnect: true })
   t.teardown(() => server.close())
@@ -31,7 +31,7 @@ async function writersHere(t: Test, many: number) {
   return made
 }
 
-t.test('what waits for a slow client is sent in order, and its end is told once', async (t) => {
+t.test('waiting bytes for a slow client are sent in order, and its end is reported once', async (t) => {
   const [one] = await writersHere(t, 1)
   if (!one) return
   const { client, filled, writer } = one
@@ -76,10 +76,10 @@ for (const [who, end] of [
     t.equal(heard, one.filled + 3000)
   })
 
-t.test('a backlog of single bytes takes what a client of a line may, beside its bytes', async (t) => {
+t.test('a backlog of single bytes fits the row of a client, beside its bytes', async (t) => {
   const many = 8
   const backlog = 65_536
-  // What V8 compiles and learns is there afterwards.
+  // After this V8 has compiled and optimised the code.
   for (const { client } of await writersHere(t, many)) client.destroy()
   const before = await heldBytes()
   const made = await writersHere(t, many)

@@ -1,4 +1,4 @@
-/** Which files may be opened as a line at all. */
+/** Which files are allowed to be opened as a line at all. */
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

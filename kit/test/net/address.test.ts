@@ -16,7 +16,7 @@ t.test('reads an IPv4-mapped address as the IPv4 it stands for', async (t) => {
     t.same(parseAddress(text), new Uint8Array([10, 0, 0, 1]), text)
 })
 
-t.test('takes nothing that is no address', async (t) => {
+t.test('accepts only addresses', async (t) => {
   for (const text of [
     '',
     '1.2.3',
@@ -32,7 +32,7 @@ t.test('takes nothing that is no address', async (t) => {
     t.equal(parseAddress(text), undefined, text)
 })
 
-t.test('puts the addresses that mean something in their class', async (t) => {
+t.test('classifies addresses with a special meaning', async (t) => {
   const rows = {
     loopback: ['127.0.0.1', '127.255.0.1', '::1', '::ffff:127.0.0.1', '64:ff9b::7f00:1'],
     'link-local': ['169.254.1.1', 'fe80::1', 'febf::1', '::ffff:169.254.1.1', '2002:a9fe:101::'],
@@ -59,7 +59,7 @@ t.test('puts the addresses that mean something in their class', async (t) => {
     for (const text of addresses) t.equal(classOf(parseAddress(text) ?? new Uint8Array()), name, text)
 })
 
-t.test('reads networks, and says what lies in them', async (t) => {
+t.test('reads networks, and says which addresses are in them', async (t) => {
   const ten = parseNetwork('10.128.0.0/9')
   t.ok(ten && isWithin(new Uint8Array([10, 200, 0, 1]), ten))
   t.notOk(ten && isWithin(new Uint8Array([10, 100, 0, 1]), ten))

@@ -37,7 +37,7 @@ t.test('a list allows its names, addresses and localhost, with or without port',
     t.equal(isHostAllowed(host, allowed), false, String(host))
 })
 
-t.test('a box is spoken to by its address, its own name, bare or with .local, or a name it was given', async (t) => {
+t.test('a box is reached by its address, its own name, bare or with .local, or a configured name', async (t) => {
   for (const host of [
     '10.0.0.1:3132',
     '[fd00::1]',
@@ -54,7 +54,7 @@ t.test('a box is spoken to by its address, its own name, bare or with .local, or
   t.equal(isOwnHost('.example', '', []), false, 'a machine without a name has none')
 })
 
-t.test('an Origin is own where host and port are those of Host', async (t) => {
+t.test('an Origin is own if its host and port are those of Host', async (t) => {
   t.equal(isOwnOrigin(undefined, 'box:3132'), true)
   t.equal(isOwnOrigin('http://box:3132', 'box:3132'), true)
   t.equal(isOwnOrigin('http://BOX', 'box:80'), true)
@@ -77,7 +77,7 @@ t.test('any other Origin is foreign', async (t) => {
   t.equal(isOwnOrigin('http://box', undefined), false)
 })
 
-t.test('without an empty list that allows all, no name but those given and no address are refused', async (t) => {
+t.test('with a list, only its names and any address are allowed', async (t) => {
   for (const host of [
     '10.0.0.1:80',
     '[fd00::1]',
@@ -141,13 +141,13 @@ t.test('a Referer gives the origin of its page', async (t) => {
     t.equal(originOfReferer(text), undefined, text)
 })
 
-t.test('a page is of a host by scheme, name and port together', async (t) => {
+t.test('a page belongs to a host by scheme, name and port together', async (t) => {
   const of = (origin: string, host: string | undefined) => {
     const from = parseOrigin(origin)
     return from !== undefined && isOriginOf(from, host)
   }
   t.equal(of('http://box', 'BOX:80'), true)
-  t.equal(of('https://box', 'box'), true, 'a TLS proxy has taken the S off')
+  t.equal(of('https://box', 'box'), true, 'a TLS proxy has turned https into http')
   t.equal(of('http://box.', 'box.'), true)
   for (const host of [undefined, '', 'box:81', 'box.', 'x@box', 'box/x', 'box?x', 'box#x'])
     t.equal(of('http://box', host), false, String(host))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { interfacesNow, reachableAddresses } from '../../net/address.ts'
 
-t.test('a process that has no file descriptor left is told the interfaces that it last had', async (t) => {
+t.test('a process without a free file descriptor gets the last known interfaces', async (t) => {
   const eth0 = [
     {
       address: '10.0.0.1',

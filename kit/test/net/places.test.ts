@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createPlaces, createPlacesWithin, type Holder, type PlaceLimits, type Use } from '#kit/net/places.ts'
 
-/** Whoever has a place, by name: `a1` is of address `a`. Each came a millisecond after the one before. */
+/** The holders of places, by name: `a1` is of address `a`. Each came a millisecond after the previous one. */
 function placesHere(limits: Partial<PlaceLimits> = {}) {
   const places = createPlaces({ most: 4, mostPerAddress: 100, shareOf: (address) => address, ...limits })
   const ended: string[] = []
@@ -17,7 +17,7 @@ function placesHere(limits: Partial<PlaceLimits> = {}) {
   return { places, come, ended, leave }
 }
 
-t.test('as many as there are places come in, and one that left makes room once', async (t) => {
+t.test('as many come in as there are places, and one that left makes room once', async (t) => {
   const { places, come, ended, leave } = placesHere({ most: 2 })
   t.same([come('a1'), come('b1'), come('c1')], [true, true, false])
   leave('c1')
@@ -29,20 +29,20 @@ t.test('as many as there are places come in, and one that left makes room once',
   t.same(places.counts(), { refused: 2, evicted: 0 })
 })
 
-t.test('an address that has most loses its own to others, and gets no place by it', async (t) => {
+t.test('the address with most loses its own to others, and cannot take places from them', async (t) => {
   const { places, come, ended } = placesHere()
   for (const name of ['a1', 'a2', 'a3', 'b1']) t.ok(come(name))
   t.ok(come('c1'))
   t.same(ended, ['a1'], 'the oldest of the greediest')
   t.equal(places.size, 4)
   t.notOk(come('a4'), 'the greediest itself')
-  t.notOk(come('b2'), 'it would have as many as the one it takes from has left')
+  t.notOk(come('b2'), 'it would have as many as would be left to the other')
   t.notOk(come('d1') && come('e1'), 'each has one: nobody has more than the newcomer would')
   t.same(ended, ['a1', 'a2'])
   t.same(places.counts(), { refused: 3, evicted: 2 })
 })
 
-t.test('an address loses first what is worth least: opening, idle, busy, and then what lasts', async (t) => {
+t.test('an address first loses what is worth least: opening, idle, busy, and then lasting', async (t) => {
   const { come, ended } = placesHere({ most: 8 })
   const uses: Use[] = ['lasting', 'busy', 'idle', 'idle', 'opening', 'opening', 'busy']
   for (const [at, use] of uses.entries()) come(`a${at}`, use)
@@ -51,7 +51,7 @@ t.test('an address loses first what is worth least: opening, idle, busy, and the
   t.same(ended, ['a4', 'a5', 'a2', 'a3', 'a1', 'a6'])
 })
 
-t.test('where no address has more than another, whoever is opening or idle makes room, and else nobody', async (t) => {
+t.test('if no address has more than another, one that is opening or idle makes room, and otherwise none', async (t) => {
   const { come, ended } = placesHere({ most: 3 })
   for (const [name, use] of [
     ['a1', 'busy'],
@@ -65,20 +65,17 @@ t.test('where no address has more than another, whoever is opening or idle makes
   t.same(ended, ['c1', 'b1'])
 })
 
-t.test(
-  'an address that has its share makes room among its own alone, where one of them is opening or idle',
-  async (t) => {
-    const { places, come, ended } = placesHere({ most: 100, mostPerAddress: 2 })
-    t.same([come('a1', 'busy'), come('a2', 'opening'), come('a3', 'busy'), come('a4')], [true, true, true, false])
-    t.same(ended, ['a2'])
-    t.ok(come('b1'))
-    t.equal(places.hasRoom('a'), false)
-    t.equal(places.hasRoom('b'), true)
-    t.same(places.counts(), { refused: 1, evicted: 1 }, 'asking takes nothing')
-  },
-)
+t.test('an address at its share makes room only among its own, if one of them is opening or idle', async (t) => {
+  const { places, come, ended } = placesHere({ most: 100, mostPerAddress: 2 })
+  t.same([come('a1', 'busy'), come('a2', 'opening'), come('a3', 'busy'), come('a4')], [true, true, true, false])
+  t.same(ended, ['a2'])
+  t.ok(come('b1'))
+  t.equal(places.hasRoom('a'), false)
+  t.equal(places.hasRoom('b'), true)
+  t.same(places.counts(), { refused: 1, evicted: 1 }, 'a mere query takes no place')
+})
 
-t.test('a trusted address may have every place, and loses none that is in use to others', async (t) => {
+t.test('a trusted address can have every place, and loses none in use to others', async (t) => {
   const shareOf = (address: string) => (address === 'a' ? undefined : address)
   const { come, ended } = placesHere({ mostPerAddress: 2, shareOf })
   for (const name of ['a1', 'a2', 'a3', 'a4']) t.ok(come(name))
@@ -87,7 +84,7 @@ t.test('a trusted address may have every place, and loses none that is in use to
   t.same(ended, [])
 })
 
-t.test('a trusted address comes in before whoever has several', async (t) => {
+t.test('a trusted address comes in at the cost of one that has several', async (t) => {
   const shareOf = (address: string) => (address === 'a' ? undefined : address)
   const { come, ended } = placesHere({ shareOf })
   for (const name of ['a1', 'a2', 'b1', 'b2']) come(name)
@@ -95,7 +92,7 @@ t.test('a trusted address comes in before whoever has several', async (t) => {
   t.same(ended, ['b1'])
 })
 
-t.test('servers that share places: each has its own, and whoever has most of all makes room', async (t) => {
+t.test('servers that share places: each has its own limit, and whoever has most of all makes room', async (t) => {
   const ended: string[] = []
   const all = createPlaces({ most: 4, mostPerAddress: 4, shareOf: (address) => address })
   const serverOf = (most: number) => createPlacesWithin(createPlaces({ most, mostPerAddress: most, shareOf }), all)
@@ -128,7 +125,7 @@ t.test('servers that share places: each has its own, and whoever has most of all
   t.same(one.counts(), { refused: 1, evicted: 1 })
 })
 
-t.test('a server that is full is so though there are places for all together, and its own make room', async (t) => {
+t.test('a full server is full even if there are common places left, and its own clients make room', async (t) => {
   const ended: string[] = []
   const shareOf = (address: string) => address
   const all = createPlaces({ most: 8, mostPerAddress: 8, shareOf })

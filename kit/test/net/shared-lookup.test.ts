@@ -10,7 +10,7 @@ function sharedOver() {
 
 const found = [{ address: '192.0.2.1', family: 4 }]
 
-t.test('asks once for a name that many ask for, and tells them all', async (t) => {
+t.test('looks up a name once for many callers, and answers them all', async (t) => {
   const { asked, lookup } = sharedOver()
   const answers: unknown[] = []
   for (let i = 0; i < 100; i++) lookup('a.example', { all: true }, (error, list) => answers.push([error, list]))
@@ -19,7 +19,7 @@ t.test('asks once for a name that many ask for, and tells them all', async (t) =
   t.same(answers, new Array(100).fill([null, found]))
 })
 
-t.test('asks again once the answer, or its failing, is there', async (t) => {
+t.test('looks up again after the answer, or its failure', async (t) => {
   const { asked, lookup } = sharedOver()
   const failed: unknown[] = []
   lookup('a.example', { all: true }, (error) => failed.push(error?.message))
@@ -29,7 +29,7 @@ t.test('asks again once the answer, or its failing, is there', async (t) => {
   t.equal(asked.length, 2)
 })
 
-t.test('asks apart for another name, and for another family', async (t) => {
+t.test('looks up another name, or another family, separately', async (t) => {
   const { asked, lookup } = sharedOver()
   lookup('a.example', { all: true }, () => {})
   lookup('b.example', { all: true }, () => {})

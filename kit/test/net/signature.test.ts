@@ -11,7 +11,7 @@ t.test('A.webhooks.3 signs the exact bytes with HMAC-SHA-256', async (t) => {
   t.equal(isSignedBy(expected.replace('5bdc', '5BDC'), body, 'Jefe'), true)
 })
 
-t.test('knows a signature that is not of this body, this secret or this form', async (t) => {
+t.test('rejects a signature of another body, another secret or another form', async (t) => {
   const body = Buffer.from('body')
   const good = webhookSignature(body, 'secret')
   t.equal(isSignedBy(good, Buffer.from('Body'), 'secret'), false)

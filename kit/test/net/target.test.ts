@@ -7,7 +7,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { holds } from '#kit/test/holds.ts'
 import { lookupSafely, parseTarget } from '../../net/target.ts'
 
-t.test('takes targets inside the building and outside', async (t) => {
+t.test('accepts targets inside the building and outside', async (t) => {
   const urls = [
     'http://127.0.0.1:8080/hook',
     'https://10.0.0.5/a?b=c',
@@ -18,7 +18,7 @@ t.test('takes targets inside the building and outside', async (t) => {
   for (const url of urls) t.doesNotThrow(() => parseTarget(url), url)
 })
 
-t.test('refuses what is no URL to post to, each with its own sentence', async (t) => {
+t.test('refuses anything that is not a URL to post to, each with its own sentence', async (t) => {
   const rows: [string, RegExp][] = [
     ['', /cannot be read/],
     ['hook', /cannot be read/],
@@ -37,7 +37,7 @@ t.test('refuses what is no URL to post to, each with its own sentence', async (t
   for (const [url, message] of rows) t.throws(() => parseTarget(url), { code: 'bad_target', message }, url)
 })
 
-t.test('refuses addresses that are not for targets, however they are written', async (t) => {
+t.test('refuses addresses that are not allowed for targets, however they are written', async (t) => {
   const hosts = ['169.254.1.1', '169.254.169.254', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.254.43518']
   hosts.push('[::ffff:169.254.169.254]', '[::ffff:a9fe:a9fe]', '[fd00:ec2::254]', '[fe80::1]', '[64:ff9b::a9fe:a9fe]')
   hosts.push('224.0.0.1', '[ff02::1]', '0.0.0.0', '0', '[::]', '255.255.255.255', '\uff11\uff16\uff19.254.169.254')
@@ -70,7 +70,7 @@ t.test('lets no link-local address through in decimal, octal or hex', async (t) 
   )
 })
 
-t.test('resolves a name to what may be connected to', async (t) => {
+t.test('resolves a name to the addresses that are allowed', async (t) => {
   const server = createServer((_, reply) => reply.end('here')).listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await new Promise((resolve) => server.once('listening', resolve))
@@ -85,15 +85,15 @@ t.test('resolves a name to what may be connected to', async (t) => {
   t.equal(status, 200)
 })
 
-t.test('fails where a name stands for a forbidden address', async (t) => {
-  // The resolver reads numbers in every old notation, which makes it a name server for this test.
+t.test('fails if a name resolves to a forbidden address', async (t) => {
+  // The resolver reads numbers in every old notation, so that it serves as a name server for this test.
   for (const host of ['169.254.169.254', '0xa9fea9fe', '224.0.0.1', '::ffff:169.254.169.254']) {
     const fault = await new Promise((resolve) => lookupSafely(host, { all: true }, (error) => resolve(error)))
     t.match(fault, { code: 'bad_target' }, host)
   }
 })
 
-t.test('hands on that a name does not exist', async (t) => {
+t.test('passes on that a name does not exist', async (t) => {
   const missing = await new Promise((resolve) => lookupSafely('no-such-name.invalid', {}, (error) => resolve(error)))
   t.ok(missing instanceof Error && !(missing instanceof Fault))
 })

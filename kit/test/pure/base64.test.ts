@@ -29,7 +29,7 @@ t.test('reads what Node writes', async () => {
   )
 })
 
-t.test('names the character that is no base64 and its position', async (t) => {
+t.test('names the character that is not base64 and its position', async (t) => {
   t.throws(() => bytesOfBase64('Zm9v Yg='), {
     code: 'bad_base64',
     message: /" " at position 5 is not base64/,
@@ -53,7 +53,7 @@ t.test('RFC 4648, 3.5: refuses bits that belong to no byte', async (t) => {
   t.throws(() => bytesOfBase64('Zm9='), { code: 'bad_base64', message: /"9" at position 3 sets bits/ })
 })
 
-t.test('takes exactly one text for each byte string, and throws nothing but a Fault', async () => {
+t.test('accepts exactly one text for each byte string, and throws nothing but a Fault', async () => {
   const signs = fc.constantFrom(...'AZaz09+/=', 'Q', 'g', ' ', '-')
   fc.assert(
     fc.property(fc.string({ unit: signs, maxLength: 12 }), (encoded) => {

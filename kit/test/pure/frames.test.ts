@@ -42,7 +42,7 @@ t.test('takes the length of a frame from its field', async (t) => {
   )
 })
 
-t.test('goes on one byte later where a length field cannot be right', async (t) => {
+t.test('continues one byte later if a length field cannot be right', async (t) => {
   const framing: ContentFraming = { mode: 'length_field', offset: 0, size: 1, endian: 'big', adjust: 0 }
   const { frames } = cut(framing, [bytes(0, 200, 2, 9)])
   t.same(
@@ -55,7 +55,7 @@ t.test('goes on one byte later where a length field cannot be right', async (t) 
   )
 })
 
-t.test('hands on a frame that never ends in pieces that say so', async (t) => {
+t.test('passes on a frame that never ends in pieces that say so', async (t) => {
   const { frames, held } = cut({ mode: 'delimiter', delimiter: bytes(0) }, [new Uint8Array(150).fill(1)])
   t.same(
     frames.map((frame) => [frame.bytes.length, frame.isCut]),
@@ -67,7 +67,7 @@ t.test('hands on a frame that never ends in pieces that say so', async (t) => {
   t.equal(held, 22)
 })
 
-t.test('cuts a fixed length beyond the bound only where the bound is reached', async (t) => {
+t.test('cuts a fixed length beyond the limit only once the limit is reached', async (t) => {
   const { frames, held } = cut({ mode: 'length', length: 100 }, [new Uint8Array(10), new Uint8Array(60)])
   t.same(
     frames.map((frame) => [frame.bytes.length, frame.isCut]),
@@ -76,7 +76,7 @@ t.test('cuts a fixed length beyond the bound only where the bound is reached', a
   t.equal(held, 6)
 })
 
-t.test('loses no byte, keeps their order and holds no more than the bound, however reads fall', async (t) => {
+t.test('loses no byte, keeps their order and holds no more than the limit, however the reads are split', async (t) => {
   const chunks = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 20 })
   const law = fc.property(fc.constantFrom(...framings), chunks, (framing, given) => {
     const { frames, held } = cut(framing, given)

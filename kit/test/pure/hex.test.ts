@@ -1,4 +1,4 @@
-/** Hex text: round trip, forms that are taken, and where it is wrong. */
+/** Hex text: round trip, accepted forms, and where it is wrong. */
 import fc from 'fast-check'
 import { t } from 'tap'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
@@ -24,7 +24,7 @@ t.test('reads lower case and many spaces', async (t) => {
   t.same([...bytesOfHex('')], [])
 })
 
-t.test('names the character that is no digit and its position', async (t) => {
+t.test('names the character that is not a digit and its position', async (t) => {
   t.throws(() => bytesOfHex('01 0G'), {
     code: 'bad_hex',
     message: /"G" at position 5 is not a hex digit/,
@@ -37,7 +37,7 @@ t.test('names the character that is no digit and its position', async (t) => {
   t.throws(() => bytesOfHex('😀'), { message: /"😀" at position 1/ })
 })
 
-t.test('refuses pairs that run together, where the second begins', async (t) => {
+t.test('refuses pairs without a space, at the position where the second begins', async (t) => {
   t.throws(() => bytesOfHex('01ab FF'), {
     code: 'bad_hex',
     message: /"a" at position 3 follows a pair without a space/,

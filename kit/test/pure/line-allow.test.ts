@@ -29,7 +29,7 @@ for (const path of refused)
     t.throws(() => check(path), { code: 'port_not_allowed' })
   })
 
-t.test('allows what the installer allows, and dots in a pattern are dots', async (t) => {
+t.test('allows the patterns of the installer, in which dots are literal', async (t) => {
   const own = createLineRule(['/dev/pts/*', '/dev/tty.x'], 'ports.allow')
   t.doesNotThrow(() => own('/dev/pts/3'))
   t.throws(() => own('/dev/ttyUx'), { code: 'port_not_allowed' })

@@ -8,7 +8,7 @@ function gate() {
   return { clock, said, gate: createLogGate(clock, 1000, (count, facts) => said.push([count, facts.n])) }
 }
 
-t.test('says the first at once and the rest of the period in one line', async (t) => {
+t.test('logs the first at once and the rest of the period in one line', async (t) => {
   const { clock, said, gate: logGate } = gate()
   for (let n = 1; n <= 5; n += 1) logGate.note({ n })
   t.same(said, [[1, 1]])
@@ -19,7 +19,7 @@ t.test('says the first at once and the rest of the period in one line', async (t
   ])
 })
 
-t.test('says the next at once after a quiet period', async (t) => {
+t.test('logs the next at once after a quiet period', async (t) => {
   const { clock, said, gate: logGate } = gate()
   logGate.note({ n: 1 })
   clock.advance(1000)
@@ -30,7 +30,7 @@ t.test('says the next at once after a quiet period', async (t) => {
   ])
 })
 
-t.test('says at the end what it has not said, and leaves no timer', async (t) => {
+t.test('logs the rest when closed, and leaves no timer', async (t) => {
   const { clock, said, gate: logGate } = gate()
   logGate.note({ n: 1 })
   logGate.note({ n: 2 })

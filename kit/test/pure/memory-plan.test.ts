@@ -1,4 +1,4 @@
-/** Tests of pure/memory-plan.ts: what the kernel does with bytes that nobody reads. */
+/** Tests of pure/memory-plan.ts: how many bytes the kernel holds that nobody reads. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -21,7 +21,7 @@ const [, usual] = readFileSync('/proc/sys/net/ipv4/tcp_rmem', 'utf8').trim().spl
 const skip = Number(usual) === KERNEL_BYTES ? false : `this machine has net.ipv4.tcp_rmem ${usual}`
 
 t.test(
-  'of a connection that nobody reads the kernel holds no more than the rows say, however much is sent',
+  'the kernel holds no more of a connection that nobody reads than the rows say, however much is sent',
   { skip },
   async (t) => {
     const accepted: Socket[] = []

@@ -9,7 +9,7 @@ t.test('finds the name that was probably meant, whatever its case', async (t) =>
   t.equal(nearestName('adress', known), 'address')
 })
 
-t.test('finds none where none is near, or where comparing would cost much', async (t) => {
+t.test('finds none if none is near, or if comparing would cost too much', async (t) => {
   t.equal(nearestName('password', ['unitId', 'fc']), undefined)
   t.equal(nearestName('x'.repeat(65), ['x'.repeat(64)]), undefined)
   t.equal(nearestName('', []), undefined)

@@ -10,13 +10,13 @@ t.test('keeps words of any language as they are', async (t) => {
   for (const text of ['Hall 2', 'Küche', '音声', 'Зал', '🔊 left']) t.equal(plainText(text, 64), text)
 })
 
-t.test('leaves out what is not seen, turns or breaks lines', async (t) => {
+t.test('removes characters that are invisible, change the direction or break lines', async (t) => {
   t.equal(plainText('a\u0000b\u001b[31mc\r\n\td', 64), 'a b [31mc d')
   t.equal(plainText('pay\u202elave\u2066l\u200b\ufeff', 64), 'paylavel')
   t.equal(plainText('a\u2028b\u2029c\ud800d', 64), 'a b cd')
 })
 
-t.test('cuts at the bound, never through a sign, and knows no bad text', async (t) => {
+t.test('cuts at the limit, never through a character, and accepts any text', async (t) => {
   t.equal(plainText('🔊🔊🔊', 2), '🔊🔊')
   t.equal(plainText('x'.repeat(1e6), 64).length, 64)
   holds(

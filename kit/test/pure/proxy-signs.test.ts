@@ -2,7 +2,7 @@
 import t from 'tap'
 import { hasProxySign } from '../../pure/proxy-signs.ts'
 
-t.test('every head that a proxy adds tells of it, in whatever capitals', (t) => {
+t.test('every header that a proxy adds reveals it, in any case', (t) => {
   const names = [
     'Forwarded',
     'X-Forwarded-For',
@@ -24,7 +24,7 @@ t.test('every head that a proxy adds tells of it, in whatever capitals', (t) => 
   t.end()
 })
 
-t.test('what browsers and programs send by themselves is none', (t) => {
+t.test('headers that browsers and programs send on their own do not', (t) => {
   const browser = [
     'host',
     'connection',

@@ -10,7 +10,7 @@ import { heapBytesOf, rowOf } from '../heap.ts'
 const RIGHT = 'right'
 const rows = signInRows({ workers: 'workers', queue: 'queue', table: 'table', homes: 'homes' })
 
-/** A limiter whose passwords are texts; while it is held back, every look waits. */
+/** A limiter whose passwords are texts; while it is held back, every verification waits. */
 function deskOf(bounds: Parameters<typeof limiterHere>[0] = {}) {
   const here = limiterHere(bounds)
   const { clock, limiter } = here
@@ -65,19 +65,19 @@ function deskOf(bounds: Parameters<typeof limiterHere>[0] = {}) {
   }
 }
 
-/** Has a network guess until its answers wait as long as they can. */
+/** Lets a network guess until its answers are delayed as long as possible. */
 async function guess(desk: ReturnType<typeof deskOf>, address: string, account = 'anna', times = 12) {
   for (let i = 0; i < times; i++) await desk.tried(address, account, `wrong ${i}`)
 }
 
-t.test('from the last free try on a wrong password is answered later and later, up to the bound', async (t) => {
+t.test('from the last free try on a wrong password is answered later and later, up to a limit', async (t) => {
   const desk = deskOf()
   const took: number[] = []
   for (let i = 0; i < 11; i++) took.push((await desk.tried('192.0.2.1', 'anna', `wrong ${i}`)).tookMs)
   t.same(took, [0, 0, 0, 0, 250, 500, 1000, 2000, 4000, 5000, 5000])
 })
 
-t.test('a right one is answered at once, whatever went before, and forgets it', async (t) => {
+t.test('a right one is answered at once, whatever came before, and resets the delay', async (t) => {
   const desk = deskOf()
   await guess(desk, '192.0.2.1')
   t.same(await desk.tried('192.0.2.1', 'anna', RIGHT), { how: true, tookMs: 0 })
@@ -92,7 +92,7 @@ t.test('wrong ones are forgotten after a quiet while', async (t) => {
 })
 
 t.test(
-  'one network slows nobody down elsewhere; an account that many guess at is answered late everywhere',
+  'one network does not slow down others; an account that many guess at is answered late everywhere',
   async (t) => {
     const desk = deskOf()
     await guess(desk, '192.0.2.1')
@@ -103,7 +103,7 @@ t.test(
   },
 )
 
-t.test('who signs in between guesses at another gains no guess at him', async (t) => {
+t.test('signing in between guesses at another account gains no extra guess', async (t) => {
   const desk = deskOf()
   for (let i = 0; i < 10; i++) {
     await desk.tried('192.0.2.1', 'anna', `wrong ${i}`)
@@ -121,24 +121,27 @@ t.test('a whole IPv6 /64 is one network, and a mapped IPv4 is that IPv4', async 
   t.ok((await desk.tried('192.0.2.1', 'another', 'x')).tookMs > 0)
 })
 
-t.test('a network has so many places: further tries of it wait in line, and nobody else does', async (t) => {
-  const desk = deskOf({ places: 2 })
-  await guess(desk, '192.0.2.1')
-  desk.looked.length = 0
-  const guesses = ['a', 'b', 'c', 'd'].map((text) => desk.attempt('192.0.2.1', 'anna', text))
-  await desk.clock.run(0)
-  t.same(desk.looked, ['192.0.2.1 a', '192.0.2.1 b'])
-  t.match(await desk.attempt('198.51.100.1', 'anna', RIGHT), { how: true, tookMs: 0 })
-  await desk.clock.run(5000)
-  t.same(desk.looked.slice(-2), ['192.0.2.1 c', '192.0.2.1 d'])
-  await desk.clock.run(5000)
-  t.same(
-    (await Promise.all(guesses)).map(({ tookMs }) => tookMs),
-    [5000, 5000, 10_000, 10_000],
-  )
-})
+t.test(
+  'a network has a limited number of places: its further tries wait in a queue, and nobody else does',
+  async (t) => {
+    const desk = deskOf({ places: 2 })
+    await guess(desk, '192.0.2.1')
+    desk.looked.length = 0
+    const guesses = ['a', 'b', 'c', 'd'].map((text) => desk.attempt('192.0.2.1', 'anna', text))
+    await desk.clock.run(0)
+    t.same(desk.looked, ['192.0.2.1 a', '192.0.2.1 b'])
+    t.match(await desk.attempt('198.51.100.1', 'anna', RIGHT), { how: true, tookMs: 0 })
+    await desk.clock.run(5000)
+    t.same(desk.looked.slice(-2), ['192.0.2.1 c', '192.0.2.1 d'])
+    await desk.clock.run(5000)
+    t.same(
+      (await Promise.all(guesses)).map(({ tookMs }) => tookMs),
+      [5000, 5000, 10_000, 10_000],
+    )
+  },
+)
 
-t.test('who hangs up before the look is dropped; who does so after it leaves the place taken', async (t) => {
+t.test('a try whose client hangs up before the verification is dropped; after it the place stays taken', async (t) => {
   const desk = deskOf({ places: 1 })
   await guess(desk, '192.0.2.1')
   desk.looked.length = 0
@@ -155,22 +158,25 @@ t.test('who hangs up before the look is dropped; who does so after it leaves the
   t.equal(gone.how, 'client_gone')
 })
 
-t.test('an owner’s clean network comes before two hundred that guess, whatever they have waiting', async (t) => {
-  const desk = deskOf({ queue: 1000 })
-  const guessers = Array.from({ length: 200 }, (_, i) => `203.0.113.${i}`)
-  for (const address of guessers) await desk.tried(address, 'anna', 'x')
-  desk.looked.length = 0
-  desk.holdBack()
-  for (const address of guessers) for (const text of ['a', 'b']) void desk.attempt(address, 'anna', text)
-  await desk.clock.run(0)
-  const right = desk.attempt('198.51.100.1', 'anna', RIGHT)
-  await desk.letGo()
-  t.match(await right, { how: true, tookMs: 0 })
-  // At most the one that was under way and the one whose turn it was for having waited longest.
-  t.ok(desk.looked.indexOf('198.51.100.1 right') <= 2, desk.looked.slice(0, 5).join())
-})
+t.test(
+  'the clean network of an owner comes before two hundred that guess, however many tries they have waiting',
+  async (t) => {
+    const desk = deskOf({ queue: 1000 })
+    const guessers = Array.from({ length: 200 }, (_, i) => `203.0.113.${i}`)
+    for (const address of guessers) await desk.tried(address, 'anna', 'x')
+    desk.looked.length = 0
+    desk.holdBack()
+    for (const address of guessers) for (const text of ['a', 'b']) void desk.attempt(address, 'anna', text)
+    await desk.clock.run(0)
+    const right = desk.attempt('198.51.100.1', 'anna', RIGHT)
+    await desk.letGo()
+    t.match(await right, { how: true, tookMs: 0 })
+    // At most the one that was under way and the one that had waited longest.
+    t.ok(desk.looked.indexOf('198.51.100.1 right') <= 2, desk.looked.slice(0, 5).join())
+  },
+)
 
-t.test('among networks that have done nothing wrong yet, the wide ones they are of take turns', async (t) => {
+t.test('networks without a wrong try take turns by the wider networks they belong to', async (t) => {
   const desk = deskOf({ queue: 1000 })
   desk.holdBack()
   for (let i = 0; i < 200; i++) void desk.attempt(`203.0.113.${i}`, 'anna', 'a')
@@ -181,22 +187,25 @@ t.test('among networks that have done nothing wrong yet, the wide ones they are 
   t.ok(desk.looked.indexOf('198.51.100.1 right') <= 4, `${desk.looked.indexOf('198.51.100.1 right')}`)
 })
 
-t.test('twelve who guess at an owner’s own address: at home he comes first, or waits his bounded turn', async (t) => {
-  const desk = deskOf()
-  t.match(await desk.tried('192.0.2.1', 'anna', RIGHT), { how: true })
-  await guess(desk, '192.0.2.1', 'bob')
-  desk.looked.length = 0
-  desk.holdBack()
-  for (let i = 0; i < 40; i++) void desk.attempt('192.0.2.1', i % 2 ? 'bob' : `user${i}`, `guess ${i}`)
-  await desk.clock.run(0)
-  const right = desk.attempt('192.0.2.1', 'anna', RIGHT)
-  await desk.letGo()
-  t.match(await right, { how: true, tookMs: 0 })
-  t.ok(desk.looked.indexOf('192.0.2.1 right') <= 2)
-  const other = desk.attempt('192.0.2.1', 'carl', RIGHT)
-  for (let i = 0; i < 4; i++) await desk.clock.run(5000)
-  t.match(await other, { how: true })
-})
+t.test(
+  'with twelve that guess from an owner’s own address, the known owner comes first, or waits a bounded turn',
+  async (t) => {
+    const desk = deskOf()
+    t.match(await desk.tried('192.0.2.1', 'anna', RIGHT), { how: true })
+    await guess(desk, '192.0.2.1', 'bob')
+    desk.looked.length = 0
+    desk.holdBack()
+    for (let i = 0; i < 40; i++) void desk.attempt('192.0.2.1', i % 2 ? 'bob' : `user${i}`, `guess ${i}`)
+    await desk.clock.run(0)
+    const right = desk.attempt('192.0.2.1', 'anna', RIGHT)
+    await desk.letGo()
+    t.match(await right, { how: true, tookMs: 0 })
+    t.ok(desk.looked.indexOf('192.0.2.1 right') <= 2)
+    const other = desk.attempt('192.0.2.1', 'carl', RIGHT)
+    for (let i = 0; i < 4; i++) await desk.clock.run(5000)
+    t.match(await other, { how: true })
+  },
+)
 
 t.test('of one network, the accounts take turns', async (t) => {
   const desk = deskOf({ places: 2 })
@@ -209,23 +218,26 @@ t.test('of one network, the accounts take turns', async (t) => {
   t.match(await right, { how: true, tookMs: 5000 })
 })
 
-t.test('who has most waiting makes room: no flood from one network refuses another', async (t) => {
-  const desk = deskOf({ queue: 10, queueOfOne: 8 })
-  desk.holdBack()
-  const flood = Array.from({ length: 12 }, (_, i) => desk.attempt('192.0.2.1', 'anna', `guess ${i}`))
-  const others = [2, 3, 4].map((i) => desk.attempt(`192.0.2.${i}`, 'anna', RIGHT))
-  await desk.letGo()
-  for (let i = 0; i < 4; i++) await desk.clock.run(5000)
-  t.same(
-    (await Promise.all(others)).map(({ how }) => how),
-    [true, true, true],
-  )
-  const ends = (await Promise.all(flood)).map(({ how }) => how)
-  t.equal(ends.filter((how) => how === 'slow_down').length, 3, 'its own line was full')
-  t.ok(ends.includes('busy'), 'and it made room for the others')
-})
+t.test(
+  'the network with most waiting makes room: no flood from one network causes a refusal for another',
+  async (t) => {
+    const desk = deskOf({ queue: 10, queueOfOne: 8 })
+    desk.holdBack()
+    const flood = Array.from({ length: 12 }, (_, i) => desk.attempt('192.0.2.1', 'anna', `guess ${i}`))
+    const others = [2, 3, 4].map((i) => desk.attempt(`192.0.2.${i}`, 'anna', RIGHT))
+    await desk.letGo()
+    for (let i = 0; i < 4; i++) await desk.clock.run(5000)
+    t.same(
+      (await Promise.all(others)).map(({ how }) => how),
+      [true, true, true],
+    )
+    const ends = (await Promise.all(flood)).map(({ how }) => how)
+    t.equal(ends.filter((how) => how === 'slow_down').length, 3, 'its own queue was full')
+    t.ok(ends.includes('busy'), 'and it made room for the others')
+  },
+)
 
-t.test('where one account fills the line of its network, another gets in all the same', async (t) => {
+t.test('if one account fills the queue of its network, another still gets in', async (t) => {
   const desk = deskOf({ queueOfOne: 4 })
   desk.holdBack()
   const flood = Array.from({ length: 8 }, (_, i) => desk.attempt('192.0.2.1', 'anna', `guess ${i}`))
@@ -235,7 +247,7 @@ t.test('where one account fills the line of its network, another gets in all the
   t.equal((await Promise.all(flood)).filter(({ how }) => how === 'slow_down').length, 4)
 })
 
-t.test('with two workers, one is left to who has not been guessing', async (t) => {
+t.test('with two workers, one is reserved for those that have not been guessing', async (t) => {
   const desk = deskOf({ workers: 2 })
   await guess(desk, '192.0.2.1')
   desk.looked.length = 0
@@ -247,7 +259,7 @@ t.test('with two workers, one is left to who has not been guessing', async (t) =
   await desk.letGo()
 })
 
-t.test('who guesses is not kept waiting for ever by those who do not', async (t) => {
+t.test('a guesser is not kept waiting for ever by others', async (t) => {
   const desk = deskOf()
   await guess(desk, '192.0.2.1')
   desk.holdBack()
@@ -260,7 +272,7 @@ t.test('who guesses is not kept waiting for ever by those who do not', async (t)
   t.ok(desk.looked.indexOf('192.0.2.1 right') <= 4)
 })
 
-t.test('what is known is let in without a look, also past a full line at home', async (t) => {
+t.test('known credentials are let in without a verification, even past a full queue at home', async (t) => {
   const desk = deskOf({ places: 1 })
   const known = { isKnown: () => true }
   t.match(await desk.attempt('192.0.2.1', 'anna', 'known', known), { how: true })
@@ -271,7 +283,7 @@ t.test('what is known is let in without a look, also past a full line at home', 
   t.notOk(desk.looked.includes('192.0.2.1 known'))
 })
 
-t.test('quick looks that are wrong are few: whoever guesses at home and hangs up gains little by it', async (t) => {
+t.test('failed quick checks of known credentials are few: a guesser at home that hangs up gains little', async (t) => {
   const clock = fakeClock()
   const { limiter } = limiterHere({ clock, places: 2 })
   const who = { address: '192.0.2.1', account: 'anna' }
@@ -287,11 +299,11 @@ t.test('quick looks that are wrong are few: whoever guesses at home and hangs up
     void limiter.judge({ ...who, signal: hangUp.signal, isKnown, verify }).catch(() => {})
     hangUp.abort()
   }
-  // Eight at once, and one more at the only look that had its turn.
+  // Eight at once, and one more by the only try that had its turn.
   t.equal(looks, 9)
 })
 
-t.test('a wrong code waits as a wrong password does, and takes a place', async (t) => {
+t.test('a wrong code waits like a wrong password, and takes a place', async (t) => {
   const desk = deskOf({ places: 1 })
   const who = { address: '192.0.2.1', account: 'anna' }
   for (let i = 0; i < 12; i++) {
@@ -304,7 +316,7 @@ t.test('a wrong code waits as a wrong password does, and takes a place', async (
   t.match(await right, { how: true, tookMs: 5000 })
 })
 
-t.test('a new password of who is signed in comes before strangers, and what fails leaves its place', async (t) => {
+t.test('a new password of a signed-in user comes before strangers, and frees its place if it fails', async (t) => {
   const desk = deskOf()
   desk.holdBack()
   for (let i = 0; i < 20; i++) void desk.attempt(`192.0.2.${i}`, 'anna', 'x')
@@ -321,31 +333,28 @@ t.test('a new password of who is signed in comes before strangers, and what fail
   t.match(await desk.attempt('198.51.100.1', 'anna', RIGHT), { how: true, tookMs: 0 })
 })
 
-t.test('no more is remembered than the table holds', async (t) => {
+t.test('no more entries are remembered than the table holds', async (t) => {
   const desk = deskOf({ table: 2 })
   await guess(desk, '192.0.2.1')
   for (let i = 0; i < 3; i++) await desk.tried(`198.51.100.${i}`, `user${i}`, 'x')
   t.equal((await desk.tried('192.0.2.1', 'anna', 'x')).tookMs, 0)
 })
 
-t.test(
-  'what is remembered of wrong sign-ins takes no more memory than its row says, however long the names are',
-  async (t) => {
-    const table = 300
-    const bytes = await heapBytesOf(async () => {
-      const { limiter } = limiterHere({ table, freeTries: 1000 })
-      for (let at = 0; at < 2 * table; at++) {
-        const account = Buffer.from(`${at} ${'ж'.repeat(20_000)}`).toString()
-        await limiter.judge({ address: `10.0.${at >> 8}.${at & 255}`, account, verify: async () => false })
-      }
-      return limiter
-    })
-    const row = rowOf(rows, 'wrong sign-ins', { table, homes: 0 })
-    t.ok(bytes < row.allBytes, `${bytes / table} bytes each, of ${row.allBytes / table}`)
-  },
-)
+t.test('remembered wrong sign-ins take no more memory than their row says, however long the names are', async (t) => {
+  const table = 300
+  const bytes = await heapBytesOf(async () => {
+    const { limiter } = limiterHere({ table, freeTries: 1000 })
+    for (let at = 0; at < 2 * table; at++) {
+      const account = Buffer.from(`${at} ${'ж'.repeat(20_000)}`).toString()
+      await limiter.judge({ address: `10.0.${at >> 8}.${at & 255}`, account, verify: async () => false })
+    }
+    return limiter
+  })
+  const row = rowOf(rows, 'wrong sign-ins', { table, homes: 0 })
+  t.ok(bytes < row.allBytes, `${bytes / table} bytes each, of ${row.allBytes / table}`)
+})
 
-t.test('sign-ins that wait take no more memory than their row says', async (t) => {
+t.test('waiting sign-ins take no more memory than their row says', async (t) => {
   const queue = 300
   const never = new Promise<boolean>(() => {})
   let refused = 0
@@ -354,7 +363,7 @@ t.test('sign-ins that wait take no more memory than their row says', async (t) =
     const { limiter } = limiterHere({ queue, queueOfOne: queue })
     const held: unknown[] = [limiter]
     for (let at = 0; at < 2 * queue + 1; at++) {
-      // A longer one is within its request, which its connection holds.
+      // A longer one is part of its request, which its connection holds.
       const account = `${at} ${'ж'.repeat(128)}`
       const { signal } = new AbortController()
       const address = `10.0.${at >> 8}.${at & 255}`

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { stopBitsFault } from '#kit/pure/line.ts'
 
-t.test('of all pairs those are refused that no UART has', async (t) => {
+t.test('only the pairs that no UART has are refused', async (t) => {
   const refused = [5, 6, 7, 8].flatMap((data) =>
     [1, 1.5, 2].filter((stop) => stopBitsFault(data, stop) !== undefined).map((stop) => `${data}/${stop}`),
   )

@@ -25,7 +25,7 @@ function portHere(isFree = true) {
   return { port, listening }
 }
 
-t.test('opens with its line and closes with it, as often as it comes', async (t) => {
+t.test('opens with its line and closes with it, every time', async (t) => {
   const { port, listening } = portHere()
   for (let times = 1; times <= 3; times++) {
     listening.start()
@@ -37,7 +37,7 @@ t.test('opens with its line and closes with it, as often as it comes', async (t)
   t.equal(listening.fault, undefined)
 })
 
-t.test('a port that is taken is told once, tried again ever more slowly, and taken when it is free', async (t) => {
+t.test('a port that is taken is reported once, retried with growing waits, and opened when it is free', async (t) => {
   const { port, listening } = portHere(false)
   listening.start()
   await port.clock.run(0)
@@ -57,7 +57,7 @@ t.test('a port that is taken is told once, tried again ever more slowly, and tak
   await listening.stop()
 })
 
-t.test('is tried no more once the line is closed, and its fault is gone with it', async (t) => {
+t.test('is not retried once the line is closed, and its fault is gone with it', async (t) => {
   const { port, listening } = portHere(false)
   listening.start()
   await port.clock.run(50)
@@ -69,7 +69,7 @@ t.test('is tried no more once the line is closed, and its fault is gone with it'
   t.equal(port.opened, 0)
 })
 
-t.test('a line that goes while the port is being opened leaves none open', async (t) => {
+t.test('a line that closes while the port is being opened leaves none open', async (t) => {
   const { port, listening } = portHere()
   listening.start()
   await listening.stop()
@@ -80,12 +80,12 @@ t.test('a line that goes while the port is being opened leaves none open', async
   listening.start()
   await stopped
   await port.clock.run(1)
-  t.equal(port.opened - port.closed, 1, 'the last wish counts')
+  t.equal(port.opened - port.closed, 1, 'the last request counts')
   await listening.stop()
   t.equal(port.opened, port.closed)
 })
 
-t.test('stopping what never began does nothing', async (t) => {
+t.test('stopping without a start does nothing', async (t) => {
   const { port, listening } = portHere()
   await listening.stop()
   t.equal(port.tries, 0)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { counted, durationText, withArticle } from '../../pure/text.ts'
 
-t.test('a noun has the article that it is spoken with', async (t) => {
+t.test('a noun has the article of its pronunciation', async (t) => {
   const nouns = ['encoder', 'attribute', 'av_zone', 'IP address', 'hour', 'M-Bus', 'SDP', 'unknown unit', 'update']
   t.same(
     nouns.map(withArticle),
@@ -15,7 +15,7 @@ t.test('a noun has the article that it is spoken with', async (t) => {
   )
 })
 
-t.test('one is one, and everything else is many', async (t) => {
+t.test('one is singular, and everything else is plural', async (t) => {
   t.same(
     [0, 1, 2].map((value) => counted(value, 'character')),
     ['0 characters', '1 character', '2 characters'],

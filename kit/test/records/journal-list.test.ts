@@ -21,7 +21,7 @@ function listOf(...entries: JournalEntry[]) {
 
 const seqs = (entries: readonly JournalEntry[]) => entries.map(({ seq }) => seq)
 
-t.test('finds by a part of who or of what, whatever the case, newest first', async (t) => {
+t.test('finds by a part of who or what, in any case, newest first', async (t) => {
   const list = listOf(
     entry(1),
     entry(2, { who: 'key:Pump' }),
@@ -34,7 +34,7 @@ t.test('finds by a part of who or of what, whatever the case, newest first', asy
   t.same(seqs(list.find({ limit: 9, who: 'bob', what: 'sent' })), [])
 })
 
-t.test('keeps of too many the newest, and of each kind no more than its bound', async (t) => {
+t.test('keeps the newest, and no more of each kind than its limit', async (t) => {
   const refusal = { kind: 'refusal' } as const
   const list = listOf(entry(1), entry(2, refusal), entry(3, refusal), entry(4, refusal), entry(5), entry(6), entry(7))
   t.same(seqs(list.all()), [3, 4, 5, 6, 7])
@@ -46,7 +46,7 @@ t.test('keeps of too many the newest, and of each kind no more than its bound', 
   t.same(seqs(list.all()), [6, 7, 8, 9, 10])
 })
 
-t.test('tells what came after a number, and the last number even when nothing is kept', async (t) => {
+t.test('returns the entries after a number, and the last number even when nothing is kept', async (t) => {
   const list = listOf(entry(3), entry(4))
   t.same(seqs(list.after(3)), [4])
   t.same(seqs(list.after(4)), [])
@@ -54,7 +54,7 @@ t.test('tells what came after a number, and the last number even when nothing is
   t.equal(listOf().lastSeq(), 0)
 })
 
-t.test('kinds push out their own, and a kind without a bound pushes out the oldest', async (t) => {
+t.test('a kind evicts its own entries, and a kind without a limit evicts the oldest', async (t) => {
   const list = createJournalList({ maxEntries: 4, maxChars: 100_000, most: { sent: 1, refusal: 1 } }, [])
   list.add(entry(1))
   for (let seq = 2; seq < 100; seq++) list.add(entry(seq, { kind: seq % 2 ? 'sent' : 'refusal' }))
@@ -64,7 +64,7 @@ t.test('kinds push out their own, and a kind without a bound pushes out the olde
 })
 
 t.test(
-  'keeps no more characters than the bound: the kind that takes most loses its oldest, here and from a file',
+  'keeps no more characters than the limit: the kind that takes most loses its oldest, here and from a file',
   async (t) => {
     const entry = (seq: number, kind: JournalEntry['kind'], detail = 'x'.repeat(1000)): JournalEntry => ({
       ...{ seq, at: seq, who: 'a', from: 'b', what: 'c', detail },
@@ -78,7 +78,7 @@ t.test(
     t.same(seqs(), [1, 2, 3, 4, 5, 6], 'filled to the bound')
     list.add(entry(7, 'refusal'))
     list.add(entry(8, undefined))
-    t.same(seqs(), [1, 4, 5, 6, 7, 8], 'who is turned away pushes out no changes')
+    t.same(seqs(), [1, 4, 5, 6, 7, 8], 'refusals evict no changes')
     const all = [1, 2, 3, 4, 5, 6, 7, 8].map((seq) => entry(seq, seq === 1 ? undefined : 'refusal'))
     t.same(seqs(createJournalList(bounds, all)), [1, 4, 5, 6, 7, 8])
     list.add(entry(9, 'sent', 'x'.repeat(20_000)))
@@ -87,7 +87,7 @@ t.test(
 )
 
 t.test(
-  'filled to its bound it takes no more memory than three bytes a character, whatever its entries are',
+  'filled to its limit it takes no more memory than three bytes a character, whatever its entries are',
   async (t) => {
     const many = <Value>(count: number, value: (at: number) => Value) =>
       Array.from({ length: count }, (_, at) => value(at))
@@ -103,7 +103,7 @@ t.test(
       const bytes = await heapBytesOf(() => {
         added = 0
         const list = createJournalList({ maxEntries: 100_000, maxChars: MAX_CHARS }, [])
-        // As they come from a request: nothing of one is in another.
+        // As they come from a request: no strings are shared.
         const next = () =>
           entry(++added, { who: `ann ${added}`, ...(detail ? { detail: JSON.parse(JSON.stringify(detail)) } : {}) })
         while (list.all().length === added) list.add(next())

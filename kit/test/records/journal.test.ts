@@ -1,4 +1,4 @@
-/** The journal: order, bounds, torn lines, and a disk that refuses. */
+/** The journal: order, limits, truncated lines, and a disk that refuses. */
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
@@ -56,7 +56,7 @@ t.test('has everything again after a restart', async (t) => {
   t.equal(open().list({ limit: 10 }).length, 4)
 })
 
-t.test('drops a torn last line and goes on behind the one before', async (t) => {
+t.test('drops a truncated last line and continues after the one before', async (t) => {
   const { open, file, lines } = journalIn(t)
   const first = open()
   first.record(note('a'))
@@ -75,7 +75,7 @@ t.test('drops a torn last line and goes on behind the one before', async (t) => 
   t.equal(lines.length, 1)
 })
 
-t.test('leaves out lines that do not read, and says how many', async (t) => {
+t.test('skips unreadable lines, and says how many', async (t) => {
   const { open, file, lines } = journalIn(t)
   await writeFile(file, 'x\n{"at":1,"who":"a","from":"b","what":"c"}\n[]\nnull\n')
   t.equal(open().list({ limit: 10 }).length, 1)
@@ -124,7 +124,7 @@ t.test('keeps at most maxEntries, in memory and within twice that in the file', 
   t.equal(open().list({ limit: 1000 }).at(-1)?.what, 'note 91')
 })
 
-t.test('bounds what a hostile caller can put into a line', async (t) => {
+t.test('limits what a hostile caller can put into a line', async (t) => {
   const { open, text } = journalIn(t)
   const journal = open()
   journal.record({
@@ -139,7 +139,7 @@ t.test('bounds what a hostile caller can put into a line', async (t) => {
   t.equal((await text()).split('\n').length, 2, 'one line')
 })
 
-t.test('goes on in memory while the disk refuses, says so once, and writes all of it later', async (t) => {
+t.test('continues in memory while the disk refuses, says so once, and writes all of it later', async (t) => {
   const { open, file, lines } = journalIn(t)
   const journal = open()
   t.testdir({ 'journal.jsonl': {} })
@@ -157,7 +157,7 @@ t.test('goes on in memory while the disk refuses, says so once, and writes all o
   t.equal(open().list({ limit: 10 }).length, 3)
 })
 
-t.test('pages by number: entries of one millisecond are each seen once, over restarts too', async (t) => {
+t.test('pages by number: entries of one millisecond are each seen once, even across restarts', async (t) => {
   const { open } = journalIn(t)
   for (const run of ['a', 'b']) {
     const journal = open()
@@ -175,7 +175,7 @@ t.test('pages by number: entries of one millisecond are each seen once, over res
   t.same(seen, ['b4', 'b3', 'b2', 'b1', 'b0', 'a4', 'a3', 'a2', 'a1', 'a0'])
 })
 
-t.test('numbers what an older version wrote, and what a restored file repeats', async (t) => {
+t.test('numbers entries that an older version wrote, and those that a restored file repeats', async (t) => {
   const { open, file } = journalIn(t)
   const lines = [{}, { seq: 7 }, { seq: 7 }, { seq: 3 }, { seq: 'x' }, { seq: -1 }]
   await writeFile(
@@ -189,7 +189,7 @@ t.test('numbers what an older version wrote, and what a restored file repeats', 
   )
 })
 
-t.test('refusals push out refusals and no changes, in memory and in the file', async (t) => {
+t.test('refusals evict refusals and no changes, in memory and in the file', async (t) => {
   const { open } = journalIn(t, 20, 5)
   const journal = open()
   for (let n = 0; n < 10; n++) journal.record(note(`change ${n}`))
@@ -206,7 +206,7 @@ t.test('refusals push out refusals and no changes, in memory and in the file', a
   }
 })
 
-t.test('gives all of it as lines, oldest first, and not what comes while it does', async (t) => {
+t.test('returns all entries as lines, oldest first, without those that come meanwhile', async (t) => {
   const { open } = journalIn(t, 1000)
   const journal = open()
   for (let n = 0; n < 450; n++) journal.record(note(`note ${n}`))
@@ -224,7 +224,7 @@ t.test('gives all of it as lines, oldest first, and not what comes while it does
   await journal.close()
 })
 
-t.test('of long texts no more is held than their beginnings', async (t) => {
+t.test('only the beginnings of long texts are held', async (t) => {
   const { open } = journalIn(t, 200)
   const long = (at: number) => Buffer.from(`${at} ${'x'.repeat(30_000)}`).toString()
   const bytes = await heapBytesOf(async () => {

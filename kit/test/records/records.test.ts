@@ -26,7 +26,7 @@ function opened(t: { teardown(run: () => void): void }, bounds: Partial<Bounds> 
 
 const asker = { caller: { name: 'admin' }, remoteAddress: '10.0.0.9' }
 
-t.test('what was changed and who was turned away are there after a restart', async (t) => {
+t.test('changes and refusals are there after a restart', async (t) => {
   const { open, whats } = opened(t)
   const records = open()
   await records.recorder.changed(asker, 'password set')
@@ -39,7 +39,7 @@ t.test('what was changed and who was turned away are there after a restart', asy
   await again.close()
 })
 
-t.test('however small the journal, neither guessing nor sending nor signing in fills it', async (t) => {
+t.test('however small the journal, guesses, sends and sign-ins do not fill it', async (t) => {
   const { open, whats } = opened(t, { entries: 16, sent: 500, sign_ins: 500 })
   const { recorder, close, ...records } = open()
   await recorder.changed(asker, 'changed')

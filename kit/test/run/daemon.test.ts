@@ -6,7 +6,7 @@ import { type Test, t } from 'tap'
 import { builtProgram } from '../built-program.ts'
 
 const program = builtProgram(t, fileURLToPath(new URL('small-daemon.ts', import.meta.url)))
-/** Compiled once, where that is kept: a start is most of what these tests take. */
+/** Compiled once, with a compile cache: starting is most of the time of these tests. */
 const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 
 interface Started {
@@ -55,7 +55,7 @@ t.test('prints help and version', async (t) => {
   t.match(await run(t, ['--version']), { code: 0, out: /^\d+\.\d+\.\d+\n$/ })
 })
 
-t.test('ends with 2 for wrong usage and refused settings, and tells every fault', async (t) => {
+t.test('ends with 2 for wrong usage and refused settings, and lists every fault', async (t) => {
   t.match(await run(t, ['--lsten', 'x']), { code: 2, err: /^plantroom small: Unknown option '--lsten'/ })
   t.match(await run(t, ['extra']), { code: 2, err: /extra/ })
   t.match(await run(t, ['--set', 'log.levle=info', '--listen', 'x']), {
@@ -66,7 +66,7 @@ t.test('ends with 2 for wrong usage and refused settings, and tells every fault'
 })
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  t.test(`tells where it listens, and ends with 0 at ${signal}`, async (t) => {
+  t.test(`says where it listens, and ends with 0 on ${signal}`, async (t) => {
     const small = start(t, usual(t))
     await small.line(/notice {2}listening url=http:\/\/127\.0\.0\.1:\d+\n/)
     small.child.kill(signal)
@@ -89,14 +89,14 @@ t.test('stops its parts and ends with 70 when nobody catches an error', async (t
   })
 })
 
-t.test('leaves a part behind that does not stop in time', async (t) => {
+t.test('does not wait for a part that does not stop in time', async (t) => {
   const small = start(t, [...usual(t), ...trouble('stop')])
   await small.line(/listening/)
   small.child.kill('SIGTERM')
   t.match(await small.ended, { code: 0, err: /warning part did not stop part=trouble/ })
 })
 
-t.test('ends at once with 1 at the second signal', async (t) => {
+t.test('ends at once with 1 on the second signal', async (t) => {
   const small = start(t, [...usual(t), ...trouble('hang')])
   await small.line(/listening/)
   small.child.kill('SIGTERM')
@@ -105,7 +105,7 @@ t.test('ends at once with 1 at the second signal', async (t) => {
   t.match(await small.ended, { code: 1 })
 })
 
-t.test('refuses a state folder that another one uses, and takes it once that one was killed', async (t) => {
+t.test('refuses a state folder that another one uses, and takes it once that one has been killed', async (t) => {
   const args = usual(t)
   const first = start(t, args)
   await first.line(/listening/)
@@ -118,7 +118,7 @@ t.test('refuses a state folder that another one uses, and takes it once that one
   t.match(await second.ended, { code: 0 })
 })
 
-t.test('uses the state folder that systemd names', async (t) => {
+t.test('uses the state folder given by systemd', async (t) => {
   const folder = join(t.testdir(), 'named')
   const small = start(t, ['--listen', '127.0.0.1:0'], { STATE_DIRECTORY: `${folder}:/other` })
   await small.line(new RegExp(`state=${folder} `))
@@ -133,7 +133,7 @@ t.test('keeps the socket of systemd from its children', async (t) => {
   await small.ended
 })
 
-t.test('tells its commands in its help, and each its own', async (t) => {
+t.test('lists its commands in its help, and each command has its own help', async (t) => {
   t.match(await run(t, ['--help']), { code: 0, out: /--import FILE.*Instead of running.*plantroom small tell WORD/s })
   t.match(await run(t, ['tell', '--help']), {
     code: 0,
@@ -141,12 +141,15 @@ t.test('tells its commands in its help, and each its own', async (t) => {
   })
 })
 
-t.test('runs a command in place of itself, with its settings, and ends as the command says', async (t) => {
-  const args = ['tell', 'hello', '--loud', '--state', '/some/where', ...trouble('none')]
-  t.match(await run(t, args), { code: 1, out: 'HELLO none /some/where\n', err: '' })
-})
+t.test(
+  'runs a command instead of the daemon, with its settings, and ends with the exit code of the command',
+  async (t) => {
+    const args = ['tell', 'hello', '--loud', '--state', '/some/where', ...trouble('none')]
+    t.match(await run(t, args), { code: 1, out: 'HELLO none /some/where\n', err: '' })
+  },
+)
 
-t.test('ends with 2 for commands it does not know, words too many, and what a command refuses', async (t) => {
+t.test('ends with 2 for unknown commands, extra arguments, and arguments that a command refuses', async (t) => {
   t.match(await run(t, ['tel', 'x']), { code: 2, err: /there is no command "tel"; did you mean tell\?/ })
   t.match(await run(t, ['tell']), { code: 2, err: /expected: plantroom small tell WORD \[--loud\]\n$/ })
   t.match(await run(t, ['tell', 'x', '--listen', 'y']), { code: 2, err: /Unknown option '--listen'/ })
@@ -157,7 +160,7 @@ t.test('ends with 2 for commands it does not know, words too many, and what a co
   })
 })
 
-t.test('hands on the file that --import names', async (t) => {
+t.test('passes on the file that --import names', async (t) => {
   const small = start(t, [...usual(t), '--import', 'some/site.json'])
   await small.line(new RegExp(`would import file=${process.cwd()}/some/site\\.json\n`))
   small.child.kill('SIGTERM')

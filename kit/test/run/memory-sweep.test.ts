@@ -48,13 +48,13 @@ t.test('sweeps again when the daemon has grown, is quiet, and the last sweep is 
   t.equal(world.sweeps, 4)
 })
 
-t.test('ends when it is told to', async (t) => {
+t.test('ends when stopped', async (t) => {
   const { clock, sweep } = setup()
   sweep.cancel()
   t.equal(clock.pending(), 0)
 })
 
-t.test('does nothing where Node does not offer it', async (t) => {
+t.test('does nothing if Node does not offer it', async (t) => {
   const clock = fakeClock()
   const { gc } = globalThis
   t.teardown(() => {
@@ -65,7 +65,7 @@ t.test('does nothing where Node does not offer it', async (t) => {
   t.equal(clock.pending(), 0)
 })
 
-t.test('collects by Node where it is offered, whole and at once', async (t) => {
+t.test('collects with Node if it is offered, completely and at once', async (t) => {
   const clock = fakeClock()
   const { gc } = globalThis
   t.teardown(() => {

@@ -41,7 +41,7 @@ t.test('stops what was started when a part fails to start, and starts no further
   t.same(told, ['a starts', 'a stops'])
 })
 
-t.test('hands a Fault of a part on as it is', async (t) => {
+t.test('passes on a Fault of a part unchanged', async (t) => {
   const { parts, part } = setup()
   const start = () => {
     throw new Fault('line_busy', 'another has it')
@@ -59,7 +59,7 @@ t.test('gives up on a start that takes too long, and stops that part too', async
   t.same(told, ['slow stops'])
 })
 
-t.test('logs a stop that takes too long or fails, and goes on', async (t) => {
+t.test('logs a stop that takes too long or fails, and continues', async (t) => {
   const { parts, part, told, clock, lines } = setup()
   parts.add(part('a'))
   parts.add(part('slow', { stop: never, stopDeadlineMs: 100 }))
@@ -77,7 +77,7 @@ t.test('logs a stop that takes too long or fails, and goes on', async (t) => {
   ])
 })
 
-t.test('stops in the middle of a start once the part that starts has started', async (t) => {
+t.test('a stop during a start waits until the starting part has started', async (t) => {
   const { parts, part, told, clock } = setup()
   parts.add(part('a'))
   const start = () => new Promise<void>((resolve) => void clock.after(50, resolve))
@@ -91,7 +91,7 @@ t.test('stops in the middle of a start once the part that starts has started', a
   t.same(told, ['a starts', 'b stops', 'a stops'])
 })
 
-t.test('tells the first failure of an owned promise, also to a handler that comes later', async (t) => {
+t.test('reports the first failure of an owned promise, also to a handler that comes later', async (t) => {
   const { parts } = setup()
   parts.own(Promise.reject(new Error('broken')), 'pump')
   parts.own(Promise.reject(new Error('broken too')), 'valve')
@@ -102,7 +102,7 @@ t.test('tells the first failure of an owned promise, also to a handler that come
   t.equal(faults.length, 1)
 })
 
-t.test('takes no failure seriously that comes from stopping', async (t) => {
+t.test('ignores failures caused by stopping', async (t) => {
   const { parts, part } = setup()
   const pump = Promise.withResolvers<void>()
   parts.add(part('pump', { stop: () => pump.reject(new Error('closed')) }))

@@ -1,4 +1,4 @@
-/** A daemon that restarts in its own place: what stays, what goes, and what systemd hears. */
+/** A daemon that restarts in the same process: what stays, what goes, and what systemd hears. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { nextProgram } from '#kit/run/parts.ts'
 import { builtProgram } from '../built-program.ts'
 
 const program = builtProgram(t, fileURLToPath(new URL('small-daemon.ts', import.meta.url)))
-/** Compiled once, where that is kept: a start is most of what these tests take. */
+/** Compiled once, with a compile cache: starting is most of the time of these tests. */
 const compiled = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '' }
 const PATIENCE_MS = 15_000
 
@@ -49,7 +49,7 @@ async function matched(text: () => string, pattern: RegExp, count: number): Prom
   throw new Error(`${pattern} was not seen ${count} times:\n${text()}`)
 }
 
-/** What the process has open, by kind, without the numbers that the kernel counts on. */
+/** What the process has open, by kind, without the numbers that the kernel assigns. */
 function openFiles(pid: number | undefined): string[] {
   const folder = `/proc/${pid}/fd`
   return readdirSync(folder)
@@ -57,7 +57,7 @@ function openFiles(pid: number | undefined): string[] {
     .sort()
 }
 
-t.test('goes on as the same process at the same port, with its flags and nothing left open', async (t) => {
+t.test('continues as the same process at the same port, with its flags and nothing left open', async (t) => {
   const { child, times, ended } = start(t, {})
   const [, firstPort] = await times(/listening url=http:\/\/127\.0\.0\.1:(\d+)/, 1)
   const before = openFiles(child.pid)
@@ -77,7 +77,7 @@ t.test('goes on as the same process at the same port, with its flags and nothing
   t.match(await ended, { code: 0 })
 })
 
-t.test('holds the lock of its state folder all the same', async (t) => {
+t.test('still holds the lock of its state folder', async (t) => {
   const { child, times } = start(t, {})
   await times(/listening/, 1)
   child.kill('SIGUSR2')
@@ -93,7 +93,7 @@ t.test('holds the lock of its state folder all the same', async (t) => {
   t.match(said, /is in use by a daemon that runs/)
 })
 
-t.test('a signal that comes while it stops makes it an end', async (t) => {
+t.test('a signal while it stops ends the daemon instead', async (t) => {
   const { child, err, times, ended } = start(t, { trouble: 'restart-slowly' })
   await times(/listening/, 1)
   child.kill('SIGUSR2')
@@ -132,7 +132,7 @@ print('bound')
 while True: print(s.recv(4096).decode())
 `
 
-t.test('puts further arguments behind those there are, and gives the socket of systemd back', async (t) => {
+t.test('appends further arguments, and restores the socket of systemd', async (t) => {
   const next = nextProgram({ reason: 'asked', args: ['--listen', '[::1]:1'] }, '@socket')
   t.equal(next.file, process.execPath)
   t.same(next.argv, [process.execPath, ...process.execArgv, ...process.argv.slice(1), '--listen', '[::1]:1'])

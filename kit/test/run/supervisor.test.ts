@@ -1,4 +1,4 @@
-/** What systemd is told, and when. */
+/** What systemd gets, and when. */
 import { t } from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
@@ -36,7 +36,7 @@ t.test('says ready, its status when that changes, and stopping', async (t) => {
   t.same(told, ['READY=1', 'STATUS=fine', 'STATUS=two lines', 'STOPPING=1\nSTATUS=stopping'])
 })
 
-t.test('sd_notify(3): says that it is away for a restart, and pings no more', async (t) => {
+t.test('sd_notify(3): says that it is restarting, and sends no more pings', async (t) => {
   const { supervisor, told, clock } = setup({ WATCHDOG_USEC: '4000000' })
   supervisor.ready()
   clock.advance(1500)
@@ -69,7 +69,7 @@ t.test('sd_watchdog_enabled(3): leaves a watchdog meant for another process alon
   }
 })
 
-t.test('goes on when the socket refuses, and says so once', async (t) => {
+t.test('continues when the socket refuses, and says so once', async (t) => {
   const { supervisor, clock, lines, world } = setup({ WATCHDOG_USEC: '4000000' })
   world.refuses = true
   supervisor.ready()

@@ -1,4 +1,4 @@
-/** Folders for state: who may pass. */
+/** Folders for state: who has access. */
 import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
@@ -6,7 +6,7 @@ import { makeFolder } from '#kit/store/store.ts'
 
 const modeOf = (path: string) => statSync(path).mode & 0o777
 
-t.test('is for its owner alone; what was missing above it is passed through, whatever the umask', async (t) => {
+t.test('is only for its owner; created parents can be traversed, whatever the umask', async (t) => {
   const folder = t.testdir()
   const umask = process.umask(0o077)
   t.teardown(() => void process.umask(umask))
@@ -17,14 +17,14 @@ t.test('is for its owner alone; what was missing above it is passed through, wha
   )
 })
 
-t.test('leaves a folder that is there as it is', async (t) => {
+t.test('leaves an existing folder unchanged', async (t) => {
   const folder = t.testdir()
   mkdirSync(join(folder, 'a'), { mode: 0o750 })
   await makeFolder(join(folder, 'a'))
   t.equal(modeOf(join(folder, 'a')), 0o750)
 })
 
-t.test('fails where nothing can be made, and does not try for ever', async (t) => {
+t.test('fails if nothing can be created, and does not try for ever', async (t) => {
   await t.rejects(makeFolder('/proc/plantroom/state'), { code: 'ENOENT' })
   await t.rejects(makeFolder(join(t.testdir({ file: '' }), 'file/state')), { code: 'ENOTDIR' })
 })

@@ -1,4 +1,4 @@
-/** State files: what is saved is there, what is damaged is set aside, and no failure loses the old version. */
+/** State files: saved values are there, damaged files are set aside, and no failure loses the old version. */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, t } from 'tap'
@@ -50,7 +50,7 @@ t.test('starts with the initial value and writes nothing before the first save',
   t.same(await at.files(), [])
 })
 
-t.test('gives back what was saved, and keeps the version before', async (t) => {
+t.test('returns the saved value, and keeps the previous version', async (t) => {
   const at = storeIn(t)
   await at.open().save({ n: 1 })
   t.same(await at.files(), ['x.json'])
@@ -62,14 +62,14 @@ t.test('gives back what was saved, and keeps the version before', async (t) => {
   t.same(JSON.parse(await at.read('x.json.bak')), { n: 1 })
 })
 
-t.test('writes one at a time, the last wins, and everybody is answered', async (t) => {
+t.test('writes one at a time, the last wins, and every caller is answered', async (t) => {
   const at = storeIn(t)
   const store = at.open()
   const value = { n: 0 }
   const saves: Promise<void>[] = []
   for (value.n = 1; value.n <= 50; value.n++) saves.push(store.save(value))
   await Promise.all(saves)
-  t.same(JSON.parse(await at.read('x.json')), { n: 50 }, 'the value as it was at the call')
+  t.same(JSON.parse(await at.read('x.json')), { n: 50 }, 'the value at the time of the call')
   t.same(JSON.parse(await at.read('x.json.bak')), { n: 1 }, 'those between were never written')
 })
 
@@ -88,7 +88,7 @@ t.test('sets a damaged file aside, says so, and uses the backup', async (t) => {
   t.same(JSON.parse(await at.read('x.json.bak')), { n: 1 }, 'the good backup stays until there is a better one')
 })
 
-t.test('takes a file of another shape for damaged', async (t) => {
+t.test('treats a file of another shape as damaged', async (t) => {
   const at = storeIn(t)
   await at.open().save({ n: 1 })
   await at.open().save({ n: 2 })
@@ -96,7 +96,7 @@ t.test('takes a file of another shape for damaged', async (t) => {
   t.same(await at.open().load(), { n: 1 })
 })
 
-t.test('uses the backup of a file that is gone, also at the second start', async (t) => {
+t.test('uses the backup of a missing file, also at the second start', async (t) => {
   const at = storeIn(t)
   await at.open().save({ n: 1 })
   await at.open().save({ n: 2 })
@@ -114,7 +114,7 @@ t.test('refuses to start afresh over a damaged file without a good backup, every
   t.same(await at.files(), ['x.json', 'x.json.bak'])
 })
 
-t.test('says what is wrong with a damaged file, and quotes nothing of it', async (t) => {
+t.test('says what is wrong with a damaged file, without quoting it', async (t) => {
   const at = storeIn(t)
   await at.write('x.json', '{"m": 2}')
   await t.rejects(at.open().load(), { message: /x\.json is damaged \(expected \{n: number\}\) and/ })
@@ -125,7 +125,7 @@ t.test('says what is wrong with a damaged file, and quotes nothing of it', async
   t.notMatch(at.lines.join(), /hunt|secret/)
 })
 
-t.test('removes what a crash left behind', async (t) => {
+t.test('removes leftovers of a crash', async (t) => {
   const at = storeIn(t)
   await at.write('x.json.tmp', '{"n": 9}')
   t.same(await at.open().load(), { n: 0 })
@@ -158,7 +158,7 @@ for (const [call, code] of [
     t.same(await at.open().load(), { n: 1 })
   })
 
-t.test('copies the backup where the file system has no hard links', async (t) => {
+t.test('copies the backup if the file system has no hard links', async (t) => {
   const at = storeIn(t, failing('link', 'EPERM'))
   await at.open().save({ n: 1 })
   await at.open().save({ n: 2 })
@@ -166,7 +166,7 @@ t.test('copies the backup where the file system has no hard links', async (t) =>
   t.same(await at.files(), ['x.json', 'x.json.bak'])
 })
 
-t.test('saves again after a save that failed', async (t) => {
+t.test('saves again after a failed save', async (t) => {
   let isFull = true
   const at = storeIn(
     t,
@@ -179,7 +179,7 @@ t.test('saves again after a save that failed', async (t) => {
   t.same(await store.load(), { n: 2 })
 })
 
-t.test('writes files for their owner alone', async (t) => {
+t.test('writes files only for their owner', async (t) => {
   const at = storeIn(t)
   await at.open().save({ n: 1 })
   const { stat } = await import('node:fs/promises')

@@ -11,7 +11,7 @@ import { createStore } from '#kit/store/store.ts'
 const KILLS = 100
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
-/** Compiled once: a start is most of what a kill takes. */
+/** Compiled once: a start is most of the time of a kill. */
 const cache = mkdtempSync(join(tmpdir(), 'plantroom-compiled-'))
 t.teardown(() => rmSync(cache, { recursive: true, force: true }))
 
@@ -24,13 +24,13 @@ function load(folder: string) {
   return createStore({ folder, name: 'x', check, initial: () => ({ n: 0, filler: '' }), log: silentLog }).load()
 }
 
-/** Where a saver is killed: milliseconds after it was sure of so many values. */
+/** When a saver is killed: milliseconds after it was sure of that many values. */
 interface Kill {
   values: number
   afterMs: number
 }
 
-/** Starts a saver that goes on from a number, kills it in the middle, and gives the last number it was sure of. */
+/** Starts a saver that continues from a number, kills it in the middle, and returns the last number it was sure of. */
 function killWhileSaving(folder: string, first: number, { values, afterMs }: Kill): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [here('saving-child.ts'), folder, String(first)], {
@@ -49,7 +49,7 @@ function killWhileSaving(folder: string, first: number, { values, afterMs }: Kil
     child.on('error', reject)
     child.on('close', (_, signal) => {
       if (signal !== 'SIGKILL') reject(new Error(`the saver ended by itself: ${told.slice(-200)}`))
-      // The last line may be torn; whole ones were acknowledged.
+      // The last line can be truncated; complete ones were acknowledged.
       const numbers = told.split('\n').slice(1, -1).map(Number)
       resolve(numbers.at(-1) ?? first - 1)
     })
@@ -60,7 +60,7 @@ t.test(`loses no acknowledged value in ${KILLS} kills while saving`, { timeout: 
   const folder = join(t.testdir(), 'state')
   let sure = 0
   let kills = 0
-  /** Two at a time, each with a folder of its own, since the machine has two cores. */
+  /** Two at a time, each with its own folder, since the machine has two cores. */
   async function lane(name: string): Promise<void> {
     let acknowledged = 0
     while (kills < KILLS) {
@@ -80,7 +80,7 @@ t.test(`loses no acknowledged value in ${KILLS} kills while saving`, { timeout: 
   t.ok(sure >= KILLS, `${sure} values were saved meanwhile`)
 })
 
-/** Why there can be no small disk here, or false. */
+/** Why no small disk can be made here, or false. */
 function noSmallDisk(): string | false {
   const probe = spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', '-o', 'size=64k', 'none', '/mnt'])
   return probe.status === 0 ? false : 'needs root and a mount namespace of its own (unshare -m)'

@@ -1,4 +1,4 @@
-/** Tests of calls to the daemon: how they are signed, what is sent, what a refusal becomes. */
+/** Tests of calls to the daemon: how they are signed, what is sent, how a refusal is handled. */
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
@@ -9,7 +9,7 @@ interface Asked {
   body: string
 }
 
-/** A daemon that answers one thing; `fetch` of this process finds it under the paths that pages use. */
+/** A daemon with one answer; `fetch` of this process finds it under the paths that pages use. */
 async function daemon(t: Test, answers: { status: number; body: string }[]): Promise<Asked[]> {
   const asked: Asked[] = []
   const server = createServer((request, response) => {
@@ -35,7 +35,7 @@ async function daemon(t: Test, answers: { status: number; body: string }[]): Pro
   return asked
 }
 
-t.test('where a page never says how calls are signed, a 401 is a fault', async (t) => {
+t.test('if a page never says how calls are signed, a 401 is a fault', async (t) => {
   const asked = await daemon(t, [{ status: 401, body: '{"error":"unauthorized","message":"A password is set."}' }])
   t.equal(canCall(), true)
   await t.rejects(call('GET /api/status'), { code: 'unauthorized', status: 401, message: 'A password is set.' })
@@ -43,7 +43,7 @@ t.test('where a page never says how calls are signed, a 401 is a fault', async (
   t.equal(asked[0]?.headers.authorization, undefined)
 })
 
-t.test('a form goes as a form, anything else as JSON', async (t) => {
+t.test('a form is sent as a form, anything else as JSON', async (t) => {
   const asked = await daemon(t, [{ status: 200, body: '{"saved":true}' }])
   t.same(await call('POST /api/config', new URLSearchParams({ name: 'Lift & gate' })), { saved: true })
   t.match(asked[0]?.headers['content-type'], /^application\/x-www-form-urlencoded/)
@@ -74,7 +74,7 @@ t.test('faults of fields come as a list or as names and sentences', async (t) =>
   t.same(await fieldsOf(), [])
 })
 
-t.test('refused credentials are asked for again and the call is repeated', async (t) => {
+t.test('after refused credentials they are asked for again and the call is repeated', async (t) => {
   const asked = await daemon(t, [
     { status: 401, body: '{}' },
     { status: 200, body: '{"fine":true}' },
@@ -95,7 +95,7 @@ t.test('refused credentials are asked for again and the call is repeated', async
   )
 })
 
-t.test('a refused sign-in is a fault, and is not asked for again', async (t) => {
+t.test('a refused sign-in is a fault, without asking again', async (t) => {
   const asked = await daemon(t, [{ status: 401, body: '{"error":"wrong_login","message":"No."}' }])
   await t.rejects(call('POST /api/login', {}, { isSignIn: true }), CallFault)
   t.equal(asked.length, 1)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { contactFailed, contactKept, RETRY_MS } from '#kit/web/contact.ts'
 
-t.test('waits longer with each try in vain, and never longer than the last wait', async (t) => {
+t.test('waits longer after each failed try, and never longer than the longest wait', async (t) => {
   let contact = contactKept(1000)
   const waits: number[] = []
   for (let tries = 0; tries < 6; tries++) {

@@ -1,4 +1,4 @@
-/** Tests of forms: where a refusal stands, and what typed numbers become. */
+/** Tests of forms: where a refusal is shown, and how typed numbers are read. */
 import t from 'tap'
 import { CallFault } from '#kit/web/call.ts'
 import { createForm, sortFaults, typedNumber } from '#kit/web/form.ts'
@@ -7,7 +7,7 @@ function refused(fields: { field: string; message: string }[]): CallFault {
   return new CallFault(400, { error: 'bad_fields', message: 'Two fields are refused.', fields })
 }
 
-t.test('puts every fault at its field, as a sentence', async (t) => {
+t.test('shows every fault at its field, as a sentence', async (t) => {
   const thrown = refused([
     { field: 'line.baud', message: 'is text "quick", expected a whole number' },
     { field: 'headers.X-Key', message: 'has a line break.' },
@@ -22,12 +22,12 @@ t.test('puts every fault at its field, as a sentence', async (t) => {
   t.equal(refusal, '')
 })
 
-t.test('says of the whole form what belongs to no field', async (t) => {
+t.test('shows faults that belong to no field for the whole form', async (t) => {
   t.equal(sortFaults(refused([{ field: 'colour', message: 'is not known' }]), ['url']).refusal, 'colour: is not known')
   t.equal(sortFaults(new Error('No answer.'), ['url']).refusal, 'No answer.')
 })
 
-t.test('takes numbers as numbers, and leaves the rest for the API to refuse', async (t) => {
+t.test('sends numbers as numbers, and leaves the rest for the API to refuse', async (t) => {
   t.equal(typedNumber(' 115 200 '), 115_200)
   t.equal(typedNumber('-1.5'), -1.5)
   t.equal(typedNumber('quick'), 'quick')
@@ -43,7 +43,7 @@ t.test('marks what was changed until it is saved', async (t) => {
   t.equal(form.isChanged('name'), false)
 })
 
-t.test('holds edits from when one is made until they are saved or taken back', async (t) => {
+t.test('holds edits from the first one until they are saved or undone', async (t) => {
   const form = createForm({ name: 'a' }, 'draft')
   t.equal(form.hasChanges(), false)
   form.set('name', 'b')

@@ -7,7 +7,7 @@ function entry(seq: number, over: Partial<JournalEntry> = {}): JournalEntry {
   return { seq, at: 1000, who: 'zoe', from: '10.0.0.4', what: 'port set up', ...over }
 }
 
-t.test('puts pages together without gaps and without doubles', async (t) => {
+t.test('joins pages without gaps or duplicates', async (t) => {
   const twice = merged([entry(3), entry(2)], [entry(2), entry(1)])
   t.same(
     twice.map(({ seq }) => seq),
@@ -15,12 +15,12 @@ t.test('puts pages together without gaps and without doubles', async (t) => {
   )
 })
 
-t.test('asks for what is looked for, and for what is older', async (t) => {
+t.test('asks for the entries searched for, and for older ones', async (t) => {
   t.equal(queryOf({ who: '', what: '' }), `limit=${PAGE}`)
   t.equal(queryOf({ who: 'zoe', what: 'port set up' }, 7), `limit=${PAGE}&who=zoe&what=port+set+up&before=7`)
 })
 
-t.test('tells an entry in full, details by name', async (t) => {
+t.test('shows an entry in full, with details by name', async (t) => {
   const detail = { line: { baud: 9600, rs485: null }, units: [1, 2], none: [] }
   t.same(entryFacts(entry(1, { target: '/dev/ttyUSB0', detail }), '14:00'), [
     ['Exactly at', '14:00'],

@@ -1,8 +1,8 @@
-/** Tests of sending what a hand moves. */
+/** Tests of sending the value of a control that is being moved. */
 import t from 'tap'
 import { sendLatest } from '../../web/call.ts'
 
-t.test('one is under way, and of those that come meanwhile the last is sent', async (t) => {
+t.test('one is under way, and only the last of those that come meanwhile is sent', async (t) => {
   const sent: number[] = []
   const ends: (() => void)[] = []
   const send = sendLatest<number>(
@@ -23,7 +23,7 @@ t.test('one is under way, and of those that come meanwhile the last is sent', as
   t.same(sent, [1, 3, 4])
 })
 
-t.test('what was refused drops what waited behind it, and the next goes again', async (t) => {
+t.test('a refusal drops the value that waits behind it, and the next one is sent again', async (t) => {
   const sent: number[] = []
   const refused: unknown[] = []
   const send = sendLatest<number>(

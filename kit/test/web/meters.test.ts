@@ -8,12 +8,12 @@ t.test('a needle rises at once and falls 20 dB a second', async (t) => {
   t.match(up, { levelDb: -20, peakDb: -6 })
   t.equal(fallen(up, 1000).levelDb, -40)
   const again = moved(up, { rmsDb: -50, peakDb: -30 }, 500)
-  t.equal(again.levelDb, -30, 'a quieter level pulls nothing down')
+  t.equal(again.levelDb, -30, 'a quieter level does not pull it down')
   t.equal(moved(up, { rmsDb: -10, peakDb: -3 }, 500).levelDb, -10)
-  t.equal(fallen(up, 60_000).levelDb, -90, 'it ends where nobody hears anything')
+  t.equal(fallen(up, 60_000).levelDb, -90, 'it ends at the silent end of the scale')
 })
 
-t.test('a peak stands for 1.5 s and falls then; a higher one begins anew', async (t) => {
+t.test('a peak is held for 1.5 s and then falls; a higher one starts again', async (t) => {
   const up = moved(restingNeedle(0), { rmsDb: -20, peakDb: -6 }, 0)
   t.equal(fallen(up, 1500).peakDb, -6)
   t.equal(fallen(up, 2000).peakDb, -16)
@@ -25,7 +25,7 @@ t.test('a peak stands for 1.5 s and falls then; a higher one begins anew', async
   t.equal(fallen(higher, 2600).peakDb, -4)
 })
 
-t.test('a clip and silence are told as long as their mark stands', async (t) => {
+t.test('clipping and silence are shown as long as their mark is held', async (t) => {
   const clip = moved(restingNeedle(0), { rmsDb: -3, peakDb: 0 }, 0)
   t.ok(isClipped(clip))
   t.ok(isClipped(fallen(clip, 1500)))
@@ -43,10 +43,10 @@ t.test('levels are unknown before the first message and soon after the last', as
   t.equal(levels.at(1600)?.[0]?.levelDb, -50)
   t.equal(levels.at(1601), null)
   levels.hear({ peak_db: Array(5000).fill(-6), rms_db: [] }, 2000)
-  t.equal(levels.at(2000)?.length, 64, 'nobody has so many channels')
+  t.equal(levels.at(2000)?.length, 64, 'no more channels than this are kept')
 })
 
-t.test('two channels are left and right, others have numbers', async (t) => {
+t.test('two channels are left and right, others are numbered', async (t) => {
   t.same(channelNames(2), ['Left', 'Right'])
   t.same(channelNames(3), ['1', '2', '3'])
   t.same(channelNames(0), [])

@@ -39,7 +39,7 @@ t.test('writes ages in two units in sentences and one in tables', async (t) => {
   t.equal(age(192_000, 1), '3\u202fmin')
   t.equal(age((41 * 24 + 6) * HOUR_MS), '41\u202fd 6\u202fh')
   t.equal(age(180_000), '3\u202fmin', 'a unit of nothing is left out')
-  t.equal(age(24 * HOUR_MS + 60_000), '1\u202fd', 'and so is what stands behind it')
+  t.equal(age(24 * HOUR_MS + 60_000), '1\u202fd', 'and so is a smaller one after it')
   t.equal(age(-5), '0.0\u202fs')
 })
 

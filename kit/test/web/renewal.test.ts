@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createRenewal } from '../../web/call.ts'
 
-t.test('whoever was refused goes on once somebody signed in, and the dialog is there until then', async (t) => {
+t.test('a refused call continues once somebody has signed in, and the dialog is there until then', async (t) => {
   const renewal = createRenewal()
   t.notOk(renewal.isSignedOut.value)
   const both = Promise.all([renewal.wait(), renewal.wait()])
@@ -12,7 +12,7 @@ t.test('whoever was refused goes on once somebody signed in, and the dialog is t
   await both
 })
 
-t.test('what waited when the page was left never goes on', async (t) => {
+t.test('a call that waits when the page is left never continues', async (t) => {
   const renewal = createRenewal()
   let hasGoneOn = false
   void renewal.wait().then(() => {

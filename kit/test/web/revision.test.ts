@@ -5,7 +5,7 @@ import { createRevision } from '../../web/revision.ts'
 const meanwhile = (revision: string | null) =>
   new CallFault(412, { error: 'changed_meanwhile', message: 'x', revision })
 
-t.test('a save goes out with what was read, the next with what came of it', async (t) => {
+t.test('a save is sent with the revision read, the next one with the revision of that save', async (t) => {
   const form = createRevision('one')
   const sent: unknown[] = []
   const save = (next: string) =>
@@ -18,7 +18,7 @@ t.test('a save goes out with what was read, the next with what came of it', asyn
   t.same(sent, ['one', 'two'])
 })
 
-t.test('where somebody else was quicker its writer is told, and the next save replaces what is there', async (t) => {
+t.test('if somebody else was quicker the user is told, and the next save replaces the present state', async (t) => {
   const form = createRevision('one')
   const refused = form.save(() => Promise.reject(meanwhile('theirs')))
   await t.rejects(refused, {
@@ -28,7 +28,7 @@ t.test('where somebody else was quicker its writer is told, and the next save re
   t.same(await form.save(async (ifMatch) => ({ revision: 'mine', ifMatch })), { revision: 'mine', ifMatch: 'theirs' })
 })
 
-t.test('what is gone is said to be removed; what is new is saved without', async (t) => {
+t.test('a missing resource is reported as removed; a new one is saved without a revision', async (t) => {
   await t.rejects(
     createRevision('one').save(() => Promise.reject(meanwhile(null))),
     { message: /removed this in the meantime/ },
@@ -38,7 +38,7 @@ t.test('what is gone is said to be removed; what is new is saved without', async
   })
 })
 
-t.test('any other refusal is handed on as it is', async (t) => {
+t.test('any other refusal is passed on unchanged', async (t) => {
   const other = new CallFault(400, { error: 'bad_fields', message: 'x' })
   const form = createRevision('one')
   await t.rejects(

@@ -3,7 +3,7 @@ import t from 'tap'
 import { capital, ended, sentence } from '../../web/numbers.ts'
 
 t.test(
-  'what goes on from a name stands alone with a capital and a full stop, and keeps an end that it has',
+  'a phrase that follows a name becomes a sentence with a capital and a full stop, and keeps its own ending',
   async (t) => {
     t.equal(capital('usb device'), 'Usb device')
     t.equal(capital(''), '')

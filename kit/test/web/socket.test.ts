@@ -1,10 +1,10 @@
-/** Tests of web/socket.ts: a socket that is kept, on a pretended browser. */
+/** Tests of web/socket.ts: a socket that is kept open, in a fake browser. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { contact, contactFailed, contactKept } from '#kit/web/contact.ts'
 import { keepSocket } from '#kit/web/socket.ts'
 
-/** What the page holds of a socket. */
+/** What the page keeps of a socket. */
 interface Far {
   url: string
   isClosed: boolean
@@ -13,7 +13,7 @@ interface Far {
   onclose?: () => void
 }
 
-/** Tickets are given as long as the browser is online. @returns the sockets that were opened */
+/** Tickets are issued while the browser is online. @returns the sockets that were opened */
 function browser(t: Test): { opened: Far[]; state: { isOnline: boolean } } {
   const opened: Far[] = []
   const state = { isOnline: true }
@@ -77,22 +77,22 @@ t.test('is opened at once when contact is back', async (t) => {
   await until('it was tried', () => ends === 1)
   state.isOnline = true
   await turns()
-  t.equal(opened.length, 0, 'the next try by itself is a second away')
+  t.equal(opened.length, 0, 'the next automatic try is a second away')
   back()
   await turns()
   t.equal(opened.length, 1)
   kept.close()
   back()
   await turns()
-  t.equal(opened.length, 1, 'one that was closed stays closed')
+  t.equal(opened.length, 1, 'a closed socket stays closed')
 })
 
-/** What is on its way comes: the pretended browser answers without waiting for the world. */
+/** Lets pending messages arrive: the fake browser answers without real waiting. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-t.test('hears nothing of a socket that the page has closed', async (t) => {
+t.test('gets nothing from a socket that the page has closed', async (t) => {
   const { opened } = browser(t)
   const heard: unknown[] = []
   const kept = keepSocket({ begin: () => {}, hear: (message) => heard.push(message) })

@@ -8,7 +8,7 @@ function states(at: number): string[] {
   return list.map(({ props }) => props['data-s'] ?? props['aria-current'] ?? '')
 }
 
-t.test('marks what is done and what is under way; all done when it is past the last', async (t) => {
+t.test('marks the steps done and the one under way; all are done after the last', async (t) => {
   t.same(states(0), ['step', '', ''])
   t.same(states(1), ['ok', 'step', ''])
   t.same(states(3), ['ok', 'ok', 'ok'])

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { matches } from '#kit/web/tools.ts'
 
-t.test('finds what holds every word, whatever its case', async (t) => {
+t.test('finds rows that contain every word, in any case', async (t) => {
   t.ok(matches('Eastron SDM120 energy meter', 'sdm meter'))
   t.ok(matches('anything', ''))
   t.ok(matches('anything', '  '))

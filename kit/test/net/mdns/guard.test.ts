@@ -32,7 +32,7 @@ function guardOf(more: { isFinding?: boolean; perSecond?: number } = {}) {
 const good = announced({ id: 'a' })
 const from = { address: '10.0.1.9', port: 5353 }
 
-t.test('lets through what concerns us, with the link it came over', async (t) => {
+t.test('lets through messages that concern us, with the link they came over', async (t) => {
   const { admit } = guardOf()
   t.match(admit(good, from), { link: { name: 'eth0' }, asksForOurs: false })
   t.match(admit(query(['_plantroom._tcp.local']), { address: '10.0.2.9', port: 40_000 }), {
@@ -42,7 +42,7 @@ t.test('lets through what concerns us, with the link it came over', async (t) =>
   t.ok(admit(query(['hall.local']), from))
 })
 
-t.test('what else a building says is left out without a word', async (t) => {
+t.test('silently drops other messages of a building', async (t) => {
   const { admit, refused } = guardOf()
   t.equal(admit(query(['_ipp._tcp.local']), from), undefined)
   t.equal(admit(Buffer.alloc(0), from), undefined)
@@ -58,19 +58,19 @@ t.test('refuses strangers of other networks, answers from other ports, and what 
   t.same(refused, ['stranger', 'stranger', 'malformed', 'malformed'])
 })
 
-t.test('does not look at answers where nobody is looked for', async (t) => {
+t.test('does not read answers if nothing is looked for', async (t) => {
   const { admit, refused } = guardOf({ isFinding: false })
   t.equal(admit(good, from), undefined)
   t.ok(admit(query(['_plantroom._tcp.local']), from))
   t.same(refused, [])
 })
 
-t.test('one that floods is cut off, and nobody else with it', async (t) => {
+t.test('a sender that floods is cut off, and nobody else', async (t) => {
   const { admit, clock, refused } = guardOf({ perSecond: 10 })
   const taken = () => admit(good, from) !== undefined
   t.equal(Array.from({ length: 1000 }, taken).filter(Boolean).length, 100, 'ten seconds worth at once')
   t.ok(admit(good, { ...from, address: '10.0.1.10' }))
   t.equal(refused.length, 900)
   clock.advance(1000)
-  t.equal(Array.from({ length: 1000 }, taken).filter(Boolean).length, 10, 'then so many a second')
+  t.equal(Array.from({ length: 1000 }, taken).filter(Boolean).length, 10, 'then a limited number a second')
 })

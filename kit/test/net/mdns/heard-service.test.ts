@@ -19,7 +19,7 @@ const service = {
 }
 const heard = (change: object) => heardServiceOf({ ...service, ...change } as unknown as Service, links)
 
-t.test('says what was heard, names in lower case but for the one that was written', async (t) => {
+t.test('returns what was heard, with names in lower case except the one as written', async (t) => {
   const { text, ...rest } = heard({}) ?? {}
   t.same(rest, {
     id: 'board-1._plantroom._tcp.local',
@@ -38,7 +38,7 @@ t.test('says what was heard, names in lower case but for the one that was writte
   )
 })
 
-t.test('what cannot be spoken to, or is half said, is nobody', async (t) => {
+t.test('a service that cannot be reached, or is incomplete, is dropped', async (t) => {
   for (const change of [
     { port: 0 },
     { port: 65_536 },
@@ -65,17 +65,17 @@ t.test('a host is one label below .local, or none', async (t) => {
 
 const reach = (addresses: string[], address = '10.0.1.9') => heard({ addresses, referer: { address } })?.reach
 
-t.test('is reached where its message came from, if it says that this is its own', async (t) => {
+t.test('is reached at the source of its message, if it lists that address as its own', async (t) => {
   t.same(reach(['192.168.7.7', '10.0.1.9']), ['10.0.1.9'])
   t.same(reach([]), ['10.0.1.9'])
 })
 
-t.test('behind a repeater it is reached where it says, IPv4 first, at four places at most', async (t) => {
+t.test('behind a repeater it is reached at the addresses it lists, IPv4 first, four at most', async (t) => {
   t.same(reach(['fd00::5', '10.20.0.5', '10.20.0.5']), ['10.20.0.5', 'fd00::5'])
   t.equal(reach(Array.from({ length: 99 }, (_, at) => `10.20.0.${at + 1}`))?.length, 4)
 })
 
-t.test('nobody sends us to this machine, to a group, to a cloud or over to another wire', async (t) => {
+t.test('nobody can direct us to this machine, to a group, to a cloud or to another link', async (t) => {
   const never = [
     '127.0.0.1',
     '::1',
@@ -89,10 +89,10 @@ t.test('nobody sends us to this machine, to a group, to a cloud or over to anoth
   ]
   for (const address of never) t.same(reach([address]), ['10.0.1.9'], address)
   t.same(reach([...never, '10.0.1.10', '10.20.0.5']), ['10.0.1.10', '10.20.0.5'])
-  t.same(reach(['127.0.0.2'], '127.0.0.1'), ['127.0.0.2'], 'but on the wire within this machine')
+  t.same(reach(['127.0.0.2'], '127.0.0.1'), ['127.0.0.2'], 'except on the link inside this machine')
 })
 
-t.test('texts are few, short and plain, whatever was sent', async (t) => {
+t.test('texts are limited in number and length, and plain, whatever was sent', async (t) => {
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 'v']))
   t.equal(heard({ txt: many })?.text.size, 16)
   t.equal(heard({ txt: { name: 'x'.repeat(1e5) } })?.text.get('name')?.length, 128)

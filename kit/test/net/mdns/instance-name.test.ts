@@ -4,14 +4,14 @@ import { identityHere, instanceName } from '../../../net/mdns/mdns.ts'
 
 const identity = { machineId: '0123456789abcdef0123456789abcdef', hardware: ['02:00:00:00:00:01'], stateFolder: '/a' }
 
-t.test('a daemon has one name at every start, which holds nothing of the machine id', async (t) => {
+t.test('a daemon has the same name at every start, which reveals nothing of the machine id', async (t) => {
   const name = instanceName('board', identity)
   t.match(name, /^board-[0-9a-f]{10}$/)
   t.equal(name, instanceName('board', { ...identity }))
   t.notOk(name.includes(identity.machineId.slice(0, 6)))
 })
 
-t.test('two daemons of one machine, and two copies of one card, have two', async (t) => {
+t.test('two daemons of one machine, and two copies of one card, have different names', async (t) => {
   const names = [
     instanceName('board', identity),
     instanceName('gateway', identity),

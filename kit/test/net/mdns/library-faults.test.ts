@@ -1,6 +1,6 @@
 /**
- * What bonjour-service does by itself, over a socket of its own: the reasons for what stands between it and the network.
- * A test that fails here after an upgrade says which repair may go (docs/decisions/mdns-and-peers.md).
+ * What bonjour-service does on its own, over its own socket: the reasons for the layer between it and the network.
+ * A test that fails here after an upgrade says which repair can be removed (docs/decisions/mdns-and-peers.md).
  */
 import { EventEmitter } from 'node:events'
 import Bonjour, { type Service } from 'bonjour-service'
@@ -10,7 +10,7 @@ import { announced, nameOf, query, response } from './messages.ts'
 
 const KIND = '_plantroom._tcp.local'
 
-/** The library, over a socket that a test hears and speaks through. */
+/** The library, over a socket through which a test sends and receives. */
 function libraryAlone() {
   const sent: Buffer[] = []
   const socket = Object.assign(new EventEmitter(), {
@@ -40,7 +40,7 @@ function recordsOf(bytes: Buffer | undefined) {
   }))
 }
 
-t.test('still announces for eight hours, and never that it replaces what was said', async (t) => {
+t.test('still announces for eight hours, and never with the cache-flush bit', async (t) => {
   const { sent, publish } = libraryAlone()
   publish()
   await settled()
@@ -48,7 +48,7 @@ t.test('still announces for eight hours, and never that it replaces what was sai
   t.match(recordsOf(sent[0])[1], { type: 33, class: 1 })
 })
 
-t.test('still takes back the kind of service and the machine along with one daemon', async (t) => {
+t.test('still withdraws the service type and the machine along with one daemon', async (t) => {
   const { bonjour, sent, publish } = libraryAlone()
   publish()
   await settled()
@@ -60,7 +60,7 @@ t.test('still takes back the kind of service and the machine along with one daem
   t.equal(types.filter((type) => type === 12).length, 2)
 })
 
-t.test('still lets the loser of a name take back the winner', async (t) => {
+t.test('still lets the loser of a name withdraw the winner', async (t) => {
   const { bonjour, sent, say } = libraryAlone()
   const errors = console.log
   console.log = () => {}
@@ -76,19 +76,22 @@ t.test('still lets the loser of a name take back the winner', async (t) => {
   t.ok(recordsOf(sent.at(-1)).every(({ ttlS }) => ttlS === 0) && sent.length > 1)
 })
 
-t.test('still says nothing when an address changes or a daemon is heard again, and believes the first', async (t) => {
-  const { bonjour, say } = libraryAlone()
-  const events: string[] = []
-  const browser = bonjour.find({ type: 'plantroom' }, () => void events.push('up'))
-  for (const event of ['down', 'txt-update', 'srv-update'] as const) browser.on(event, () => void events.push(event))
-  say(announced({ id: 'a', address: '10.0.1.9' }))
-  const [service] = browser.services
-  const seen = service?.lastSeen
-  await new Promise((resolve) => setTimeout(resolve, 5))
-  say(announced({ id: 'a', address: '10.0.1.10' }))
-  t.same(events, ['up'])
-  t.same([browser.services[0]?.addresses, browser.services[0]?.lastSeen], [['10.0.1.9'], seen])
-})
+t.test(
+  'still reports nothing when an address changes or a daemon is heard again, and keeps the first one',
+  async (t) => {
+    const { bonjour, say } = libraryAlone()
+    const events: string[] = []
+    const browser = bonjour.find({ type: 'plantroom' }, () => void events.push('up'))
+    for (const event of ['down', 'txt-update', 'srv-update'] as const) browser.on(event, () => void events.push(event))
+    say(announced({ id: 'a', address: '10.0.1.9' }))
+    const [service] = browser.services
+    const seen = service?.lastSeen
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    say(announced({ id: 'a', address: '10.0.1.10' }))
+    t.same(events, ['up'])
+    t.same([browser.services[0]?.addresses, browser.services[0]?.lastSeen], [['10.0.1.9'], seen])
+  },
+)
 
 t.test('still answers each question of a message with a message', async (t) => {
   const { sent, say, publish } = libraryAlone()
@@ -100,7 +103,7 @@ t.test('still answers each question of a message with a message', async (t) => {
   t.equal(sent.length - before, 50)
 })
 
-t.test('still remembers whoever is announced, without a bound', async (t) => {
+t.test('still remembers everything that is announced, without a limit', async (t) => {
   const { bonjour, say } = libraryAlone()
   const browser = bonjour.find({ type: 'plantroom' })
   for (let count = 0; count < 500; count++) say(announced({ id: `a${count}` }))
@@ -124,7 +127,7 @@ t.test('still takes time that grows with the square of the records of a message'
   t.ok(looked > 100 * 100, `${looked} comparisons for 100 records`)
 })
 
-t.test('still throws away the texts of a daemon that is announced without them', async (t) => {
+t.test('still discards the texts of a daemon that is announced without them', async (t) => {
   const { bonjour, say } = libraryAlone()
   const texts: unknown[] = []
   const hear = (service: Service) => void texts.push(service.txt)

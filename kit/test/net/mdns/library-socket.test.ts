@@ -32,7 +32,7 @@ function socketOf(chance = 0) {
   return { clock, sent, socket, say }
 }
 
-t.test('an answer goes out on every link, a little later, by chance', async (t) => {
+t.test('an answer is sent on every link, after a short random delay', async (t) => {
   const { clock, sent, say } = socketOf(0.5)
   void say(announced({ id: 'a' }))
   clock.advance(69)
@@ -41,7 +41,7 @@ t.test('an answer goes out on every link, a little later, by chance', async (t) 
   t.same(sent, ['eth0', 'eth1'])
 })
 
-t.test('the same answer goes out once a second however often it is asked for', async (t) => {
+t.test('the same answer is sent once a second however often it is asked for', async (t) => {
   const { clock, sent, say } = socketOf()
   for (let count = 0; count < 200; count++) void say(announced({ id: 'a' }))
   clock.advance(999)
@@ -53,20 +53,20 @@ t.test('the same answer goes out once a second however often it is asked for', a
   t.equal(sent.length, 4)
 })
 
-t.test('different answers are held and remembered up to a bound', async (t) => {
+t.test('different answers are held and remembered up to a limit', async (t) => {
   const { clock, sent, say } = socketOf()
   for (let count = 0; count < 1000; count++) void say(announced({ id: `a${count}` }))
   clock.advance(20)
   t.equal(sent.length, 64)
 })
 
-t.test('a farewell goes out at once', async (t) => {
+t.test('a farewell is sent at once', async (t) => {
   const { sent, say } = socketOf()
   await say(announced({ id: 'a', ttlS: 0 }))
   t.same(sent, ['eth0', 'eth1'])
 })
 
-t.test('a question is spared where somebody on the link has just put it', async (t) => {
+t.test('a question is skipped if somebody on the link has just asked it', async (t) => {
   const { clock, sent, socket, say } = socketOf()
   const bytes = query([KIND])
   const message = openMessage(bytes, 64)
@@ -85,7 +85,7 @@ t.test('a question is spared where somebody on the link has just put it', async 
   t.same(sent, ['eth0', 'eth1'])
 })
 
-t.test('nothing is heard or said once it is closed', async (t) => {
+t.test('nothing is received or sent once it is closed', async (t) => {
   const { clock, sent, socket, say } = socketOf()
   void say(announced({ id: 'a' }))
   await new Promise<void>((closed) => socket.close(closed))

@@ -17,7 +17,7 @@ const links = chooseLinks(
   '',
 )
 
-/** A library that finds, and hears what is said to it. */
+/** A library that browses, and gets messages from the test. */
 async function listening() {
   const [link] = links
   const heard: HeardService[] = []
@@ -32,11 +32,11 @@ async function listening() {
   return { library, heard, say }
 }
 
-/** The kind's name stands where the first record begins, and is pointed to by all others. @source RFC 1035, 4.1.4 */
+/** The name of the service type is at the start of the first record, and all others point to it. @source RFC 1035, 4.1.4 */
 const KIND_AT = Buffer.of(0xc0, 12)
 const KIND = nameOf('_plantroom._tcp.local')
 
-/** As many services as fit into one message of 64 records, each as short as can be, with this text. @param count tells them from others */
+/** As many services as fit into one message of 64 records, each as short as possible, with this text. @param count makes their names unique */
 function crowd(count: number, text: (at: number) => Buffer): Buffer {
   const head = Buffer.from([0, 0, 0x84, 0, 0, 0, 0, 63, 0, 0, 0, 0])
   let bytes = head
@@ -48,7 +48,7 @@ function crowd(count: number, text: (at: number) => Buffer): Buffer {
     const pointer = record(at === 0 ? KIND : KIND_AT, 12, target)
     const nameAt = bytes.length + pointer.length - target.length
     const name = Buffer.of(0xc0 | (nameAt >> 8), nameAt & 255)
-    // A port of 0: nobody of ours, and remembered like the others.
+    // A port of 0: not one of ours, and remembered like the others.
     const place = record(name, 33, Buffer.of(0, 0, 0, 0, 0, at % 2, 0))
     bytes = Buffer.concat([bytes, pointer, place, record(name, 16, text(at))])
   }
@@ -62,7 +62,7 @@ const texts: [what: string, messages: number, text: (at: number) => Buffer][] = 
   ['many keys', 40, () => Buffer.concat(Array.from({ length: 80 }, (_, at) => said(at.toString(36))))],
 ]
 
-t.test('whatever is announced, what is remembered of it takes no more than its row says', async (t) => {
+t.test('whatever is announced, the remembered part takes no more than its row says', async (t) => {
   const { allBytes } = rowOf(houseRows(), 'what mDNS has heard and said')
   for (const [what, messages, text] of texts) {
     const said = Array.from({ length: messages }, (_, count) => crowd(count, text))
@@ -76,7 +76,7 @@ t.test('whatever is announced, what is remembered of it takes no more than its r
   }
 })
 
-t.test('who is announced again once the others were forgotten is told of again', async (t) => {
+t.test('a service announced again after the others were forgotten is reported again', async (t) => {
   const { heard, say } = await listening()
   const hall = announced({ id: 'hall', address: FROM.address })
   say(hall)

@@ -18,11 +18,11 @@ t.test('uses every interface with an IPv4 address but the loopback one', async (
   ])
 })
 
-t.test('uses the loopback one where there is no other', async (t) => {
+t.test('uses the loopback one if there is no other', async (t) => {
   t.match(links('', { lo: ['127.0.0.1'] }), [{ name: 'lo', address: '127.0.0.1' }])
 })
 
-t.test('uses the one that was named, by name or by one of its addresses, which alone is announced then', async (t) => {
+t.test('uses the named one, by name or by one of its addresses; then only that address is announced', async (t) => {
   t.same(
     links('wlan0').map(({ name }) => name),
     ['wlan0'],
@@ -50,7 +50,7 @@ t.test('a change of any address is a change', async (t) => {
   t.equal(areSameLinks(links(''), links('', { ...machine, wlan0: ['10.0.2.2', 'fd02::2'] })), false)
 })
 
-t.test('of very many interfaces sixteen are used, with eight addresses each', async (t) => {
+t.test('uses at most sixteen interfaces, with eight addresses each', async (t) => {
   const many: Machine = {}
   for (let at = 0; at < 40; at++) many[`eth${at}`] = Array.from({ length: 20 }, (_, host) => `10.0.${at}.${host + 1}`)
   const chosen = links('', many)

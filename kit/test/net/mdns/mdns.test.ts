@@ -1,4 +1,4 @@
-/** Tests of net/mdns/mdns.ts: daemons on pretended wires, with bonjour-service between them. */
+/** Tests of net/mdns/mdns.ts: daemons on simulated links, with bonjour-service between them. */
 import t from 'tap'
 import { type FakeClock, fakeClock } from '../../../clock-fake.ts'
 import type { HeardService } from '../../../net/mdns/library.ts'
@@ -24,7 +24,7 @@ function finder(network: FakeNetwork, machine: Machine, clock: FakeClock, instan
   return { ...daemon, heard, gone }
 }
 
-t.test('a daemon is told of with its address, port and texts, at once and again with each query', async (t) => {
+t.test('a daemon is found with its address, port and texts, at once and again with each query', async (t) => {
   const clock = fakeClock()
   const network = fakeNetwork()
   const one = finder(network, { eth0: ['10.0.1.2'] }, clock)
@@ -46,7 +46,7 @@ t.test('a daemon is told of with its address, port and texts, at once and again 
   t.ok(one.heard.length >= 1, 'heard again')
   await mdns.stop()
   await pass(clock, 500)
-  t.same(one.gone, ['board-0123456789._plantroom._tcp.local'], 'and takes leave')
+  t.same(one.gone, ['board-0123456789._plantroom._tcp.local'], 'and says goodbye')
   await one.mdns.stop()
   t.equal(network.listeners.size, 0)
 })
@@ -64,7 +64,7 @@ async function both(machine: Machine = { eth0: ['10.0.1.3'] }) {
   return { clock, network, one, other, machine }
 }
 
-t.test('a board on two wires says on each only what its address there is', async (t) => {
+t.test('a board on two links announces on each only its address there', async (t) => {
   const { clock, network } = await both({ eth0: ['10.0.1.3'], wlan0: ['10.0.2.3'], docker0: ['172.17.0.1'] })
   const far = finder(network, { eth0: ['10.0.2.9'] }, clock, 'board-far')
   await far.mdns.start()
@@ -72,7 +72,7 @@ t.test('a board on two wires says on each only what its address there is', async
   t.same(far.heard.map(({ reach, from }) => [reach, from])[0], [['10.0.2.3'], '10.0.2.3'])
 })
 
-t.test('the only interface that is named is used, or that of the address http listens on', async (t) => {
+t.test('only the named interface is used, or that of the address http listens on', async (t) => {
   for (const given of [{ config: { interface: 'wlan0' } }, { listenHost: '10.0.2.3' }]) {
     const network = fakeNetwork()
     const { mdns } = daemonOn(network, { eth0: ['10.0.1.3'], wlan0: ['10.0.2.3'] }, fakeClock(), given)
@@ -93,7 +93,7 @@ t.test('switched off it opens nothing', async (t) => {
   await mdns.stop()
 })
 
-t.test('an address that changes is told of within the look at interfaces', async (t) => {
+t.test('a changed address is announced at the next look at interfaces', async (t) => {
   const { clock, one, machine } = await both()
   one.heard.length = 0
   machine.eth0 = ['10.0.1.77']
@@ -102,7 +102,7 @@ t.test('an address that changes is told of within the look at interfaces', async
   t.same(one.heard.at(-1)?.reach, ['10.0.1.77'])
 })
 
-t.test('a wire that comes later is used then', async (t) => {
+t.test('a link that comes later is used then', async (t) => {
   const { clock, one, machine, other } = await both({})
   t.equal(other.mdns.counts().links, 0)
   t.same(one.heard, [])
@@ -130,7 +130,7 @@ t.test('sockets that cannot be opened now are opened later', async (t) => {
   t.equal(one.heard.length > 0, true)
 })
 
-t.test('what is said anew takes the place of what was said', async (t) => {
+t.test('a new announcement replaces the old one', async (t) => {
   const { clock, one, other } = await both()
   one.heard.length = 0
   Object.assign(other.said, { port: 8080, text: { ...other.said.text, name: 'Cellar' } })
@@ -144,7 +144,7 @@ t.test('what is said anew takes the place of what was said', async (t) => {
   t.equal(one.heard.at(-1)?.id, `board-new.${KIND}`)
 })
 
-t.test('two copies of one card do not keep one name', async (t) => {
+t.test('two copies of one card do not keep the same name', async (t) => {
   const clock = fakeClock()
   const network = fakeNetwork()
   const twins = [
@@ -160,7 +160,7 @@ t.test('two copies of one card do not keep one name', async (t) => {
   t.ok(ids.some((id) => /^board-twin-[0-9a-f]{8}\._plantroom/.test(id)))
 })
 
-t.test('whoever claims our name makes us take another once, and no more', async (t) => {
+t.test('a claim to our name makes us take another name once, and no more', async (t) => {
   const { clock, network, one } = await both()
   for (let count = 0; count < 20; count++) {
     const own = lastIdFrom(network, '10.0.1.2')
@@ -195,7 +195,7 @@ t.test('a thousand forged announcements a second neither take memory nor hide a 
   await other.mdns.stop()
 })
 
-t.test('no message of a stranger breaks anything, or makes many answers', async (t) => {
+t.test('no message of a stranger breaks anything, or causes many answers', async (t) => {
   const { clock, network, one } = await both()
   const before = network.heard.length
   network.say('10.0.1.66', query(new Array(60).fill(KIND)))
@@ -218,7 +218,7 @@ function lastIdFrom(network: FakeNetwork, from: string): string {
   return (said && idIn(said.bytes)) ?? ''
 }
 
-t.test('asked now, everybody answers anew, once a second at most', async (t) => {
+t.test('asked explicitly, everybody answers again, at most once a second', async (t) => {
   const { clock, network, one } = await both()
   const asked = () => network.heard.filter(({ from, bytes }) => from === '10.0.1.2' && bytes[2] === 0).length
   const before = asked()

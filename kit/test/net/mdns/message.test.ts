@@ -19,7 +19,7 @@ function opened(bytes: Uint8Array) {
   return message
 }
 
-/** What goes out, as [type, name ends at, class, ttl, data] of each record. */
+/** The message sent, as [type, name ends at, class, ttl, data] of each record. */
 function sent(bytes: Uint8Array) {
   const out = mended(bytes, opened(bytes), own)
   if (!out) return undefined
@@ -33,7 +33,7 @@ function sent(bytes: Uint8Array) {
   }))
 }
 
-t.test('opens what holds together', async (t) => {
+t.test('decodes a consistent message', async (t) => {
   const message = opened(announced({ id: 'a', address: '10.0.0.9' }))
   t.match(message, { isResponse: true, questions: 0, recordsAt: 12 })
   t.same(
@@ -43,13 +43,13 @@ t.test('opens what holds together', async (t) => {
   t.equal(opened(query([KIND])).questions, 1)
 })
 
-t.test('opens no message that is cut off anywhere', async (t) => {
+t.test('does not decode a message that is cut off anywhere', async (t) => {
   const whole = announced({ id: 'a', address: '10.0.0.9' })
   for (let length = 0; length < whole.length; length++)
     t.equal(openMessage(whole.subarray(0, length), 64), undefined, `${length} of ${whole.length} bytes`)
 })
 
-t.test('opens none with an opcode, an error, a label of a kind that there is not, or too many entries', async (t) => {
+t.test('does not decode one with an opcode, an error, an unknown label type, or too many entries', async (t) => {
   const whole = query([KIND, KIND, KIND])
   t.ok(openMessage(whole, 3))
   t.equal(openMessage(whole, 2), undefined)
@@ -83,12 +83,12 @@ t.test('never throws, whatever the bytes', async () => {
   )
 })
 
-t.test('finds a label in either case, and no part of one', async (t) => {
+t.test('finds a label in any case, and no part of one', async (t) => {
   t.equal(mentions(query(['_PlantRoom._tcp.local']), ['_plantroom']), true)
   t.equal(mentions(query(['x_plantroom._tcp.local']), ['_plantroom']), false)
 })
 
-t.test('tells the question for our kind from others', async (t) => {
+t.test('recognises the question for our service type', async (t) => {
   const asks = (bytes: Uint8Array) => asksFor(bytes, opened(bytes), KIND)
   t.equal(asks(query([KIND])), true)
   t.equal(asks(query(['_plantroom._TCP.local'])), true)
@@ -97,7 +97,7 @@ t.test('tells the question for our kind from others', async (t) => {
   t.equal(asks(response([pointer])), false)
 })
 
-t.test('what goes out on a link has its addresses and no others, and replaces what was said before', async (t) => {
+t.test('a message on a link has its addresses and no others, and replaces earlier records', async (t) => {
   t.same(sent(response([pointer, place, text, allKinds, bridge])), [
     { type: 12, section: 0, class: 1, ttlS: 120, data: nameOf(ID).toString('hex') },
     { type: 33, section: 0, class: 0x8001, ttlS: 120, data: placeOf(80, 'hall.local').toString('hex') },
@@ -108,11 +108,11 @@ t.test('what goes out on a link has its addresses and no others, and replaces wh
   ])
 })
 
-t.test('who asks for an address gets that of the link', async (t) => {
+t.test('a question for an address is answered with that of the link', async (t) => {
   t.match(sent(response([bridge])), [{ type: 1, section: 0, data: '0a000007' }])
 })
 
-t.test('a farewell takes back the daemon, and neither the machine nor the kind', async (t) => {
+t.test('a farewell withdraws the daemon, but not the machine or the service type', async (t) => {
   const bytes = response([pointer, place, text, allKinds, bridge].map((record) => ({ ...record, ttlS: 0 })))
   t.equal(isGoodbye(opened(bytes)), true)
   t.same(
@@ -125,7 +125,7 @@ t.test('a farewell takes back the daemon, and neither the machine nor the kind',
   )
 })
 
-t.test('an answer of which nothing is left is not sent; a question is as it was', async (t) => {
+t.test('an answer with nothing left is not sent; a question is unchanged', async (t) => {
   t.equal(sent(response([{ ...bridge, ttlS: 0 }])), undefined)
   const asked = query([KIND])
   t.same(mended(asked, opened(asked), own), asked)

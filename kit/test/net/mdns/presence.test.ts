@@ -3,7 +3,7 @@ import { fakeClock } from '../../../clock-fake.ts'
 import { silentLog } from '../../../log.ts'
 import { createPresence } from '../../../net/mdns/mdns.ts'
 
-t.test('a daemon that is not announced, or not yet, goes by the name that others would hear', async (t) => {
+t.test('a daemon that is not announced, or not yet, uses the name that others would hear', async (t) => {
   const mdns = { enabled: false, interface: '', recheck_ms: 5000, per_second: 200 }
   const presence = createPresence({
     ...{ clock: fakeClock(), log: silentLog, config: { mdns, http: { listen: '127.0.0.1:0' } } },

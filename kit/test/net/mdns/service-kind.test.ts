@@ -1,4 +1,4 @@
-/** Tests of net/mdns/library.ts, and of services that are no daemons: of another kind, with a part that is looked for. */
+/** Tests of net/mdns/library.ts, and of services that are not daemons: of another type, with a subtype to look for. */
 import t from 'tap'
 import { fakeClock } from '../../../clock-fake.ts'
 import { silentLog } from '../../../log.ts'
@@ -8,7 +8,7 @@ import { CONFIG, fakeNetwork, settle } from './fake-network.ts'
 
 const kind = { type: 'rtsp', subtype: 'ravenna_session' }
 
-t.test('RFC 6763 7.1 a part of a kind is asked for by a name of its own', async (t) => {
+t.test('RFC 6763 7.1 a subtype is asked for by its own name', async (t) => {
   t.equal(domainOf(kind), '_rtsp._tcp.local')
   t.equal(soughtOf(kind), '_ravenna_session._sub._rtsp._tcp.local')
   t.equal(soughtOf({ type: 'rtsp' }), '_rtsp._tcp.local')
@@ -42,7 +42,7 @@ function rig() {
   return { announcer, finder, heard, gone, said, network, pass }
 }
 
-t.test('who announces nothing finds what others announce, by its name as it is written', async (t) => {
+t.test('one that announces nothing finds the services of others, by their names as written', async (t) => {
   const { announcer, finder, gone, heard, pass, said } = rig()
   await finder.start()
   await announcer.start()
@@ -51,7 +51,7 @@ t.test('who announces nothing finds what others announce, by its name as it is w
   heard.length = 0
   said.now = { instance: 'Foyer – rechts', hostname: 'hall', port: 8554, text: {} }
   await pass(15_000)
-  t.same(gone, ['foyer – links._rtsp._tcp.local'], 'the old name takes leave')
+  t.same(gone, ['foyer – links._rtsp._tcp.local'], 'the old name says goodbye')
   t.equal(heard.at(-1)?.name, 'Foyer – rechts')
   said.now = undefined
   await pass(5000)
@@ -60,7 +60,7 @@ t.test('who announces nothing finds what others announce, by its name as it is w
   await finder.stop()
 })
 
-t.test('who announces nothing says nothing of itself', async (t) => {
+t.test('one that announces nothing sends nothing about itself', async (t) => {
   const { finder, network, pass } = rig()
   await finder.start()
   await pass(12_000)
@@ -69,7 +69,7 @@ t.test('who announces nothing says nothing of itself', async (t) => {
   for (const { bytes } of network.heard) t.equal((bytes[2] ?? 0) & 0x80, 0, 'a question')
 })
 
-t.test('what it says itself is not taken for another of its name', async (t) => {
+t.test('its own announcement is not taken for another service of its name', async (t) => {
   const { announcer, network, pass } = rig()
   await announcer.start()
   await pass(5000)

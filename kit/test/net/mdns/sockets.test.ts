@@ -1,4 +1,4 @@
-/** Tests of net/mdns/sockets.ts, over the loopback interface and a port that nobody else has. */
+/** Tests of net/mdns/sockets.ts, over the loopback interface and a port that nobody else uses. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'
@@ -32,13 +32,13 @@ t.test('two on one machine hear each other, each message once', async (t) => {
   if (!link) throw new Error('there is no loopback interface')
   one.sockets.send(link, Buffer.from('hello'))
   t.equal(await other.first, 'hello from 127.0.0.1')
-  t.equal(await one.first, 'hello from 127.0.0.1', 'as does the one that spoke')
+  t.equal(await one.first, 'hello from 127.0.0.1', 'as does the sender')
   await new Promise((resolve) => setTimeout(resolve, 50))
   t.equal(other.heard.length, 1)
   t.same([...one.troubles, ...other.troubles], [])
 })
 
-t.test('what is sent to the machine and not to the group is not heard', async (t) => {
+t.test('a message to the machine and not to the group is not received', async (t) => {
   const port = await freePort()
   const { heard, sockets, first } = await opened(t, port)
   const stranger = createSocket('udp4')
@@ -52,7 +52,7 @@ t.test('what is sent to the machine and not to the group is not heard', async (t
   t.same(heard, ['hello from 127.0.0.1'])
 })
 
-t.test('a port that somebody holds alone is told by the system', async (t) => {
+t.test('a port that somebody holds exclusively gives the error of the system', async (t) => {
   const port = await freePort()
   const other = createSocket('udp4').bind(port, '0.0.0.0')
   t.teardown(() => other.close())
@@ -60,7 +60,7 @@ t.test('a port that somebody holds alone is told by the system', async (t) => {
   await t.rejects(opened(t, port), { code: 'EADDRINUSE' })
 })
 
-t.test('an interface that cannot be joined is told of, and the others work', async (t) => {
+t.test('an interface that cannot be joined is reported, and the others work', async (t) => {
   const port = await freePort()
   const troubles: (string | undefined)[] = []
   const gone = { name: 'gone0', address: '192.0.2.77', addresses: [], networks: [] }
