@@ -249,7 +249,7 @@ async function submitted(page: Page, to: string): Promise<string> {
   return (await page.textContent('body')) ?? ''
 }
 
-/** The same from within a sandboxed frame, whose Origin is `null`; what is answered there nobody sees. */
+/** The same from within a sandboxed frame, whose Origin is `null`; nobody sees the answer there. */
 async function submitFromNowhere(page: Page, site: string, to: string): Promise<void> {
   await page.goto(site)
   await page.evaluate((action) => {

@@ -13,12 +13,12 @@ t.test('the decoder', { skip: noBrowser, timeout: 90_000 }, async (t) => {
   const stage = await openStage(t, { status, streams: fakeStreams(), history: fakeHistory(), hasMeters: true })
   await play<Stage>(t, stage, [
     ['shows that it plays: verdict, chain, moving meters, the hour', playing],
-    ['draws meters thirty times a second at most, and four where less motion is wanted', frames],
+    ['draws meters thirty times a second at most, and four if less motion is wanted', frames],
     ['turns up and down by keys, buttons and fader, and mutes', volume],
     ['plays another stream by a touch, and takes it back', route],
-    ['says why it is silent: the chain stands up and stops at what is broken', silent],
+    ['says why it is silent: the chain is expanded and stops at the broken link', silent],
     ['plays by address, and says what was refused', byAddress],
-    ['says what to look at where no stream is heard', nothing],
+    ['says what to check if no stream is heard', nothing],
   ])
 })
 

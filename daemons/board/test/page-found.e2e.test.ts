@@ -20,7 +20,7 @@ t.test('B.peers B.auth.2 the matrix over two boards', { skip: noBrowser, timeout
   const rig = await openRig(t, `${here.url}/matrix`, { basic, wanted: /net::ERR_|WebSocket|CORS|blocked/ })
   rig.page.context().setDefaultTimeout(30_000)
   await play<Stage>(t, { ...rig, there, name }, [
-    ['shows the other board with what it says of itself, and the way to it', shows],
+    ['shows the other board with its own claims, and a link to it', shows],
     ['asks for its password when it has another one, and asks it again with that', unlocks],
     ['keeps it as gone once it is, and takes it from the list when it is dismissed', goes],
   ])

@@ -18,10 +18,10 @@ t.test('the matrix', { skip: noBrowser, timeout: 90_000 }, async (t) => {
   await play<Stage>(t, await build(t), [
     ['asks for the others with the password of this board, and is at /matrix', everyBoard],
     ['B.peers shows what a hostile board says as text and nothing else', hostile],
-    ['finds a board by what is typed, and those that need a look', find],
-    ['asks a missing password where it is missing', unlock],
-    ['keeps what was known when a board is gone', gone],
-    ['says what to do where there is no other board', alone],
+    ['finds boards by the text typed, and those that need attention', find],
+    ['asks for a missing password at its board', unlock],
+    ['keeps the last known state when a board is gone', gone],
+    ['says what to do if there is no other board', alone],
   ])
 })
 

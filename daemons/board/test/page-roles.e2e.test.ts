@@ -71,7 +71,7 @@ t.test(
     })
     await setUp(board)
     const rig = await openRig(t, board.url, { wanted: AWAY })
-    await play<Stage>(t, { ...rig, board }, [['says so, and keeps what is set for the day it may', keepSetting]])
+    await play<Stage>(t, { ...rig, board }, [['says so, and keeps the settings for later', keepSetting]])
   },
 )
 

@@ -35,7 +35,7 @@ t.test('the crosspoints', { skip: noBrowser, timeout: 90_000 }, async (t) => {
     ['is worked by keyboard: walk, route, mute, volume, stop, jump', keyboard],
     ['keeps row and crosspoint of a board that is gone, dashed, over a reload too', gone],
     ['lets go of it on every board when it is dismissed', dismissed],
-    ['is a list for the thumb, silent ones on top, and a grid where that is wanted', phone],
+    ['is a list on a phone, silent ones on top, and a grid on demand', phone],
   ])
 })
 

@@ -6,11 +6,11 @@ import { openStage, type Stage } from './page-stage.ts'
 
 t.test('the serial server', { skip: noBrowser, timeout: 90_000 }, async (t) => {
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
-    ['shows who is on each line, and what to look at where there are errors', serialCards],
+    ['shows who is on each line, and what to check if there are errors', serialCards],
     ['edits a line; a refused save says why at the field', serialEdit],
     ['drops a client, and asks first', serialDrop],
     ['asks for the password again over the page and keeps what was typed', signedOut],
-    ['says when contact is lost, and comes back by itself', contactLost],
+    ['says when contact is lost, and comes back on its own', contactLost],
   ])
 })
 

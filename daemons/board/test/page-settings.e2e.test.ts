@@ -7,13 +7,13 @@ import { openStage, type Stage } from './page-stage.ts'
 
 t.test('settings and system', { skip: noBrowser, timeout: 120_000 }, async (t) => {
   await play<Stage>(t, await openStage(t, { serial: fakeSerial() }), [
-    ['says what a save of the settings does, marks what was changed, and takes it back', settingsChange],
+    ['says what a save of the settings does, marks changes, and undoes them', settingsChange],
     ['puts every fault at its field and the focus at the first', settingsRefused],
     ['shows a refused save where the eye is, on a phone too', refusedInSight],
     ['asks before edits that are not saved are left, and says it to the browser too', unsaved],
-    ['prints what it says, without what is pressed', printed],
+    ['prints its contents, without buttons', printed],
     ['asks for the name before the role is changed', roleChange],
-    ['saves, waits for the restart and goes on by itself', settingsSaved],
+    ['saves, waits for the restart and continues on its own', settingsSaved],
     ['shows the box, and sets and removes the password without a question of the browser', system],
     ['resets only once the name is typed', factoryReset],
     ['says on every page that a new address waits to be reached', unconfirmed],

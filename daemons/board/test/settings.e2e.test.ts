@@ -12,7 +12,7 @@ const startsOf = (board: RunningBoard) => (board.output().match(/ listening url=
 
 /** Waits until the board has restarted this many times since it had started `before` times, and answers. */
 async function begunAnew(board: RunningBoard, times: number, before = 1): Promise<void> {
-  await until(`begun anew ${times} times`, () => startsOf(board) >= before + times)
+  await until(`restarted ${times} times`, () => startsOf(board) >= before + times)
 }
 
 /** A board for tests that need no first start, and leave its role as it was. */

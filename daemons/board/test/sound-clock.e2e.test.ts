@@ -62,7 +62,7 @@ t.test('a decoder plays by the clock of its encoder, and says so if it follows a
   t.equal(view.meters.peak_db.length, 2)
   t.ok(['locked', 'master'].includes(ptp.state), ptp.state)
   await until(
-    'another clock is told',
+    'another clock is reported',
     async () => (await third.check('grandmaster'))?.code === 'other_grandmaster',
     LOCK_MS,
   )

@@ -63,7 +63,7 @@ t.test('1 Audit record: a disk that is full', { skip: noSmallDisk() }, async (t)
 
   const refused: Told[] = []
   await t.test('1 POST /api/control, POST /api/token: nothing is begun while nothing can be recorded', async (t) => {
-    await until('what was carried out has come', () => heard(late?.n ?? 0) > 0)
+    await until('the commands carried out have arrived', () => heard(late?.n ?? 0) > 0)
     const from = site.lines.length
     const each = await command()
     refused.push(each.told)

@@ -112,7 +112,7 @@ t.test(
       socket.on('error', () => {}).write(posting)
     }
     t.equal(await healthFrom('127.2.0.1', site.url()), 200, 'another address is answered')
-    await until('who reads nothing is ended', () => {
+    await until('the client that reads nothing is disconnected', () => {
       mostMb = Math.max(mostMb, residentMb(site.pid()))
       return site.output().includes('unread_answers_ended')
     })

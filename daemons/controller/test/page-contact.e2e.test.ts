@@ -30,8 +30,8 @@ t.test('the pages of a controller that is away', { skip: noBrowser, timeout: 90_
   await rig.page.goto(url)
   await rig.page.getByRole('heading', { name: 'Lobby' }).waitFor()
   await play<Stage>(t, { ...rig, house, stop: () => server.close(), start }, [
-    ['says that contact is lost, and comes back by itself', contact],
-    ['says that levels are old where no socket comes through, and since when', notLive],
+    ['says that contact is lost, and comes back on its own', contact],
+    ['says that levels are old if no socket gets through, and since when', notLive],
     ['is found in the morning as it was left, and says from when it is', overnight],
   ])
 })

@@ -19,13 +19,13 @@ t.test('the pages of a controller', { skip: noBrowser, timeout: 120_000 }, async
   await play<Stage>(t, { ...rig, house }, [
     ['signs in by password and mailed code, and says what is wrong at each step', signIn],
     ['shows zones by room with what they do, as it changes', zones],
-    ['sends what a hand moves, the last of it, and says at the zone what was refused', command],
-    ['runs a macro and says what came of it', macro],
+    ['sends the last position of a moved control, and says at the zone what was refused', command],
+    ['runs a macro and shows the result', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
-    ['finds refused calls and tells their reasons in plain words', audit],
+    ['finds refused calls and shows their reasons in plain words', audit],
     ['switches the REST API, and says that it waits for a restart', rest],
     ['asks to sign in again over the page, and ends at sign-out', again],
-    ['takes over who was handed over, and says what to do where there is nothing', handoff],
+    ['signs in a user who was handed over, and says what to do on an empty page', handoff],
   ])
 })
 
@@ -39,7 +39,7 @@ async function signIn(t: Test, { page, audit, house }: Stage): Promise<void> {
   await page.keyboard.press('Enter')
   await page.locator('.refusal', { hasText: 'No account that may sign in here' }).waitFor()
   t.same(await page.getByLabel('Password').boundingBox(), before, 'the field keeps the focus')
-  await until('the hand goes on at the password', () => isFocused(page, 'password'))
+  await until('the focus is on the password', () => isFocused(page, 'password'))
   t.equal(await page.evaluate('getSelection().toString().length || document.activeElement.selectionEnd'), 5)
   await page.getByLabel('Password').fill('engine room')
   await page.keyboard.press('Enter')

@@ -53,7 +53,7 @@ const refusals: [string, string, 'command' | 'macro', unknown, Omit<Refusal, 'wh
   ['a macro flagged Elevated', 'olga', 'macro', { macro_id: 2 }, elevation],
   ['a macro flagged Elevated, by name', 'olga', 'macro', { macro: 'Flush' }, elevation],
   ['a macro flagged Elevated, by the redirect', 'omar', 'command', { macro_id: 2 }, elevation],
-  ['the redirect with a target beside it', 'olga', 'command', { macro_id: 2, zone_id: 1, command: 'on' }, elevation],
+  ['the redirect with a target next to it', 'olga', 'command', { macro_id: 2, zone_id: 1, command: 'on' }, elevation],
   ['a macro that there is not', 'olga', 'macro', { macro_id: 99 }, unknownMacro],
   ['a macro that there is not, by name', 'olga', 'macro', { macro: 'constructor' }, unknownMacro],
   ['a macro that there is not, by the redirect', 'olga', 'command', { macro_id: 99 }, unknownMacro],
@@ -90,7 +90,7 @@ const grants: [string, string, unknown, string][] = [
   ['a zone on no UI, elevated', 'ada', { zone_id: 2, command: 'on' }, 'Z2 on {}'],
   ['an elevated device, elevated', 'ada', { device_id: 3, command: 'on' }, 'D3 on {}'],
   ['an override into an elevated device, elevated', 'ada', { zone_id: 6, command: 'heat' }, 'Z3 on {}'],
-  ['who may command but run no macro', 'nora', { zone_id: 2, command: 'on' }, 'Z2 on {}'],
+  ['a user that may command but not run macros', 'nora', { zone_id: 2, command: 'on' }, 'Z2 on {}'],
 ]
 
 t.test('1 POST /api/control/:action', async (t) => {

@@ -102,7 +102,7 @@ const guarded: [clause: string, path: string, status: number, reason: string | n
   ['6 an order by a password', 'device?_orderby=password', 400, 'redacted_filter'],
   ['6 a name of no column that ends so', 'zone?wifi_password=x', 400, 'redacted_filter'],
   ['7 a pair', `zone?_fields=${encodeURIComponent('[["name","n"]]')}`, 400, 'invalid_projection'],
-  ['7 a pair beside a name', `zone?_fields=${encodeURIComponent('["id",["name","n"]]')}`, 400, 'invalid_projection'],
+  ['7 a pair next to a name', `zone?_fields=${encodeURIComponent('["id",["name","n"]]')}`, 400, 'invalid_projection'],
 ]
 
 t.test('1 GET /api/data/:entity', async (t) => {

@@ -117,16 +117,11 @@ const REDACTED: Refusal = [400, { error: 'invalid query' }, 'redacted_filter']
 const PROJECTION: Refusal = [400, { error: 'invalid query' }, 'invalid_projection']
 
 const refusals: [title: string, table: string, queries: string[], refusal: Refusal][] = [
-  ['2 asking for secure rows alone', 'attribute', SECURE, EMPTY],
+  ['2 asking only for secure rows', 'attribute', SECURE, EMPTY],
   ['4 every operator on value', 'attribute', every('value'), EMPTY],
-  ['4 a value beside no name that pins it', 'attribute', UNPINNED, EMPTY],
+  ['4 a value without a name that pins it', 'attribute', UNPINNED, EMPTY],
   ['4 every operator on previous_value', 'attribute', every('previous_value'), REDACTED],
-  [
-    '4 previous_value beside a pinned name',
-    'attribute',
-    every('previous_value').map((q) => `name=level&${q}`),
-    REDACTED,
-  ],
+  ['4 previous_value with a pinned name', 'attribute', every('previous_value').map((q) => `name=level&${q}`), REDACTED],
   [
     '4 an order or count by previous_value',
     'attribute',

@@ -75,7 +75,7 @@ const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] =
   ['a command that is elevated', 'omar', 'command', { zone_id: 1, command: 'purge' }, elevation],
   ['a command that is elevated, in capitals', 'omar', 'command', { zone_id: 1, command: 'PURGE ' }, elevation],
   ['a command that is elevated, in shorthand', 'omar', 'command', { zone: 'Hall', purge: 1 }, elevation],
-  ['a deny of one role beside an allow of another', 'dana', 'command', { zone_id: 1, command: 'on' }, role],
+  ['a deny of one role against an allow of another', 'dana', 'command', { zone_id: 1, command: 'on' }, role],
   ['the same, elevated', 'edna', 'command', { zone_id: 1, command: 'on' }, role],
   ['a macro that there is not, elevated', 'ada', 'macro', { macro_id: 99 }, unknownMacro],
   ['the same by the redirect', 'ada', 'command', { macro_id: 99 }, unknownMacro],
@@ -88,7 +88,7 @@ const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] =
   ['a name in other capitals', 'ada', 'command', { zone: 'hall', command: 'on' }, bad('unknown target')],
   ['an id that is a text', 'ada', 'command', { zone_id: '1', command: 'on' }, bad('unknown target')],
   ['an id that is a list', 'ada', 'command', { device_id: [2], command: 'on' }, bad('unknown target')],
-  ['a target in args alone', 'ada', 'command', { command: 'on', args: { zone_id: 1 } }, bad('target required')],
+  ['a target only in args', 'ada', 'command', { command: 'on', args: { zone_id: 1 } }, bad('target required')],
   ['ids that are null', 'ada', 'command', { zone_id: null, device: null, command: 'on' }, bad('target required')],
   ['an id that is null', 'ada', 'macro', { macro_id: null }, bad('macro required')],
   ['no body', 'ada', 'macro', undefined, bad('macro required')],
@@ -139,9 +139,9 @@ const grants: [string, string, 'command' | 'macro', unknown, string[]][] = [
     { zone_id: 1, zone: 'Hall', device_id: 2, command: 'on' },
     ['Z1 on {}'],
   ],
-  ['other keys beside a command', 'olga', 'command', { zone_id: 1, command: 'on', level: 3, x: {} }, ['Z1 on {}']],
+  ['other keys next to a command', 'olga', 'command', { zone_id: 1, command: 'on', level: 3, x: {} }, ['Z1 on {}']],
   [
-    'args beside the shorthand',
+    'args next to the shorthand',
     'olga',
     'command',
     { zone_id: 1, level: 4, args: { fade: 2 } },
@@ -156,15 +156,15 @@ const grants: [string, string, 'command' | 'macro', unknown, string[]][] = [
     ['Z1 on {}'],
   ],
   [
-    'the shorthand beside nulls',
+    'the shorthand next to nulls',
     'olga',
     'command',
     { zone_id: null, zone: 'Hall', level: 5, command: null },
     ['Z1 level {"level":5}'],
   ],
-  ['a macro beside nulls', 'olga', 'macro', { zone_id: null, macro_id: 1, macro: null, args: null }, ['Z2 off {}']],
+  ['a macro next to nulls', 'olga', 'macro', { zone_id: null, macro_id: 1, macro: null, args: null }, ['Z2 off {}']],
   [
-    'the redirect beside nulls',
+    'the redirect next to nulls',
     'olga',
     'command',
     { zone_id: null, macro_id: 1, command: null, args: null },
@@ -194,7 +194,7 @@ const grants: [string, string, 'command' | 'macro', unknown, string[]][] = [
   ],
 ]
 
-t.test('1 POST /api/control/:action, who reaches what', async (t) => {
+t.test('1 POST /api/control/:action, the reach of each session', async (t) => {
   const site = await openRestSite(t, { sets: ['macros.answer_ms=300'], rows })
   const tokens = new Map<string, string>()
   for (const who of new Set([...refusals, ...grants].map(([, who]) => who))) tokens.set(who, await site.tokenOf(who))

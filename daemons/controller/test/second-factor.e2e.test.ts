@@ -46,7 +46,7 @@ t.test('1 Audit record: one row per call, also if the code could not be mailed',
   t.match(told, challenged)
   const file = join(site.stateFolder, 'journal.jsonl')
   const journal = () => (existsSync(file) ? readFileSync(file, 'utf8') : '')
-  await until('that it was not mailed is told', () => journal().includes('could not be mailed'))
+  await until('the failed mail is reported', () => journal().includes('could not be mailed'))
   t.match(JSON.parse(journal().trim().split('\n').at(-1) ?? ''), {
     ...{ who: 'plantroom', from: told.from, what: 'a code could not be mailed', target: /^user \d+ tara$/ },
     ...{ detail: { code: 'mail_not_set_up' }, kind: 'sign-in' },

@@ -53,7 +53,7 @@ function compare(macro_id: number, type: string, left: object, more: object = {}
   return { macro_id, position: 1, type, args: { left, op: 'contains', right: '${args.guess}', ...more } }
 }
 
-t.test('1 Guards: who sees more', async (t) => {
+t.test('1 Guards: sessions with different rights', async (t) => {
   const site = await openRestSite(t, { rows: ROWS })
   const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
   const tell = (verb: string, value: unknown) =>

@@ -17,7 +17,7 @@ import { sharedGateway } from './shared-gateway.ts'
 const run = promisify(execFile)
 const noTshark = existsSync('/usr/bin/tshark') ? false : 'needs tshark'
 
-/** How Wireshark is told what linktype 147 is; and that checksums count. */
+/** Settings that tell Wireshark what linktype 147 is, and that it checks checksums. */
 const asModbus = ['-o', 'uat:user_dlts:"User 0 (DLT=147)","mbrtu","0","","0",""', '-o', 'mbrtu.crc_verification:TRUE']
 
 async function lineOf(t: Test, sets: string[] = []) {
@@ -50,7 +50,7 @@ async function lineOf(t: Test, sets: string[] = []) {
 
 type LineOf = Awaited<ReturnType<typeof lineOf>>
 
-/** A capture under way: what has come so far. */
+/** A capture under way: the bytes so far. */
 async function begin(t: Test, { gateway, capturePath }: LineOf, query = '') {
   const headers = query === '' ? { authorization: `Bearer ${gateway.token()}` } : {}
   const request = get(`${gateway.url}${capturePath}${query}`, { headers })
@@ -186,7 +186,7 @@ t.test('tshark follows a capture while it runs', { skip: noTshark, timeout: 60_0
   const tshark = spawn('tshark', ['-i', '-', '-l', ...asModbus], { stdio: ['pipe', 'pipe', 'ignore'] })
   const ended = once(tshark, 'exit')
   t.teardown(async () => {
-    // It keeps what it reads in a file of its own, which it removes when it is asked to end.
+    // It keeps what it reads in its own file, which it removes when asked to end.
     tshark.kill('SIGTERM')
     await ended
   })
@@ -196,7 +196,7 @@ t.test('tshark follows a capture while it runs', { skip: noTshark, timeout: 60_0
   capture.reply.pipe(tshark.stdin)
   await line.ask({ fc: 3, address: 0, quantity: 1 })
   await until(
-    'it tells the question and the answer',
+    'it shows the request and the reply',
     () => /Query.*Read Holding[\s\S]*Response.*Read Holding/.test(told),
     30_000,
   )
@@ -236,7 +236,7 @@ t.test('a HEAD request leaves no capture running', async (t) => {
 t.test(
   'a capture ends with a complete file when its port closes or changes protocol, or the gateway stops',
   async (t) => {
-    // One of its own: it is ended.
+    // A separate gateway, because the test stops it.
     const line = await lineOf(t, ['capture.max=3'])
     const { gateway, path } = line
     const captures = [await begin(t, line)]

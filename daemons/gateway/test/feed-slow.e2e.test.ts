@@ -1,4 +1,4 @@
-/** A listener that reads nothing: what it costs the gateway, and the others. */
+/** A listener that reads nothing: its cost to the gateway, and to other listeners. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -138,7 +138,9 @@ t.test(
     t.ok(meanwhile < before + MARGIN_MB, `${MESSAGES} messages of 24 kB went unread`)
 
     slow.socket.resume()
-    await until('the slow one is told what it missed', () => slow.messages.some(({ type }) => type === 'summary'))
+    await until('the slow one gets a summary of what it missed', () =>
+      slow.messages.some(({ type }) => type === 'summary'),
+    )
     const at = slow.messages.findIndex(({ type }) => type === 'summary')
     t.equal(
       slow.messages.findIndex((one, n) => n < at && one.frame !== n),

@@ -37,11 +37,11 @@ t.test('A.authentication.1 /ws accepts the header, sends events, and refuses a c
   const got = listen(socket)
   await once(socket, 'open')
   socket.send(JSON.stringify({ type: 'subscribe', port: device.path, events: ['frame', 'port'], replay: 10 }))
-  await until('the past is told', () => got.some((message) => message.event === 'port'))
+  await until('the past events are here', () => got.some((message) => message.event === 'port'))
   await device.write(Buffer.from('hi\n'))
   await until('the frame is told', () => got.some((message) => message.payload?.hex === '68 69 0A'))
   socket.send('{"type":"dance"}')
-  await until('the fault is told', () =>
+  await until('the fault is here', () =>
     got.some((message) => message.type === 'error' && message.message?.includes('dance')),
   )
 })
@@ -89,11 +89,11 @@ t.test('a listener gets the port and the events it asked for, and no others', as
   const states = await listener({ events: ['port'] })
   const all = await listener({})
   await other.write(Buffer.from('b\n'))
-  await until('the other frame is told', () => all.got.some(({ payload }) => payload?.hex === '62 0A'))
+  await until('the other frame is here', () => all.got.some(({ payload }) => payload?.hex === '62 0A'))
   await gateway.call('POST', gateway.portPath(other.path, '/close'))
   await device.write(Buffer.from('a\n'))
   await until('the frame is told', () => own.got.some(({ event }) => event === 'frame'))
-  await until('all of it is told', () => all.got.some(({ payload }) => payload?.hex === '61 0A'))
+  await until('all of it is here', () => all.got.some(({ payload }) => payload?.hex === '61 0A'))
   const heard = ({ got }: { got: ReturnType<typeof listen> }) =>
     got.filter(({ type }) => type === 'event').map(({ port, event }) => [port, event])
   t.strictSame(heard(own), [[device.path, 'frame']])

@@ -139,7 +139,7 @@ t.test('a port of ours as master reads a port of ours as slave, also its identif
     t.match(await ask({ unitId, fc: 3, address: 50, quantity: 2 }), { body: { values: [11, 12] } })
 })
 
-t.test('beside another unit on the line each answers for itself', { skip: noLibmodbus ?? false }, async (t) => {
+t.test('with another unit on the line each answers for itself', { skip: noLibmodbus ?? false }, async (t) => {
   const { ends } = sharedLine(t, 3)
   const [ours, theirs, master] = ends.map(({ path }) => path) as [string, string, string]
   await slaveOn(t, ours)

@@ -15,7 +15,7 @@ t.test(
     await once(squatter, 'listening')
     const sets = ['ports.retry_first_ms=50', 'ports.retry_max_ms=100']
     const { ask, view } = await lineOf(t, { tcpPort, sets })
-    await until('its fault is told', async () => (await view()).fault !== null)
+    await until('its fault is reported', async () => (await view()).fault !== null)
     t.match(await view(), {
       state: 'open',
       fault: { code: 'tcp_port_taken', message: new RegExp(`${tcpPort}.*EADDRINUSE`) },
@@ -44,7 +44,7 @@ t.test('the TCP port closes with the line and opens with it', async (t) => {
   const client = await dialMbap(t, tcpPort)
   t.equal(await client.exchange('01 03 00 00 00 01'), '01 03 02 00 64')
   await gateway.call('POST', gateway.portPath(path, '/close'))
-  await until('it is let go', client.isClosed)
+  await until('it is disconnected', client.isClosed)
   const [error] = await once(connect(tcpPort, '127.0.0.1'), 'error')
   t.equal(error.code, 'ECONNREFUSED')
   await gateway.call('POST', gateway.portPath(path, '/open'))

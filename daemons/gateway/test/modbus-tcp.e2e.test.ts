@@ -76,7 +76,7 @@ t.test('bytes that are not Modbus TCP end only that client, counted and reported
   const [good, bad] = [await dialMbap(t, tcpPort), await dialMbap(t, tcpPort)]
   bad.ask(1, '01 03 00 00 00 01')
   bad.socket.write('GET / HTTP/1.1\r\n\r\n')
-  await until('it is let go', bad.isClosed)
+  await until('it is disconnected', bad.isClosed)
   t.strictSame(bad.told, [[1, '01 03 02 00 64']], 'what it asked before is answered')
   t.equal(await good.exchange('02 03 00 00 00 01'), '02 03 02 00 C8')
   t.match((await view()).counters, { tcpClients: 1, tcpMalformed: 1 })

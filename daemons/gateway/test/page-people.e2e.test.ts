@@ -1,4 +1,4 @@
-/** Who may do what, on the page: users, API keys, the journal, and what a viewer sees. */
+/** Permissions on the page: users, API keys, the journal, and the view of a viewer. */
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'

@@ -30,7 +30,7 @@ const scenes: Scene<PointStage>[] = [
   ['leads from no points to a device that is known by heart', pickDevice],
   ['shows values as they change, and finds them', values],
   ['adds a point by hand; a refused one says why at the field', byHand],
-  ['keeps what was typed where somebody else was quicker, and says so', changedMeanwhile],
+  ['keeps what was typed if somebody else was quicker, and says so', changedMeanwhile],
   ['changes a point, removes it, and takes that back', changeAndRemove],
   ['says which points have no fresh value, and why', deadUnit],
 ]

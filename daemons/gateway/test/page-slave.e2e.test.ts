@@ -18,7 +18,7 @@ t.test('a Modbus slave on the page', { skip: noBrowser, timeout: 120_000 }, asyn
 })
 
 const scenes: Scene<SlaveStage>[] = [
-  ['is set up with the registers it serves; what is wrong with them stands at the field', setUp],
+  ['is set up with the registers it serves; faults in them are shown at the field', setUp],
   ['shows and sets registers, which a master then reads', registers],
   ['says when it only listens', listen],
 ]

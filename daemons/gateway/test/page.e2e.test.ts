@@ -33,13 +33,13 @@ const scenes: Scene<Stage>[] = [
   ['sets the gateway up in four steps and keeps nothing before the last', firstRun],
   ['sets up a line by its path; a refused save says why at the field and gives it the focus', setUpLine],
   ['asks the bus and shows the answer, the frames, and the unit that is silent', askBus],
-  ['shows what a raw device says while it says it, and sends to it', rawLine],
+  ['shows bytes of a raw device as they come, and sends to it', rawLine],
   ['adds a webhook, tests it, and shows its delivery', webhook],
   ['shows the box, and who did what', system],
   ['lists every line with the verdict first', ports],
   ['refuses a wrong password without saying which was wrong', wrongPassword],
   ['asks to sign in again over the page and keeps what was typed', signedOut],
-  ['says when contact is lost, and comes back by itself', contactLost],
+  ['says when contact is lost, and comes back on its own', contactLost],
 ]
 
 async function build(t: Test): Promise<Stage> {

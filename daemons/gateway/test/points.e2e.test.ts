@@ -110,7 +110,7 @@ t.test(
     await gateway.call('PUT', at('/points'), { points: [register(10)] })
     const { body: before } = await gateway.call('GET', at(''))
     t.equal((await gateway.call('PATCH', at('/points/r10'), { name: 'cold water', scale: 0.1 })).status, 200)
-    await until('it is read anew', async () => (await points()).points[0].value === 3)
+    await until('it is read again', async () => (await points()).points[0].value === 3)
     const { body: after } = await gateway.call('GET', at(''))
     t.equal(after.stateSince, before.stateSince, 'the line stayed open')
     await gateway.call('PUT', at(''), { ...modbus, settings: { merge_gap: 0 } })

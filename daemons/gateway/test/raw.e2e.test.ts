@@ -183,7 +183,7 @@ t.test(
     await until('all is at both ends', () => heard().length === sent.length && first.heard() === sent.length)
     t.match((await view()).counters, { rxBytes: sent.length, txBytes: sent.length, tcpClients: 1 })
     await device.unplug()
-    await until('the client is let go', () => first.socket.closed)
+    await until('the client is disconnected', () => first.socket.closed)
     device.replug()
     await until('it is open again', async () => (await view()).state === 'open')
     const again = await client()
@@ -235,7 +235,7 @@ t.test(
     const settings = { ...delimited.settings, tcp_port: tcpPort }
     t.equal((await gateway.openPort(t, device.path, { protocol: 'raw', settings })).status, 200)
     const view = async () => (await gateway.call('GET', gateway.portPath(device.path))).body
-    await until('its fault is told', async () => (await view()).fault !== null)
+    await until('its fault is reported', async () => (await view()).fault !== null)
     t.match(await view(), { state: 'open', fault: { code: 'tcp_port_taken', message: TAKEN } })
     await gateway.call('POST', gateway.portPath(device.path, '/rest/tx'), { hex: '41' })
     await until('the line takes bytes', () => heard() === 'A')

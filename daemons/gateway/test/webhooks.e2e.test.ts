@@ -94,7 +94,7 @@ t.test('A.webhooks.5 a target that hangs, refuses or is down does not delay the 
     'in order',
   )
   await until('the refusing target was asked twice for each', () => refusing.got.length === 40)
-  await until('the failures are told', async () => {
+  await until('the failures are reported', async () => {
     const { body } = await gateway.call('GET', hooks)
     return body.slice(1, 4).every((hook: { counters: { failed: number } }) => hook.counters.failed === 20)
   })

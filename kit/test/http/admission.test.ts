@@ -66,7 +66,7 @@ function get(url: string, localAddress: string, agent: Agent | false = false): P
 t.test('300 half-open requests of one address keep nobody else out; they are counted, and reported once', async (t) => {
   const { url, evicted, lines } = await guarded(t)
   const open = await holdHalfOpen(t, url, { times: 300, from: '127.0.0.9' })
-  await until('what is beyond its share is closed', () => open() === 128)
+  await until('connections beyond its share are closed', () => open() === 128)
   t.equal(await askFromMany(`${url}/api/status`, 294), 294)
   t.equal(await evicted(), 172)
   t.equal(lines.filter((line) => line.includes('connections_turned_away')).length, 1)

@@ -371,7 +371,7 @@ t.test('an incomplete message takes no more than its row says: whole, in packets
     return { ...client, bytes }
   }
   const whole = await held(({ send }) => send(longHead(65_000), Buffer.alloc(64_999, 'x')))
-  // Collections also let go of compiled code that other files of this process no longer use.
+  // Collections also release compiled code that other files of this process no longer use.
   t.ok(whole.bytes > 30_000 && whole.bytes < row.allBytes, `${whole.bytes} bytes in one, of ${row.eachBytes}`)
   const inPackets = await held(async ({ send }) => {
     await send(longHead(65_000))

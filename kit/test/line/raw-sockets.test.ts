@@ -64,7 +64,7 @@ t.test(
     }
     const operator = opened.write(Buffer.from('!'.repeat(8)))
     const { tcpDroppedBytes = 0 } = server.counters()
-    t.ok(tcpDroppedBytes >= 10 * 20_000 - 3000 - 4096, `${tcpDroppedBytes} bytes of those who ended`)
+    t.ok(tcpDroppedBytes >= 10 * 20_000 - 3000 - 4096, `${tcpDroppedBytes} bytes of clients that ended`)
     holds.resetAndDestroy()
     const atLine = heardBy(pty)
     await operator

@@ -52,9 +52,9 @@ t.test('waiting bytes for a slow client are sent in order, and its end is report
 })
 
 for (const [who, end] of [
-  ['who is let go', ({ writer }: { writer: SocketWriter }) => writer.end()],
+  ['a client that is disconnected', ({ writer }: { writer: SocketWriter }) => writer.end()],
   [
-    'who has said all it will say',
+    'a client that has sent everything',
     ({ client, socket }: { client: Socket; socket: Socket }) => {
       client.end()
       socket.resume()

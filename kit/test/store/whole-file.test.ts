@@ -48,7 +48,7 @@ function killWhileSaving(folder: string, first: number, { values, afterMs }: Kil
     })
     child.on('error', reject)
     child.on('close', (_, signal) => {
-      if (signal !== 'SIGKILL') reject(new Error(`the saver ended by itself: ${told.slice(-200)}`))
+      if (signal !== 'SIGKILL') reject(new Error(`the saver ended on its own: ${told.slice(-200)}`))
       // The last line can be truncated; complete ones were acknowledged.
       const numbers = told.split('\n').slice(1, -1).map(Number)
       resolve(numbers.at(-1) ?? first - 1)

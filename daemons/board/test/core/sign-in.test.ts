@@ -146,7 +146,7 @@ t.test('a change ends earlier sign-ins: sockets, tickets, remembered credentials
   const second = await signIn.callerOf(as('two'), HOME)
   await password.change('')
   t.equal(second && signIn.isStillSignedIn(second), false)
-  t.equal(signIn.isStillSignedIn({ name: 'admin', role: 'admin' }), false, 'nor anybody who never did')
+  t.equal(signIn.isStillSignedIn({ name: 'admin', role: 'admin' }), false, 'nor anybody who never signed in')
 })
 
 t.test('a verification under way while the password changes does not let in the old one', async (t) => {

@@ -37,7 +37,7 @@ t.test('changes are sent soon, batched, at most four times a second', async (t) 
   t.equal(heard.length, 6, 'a change after a quiet time is sent at once')
 })
 
-t.test('one message is made for all who watch', async (t) => {
+t.test('one message is made for all clients that watch', async (t) => {
   const { clock, world, watch } = setup()
   const all = Array.from({ length: 50 }, watch)
   world.made = 0

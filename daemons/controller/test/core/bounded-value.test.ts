@@ -25,7 +25,7 @@ t.test('copying a value that contains itself ends', async (t) => {
   t.equal(boundedCopy(round, 1000), undefined)
 })
 
-t.test('lists and objects may be equally deep', async (t) => {
+t.test('lists and objects can be equally deep', async (t) => {
   const ways: ((inner: unknown) => unknown)[] = [(inner) => [inner], (inner) => ({ a: inner })]
   for (const around of ways) {
     let value: unknown = 1

@@ -38,7 +38,7 @@ t.test('bytes read late but far apart are two frames, whatever the timer says', 
   framer.close()
 })
 
-t.test('a frame longer than the limit is handed on in pieces that say so', async (t) => {
+t.test('a frame longer than the limit is passed on in pieces that say so', async (t) => {
   const { framer, frames } = framerWith({ silenceMs: 5, maxFrameBytes: 4 })
   framer.feed(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9), 10)
   t.same(
@@ -53,7 +53,7 @@ t.test('a frame longer than the limit is handed on in pieces that say so', async
   framer.close()
 })
 
-t.test('bytes held when the line closes are handed on, and nothing after', async (t) => {
+t.test('bytes held when the line closes are passed on, and nothing after', async (t) => {
   const { framer, frames } = framerWith({ silenceMs: 10_000, maxFrameBytes: 100 })
   framer.feed(Uint8Array.of(1), 10)
   framer.close()
@@ -61,7 +61,7 @@ t.test('bytes held when the line closes are handed on, and nothing after', async
   t.equal(frames.length, 1)
 })
 
-t.test('a frame has not ended while more of it is read but not handed on yet', async (t) => {
+t.test('a frame has not ended while more of it has been read but not passed on yet', async (t) => {
   const waiting: [number, number][] = [
     [2, 10_100],
     [3, 10_200],

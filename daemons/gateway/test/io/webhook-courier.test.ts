@@ -49,7 +49,7 @@ t.test('a thread that dies of a fault is restarted with the webhooks as they are
   })
 })
 
-t.test('what is handed in right after the thread has died is delivered, or counted, as ever', async (t) => {
+t.test('an event handed in right after the thread has died is delivered, or counted, as usual', async (t) => {
   const target = await startTarget(t, (_received, answer) => answer.end())
   const { courier, tell } = courierFor(t)
   await courier.setWebhooks(port, [hook({ url: target.url })])

@@ -1,4 +1,4 @@
-/** Tests of what the page reads from frames: units, and who held the line. */
+/** Tests of what the page reads from frames: units, and which of them held the line. */
 import t from 'tap'
 import { quantile, slotsOf, unitsOf } from '../../web/port-verdict.ts'
 import type { Row } from '../../web/traffic.ts'
@@ -73,7 +73,7 @@ t.test('draws frames as long as they took, and the wait for a reply that never c
   t.equal(miss?.kind, 'miss')
 })
 
-t.test('leaves out what is older than the strip', async (t) => {
+t.test('leaves out frames older than the strip', async (t) => {
   t.same(slotsOf([row({ at: 1000 })], { toMs: 10_000, spanMs: 3000, msPerByte: 1 }), [])
 })
 

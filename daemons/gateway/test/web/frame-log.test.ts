@@ -42,7 +42,7 @@ t.test('distinguishes the requests of a scan from others', async (t) => {
   t.same([asked('background'), asked('poll'), asked('operator'), asked()], [true, false, false, false])
 })
 
-t.test('tints what is not well', async (t) => {
+t.test('highlights frames with a fault', async (t) => {
   const exception = { kind: 'exception', unitId: 21, fc: 3, exception: { code: 2, name: 'illegal data address' } }
   t.match(trafficRow(decoded(exception)), { what: 'Exception 02: illegal data address', lit: 'warn' })
   t.match(trafficRow(decoded({ kind: 'late', unitId: 17, fc: 4, tookMs: 412 })), { kind: 'late', lit: 'warn' })

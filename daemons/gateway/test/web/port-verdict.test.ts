@@ -84,7 +84,7 @@ t.test('says how late a unit is, and how long the line should wait', async (t) =
   })
   t.same(longerWait(port(), unitViews([slow], [seen])), { unitId: 17, waitMs: 500 })
   const patient = port({ settings: { response_timeout_ms: 600 } })
-  t.equal(longerWait(patient, unitViews([slow], [seen])), null, 'what it waits now is enough for what was seen')
+  t.equal(longerWait(patient, unitViews([slow], [seen])), null, 'the present timeout is long enough for the times seen')
   t.equal(longerWait(port(), unitViews([slow], [])), null, 'no remedy without a time that was seen')
   const far = seenUnit({ unit: 17, late: 1, lateMs: 59_000 })
   t.equal(longerWait(port(), unitViews([slow], [far])), null, 'none beyond what the gateway accepts')

@@ -130,5 +130,5 @@ t.test('a full recording begins again', { skip }, async (t) => {
   const { play, view } = await decoderHere(t, [announced(group)], { record_mb: 1, card_retry_ms: 100 })
   await sends(t, group)
   await play(group)
-  await until('it begins anew', () => view().output.restarts === 1 && view().playing, 15_000)
+  await until('it begins again', () => view().output.restarts === 1 && view().playing, 15_000)
 })

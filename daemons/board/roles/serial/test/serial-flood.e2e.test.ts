@@ -79,7 +79,7 @@ async function flooded(t: Test, mode: 'raw' | 'rfc2217'): Promise<void> {
   next.socket.write('NEXT')
   other.socket.write('AGAIN')
   await until(
-    'addresses that did not flood go on as before',
+    'addresses that did not flood continue as before',
     () => got.includes('AGAIN') && got.includes('NEXT'),
     30_000,
   )

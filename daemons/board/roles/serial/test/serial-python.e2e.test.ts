@@ -111,7 +111,7 @@ async function readByTshark(t: Test, pcap: Buffer): Promise<void> {
     timeout: 60_000,
   })
   const odd = stdout.split('\n').filter((line) => /malformed|unknown|invalid/i.test(line))
-  // Of the client alone: it asks for the modem state without a value, which RFC 2217 does not have.
+  // Only from the client: it asks for the modem state without a value, which RFC 2217 does not have.
   t.strictSame(
     odd.filter((line) => !line.includes('Client <Invalid Modemstate Packet>')),
     [],

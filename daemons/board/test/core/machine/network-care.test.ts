@@ -227,7 +227,7 @@ t.test('with a full disk only the state is lost across a restart', async (t) => 
   t.equal(kept.saved().state, 'dhcp')
 })
 
-t.test("a machine that is somebody else's is left alone, and that is said", async (t) => {
+t.test("a machine that is somebody else's is left alone, and the board says so", async (t) => {
   const care = foreignNetwork()
   await care.start()
   care.contact('10.20.4.40', '10.20.4.11')

@@ -17,7 +17,7 @@ t.test('B.peers a board is listed once it has answered under its own name', asyn
   ])
 })
 
-t.test('B.peers a gateway is not a board, nor is an answer without an identity', async (t) => {
+t.test('B.peers a gateway is not a board, nor is anything that does not answer under its own name', async (t) => {
   const { answers, appear, clock, names, table } = peerRig()
   appear(heard(2, { texts: { role: 'gateway' } }))
   table.hear(heard(3))

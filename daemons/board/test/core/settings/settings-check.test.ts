@@ -168,7 +168,7 @@ t.test('device paths are four at most, each once, and stay below /dev', async (t
   t.equal(sentence('/dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0'), undefined)
 })
 
-t.test('names that look like other names are refused', async (t) => {
+t.test('names with invisible characters, and names that are too long, are refused', async (t) => {
   for (const name of ['a\u202eb', 'a\u0000b', 'a\nb', '\u200fa', '\ud800'])
     t.match(faultsOf({ name }), { name: /cannot be seen/ })
   t.match(faultsOf({ name: 'x'.repeat(65) }), { name: /65 characters, and 64 at most/ })

@@ -59,7 +59,7 @@ t.test('bridges one second that a late timer skipped, and no more', async (t) =>
   t.same(history.view().series, { n: [1, 2, 2, null, null, 3] })
 })
 
-t.test('is empty after a pause longer than its span', async (t) => {
+t.test('keeps nothing from before a pause longer than its span', async (t) => {
   const clock = fakeClock()
   const history = createHistory({ clock, names: ['n'], seconds: 3 })
   history.add({ n: 1 })

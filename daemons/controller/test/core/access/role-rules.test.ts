@@ -22,7 +22,7 @@ for (const [what, rules, allowed] of [
   ['roles add up', ['allow api command', 'allow api query'], ['command', 'query']],
   ['a deny of an unknown function takes nothing away', ['allow api *\ndeny api delete_macro'], FUNCTIONS],
   ['other lists allow no function', ['allow ui command\nallow socket *'], []],
-  ['words and functions may be in capitals', ['Allow API Command\nDENY api QUERY\nallow api query'], ['command']],
+  ['words and functions can be in capitals', ['Allow API Command\nDENY api QUERY\nallow api query'], ['command']],
   [
     'blanks, tabs and line ends of other systems are nothing',
     ['\r\n\t allow\tapi  command ,query\r\r\nallow api macro'],

@@ -54,7 +54,7 @@ const granted: [string, SessionForm, unknown, string][] = [
     '10 zone 1 on {}',
   ],
   [
-    '1 Command payload shorthand beside fields that are null',
+    '1 Command payload shorthand next to fields that are null',
     OPEN,
     { zone_id: null, zone: 'Hall', command: null, args: null, macro_id: null, level: 40 },
     '10 zone 1 level {"level":40}',
@@ -97,7 +97,12 @@ const granted: [string, SessionForm, unknown, string][] = [
     '12 zone 4 open {}',
   ],
   ['1 POST control an elevated session needs no UI', ELEVATED, { zone_id: 5, command: 'open' }, '13 zone 5 open {}'],
-  ['1 POST control a zone beside an elevated one is commanded', OPEN, { zone_id: 6, command: 'on' }, '13 zone 6 on {}'],
+  [
+    '1 POST control a zone next to an elevated one is commanded',
+    OPEN,
+    { zone_id: 6, command: 'on' },
+    '13 zone 6 on {}',
+  ],
   ['1 POST control scope: a zone of the UI', SCOPED, { zone_id: 1, command: 'on' }, '10 zone 1 on {}'],
   [
     '1 POST control scope: a zone of a subgroup of the UI',

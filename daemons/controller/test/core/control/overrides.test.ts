@@ -35,14 +35,14 @@ const followed: [string, SessionForm, Record<number, unknown>, Record<string, un
     '11 zone 3 open {}',
   ],
   [
-    'without a target changes the verb alone',
+    'without a target changes only the verb',
     OPEN,
     { 1: { on: { command: 'level', args: { level: 80 } } } },
     { command: 'on' },
     '10 zone 1 level {"level":80}',
   ],
   [
-    'for the same zone and verb changes the args alone',
+    'for the same zone and verb changes only the args',
     OPEN,
     { 1: { on: { zone_id: 1, command: 'on', args: { fade: 3 } } } },
     { command: 'on' },
@@ -63,7 +63,7 @@ const followed: [string, SessionForm, Record<number, unknown>, Record<string, un
     '10 zone 1 off {}',
   ],
   [
-    'may be followed by another',
+    'can be followed by another',
     OPEN,
     { 1: { on: { zone_id: 2, command: 'on' } }, 2: { on: { zone_id: 3, command: 'open' } } },
     { command: 'on' },
@@ -90,7 +90,7 @@ const followed: [string, SessionForm, Record<number, unknown>, Record<string, un
     { command: 'on', args: { zone_id: 4 } },
     '11 zone 3 open {"zone_id":3}',
   ],
-  ['that is null is none', OPEN, { 1: { on: null } }, { command: 'on' }, '10 zone 1 on {}'],
+  ['that is null does not count', OPEN, { 1: { on: null } }, { command: 'on' }, '10 zone 1 on {}'],
 ]
 
 for (const [title, who, overrides, body, expected] of followed)

@@ -52,7 +52,7 @@ const schemas: [string, Record<string, unknown>, boolean][] = [
   ['that fit', { level: 4 }, true],
   ['of a wrong type', { level: 'four' }, false],
   ['out of range', { level: -1 }, false],
-  ['without what is required', {}, false],
+  ['without a required one', {}, false],
   ['with more than is allowed', { level: 4, fade: 1 }, false],
   ['with a target, which is not an arg', { level: 4, zone_id: 9 }, true],
 ]

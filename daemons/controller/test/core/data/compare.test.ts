@@ -36,7 +36,7 @@ t.test('1 Modifiers values are in the order of SQLite: null, numbers, texts by c
 const cases: [string, ColumnType, Operator, string[], Json[], Json[]][] = [
   ['007 looks for 7 in texts', 'text', 'in', ['007'], ['7'], ['007', '7.0', null, 'x']],
   [
-    'digits beyond 2^53 are told apart',
+    'digits beyond 2^53 are distinguished',
     'text',
     'in',
     ['12345678901234567890'],

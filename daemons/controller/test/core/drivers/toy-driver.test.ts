@@ -18,7 +18,7 @@ t.test('an unsolicited message of a device becomes the value of its zone', async
   t.match(live.device(1), { state: 'online', error: null })
   amp.say('VOL 4')
   amp.say('1\r\nVOL 42\r\n')
-  await until('the newest of what comes in pieces is heard', () => reading().volume === 42)
+  await until('the newest message in pieces is read', () => reading().volume === 42)
 })
 
 t.test('a command is a request, and announcements between it and its answer are handled too', async (t) => {

@@ -24,7 +24,7 @@ t.test('a message that never ends is dropped with its tail, and reported once', 
   await until('it is connected', () => amp.sockets.size === 1)
   for (let n = 0; n < 20; n++) amp.say('x'.repeat(200))
   amp.say('VOL 9\r\nVOL 7\r\n')
-  await until('what comes behind it is heard', () => reading().volume === 7)
+  await until('the message after it is read', () => reading().volume === 7)
   t.strictSame(said, [`127.0.0.1:${amp.port} sent a message longer than drivers.frame_bytes (256): it was dropped`])
 })
 
@@ -192,7 +192,7 @@ t.test('frames end by silence if nothing else ends them', async (t) => {
   amp.say(`VOL 41${' '.repeat(300)}`)
   await wait(systemClock, 60)
   amp.say('VOL 42')
-  await until('what comes behind one that is too long is heard', () => reading().volume === 42)
+  await until('the frame after one that is too long is read', () => reading().volume === 42)
   t.equal(said.length, 1)
 })
 

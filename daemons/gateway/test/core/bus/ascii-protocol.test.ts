@@ -1,4 +1,4 @@
-/** A second protocol on the bus: what a protocol gets by being a value of `BusProtocol`, without a change of a shared file. */
+/** A second protocol on the bus: everything that a `BusProtocol` gets without changes to shared files. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { Fault } from '#kit/pure/fault.ts'

@@ -115,7 +115,7 @@ t.test('kept events take no more than is counted for them: raw, registers and co
         const { payload, size } = eventOf(at)
         hub.publish('/dev/a', 'frame', payload, size)
       }
-      // Somebody reads them all: what is made then is kept.
+      // Somebody reads them all: the payloads made then are kept.
       JSON.stringify(hub.recent('/dev/a', 300))
       counted = hub.keptBytes()
       return hub

@@ -62,7 +62,7 @@ const asked = fc.record({
   ),
 })
 
-/** What is put on the line instead of the right reply. */
+/** The bytes put on the line instead of the right reply. */
 function damagedBy({ how, at }: Manner, reply: Uint8Array, { unitId, fc: code }: ModbusRequest): Uint8Array {
   const body = [...reply.subarray(0, -2)]
   switch (how) {

@@ -108,13 +108,13 @@ class Trial {
         : value === wordAt(request.unitId, request.fc, address, 0)
       if (isRight) continue
       const told = isInstant ? `of ${atMs} ms, expected ${span}` : `0x${value.toString(16)}`
-      this.wrong ??= new Error(`${who}: unit ${request.unitId} fc ${request.fc} register ${address} is told ${told}`)
+      this.wrong ??= new Error(`${who}: unit ${request.unitId} fc ${request.fc} register ${address} got ${told}`)
     }
   }
 
   #told(name: string, value: unknown, readMs: number): void {
     const definition = this.#points.find((one) => one.name === name)
-    if (!definition) throw new Error(`${name} is told, and is no point`)
+    if (!definition) throw new Error(`${name} is published, but is not a point`)
     if (typeof value !== 'number') return
     this.tally.points++
     const words = definition.type === 'u32' ? [value >>> 16, value & 0xffff] : [value]

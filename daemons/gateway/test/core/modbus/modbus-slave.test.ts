@@ -83,7 +83,7 @@ t.test('an answer that comes too late is dropped and counted', async (t) => {
 t.test('frames of other units are not taken for requests', async (t) => {
   const { say, line, clock, count } = slave()
   const asked = { unitId: 3, fc: 3, address: 0, quantity: 6 }
-  // Unit 3 hands on registers whose bytes are a whole request to unit 7.
+  // Unit 3 returns registers whose bytes are a complete request to unit 7.
   const inner = frameOf({ unitId: 7, fc: 6, address: 1, quantity: 1, values: [666] })
   const carrier = sealed([3, 3, 12, 0, 0, ...inner, 0, 0])
   say(frameOf(asked))

@@ -116,7 +116,7 @@ t.test("an operator's request goes out within one transaction while ten units ar
   }
 })
 
-/** A line on which unit 1 answers after 50 ms, and what a request to it came to. */
+/** A line on which unit 1 answers after 50 ms, and the outcome of requests to it. */
 async function busyLine(idleMs: () => number, clock = fakeClock()) {
   const on = await modbusLine({
     clock,

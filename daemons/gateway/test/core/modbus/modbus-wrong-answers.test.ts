@@ -13,7 +13,7 @@ function countingUnit(unitId: number) {
 
 const read = { unitId: 5, fc: 4, address: 0, quantity: 2 }
 
-/** What is said to each request in turn; beyond the list, the plain reply at once. */
+/** The answers to requests in turn; after the list, the plain reply at once. */
 function script(...turns: ((reply: Uint8Array, request: ModbusRequest) => Utterance[])[]): ModbusLineSetup['say'] {
   let turn = 0
   return (reply, request) => turns[turn++]?.(reply, request) ?? [{ afterMs: 0, bytes: reply }]

@@ -67,7 +67,7 @@ t.test('on a line that loses many answers a few missing in a row are not silence
   t.equal(isSilence(`${'.'.repeat(97)}mmm`), true)
   const sixth = '.....d'.repeat(16)
   t.equal(isSilence(`${sixth}.ddddddd`), false)
-  t.equal(isSilence(`${sixth}.dddddddd`), true, 'eight, where a sixth is lost')
+  t.equal(isSilence(`${sixth}.dddddddd`), true, 'eight, if a sixth is lost')
   t.equal(isSilence(`${'.dd'.repeat(20)}.${'m'.repeat(19)}`), false)
   t.equal(isSilence(`${'.dd'.repeat(20)}.${'m'.repeat(20)}`), true, 'however much is lost')
 })

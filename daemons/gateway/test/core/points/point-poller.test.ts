@@ -276,7 +276,7 @@ t.test('a timer that runs too late skips the reads it missed and stays on the gr
   poller.stop()
 })
 
-t.test('a read after a write that is under way when the next is due replaces it', async (t) => {
+t.test('a read after a write that is still under way when the next poll is due takes its place', async (t) => {
   const { asker, clock, poller, times } = pollerOf([point('a')], { answer: () => 300 })
   const written = { unitId: 1, fc: 3, address: 0, quantity: 1 } as const
   poller.start(asker)

@@ -121,7 +121,7 @@ for (const [inFile, inStream] of [
     await until(50)
     t.same(deaths, [])
     t.equal(levels[0]?.length, inStream)
-    // What GStreamer would mix into loudspeakers stays where it is.
+    // Channels that GStreamer would downmix stay where they are.
     const frame = packets[1]?.payload.subarray(0, 3 * inStream)
     const heard = Array.from({ length: inStream }, (_, channel) => frame?.readIntBE(channel * 3, 3))
     const sent = (channel: number) => (channel < inFile ? knownSample(48, channel, 16) * 256 : 0)

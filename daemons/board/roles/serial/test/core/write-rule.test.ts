@@ -11,7 +11,7 @@ function ruleHere(mode: WriteMode, idleMs = 10_000) {
   return { clock, rule, changes: () => changes, who: () => ['ann', 'bob', 'cid'].filter((one) => rule.mayWrite(one)) }
 }
 
-t.test('B.serial.write all: everybody may', async (t) => {
+t.test('B.serial.write all: every client may', async (t) => {
   const { rule, who } = ruleHere('all')
   t.strictSame(who(), ['ann', 'bob', 'cid'])
   t.equal(rule.write('cid'), true)

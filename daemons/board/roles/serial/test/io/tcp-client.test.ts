@@ -231,6 +231,6 @@ t.test('RFC 2217, 5 a client that suspends a line of single bytes is held no mor
     client.dropWaiting()
     t.ok(client.waitingBytes > 0 && client.waitingBytes < BACKLOG, 'the line’s are dropped, its own are not')
     client.setHeld(false)
-    await until('it has what was for it alone', () => client.waitingBytes === 0)
+    await until('it has the bytes meant only for it', () => client.waitingBytes === 0)
   }
 })

@@ -151,7 +151,7 @@ t.test('a session of python3-serial with ser2net is the same, cut at every byte'
 
 const session = bytesOfHex(recordedSession.map(([, bytes]) => bytes).join(' '))
 
-/** Feeds it in pieces. @returns false where it threw anything but a Fault, or more came out than went in */
+/** Feeds it in pieces. @returns false if it threw anything but a Fault, or more came out than went in */
 function isBounded(stream: Uint8Array, cuts: readonly number[]): boolean {
   const reader = createTelnetReader(MOST_BYTES)
   let out = 0
