@@ -72,6 +72,8 @@ interface Requests<Request extends BusRequest> {
 interface Replies<Request extends BusRequest, Reply extends BusReply> {
   /** Bytes of the longest frame, either way. */
   readonly longestBytes: number
+  /** Bytes of the shortest frame, either way. */
+  readonly shortestBytes: number
   /** The unit that sent the frame. */
   unitOf(frame: Uint8Array): number
   /** The length of the right reply, if it begins with these bytes. */

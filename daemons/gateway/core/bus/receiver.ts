@@ -18,7 +18,7 @@ export type LocalEcho = 'unknown' | 'present' | 'absent'
 /** The part of a protocol that cuts bytes into frames. */
 type Framing<Request extends BusRequest> = Pick<
   BusProtocol<Request, BusReply>,
-  'frameLength' | 'isBroadcast' | 'isFrameAlone' | 'isWhole' | 'replyFlaw' | 'replyLength' | 'unitOf'
+  'frameLength' | 'isBroadcast' | 'isFrameAlone' | 'isWhole' | 'replyFlaw' | 'replyLength' | 'shortestBytes' | 'unitOf'
 >
 
 /** What may arrive now. */
@@ -150,7 +150,7 @@ function noiseCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expe
  * last thing that came, not inside a longer frame (as where a gateway carries frames as data and a bit has flipped).
  */
 function quietCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): Cut | undefined {
-  for (let at = 0; at + 4 <= bytes.length; at++) {
+  for (let at = 0; at + expecting.framing.shortestBytes <= bytes.length; at++) {
     const rest = bytes.subarray(at)
     const found = quietAt(rest, expecting)
     if (found) return { ...found, skipped: bytes.subarray(0, at) }
@@ -188,8 +188,8 @@ function quietAt<Request extends BusRequest>(
     : undefined
 }
 
-/** How many bytes without a frame are kept: four of the longest frames. Beyond, the oldest are dropped and counted. */
-const BUFFER_BYTES = 1024
+/** Bytes without a frame are kept up to this many of the longest frames. Beyond, the oldest are dropped and counted. */
+const FRAMES_KEPT = 4
 
 interface ReceiverParts<Request extends BusRequest, Reply extends BusReply> {
   clock: Clock
@@ -297,8 +297,9 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     this.#bytes = joined
     this.#atUs = atUs
     this.#hasHeard = true
-    if (joined.length <= BUFFER_BYTES) return
-    this.#junk(this.#cutOff(joined.length - BUFFER_BYTES / 2))
+    const mostBytes = FRAMES_KEPT * this.#parts.protocol.longestBytes
+    if (joined.length <= mostBytes) return
+    this.#junk(this.#cutOff(joined.length - mostBytes / 2))
     this.#isAmidJunk = true
   }
 

@@ -153,6 +153,8 @@ const withoutCodec: Omit<ModbusRtu, 'seal' | 'openReply' | 'fenceFor' | 'echoChe
   describeRequest,
 
   longestBytes: MAX_RTU_BYTES,
+  // Unit, function and checksum.
+  shortestBytes: 4,
   unitOf: ([unitId = 0]) => unitId,
   replyLength,
   frameLength: anyReplyLength,

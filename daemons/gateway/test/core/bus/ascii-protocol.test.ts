@@ -129,8 +129,17 @@ async function asciiPort({
     )
     return outcome
   }
-  return { adapter, ask, asked, clock, frames, port, told, values }
+  return { adapter, ask, asked, clock, frames, line, port, told, values }
 }
+
+t.test("bus: bytes without a frame are kept up to four of the protocol's longest frames", async (t) => {
+  const { adapter, line } = await asciiPort()
+  const begun = new TextEncoder().encode(`<05R${'x'.repeat(56)}`)
+  line.arrive(begun, 0)
+  t.match(adapter.counters(), { noiseBytes: 0 }, 'a frame may still come of 60 bytes')
+  line.arrive(new TextEncoder().encode('x'), 0)
+  t.match(adapter.counters(), { noiseBytes: 61 }, 'and of more none that is known here')
+})
 
 t.test('bus: another protocol sends requests and gets replies, and its frames are published decoded', async (t) => {
   const on = await asciiPort()

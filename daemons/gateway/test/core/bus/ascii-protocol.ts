@@ -122,6 +122,7 @@ export const asciiProtocol: BusProtocol<AsciiRequest, AsciiReply> = {
   describeRequest: (request, kind) => ({ kind, ...request }),
 
   longestBytes: 15,
+  shortestBytes: 10,
   unitOf: (frame) => Number(textOf(frame.subarray(1, 3))) || 0,
   replyLength: (_sent, head) => frameLength(head),
   frameLength,
