@@ -285,13 +285,16 @@ export function reachableAddresses(): OwnAddress[] {
  * @param allowed names, compared without case; empty allows every name
  */
 export function isHostAllowed(host: string | undefined, allowed: readonly string[]): boolean {
-  return allowed.length === 0 || isHostAmong(host, allowed)
+  return allowed.length === 0 || isHostAmong(host, () => allowed)
 }
 
-/** The same, but an empty list allows no name: only addresses, `localhost` and these names. */
-export function isHostAmong(host: string | undefined, names: readonly string[]): boolean {
+/**
+ * The same, but an empty list allows no name: only addresses, `localhost` and these names.
+ * @param names not called for an address: a box may have to look up what it is called
+ */
+export function isHostAmong(host: string | undefined, names: () => readonly string[]): boolean {
   const name = hostName(host)
-  return name !== undefined && (isAddress(name) || names.some((one) => one.toLowerCase() === name))
+  return name !== undefined && (isAddress(name) || names().some((one) => one.toLowerCase() === name))
 }
 
 /**

@@ -44,7 +44,7 @@ export function createPageRule(parts: PageRuleParts): BrowserRule {
   }
 
   return {
-    takesHost: (host) => isHostAmong(host, names()),
+    takesHost: (host) => isHostAmong(host, names),
     takesOrigin: (origin) => isOwnName(origin) || parts.isFoundOrigin(origin),
   }
 }

@@ -14,7 +14,7 @@ const own: Route = { ...look, path: '/api/own', sameOriginOnly: true }
 
 async function held(t: Parameters<typeof serve>[0]) {
   const browsers = {
-    takesHost: (host: string | undefined) => isHostAmong(host, ['box', 'box.local']),
+    takesHost: (host: string | undefined) => isHostAmong(host, () => ['box', 'box.local']),
     takesOrigin: (origin: string) => origin === FRIEND,
   }
   const sockets = [{ path: '/ws', who: 'anyone' as const, summary: 'Test', open: () => {} }]

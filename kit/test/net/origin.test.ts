@@ -87,7 +87,11 @@ t.test('with a list, only its names and any address are allowed', async (t) => {
     'A.local.',
     'a.local:8080',
   ])
-    t.equal(isHostAmong(host, ['a.local']), true, host)
+    t.equal(
+      isHostAmong(host, () => ['a.local']),
+      true,
+      host,
+    )
   for (const host of [
     undefined,
     '',
@@ -98,7 +102,11 @@ t.test('with a list, only its names and any address are allowed', async (t) => {
     'a.local/x',
     'a.local,b',
   ])
-    t.equal(isHostAmong(host, ['a.local']), false, String(host))
+    t.equal(
+      isHostAmong(host, () => ['a.local']),
+      false,
+      String(host),
+    )
   for (const host of [
     '[fe80::1%]',
     '[fe80::1%eth0',
@@ -106,7 +114,11 @@ t.test('with a list, only its names and any address are allowed', async (t) => {
     '[::1%eth0]evil.example',
     '10.0.0.1.evil.example',
   ])
-    t.equal(isHostAmong(host, []), false, host)
+    t.equal(
+      isHostAmong(host, () => []),
+      false,
+      host,
+    )
 })
 
 t.test('an Origin is scheme, host and port and nothing else', async (t) => {
