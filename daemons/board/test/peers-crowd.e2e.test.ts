@@ -64,7 +64,7 @@ t.test(
     )
     const guest = await boardOn(t, network.machine('10.77.0.2'), { name: 'Guest' })
     const seen = async () => (await board.others()).some(({ name }) => name === 'Guest')
-    within(t, 30_000, await took(30_000, seen), 'one that comes in the flood is found')
+    within(t, 60_000, await took(60_000, seen), 'one that comes in the flood is found')
     await guest.stop()
   },
 )

@@ -2,10 +2,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import { builtProgram } from '#kit/test/built-program.ts'
 import { noSmallDisk } from '../small-disk.ts'
 import { rowsIn } from './audit-here.ts'
 
-const child = join(import.meta.dirname, 'audit-child.ts')
+const child = builtProgram(t, join(import.meta.dirname, 'audit-child.ts'))
 
 t.test('a kill loses no record that was acknowledged', { timeout: 60_000 }, async (t) => {
   const folder = t.testdir({ a: {}, b: {} })

@@ -100,7 +100,8 @@ t.test(
     sure.set('a', Number((await versionIn(folderOf('a'))).versions[0]))
     await inLanes(APPLIES, async (lane, round) => {
       const before = sure.get(lane) ?? 0
-      const afterMs = (0.3 + (2 * round) / APPLIES) * firstMs
+      // The last ones are killed once they have acknowledged one, however slow the machine has become.
+      const afterMs = round > APPLIES - 2 ? undefined : (0.3 + (2 * round) / APPLIES) * firstMs
       const acknowledged = (await killed(['apply', folderOf(lane), String(before + 1)], afterMs)).sure ?? before
       const { versions, zones } = await versionIn(folderOf(lane))
       const found = Number(versions[0])
