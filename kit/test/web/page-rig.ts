@@ -5,13 +5,13 @@ import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 
-/** Debian's browser; nothing is downloaded. */
-const CHROMIUM = '/usr/bin/chromium'
+/** Debian's browser without its windows, which takes a tenth less of the processor; nothing is downloaded. */
+const CHROMIUM = '/usr/bin/chromium-headless-shell'
 
 /** Why the pages cannot be tested here; false if they can. */
 export const noBrowser: string | false = existsSync(CHROMIUM)
   ? false
-  : `${CHROMIUM} is missing: apt-get install chromium`
+  : `${CHROMIUM} is missing: apt-get install chromium-headless-shell`
 
 const ARGS = [
   '--no-sandbox',
