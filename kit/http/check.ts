@@ -4,7 +4,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import type { Static, TSchema } from 'typebox'
 import { Fault } from '../pure/fault.ts'
 import { readSwitch } from '../pure/text.ts'
-import { branchMeant, type FieldFault, fieldFaults, type JsonSchema, longLists } from './schema.ts'
+import { branchMeant, expected, type FieldFault, fieldFaults, type JsonSchema, seen } from './schema.ts'
 
 // Fills in the defaults of a schema before the check, also inside unions (where ajv leaves them out).
 
@@ -174,6 +174,29 @@ function numberOf(text: string): number | undefined {
   const number = Number(text)
   // Turns -0 into 0.
   return Number.isFinite(number) ? number + 0 : undefined
+}
+
+// Reports lists that are far too long before their entries are checked.
+
+/** Lists up to this length are checked entry by entry, so that all faults of a body come at once. */
+const LONG = 256
+
+/**
+ * Each wrong entry of a list costs several errors: half a megabyte of `{}` blocks a daemon for seconds.
+ * @returns a fault for each list that is both long and longer than its schema allows; empty if there is none
+ */
+function longLists(schema: JsonSchema, value: unknown, path = ''): FieldFault[] {
+  if (value === null || typeof value !== 'object') return []
+  if (!Array.isArray(value))
+    return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
+      Object.hasOwn(value, name)
+        ? longLists(property, (value as Record<string, unknown>)[name], path === '' ? name : `${path}.${name}`)
+        : [],
+    )
+  const { items, maxItems } = schema
+  if (maxItems !== undefined && value.length > Math.max(LONG, maxItems))
+    return [{ field: path, message: `is ${seen(value, false)}, expected ${expected(schema)}` }]
+  return items ? value.flatMap((item, at) => longLists(items, item, `${path}[${at}]`)) : []
 }
 
 /** Faults beyond this many are counted, not listed: a 64 KiB body can hold ten thousand. */

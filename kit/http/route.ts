@@ -1,12 +1,11 @@
 /** What a route is: who may call it, what it takes and returns, uploads and revisions; and who the caller is. */
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, type TProperties, type TSchema, Type } from 'typebox'
 import type { Role } from '../auth/credentials.ts'
 import type { Clock } from '../clock.ts'
 import { Fault } from '../pure/fault.ts'
 import { durationText } from '../pure/text.ts'
-import { type Dialect, jsonDialect } from './dialect.ts'
 import type { FieldFault } from './schema.ts'
 
 // Uploads: a body passed on as it arrives, too large to hold in memory and too slow for the usual request timeout.
@@ -300,16 +299,6 @@ export interface Fence {
   refused(caller: Caller, place: Place, fault: Fault): void
 }
 
-// Detects when the client of a request has gone.
-
-/** A signal that is aborted when the client goes away before its answer is out. */
-export function hangUpSignal(response: ServerResponse): AbortSignal {
-  const gone = new AbortController()
-  if (response.destroyed) gone.abort()
-  else response.once('close', () => response.writableFinished || gone.abort())
-  return gone.signal
-}
-
 // Concurrent edits: an answer names its revision, and a change may say which revision it was made from.
 
 /**
@@ -361,17 +350,7 @@ export const yesNo = Type.Boolean()
 export const instant = Type.Integer({ description: 'epoch milliseconds' })
 export const fault = object({ code: text, message: text })
 
-// The bearer token of an Authorization header.
-
-/** RFC 6750, 2.1: `b64token`. The length limits how much is hashed for a stranger. */
-const BEARER = /^bearer +([A-Za-z0-9\-._~+/]{1,512}=*)$/i
-
-/** @returns undefined if there is no header, or one of another scheme or form */
-export function bearerOf(header: string | undefined): string | undefined {
-  return header === undefined ? undefined : BEARER.exec(header.trim())?.[1]
-}
-
-// Decides who may call a route: takes credentials, returns a caller or a refusal.
+// What a daemon decides about a caller.
 
 /** What a daemon recognizes a caller by. */
 export interface Credentials {
@@ -393,72 +372,3 @@ export type Identify = (knock: Knock) => Caller | undefined | Promise<Caller | u
 
 /** `take` of a ticket store. @param knock where the ticket is used, which may differ from where it was issued */
 export type TakeTicket = (ticket: string, knock: Knock) => Caller | undefined
-
-/** The caller that was recognized, and the token or ticket used. */
-export interface Recognized {
-  caller: Caller | undefined
-  token: string | undefined
-}
-
-/** What `recognize` needs of a request. */
-interface Claim {
-  headers: IncomingHttpHeaders
-  who: WhoMay
-  place: Place
-  /** The response that will carry the answer. */
-  response: ServerResponse
-  /** A one-time ticket from the query, on routes that take one. */
-  ticket?: string | undefined
-}
-
-/** How a server recognizes its callers. */
-export interface Recognizer {
-  identify: Identify
-  takeTicket?: TakeTicket | undefined
-  /** Limits some callers to less than their role allows. */
-  fence?: Fence | undefined
-  /** How credentials are sent; default: as a bearer token. */
-  dialect?: Dialect
-}
-
-/**
- * Recognizes the caller and checks it against the route's rule. Routes for anyone look at no credentials, so that a
- * stale token does not keep its owner from signing in.
- * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
- */
-export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
-  const { who, ticket, headers, place, response } = claim
-  if (who === 'anyone') return { caller: undefined, token: undefined }
-  const { authorization } = headers
-  const isTicket = authorization === undefined && ticket !== undefined
-  const { remoteAddress } = place
-  const knock = {
-    authorization,
-    remoteAddress,
-    headers,
-    get signal() {
-      return hangUpSignal(response)
-    },
-  }
-  const caller = isTicket ? by.takeTicket?.(ticket, knock) : await by.identify(knock)
-  if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization, by.dialect ?? jsonDialect))
-  try {
-    checkRole(who, caller)
-    by.fence?.check(caller, place)
-  } catch (fault) {
-    if (fault instanceof Fault) by.fence?.refused(caller, place, fault)
-    throw fault
-  }
-  return { caller, token: isTicket ? ticket : bearerOf(authorization) }
-}
-
-function checkRole(who: WhoMay, caller: Caller): void {
-  if (who === 'admin' && caller.role !== 'admin')
-    throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is signed in as ${caller.role}`)
-}
-
-function refusal(isTicket: boolean, authorization: string | undefined, { credentials }: Dialect): string {
-  if (isTicket) return 'the ticket is not known: each is good once and for a short time'
-  if (authorization === undefined) return `credentials are missing: ${credentials}`
-  return 'the credentials are not valid, or no longer: sign in again'
-}

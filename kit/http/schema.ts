@@ -74,7 +74,7 @@ function loneOf(branches: readonly JsonSchema[], type: string): number | undefin
 const LONGEST_QUOTED = 48
 
 /** What a schema takes, as the end of a sentence: `a whole number from 1 to 65535`. */
-function expected(schema: JsonSchema): string {
+export function expected(schema: JsonSchema): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const)
   if (schema.enum) return oneOf(schema.enum)
   const branches = schema.anyOf ?? schema.oneOf
@@ -103,7 +103,7 @@ function expected(schema: JsonSchema): string {
 }
 
 /** A value in few words; containers only by kind, since printing a deep one may overflow the stack. */
-function seen(value: unknown, isSecret: boolean): string {
+export function seen(value: unknown, isSecret: boolean): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return `a list with ${counted(value.length, 'entry', 'entries')}`
   if (typeof value === 'object') return 'an object'
@@ -238,27 +238,4 @@ function written(step: string): string {
 /** The value as a whole is named by its prefix: `settings.` becomes `settings`. */
 function withPrefix(prefix: string, path: string): string {
   return path === '' ? prefix.replace(/\.$/, '') : prefix + path
-}
-
-// Reports lists that are far too long before their entries are checked.
-
-/** Lists up to this length are checked entry by entry, so that all faults of a body come at once. */
-const LONG = 256
-
-/**
- * Each wrong entry of a list costs several errors: half a megabyte of `{}` blocks a daemon for seconds.
- * @returns a fault for each list that is both long and longer than its schema allows; empty if there is none
- */
-export function longLists(schema: JsonSchema, value: unknown, path = ''): FieldFault[] {
-  if (value === null || typeof value !== 'object') return []
-  if (!Array.isArray(value))
-    return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>
-      Object.hasOwn(value, name)
-        ? longLists(property, (value as Record<string, unknown>)[name], path === '' ? name : `${path}.${name}`)
-        : [],
-    )
-  const { items, maxItems } = schema
-  if (maxItems !== undefined && value.length > Math.max(LONG, maxItems))
-    return [{ field: path, message: `is ${seen(value, false)}, expected ${expected(schema)}` }]
-  return items ? value.flatMap((item, at) => longLists(items, item, `${path}[${at}]`)) : []
 }

@@ -1,9 +1,11 @@
-/** Carries a request to its route, and the answer back. */
+/** Carries a request to its route, once it is clear who calls, and the answer back. */
 
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { hostname } from 'node:os'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
+import { bearerOf } from '../auth/credentials.ts'
 import type { Clock } from '../clock.ts'
 import type { HttpConfig } from '../config/tables.ts'
 import { isOwnHost, plainAddress } from '../net/address.ts'
@@ -11,23 +13,103 @@ import { Fault } from '../pure/fault.ts'
 import { hasProxySign } from '../pure/proxy-signs.ts'
 import type { BodyTime } from './admission.ts'
 import { type Checked, createCheck, fieldsFault } from './check.ts'
-import type { Dialect } from './dialect.ts'
+import { type Dialect, jsonDialect } from './dialect.ts'
 import {
   type Ask,
+  type Caller,
   endUpload,
-  hangUpSignal,
+  type Fence,
+  type Identify,
   mayComeEmpty,
   openUpload,
   type Place,
-  type Recognized,
-  type Recognizer,
   type RefusedAsk,
   Reply,
   type Route,
-  recognize,
+  type TakeTicket,
+  type WhoMay,
 } from './route.ts'
 import type { FieldFault } from './schema.ts'
 import type { LongAnswers } from './unsent.ts'
+
+// Who calls: takes credentials, returns a caller or a refusal.
+
+/** The caller that was recognized, and the token or ticket used. */
+interface Recognized {
+  caller: Caller | undefined
+  token: string | undefined
+}
+
+/** What `recognize` needs of a request. */
+interface Claim {
+  headers: IncomingHttpHeaders
+  who: WhoMay
+  place: Place
+  /** The response that will carry the answer. */
+  response: ServerResponse
+  /** A one-time ticket from the query, on routes that take one. */
+  ticket?: string | undefined
+}
+
+/** How a server recognizes its callers. */
+export interface Recognizer {
+  identify: Identify
+  takeTicket?: TakeTicket | undefined
+  /** Limits some callers to less than their role allows. */
+  fence?: Fence | undefined
+  /** How credentials are sent; default: as a bearer token. */
+  dialect?: Dialect
+}
+
+/**
+ * Recognizes the caller and checks it against the route's rule. Routes for anyone look at no credentials, so that a
+ * stale token does not keep its owner from signing in.
+ * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
+ */
+export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
+  const { who, ticket, headers, place, response } = claim
+  if (who === 'anyone') return { caller: undefined, token: undefined }
+  const { authorization } = headers
+  const isTicket = authorization === undefined && ticket !== undefined
+  const { remoteAddress } = place
+  const knock = {
+    authorization,
+    remoteAddress,
+    headers,
+    get signal() {
+      return hangUpSignal(response)
+    },
+  }
+  const caller = isTicket ? by.takeTicket?.(ticket, knock) : await by.identify(knock)
+  if (!caller) throw new Fault('unauthorized', refusal(isTicket, authorization, by.dialect ?? jsonDialect))
+  try {
+    checkRole(who, caller)
+    by.fence?.check(caller, place)
+  } catch (fault) {
+    if (fault instanceof Fault) by.fence?.refused(caller, place, fault)
+    throw fault
+  }
+  return { caller, token: isTicket ? ticket : bearerOf(authorization) }
+}
+
+function checkRole(who: WhoMay, caller: Caller): void {
+  if (who === 'admin' && caller.role !== 'admin')
+    throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is signed in as ${caller.role}`)
+}
+
+function refusal(isTicket: boolean, authorization: string | undefined, { credentials }: Dialect): string {
+  if (isTicket) return 'the ticket is not known: each is good once and for a short time'
+  if (authorization === undefined) return `credentials are missing: ${credentials}`
+  return 'the credentials are not valid, or no longer: sign in again'
+}
+
+/** A signal that is aborted when the client goes away before its answer is out. */
+export function hangUpSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort()
+  else response.once('close', () => response.writableFinished || gone.abort())
+  return gone.signal
+}
 
 // Order: check everything, call the route's `handle`, answer.
 
@@ -111,9 +193,9 @@ function askOf(request: FastifyRequest, reply: FastifyReply, { caller, token }: 
 
 /** Sends a handler's result: a Reply as it is, undefined as 204, anything else as 200 with JSON. */
 export function answer(reply: FastifyReply, result: unknown): FastifyReply {
-  const { status, body, headers } =
-    result instanceof Reply ? result : new Reply(result === undefined ? 204 : 200, result)
-  reply.code(status).headers(headers)
+  const body = result instanceof Reply ? result.body : result
+  if (result instanceof Reply) reply.code(result.status).headers(result.headers)
+  else reply.code(result === undefined ? 204 : 200)
   if (body === undefined) return reply.send()
   if (body instanceof Readable) reply.raw.once('close', () => body.destroy()) // the reply to a HEAD ends without it
   if (body instanceof Uint8Array || body instanceof Readable) return reply.send(body)

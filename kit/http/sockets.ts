@@ -14,7 +14,8 @@ import { mostFragments, mostPackets } from '../pure/memory-plan.ts'
 import { dropGreediest } from '../pure/pace.ts'
 import { type BrowserRule, opensSocket } from './browser-rule.ts'
 import type { Metrics } from './metrics.ts'
-import { type Caller, type Recognizer, recognize, type WhoMay } from './route.ts'
+import type { Caller, WhoMay } from './route.ts'
+import { type Recognizer, recognize } from './serve-routes.ts'
 
 // One open WebSocket as the rest of a daemon sees it.
 

@@ -7,7 +7,8 @@ import { plainAddress } from '../net/address.ts'
 import { shortCopy } from '../pure/text.ts'
 import { type BodyTime, originForm } from './admission.ts'
 import { gatherBody } from './dialect.ts'
-import { type Described, hangUpSignal, type Reply } from './route.ts'
+import type { Described, Reply } from './route.ts'
+import { hangUpSignal } from './serve-routes.ts'
 import { asCounted } from './unsent.ts'
 
 /**

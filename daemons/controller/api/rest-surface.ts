@@ -1,7 +1,8 @@
 /** The REST surface: the order in which a call is checked, its answer, and its audit record. */
+import { bearerOf } from '#kit/auth/credentials.ts'
 import type { Clock } from '#kit/clock.ts'
 import { readJson } from '#kit/http/dialect.ts'
-import { bearerOf, type Identify } from '#kit/http/route.ts'
+import type { Identify } from '#kit/http/route.ts'
 import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'

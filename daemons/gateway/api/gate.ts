@@ -1,8 +1,8 @@
 /**
  * Authenticates callers by a user's token or a program's API key, checks what they may do, and journals each refusal.
  */
-import { looksLikeApiKey, parseApiKey } from '#kit/auth/credentials.ts'
-import { bearerOf, type Caller, type Credentials, type Fence } from '#kit/http/route.ts'
+import { bearerOf, looksLikeApiKey, parseApiKey } from '#kit/auth/credentials.ts'
+import type { Caller, Credentials, Fence } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Refusals } from '#kit/records/records.ts'

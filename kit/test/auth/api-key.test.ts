@@ -1,7 +1,6 @@
 /** Tests of auth/credentials.ts. */
 import t from 'tap'
-import { isSecretOf, looksLikeApiKey, makeApiKey, parseApiKey } from '../../auth/credentials.ts'
-import { bearerOf } from '../../http/route.ts'
+import { bearerOf, isSecretOf, looksLikeApiKey, makeApiKey, parseApiKey } from '../../auth/credentials.ts'
 
 t.test('makes keys that parse as keys, fit a header, and are never the same twice', async (t) => {
   const keys = Array.from({ length: 100 }, makeApiKey)

@@ -1,8 +1,7 @@
-/** Tests of auth/credentials.ts and http/route.ts. */
+/** Tests of auth/credentials.ts. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createTokenStore } from '../../auth/credentials.ts'
-import { bearerOf } from '../../http/route.ts'
+import { bearerOf, createTokenStore } from '../../auth/credentials.ts'
 import { heapBytesOf } from '../heap.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,11 +1,12 @@
 /** A server on loopback for the tests of this folder. */
 import { type TSchema, Type } from 'typebox'
+import { bearerOf } from '#kit/auth/credentials.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { type HttpConfig, httpTable } from '#kit/config/tables.ts'
 import { silentLog } from '#kit/log.ts'
 import { withDefaults } from '../../http/check.ts'
 import { createMetrics } from '../../http/metrics.ts'
-import { bearerOf, Reply, type Route, route } from '../../http/route.ts'
+import { Reply, type Route, route } from '../../http/route.ts'
 import { createHttpServer, type HttpServerOptions } from '../../http/server.ts'
 
 /** The `http` table with its defaults, on a free loopback port. */
