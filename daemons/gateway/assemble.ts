@@ -77,7 +77,6 @@ export async function assemble(context: Context): Promise<Assembled> {
   people.list.onChange(() => server.endSignedOut())
   people.keys.onRemoved(() => server.endSignedOut())
 
-  house.hub.subscribe((event) => delivery.publish(event))
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
   parts.add({ name: 'keys', start: () => {}, stop: () => people.keys.close() })
   parts.add({
@@ -107,7 +106,7 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   const { history, history_bytes: historyBytes, history_total_bytes: totalBytes } = config.ports
   const hub = createEventHub(clock, { history, historyBytes, totalBytes })
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
-  const delivery = deliveryOf(context)
+  const delivery = deliveryOf(context, hub)
   const captures = capturesOf(context, hub)
   const checkPath = createLineRule(config.ports.allow, 'ports.allow')
   const registry = registryOf(context, files, { hub, checkPath, delivery, captures })
@@ -117,9 +116,9 @@ async function furnish(context: Context, files: StateFiles): Promise<House> {
   return { people, identity, hub, checkPath, registry, webhooks, points, templates, delivery, captures }
 }
 
-function deliveryOf({ clock, config, log }: Context): WebhookPublisher {
+function deliveryOf({ clock, config, log }: Context, hub: EventHub): WebhookPublisher {
   const courier = createWebhookCourier({ clock, log, limits: config.webhooks })
-  return createWebhookPublisher(courier, { clock, transitBytes: config.webhooks.transit_bytes })
+  return createWebhookPublisher(courier, { hub, clock, transitBytes: config.webhooks.transit_bytes })
 }
 
 function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
@@ -156,10 +155,7 @@ function registryOf(
   function makePort(record: PortRecord) {
     const { path, line } = record
     const errors = createHourCount(clock)
-    function publish(event: string, payload: unknown, sizeBytes?: number) {
-      if (event === 'error') errors.add()
-      hub.publish(path, event, payload, sizeBytes)
-    }
+    const publish = hub.publisherOf(path, errors.add)
     const whyNotOpen = () => port.whyNotOpen()
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, whyNotOpen, publish }, world)
     const port: Port = new Port({ path, line, adapter, opener, clock, retry, publish, errors })

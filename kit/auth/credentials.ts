@@ -160,6 +160,8 @@ interface TokenStore<Who extends { name: string }> {
   /** Whether a token is valid, without counting as a use: for long-lived connections, such as a socket. */
   isAlive(token: string): boolean
   revoke(token: string): void
+  /** Revokes every token of the callers that this is true of. */
+  revokeAll(isOver: (caller: Who) => boolean): void
 }
 
 /** How long tokens live. */
@@ -220,6 +222,9 @@ export function createTokenStore<Who extends { name: string }>({
       return entry !== undefined && alive(entry)
     },
     revoke: (token) => void entries.delete(tokenHash(token)),
+    revokeAll(isOver) {
+      for (const [hash, { caller }] of entries) if (isOver(caller)) entries.delete(hash)
+    },
   }
 }
 

@@ -58,7 +58,9 @@ export function createGate({ sessions, keys, takeTicket, refusals }: GateParts):
     },
     isStillSignedIn,
     fence: {
-      check: checkKey,
+      check(caller, place) {
+        if (caller.isKey) checkKey(caller, place)
+      },
       showsSample: (caller, { port }) => !caller.only || (typeof port === 'string' && seesPort(caller, port)),
       refused(caller, { method, path, params, remoteAddress: from }, { code }) {
         if (!caller.isKey) return

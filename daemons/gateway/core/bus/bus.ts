@@ -32,8 +32,7 @@ interface OutcomeParts<Request extends BusRequest, Reply extends BusReply> {
   faults: BusFaults<Request>
   holds: BusHolds<Request, Reply>
   units: BusUnits<Request, Reply>
-  onReply?: BusHooks<Request, Reply>['onReply']
-  onBroadcast?: BusHooks<Request, Reply>['onBroadcast']
+  hooks: BusHooks<Request, Reply>
   publish(event: string, payload: unknown): void
 }
 
@@ -59,12 +58,12 @@ function createOutcomes<Request extends BusRequest, Reply extends BusReply>(
       counts.replies++
       if (reply.refusal) counts.exceptions++
       units.replied(transaction, reply, tookMs)
-      parts.onReply?.({ request, reply, tookMs, atMs })
+      parts.hooks.onReply?.({ request, reply, tookMs, atMs })
       transaction.resolve(reply)
     },
     turned(transaction) {
       counts.broadcasts++
-      parts.onBroadcast?.(transaction.sent.request)
+      parts.hooks.onBroadcast?.(transaction.sent.request)
       transaction.resolve(null)
     },
     missed(transaction, heard) {

@@ -6,13 +6,13 @@ import { PointPoller, type PollAsker } from '../points/polling.ts'
 import { type PointsFace, PointTable } from '../points/values.ts'
 import type { BusReply, BusRequest } from './protocol.ts'
 import type { BusSettings } from './settings.ts'
-import { type BusHooks, pointPlacesOf } from './transactions.ts'
+import { type BusHooks, pointPlacesOf, type SeenReply } from './transactions.ts'
 
 /** The points of one port: the link between its adapter and its line. */
 export interface BusPoints<Point extends PointBase, Request extends BusRequest, Reply extends BusReply> {
   readonly face: PointsFace<Point>
-  /** For the master, or for the listener to another master. */
-  readonly hooks: Required<Omit<BusHooks<Request, Reply>, 'debts'>>
+  /** For the master, or for the listener to another master. They change with the points, so they are not copied. */
+  readonly hooks: BusHooks<Request, Reply>
   /** The line is open. @param asker sends the polls; left out where another master asks */
   start(asker?: PollAsker<Request>): void
   stop(fault?: Fault): void
@@ -38,13 +38,26 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
     onFailed: (failed, event, fault) => table.fail(failed, event, fault),
   })
 
-  /** Ids of the units that have points. Where there are none, a reply passes no further than here. */
+  /** Ids of the units that have points. */
   let polled: ReadonlySet<number> = new Set()
+  const hooks: BusHooks<Request, Reply> = {
+    onBroadcast: written,
+    idleMs: () => (polled.size === 0 ? Number.POSITIVE_INFINITY : poller.idleMs()),
+    isPolled: (unitId) => polled.has(unitId),
+  }
 
   function set(definitions: readonly Point[]): void {
     polled = new Set(definitions.map(({ unitId }) => unitId))
+    hooks.onReply = polled.size === 0 ? undefined : replied
     table.set(definitions)
     poller.set(definitions)
+  }
+
+  function replied({ atMs, reply, request }: SeenReply<Request, Reply>): void {
+    if (reply.refusal) return
+    const reading = protocol.readingOf(request, reply)
+    if (reading !== undefined) table.take(reading, atMs)
+    written(request)
   }
 
   /**
@@ -57,17 +70,7 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
   set(points)
   return {
     face: { set, list: () => table.list(), polling: () => poller.view() },
-    hooks: {
-      onReply({ atMs, reply, request }) {
-        if (polled.size === 0 || reply.refusal) return
-        const reading = protocol.readingOf(request, reply)
-        if (reading !== undefined) table.take(reading, atMs)
-        written(request)
-      },
-      onBroadcast: written,
-      idleMs: () => (polled.size === 0 ? Number.POSITIVE_INFINITY : poller.idleMs()),
-      isPolled: (unitId) => polled.has(unitId),
-    },
+    hooks,
     start(asker) {
       if (asker) poller.start(asker)
     },

@@ -375,8 +375,8 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
       // The first frame was the echo: a unit replies only once.
       this.echoOfTwin(sent, this.#twin)
       this.#learn('present')
-    } else if (!this.#isEchoSeen && Object.keys(this.#heard).length === 0 && !isPrefixOf(frame, sent.frame)) {
-      this.#learn('absent')
+    } else if (this.#echo === 'unknown' && !this.#isEchoSeen && Object.keys(this.#heard).length === 0) {
+      if (!isPrefixOf(frame, sent.frame)) this.#learn('absent')
     }
     const tookMs = Math.round((clock.monotonicMs() - this.#sentAtMs) * 1000) / 1000
     this.#publish(frame, () => ({ ...protocol.describeReply(reply, 'reply'), tookMs }))

@@ -208,7 +208,7 @@ function createTurns<Item extends Turning>(parts: TurnsParts<Item>): Turns<Item>
     taken(one) {
       operatorsInRow = one.priority === 'operator' ? operatorsInRow + 1 : 0
       if (one.priority === 'poll') wasOwned = isOwned(one)
-      wasOverdue = needsGap(one, parts.idleMs(), units) && waitedMs(one) >= backgroundWaitMs
+      wasOverdue = waitedMs(one) >= backgroundWaitMs && needsGap(one, parts.idleMs(), units)
     },
     stop: () => timer?.cancel(),
   }

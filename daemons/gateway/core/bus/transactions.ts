@@ -157,9 +157,12 @@ export interface BusAsker<Request extends BusRequest, Reply extends BusReply> {
 
 /** What a bus tells and asks the part that polls, and what an earlier adapter left about its line. */
 export interface BusHooks<Request extends BusRequest, Reply extends BusReply> {
-  readonly debts?: BusDebts<Request>
-  /** Runs after each proven reply, before the caller gets it. Must be quick and not throw. */
-  onReply?(seen: SeenReply<Request, Reply>): void
+  debts?: BusDebts<Request>
+  /**
+   * Runs after each proven reply, before the caller gets it. Must be quick and not throw. Undefined while nobody wants
+   * them, so it is looked up for each.
+   */
+  onReply?: ((seen: SeenReply<Request, Reply>) => void) | undefined
   /** Runs after a broadcast was sent and units had time to carry it out. Must be quick and not throw. */
   onBroadcast?(request: Request): void
   /**

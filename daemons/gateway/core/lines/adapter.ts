@@ -3,7 +3,7 @@
 import type { TObject } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import type { Line, LineSettings } from '#kit/line/line.ts'
-import { Fault } from '#kit/pure/fault.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { LinkType } from '../../wire/pcap.ts'
 import type { UnitsFace } from '../bus/units.ts'
 import type { PointBase } from '../points/definition.ts'
@@ -22,33 +22,6 @@ export interface AdapterFaces {
 /** Actions on the line, by the name after `rest/` in the path. The API's schema has checked their arguments. */
 // biome-ignore lint/suspicious/noEmptyInterface: protocols fill it
 export interface AdapterActions {}
-
-/**
- * The face of a port's protocol.
- * @throws Fault `wrong_protocol` if it has no such face
- */
-export function requireFace<Name extends keyof AdapterFaces>(
-  { path, adapter }: { path: string; adapter: Pick<Adapter, 'faces'> },
-  name: Name,
-): NonNullable<AdapterFaces[Name]> {
-  const face = adapter.faces?.[name]
-  if (face === undefined)
-    throw new Fault('wrong_protocol', `${path} has no ${name}: its protocol, or its mode, has none.`)
-  return face as NonNullable<AdapterFaces[Name]>
-}
-
-/**
- * An action of a port's protocol.
- * @throws Fault `wrong_protocol` if it has no such action
- */
-export function requireAction<Name extends keyof AdapterActions>(
-  { adapter }: { adapter: Pick<Adapter, 'actions' | 'whyNoAction'> },
-  name: Name,
-): NonNullable<AdapterActions[Name]> {
-  const action = adapter.actions?.[name]
-  if (action === undefined) throw new Fault('wrong_protocol', adapter.whyNoAction(name))
-  return action as NonNullable<AdapterActions[Name]>
-}
 
 /** What a port provides to its adapter. */
 export interface AdapterContext {

@@ -53,6 +53,9 @@ export const EVENT_BYTES = 2048
 /** The text of a frame that somebody has read takes three characters per byte. */
 export const TEXT_OF_BYTE = 3
 
+/** Publishes the events of one port; see `publish` of the hub. */
+type PublishEvent = (event: string, payload: unknown, sizeBytes?: number) => void
+
 export interface EventHub {
   /**
    * @param payload a plain value, or a function that makes it when the first listener or reader asks
@@ -60,6 +63,8 @@ export interface EventHub {
    * @param sizeBytes bytes held while the event is kept; omitted for small events
    */
   publish(port: string, event: string, payload: unknown, sizeBytes?: number): void
+  /** @param onError called for each event `error` @returns publishes the events of one port */
+  publisherOf(port: string, onError: () => void): PublishEvent
   /** @returns a function that ends the subscription */
   subscribe(listener: EventListener): () => void
   /** The newest `limit` events kept of a port, oldest first. */
@@ -95,15 +100,21 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
     }
   }
 
+  function publish(port: string, event: string, payload: unknown, sizeBytes = 0): void {
+    const entry = new Published(port, event, clock.epochMs(), payload)
+    const ring = kept.get(port) ?? newRing(port)
+    keptBytes -= ring.bytes
+    ring.add(entry, sizeBytes)
+    keptBytes += ring.bytes
+    makeRoom()
+    if (listeners.size > 0) entry.tell(listeners)
+  }
+
   return {
-    publish(port, event, payload, sizeBytes = 0) {
-      const entry = new Published(port, event, clock.epochMs(), payload)
-      const ring = kept.get(port) ?? newRing(port)
-      keptBytes -= ring.bytes
-      ring.add(entry, sizeBytes)
-      keptBytes += ring.bytes
-      makeRoom()
-      if (listeners.size > 0) entry.tell(listeners)
+    publish,
+    publisherOf: (port, onError) => (event, payload, sizeBytes) => {
+      if (event === 'error') onError()
+      publish(port, event, payload, sizeBytes)
     },
     subscribe(listener) {
       listeners.add(listener)

@@ -1,10 +1,41 @@
-/** The registry of configured ports: makes, changes and removes them, and restores them after a restart. */
+/**
+ * The registry of configured ports: makes, changes and removes them, restores them after a restart, and finds what the
+ * protocol of one can do.
+ */
 
 import type { FoundLine, LineFinder } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { Adapter, AdapterActions, AdapterFaces } from './adapter.ts'
 import type { Port } from './port.ts'
 import { type PortRecord, portRevision, sameLine } from './ports.ts'
+
+/**
+ * The face of a port's protocol.
+ * @throws Fault `wrong_protocol` if it has no such face
+ */
+export function requireFace<Name extends keyof AdapterFaces>(
+  { path, adapter }: { path: string; adapter: Pick<Adapter, 'faces'> },
+  name: Name,
+): NonNullable<AdapterFaces[Name]> {
+  const face = adapter.faces?.[name]
+  if (face === undefined)
+    throw new Fault('wrong_protocol', `${path} has no ${name}: its protocol, or its mode, has none.`)
+  return face as NonNullable<AdapterFaces[Name]>
+}
+
+/**
+ * An action of a port's protocol.
+ * @throws Fault `wrong_protocol` if it has no such action
+ */
+export function requireAction<Name extends keyof AdapterActions>(
+  { adapter }: { adapter: Pick<Adapter, 'actions' | 'whyNoAction'> },
+  name: Name,
+): NonNullable<AdapterActions[Name]> {
+  const action = adapter.actions?.[name]
+  if (action === undefined) throw new Fault('wrong_protocol', adapter.whyNoAction(name))
+  return action as NonNullable<AdapterActions[Name]>
+}
 
 /** What the registry needs. */
 export interface RegistryParts {

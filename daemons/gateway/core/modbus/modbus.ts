@@ -42,7 +42,7 @@ function makeModbus(record: PortRecord, context: AdapterContext, world: ModbusWo
   const points = createBusPoints(context, settings, registerPoints(limits), record.points)
   if (settings.mode === 'listen')
     return withPoints(createModbusListener(context, settings, protocol, points.hooks), points)
-  const hooks = { ...points.hooks, debts: world.modbusDebts(record.path) }
+  const hooks = Object.assign(points.hooks, { debts: world.modbusDebts(record.path) })
   const master = createModbusMaster(context, settings, protocol, hooks)
   return withModbusTcp(withPoints(master, points, master.asker), { ...world, ...context, settings })
 }

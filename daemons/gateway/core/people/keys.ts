@@ -41,12 +41,11 @@ const OPEN_TO_ANY_KEY: ReadonlySet<string> = new Set([
 const PORT = '/api/ports/:path'
 
 /**
- * Refuses whatever a key may not request. A key that is limited to ports gets only the routes named above, and its own
+ * Refuses whatever a key may not request; users are not asked about here. A key that is limited to ports gets only the routes named above, and its own
  * ports.
  * @throws Fault `not_for_keys`, `not_your_port`
  */
 export function checkKey(caller: Fenced, { method, path, params }: Knock): void {
-  if (!caller.isKey) return
   if (FOR_PEOPLE.test(path))
     throw new Fault(
       'not_for_keys',

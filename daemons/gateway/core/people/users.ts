@@ -329,20 +329,14 @@ export interface Signed {
   role: Role
 }
 
-/** Whom a token was issued to. */
-export interface Holder {
-  name: string
-  /** The very record: a new password or role makes another record, and a removal leaves none. */
-  user: UserRecord
-}
-
 /** Tokens are in memory only, so a restart ends them (interface document 2, part A, Authentication 2). */
 interface Tokens {
-  issue(holder: Holder): string
-  use(token: string): Holder | undefined
+  issue(caller: Signed): string
+  use(token: string): Signed | undefined
   /** The same as a lookup, but does not count as a use. */
   isAlive(token: string): boolean
   revoke(token: string): void
+  revokeAll(isOver: (caller: Signed) => boolean): void
 }
 
 /** The reply to setup and login. */
@@ -357,8 +351,8 @@ interface SignInAnswer {
 export interface Sessions {
   begin(user: UserRecord): SignInAnswer
   /**
-   * The caller with this token; undefined if the token is unknown or expired, or if its user has been changed or
-   * removed.
+   * The caller with this token, the same object each time; undefined if the token is unknown or expired, or if its user
+   * has been changed or removed.
    */
   callerOf(token: string): Signed | undefined
   /** Whether the token by which `callerOf` found this caller is still valid: for sockets, which outlive a request. */
@@ -369,29 +363,28 @@ export interface Sessions {
 /** Interface document 2, part A, Authentication 2. */
 export const TOKEN_LIFE_MS = 12 * 60 * 60 * 1000
 
-export function createPageSessions(users: Pick<UserList, 'find'>, tokens: Tokens): Sessions {
-  const signInOf = new WeakMap<Signed, { token: string; user: UserRecord }>()
-  const stands = (user: UserRecord) => users.find(user.username) === user
+export function createPageSessions(users: Pick<UserList, 'all' | 'onChange'>, tokens: Tokens): Sessions {
+  /** The record is the very one: a new password or role makes another record, and a removal leaves none. */
+  const signIns = new WeakMap<Signed, { token: string; user: UserRecord }>()
+  users.onChange(() => {
+    const standing = new Set(users.all())
+    tokens.revokeAll((caller) => !standing.has(signIns.get(caller)?.user as UserRecord))
+  })
   return {
     begin(user) {
-      const token = tokens.issue({ name: user.username, user })
-      return { token, username: user.username, role: user.role, expiresInMs: TOKEN_LIFE_MS }
+      const { username, role } = user
+      const caller = { name: username, role }
+      const token = tokens.issue(caller)
+      signIns.set(caller, { token, user })
+      // The user may have been changed while the password was checked.
+      if (!users.all().includes(user)) tokens.revoke(token)
+      return { token, username, role, expiresInMs: TOKEN_LIFE_MS }
     },
-    callerOf(token) {
-      const user = tokens.use(token)?.user
-      if (!user) return undefined
-      if (!stands(user)) {
-        tokens.revoke(token)
-        return undefined
-      }
-      const caller = { name: user.username, role: user.role }
-      signInOf.set(caller, { token, user })
-      return caller
-    },
+    callerOf: tokens.use,
     isStillSignedIn(caller) {
-      const signIn = signInOf.get(caller)
-      return signIn !== undefined && tokens.isAlive(signIn.token) && stands(signIn.user)
+      const signIn = signIns.get(caller)
+      return signIn !== undefined && tokens.isAlive(signIn.token)
     },
-    end: (token) => tokens.revoke(token),
+    end: tokens.revoke,
   }
 }

@@ -3,7 +3,8 @@
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { pointLength } from '../../wire/point-value.ts'
-import { type AdapterFaces, requireFace } from '../lines/adapter.ts'
+import type { AdapterFaces } from '../lines/adapter.ts'
+import { requireFace } from '../lines/port-registry.ts'
 import {
   type PointDefinition,
   pointRevision,

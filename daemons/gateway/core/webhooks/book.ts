@@ -1,6 +1,7 @@
 /** The webhooks of all ports, and how events get to the thread that delivers them. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { EventHub } from '../lines/events.ts'
 import type { PortEvent } from '../lines/ports.ts'
 import type { WebhookState } from './queue.ts'
 import {
@@ -56,43 +57,57 @@ export interface WebhookCourier {
 }
 
 export interface WebhookPublisher extends Omit<WebhookCourier, 'hand'> {
-  /** Called by the bus, so it is fast, never throws, and sends nothing before it returns. */
-  publish(event: PortEvent): void
   /** Webhooks of all ports. */
   size(): number
 }
 
-/** @param transitBytes the most bytes of bodies in transit; events beyond are dropped and counted */
+/**
+ * Listens to the events of all ports, while there is a webhook.
+ * @param transitBytes the most bytes of bodies in transit; events beyond are dropped and counted
+ */
 export function createWebhookPublisher(
   courier: WebhookCourier,
-  { clock, transitBytes }: { clock: Clock; transitBytes: number },
+  { clock, hub, transitBytes }: { clock: Clock; hub: Pick<EventHub, 'subscribe'>; transitBytes: number },
 ): WebhookPublisher {
   const lists = new Map<string, readonly WebhookRecord[]>()
   const transit = createTransit(courier, clock, transitBytes)
   let isClosed = false
+  let leave: (() => void) | undefined
+
+  /** Called by the bus, so it is fast, never throws, and sends nothing before it returns. */
+  function publish(event: PortEvent): void {
+    if (!lists.get(event.port)?.some((record) => wantsEvent(record, event.event))) return
+    try {
+      transit.add(event, deliveryBody(event))
+    } catch (error) {
+      // The caller is the bus, which must not fail because a payload cannot be written as JSON.
+      transit.lose(event.port, event.event, `payload is not JSON: ${String(error)}`)
+    }
+  }
+
+  function listen(): void {
+    if (lists.size > 0 && !isClosed) leave ??= hub.subscribe(publish)
+    else {
+      leave?.()
+      leave = undefined
+    }
+  }
+
   return {
     async setWebhooks(port, list) {
       const had = lists.has(port)
       if (list.length > 0) lists.set(port, list)
       else lists.delete(port)
+      listen()
       // The thread need not know of a port that has no webhooks before and after the change.
       if (had || list.length > 0) await courier.setWebhooks(port, list)
-    },
-    publish(event) {
-      if (isClosed) return
-      if (!lists.get(event.port)?.some((record) => wantsEvent(record, event.event))) return
-      try {
-        transit.add(event, deliveryBody(event))
-      } catch (error) {
-        // The caller is the bus, which must not fail because a payload cannot be written as JSON.
-        transit.lose(event.port, event.event, `payload is not JSON: ${String(error)}`)
-      }
     },
     size: () => lists.values().reduce((sum, list) => sum + list.length, 0),
     state: (port, id) => courier.state(port, id),
     test: (port, record) => courier.test(port, record),
     async close() {
       isClosed = true
+      listen()
       transit.flush()
       await courier.close()
     },

@@ -61,6 +61,13 @@ t.test('keys that are made up are counted by the network they come from', async 
   t.equal(told[0]?.group, told[1]?.group)
 })
 
+t.test('what a key may not do is open to a person', async (t) => {
+  const { gate } = gateOf()
+  const place = { method: 'POST', path: '/api/keys', params: {}, remoteAddress: '192.0.2.7' }
+  t.throws(() => gate.fence.check(pump, place), { code: 'not_for_keys' })
+  t.doesNotThrow(() => gate.fence.check(ada, place))
+})
+
 t.test('a ticket dies with the sign-in or the key that it was given to', async (t) => {
   const { gate, live } = gateOf()
   t.equal(gate.takeTicket('adas'), ada)

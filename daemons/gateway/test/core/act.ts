@@ -1,5 +1,6 @@
 /** Does what a route of the API does after checking the body: calls one action of an adapter. */
-import { type Adapter, type AdapterActions, requireAction } from '../../core/lines/adapter.ts'
+import type { Adapter, AdapterActions } from '../../core/lines/adapter.ts'
+import { requireAction } from '../../core/lines/port-registry.ts'
 
 /** Rejects, rather than throws, if the adapter has no such action. */
 export async function act<Name extends keyof AdapterActions>(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { requireFace } from '../../../core/lines/adapter.ts'
+import { requireFace } from '../../../core/lines/port-registry.ts'
 
 t.test('the face of a protocol is given to the routes that ask for it', async (t) => {
   const units = { list: () => [], states: () => ({}), forget: () => {} }

@@ -4,7 +4,6 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import {
   createPageSessions,
   createUserList,
-  type Holder,
   type Signed,
   TOKEN_LIFE_MS,
   type UserRecord,
@@ -16,7 +15,7 @@ function sessionsOf() {
   const clock = fakeClock()
   const ada: UserRecord = { username: 'ada', role: 'admin', passwordHash: '', createdAt: 0 }
   const list = createUserList([ada], async () => {})
-  const tokens = createTokenStore<Holder>({ clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: 10 })
+  const tokens = createTokenStore<Signed>({ clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: 10 })
   return { ada, clock, list, sessions: createPageSessions(list, tokens) }
 }
 

@@ -5,6 +5,7 @@ import { Value } from 'typebox/value'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { EventHub } from '../../../core/lines/events.ts'
 import type { PortEvent } from '../../../core/lines/ports.ts'
 import {
   createWebhookBook,
@@ -105,13 +106,28 @@ export function courierTo(delivery: WebhookDelivery): WebhookCourier {
   }
 }
 
+/** What a publisher listens to. Its `publish` reaches the listeners at once. */
+export function eventsHere() {
+  const listeners = new Set<Parameters<EventHub['subscribe']>[0]>()
+  return {
+    subscribe(listener: Parameters<EventHub['subscribe']>[0]) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    publish(event: PortEvent) {
+      for (const listener of listeners) listener(Object.assign(event, { message: '' }))
+    },
+  }
+}
+
 /** A book over lists in memory, for /dev/ttyUSB0 and /dev/ttyUSB1. With `disk.isFull` every save fails. */
 export function bookWith(changes: Partial<WebhookLimits> = {}) {
   const port = '/dev/ttyUSB0'
   const sender = fakeSender()
   const parts = queueParts(sender, changes)
   const { clock } = parts
-  const delivery = createWebhookPublisher(courierTo(createWebhookDelivery(parts)), { clock, transitBytes: 65_536 })
+  const hub = eventsHere()
+  const delivery = createWebhookPublisher(courierTo(createWebhookDelivery(parts)), { hub, clock, transitBytes: 65_536 })
   const lists = new Map<string, readonly WebhookRecord[]>([
     [port, []],
     ['/dev/ttyUSB1', []],
@@ -136,6 +152,6 @@ export function bookWith(changes: Partial<WebhookLimits> = {}) {
     rules: { limits: parts.limits, parseTarget },
     newId: () => `id${++ids}`,
   })
-  const publish = () => delivery.publish({ port, event: 'frame', timestamp: 1, payload: 1 })
+  const publish = () => hub.publish({ port, event: 'frame', timestamp: 1, payload: 1 })
   return { book, disk, sender, publish, clock: parts.clock }
 }

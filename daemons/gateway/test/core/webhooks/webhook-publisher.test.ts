@@ -4,7 +4,7 @@ import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import { createWebhookPublisher, type WebhookCourier } from '../../../core/webhooks/book.ts'
 import { createWebhookDelivery } from '../../../core/webhooks/delivery.ts'
-import { courierTo, fakeSender, hook, queueParts } from './webhook-fixtures.ts'
+import { courierTo, eventsHere, fakeSender, hook, queueParts } from './webhook-fixtures.ts'
 
 const port = '/dev/ttyUSB0'
 const frame = (payload?: unknown) => ({ port, event: 'frame', timestamp: 1_900_000_000_123, payload })
@@ -15,12 +15,13 @@ function publisherOver(changes: Partial<WebhookCourier> = {}, transitBytes = 65_
   const parts = queueParts(sender)
   const delivery = createWebhookDelivery(parts)
   const courier = { ...courierTo(delivery), ...changes }
-  const publisher = createWebhookPublisher(courier, { clock: parts.clock, transitBytes })
-  return { ...parts, sender, delivery, publisher }
+  const hub = eventsHere()
+  const publisher = createWebhookPublisher(courier, { hub, clock: parts.clock, transitBytes })
+  return { ...parts, hub, sender, delivery, publisher }
 }
 
 t.test('serialises an event once for all targets, and not at all if none wants it', async (t) => {
-  const { publisher, sender, clock } = publisherOver()
+  const { hub, publisher, sender, clock } = publisherOver()
   let reads = 0
   const counted = {
     ...frame(),
@@ -29,13 +30,13 @@ t.test('serialises an event once for all targets, and not at all if none wants i
       return 1
     },
   }
-  publisher.publish(counted)
+  hub.publish(counted)
   await publisher.setWebhooks(port, [hook({ id: 'x', events: ['port'] }), hook({ id: 'y', enabled: false })])
-  publisher.publish(counted)
+  hub.publish(counted)
   t.equal(reads, 0)
   await publisher.setWebhooks(port, [hook({ id: 'a' }), hook({ id: 'b' })])
   t.equal(publisher.size(), 2)
-  publisher.publish(counted)
+  hub.publish(counted)
   t.equal(reads, 1)
   await clock.run(0)
   t.equal(sender.requests.length, 2)
@@ -43,9 +44,9 @@ t.test('serialises an event once for all targets, and not at all if none wants i
 })
 
 t.test('a payload that is not JSON is counted, and is never a fault for the publisher', async (t) => {
-  const { publisher, delivery, sender, clock, lines } = publisherOver()
+  const { hub, publisher, delivery, sender, clock, lines } = publisherOver()
   await publisher.setWebhooks(port, [hook()])
-  publisher.publish(frame(1n))
+  hub.publish(frame(1n))
   await clock.run(0)
   t.same(sender.requests, [])
   t.equal(delivery.state(port, 'a').counters.dropped, 1)
@@ -54,14 +55,14 @@ t.test('a payload that is not JSON is counted, and is never a fault for the publ
 
 t.test('what is published in one turn goes to the thread together, in order', async (t) => {
   const handed: string[][] = []
-  const { publisher, clock } = publisherOver({
+  const { hub, publisher, clock } = publisherOver({
     hand: async ({ events }) => void handed.push(events.map(({ event }) => event)),
   })
   await publisher.setWebhooks(port, [hook()])
-  for (const event of ['a', 'b', 'c']) publisher.publish({ ...frame(), event })
+  for (const event of ['a', 'b', 'c']) hub.publish({ ...frame(), event })
   t.same(handed, [], 'not in the turn of the bus')
   await clock.run(0)
-  publisher.publish({ ...frame(), event: 'd' })
+  hub.publish({ ...frame(), event: 'd' })
   await clock.run(0)
   t.same(handed, [['a', 'b', 'c'], ['d']])
 })
@@ -71,7 +72,7 @@ t.test(
   async (t) => {
     const taken = Promise.withResolvers<void>()
     const losses: number[] = []
-    const { publisher, clock } = publisherOver(
+    const { hub, publisher, clock } = publisherOver(
       {
         hand(batch) {
           for (const { count } of batch.losses) losses.push(count)
@@ -81,15 +82,15 @@ t.test(
       1000,
     )
     await publisher.setWebhooks(port, [hook()])
-    for (let n = 0; n < 10; n++) publisher.publish(frame('x'.repeat(200)))
+    for (let n = 0; n < 10; n++) hub.publish(frame('x'.repeat(200)))
     await clock.run(0)
     t.same(losses, [7], 'three bodies of 280 bytes fit')
-    publisher.publish(frame('x'.repeat(200)))
+    hub.publish(frame('x'.repeat(200)))
     await clock.run(0)
     t.same(losses, [7, 1])
     taken.resolve()
     await clock.run(0)
-    publisher.publish(frame('x'.repeat(200)))
+    hub.publish(frame('x'.repeat(200)))
     await clock.run(0)
     t.same(losses, [7, 1], 'the room is back once they were taken')
   },
@@ -97,17 +98,17 @@ t.test(
 
 t.test('events lost with a thread that ended are counted by the next one', async (t) => {
   let isBroken = true
-  const { publisher, delivery, clock, lines } = publisherOver({
+  const { hub, publisher, delivery, clock, lines } = publisherOver({
     async hand(batch) {
       if (isBroken) throw new Error('the thread has ended')
       await courierTo(delivery).hand(batch)
     },
   })
   await publisher.setWebhooks(port, [hook()])
-  publisher.publish(frame(1))
+  hub.publish(frame(1))
   clock.advance(0)
   isBroken = false
-  publisher.publish(frame(2))
+  hub.publish(frame(2))
   await clock.run(0)
   t.match(delivery.state(port, 'a').counters, { dropped: 1, delivered: 1 })
   t.match(lines, [{ event: 'webhook_dropped', facts: { reason: /the thread has ended/ } }])
@@ -124,7 +125,7 @@ t.test(
       const bytes = await heapBytesOf(async () => {
         // Like a thread that takes nothing.
         const messages: unknown[] = []
-        const { publisher, clock } = publisherOver(
+        const { hub, publisher, clock } = publisherOver(
           {
             hand(batch) {
               messages.push(serialize({ number: 1, task: { kind: 'hand', ...batch } }), batch)
@@ -136,7 +137,7 @@ t.test(
         await publisher.setWebhooks(port, [hook()])
         const size = JSON.stringify(frame(payload)).length
         for (count = 0; count < Math.ceil(transitBytes / size); count++) {
-          publisher.publish(frame(payload))
+          hub.publish(frame(payload))
           if (count % 100 === 0) await clock.run(0)
         }
         await clock.run(0)
