@@ -106,8 +106,8 @@ export class LineControl {
   /** @param written resolves when the driver has taken everything written before */
   async update(settings: ControlledSettings, drainMs: number, written: Promise<unknown>): Promise<void> {
     const { channel } = this.#port
-    channel.passing.tell()
-    channel.passing.hold()
+    channel.tellPassed()
+    channel.holdSockets()
     try {
       const isTaken = await settledWithin(written, drainMs)
       channel.blockWrites()
@@ -115,7 +115,7 @@ export class LineControl {
       await this.#told(this.#port.update(withoutPath(settings)))
     } finally {
       channel.unblockWrites()
-      channel.passing.release()
+      channel.releaseSockets()
     }
   }
 

@@ -138,22 +138,22 @@ class SerialLine implements Line, ControlledLine {
     this.#isPty = at.isPty
     this.#control = new LineControl({ port, ...at })
     this.#atOpen = countsOf(port)
-    const { passing } = port.channel
+    const { channel } = port
     this.#queue = new LineQueue({
       clock: at.clock,
       limits: at.queue,
       write: (bytes) => this.#writeNow(bytes),
       onBusy(isBusy) {
-        if (!isBusy) return passing.release()
-        passing.tell()
-        passing.hold()
+        if (!isBusy) return channel.releaseSockets()
+        channel.tellPassed()
+        channel.holdSockets()
       },
-      onMostRead: (most) => passing.limitReads(most),
+      onMostRead: (most) => channel.limitReads(most),
     })
     this.#queue.setSpeed(bytesPerSecond(at.settings))
     // A failed write also emits `error` on the stream; its caller learns it from the write itself.
     stream.on('error', () => undefined)
-    port.channel.onLost((error) => this.#lose(error))
+    channel.onLost((error) => this.#lose(error))
   }
 
   write(bytes: Uint8Array): Promise<void> {
@@ -175,8 +175,8 @@ class SerialLine implements Line, ControlledLine {
   async flush(what: Purge = 'both'): Promise<void> {
     this.#requireOpen()
     const { channel } = this.#port
-    channel.passing.tell()
-    channel.passing.hold()
+    channel.tellPassed()
+    channel.holdSockets()
     if (what !== 'received') {
       this.#flushes++
       this.#queue.drop(() => this.#thrownAway())
@@ -184,7 +184,7 @@ class SerialLine implements Line, ControlledLine {
     try {
       await channel.rest(() => told(this.#port.flush(what), this.#path))
     } finally {
-      channel.passing.release()
+      channel.releaseSockets()
     }
   }
 
@@ -196,11 +196,11 @@ class SerialLine implements Line, ControlledLine {
 
   pass(socketFd: number, tellMs: number, handlers: SteeredSocketHandlers): SteeredSocket {
     this.#requireOpen()
-    return this.#port.channel.passing.join(socketFd, tellMs, handlers)
+    return this.#port.channel.joinSocket(socketFd, tellMs, handlers)
   }
 
   settle(): void {
-    if (this.#port.isOpen) this.#port.channel.passing.tell()
+    if (this.#port.isOpen) this.#port.channel.tellPassed()
   }
 
   onGone(handler: (fault: Fault) => void): void {

@@ -103,3 +103,24 @@ interface SerialAddon {
 
 /** The addon, loaded once. */
 export const addon = loadAddon('serial') as SerialAddon
+
+/** A failed system call. `code` is the errno's name, `HANGUP` for an end without errno, `ECHANGED` for a setting. */
+export interface CallError extends Error {
+  code: string
+  errno: number
+  syscall: string
+  path?: string
+  /** Process that holds the lock, if known. */
+  holder?: number
+  /** For `ECHANGED`: what the driver changed. */
+  field?: string
+  wanted?: string
+  got?: string
+  /** True if the call ended because the port was closed. */
+  canceled?: boolean
+}
+
+/** Creates a CallError for errors found in TypeScript. */
+export function callError(sentence: string, facts: Omit<CallError, keyof Error>): CallError {
+  return Object.assign(new Error(sentence), facts)
+}

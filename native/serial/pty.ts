@@ -1,6 +1,6 @@
 /** Pseudo terminals for simulated devices: the demo and the tests hold one end, a line opens the other. */
 import { addon } from './addon.ts'
-import { Channel } from './channel.ts'
+import { Channel } from './binding.ts'
 
 /** The far end of a simulated line. Nothing is read until `onBytes` is called, so that tests can fill the line. */
 export interface Pty {

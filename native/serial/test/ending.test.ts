@@ -23,7 +23,7 @@ function leaving(lockFolder: string, last: string): string {
     await once(server, 'listening')
     const client = connect(server.address().port, '127.0.0.1')
     const [socket] = await once(server, 'connection')
-    port.channel.passing.join(socket._handle.fd, 100, { onBytes() {}, onBehind() {}, onEnded() {} })
+    port.channel.joinSocket(socket._handle.fd, 100, { onBytes() {}, onBehind() {}, onEnded() {} })
     client.write('x')
     await new Promise((resolve) => setTimeout(resolve, 20))
     ${last}

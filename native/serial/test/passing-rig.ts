@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import type { PassedSocket } from '../channel.ts'
 import { openPty, PlantroomBinding, type Pty } from '../index.ts'
+import type { PassedSocket } from '../passing.ts'
 
 /** A report of one read, or of a socket. */
 export interface Told {
@@ -51,7 +51,7 @@ export async function bench(t: Test, { tellMs = 5 } = {}) {
       told.push(note)
       mine.push(note)
     }
-    const passed = channel.passing.join(descriptorOf(own), tellMs, {
+    const passed = channel.joinSocket(descriptorOf(own), tellMs, {
       onBytes(bytes, taken, atUs) {
         if (taken < bytes.length) writeRest(bytes.subarray(taken))
         keep({ kind: 'socket', bytes, taken, atUs })

@@ -77,7 +77,7 @@ t.test('a socket that is behind among doubled FFs is told so to the half of a pa
   await until(
     () => told.filter(({ kind }) => kind === 'line').reduce((sum, one) => sum + one.bytes.length, 0) === whole,
   )
-  channel.passing.tell()
+  channel.tellPassed()
   const [behind] = slow.told
   const place = told.indexOf(behind as (typeof told)[number])
   const lacking = Buffer.concat([behind?.bytes ?? Buffer.alloc(0), bytesOf(told.slice(place), 'line')])
@@ -93,7 +93,7 @@ t.test('nothing of the line goes to a socket that is taken out, until it goes di
   const { channel, join, pty, told } = await bench(t)
   const member = await join()
   const atClient = heardBy(member.client)
-  channel.passing.tell()
+  channel.tellPassed()
   member.passed.goIndirect()
   await pty.write(Buffer.from('one'))
   await until(() => bytesOf(told, 'line').length === 3)

@@ -17,7 +17,7 @@ t.test('bytes are at the far end before they are told, and are told with the sta
   const afterUs = Number(process.hrtime.bigint() / 1000n)
   t.equal(told.length, 0, 'nothing is told within the time')
   await sleep(20)
-  channel.passing.tell()
+  channel.tellPassed()
   t.match(told, [
     { kind: 'socket', bytes: Buffer.from('ask'), taken: 3 },
     { kind: 'line', bytes: Buffer.from('told') },
@@ -41,7 +41,7 @@ t.test('what the line sends goes to every socket, and is told once', async (t) =
   await pty.write(pattern(200))
   await until(() => heard.every((one) => one.length === 200))
   for (const one of heard) t.same(one.bytes(), pattern(200))
-  channel.passing.tell()
+  channel.tellPassed()
   t.same(bytesOf(told, 'line'), pattern(200))
 })
 
@@ -53,7 +53,7 @@ t.test('reads of one line keep a stamp each, however they are told', async (t) =
     await until(() => heard.length === piece)
     await sleep(10)
   }
-  channel.passing.tell()
+  channel.tellPassed()
   t.same(
     told.map((note) => [...note.bytes]),
     [[1], [2], [3]],
@@ -67,8 +67,8 @@ t.test('what a line does not take is left to the handler, and nothing of a socke
   const writes: Promise<void>[] = []
   // As a handler must: the rest is written before it returns, and holds what comes after.
   const { client } = await join((rest) => {
-    channel.passing.hold()
-    writes.push(channel.write(rest).finally(() => channel.passing.release()))
+    channel.holdSockets()
+    writes.push(channel.write(rest).finally(() => channel.releaseSockets()))
   })
   const bytes = pattern(400_000)
   client.write(bytes)
@@ -78,7 +78,7 @@ t.test('what a line does not take is left to the handler, and nothing of a socke
   await until(() => heard.length === bytes.length)
   await Promise.all(writes)
   t.ok(heard.bytes().equals(bytes))
-  channel.passing.tell()
+  channel.tellPassed()
   t.ok(bytesOf(told, 'socket').equals(bytes), 'and each byte is told once')
 })
 
@@ -86,12 +86,12 @@ t.test('while writes from here are not all taken, what a socket sends is left to
   const { channel, join, pty, told } = await bench(t)
   const { client } = await join()
   const heard = heardBy(pty)
-  channel.passing.hold()
+  channel.holdSockets()
   client.write('later')
   await until(() => told.length > 0)
   t.match(told, [{ kind: 'socket', bytes: Buffer.from('later'), taken: 0 }])
   await channel.write(Buffer.from('first'))
-  channel.passing.release()
+  channel.releaseSockets()
   client.write('then')
   await until(() => heard.length === 9)
   t.equal(String(heard.bytes()), 'firstthen')
@@ -109,7 +109,7 @@ t.test('what a socket does not take is told at once and to the byte; it gets not
     await pty.write(bytes.subarray(sent, sent + 65_536))
   const whole = Math.min(sent, bytes.length)
   await until(() => atQuick.length === whole)
-  channel.passing.tell()
+  channel.tellPassed()
   t.equal(slow.told.length, 1, 'once')
   t.match(slow.told, [{ kind: 'behind' }])
   const [behind] = slow.told
@@ -158,7 +158,7 @@ t.test('a socket that left hears nothing more, and may leave again', async (t) =
   client.write('y')
   await pty.write(Buffer.from('z'))
   await until(() => told.length > 1)
-  channel.passing.tell()
+  channel.tellPassed()
   t.match(told, [{ kind: 'socket' }, { kind: 'line', bytes: Buffer.from('z') }])
   t.equal(told.length, 2)
   t.equal(heard.length, 0)
@@ -175,7 +175,7 @@ t.test('handlers may let sockets go, and close the line, while they are told', a
   await pty.write(Buffer.from('x'))
   await until(() => closing !== undefined)
   await closing
-  t.throws(() => channel.passing.join(descriptorOf(first.own), 5, first as never), { code: 'ECANCELED' })
+  t.throws(() => channel.joinSocket(descriptorOf(first.own), 5, first as never), { code: 'ECANCELED' })
 })
 
 t.test('a line that is lost has told everything before', async (t) => {
@@ -192,7 +192,7 @@ t.test('a line that is lost has told everything before', async (t) => {
 
 t.test('refuses what is no descriptor, naming call and errno', async (t) => {
   const { channel } = await bench(t)
-  t.throws(() => channel.passing.join(-1, 5, {} as never), { code: 'EBADF', syscall: 'fcntl', errno: 9 })
+  t.throws(() => channel.joinSocket(-1, 5, {} as never), { code: 'EBADF', syscall: 'fcntl', errno: 9 })
 })
 
 t.test('leaves no descriptor behind in 300 sockets that come and go in every way', async (t) => {
