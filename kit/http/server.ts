@@ -143,8 +143,8 @@ export interface HttpServerOptions {
   dialect?: Dialect
   /** What keeps pages of other sites out; default: they may not open sockets, and `http.hosts` bounds the names. */
   browsers?: BrowserRule
-  /** Headers of every answer, refusals included, beside those that all daemons send. */
-  headers?: () => Readonly<Record<string, string>>
+  /** Headers of every answer, refusals included, beside those that all daemons send; read anew for each. */
+  headers?: Readonly<Record<string, string>>
   /** Status of the daemon's own fault codes. */
   faultStatus: Readonly<Record<string, number>>
   title: string
@@ -192,7 +192,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const pages = options.web ? loadPages(options.web) : []
   const { clock, dialect = jsonDialect } = options
   const answerError = createAnswerError({ log, dialect, faultStatus: options.faultStatus })
-  const headers = () => (options.headers ? { ...HEADERS, ...options.headers() } : HEADERS)
+  const headers = () => (options.headers ? { ...HEADERS, ...options.headers } : HEADERS)
   const sendError = errorSender(answerError, headers)
   const socketPaths = new Set(options.sockets?.map(({ path }) => path))
   const clientErrors = answerClientError(answerError)

@@ -82,7 +82,7 @@ export interface Neighbourhood {
   part: Part
   peers: PeerTable
   /** Headers of every answer, by which other boards recognize this one. */
-  headers(): Record<string, string>
+  readonly headers: Readonly<Record<string, string>>
   mdnsCounts(): MdnsCounts
   /** The address that others most likely know it by; empty if it has none. */
   address(): string
@@ -106,12 +106,16 @@ export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhoo
       const stream = streamText(said)
       return stream === null ? said : { ...said, more: { stream } }
     },
+    onRenamed() {
+      headers[INSTANCE_HEADER] = presence.id()
+    },
     finding: {
       queryMs: limits.query_ms,
       onHeard: (service) => peers.hear(service),
       onGoodbye: (id) => peers.bidFarewell(id),
     },
   })
+  const headers = { [INSTANCE_HEADER]: presence.id() }
   return {
     part: {
       name: 'peers',
@@ -128,7 +132,7 @@ export function createNeighbourhood(options: NeighbourhoodOptions): Neighbourhoo
       },
     },
     peers,
-    headers: () => ({ [INSTANCE_HEADER]: presence.id() }),
+    headers,
     mdnsCounts: () => presence.counts(),
     address: () => presence.address() || (reachableAddresses()[0]?.address ?? ''),
   }

@@ -152,6 +152,8 @@ interface MdnsOptions {
   /** What to announce; called again at each check of the interfaces. Undefined if nothing is to be announced. */
   announcement(): Announcement | undefined
   finding?: Finding
+  /** What `id` returns may have changed. */
+  onRenamed?(): void
   world?: Partial<MdnsWorld>
 }
 
@@ -261,6 +263,7 @@ export class Mdns {
     const said = this.#announcement()
     await this.#close(this.#said !== undefined && this.#said.instance !== said?.instance)
     this.#said = said
+    this.#options.onRenamed?.()
     const links = this.#links()
     if (!areSameLinks(this.#tried, links)) this.#told.clear()
     this.#tried = links
@@ -437,6 +440,8 @@ interface PresenceOptions {
    */
   says(): { role: string; name: string; hostname?: string; more?: Readonly<Record<string, string>> }
   finding?: Finding
+  /** What `id` returns may have changed. */
+  onRenamed?(): void
 }
 
 /** An announced daemon. */
@@ -455,7 +460,7 @@ interface Presence {
 const LONGEST_TEXT = 60
 
 export function createPresence(options: PresenceOptions): Presence {
-  const { clock, log, config, daemon, stateFolder, version, port, says, finding } = options
+  const { clock, log, config, daemon, stateFolder, version, port, says, finding, onRenamed } = options
   const instance = instanceName(daemon, identityHere(stateFolder))
   const name = fullName(instance)
   const mdns = new Mdns({
@@ -469,6 +474,7 @@ export function createPresence(options: PresenceOptions): Presence {
       return { instance, hostname, port: port(), text }
     },
     ...(finding ? { finding } : {}),
+    ...(onRenamed ? { onRenamed } : {}),
   })
   return {
     part: { name: 'mdns', start: () => mdns.start(), stop: () => mdns.stop() },

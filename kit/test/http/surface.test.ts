@@ -80,7 +80,7 @@ t.test('answers a HEAD with only the headers of the GET', async (t) => {
 
 t.test('gives its answers the common headers and its own', async (t) => {
   const handle = async () => ({ status: 405, headers: { allow: 'POST' }, text: '{}' })
-  const { port } = await serve(t, { surface: telling({ handle }), headers: () => ({ 'x-box': 'attic' }) })
+  const { port } = await serve(t, { surface: telling({ handle }), headers: { 'x-box': 'attic' } })
   const { headers, status } = await send(port, { path: '/api/x' })
   t.equal(status, 405)
   t.match(headers, {

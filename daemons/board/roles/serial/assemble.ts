@@ -60,9 +60,7 @@ export async function assembleSerial(
     const shared = { places, config, clock, log, opener, listen, allowRule, onRefused, onChange }
     return new SerialPort({ ...shared, port, path, settings: own })
   })
-  // Settings of ports without a device are kept until they have one again.
-  const save = (now: Readonly<Record<number, unknown>>) => file.save({ ports: { ...saved, ...now } })
-  const ports = new SerialPorts({ ports: made, settings, httpPort, save })
+  const ports = new SerialPorts({ ports: made, settings, httpPort, loaded: saved, file })
   parts.add({ name: 'serial', start: () => ports.start(), stop: () => ports.stop() })
   const finder = createLineFinder({ log, clock })
   return {

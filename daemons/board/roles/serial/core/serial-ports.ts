@@ -182,7 +182,7 @@ export class SerialPort {
       throw error
     }
     this.#settings = next
-    this.#allow = this.#parts.allowRule(next.allow)
+    if (next.allow !== before.allow) this.#allow = this.#parts.allowRule(next.allow)
     if (next.write !== before.write) this.#clients.setWrite(next.write)
     if (isMoved || !next.enabled || next.mode !== before.mode) this.#clients.dropAll()
     else this.#clients.dropAll((address) => !this.#allow.allows(address))
@@ -251,8 +251,12 @@ interface SerialPortsParts {
   settings: readonly Setting[]
   /** TCP port of the board's own page. */
   httpPort(): number
-  /** Saves the settings of all ports, by number. @throws Fault `store_write_failed` */
-  save(settings: Readonly<Record<number, PortSettings>>): Promise<void>
+  /** Settings by number, as loaded. Those of ports without a device are kept until they have one again. */
+  loaded: Readonly<Record<string, unknown>>
+  file: {
+    /** @throws Fault `store_write_failed` */
+    save(settings: { ports: Readonly<Record<string, unknown>> }): Promise<void>
+  }
 }
 
 export class SerialPorts {
@@ -291,7 +295,8 @@ export class SerialPorts {
       const port = this.require(number)
       const before = port.settings
       const next = checkPortForm(given, before, { settings: this.#parts.settings, takenPorts: this.#taken(port) })
-      await port.apply(next, () => this.#parts.save({ ...this.#saved(), [number]: next }))
+      const { file, loaded } = this.#parts
+      await port.apply(next, () => file.save({ ports: { ...loaded, ...this.#saved(), [number]: next } }))
       const changed = Object.keys(next).filter(
         (name) => next[name as keyof PortSettings] !== before[name as keyof PortSettings],
       )

@@ -78,7 +78,7 @@ function portsHere(...ports: Partial<SerialPort>[]): SerialPorts {
   const made = ports.map(
     (port, index) => ({ port: index + 1, clientCount: 0, fault: undefined, ...port }) as SerialPort,
   )
-  return new SerialPorts({ ports: made, settings, httpPort: () => 80, save: async () => {} })
+  return new SerialPorts({ ports: made, settings, httpPort: () => 80, loaded: {}, file: { save: async () => {} } })
 }
 
 const on = { ...firstPortSettings(1), enabled: true }
