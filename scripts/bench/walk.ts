@@ -1,6 +1,9 @@
 /**
  * Traces one everyday request: the files of ours it passes, in the order in which it enters them. The built daemon runs
  * under V8's coverage, which reports the functions that ran; then the request is repeated with a mark at each of them.
+ * What a timer runs that was set before the request, such as the next look at other boards, happens beside the request
+ * and is left out, with all that follows from it. The walk ends with the answer: what comes after, such as counting it,
+ * is not seen.
  *
  *     node scripts/bench/walk.ts [NAME ...] [--write]
  *
@@ -206,7 +209,7 @@ async function filesOf(v8: Inspector, request: () => Promise<void>): Promise<str
   const ran = await functionsOf(v8, request)
   await v8.ask('Debugger.enable')
   for (const [at, one] of ran.entries()) await mark(v8, one, at)
-  await v8.ask('Runtime.evaluate', { expression: 'globalThis.walked = []' })
+  await v8.ask('Runtime.evaluate', { expression: FOLLOW })
   await request()
   const { result } = await v8.ask<{ result: { value: number[] } }>('Runtime.evaluate', {
     expression: 'globalThis.walked',
@@ -214,6 +217,32 @@ async function filesOf(v8: Inspector, request: () => Promise<void>): Promise<str
   })
   return [...new Set(result.value.map((at) => ran[at]?.file ?? ''))]
 }
+
+/**
+ * Begins to follow: until an answer is out, `globalThis.pass` records the marks that are passed, but for those that a
+ * timer of before leads to. Async hooks tell what runs, and what it began.
+ */
+const FOLLOW = `{
+  const { createHook, executionAsyncId, executionAsyncResource } = process.getBuiltinModule('node:async_hooks')
+  const timers = new WeakSet()
+  const apart = new Set()
+  const isApart = () => {
+    const running = executionAsyncResource()
+    return (running?.constructor?.name === 'Timeout' && !timers.has(running)) || apart.has(executionAsyncId())
+  }
+  createHook({
+    init(id, type, _trigger, resource) {
+      if (isApart()) apart.add(id)
+      else if (type === 'Timeout') timers.add(resource)
+    },
+  }).enable()
+  globalThis.walked = []
+  globalThis.pass = (at) => void (isApart() || globalThis.walked.push(at))
+  // Node says so before it calls those who count answers.
+  process.getBuiltinModule('node:diagnostics_channel').subscribe('http.server.response.finish', () => {
+    globalThis.pass = undefined
+  })
+}`
 
 /** Sets a breakpoint that never stops: its condition records that it was passed. */
 async function mark(v8: Inspector, { start, end }: Ran, at: number): Promise<void> {
@@ -223,7 +252,7 @@ async function mark(v8: Inspector, { start, end }: Ran, at: number): Promise<voi
   const { locations } = await found.catch(() => ({ locations: [] }))
   const [location] = locations
   if (location === undefined) return
-  const condition = `globalThis.walked?.push(${at}), false`
+  const condition = `globalThis.pass?.(${at}), false`
   // Functions that begin at the same place share a mark.
   await v8.ask('Debugger.setBreakpoint', { location, condition }).catch(() => {})
 }
