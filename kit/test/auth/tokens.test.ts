@@ -35,6 +35,13 @@ t.test('an absolute token lives from its issue, however much it is used', async 
   t.equal(tokens.use(token), undefined)
 })
 
+t.test('all tokens of some callers are revoked at once', async (t) => {
+  const { tokens } = store()
+  const [one, other, hers] = [tokens.issue(bert), tokens.issue(bert), tokens.issue(anna)]
+  tokens.revokeAll(({ name }) => name === 'bert')
+  t.same([one, other, hers].map(tokens.use), [undefined, undefined, anna])
+})
+
 t.test('checking whether a token is alive does not count as use', async (t) => {
   const { clock, tokens } = store()
   const token = tokens.issue(anna)

@@ -114,6 +114,7 @@ export function eventsHere() {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
+    isHeard: () => listeners.size > 0,
     publish(event: PortEvent) {
       for (const listener of listeners) listener(Object.assign(event, { message: '' }))
     },

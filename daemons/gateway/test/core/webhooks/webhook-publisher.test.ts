@@ -43,6 +43,20 @@ t.test('serialises an event once for all targets, and not at all if none wants i
   t.equal(sender.requests[0]?.body, sender.requests[1]?.body)
 })
 
+t.test('events are heard only while a port has a webhook', async (t) => {
+  const { hub, publisher } = publisherOver()
+  t.equal(hub.isHeard(), false)
+  await publisher.setWebhooks(port, [hook()])
+  await publisher.setWebhooks('/dev/ttyUSB1', [hook()])
+  await publisher.setWebhooks(port, [])
+  t.equal(hub.isHeard(), true)
+  await publisher.setWebhooks('/dev/ttyUSB1', [])
+  t.equal(hub.isHeard(), false)
+  await publisher.setWebhooks(port, [hook()])
+  await publisher.close()
+  t.equal(hub.isHeard(), false)
+})
+
 t.test('a payload that is not JSON is counted, and is never a fault for the publisher', async (t) => {
   const { hub, publisher, delivery, sender, clock, lines } = publisherOver()
   await publisher.setWebhooks(port, [hook()])
