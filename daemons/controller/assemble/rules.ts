@@ -17,7 +17,8 @@ import { Drivers } from '../core/drivers/host.ts'
 import { createDrivers } from '../core/drivers/list.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
-import { type LiveBook, LiveState } from '../core/live/live-book.ts'
+import type { LiveBook, LiveState } from '../core/live/live-book.ts'
+import { createLive, type LiveValues, textOf } from '../core/live/live-values.ts'
 import { createMacroCall, MacroEngine, type RunMacro, tellInterrupted } from '../core/macros/engine.ts'
 import { attributeRow, readAttribute, secretsOf } from '../core/macros/perform.ts'
 import { createMacroBook } from '../core/macros/plan.ts'
@@ -108,10 +109,11 @@ function passwordOf(file: string): string {
 interface MacroNeeds {
   dispatcher: Dispatcher
   live: LiveState
+  values: LiveValues
   changed: Changed
 }
 
-function macroPorts(house: House, { dispatcher, live, changed }: MacroNeeds): MacroPorts {
+function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNeeds): MacroPorts {
   const { context, records, site } = house
   const { clock, log } = context
   const accounts = createAccounts(site.book)
@@ -140,7 +142,7 @@ function macroPorts(house: House, { dispatcher, live, changed }: MacroNeeds): Ma
     },
     dispatch: ({ target, verb, args, caller }) =>
       dispatcher.dispatch(targetOf(target), verb, args, caller === null ? undefined : { session: caller, by: 'macro' }),
-    attributes: attributesOf(house, changed),
+    attributes: attributesOf(house, values, changed),
     live: {
       read(named, field) {
         const resolved = dispatcher.resolve(named)
@@ -179,27 +181,21 @@ function runKeeper({ context, site }: House): RunKeeper {
   }
 }
 
-function attributesOf({ context, site }: House, changed: Changed): MacroPorts['attributes'] {
+function attributesOf({ site }: House, values: LiveValues, changed: Changed): MacroPorts['attributes'] {
   const { book, keeper } = site
   return {
     read: (ref) => readAttribute(book, ref),
     async set(ref, value) {
       const row = attributeRow(book, ref)
       if (row === undefined) throw new Fault('macro_not_there', `there is no attribute ${ref.name} there`)
-      const at = context.clock.epochMs()
-      const columns = { value: textOf(value), previous_value: row.value ?? null, changed_at: at }
-      const kept = keeper.change('attribute', row.id, columns)
+      values.set(row, value)
+      const { previous_value = null, changed_at = null } = book.row('attribute', row.id) ?? row
+      const kept = keeper.change('attribute', row.id, { value: textOf(value), previous_value, changed_at })
       changed.tell()
       await kept
-      await keeper.add('attribute_history', { attribute_id: row.id, value: columns.value, at })
     },
     onChange: (listener) => changed.onChange(listener),
   }
-}
-
-/** Attributes hold text. */
-function textOf(value: Json): string | null {
-  return value === null || typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function liveField(live: LiveState, { zone, device }: Target, field: string): Json {
@@ -217,6 +213,7 @@ function liveField(live: LiveState, { zone, device }: Target, field: string): Js
 /** What the rest of the daemon uses of it. */
 interface Control {
   live: LiveState
+  values: LiveValues
   command: Command
   runMacro: RunMacro
   /** Zones that a session may see and command, as the pages show them. */
@@ -228,11 +225,14 @@ interface Control {
 function openControl(house: House, changed: Changed): Control {
   const { context, site } = house
   const { clock, config, parts } = context
-  const live = new LiveState(clock, limitsOf(config.live))
+  const { live, values } = createLive({
+    ...{ book: site.book, clock, limits: limitsOf(config.live) },
+    put: (attribute) => site.touch(attribute),
+  })
   const drivers = openDrivers(house, live)
   const limits = limitsOf(config.drivers)
   const dispatcher = createDispatcher({ book: site.book, host: drivers, limits })
-  const { engine, runMacro } = openMacros(house, { dispatcher, live, changed })
+  const { engine, runMacro } = openMacros(house, { dispatcher, live, values, changed })
   parts.add({
     name: 'devices',
     start: () => drivers.refresh(),
@@ -248,7 +248,7 @@ function openControl(house: House, changed: Changed): Control {
     dispatcher,
     runMacro: (session, { macro_id }, args) => runMacro(session, { macro_id, args }),
   })
-  return { live, command, runMacro, scope: scopesOf(house), refresh: () => drivers.refresh() }
+  return { live, values, command, runMacro, scope: scopesOf(house), refresh: () => drivers.refresh() }
 }
 
 function openDrivers({ context, site }: House, live: LiveState): Drivers {
@@ -323,6 +323,7 @@ export interface Brought {
   originOf: OriginOf
   control: Control
   live: LiveState
+  values: LiveValues
   changed: Changed
 }
 
@@ -343,5 +344,5 @@ export async function openRules(house: House): Promise<Brought> {
     answerData: (session, entity, rawQuery) => answerData(data, session, entity, rawQuery),
   }
   const isRestEnabled = settingOf(house.site.book).rest_api_enabled
-  return { rules, isRestEnabled, people, originOf, control, live: control.live, changed }
+  return { rules, isRestEnabled, people, originOf, control, live: control.live, values: control.values, changed }
 }

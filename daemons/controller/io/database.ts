@@ -5,7 +5,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { WaitingOf } from '../core/access/accounts.ts'
 import { isSameJson, type Json } from '../core/json.ts'
-import { type Book, createBook, type Keeper, type Row, type WritableBook } from '../core/site/book.ts'
+import { type Book, createBook, type Keeper, type LivelyBook, type Row, type WritableBook } from '../core/site/book.ts'
 import {
   type Change,
   createKeeper,
@@ -121,10 +121,12 @@ interface Pending {
 
 /** An open store. */
 export interface SiteStore {
-  book: Book
+  book: LivelyBook
   /** `add` is only for tables of records. */
   keeper: Keeper & Pick<SiteKeeper, 'add'>
   pending: Pending
+  /** Replaces the row of an attribute in memory by one with other live values; it is not written. */
+  touch(attribute: Row): void
   /** The pending change of one account. */
   waitingOf: WaitingOf
   /** Rows of an internal table of the store, as the file has them now. */
@@ -188,6 +190,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   return {
     book,
     keeper,
+    touch: (attribute) => book.touch('attribute', attribute),
     pending: pendingOf(open),
     waitingOf: createWaitingAccounts(database, () => stagedRows(open)),
     innerRows: (table) => readTable(database, path, required(table)),

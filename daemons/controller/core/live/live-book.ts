@@ -2,7 +2,7 @@
 
 import type { Clock } from '#kit/clock.ts'
 import { shortCopy } from '#kit/pure/text.ts'
-import { boundedCopy, charsOf, isSameJson, type Json, Plain, putKey } from '../json.ts'
+import { boundedCopy, charsOf, isSameJson, type Json, objectOf, Plain, putKey } from '../json.ts'
 
 // Live state as readers see it: in memory only.
 
@@ -19,6 +19,9 @@ export interface LiveDevice {
 /** The current state of a zone: `state` and whatever else its driver reported (level, setpoint, mode, ...). */
 export type LiveZone = Readonly<Record<string, Json>> & { readonly state: Json }
 
+/** What has values of its own: a zone, or a device as a whole. */
+export type LiveKind = 'device' | 'zone'
+
 /** The live state of a building. A zone whose device is lost is `{ state: 'unknown' }`. */
 export interface LiveBook {
   device(id: number): LiveDevice
@@ -26,16 +29,26 @@ export interface LiveBook {
   /** Grows with every change. */
   revision(): number
   /** @param listener called for each zone or device that changed; @returns ends the subscription */
-  onChange(listener: (kind: 'device' | 'zone', id: number) => void): () => void
+  onChange(listener: (kind: LiveKind, id: number) => void): () => void
+}
+
+/** One value that a device said, or that is known by itself, such as the state of a lost one. Values are frozen. */
+interface SaidValue {
+  readonly kind: LiveKind
+  readonly id: number
+  readonly name: string
+  readonly value: Json
+  /** Undefined if nobody has said it since the device was lost or the daemon started. */
+  readonly before: Json | undefined
 }
 
 // Live state as drivers change it.
-interface LiveLimits {
-  /** Most values of one zone. */
+export interface LiveLimits {
+  /** Most values of one zone, and of one device as a whole. */
   fields: number
   /** Most characters of one value, and of its name. */
   fieldChars: number
-  /** Most characters of all values of all zones, and of their names. */
+  /** Most characters of all values of all zones and devices, and of their names. */
   totalChars: number
 }
 
@@ -45,8 +58,13 @@ export type LiveTarget = { readonly zoneId: number } | { readonly deviceId: numb
 /** The live state, with the methods by which drivers change it. */
 export interface LiveKeeper extends LiveBook {
   /**
-   * Merges values into the existing ones. For a device only `ip_address` is kept. A zone that was unknown and whose
-   * report has no `state` becomes `ok`.
+   * One value as it is known now; undefined if its device has not said it since it was lost or the daemon started.
+   * `state` of a zone and `state` and `error` of a device are always known.
+   */
+  value(kind: LiveKind, id: number, name: string): Json | undefined
+  /**
+   * Merges values into the existing ones. A zone that was unknown and whose report has no `state` becomes `ok`. Of a
+   * device, `state`, `error` and `last_seen` are known by themselves: a driver cannot report them.
    * @returns how many values were left out because of a limit
    */
   report(target: LiveTarget, patch: Readonly<Record<string, Json>>): number
@@ -67,20 +85,27 @@ const SEEN_STEP_MS = 1000
 const LONGEST_ERROR = 512
 const LONGEST_ADDRESS = 64
 
+/** What is known of a device by itself. `last_seen` is not told: it changes every second. */
+const OWN_OF_DEVICE: ReadonlySet<string> = new Set(['state', 'error', 'last_seen'])
+
 /** Lives as long as the daemon. Has no entry for what is unknown. */
 export class LiveState implements LiveKeeper {
   readonly #clock: Clock
   readonly #limits: LiveLimits
   readonly #devices = new Map<number, LiveDevice>()
-  readonly #zones = new Map<number, LiveZone>()
-  readonly #listeners = new Set<(kind: 'device' | 'zone', id: number) => void>()
+  /** What drivers reported, by kind. */
+  readonly #values = { zone: new Map<number, LiveZone>(), device: new Map<number, Readonly<Record<string, Json>>>() }
+  readonly #listeners = new Set<(kind: LiveKind, id: number) => void>()
+  readonly #said: (said: SaidValue) => void
   #revision = 0
   /** The size of all reported values, in characters. */
   #chars = 0
 
-  constructor(clock: Clock, limits: LiveLimits) {
+  /** @param said called for each changed value, before any listener hears that its zone or device has changed */
+  constructor(clock: Clock, limits: LiveLimits, said: (said: SaidValue) => void = () => {}) {
     this.#clock = clock
     this.#limits = limits
+    this.#said = said
   }
 
   device(id: number): LiveDevice {
@@ -88,14 +113,22 @@ export class LiveState implements LiveKeeper {
   }
 
   zone(id: number): LiveZone {
-    return this.#zones.get(id) ?? UNKNOWN_ZONE
+    return this.#values.zone.get(id) ?? UNKNOWN_ZONE
+  }
+
+  value(kind: LiveKind, id: number, name: string): Json | undefined {
+    if (kind === 'zone') return ownOf(this.zone(id), name)
+    const { state, error, ipAddress } = this.device(id)
+    if (name === 'state') return state
+    if (name === 'error') return error
+    return name === 'ip_address' ? (ipAddress ?? undefined) : ownOf(this.#values.device.get(id) ?? {}, name)
   }
 
   revision(): number {
     return this.#revision
   }
 
-  onChange(listener: (kind: 'device' | 'zone', id: number) => void): () => void {
+  onChange(listener: (kind: LiveKind, id: number) => void): () => void {
     // Wrapped, so that a function that subscribes twice is called twice and ends each subscription separately.
     const own: typeof listener = (kind, id) => listener(kind, id)
     this.#listeners.add(own)
@@ -103,7 +136,7 @@ export class LiveState implements LiveKeeper {
   }
 
   report(target: LiveTarget, patch: Readonly<Record<string, Json>>): number {
-    return 'zoneId' in target ? this.#reportZone(target.zoneId, patch) : this.#reportDevice(target.deviceId, patch)
+    return 'zoneId' in target ? this.#merge('zone', target.zoneId, patch) : this.#reportDevice(target.deviceId, patch)
   }
 
   seen(id: number): void {
@@ -122,31 +155,51 @@ export class LiveState implements LiveKeeper {
     const before = this.device(id)
     if (before.state !== 'offline' || before.error !== text) {
       this.#setDevice(id, { state: 'offline', error: text })
+      this.#drop('device', id)
       this.#tell('device', id)
     }
-    this.#dropZones(zoneIds)
+    for (const zoneId of zoneIds) {
+      const zone = this.#values.zone.get(zoneId)
+      if (zone === undefined) continue
+      this.#drop('zone', zoneId)
+      this.#said({ kind: 'zone', id: zoneId, name: 'state', value: UNKNOWN_ZONE.state, before: zone.state })
+      this.#tell('zone', zoneId)
+    }
   }
 
   forget(id: number, zoneIds: readonly number[]): void {
-    if (this.#devices.delete(id)) {
+    const isDropped = this.#drop('device', id)
+    if (this.#devices.delete(id) || isDropped) {
       this.#revision++
       this.#tell('device', id)
     }
-    this.#dropZones(zoneIds)
+    for (const zoneId of zoneIds) if (this.#drop('zone', zoneId)) this.#tell('zone', zoneId)
   }
 
-  #reportZone(id: number, patch: Readonly<Record<string, Json>>): number {
+  #reportDevice(id: number, { ip_address: ip, ...patch }: Readonly<Record<string, Json>>): number {
+    const others = Object.entries(patch).filter(([name]) => !OWN_OF_DEVICE.has(name))
+    let left = Object.keys(patch).length - others.length
+    if (ip === null || (typeof ip === 'string' && ip.length <= LONGEST_ADDRESS)) {
+      if (ip !== this.device(id).ipAddress) {
+        this.#setDevice(id, { ipAddress: ip })
+        this.#tell('device', id)
+      }
+    } else if (ip !== undefined) left++
+    return others.length === 0 ? left : left + this.#merge('device', id, objectOf(others))
+  }
+
+  #merge(kind: LiveKind, id: number, patch: Readonly<Record<string, Json>>): number {
     const { fields: most, fieldChars, totalChars } = this.#limits
-    const before = this.#zones.get(id)
+    const before = this.#values[kind].get(id)
     const after: Record<string, Json> = new Plain()
-    for (const [key, value] of Object.entries(before ?? { state: 'ok' })) putKey(after, key, value as Json)
+    for (const [key, value] of Object.entries(before ?? FIRST[kind])) putKey(after, key, value as Json)
     let fields = Object.keys(after).length
     let taken = 0
-    let changed = before ? 0 : 1
-    let chars = before ? 0 : charsOfZone(after)
+    const changed = new Set(before ? [] : Object.keys(after))
+    let chars = before ? 0 : charsOfValues(after)
     const entries = Object.entries(patch)
     for (const [key, value] of entries) {
-      const isNew = !(key in after)
+      const isNew = !Object.hasOwn(after, key)
       const copy = key.length <= fieldChars ? boundedCopy(value, fieldChars) : undefined
       if (copy === undefined || (isNew && fields >= most)) continue
       const more = charsOf(copy) + (isNew ? key.length : -charsOf(after[key] as Json))
@@ -154,49 +207,59 @@ export class LiveState implements LiveKeeper {
       chars += more
       taken++
       if (isNew) fields++
-      if (isNew || !isSameJson(after[key], copy)) changed++
+      if (isNew || !isSameJson(after[key], copy)) changed.add(key)
       putKey(after, key, copy)
     }
-    if (changed > 0 && taken > 0) {
-      this.#zones.set(id, Object.freeze(after) as LiveZone)
+    if (changed.size > 0 && taken > 0) {
+      this.#values[kind].set(id, Object.freeze(after) as LiveZone)
       this.#chars += chars
       this.#revision++
-      this.#tell('zone', id)
+      for (const name of changed)
+        this.#said({ kind, id, name, value: after[name] as Json, before: before && ownOf(before, name) })
+      this.#tell(kind, id)
     }
     return entries.length - taken
   }
 
-  #reportDevice(id: number, patch: Readonly<Record<string, Json>>): number {
-    const { ip_address: ip } = patch
-    const isKept = ip === null || (typeof ip === 'string' && ip.length <= LONGEST_ADDRESS)
-    if (isKept && ip !== this.device(id).ipAddress) {
-      this.#setDevice(id, { ipAddress: ip })
-      this.#tell('device', id)
-    }
-    return Object.keys(patch).length - (isKept ? 1 : 0)
-  }
-
+  /** Tells the values that changed; the caller tells that the device has changed. */
   #setDevice(id: number, patch: Partial<LiveDevice>): void {
-    this.#devices.set(id, Object.freeze({ ...this.device(id), ...patch }))
+    const before = this.device(id)
+    this.#devices.set(id, Object.freeze({ ...before, ...patch }))
     this.#revision++
-  }
-
-  #dropZones(ids: readonly number[]): void {
-    for (const id of ids) {
-      const zone = this.#zones.get(id)
-      if (!zone) continue
-      this.#zones.delete(id)
-      this.#chars -= charsOfZone(zone)
-      this.#revision++
-      this.#tell('zone', id)
+    for (const [name, key] of TOLD_OF_DEVICE) {
+      const value = patch[key]
+      if (value !== undefined && value !== before[key])
+        this.#said({ kind: 'device', id, name, value, before: before[key] })
     }
   }
 
-  #tell(kind: 'device' | 'zone', id: number): void {
+  #drop(kind: LiveKind, id: number): boolean {
+    const values = this.#values[kind].get(id)
+    if (!values) return false
+    this.#values[kind].delete(id)
+    this.#chars -= charsOfValues(values)
+    this.#revision++
+    return true
+  }
+
+  #tell(kind: LiveKind, id: number): void {
     for (const listener of this.#listeners) listener(kind, id)
   }
 }
 
-function charsOfZone(zone: LiveZone | Record<string, Json>): number {
-  return Object.entries(zone).reduce((sum, [key, value]) => sum + key.length + charsOf(value as Json), 0)
+/** A zone of which something is known is not unknown. */
+const FIRST: Readonly<Record<LiveKind, Readonly<Record<string, Json>>>> = { zone: { state: 'ok' }, device: {} }
+
+const TOLD_OF_DEVICE = [
+  ['state', 'state'],
+  ['error', 'error'],
+  ['ip_address', 'ipAddress'],
+] as const
+
+function ownOf(values: Readonly<Record<string, Json>>, name: string): Json | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined
+}
+
+function charsOfValues(values: Readonly<Record<string, Json>>): number {
+  return Object.entries(values).reduce((sum, [key, value]) => sum + key.length + charsOf(value), 0)
 }

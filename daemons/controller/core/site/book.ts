@@ -23,6 +23,12 @@ export interface Book {
   revision(table: string): number
 }
 
+/** A book whose attributes change their values thousands of times a second. */
+export interface LivelyBook extends Book {
+  /** Like `revision`, but stays when only live values of rows changed. */
+  shape(table: string): number
+}
+
 /** Writes by the daemon itself, besides imports and Apply All: durable when the promise resolves. */
 export interface Keeper {
   /** Changes columns of one row; columns that are not named stay. @throws Fault `row_gone` */
@@ -69,9 +75,11 @@ export function groupedBy(rows: readonly Row[], column: string): Map<number, Row
 const NONE: readonly Row[] = Object.freeze([])
 
 /** A book that its store can write to. An array from `rows` never changes after it was returned. */
-export interface WritableBook extends Book {
+export interface WritableBook extends LivelyBook {
   /** Replaces the row with the same id, or adds it. */
   put(table: string, row: Row): void
+  /** Replaces a row by one that differs only in live values: the shape of the table stays. */
+  touch(table: string, row: Row): void
   remove(table: string, id: number): void
   /** How many rows a table has; does not count as reading them. */
   count(table: string): number
@@ -96,7 +104,9 @@ export function createBook(): WritableBook {
     row: (table, id) => shelves.get(table)?.row(id),
     named: (table, name) => shelves.get(table)?.named(name) ?? NONE,
     revision: (table) => shelves.get(table)?.revision() ?? 0,
+    shape: (table) => shelves.get(table)?.shape() ?? 0,
     put: (table, row) => shelf(table).put(row),
+    touch: (table, row) => shelf(table).touch(row),
     count: (table) => shelves.get(table)?.count() ?? 0,
     remove: (table, id) => shelves.get(table)?.remove(id),
     replace: (table, rows) => shelf(table).replace(rows),
@@ -109,7 +119,9 @@ interface RowTable {
   row(id: number): Row | undefined
   named(name: string): readonly Row[]
   revision(): number
+  shape(): number
   put(row: Row): void
+  touch(row: Row): void
   remove(id: number): void
   replace(rows: readonly Row[]): void
 }
@@ -122,6 +134,7 @@ function createRowTable(): RowTable {
   let list: Row[] = []
   let isGivenAway = false
   let revision = 0
+  let touched = 0
   let places = new Map<number, number>()
   let names: Map<Json | undefined, number[]> | undefined
 
@@ -172,7 +185,12 @@ function createRowTable(): RowTable {
       return names.get(name)?.flatMap((id) => row(id) ?? []) ?? NONE
     },
     revision: () => revision,
+    shape: () => revision - touched,
     put,
+    touch(row) {
+      touched++
+      put(row)
+    },
     remove(id) {
       if (!places.has(id)) return
       revision++

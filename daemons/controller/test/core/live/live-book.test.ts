@@ -105,7 +105,7 @@ t.test('a reported value cannot be changed by its reporter or by a reader', asyn
 
 t.test('the address of a device is kept', async (t) => {
   const { live, told } = liveBook()
-  t.equal(live.report({ deviceId: 5 }, { ip_address: '10.0.0.5', firmware: '1' }), 1)
+  t.equal(live.report({ deviceId: 5 }, { ip_address: '10.0.0.5', state: 'mine' }), 1)
   t.equal(live.device(5).ipAddress, '10.0.0.5')
   live.report({ deviceId: 5 }, { ip_address: '10.0.0.5' })
   t.strictSame(told, ['device 5'])
