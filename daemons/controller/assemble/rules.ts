@@ -4,20 +4,22 @@ import { openHomes } from '#kit/auth/homes.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { trustedAuthorities } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { createLogGate } from '#kit/pure/pace.ts'
 import { createAccounts, createClosing, isLive, type Session } from '../core/access/accounts.ts'
 import { createPeople, type People } from '../core/access/people.ts'
 import { createRemoteness, type OriginOf } from '../core/access/remoteness.ts'
 import { type Command, createCommand, createDispatcher, type Dispatcher } from '../core/control/command.ts'
 import { createScopes } from '../core/control/gates.ts'
 import type { Target } from '../core/control/reading.ts'
-import { answerData, type DataWorld, type History } from '../core/data/answer-data.ts'
+import { answerData, type DataWorld } from '../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
 import { Drivers } from '../core/drivers/host.ts'
 import { createDrivers } from '../core/drivers/list.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
-import type { LiveBook, LiveState } from '../core/live/live-book.ts'
+import { createHistory, type History } from '../core/live/history.ts'
+import type { LiveState } from '../core/live/live-book.ts'
 import { createLive, type LiveValues, textOf } from '../core/live/live-values.ts'
 import { createMacroCall, MacroEngine, type RunMacro, tellInterrupted } from '../core/macros/engine.ts'
 import { attributeRow, readAttribute, secretsOf } from '../core/macros/perform.ts'
@@ -147,7 +149,7 @@ function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNe
       read(named, field) {
         const resolved = dispatcher.resolve(named)
         if ('fault' in resolved) return undefined
-        return liveField(live, resolved.target, field)
+        return liveField(live, values, resolved.target, field)
       },
       onChange: (listener) => live.onChange(() => listener()),
     },
@@ -198,14 +200,14 @@ function attributesOf({ site }: House, values: LiveValues, changed: Changed): Ma
   }
 }
 
-function liveField(live: LiveState, { zone, device }: Target, field: string): Json {
+function liveField(live: LiveState, values: LiveValues, { zone, device }: Target, field: string): Json {
   if (zone) {
-    const values = live.zone(zone.id)
-    return Object.hasOwn(values, field) ? (values[field] ?? null) : null
+    const { values: now } = values.zoneNow(zone.id)
+    return Object.hasOwn(now, field) ? (now[field] ?? null) : null
   }
   const { state, ipAddress, lastSeenAt, error } = live.device(device?.id ?? 0)
-  const values = new Map<string, Json>(Object.entries({ state, ip_address: ipAddress, last_seen: lastSeenAt, error }))
-  return values.get(field) ?? null
+  const facts = new Map<string, Json>(Object.entries({ state, ip_address: ipAddress, last_seen: lastSeenAt, error }))
+  return facts.get(field) ?? live.value('device', device?.id ?? 0, field) ?? null
 }
 
 // Control: live state, drivers, the dispatcher between them, and the macro engine.
@@ -214,6 +216,7 @@ function liveField(live: LiveState, { zone, device }: Target, field: string): Js
 interface Control {
   live: LiveState
   values: LiveValues
+  history: History
   command: Command
   runMacro: RunMacro
   /** Zones that a session may see and command, as the pages show them. */
@@ -222,13 +225,19 @@ interface Control {
   refresh(): void
 }
 
+/** How often it is said that values of attributes are left out. */
+const FULL_LOG_MS = 60_000
+
 function openControl(house: House, changed: Changed): Control {
   const { context, site } = house
-  const { clock, config, parts } = context
+  const { clock, config, log, parts } = context
+  const full = createLogGate(clock, FULL_LOG_MS, (count) => log.warning('attributes_full', { values: count }))
   const { live, values } = createLive({
     ...{ book: site.book, clock, limits: limitsOf(config.live) },
     put: (attribute) => site.touch(attribute),
+    leftOut: () => full.note({}),
   })
+  const history = openHistory(house, values)
   const drivers = openDrivers(house, live)
   const limits = limitsOf(config.drivers)
   const dispatcher = createDispatcher({ book: site.book, host: drivers, limits })
@@ -244,11 +253,32 @@ function openControl(house: House, changed: Changed): Control {
     start: async () => void (await tellInterrupted(runKeeper(house), clock.epochMs())),
     stop: () => engine.stop(),
   })
+  const refresh = () => {
+    drivers.refresh()
+    values.renew()
+  }
   const command = createCommand({
     dispatcher,
     runMacro: (session, { macro_id }, args) => runMacro(session, { macro_id, args }),
   })
-  return { live, values, command, runMacro, scope: scopesOf(house), refresh: () => drivers.refresh() }
+  return { live, values, history, command, runMacro, scope: scopesOf(house), refresh }
+}
+
+/** Stops after the drivers: what they say last is written. */
+function openHistory({ context, site }: House, values: LiveValues): History {
+  const { clock, config, log, parts } = context
+  const history = createHistory({
+    ...{ clock, store: site.history, limits: limitsOf(config.history) },
+    onFault: (fault) => log.error('history_not_written', { fault }),
+  })
+  values.onChange(({ attributeId, target, targetId, value, at }) => {
+    if (attributeId === undefined) return
+    const device = target === 'zone' && targetId !== null ? site.book.row('zone', targetId)?.device_id : undefined
+    const source = typeof device === 'number' ? `device ${device}` : `${target} ${targetId}`
+    history.add({ attributeId, value: textOf(value), at, source })
+  })
+  parts.add({ name: 'history', start: () => {}, stop: () => history.close() })
+  return history
 }
 
 function openDrivers({ context, site }: House, live: LiveState): Drivers {
@@ -279,16 +309,20 @@ function scopesOf({ site }: House): (session: Session) => ReadonlySet<number> | 
 
 // Data: the registry as queries see it, and tables that are not in memory.
 
-function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
+function openData(
+  { context, audit, site }: House,
+  { live, values, history }: Pick<Control, 'live' | 'values' | 'history'>,
+): DataWorld {
   const schema = registryFace()
   const ready = createReady(context.config.data.ready_bytes)
   return {
     book: site.book,
     live,
+    values,
     schema,
     views: createViews(schema, ready),
     blocks: createBlocks(ready),
-    history: historyOf(audit, site),
+    history: historyOf(audit, site, history),
     limits: limitsOf(context.config.data),
     room: createAnswerRoom(context.config.data.making_bytes),
     turns: createDataTurns({
@@ -300,11 +334,25 @@ function openData({ context, audit, site }: House, live: LiveBook): DataWorld {
 }
 
 /** The audit is read in pieces; the store's internal tables are small and read whole. */
-function historyOf(audit: AuditFile, site: SiteStore): History {
+function historyOf(audit: AuditFile, site: SiteStore, history: History): DataWorld['history'] {
   return {
-    pieces: (table, isNewestFirst) =>
-      tableOf(table)?.keeping === 'audit' ? audit.pieces(isNewestFirst) : inner(site, table, isNewestFirst),
+    pieces(table, isNewestFirst) {
+      if (tableOf(table)?.isOnDisk) return valuesKept(site, history, isNewestFirst)
+      return tableOf(table)?.keeping === 'audit' ? audit.pieces(isNewestFirst) : inner(site, table, isNewestFirst)
+    },
   }
+}
+
+/** Values of attributes on the disk, and those that wait to be written. */
+async function* valuesKept(site: SiteStore, history: History, isNewestFirst: boolean): AsyncIterable<readonly Row[]> {
+  const waiting = history.waiting().map(({ id, attributeId, value, at }) => ({
+    ...{ id, created_at: at, updated_at: at, attribute_id: attributeId, value, at },
+  }))
+  const first = waiting[0]?.id ?? Number.MAX_SAFE_INTEGER
+  if (isNewestFirst) yield waiting.toReversed()
+  // What was waiting may have been written since.
+  for await (const rows of site.history.pieces(isNewestFirst)) yield rows.filter(({ id }) => id < first)
+  if (!isNewestFirst) yield waiting
 }
 
 async function* inner(site: SiteStore, table: string, isNewestFirst: boolean): AsyncIterable<readonly Row[]> {
@@ -331,7 +379,7 @@ export async function openRules(house: House): Promise<Brought> {
   const changed = createChanged()
   const { people, originOf } = await openPeople(house)
   const control = openControl(house, changed)
-  const data = openData(house, control.live)
+  const data = openData(house, control)
   const rules: Rules = {
     origin: originOf,
     signIn: people.signIn,

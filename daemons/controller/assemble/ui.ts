@@ -8,6 +8,7 @@ import type { SignInResult } from '../core/access/sign-in.ts'
 import type { AuditBook, AuditFacts, AuditOutcome, AuditReason, Outcome } from '../core/audit.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
+import { shownOnPages } from '../core/live/live-values.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import type { Change } from '../core/site/changes.ts'
 import { isSecretColumn, settingOf, tableOf } from '../core/site/registry.ts'
@@ -196,7 +197,7 @@ export function openUi(house: House, brought: Brought): Ui {
     audit: auditBook(audit),
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
-    ...{ book: site.book, live: brought.live, clock, log, isSecure: config.http.tls },
+    ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: { ...limitsOf(config.ui), recordMs: config.audit.record_ms },
   })

@@ -262,6 +262,54 @@ export const liveKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'what devices and zones do now' },
 )
 
+// Table `history`.
+
+/** The history of attributes: how much is kept, and how often it is written. */
+export const historyKeys = Type.Object(
+  {
+    keep_days: countKey('days', 90, [1, 3650], 'days for which values of attributes are kept in attribute_history'),
+    most_rows: countKey(
+      '',
+      1_000_000,
+      [1000, 50_000_000],
+      'values kept at most, each about 50 bytes; the oldest go first',
+    ),
+    write_ms: countKey(
+      'ms',
+      10_000,
+      [100, 600_000],
+      'changes are gathered for so long before they are written together; a power cut loses as much',
+    ),
+    batch_rows: countKey(
+      '',
+      1000,
+      [1, 10_000],
+      'changes written together; when as many wait, they are written at once',
+    ),
+    queue_rows: countKey(
+      '',
+      16_384,
+      [64, 1_000_000],
+      'changes that wait for the disk; beyond, only the last of each attribute is kept, of as many attributes',
+    ),
+    queue_chars: countKey('', 4_194_304, [65_536, 268_435_456], 'the same in characters of their values'),
+    device_rows: countKey(
+      '',
+      300,
+      [1, 1_000_000],
+      'changes of one device in write_ms; beyond, only the last of each of its attributes is kept',
+    ),
+    settle_ms: countKey(
+      'ms',
+      3_600_000,
+      [10_000, 86_400_000],
+      'how often the rows of attributes are written, and values that are too old removed; a start reads what is newer from the history',
+    ),
+    settle_rows: countKey('', 200_000, [1000, 10_000_000], 'changes after which that is done before its time'),
+  },
+  { additionalProperties: false, default: {}, description: 'the history of attributes (attribute_history)' },
+)
+
 // Table `macros`.
 
 /** Limits on macros. */

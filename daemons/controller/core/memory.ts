@@ -36,6 +36,15 @@ const CHANGE_BYTES = 640
 /** Bytes per character of a value; V8's overhead is counted as characters in core/json.ts. */
 const CHAR_BYTES = 4
 
+/** Bytes per character of a text, if one of them is not Latin. */
+const TEXT_BYTES = 2
+
+/** An attribute in the index of its target, and in the sets of those to be written. @source measured: 90 bytes */
+const FOUND_BYTES = 128
+
+/** A change of an attribute in the queue of the history, without its value. @source measured: 160 to 190 bytes */
+const CHANGE_OF_VALUE_BYTES = 256
+
 /** What Node reads from a connection at once. */
 const READ_BYTES = 64 * KIB
 
@@ -107,6 +116,27 @@ function controlRows(): MemoryRow[] {
       each: (setting) => setting('live.fields') * setting('live.field_chars') * CHAR_BYTES,
       all: (setting) => setting('live.total_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/live/live-book.test.ts',
+    },
+    {
+      ...{ what: 'values of attributes, and those before', isHeap: true },
+      all: (setting) => setting('live.total_chars') * TEXT_BYTES,
+      shownBy: 'daemons/controller/test/core/live/live-values.test.ts',
+    },
+    {
+      ...{ what: 'where attributes are, and which are to be written', of: 'row', each: FOUND_BYTES, isHeap: true },
+      many: 'site.rows',
+      shownBy: 'daemons/controller/test/core/live/live-values.test.ts',
+    },
+    {
+      ...{ what: 'changes of attributes that wait for the disk', of: 'change', isHeap: true },
+      each: CHANGE_OF_VALUE_BYTES,
+      many: (setting) => 2 * setting('history.queue_rows'),
+      shownBy: 'daemons/controller/test/core/live/history.test.ts',
+    },
+    {
+      ...{ what: 'their values', isHeap: true },
+      all: (setting) => 2 * setting('history.queue_chars') * TEXT_BYTES,
+      shownBy: 'daemons/controller/test/core/live/history.test.ts',
     },
     {
       ...{ what: 'commands on their way', isHeap: true },

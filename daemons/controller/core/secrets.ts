@@ -333,8 +333,13 @@ function seenJsonText(rules: Looking, text: string, level: number): Json {
   return JSON.stringify(seen(rules, json, level + 1))
 }
 
-/** Whether any word of a text that is not valid JSON is a sensitive name. */
-function namesSecret({ isSensitiveName }: Rules, text: string): boolean {
+/** Whether a text, as it is seen without its secrets, has a place where there may have been one. */
+export function hasSecretPlace(rules: Pick<Rules, 'isSensitiveName'>, seen: string): boolean {
+  return seen.includes('***') || namesSecret(rules, seen)
+}
+
+/** Whether any word of a text is a sensitive name. */
+function namesSecret({ isSensitiveName }: Pick<Rules, 'isSensitiveName'>, text: string): boolean {
   return text.split(/[^\p{L}\p{N}_.-]+/u).some((word) => word !== '' && isSensitiveName(word))
 }
 

@@ -100,7 +100,7 @@ export function readSite(
   path: string,
   records: number,
 ): { rows: ReadonlyMap<string, readonly Row[]>; highest: Map<string, number> } {
-  const most = ({ keeping }: Table) => (keeping === 'record' ? records : undefined)
+  const most = ({ keeping, isOnDisk }: Table) => (isOnDisk ? 0 : keeping === 'record' ? records : undefined)
   database.exec('BEGIN')
   try {
     const rows = new Map(

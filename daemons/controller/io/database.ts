@@ -29,6 +29,7 @@ import {
   type Work,
   type Writer,
 } from './database-file.ts'
+import { createHistoryFile, type HistoryFile, withHistory } from './history.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
 
 // Pending changes of accounts, read again whenever they have changed.
@@ -127,6 +128,7 @@ export interface SiteStore {
   pending: Pending
   /** Replaces the row of an attribute in memory by one with other live values; it is not written. */
   touch(attribute: Row): void
+  history: HistoryFile
   /** The pending change of one account. */
   waitingOf: WaitingOf
   /** Rows of an internal table of the store, as the file has them now. */
@@ -164,7 +166,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   try {
     const read = readSite(database, path, limits.records)
     for (const [table, rows] of read.rows) {
-      book.replace(table, rows)
+      book.replace(table, table === 'attribute' ? withHistory(database, rows) : rows)
       if (tableOf(table)?.keeping === 'record') forgetLong(book, table, limits.recordChars)
     }
     highest = read.highest
@@ -173,17 +175,18 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     throw error
   }
   const writer = startWriter(path, limits.busyMs)
+  const takeId = (table: string) => {
+    const id = (highest.get(table) ?? 0) + 1
+    highest.set(table, id)
+    return id
+  }
   const keeper = createKeeper({
     book,
     clock,
     commitMs: limits.commitMs,
     mostRecords: limits.records,
     recordChars: limits.recordChars,
-    takeId(table) {
-      const id = (highest.get(table) ?? 0) + 1
-      highest.set(table, id)
-      return id
-    },
+    takeId,
     write: (rows) => writer.write(workOfRows(rows, limits.keptRecords)),
   })
   const open: Open = { path, database, book, keeper, writer, clock, limits, highest }
@@ -191,6 +194,10 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     book,
     keeper,
     touch: (attribute) => book.touch('attribute', attribute),
+    history: createHistoryFile({
+      ...{ database, book, writer, nowMs: () => clock.epochMs() },
+      takeId: () => takeId('attribute_history'),
+    }),
     pending: pendingOf(open),
     waitingOf: createWaitingAccounts(database, () => stagedRows(open)),
     innerRows: (table) => readTable(database, path, required(table)),

@@ -58,6 +58,12 @@ export function selectStatement(table: Table, most?: number): string {
   return `${all} WHERE id IN (SELECT id FROM "${table.name}" ORDER BY id DESC LIMIT ${most})${open} ORDER BY id`
 }
 
+/** Rows beyond an id, in that order; parameters are the id and the limit. */
+export function pieceStatement(table: Table, isNewestFirst: boolean): string {
+  const [sign, order] = isNewestFirst ? ['<', ' DESC'] : ['>', '']
+  return `SELECT ${columnList(table)} FROM "${table.name}" WHERE id ${sign} ? ORDER BY id${order} LIMIT ?`
+}
+
 /** Deletes the rows up to an id. */
 export function forgetStatement(table: Table): string {
   return `DELETE FROM "${table.name}" WHERE id <= ?`

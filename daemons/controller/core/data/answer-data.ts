@@ -6,6 +6,7 @@ import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import type { Json } from '../json.ts'
 import type { LiveBook } from '../live/live-book.ts'
+import type { LiveValues } from '../live/live-values.ts'
 import { seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import { candidateRows, conditionCount, hasPattern, matcherOf, steppedMatcherOf } from './matching.ts'
@@ -51,6 +52,7 @@ export interface DataLimits extends QueryLimits {
 export interface DataWorld {
   readonly book: Book
   readonly live: LiveBook
+  readonly values: Pick<LiveValues, 'attributesOf' | 'isCurrent' | 'zoneNow'>
   readonly schema: SchemaFace
   /** Created once for the schema, as blocks are, so that cached views are found again. */
   readonly views: Views
@@ -73,12 +75,14 @@ const ATTRIBUTES_A_STEP = 64
 /**
  * Returns the writer that adds live state to the rows of a table; rows of tables without live state are written as is.
  * A device gets state, ip_address (the current one, if known), last_seen, error and zones. A zone gets state, whatever
- * else its driver reports, and attributes. Live values never replace a column of the row, except a device's ip_address.
+ * else it does, and attributes; what a secure attribute holds is null among it. An attribute gets `current`. Live values
+ * never replace a column of the row, except a device's ip_address.
  * @source document 1, Entity rows, Guards 5
  */
 function mergeOf(world: DataWorld, table: TableFace, projection: Projection, isElevated: boolean): Merge {
   if (table.name === 'device') return deviceMerge(world, projection, isElevated)
   if (table.name === 'zone') return zoneMerge(world, table, projection, isElevated)
+  if (table.name === 'attribute') return attributeMerge(world, projection)
   return plainMerge(projection)
 }
 
@@ -86,6 +90,16 @@ function plainMerge(projection: Projection): Merge {
   return function* (view, out) {
     yield
     out.add(projection.json(view))
+  }
+}
+
+/** `current` is false for a value from before the start, or from before its device was lost. */
+function attributeMerge({ values }: DataWorld, projection: Projection): Merge {
+  return function* (view, out) {
+    yield
+    const json = projection.json(view)
+    const isTaken = projection.names.has('current')
+    out.add(isTaken ? json : withMembers(json, [memberOf('current', values.isCurrent(view.row))]))
   }
 }
 
@@ -97,7 +111,12 @@ function deviceMerge(world: DataWorld, projection: Projection, isElevated: boole
   return function* (view, out) {
     const { state, ipAddress, lastSeenAt, error } = world.live.device(view.row.id)
     const said = isElevated ? error : seenValue(world.schema, error)
-    const facts = { state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt, error: said }
+    const isSecure = ({ name, secure }: Row) => name === 'error' && secure !== false
+    const isErrorHidden = !isElevated && world.values.attributesOf('device', view.row.id).some(isSecure)
+    const facts = {
+      ...{ state, ip_address: ipAddress ?? view.cells.ip_address ?? null, last_seen: lastSeenAt },
+      error: isErrorHidden ? null : said,
+    }
     const isMoved = ipAddress !== null && projection.names.has('ip_address')
     const base = isMoved ? projection.jsonWithout(view, 'ip_address') : projection.json(view)
     const isTaken = (name: string) => projection.names.has(name) && !(isMoved && name === 'ip_address')
@@ -118,13 +137,12 @@ function deviceMerge(world: DataWorld, projection: Projection, isElevated: boole
 }
 
 function zoneMerge(
-  { live, book, schema, views }: DataWorld,
+  { values, schema, views }: DataWorld,
   table: TableFace,
   projection: Projection,
   isElevated: boolean,
 ): Merge {
   const attributes = schema.table('attribute')
-  const attributesOf = attributesByZone(book.rows('attribute'))
   const isTaken = (name: string) => projection.names.has(name) || table.columns.has(name) || name === 'attributes'
   /** Secret-bearing names are null for everyone; sensitive names are null for callers who are not elevated. */
   const seen = (facts: Readonly<Record<string, Json>>) =>
@@ -133,8 +151,9 @@ function zoneMerge(
       schema.isSecretName(name) ? null : isElevated ? value : seenValue(schema, value),
     ])
   return function* (view, out) {
-    const facts = seen(live.zone(view.row.id)).flatMap(([name, value]) =>
-      isTaken(name) ? [] : [memberOf(name, value)],
+    const { values: now, secure } = values.zoneNow(view.row.id)
+    const facts = seen(now).flatMap(([name, value]) =>
+      isTaken(name) ? [] : [memberOf(name, !isElevated && secure.has(name) ? null : value)],
     )
     const json = withMembers(projection.json(view), facts)
     if (!attributes || projection.names.has('attributes')) {
@@ -142,8 +161,9 @@ function zoneMerge(
       return
     }
     out.add(openedFor(json, 'attributes'))
-    for (const [at, row] of attributesOf(view.row.id).entries()) {
-      out.add(`${at > 0 ? ',' : ''}${jsonOf(views.view(attributes, row, isElevated), attributes)}`)
+    for (const [at, row] of values.attributesOf('zone', view.row.id).entries()) {
+      const json = jsonOf(views.view(attributes, row, isElevated), attributes)
+      out.add(`${at > 0 ? ',' : ''}${withMembers(json, [memberOf('current', values.isCurrent(row))])}`)
       if ((at + 1) % ATTRIBUTES_A_STEP === 0) yield
     }
     out.add(']}')
@@ -162,21 +182,13 @@ function openedFor(json: string, name: string): string {
   return `${json.slice(0, -1)}${json === '{}' ? '' : ','}"${name}":[`
 }
 
-const zonesOnDevice = createIndex((row) => row.device_id)
-const attributesByZone = createIndex((row) => (row.system_target === 'zone' ? row.target_id : null))
+const zonesKept = new WeakMap<readonly Row[], Map<Json | undefined, Row[]>>()
 
-/** Groups rows by the id they refer to. Rebuilt when the table changes, since its array is then a new one. */
-function createIndex(keyOf: (row: Row) => Json | undefined) {
-  const kept = new WeakMap<readonly Row[], Map<Json | undefined, Row[]>>()
-  return (rows: readonly Row[]): ((id: number) => readonly Row[]) => {
-    let index = kept.get(rows)
-    if (index === undefined) {
-      index = Map.groupBy(rows, keyOf)
-      kept.set(rows, index)
-    }
-    const byKey = index
-    return (id) => byKey.get(id) ?? []
-  }
+/** Groups zones by device. Made again when the table changes, since its array is then a new one. */
+function zonesOnDevice(rows: readonly Row[]): (id: number) => readonly Row[] {
+  const index = zonesKept.get(rows) ?? Map.groupBy(rows, (row) => row.device_id)
+  zonesKept.set(rows, index)
+  return (id) => index.get(id) ?? []
 }
 
 // The answer.

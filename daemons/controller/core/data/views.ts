@@ -1,6 +1,6 @@
 /** What a caller sees of tables and rows, cached until a row is replaced, and the same as JSON. */
 import { isSameJson, type Json } from '../json.ts'
-import { isSensitiveName, seenText, seenValue, withoutSecrets } from '../secrets.ts'
+import { hasSecretPlace, isSensitiveName, seenText, seenValue, withoutSecrets } from '../secrets.ts'
 import type { Row } from '../site/book.ts'
 import type { ColumnType, Table } from '../site/column.ts'
 import { isJsonSecret, isReadable, isSecretColumn, tables } from '../site/registry.ts'
@@ -56,7 +56,7 @@ export function registryFace(): SchemaFace {
   }
 }
 
-function faceOf({ name, keeping, columns }: Table): TableFace {
+function faceOf({ name, keeping, isOnDisk, columns }: Table): TableFace {
   const faces = columns.map((column) => ({
     name: column.name,
     type: column.type,
@@ -67,7 +67,7 @@ function faceOf({ name, keeping, columns }: Table): TableFace {
     name,
     columns: new Map(faces.map((face) => [face.name, face])),
     isReadable: isReadable(name),
-    isHistory: keeping === 'audit' || keeping === 'inner',
+    isHistory: keeping === 'audit' || keeping === 'inner' || isOnDisk,
   }
 }
 
@@ -240,8 +240,19 @@ function plainView(schema: SchemaFace, table: TableFace, full: View): View {
     const seen = isValue ? seenValue(schema, before) : typeof before === 'string' ? seenText(schema, before) : before
     if (!isSameJson(seen, before)) changed.push([name, seen])
   }
+  const isTimed = table.name === 'attribute' && (view.cells.changed_at ?? null) !== null
+  if (isTimed && tellsOfSecret(schema, changed, view.cells)) changed.push(['changed_at', null])
   // Most rows hide nothing more: both kinds of caller then share one view.
   return changed.length === 0 ? view : otherThan(view, changed)
+}
+
+/**
+ * Whether a value is hidden, or has a place where a secret may be: when that changed would tell who may set the value
+ * whether his guess was right.
+ */
+function tellsOfSecret(schema: SchemaFace, changed: readonly [string, Json][], cells: Cells): boolean {
+  const seen = { ...cells, ...Object.fromEntries(changed) }
+  return (seen.value ?? null) === null || hasSecretPlace(schema, String(seen.value))
 }
 
 /**

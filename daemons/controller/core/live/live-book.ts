@@ -58,8 +58,8 @@ export type LiveTarget = { readonly zoneId: number } | { readonly deviceId: numb
 /** The live state, with the methods by which drivers change it. */
 export interface LiveKeeper extends LiveBook {
   /**
-   * One value as it is known now; undefined if its device has not said it since it was lost or the daemon started.
-   * `state` of a zone and `state` and `error` of a device are always known.
+   * One value as it is known now: what a driver reported, and `state`, `error` and `ip_address` of a device. Undefined
+   * if it was not said since its device was lost or the daemon started.
    */
   value(kind: LiveKind, id: number, name: string): Json | undefined
   /**
@@ -117,11 +117,9 @@ export class LiveState implements LiveKeeper {
   }
 
   value(kind: LiveKind, id: number, name: string): Json | undefined {
-    if (kind === 'zone') return ownOf(this.zone(id), name)
-    const { state, error, ipAddress } = this.device(id)
-    if (name === 'state') return state
-    if (name === 'error') return error
-    return name === 'ip_address' ? (ipAddress ?? undefined) : ownOf(this.#values.device.get(id) ?? {}, name)
+    const device = kind === 'device' ? this.#devices.get(id) : undefined
+    if (device) for (const [own, key] of TOLD_OF_DEVICE) if (own === name) return device[key] ?? undefined
+    return ownOf(this.#values[kind].get(id) ?? {}, name)
   }
 
   revision(): number {

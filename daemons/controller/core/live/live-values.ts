@@ -1,10 +1,10 @@
 /** Every value of the building as it changes: what devices say, and the attributes that hold it for all readers. */
 import type { Clock } from '#kit/clock.ts'
 import { decimalOf } from '../control/reading.ts'
-import type { Json } from '../json.ts'
+import { type Json, objectOf, putKey } from '../json.ts'
 import type { Book, LivelyBook, Row } from '../site/book.ts'
 import type { attributeTargets } from '../site/tables.ts'
-import { type LiveKind, type LiveLimits, LiveState } from './live-book.ts'
+import { type LiveBook, type LiveKind, type LiveLimits, LiveState, type LiveZone } from './live-book.ts'
 
 // Values, as those see them who wait for changes.
 
@@ -36,16 +36,37 @@ export interface LiveValue {
   readonly isCurrent: boolean
 }
 
+/** What a zone does now. */
+interface ZoneNow {
+  readonly values: LiveZone
+  readonly secure: ReadonlySet<string>
+}
+
 /** All values of the building. */
 export interface LiveValues {
   /** @returns ends the subscription */
   onChange(listener: (change: ValueChange) => void): () => void
   /** @returns undefined if nobody ever said it */
   valueOf(target: ValueTarget, targetId: number | null, name: string): LiveValue | undefined
-  /** Whether the value of an attribute's row is what holds now. */
+  /** Whether the value of an attribute's row is what holds now. Does not depend on the value. */
   isCurrent(attribute: Row): boolean
-  /** Sets an attribute for the building itself, such as a step of a macro: told like a value that a device said. */
+  /** The attributes of one target, by id. */
+  attributesOf(target: ValueTarget, targetId: number | null): readonly Row[]
+  /**
+   * What a zone does now: what its device reports, and attributes that hold a current value beside. An attribute named
+   * `level` is the zone's level, and who may not see the one may not see the other.
+   * @returns also the names that only elevated sessions may see, as an attribute of that name is secure
+   */
+  zoneNow(id: number): ZoneNow
+  /**
+   * Sets an attribute for the building itself, such as a step of a macro: told like a value that a device said. What a
+   * device says stays so until it says it again.
+   */
   set(attribute: Row, value: Json): void
+  /** Called for each value set in this way that no device says. @returns ends the subscription */
+  onSet(listener: (change: ValueChange) => void): () => void
+  /** Puts what devices say back into the rows after changes of the whole site. */
+  renew(): void
 }
 
 interface ValueParts {
@@ -54,72 +75,166 @@ interface ValueParts {
   limits: LiveLimits
   /** Replaces the row of an attribute in memory; writing it is the store's business. */
   put(attribute: Row): void
+  /** Called when a value does not fit `limits.totalChars` for all attributes: its row stays as it is. */
+  leftOut(): void
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set()
+
+/**
+ * The live state as pages show it, to whoever is signed in: a page may hang on a wall. Without secure values, with those
+ * that the building sets itself.
+ */
+export function shownOnPages(live: LiveBook, values: LiveValues): LiveBook {
+  return {
+    device: (id) => live.device(id),
+    zone(id) {
+      const { values: now, secure } = values.zoneNow(id)
+      if (secure.size === 0) return now
+      return objectOf(Object.entries(now).filter(([name]) => !secure.has(name))) as LiveZone
+    },
+    revision: () => live.revision(),
+    onChange(listener) {
+      const ends = [
+        live.onChange(listener),
+        values.onSet(
+          ({ target, targetId }) => void (target === 'zone' && targetId !== null && listener('zone', targetId)),
+        ),
+      ]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+  }
 }
 
 /** @returns the live state, for drivers to report to, and the values behind it. */
-export function createLive({ book, clock, limits, put }: ValueParts): { live: LiveState; values: LiveValues } {
-  const listeners = new Set<(change: ValueChange) => void>()
-  const idOf = createAttributeIndex(book)
+export function createLive(parts: ValueParts): { live: LiveState; values: LiveValues } {
+  const values = new Values(parts)
+  return { live: values.live, values }
+}
+
+type Listeners = Set<(change: ValueChange) => void>
+
+/** Lives as long as the daemon. */
+class Values implements LiveValues {
+  readonly live: LiveState
+  readonly #parts: ValueParts
+  readonly #index: ReturnType<typeof createAttributeIndex>
+  readonly #listeners: Listeners = new Set()
+  readonly #setListeners: Listeners = new Set()
   /** Attributes that were set by the building itself since the start. */
-  const setHere = new Set<number>()
+  readonly #setHere = new Set<number>()
 
-  function rowOf(target: ValueTarget, targetId: number | null, name: string): Row | undefined {
-    const id = idOf(target, targetId, name)
-    return id === undefined ? undefined : book.row('attribute', id)
+  constructor(parts: ValueParts) {
+    this.#parts = parts
+    this.#index = createAttributeIndex(parts.book)
+    this.live = new LiveState(parts.clock, parts.limits, ({ kind, id, name, value, before }) => {
+      const row = this.#rowOf(kind, id, name)
+      const at = parts.clock.epochMs()
+      const change = row
+        ? this.#keep(row, value)
+        : { target: kind, targetId: id, name, value, previous: before ?? null, at }
+      if (change) tellAll(this.#listeners, change)
+    })
   }
 
-  function tell(change: ValueChange): void {
-    for (const listener of listeners) listener(change)
+  onChange(listener: (change: ValueChange) => void): () => void {
+    return addTo(this.#listeners, listener)
   }
 
-  function keep(row: Row, value: Json): ValueChange | undefined {
+  onSet(listener: (change: ValueChange) => void): () => void {
+    return addTo(this.#setListeners, listener)
+  }
+
+  valueOf(target: ValueTarget, targetId: number | null, name: string): LiveValue | undefined {
+    const row = this.#rowOf(target, targetId, name)
+    const now = isKind(target) && targetId !== null ? this.live.value(target, targetId, name) : undefined
+    const at = typeof row?.changed_at === 'number' ? row.changed_at : null
+    if (now !== undefined) return { value: now, at, isCurrent: true }
+    return row && { value: readValue(row), at, isCurrent: this.isCurrent(row) }
+  }
+
+  isCurrent(row: Row): boolean {
+    const { system_target: target, target_id: id } = row
+    if (this.#setHere.has(row.id) || !isKind(target) || typeof id !== 'number') return true
+    return this.live.value(target, id, String(row.name)) !== undefined || !isDriven(this.#parts.book, target, id)
+  }
+
+  attributesOf(target: ValueTarget, targetId: number | null): readonly Row[] {
+    const ids = this.#index.now().ids.get(target)?.get(targetId)?.ids ?? []
+    return ids.flatMap((id) => this.#parts.book.row('attribute', id) ?? [])
+  }
+
+  zoneNow(id: number): ZoneNow {
+    const said = this.live.zone(id)
+    let values: Record<string, Json> | undefined
+    let secure: Set<string> | undefined
+    for (const row of this.attributesOf('zone', id)) {
+      const name = String(row.name)
+      if (row.secure !== false) secure = (secure ?? new Set()).add(name)
+      if (this.live.value('zone', id, name) !== undefined || row.value === null || !this.isCurrent(row)) continue
+      values ??= objectOf(Object.entries(said))
+      putKey(values, name, readValue(row))
+    }
+    return { values: (values ?? said) as LiveZone, secure: secure ?? NO_NAMES }
+  }
+
+  set(attribute: Row, value: Json): void {
+    const { system_target: target, target_id: id, name } = attribute
+    if (isKind(target) && typeof id === 'number' && this.live.value(target, id, String(name)) !== undefined) {
+      this.live.report(target === 'zone' ? { zoneId: id } : { deviceId: id }, objectOf([[String(name), value]]))
+      return
+    }
+    this.#setHere.add(attribute.id)
+    const change = this.#keep(attribute, value)
+    if (!change) return
+    tellAll(this.#listeners, change)
+    tellAll(this.#setListeners, change)
+  }
+
+  renew(): void {
+    for (const row of this.#parts.book.rows('attribute')) {
+      const { system_target: target, target_id: id } = row
+      const now = isKind(target) && typeof id === 'number' ? this.live.value(target, id, String(row.name)) : undefined
+      if (now !== undefined) this.#keep(row, now)
+    }
+  }
+
+  #rowOf(target: ValueTarget, targetId: number | null, name: string): Row | undefined {
+    const id = this.#index.idOf(target, targetId, name)
+    return id === undefined ? undefined : this.#parts.book.row('attribute', id)
+  }
+
+  /** @returns undefined if the value is the same, or does not fit */
+  #keep(row: Row, value: Json): ValueChange | undefined {
+    const { clock, limits, put, leftOut } = this.#parts
     const text = textOf(value)
     const before = row.value ?? null
     if (text === before) return undefined
     const at = clock.epochMs()
-    put({ ...row, value: text, previous_value: before, changed_at: at, updated_at: at })
+    const next = { ...row, value: text, previous_value: before, changed_at: at }
+    const index = this.#index.now()
+    const more = charsOfRow(next) - charsOfRow(row)
+    if (more > 0 && index.chars + more > limits.totalChars) {
+      leftOut()
+      return undefined
+    }
+    index.chars += more
+    put(next)
     const place = { target: row.system_target as ValueTarget, targetId: row.target_id as number | null }
     return { attributeId: row.id, ...place, name: String(row.name), value, previous: readValue(row), at }
   }
+}
 
-  const live = new LiveState(clock, limits, ({ kind, id, name, value, before }) => {
-    const row = rowOf(kind, id, name)
-    const change = row
-      ? keep(row, value)
-      : { target: kind, targetId: id, name, value, previous: before ?? null, at: clock.epochMs() }
-    if (change) tell(change)
-  })
+function addTo(listeners: Listeners, listener: (change: ValueChange) => void): () => void {
+  const own = (change: ValueChange) => listener(change)
+  listeners.add(own)
+  return () => void listeners.delete(own)
+}
 
-  function isCurrent(row: Row): boolean {
-    const { system_target: target, target_id: id } = row
-    if (setHere.has(row.id) || !isKind(target) || typeof id !== 'number') return true
-    const now = live.value(target, id, String(row.name))
-    return now === undefined ? !isDriven(book, target, id) : textOf(now) === (row.value ?? null)
-  }
-
-  return {
-    live,
-    values: {
-      onChange(listener) {
-        const own = (change: ValueChange) => listener(change)
-        listeners.add(own)
-        return () => void listeners.delete(own)
-      },
-      valueOf(target, targetId, name) {
-        const row = rowOf(target, targetId, name)
-        const now = isKind(target) && targetId !== null ? live.value(target, targetId, name) : undefined
-        const at = typeof row?.changed_at === 'number' ? row.changed_at : null
-        if (now !== undefined) return { value: now, at, isCurrent: true }
-        return row && { value: readValue(row), at, isCurrent: isCurrent(row) }
-      },
-      isCurrent,
-      set(attribute, value) {
-        setHere.add(attribute.id)
-        const change = keep(attribute, value)
-        if (change) tell(change)
-      },
-    },
-  }
+function tellAll(listeners: Listeners, change: ValueChange): void {
+  for (const listener of listeners) listener(change)
 }
 
 function isKind(target: unknown): target is LiveKind {
@@ -159,27 +274,54 @@ export function readValue({ value, type }: Row): Json {
 /** Targets with more attributes than this get an index by name; for fewer, comparing the names is as quick. */
 const FEW = 16
 
-type OfTarget = readonly number[] | ReadonlyMap<string, number>
-
-/** Finds the id of an attribute; the first if several rows have the same name. Rebuilt when rows come or go. */
-function createAttributeIndex(
-  book: LivelyBook,
-): (target: string, targetId: number | null, name: string) => number | undefined {
-  let shape = -1
-  let index = new Map<string, Map<number | null, OfTarget>>()
-  return (target, targetId, name) => {
-    if (book.shape('attribute') !== shape) {
-      shape = book.shape('attribute')
-      index = indexOf(book)
-    }
-    const ofTarget = index.get(target)?.get(targetId)
-    if (ofTarget === undefined) return undefined
-    if (ofTarget instanceof Map) return ofTarget.get(name)
-    return (ofTarget as readonly number[]).find((id) => book.row('attribute', id)?.name === name)
-  }
+/** The attributes of one target, by id; `byName` if they are many. */
+interface OfTarget {
+  readonly ids: readonly number[]
+  readonly byName?: ReadonlyMap<string, number>
 }
 
-function indexOf(book: Book): Map<string, Map<number | null, OfTarget>> {
+/** The attributes of a building: the characters of all values and of those before, and where each row is. */
+interface AttributeIndex {
+  chars: number
+  readonly ids: ReadonlyMap<string, ReadonlyMap<number | null, OfTarget>>
+}
+
+/**
+ * Of several rows with the same name `idOf` finds the first secure one, else the first: what one of them hides, no other
+ * shows. The index is made again when rows come or go.
+ */
+function createAttributeIndex(book: LivelyBook) {
+  let shape = -1
+  let index: AttributeIndex = { chars: 0, ids: new Map() }
+
+  function now(): AttributeIndex {
+    if (book.shape('attribute') === shape) return index
+    shape = book.shape('attribute')
+    index = indexOf(book)
+    return index
+  }
+
+  function idOf(target: string, targetId: number | null, name: string): number | undefined {
+    const ofTarget = now().ids.get(target)?.get(targetId)
+    if (ofTarget?.byName) return ofTarget.byName.get(name)
+    let found: number | undefined
+    for (const id of ofTarget?.ids ?? []) {
+      const row = book.row('attribute', id)
+      if (row?.name !== name) continue
+      if (row.secure !== false) return id
+      found ??= id
+    }
+    return found
+  }
+
+  return { idOf, now }
+}
+
+function charsOfRow({ value, previous_value: before }: Row): number {
+  return (typeof value === 'string' ? value.length : 0) + (typeof before === 'string' ? before.length : 0)
+}
+
+function indexOf(book: Book): AttributeIndex {
   const index = new Map<string, Map<number | null, number[]>>()
   for (const { id, system_target: target, target_id: targetId } of book.rows('attribute')) {
     const ofKind = index.get(String(target)) ?? new Map<number | null, number[]>()
@@ -189,14 +331,19 @@ function indexOf(book: Book): Map<string, Map<number | null, OfTarget>> {
     if (ids) ids.push(id)
     else ofKind.set(key, [id])
   }
-  const byName = (ids: readonly number[]): OfTarget =>
-    ids.length <= FEW
-      ? ids
-      : new Map(ids.toReversed().map((id) => [String(book.row('attribute', id)?.name), id] as const))
-  return new Map(
+  const named = (ids: readonly number[]): OfTarget => {
+    if (ids.length <= FEW) return { ids }
+    const rows = ids.flatMap((id) => book.row('attribute', id) ?? []).toReversed()
+    const [open = [], secure = []] = [false, true].map((isSecure) =>
+      rows.filter((row) => (row.secure !== false) === isSecure),
+    )
+    return { ids, byName: new Map([...open, ...secure].map((row) => [String(row.name), row.id] as const)) }
+  }
+  const ids = new Map(
     [...index].map(([target, ofKind]) => [
       target,
-      new Map([...ofKind].map(([key, ids]) => [key, byName(ids)] as const)),
+      new Map([...ofKind].map(([key, ids]) => [key, named(ids)] as const)),
     ]),
   )
+  return { ids, chars: book.rows('attribute').reduce((sum, row) => sum + charsOfRow(row), 0) }
 }

@@ -150,7 +150,10 @@ function isHiddenFrom(name: Named<string>, target: Named<MacroTarget>, doer: Doe
 /** A live value that contains a secret is secret as a whole: comparisons would reveal the secret bit by bit. */
 function isHiddenLive(name: Named<string>, target: Named<MacroTarget>, doer: Doer): boolean {
   if (!(name.isSupplied || target.isSupplied) || !doer.isGated()) return false
-  return doer.secrets.holdsSecret(doer.readLive(target.what, name.what) ?? null)
+  // A secure attribute of this name holds the same value.
+  return (
+    doer.secrets.isSecretAttribute(name.what) || doer.secrets.holdsSecret(doer.readLive(target.what, name.what) ?? null)
+  )
 }
 
 function judged(decided: Decided & { type: 'condition' }, doer: Doer): Answer {
@@ -232,7 +235,7 @@ function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | un
     return reading && { value: reading.value, isSecret: isSensitive || reading.isSecure }
   }
   const value = doer.readLive(side.target.what, name)
-  return value === undefined ? undefined : { value, isSecret: isSensitive }
+  return value === undefined ? undefined : { value, isSecret: doer.secrets.isSecretAttribute(name) }
 }
 
 // How a run reaches the running controller: the daemon's ports, its caller, and the engine for the macros it calls.

@@ -53,6 +53,8 @@ interface TableFacts {
   key?: readonly string[]
   /** For records that end: this column is null until they do. Such a row stays in memory, however old it is. */
   endColumn?: string
+  /** Records that are read from the disk when somebody asks, and of which none is in memory after a start. */
+  isOnDisk?: boolean
   /** Columns whose combined values are unique. */
   uniqueTogether?: readonly string[]
   /** The column by which people and site files name a row. Default: `name`, if there is one. */
@@ -66,6 +68,7 @@ export interface Table {
   readonly columns: readonly Column[]
   readonly key: readonly string[]
   readonly endColumn: string | undefined
+  readonly isOnDisk: boolean
   readonly uniqueTogether: readonly string[]
   readonly label: string | undefined
   /** A row with every column at its default: all rows are made from it, so that they have the same shape. */
@@ -91,6 +94,7 @@ export function table(name: string, own: readonly Column[], facts: TableFacts = 
     columns,
     key: facts.key ?? (label === undefined ? [] : [label]),
     endColumn: facts.endColumn,
+    isOnDisk: facts.isOnDisk ?? false,
     uniqueTogether: facts.uniqueTogether ?? [],
     label,
     empty: Object.fromEntries(columns.map((column) => [column.name, column.default])),

@@ -81,7 +81,10 @@ export const buildingTables = [
     ],
     { key: ['system_target', 'target_id', 'name'] },
   ),
-  table('attribute_history', [owner('attribute_id', 'attribute'), text('value'), time('at')], { keeping: 'record' }),
+  table('attribute_history', [owner('attribute_id', 'attribute'), text('value'), time('at')], {
+    keeping: 'record',
+    isOnDisk: true,
+  }),
   table('command', [
     label(),
     text('label'),
@@ -370,5 +373,7 @@ export const systemTables = [
     ],
     { keeping: 'inner' },
   ),
+  // The history up to here is in the rows of attributes.
+  table('history_mark', [integer('history_id', { isRequired: true })], { keeping: 'inner' }),
   table('schema_migration', [integer('version', { isRequired: true }), label()], { keeping: 'inner' }),
 ]

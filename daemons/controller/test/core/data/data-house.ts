@@ -1,4 +1,5 @@
 /** A small building for tests of reading data: tables as in the registry, a book, live state, and callers. */
+import { fakeClock } from '#kit/clock-fake.ts'
 import type { Session } from '../../../core/access/accounts.ts'
 import type { DataLimits, DataWorld } from '../../../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../../../core/data/turns.ts'
@@ -11,8 +12,9 @@ import {
   type TableFace,
 } from '../../../core/data/views.ts'
 import type { Json } from '../../../core/json.ts'
-import type { LiveBook, LiveDevice, LiveZone } from '../../../core/live/live-book.ts'
-import type { Book, Row } from '../../../core/site/book.ts'
+import type { LiveDevice } from '../../../core/live/live-book.ts'
+import { createLive } from '../../../core/live/live-values.ts'
+import type { LivelyBook, Row } from '../../../core/site/book.ts'
 import type { ColumnType } from '../../../core/site/column.ts'
 
 export const limits: DataLimits = {
@@ -97,8 +99,8 @@ export const schema: SchemaFace = {
 
 export type Tables = Readonly<Record<string, readonly Readonly<Record<string, Json>>[]>>
 
-/** Rows by table; ids count from 1 unless given. */
-export function bookOf(content: Tables): Book {
+/** Rows by table; ids count from 1 unless given. `touch` replaces an attribute. */
+export function bookOf(content: Tables): LivelyBook & { touch(attribute: Row): void } {
   const byTable = new Map(
     Object.entries(content).map(([table, rows]): [string, readonly Row[]] => [
       table,
@@ -111,6 +113,13 @@ export function bookOf(content: Tables): Book {
     row: (table, id) => rows(table).find((row) => row.id === id),
     named: (table, name) => rows(table).filter((row) => row.name === name),
     revision: () => 1,
+    shape: () => 1,
+    touch(attribute) {
+      byTable.set(
+        'attribute',
+        rows('attribute').map((row) => (row.id === attribute.id ? attribute : row)),
+      )
+    },
   }
 }
 const NONE: readonly Row[] = []
@@ -119,9 +128,7 @@ export interface HouseOptions {
   /** Default: the tables above. */
   schema?: SchemaFace
   devices?: Readonly<Record<number, Partial<LiveDevice>>>
-  zones?: Readonly<Record<number, LiveZone>>
-  /** Replaces those two. */
-  live?: LiveBook
+  zones?: Readonly<Record<number, Readonly<Record<string, Json>>>>
   limits?: Partial<DataLimits>
   /** Steps of queries per turn; unlimited by default. */
   turnSteps?: number
@@ -137,14 +144,24 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
   const ready = createReady(options.readyBytes ?? READY_BYTES)
   const breaths = { count: 0 }
   let looks = 0
+  const bounds = { fields: 100, fieldChars: 100_000, totalChars: 10_000_000 }
+  const clock = fakeClock(3000)
+  const { live, values } = createLive({
+    ...{ book, clock, limits: bounds },
+    put: (row) => book.touch(row),
+    leftOut() {},
+  })
+  // As drivers do: attributes of these names get the values.
+  for (const [id, zone] of Object.entries(options.zones ?? {})) live.report({ zoneId: Number(id) }, zone)
   return {
     book,
-    live: options.live ?? {
+    live: {
       device: (id) => ({ state: 'unknown', ipAddress: null, lastSeenAt: null, error: null, ...options.devices?.[id] }),
-      zone: (id) => options.zones?.[id] ?? { state: 'unknown' },
+      zone: (id) => live.zone(id),
       revision: () => 1,
       onChange: () => () => {},
     },
+    values,
     schema: face,
     views: createViews(face, ready),
     blocks: createBlocks(ready),

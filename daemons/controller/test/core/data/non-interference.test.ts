@@ -5,7 +5,7 @@ import type { Session } from '../../../core/access/accounts.ts'
 import { answerData } from '../../../core/data/answer-data.ts'
 import type { Views } from '../../../core/data/views.ts'
 import type { Json } from '../../../core/json.ts'
-import { bodyText } from '../../../core/json.ts'
+import { bodyText, type JsonBody } from '../../../core/json.ts'
 import { elevatedCaller, plainCaller, worldOf } from './data-house.ts'
 import { spelledQuery } from './spelled-query.ts'
 import { buildingOf, onlyColumns, PLACES, type Secrets } from './two-buildings.ts'
@@ -177,6 +177,31 @@ t.test('1 Guards earlier attacks still find nothing out', async (t) => {
       t.ok(isOne(filled, { ...ask, caller: plainCaller }), `${entity}?${query}`)
       t.ok(isOne(filled.map(onlyColumns), { ...ask, caller: elevatedCaller }), `elevated, ${entity}?${query}`)
     }
+})
+
+t.test('1 Guards 1 the history of attributes tells a session that is not elevated nothing at all', async (t) => {
+  const asked = spelledQuery({ columns: ['id', 'attribute_id', 'value', 'at'], values, isFair: true })
+  const law = fc.property(asked, cases, (query, { one, other, isRich }) =>
+    isSame({ question: { entity: 'attribute_history', query }, one, other, isRich }, plainCaller),
+  )
+  holds(t, law, { numRuns: CASES / 4 })
+})
+
+t.test('the property fails if a secure attribute does not hide the live value of its name', async (t) => {
+  const law = fc.property(cases, ({ one, other, isRich }) => {
+    const zonesOf = (secrets: Secrets) => {
+      const { content, options } = buildingOf(secrets, isRich)
+      const world = worldOf(content, options)
+      const values = {
+        ...world.values,
+        zoneNow: (id: number) => ({ ...world.values.zoneNow(id), secure: new Set<string>() }),
+      }
+      const { body } = answerData({ ...world, values }, plainCaller, 'zone', '_instance=true') as { body: JsonBody }
+      return bodyText(body)
+    }
+    return zonesOf(one) === zonesOf(other)
+  })
+  t.ok(fc.check(law, { numRuns: 500, seed: 1, endOnFailure: true }).failed)
 })
 
 t.test('the property fails for a view that shows too much', async (t) => {

@@ -56,6 +56,7 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
       { ...zone, name: isRich ? 'door-PIN' : 'wifi password', value: blob(12), previous_value: text(13), target_id: 1 },
       { ...zone, name: 'a', value: text(14), previous_value: text(15), target_id: 2, secure: true },
     ],
+    attribute_history: [{ attribute_id: 1, value: text(4), at: 1 }, ...(secrets[5] === null ? [] : [{ at: 2 }])],
     channel_provider: [
       { name: 'a', type: 'b', config: { country: 'a', credential: json(5), nested: { hash: json(6) } } },
       { name: 'a', type: 'b', config: { country: 'a', credential: json(7), nested: { hash: json(8) } } },
@@ -70,7 +71,13 @@ export function buildingOf(secrets: Secrets, isRich: boolean): { content: Tables
   const options = {
     devices: { 1: { state: 'online' as const, ipAddress: isRich ? '10.0.0.7' : null, lastSeenAt: 7, error: 'a' } },
     zones: {
-      1: { state: 'on', level: 7, session_token: json(0), deep: { key: json(4), open: 'a' }, password: json(2) },
+      1: {
+        ...{ state: 'on', level: 7, session_token: json(0), deep: { key: json(4), open: 'a' }, password: json(2) },
+        // Of the two attributes of this name one is secure.
+        mode: json(5),
+      },
+      2: { state: 'on', apiKey: json(6), mode: { host: 'a', password: json(9) }, a: json(12), nobody: inAddress(11) },
+      3: { level: blob(15), a: inQuery(7) },
     },
   }
   return { content, options }

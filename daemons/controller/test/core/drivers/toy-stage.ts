@@ -47,7 +47,12 @@ export function toyStage(t: Test, { transport, device = {}, zone: more = {}, lim
 
   /** GET /api/data/zone?_instance=true: the first row. */
   function reading(): Record<string, Json> {
-    const outcome = answerData(worldOf(rows as never, { live }), elevatedCaller, 'zone', '_instance=true')
+    const outcome = answerData(
+      worldOf(rows as never, { zones: { 1: live.zone(1) }, devices: { 1: live.device(1) } }),
+      elevatedCaller,
+      'zone',
+      '_instance=true',
+    )
     if (outcome instanceof Promise) throw new Error('no rows')
     return JSON.parse(bodyText(outcome.body))[0]
   }

@@ -1,7 +1,9 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { Json } from '../../../core/json.ts'
 import { createLive, readValue, type ValueChange } from '../../../core/live/live-values.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { createBook, type Row } from '../../../core/site/book.ts'
 
 /** Device 5 has zone 1; each attribute is `[target, target id, name, value]`. */
@@ -13,19 +15,26 @@ function building(...attributes: readonly (readonly [string, number | null, stri
   book.put('zone', { id: 2, name: 'Loose', device_id: null })
   for (const [at, [system_target, target_id, name, value]] of attributes.entries())
     book.put('attribute', { id: at + 1, system_target, target_id, name, value, previous_value: null, changed_at: null })
-  const limits = { fields: 16, fieldChars: 256, totalChars: 65_536 }
-  const { live, values } = createLive({ book, clock, limits, put: (row) => book.touch('attribute', row) })
+  let left = 0
+  const limits = { fields: 16, fieldChars: 256, totalChars: 4096 }
+  const { live, values } = createLive({
+    book,
+    clock,
+    limits,
+    put: (row) => book.touch('attribute', row),
+    leftOut: () => void left++,
+  })
   const told: ValueChange[] = []
   const end = values.onChange((change) => void told.push(change))
   const attribute = (id: number) => book.row('attribute', id) as Row
-  return { attribute, book, clock, end, live, told, values }
+  return { attribute, book, clock, end, left: () => left, live, told, values }
 }
 
 t.test('what a device says is in the row of the attribute, with what it was and when', async (t) => {
   const { attribute, clock, live, told } = building(['zone', 1, 'level', '39'])
   clock.advance(5)
   live.report({ zoneId: 1 }, { level: 40 })
-  t.match(attribute(1), { value: '40', previous_value: '39', changed_at: 1_000_005, updated_at: 1_000_005 })
+  t.match(attribute(1), { value: '40', previous_value: '39', changed_at: 1_000_005 })
   live.report({ zoneId: 1 }, { level: { r: 1 } })
   t.match(attribute(1), { value: '{"r":1}', previous_value: '40' })
   t.match(
@@ -149,4 +158,46 @@ t.test('a text is read by the type of its attribute; without one, numbers and sw
     [null, 'number', null],
   ]
   for (const [value, type, read] of cases) t.strictSame(readValue({ id: 1, value, type }), read, `${value} ${type}`)
+})
+
+t.test('values of attributes, and those before, are bounded in all', async (t) => {
+  const many = Array.from({ length: 12 }, (_, n) => ['zone', n, 'note', ''] as const)
+  const { attribute, book, left, live } = building(...many)
+  const text = (letter: string) => letter.repeat(200)
+  for (const letter of ['a', 'b', 'c'])
+    for (const [n] of many.entries()) {
+      live.report({ zoneId: n }, { note: text(letter) })
+      // A lost device frees what the live state has, but its attributes keep their last value.
+      live.lost(5, [n], letter)
+    }
+  const chars = book
+    .rows('attribute')
+    .reduce((sum, row) => sum + String(row.value).length + String(row.previous_value).length, 0)
+  t.ok(chars <= 4096, `${chars} characters`)
+  t.ok(left() > 0)
+  t.equal(attribute(1).value, text('c'))
+  book.remove('attribute', 1)
+  live.report({ zoneId: 11 }, { note: 'short' })
+  t.equal(attribute(12).value, 'short')
+})
+
+t.test('the index of attributes takes no more than its row of the memory plan says', async (t) => {
+  for (const each of [1, 5, 1000]) {
+    const count = 20_000
+    const many = Array.from(
+      { length: count },
+      (_, n) => ['zone', Math.floor(n / each), `reading ${n % each}`, '1'] as const,
+    )
+    const { book, clock } = building(...many)
+    const limits = { fields: 16, fieldChars: 256, totalChars: 1e9 }
+    const bytes = await heapBytesOf(() => {
+      const made = createLive({ book, clock, limits, put() {}, leftOut() {} })
+      for (const row of book.rows('attribute')) made.values.set(row, '1')
+      return made
+    })
+    const { allBytes } = rowOf(memoryPlan().rows, 'where attributes are, and which are to be written', {
+      'site.rows': count,
+    })
+    t.ok(bytes < allBytes, `${bytes} bytes, of ${allBytes}, ${each} of one zone`)
+  }
 })
