@@ -8,6 +8,8 @@ import { createLogGate } from '#kit/pure/pace.ts'
 import { createAccounts, createClosing, isLive, type Session } from '../core/access/accounts.ts'
 import { createPeople, type People } from '../core/access/people.ts'
 import { createRemoteness, type OriginOf } from '../core/access/remoteness.ts'
+import { createAv, type PerformAv } from '../core/av/av.ts'
+import { createPlaying } from '../core/av/playing.ts'
 import { type Command, createCommand, createDispatcher, type Dispatcher } from '../core/control/command.ts'
 import { createScopes } from '../core/control/gates.ts'
 import type { Target } from '../core/control/reading.ts'
@@ -234,13 +236,14 @@ function openControl(house: House, changed: Changed): Control {
   const full = createLogGate(clock, FULL_LOG_MS, (count) => log.warning('attributes_full', { values: count }))
   const { live, values } = createLive({
     ...{ book: site.book, clock, limits: limitsOf(config.live) },
-    put: (attribute) => site.touch(attribute),
+    put: (attribute) => site.touch('attribute', attribute),
     leftOut: () => full.note({}),
   })
   const history = openHistory(house, values)
   const drivers = openDrivers(house, live)
   const limits = limitsOf(config.drivers)
-  const dispatcher = createDispatcher({ book: site.book, host: drivers, limits })
+  const av = openAv(house, drivers, { live, values })
+  const dispatcher = createDispatcher({ book: site.book, host: drivers, limits, av })
   const { engine, runMacro } = openMacros(house, { dispatcher, live, values, changed })
   parts.add({
     name: 'devices',
@@ -286,6 +289,17 @@ function openDrivers({ context, site }: House, live: LiveState): Drivers {
   const limits = limitsOf(config.drivers)
   const world = createDriverWorld({ clock, log, chance: Math.random, limits })
   return new Drivers({ book: site.book, live, world, drivers: createDrivers(), limits })
+}
+
+function openAv(
+  { context, site }: House,
+  host: Drivers,
+  { live, values }: Pick<Control, 'live' | 'values'>,
+): PerformAv {
+  const { book } = site
+  const secureOf = (zoneId: number) => values.zoneNow(zoneId).secure
+  const playing = createPlaying({ book, live, secureOf, put: (av) => site.touch('av_zone', av) })
+  return createAv({ book, host, clock: context.clock, ...playing })
 }
 
 function openMacros(house: House, needs: MacroNeeds): { engine: MacroEngine; runMacro: RunMacro } {

@@ -126,8 +126,8 @@ export interface SiteStore {
   /** `add` is only for tables of records. */
   keeper: Keeper & Pick<SiteKeeper, 'add'>
   pending: Pending
-  /** Replaces the row of an attribute in memory by one with other live values; it is not written. */
-  touch(attribute: Row): void
+  /** Replaces a row in memory by one with other live values; it is not written. */
+  touch(table: 'attribute' | 'av_zone', row: Row): void
   history: HistoryFile
   /** The pending change of one account. */
   waitingOf: WaitingOf
@@ -193,7 +193,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
   return {
     book,
     keeper,
-    touch: (attribute) => book.touch('attribute', attribute),
+    touch: (table, row) => book.touch(table, row),
     history: createHistoryFile({
       ...{ database, book, writer, nowMs: () => clock.epochMs() },
       takeId: () => takeId('attribute_history'),

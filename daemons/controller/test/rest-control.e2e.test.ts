@@ -218,7 +218,14 @@ t.test('1 POST /api/control/:action', async (t) => {
   await t.test('1 Entity rows: the effect of a command on a simulated zone is in its live state', async (t) => {
     t.match(await control('olga', 'command', { zone_id: 4, level: 35 }), { status: 200, body: { success: true } })
     const { body } = await site.get('/api/data/zone?id=4&_instance=true', tokens.get('olga'))
-    t.match(body, [{ name: 'Lamp', level: 35, state: 'on', attributes: [{ name: 'level', value: '70' }] }])
+    t.match(body, [
+      {
+        name: 'Lamp',
+        level: 35,
+        state: 'on',
+        attributes: [{ name: 'level', value: '35', previous_value: '70', current: true }],
+      },
+    ])
   })
 })
 

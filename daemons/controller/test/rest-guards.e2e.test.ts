@@ -265,7 +265,7 @@ t.test('1 Guards for a non-elevated session', async (t) => {
       config: { ftp: { password: null } },
     })
     t.match(lights.zones, [{ id: 4, level: 30, state: 'on', elevated: false, doorKey: null }])
-    t.match(lights.zones[0].attributes, [{ id: 2, value: '70', secure: false }])
+    t.match(lights.zones[0].attributes, [{ id: 2, value: '30', secure: false }])
     const [line] = (await read('device?id=2&_instance=true')).body
     const hall = line.zones.find(({ id }: { id: number }) => id === 1)
     const seen = hall.attributes.map(({ id, value, previous_value }: Record<string, unknown>) => [

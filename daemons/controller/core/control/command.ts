@@ -2,6 +2,7 @@
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
+import type { PerformAv } from '../av/av.ts'
 import type { Ack, DriverHost } from '../drivers/driver.ts'
 import { isObject, type Json, putKey } from '../json.ts'
 import { isSensitiveName, NAME_RULES, seenValue } from '../secrets.ts'
@@ -86,6 +87,8 @@ interface DispatcherParts {
   book: Book
   host: DriverHost
   limits: DispatchLimits
+  /** Carries out what is of sound. */
+  av?: PerformAv
 }
 
 interface DispatchLimits {
@@ -109,7 +112,7 @@ export interface Dispatcher {
   dispatch(target: Target, verb: string, args: Args, caller?: Caller): Promise<Ack>
 }
 
-export function createDispatcher({ book, host, limits }: DispatcherParts): Dispatcher {
+export function createDispatcher({ book, host, limits, av }: DispatcherParts): Dispatcher {
   const gates = createGates(book)
 
   /** Follows the chain to its last order. An override to itself ends it: a zone may change the args of its own verb. */
@@ -153,6 +156,9 @@ export function createDispatcher({ book, host, limits }: DispatcherParts): Dispa
       checkEnabled(target)
       const read = gates.verbs.read(target, order)
       const sent = { zone: target.zone, verb: read.verb, args: argsFor(target, read.args, caller) }
+      const refusal = (next: Target, verb: string) => caller && gates.refusal(caller, next, verb)
+      const done = av?.({ target, verb: sent.verb, args: sent.args, caller, refusal })
+      if (done !== undefined) return done
       return host.execute((target.device as { id: number }).id, sent)
     },
   }

@@ -128,7 +128,10 @@ const VALUE_NAMES: ReadonlySet<string> = new Set(['level', 'setpoint', 'position
 
 /** Verbs that add to a state or carry data of their own: sending one twice is not the same as sending it once. */
 export const ADDING_VERBS: ReadonlySet<string> = new Set(
-  'toggle step step_up step_down up down increase decrease next previous press pulse trigger send write raw'.split(' '),
+  (
+    'toggle step step_up step_down up down increase decrease next previous press pulse trigger send write raw ' +
+    'volume_up volume_down'
+  ).split(' '),
 )
 
 /** Verbs with a common spelling. Others get the building's spelling, or are passed on as they came. */
@@ -136,6 +139,7 @@ const COMMON_VERBS: ReadonlySet<string> = new Set([
   ...VALUE_NAMES,
   ...ADDING_VERBS,
   ...'on off open close stop lock unlock mute unmute source input mode scene play pause power'.split(' '),
+  ...'select route ramp all_off volume_up volume_down'.split(' '),
 ])
 
 /** Invisible characters, and the dot that lower-casing leaves of a capital İ. */

@@ -75,14 +75,15 @@ const ATTRIBUTES_A_STEP = 64
 /**
  * Returns the writer that adds live state to the rows of a table; rows of tables without live state are written as is.
  * A device gets state, ip_address (the current one, if known), last_seen, error and zones. A zone gets state, whatever
- * else it does, and attributes; what a secure attribute holds is null among it. An attribute gets `current`. Live values
- * never replace a column of the row, except a device's ip_address.
+ * else it does, and attributes; what a secure attribute holds is null among it. An attribute gets `current`, an av_zone
+ * the state of its zone and device. Live values never replace a column of the row, except a device's ip_address.
  * @source document 1, Entity rows, Guards 5
  */
 function mergeOf(world: DataWorld, table: TableFace, projection: Projection, isElevated: boolean): Merge {
   if (table.name === 'device') return deviceMerge(world, projection, isElevated)
   if (table.name === 'zone') return zoneMerge(world, table, projection, isElevated)
   if (table.name === 'attribute') return attributeMerge(world, projection)
+  if (table.name === 'av_zone') return avMerge(world, projection, isElevated)
   return plainMerge(projection)
 }
 
@@ -102,6 +103,22 @@ function attributeMerge({ values }: DataWorld, projection: Projection): Merge {
     out.add(isTaken ? json : withMembers(json, [memberOf('current', values.isCurrent(view.row))]))
   }
 }
+
+function avMerge({ book, live, schema, values }: DataWorld, projection: Projection, isElevated: boolean): Merge {
+  return function* (view, out) {
+    yield
+    const zone = typeof view.row.zone_id === 'number' ? book.row('zone', view.row.zone_id) : undefined
+    const { values: now, secure } = zone ? values.zoneNow(zone.id) : NOTHING
+    const said = !isElevated && secure.has('state') ? null : isElevated ? now.state : seenValue(schema, now.state)
+    const device = typeof zone?.device_id === 'number' ? live.device(zone.device_id).state : 'unknown'
+    const facts = Object.entries({ state: said, device_state: device }).flatMap(([name, value]) =>
+      projection.names.has(name) ? [] : [memberOf(name, value)],
+    )
+    out.add(withMembers(projection.json(view), facts))
+  }
+}
+
+const NOTHING = { values: { state: 'unknown' }, secure: new Set<string>() }
 
 function deviceMerge(world: DataWorld, projection: Projection, isElevated: boolean): Merge {
   const table = world.schema.table('zone')

@@ -93,6 +93,8 @@ export interface DriverContext {
   log(sentence: string): void
   /** Reports new values of a zone or of the device itself; values that are not named stay. */
   report(target: { zoneId: number } | { deviceId: number }, patch: Readonly<Record<string, Json>>): void
+  /** The last value of one of its zones that is known, from before the start too; undefined if none is. */
+  lastOf?(zoneId: number, name: string): Json | undefined
   online(isOnline: boolean, error?: string): void
   /** Returns a secret column of the device's own row. */
   secret(column: 'password' | 'api_key'): string | null

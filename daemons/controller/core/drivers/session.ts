@@ -127,6 +127,7 @@ function contextOf(
       const left = isOwn(target) ? live.report(target, patch) : Object.keys(patch).length
       if (left > 0) ground.log(`${left} values of a report were left out: too many, too large, or not of this device`)
     },
+    lastOf: (zoneId, name) => (own.has(zoneId) ? live.last(zoneId, name) : undefined),
     online(isOnline, error) {
       if (!isHeard()) return
       if (isOnline) hooks.online()

@@ -42,6 +42,15 @@ interface SaidValue {
   readonly before: Json | undefined
 }
 
+/** Keeps values beyond the loss of their device. */
+interface ValueKeeper {
+  /** Called for each changed value, before any listener hears that its zone or device has changed. */
+  said(said: SaidValue): void
+  last(zoneId: number, name: string): Json | undefined
+}
+
+const KEEPS_NOTHING: ValueKeeper = { said() {}, last: () => undefined }
+
 // Live state as drivers change it.
 export interface LiveLimits {
   /** Most values of one zone, and of one device as a whole. */
@@ -68,6 +77,8 @@ export interface LiveKeeper extends LiveBook {
    * @returns how many values were left out because of a limit
    */
   report(target: LiveTarget, patch: Readonly<Record<string, Json>>): number
+  /** The last value of a zone that is known, from before the start too; undefined if none is. */
+  last(zoneId: number, name: string): Json | undefined
   /** Records a sign of life from a device. */
   seen(deviceId: number): void
   /** Marks a device as offline and its zones as unknown. */
@@ -96,16 +107,15 @@ export class LiveState implements LiveKeeper {
   /** What drivers reported, by kind. */
   readonly #values = { zone: new Map<number, LiveZone>(), device: new Map<number, Readonly<Record<string, Json>>>() }
   readonly #listeners = new Set<(kind: LiveKind, id: number) => void>()
-  readonly #said: (said: SaidValue) => void
+  readonly #keeper: ValueKeeper
   #revision = 0
   /** The size of all reported values, in characters. */
   #chars = 0
 
-  /** @param said called for each changed value, before any listener hears that its zone or device has changed */
-  constructor(clock: Clock, limits: LiveLimits, said: (said: SaidValue) => void = () => {}) {
+  constructor(clock: Clock, limits: LiveLimits, keeper: ValueKeeper = KEEPS_NOTHING) {
     this.#clock = clock
     this.#limits = limits
-    this.#said = said
+    this.#keeper = keeper
   }
 
   device(id: number): LiveDevice {
@@ -120,6 +130,10 @@ export class LiveState implements LiveKeeper {
     const device = kind === 'device' ? this.#devices.get(id) : undefined
     if (device) for (const [own, key] of TOLD_OF_DEVICE) if (own === name) return device[key] ?? undefined
     return ownOf(this.#values[kind].get(id) ?? {}, name)
+  }
+
+  last(zoneId: number, name: string): Json | undefined {
+    return this.value('zone', zoneId, name) ?? this.#keeper.last(zoneId, name)
   }
 
   revision(): number {
@@ -160,7 +174,7 @@ export class LiveState implements LiveKeeper {
       const zone = this.#values.zone.get(zoneId)
       if (zone === undefined) continue
       this.#drop('zone', zoneId)
-      this.#said({ kind: 'zone', id: zoneId, name: 'state', value: UNKNOWN_ZONE.state, before: zone.state })
+      this.#keeper.said({ kind: 'zone', id: zoneId, name: 'state', value: UNKNOWN_ZONE.state, before: zone.state })
       this.#tell('zone', zoneId)
     }
   }
@@ -213,7 +227,7 @@ export class LiveState implements LiveKeeper {
       this.#chars += chars
       this.#revision++
       for (const name of changed)
-        this.#said({ kind, id, name, value: after[name] as Json, before: before && ownOf(before, name) })
+        this.#keeper.said({ kind, id, name, value: after[name] as Json, before: before && ownOf(before, name) })
       this.#tell(kind, id)
     }
     return entries.length - taken
@@ -227,7 +241,7 @@ export class LiveState implements LiveKeeper {
     for (const [name, key] of TOLD_OF_DEVICE) {
       const value = patch[key]
       if (value !== undefined && value !== before[key])
-        this.#said({ kind: 'device', id, name, value, before: before[key] })
+        this.#keeper.said({ kind: 'device', id, name, value, before: before[key] })
     }
   }
 

@@ -129,13 +129,16 @@ class Values implements LiveValues {
   constructor(parts: ValueParts) {
     this.#parts = parts
     this.#index = createAttributeIndex(parts.book)
-    this.live = new LiveState(parts.clock, parts.limits, ({ kind, id, name, value, before }) => {
-      const row = this.#rowOf(kind, id, name)
-      const at = parts.clock.epochMs()
-      const change = row
-        ? this.#keep(row, value)
-        : { target: kind, targetId: id, name, value, previous: before ?? null, at }
-      if (change) tellAll(this.#listeners, change)
+    this.live = new LiveState(parts.clock, parts.limits, {
+      said: ({ kind, id, name, value, before }) => {
+        const row = this.#rowOf(kind, id, name)
+        const at = parts.clock.epochMs()
+        const change = row
+          ? this.#keep(row, value)
+          : { target: kind, targetId: id, name, value, previous: before ?? null, at }
+        if (change) tellAll(this.#listeners, change)
+      },
+      last: (zoneId, name) => this.valueOf('zone', zoneId, name)?.value,
     })
   }
 

@@ -16,11 +16,14 @@ import { holds, type MacroArgs, makeArgs } from './values.ts'
 
 // Attributes as rows of the book: which one a macro means, its value, and what is secret.
 
-/** The attribute of a zone or a device; the controller's own if the target has no key. */
+/** The attribute of a zone or a device, of several the secure one; the controller's own if the target has no key. */
 export function attributeRow(book: Book, { name, target }: AttributeRef): Row | undefined {
   const place = placeOf(book, target)
   if (place === undefined) return undefined
-  return book.named('attribute', name).find((row) => row.system_target === place.kind && row.target_id === place.id)
+  const rows = book
+    .named('attribute', name)
+    .filter((row) => row.system_target === place.kind && row.target_id === place.id)
+  return rows.find(({ secure }) => secure === true) ?? rows[0]
 }
 
 /** Undefined if there is no such attribute. */
@@ -150,10 +153,8 @@ function isHiddenFrom(name: Named<string>, target: Named<MacroTarget>, doer: Doe
 /** A live value that contains a secret is secret as a whole: comparisons would reveal the secret bit by bit. */
 function isHiddenLive(name: Named<string>, target: Named<MacroTarget>, doer: Doer): boolean {
   if (!(name.isSupplied || target.isSupplied) || !doer.isGated()) return false
-  // A secure attribute of this name holds the same value.
-  return (
-    doer.secrets.isSecretAttribute(name.what) || doer.secrets.holdsSecret(doer.readLive(target.what, name.what) ?? null)
-  )
+  // An attribute of this name holds the same value.
+  return isHiddenFrom(name, target, doer) || doer.secrets.holdsSecret(doer.readLive(target.what, name.what) ?? null)
 }
 
 function judged(decided: Decided & { type: 'condition' }, doer: Doer): Answer {
@@ -235,7 +236,8 @@ function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | un
     return reading && { value: reading.value, isSecret: isSensitive || reading.isSecure }
   }
   const value = doer.readLive(side.target.what, name)
-  return value === undefined ? undefined : { value, isSecret: doer.secrets.isSecretAttribute(name) }
+  const isSecure = doer.readAttribute({ name, target: side.target.what })?.isSecure === true
+  return value === undefined ? undefined : { value, isSecret: isSensitive || isSecure }
 }
 
 // How a run reaches the running controller: the daemon's ports, its caller, and the engine for the macros it calls.

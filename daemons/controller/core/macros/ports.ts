@@ -208,7 +208,7 @@ export interface Doer {
   refusal(target: MacroTarget, verb?: string): AuditReason | undefined
   /** Whether any gates apply to the caller. */
   isGated(): boolean
-  secrets: Secrets
+  secrets: Pick<Secrets, 'isSensitiveName' | 'withoutSecrets' | 'holdsSecret'>
   send(
     order: { target: MacroTarget; isSupplied: boolean; verb: string; args: Readonly<Record<string, Json>> },
     done: Done,

@@ -31,7 +31,6 @@ const TABLES: Readonly<Record<string, string>> = {
 /** Columns that have no effect if they are set. */
 const COLUMNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   device: { command_set: 'command sets are not read yet' },
-  av_zone: { default_volume: 'no volume is set by itself yet', source_id: 'no source is set by itself yet' },
   auth_user: {
     pin: 'nobody signs in by PIN yet',
     rfid: 'nobody signs in by card yet',

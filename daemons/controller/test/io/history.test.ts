@@ -80,7 +80,12 @@ t.test('history that is in the rows already is not read again', async (t) => {
   const { folder, store, row, at } = await stage(t)
   const first = row(1, '2')
   await store.history.write([first], 100)
-  store.touch({ ...(store.book.row('attribute', 1) as Row), value: '4', previous_value: '3', changed_at: at + 2 })
+  store.touch('attribute', {
+    ...(store.book.row('attribute', 1) as Row),
+    value: '4',
+    previous_value: '3',
+    changed_at: at + 2,
+  })
   await store.history.settle([1, 99], first.id)
   await store.close()
   const database = new DatabaseSync(join(folder, 'controller.db'))

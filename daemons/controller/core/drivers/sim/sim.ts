@@ -44,6 +44,7 @@ const AT_FIRST: ReadonlyMap<string, Values> = new Map<string, Values>([
   ['door', { state: 'closed' }],
   ['lock', { state: 'locked' }],
   ['audio', { state: 'stopped', volume: 30, mute: false }],
+  ['av', { state: 'stopped', volume: 30, mute: false }],
 ])
 const LIGHT_AT_FIRST: Values = { state: 'off', on: false, level: 0 }
 
@@ -72,9 +73,9 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
   const keptOf = new Map<number, Map<number, Values>>()
 
   /** The state of a device's zones when it is opened. */
-  function opened(device: Row, zones: readonly Row[]): Map<number, Values> {
+  function opened(device: Row, zones: readonly Row[], context: DriverContext): Map<number, Values> {
     const before = keptOf.get(device.id)
-    const first = ({ id, type }: Row) => before?.get(id) ?? AT_FIRST.get(String(type)) ?? LIGHT_AT_FIRST
+    const first = (zone: Row) => before?.get(zone.id) ?? withLast(zone, context)
     const kept = new Map(zones.map((zone) => [zone.id, first(zone)]))
     keptOf.delete(device.id)
     keptOf.set(device.id, kept)
@@ -91,10 +92,11 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
       if (behaviour.openDelayMs > 0) await wait(context.clock, behaviour.openDelayMs)
       if (behaviour.isAbsent) throw new Fault('sim_absent', `the simulated device ${device.id} is set to be absent`)
       context.online(true)
-      const kept = opened(device, zones)
+      const kept = opened(device, zones, context)
       for (const [zoneId, values] of kept) context.report({ zoneId }, values)
-      const apply = ({ id }: Row, command: DriverCommand) => {
-        const values = withEffect(kept.get(id) ?? {}, command)
+      const apply = ({ id, type }: Row, command: DriverCommand) => {
+        const before = kept.get(id) ?? {}
+        const values = type === 'audio' || type === 'av' ? withSound(before, command) : withEffect(before, command)
         kept.set(id, values)
         context.report({ zoneId: id }, values)
       }
@@ -114,6 +116,21 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
   }
 }
 
+/** A zone as it was when the daemon ended, as far as attributes know: a real device does not change with the daemon. */
+function withLast({ id, type }: Row, context: DriverContext): Values {
+  let values = AT_FIRST.get(String(type)) ?? LIGHT_AT_FIRST
+  for (const [name, first] of Object.entries(values)) {
+    const last = context.lastOf?.(id, name)
+    if (last === undefined || typeof last !== typeof first || last === 'unknown') continue
+    values = { ...values, [name]: last, ...(name === 'level' ? effectOf(levelOf(last), values) : {}) }
+  }
+  return values
+}
+
+function levelOf(level: Json): DriverCommand {
+  return { verb: 'level', args: { level } }
+}
+
 /** @throws Fault `sim_failed` for a value that is too large, or one value too many */
 function withEffect(before: Values, command: DriverCommand): Values {
   const effect = boundedCopy(effectOf(command, before), LONGEST_VALUE)
@@ -123,6 +140,17 @@ function withEffect(before: Values, command: DriverCommand): Values {
   if (Object.keys(values).length > MOST_VALUES)
     throw new Fault('sim_failed', `a simulated zone keeps ${MOST_VALUES} values, and has as many`)
   return values
+}
+
+/** A sound zone says which stream it plays, as boards do. */
+function withSound(before: Values, command: DriverCommand): Values {
+  const { mcast = null, port = null, input = null } = command.args
+  const verb = foldedName(command.verb)
+  if (verb === 'stop') return { ...before, state: 'stopped', mcast: '', port: null, source: null }
+  if (verb !== 'route') return withEffect(before, command)
+  const place = boundedCopy({ mcast, port, source: input }, LONGEST_VALUE)
+  if (place === undefined) throw new Fault('sim_failed', `a simulated zone takes values of ${LONGEST_VALUE} characters`)
+  return { ...before, ...(place as Values), state: 'playing' }
 }
 
 /** A busy device: thousands of these show how much a building can do at once. */

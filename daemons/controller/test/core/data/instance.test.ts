@@ -1,5 +1,6 @@
 import t from 'tap'
 import { answerData } from '../../../core/data/answer-data.ts'
+import { registryFace } from '../../../core/data/views.ts'
 import { bodyText } from '../../../core/json.ts'
 import { elevatedCaller, type HouseOptions, plainCaller, type Tables, worldOf } from './data-house.ts'
 
@@ -107,6 +108,67 @@ t.test('1 Modifiers _instance adds to the columns of _fields, and conditions app
   t.same(asked('device', '_instance=true&ip_address=10.9.9.9').rows, [])
   t.strictSame(asked('zone', '_instance=true&_count=true').rows, { count: 3 })
   t.notOk('state' in asked('attribute', '_instance=true').rows[0])
+})
+
+t.test('1 Entity rows an attribute says whether its value holds now, whatever it is', async (t) => {
+  const current = asked('zone', '_instance=true').rows.flatMap(
+    ({ attributes }: { attributes: { name: string; current: boolean }[] }) =>
+      attributes.map(({ name, current }) => [name, current]),
+  )
+  t.strictSame(current, [
+    ['volume', false],
+    ['code', false],
+    ['api_key', false],
+    ['blob', false],
+  ])
+  const live = { zones: { 1: { state: 'on', volume: 6 } } }
+  const outcome = answerData(worldOf(content, live), plainCaller, 'attribute', 'name=volume&_instance=true')
+  if (outcome instanceof Promise) throw new Error('late')
+  t.match(JSON.parse(bodyText(outcome.body)), [{ value: '6', previous_value: '5', changed_at: 3000, current: true }])
+})
+
+t.test('1 Entity rows what a secure attribute holds is null among what the zone does', async (t) => {
+  const live = { zones: { 1: { state: 'on', code: '4711', level: 3 } } }
+  const zoneFor = (caller = plainCaller) => {
+    const outcome = answerData(worldOf(content, live), caller, 'zone', 'id=1&_instance=true')
+    if (outcome instanceof Promise) throw new Error('late')
+    return JSON.parse(bodyText(outcome.body))[0]
+  }
+  t.match(zoneFor(), { code: null, level: 3, attributes: [{}, { name: 'code', value: null, changed_at: null }] })
+  t.match(zoneFor(elevatedCaller), {
+    code: '4711',
+    attributes: [{}, { name: 'code', value: '4711', changed_at: 3000 }],
+  })
+})
+
+t.test('1 Entity rows a zone without a device does what its attributes say', async (t) => {
+  const attribute = [
+    { name: 'level', value: '40', secure: false, system_target: 'zone', target_id: 3 },
+    { name: 'state', value: 'on', secure: false, system_target: 'zone', target_id: 3 },
+    { name: 'door', value: '1', secure: true, system_target: 'zone', target_id: 3 },
+    { name: 'pin', value: '2', secure: false, system_target: 'zone', target_id: 3 },
+  ]
+  const outcome = answerData(worldOf({ ...content, attribute }, {}), plainCaller, 'zone', 'id=3&_instance=true')
+  if (outcome instanceof Promise) throw new Error('late')
+  t.match(JSON.parse(bodyText(outcome.body))[0], { state: 'on', level: 40, door: null, pin: null })
+})
+
+t.test('1 Entity rows an av_zone carries the state of its zone and of its device', async (t) => {
+  const av_zone = [
+    { name: 'Hall', zone_id: 1 },
+    { name: 'None', zone_id: null },
+  ]
+  const outcome = answerData(
+    worldOf({ ...content, av_zone }, { ...options, schema: registryFace() }),
+    plainCaller,
+    'av_zone',
+    '_instance=true',
+  )
+  if (outcome instanceof Promise) throw new Error('late')
+  t.match(JSON.parse(bodyText(outcome.body)), [
+    { name: 'Hall', state: 'on', device_state: 'online' },
+    { name: 'None', state: 'unknown', device_state: 'unknown' },
+  ])
 })
 
 t.test('1 Modifiers _instance gives no name twice', async (t) => {

@@ -79,7 +79,6 @@ t.test('for everything else: rows that nothing runs, reads or calls yet', async 
       'auth_role 1 "Staff": rules for socket: there is no socket interface yet',
       'schedule 1 "Dusk": schedules are not run yet',
       'trigger 1 "Door": triggers are not run yet',
-      'av_zone 1 "Bar": default_volume: no volume is set by itself yet',
       'auth_user 1 "ada": pin: nobody signs in by PIN yet',
       'auth_user 1 "ada": must_change_password: nobody is asked for a new password yet',
     ],

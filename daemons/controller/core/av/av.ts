@@ -1,0 +1,332 @@
+/** Commands to sound zones: a source by name, volume within its limit, mute, ramps, and all off. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Caller, Refusal } from '../control/gates.ts'
+import { type Args, decimalOf, foldedName, type Target } from '../control/reading.ts'
+import type { Ack, DriverCommand, DriverHost } from '../drivers/driver.ts'
+import { isObject, type Json } from '../json.ts'
+import { type Book, groupedBy, type Row } from '../site/book.ts'
+
+/** What a sound zone does now, as far as its device has said. */
+interface SoundNow {
+  /** Undefined if it is not known. */
+  volume: number | undefined
+  mute: boolean | undefined
+  /** The id of the source that plays; null if none does, or one that is in no row. */
+  sourceId: number | null
+}
+
+interface AvParts {
+  book: Book
+  host: DriverHost
+  clock: Clock
+  soundOf(zoneId: number): SoundNow
+  /** Called when a device has taken a source: devices that do not report what they play are believed. */
+  chosen(zoneId: number, sourceId: number | null): void
+}
+
+/** A command to carry out, after all gates. */
+export interface AvOrder {
+  target: Target
+  verb: string
+  args: Args
+  /** Without one, nothing is checked. */
+  caller: Caller | undefined
+  refusal(target: Target, verb: string): Refusal | undefined
+}
+
+/** @returns undefined if the command is nothing of sound: it goes to the driver as it is. @throws Fault `args_invalid` */
+export type PerformAv = (order: AvOrder) => Promise<Ack> | undefined
+
+/** A sound zone with its rows. */
+interface Sound {
+  zone: Row
+  device: Row
+  av: Row
+  /** The lowest max_volume of its rows; undefined if there is none. */
+  limit: number | undefined
+}
+
+const HIGHEST = 100
+const STEP = 5
+/** A ramp takes steps of at least 100 ms, at most so many. */
+const RAMP_STEP_MS = 100
+const LONGEST_RAMP_MS = 60_000
+
+const UP: ReadonlySet<string> = new Set('up step_up increase volume_up'.split(' '))
+const DOWN: ReadonlySet<string> = new Set('down step_down decrease volume_down'.split(' '))
+/** Verbs that may make a silent zone sound. */
+const STARTS: ReadonlySet<string> = new Set(['route', 'on', 'play'])
+/** Verbs and args by which a driver may change how loud it is, in its own way. */
+const LOUD = /volume|gain|loud|ramp|fade|(?:^|_)db$/
+
+export function createAv(parts: AvParts): PerformAv {
+  const av = new Av(parts)
+  return (order) => av.perform(order)
+}
+
+class Av {
+  readonly #parts: AvParts
+  readonly #ramps: ReturnType<typeof createRamps>
+
+  constructor(parts: AvParts) {
+    this.#parts = parts
+    this.#ramps = createRamps(parts)
+  }
+
+  perform(order: AvOrder): Promise<Ack> | undefined {
+    const { zone, device } = order.target
+    const sound = this.#soundAt(order.target)
+    if (sound) return this.#performOn(sound, order)
+    if (!zone && device) refuseWhole(this.#parts.book, device, order)
+    return undefined
+  }
+
+  #soundAt({ zone, device }: Target): Sound | undefined {
+    const rows = zone ? this.#parts.book.rows('av_zone').filter(({ zone_id }) => zone_id === zone.id) : []
+    const [av] = rows
+    if (!zone || !device || !av) return undefined
+    const limits = rows.flatMap(({ max_volume: most }) => (typeof most === 'number' ? [most] : []))
+    return { zone, device, av, limit: limits.length > 0 ? Math.min(...limits) : undefined }
+  }
+
+  #performOn(sound: Sound, order: AvOrder): Promise<Ack> | undefined {
+    const { book } = this.#parts
+    const { args } = order
+    const verb = foldedName(order.verb)
+    if (verb !== 'all_off') this.#ramps.cancel(sound.zone.id)
+    if (verb === 'source' || verb === 'select') {
+      const source = sourceOf(book, args)
+      return source === null ? this.#stop(sound) : this.#select(sound, checkedSource(book, source, order))
+    }
+    if (verb === 'off' || verb === 'stop') return this.#stop(sound)
+    if (verb === 'mute' || verb === 'unmute') return this.#mute(sound, verb, args)
+    if (verb === 'all_off') return this.#allOff(sound, order)
+    if (verb === 'volume') return this.#volume(sound, volumeOf(sound, args.volume ?? null), args)
+    if (UP.has(verb)) return this.#volume(sound, 'up', args)
+    if (DOWN.has(verb)) return this.#volume(sound, 'down', args)
+    if (verb === 'ramp')
+      return this.#ramps.start(sound, rampOf(sound, args), (next) => this.#send(sound, 'volume', { volume: next }))
+    refuseLoud(verb, args, sound.limit !== undefined && `zone ${sound.zone.id}`)
+    if (STARTS.has(verb)) return this.#hold(sound).then(() => this.#send(sound, order.verb, args))
+    return undefined
+  }
+
+  #send({ zone, device }: Sound, verb: string, args: DriverCommand['args']): Promise<Ack> {
+    return this.#parts.host.execute(device.id, { zone, verb, args })
+  }
+
+  /** Before anything is heard that may be louder than the limit. @param first the volume of a zone that was silent */
+  async #hold(sound: Sound, first?: number): Promise<void> {
+    const { volume } = this.#parts.soundOf(sound.zone.id)
+    const { limit = HIGHEST } = sound
+    const isTooLoud = sound.limit !== undefined && (volume === undefined || volume > limit)
+    const wanted = first ?? (isTooLoud ? limit : undefined)
+    if (wanted !== undefined) await this.#send(sound, 'volume', { volume: Math.max(0, Math.min(wanted, limit)) })
+  }
+
+  async #select(sound: Sound, source: Row): Promise<Ack> {
+    const { default_volume: first } = sound.av
+    const isFirst = this.#parts.soundOf(sound.zone.id).sourceId === null
+    await this.#hold(sound, isFirst && typeof first === 'number' ? first : undefined)
+    const stream = isObject(source.stream) ? source.stream : {}
+    const place = { input: source.input ?? null, output: sound.av.output ?? null }
+    const given = Object.entries({ ...place, ...stream }).filter(([, value]) => value !== null)
+    await this.#send(sound, 'route', Object.fromEntries(given))
+    this.#parts.chosen(sound.zone.id, source.id)
+    return { answer: { source_id: source.id } }
+  }
+
+  async #stop(sound: Sound): Promise<Ack> {
+    const ack = await this.#send(sound, 'stop', {})
+    this.#parts.chosen(sound.zone.id, null)
+    return ack
+  }
+
+  async #mute(sound: Sound, verb: string, args: Args): Promise<Ack> {
+    const now = this.#parts.soundOf(sound.zone.id)
+    const isMuted = verb === 'unmute' ? false : muteOf(args, now.mute)
+    if (!isMuted && now.volume !== undefined) await this.#hold(sound)
+    return this.#send(sound, 'mute', { mute: isMuted })
+  }
+
+  #volume(sound: Sound, wish: number | 'up' | 'down', args: Args): Promise<Ack> {
+    if (typeof wish === 'number') return this.#send(sound, 'volume', { volume: wish })
+    const { volume: now } = this.#parts.soundOf(sound.zone.id)
+    if (now === undefined) throw new Fault('driver_failed', `zone ${sound.zone.id} has not said its volume yet`)
+    const next = now + (wish === 'up' ? stepOf(args) : -stepOf(args))
+    return this.#send(sound, 'volume', { volume: Math.max(0, Math.min(next, sound.limit ?? HIGHEST)) })
+  }
+
+  /** Zones that the caller may not command are left alone, and not named. */
+  async #allOff({ zone }: Sound, { args, refusal, caller }: AvOrder): Promise<Ack> {
+    const { book } = this.#parts
+    const sounds = zonesFrom(book, zone, args).flatMap((each) => {
+      const device = typeof each.device_id === 'number' ? book.row('device', each.device_id) : undefined
+      const target = device ? { zone: each, device } : { zone: each }
+      const isOpen = device?.enabled !== false && (caller === undefined || refusal(target, 'stop') === undefined)
+      return isOpen ? (this.#soundAt(target) ?? []) : []
+    })
+    const off: number[] = []
+    const failed: { zone_id: number; error: string }[] = []
+    const one = async (sound: Sound) => {
+      this.#ramps.cancel(sound.zone.id)
+      try {
+        await this.#stop(sound)
+        off.push(sound.zone.id)
+      } catch (fault) {
+        failed.push({ zone_id: sound.zone.id, error: (fault as Error).message })
+      }
+    }
+    await Promise.all(sounds.map(one))
+    if (off.length === 0 && failed[0]) throw new Fault('driver_failed', failed[0].error)
+    return { answer: { off: off.toSorted((a, b) => a - b), failed } }
+  }
+}
+
+// Args of the verbs.
+
+/** @returns null for none. @throws Fault `args_invalid` */
+function sourceOf(book: Book, args: Args): Row | null {
+  const said = args.source_id ?? args.source ?? args.select ?? args.input ?? args.value ?? null
+  if (said === null || said === '' || said === 'off' || said === 'none') return null
+  const id = typeof said === 'number' ? said : undefined
+  const found = id === undefined ? book.named('av_source', String(said)) : [book.row('av_source', id) ?? []].flat()
+  const [source, other] = found as readonly Row[]
+  if (source === undefined) throw new Fault('args_invalid', 'there is no source of that name or id')
+  if (other !== undefined) throw new Fault('args_invalid', 'several sources have that name: give its source_id')
+  return source
+}
+
+/** A source on an elevated device is heard by elevated sessions alone. @throws Fault `not_authorized` */
+function checkedSource(book: Book, source: Row, { caller }: AvOrder): Row {
+  const device = typeof source.device_id === 'number' ? book.row('device', source.device_id) : undefined
+  if (caller && !caller.session.isElevated && device?.elevated === true)
+    throw new Fault('not_authorized', 'the source is on an elevated device', {
+      details: { reason: 'elevation_denied', target: `device ${device.id}` },
+    })
+  if (device?.enabled === false) throw new Fault('device_disabled', `device ${device.id} of the source is disabled`)
+  return source
+}
+
+function muteOf(args: Args, now: boolean | undefined): boolean {
+  const said = args.mute ?? args.value ?? true
+  if (said === 'toggle') return now !== true
+  if (typeof said === 'boolean') return said
+  if (said === 1 || said === 'on' || said === 'true') return true
+  if (said === 0 || said === 'off' || said === 'false') return false
+  throw new Fault('args_invalid', 'mute has to be true, false or "toggle"')
+}
+
+function volumeOf({ zone, limit = HIGHEST }: Pick<Sound, 'zone' | 'limit'>, said: Json): number | 'up' | 'down' {
+  if (said === 'up' || said === 'down') return said
+  const volume = decimalOf(said)
+  if (volume === undefined) throw new Fault('args_invalid', 'volume has to be a number from 0, "up" or "down"')
+  if (volume < 0 || volume > limit)
+    throw new Fault('args_invalid', `volume ${volume} is not from 0 to ${limit}, the most of zone ${zone.id}`)
+  return volume
+}
+
+function stepOf(args: Args): number {
+  const step = decimalOf(args.step ?? args.value ?? STEP)
+  if (step === undefined || step < 0 || step > HIGHEST)
+    throw new Fault('args_invalid', `step has to be a number from 0 to ${HIGHEST}`)
+  return step
+}
+
+interface RampWish {
+  to: number
+  durationMs: number
+}
+
+function rampOf(sound: Sound, args: Args): RampWish {
+  const to = volumeOf(sound, args.volume ?? args.to ?? args.value ?? null)
+  const durationMs = decimalOf(args.duration_ms ?? 1000)
+  if (typeof to !== 'number') throw new Fault('args_invalid', 'a ramp has to say its volume as a number')
+  if (durationMs === undefined || durationMs < 0 || durationMs > LONGEST_RAMP_MS)
+    throw new Fault('args_invalid', `duration_ms has to be from 0 to ${LONGEST_RAMP_MS}`)
+  return { to, durationMs }
+}
+
+/** What a driver may understand as volume is refused where there is a limit: its numbers are not ours. */
+function refuseLoud(verb: string, args: Args, limited: string | false): void {
+  if (limited === false) return
+  const names = [
+    verb,
+    ...Object.keys(args)
+      .map(foldedName)
+      .filter((name) => name !== 'volume'),
+  ]
+  const loud = names.find((name) => LOUD.test(name))
+  if (loud !== undefined)
+    throw new Fault('args_invalid', `${limited} has a max_volume: ${JSON.stringify(loud)} is not taken, use volume`)
+}
+
+/** A device as a whole keeps the limits of its zones; the gates have compared `volume` with them. */
+function refuseWhole(book: Book, device: Row, { verb: said, args }: AvOrder): void {
+  const zones = new Set(book.rows('zone').flatMap((zone) => (zone.device_id === device.id ? [zone.id] : [])))
+  const isLimited = book
+    .rows('av_zone')
+    .some((av) => typeof av.max_volume === 'number' && (av.device_id === device.id || zones.has(Number(av.zone_id))))
+  if (!isLimited) return
+  const verb = foldedName(said)
+  const isWord = verb === 'volume' && decimalOf(args.volume ?? null) === undefined
+  if (UP.has(verb) || isWord) throw new Fault('args_invalid', `device ${device.id} has a max_volume: command its zone`)
+  refuseLoud(verb === 'volume' ? '' : verb, args, `device ${device.id}`)
+}
+
+// All off: the zones of a group with its subgroups, or of the site.
+
+function zonesFrom(book: Book, { zone_group_id: group }: Row, args: Args): readonly Row[] {
+  const reach = args.reach ?? args.value ?? (typeof group === 'number' ? 'group' : 'site')
+  if (reach !== 'group' && reach !== 'site') throw new Fault('args_invalid', 'reach has to be "group" or "site"')
+  const zones = book.rows('zone')
+  if (reach === 'site') return zones
+  if (typeof group !== 'number') throw new Fault('args_invalid', 'the zone is in no group: reach has to be "site"')
+  const below = groupedBy(book.rows('zone_group'), 'parent_id')
+  const groups = new Set([group])
+  // Iterating over a set also visits what is added during the loop.
+  for (const id of groups) for (const { id: inner } of below.get(id) ?? []) groups.add(inner)
+  return zones.filter(({ zone_group_id: id }) => typeof id === 'number' && groups.has(id))
+}
+
+// Ramps: one for each zone, ended by the next command to it.
+
+function createRamps({ book, clock, soundOf }: AvParts) {
+  const running = new Map<number, Timer>()
+
+  function cancel(zoneId: number): void {
+    running.get(zoneId)?.cancel()
+    running.delete(zoneId)
+  }
+
+  /** Resolves when the device has taken the first step. */
+  async function start({ zone }: Sound, wish: RampWish, send: (volume: number) => Promise<Ack>): Promise<Ack> {
+    const from = soundOf(zone.id).volume
+    const steps = from === undefined ? 1 : Math.max(1, Math.floor(wish.durationMs / RAMP_STEP_MS))
+    const at = (step: number) => (from === undefined ? wish.to : from + ((wish.to - from) * step) / steps)
+    const go = async (step: number): Promise<Ack> => {
+      const ack = await send(Math.round(Math.min(at(step), limitNow(book, zone)) * 10) / 10)
+      // A device that refuses a step ends the ramp; the first refusal is the answer.
+      if (step < steps)
+        running.set(
+          zone.id,
+          clock.after(RAMP_STEP_MS, () => void go(step + 1).catch(() => {})),
+        )
+      else running.delete(zone.id)
+      return ack
+    }
+    return go(1)
+  }
+
+  return { cancel, start }
+}
+
+/** The limit may have changed since the ramp began. */
+function limitNow(book: Book, zone: Row): number {
+  const rows = book.rows('av_zone').filter(({ zone_id }) => zone_id === zone.id)
+  return rows.reduce(
+    (least, { max_volume: most }) => (typeof most === 'number' ? Math.min(least, most) : least),
+    HIGHEST,
+  )
+}
