@@ -55,7 +55,6 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
     config: config.http,
     shareOf: createShareOf(config.connections.trusted),
     identify: houseCallers(rules),
-    takeTicket: ui.takeTicket,
     routes: ui.routes,
     sockets: ui.sockets,
     surface: restSurface({

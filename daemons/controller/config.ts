@@ -13,6 +13,7 @@ import {
   mailKeys,
   peopleKeys,
   siteKeys,
+  socketKeys,
   storeKeys,
   uiKeys,
 } from './core/keys.ts'
@@ -56,6 +57,7 @@ export const config = Type.Object(
     history: historyKeys,
     macros: macroKeys,
     ui: uiKeys,
+    socket: socketKeys,
     tunnel,
     audit: auditKeys,
     journal: journalTable(),

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import fastifyWebsocket from '@fastify/websocket'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../clock.ts'
 import type { HttpConfig } from '../config/tables.ts'
@@ -14,7 +14,7 @@ import { mostFragments, mostPackets } from '../pure/memory-plan.ts'
 import { dropGreediest } from '../pure/pace.ts'
 import { type BrowserRule, opensSocket } from './browser-rule.ts'
 import type { Metrics } from './metrics.ts'
-import type { Caller, WhoMay } from './route.ts'
+import type { Caller, Knock, WhoMay } from './route.ts'
 import { type Recognizer, recognize } from './serve-routes.ts'
 
 // One open WebSocket as the rest of a daemon sees it.
@@ -177,6 +177,11 @@ export function createTickets<Who extends Caller>(by: { clock: Clock; lifeMs: nu
   }
 }
 
+/** The head of a request for a socket, with the one-time ticket of its address, if there is one. */
+export interface SocketKnock extends Omit<Knock, 'signal'> {
+  ticket: string | undefined
+}
+
 /** One socket path of a daemon. */
 export interface SocketRoute {
   path: string
@@ -184,8 +189,14 @@ export interface SocketRoute {
   /** What it sends and takes, for the table of routes in the docs. */
   summary: string
   /**
+   * For a socket that anyone may open and whose caller may sign in later: recognizes the caller instead of `identify`
+   * and `takeTicket`. Runs before the upgrade.
+   * @throws Fault, answered over HTTP
+   */
+  recognize?: (knock: SocketKnock) => Caller
+  /**
    * Runs once for each socket; must set `onMessage` before it returns, or early messages are lost.
-   * @param caller the very object that `identify` or the ticket returned; undefined only if anyone may call
+   * @param caller the very object that `recognize`, `identify` or the ticket returned; undefined only if anyone may call
    */
   open: (socket: Socket, caller: Caller | undefined) => void
 }
@@ -279,6 +290,17 @@ interface At {
 
 function addRoute(scope: FastifyInstance, { route, open, places, needs, onDropped }: At): void {
   const callers = new WeakMap<FastifyRequest, Caller>()
+
+  async function callerOf({ headers, ip, query }: FastifyRequest, { raw }: FastifyReply): Promise<Caller | undefined> {
+    const said = (query as Record<string, unknown>).ticket
+    const ticket = typeof said === 'string' ? said : undefined
+    const remoteAddress = plainAddress(ip)
+    if (route.recognize)
+      return route.recognize({ authorization: headers.authorization, headers, remoteAddress, ticket })
+    const place = { method: 'GET', path: route.path, params: {}, remoteAddress }
+    return (await recognize(needs, { who: route.who, headers, place, response: raw, ticket })).caller
+  }
+
   scope.route({
     method: 'GET',
     url: route.path,
@@ -288,10 +310,7 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
       const { headers } = request
       if (!opensSocket(headers, needs.browsers))
         throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
-      const { ticket } = request.query as Record<string, unknown>
-      const place = { method: 'GET', path: route.path, params: {}, remoteAddress: plainAddress(request.ip) }
-      const claim = { who: route.who, headers, place, response: reply.raw }
-      const { caller } = await recognize(needs, typeof ticket === 'string' ? { ...claim, ticket } : claim)
+      const caller = await callerOf(request, reply)
       if (caller) callers.set(request, caller)
       if (!places.hasRoom(request.ip))
         throw new Fault(

@@ -137,14 +137,17 @@ async function signIn(url: string): Promise<string> {
 
 async function subscribe(url: string, cookie: string, ends: Ends, hear: (zone: Told) => void): Promise<void> {
   const { ticket } = (await (await ask(url, cookie, ['POST', '/ui/ticket'])).json()) as { ticket: string }
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/ui/live?ticket=${ticket}`)
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/ws?ticket=${ticket}`)
   let isOver = false
   socket.onmessage = ({ data }) => {
     const message = JSON.parse(String(data)) as { type: string; zones?: Told[] }
     for (const zone of message.zones ?? []) hear(zone)
   }
   await new Promise<void>((resolve, reject) => {
-    socket.onopen = () => resolve()
+    socket.onopen = () => {
+      socket.send(JSON.stringify({ type: 'subscribe', zones: true }))
+      resolve()
+    }
     socket.onclose = ({ code, reason }) => {
       const error = new Error(`the live socket was closed: ${code} ${reason}`)
       if (isOver) return

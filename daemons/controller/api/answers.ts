@@ -106,7 +106,7 @@ export const auditAnswer = object({
     object({
       id: Type.Integer(),
       at: instant,
-      request_type: Type.Enum(['rest_api', 'ui']),
+      request_type: Type.Enum(['rest_api', 'ui', 'socket']),
       method: text,
       path: text,
       status: Type.Integer(),

@@ -160,6 +160,14 @@ export interface UiGate {
   elevated(spec: UiRouteSpec<SignedAsk>): Route
 }
 
+/** The token of a granted sign-in. @throws Error if a sign-in is granted without a token: a bug, which must not look like a refusal */
+export function tokenOf({ body }: Outcome): { token: string; expires: number } {
+  const { token, expires } = ('json' in body ? body.json : JSON.parse(bodyText(body))) as Record<string, unknown>
+  if (typeof token !== 'string' || !/^[\w.~+/-]+$/.test(token) || typeof expires !== 'number')
+    throw new Error('a sign-in was granted without a token, or with one that fits no cookie')
+  return { token, expires }
+}
+
 /** Statuses of the faults that routes of the controller throw. */
 export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   not_signed_in: 401,
@@ -170,10 +178,21 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   not_first_start: 409,
   setup_remote: 403,
   audit_read_failed: 500,
+  bad_message: 400,
 }
 
 /** Includes the faults that the server itself answers: the record contains the status that was sent. */
 const STATUS = new Map(Object.entries({ ...KIT_STATUS, ...UI_FAULT_STATUS }))
+
+/** The status of a fault. */
+export function statusOf(code: string): number {
+  return STATUS.get(code) ?? 500
+}
+
+/** The reason of a fault in the audit. */
+export function reasonOf(code: string): AuditReason | null {
+  return REASONS.get(code) ?? null
+}
 
 const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['not_signed_in', 'invalid_session'],
@@ -183,6 +202,9 @@ const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['already_set_up', 'unauthorized'],
   ['not_first_start', 'unauthorized'],
   ['setup_remote', 'remote_denied'],
+  ['bad_message', 'malformed_body'],
+  ['slow_down', 'busy'],
+  ['too_many_sockets', 'busy'],
 ])
 
 /** The answer to a granted call. */
@@ -313,7 +335,7 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     return replyOf(answer)
   } catch (fault) {
     const code = fault instanceof Fault ? fault.code : 'internal'
-    void audit.add(recordOf({ status: STATUS.get(code) ?? 500, reason: REASONS.get(code) ?? null }))
+    void audit.add(recordOf({ status: statusOf(code), reason: reasonOf(code) }))
     throw fault
   }
 }
@@ -333,7 +355,7 @@ function recordRefused(
   void audit.add({
     ...{ at: clock.epochMs(), requestType: 'ui', method, path, status, elapsedMs: 0 },
     ...{ clientIp: from.clientIp, userId: session?.userId ?? null, username: session?.username ?? null },
-    ...{ granted: false, reason: REASONS.get(code) ?? (BODY_STATUS.has(status) ? 'malformed_body' : null) },
+    ...{ granted: false, reason: reasonOf(code) ?? (BODY_STATUS.has(status) ? 'malformed_body' : null) },
     ...{ target: null, runId: null },
   })
 }

@@ -8,11 +8,11 @@ import { Fault } from '#kit/pure/fault.ts'
 import { personView, siteView } from '../core/access/accounts.ts'
 import { UNNAMED_SITE } from '../core/access/people.ts'
 import type { Outcome } from '../core/audit.ts'
-import { bodyText } from '../core/json.ts'
 import type { Book } from '../core/site/book.ts'
 import type { UiPeople, UiSetUp } from '../core/surfaces.ts'
 import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, ticketAnswer } from './answers.ts'
 import { credentials } from './rest-endpoints.ts'
+import type { SocketCaller } from './socket.ts'
 import {
   cookieOf,
   dropHandoff,
@@ -21,11 +21,11 @@ import {
   granted,
   HANDOFF_COOKIE,
   keepSession,
+  tokenOf,
   type UiAnswer,
   type UiAsk,
   type UiGate,
 } from './ui-gate.ts'
-import type { UiCaller } from './ui-zone-routes.ts'
 
 // The first account, on a controller that nobody could sign in to.
 
@@ -94,7 +94,7 @@ export interface UiSessionParts {
   people: UiPeople
   setUp: UiSetUp
   book: Book
-  tickets: Tickets<UiCaller>
+  tickets: Tickets<SocketCaller>
   /** Pages are served over TLS, so cookies are marked Secure. */
   isSecure: boolean
   /** Closes at once what an ended session has open. */
@@ -163,9 +163,9 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
       method: 'POST',
       path: '/ui/ticket',
       reply: ticketAnswer,
-      summary: 'A one-time ticket for the WebSocket /ui/live',
+      summary: 'A one-time ticket for the WebSocket /ws',
       handle({ session, token, from }) {
-        const caller: UiCaller = { name: session.username, role: 'viewer', token, from }
+        const caller: SocketCaller = { name: session.username, role: 'viewer', token, from }
         return granted({ ticket: tickets.issue(caller) })
       },
     }),
@@ -199,12 +199,4 @@ const OVER: Outcome = {
   status: 401,
   body: { json: { error: 'not_signed_in', message: 'The session that was just begun is over. Sign in again.' } },
   reason: 'invalid_session',
-}
-
-/** @throws Error if a sign-in is granted without a token: a bug, which must not look like a refusal */
-function tokenOf({ body }: Outcome): { token: string; expires: number } {
-  const { token, expires } = ('json' in body ? body.json : JSON.parse(bodyText(body))) as Record<string, unknown>
-  if (typeof token !== 'string' || !/^[\w.~+/-]+$/.test(token) || typeof expires !== 'number')
-    throw new Error('a sign-in was granted without a token, or with one that fits no cookie')
-  return { token, expires }
 }

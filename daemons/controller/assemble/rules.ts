@@ -11,7 +11,7 @@ import { createRemoteness, type OriginOf } from '../core/access/remoteness.ts'
 import { createAv, type PerformAv } from '../core/av/av.ts'
 import { createPlaying } from '../core/av/playing.ts'
 import { type Command, createCommand, createDispatcher, type Dispatcher } from '../core/control/command.ts'
-import { createScopes } from '../core/control/gates.ts'
+import { createScopes, type Gates } from '../core/control/gates.ts'
 import type { Target } from '../core/control/reading.ts'
 import { answerData, type DataWorld } from '../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
@@ -139,10 +139,10 @@ function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNe
       if ('fault' in resolved) return 'scope_denied'
       return dispatcher.checkTarget({ session, by: 'macro' }, resolved.target, verb)
     },
-    sessionNow({ userId }) {
+    sessionNow({ userId, surface }) {
       const user = accounts.withId(userId)
       const isOver = user === undefined || !isLive(user, clock.epochMs()) || isClosing(userId)
-      return isOver ? null : accounts.sessionOf(user)
+      return isOver ? null : accounts.sessionOf(user, surface)
     },
     dispatch: ({ target, verb, args, caller }) =>
       dispatcher.dispatch(targetOf(target), verb, args, caller === null ? undefined : { session: caller, by: 'macro' }),
@@ -185,18 +185,29 @@ function runKeeper({ context, site }: House): RunKeeper {
   }
 }
 
-function attributesOf({ site }: House, values: LiveValues, changed: Changed): MacroPorts['attributes'] {
+/** @returns a function that sets the value of an attribute for the building itself; durable when its promise resolves */
+function createAttributeSetter({ site }: House, values: LiveValues, changed: Changed): AttributeSetter {
   const { book, keeper } = site
+  return async (row, value) => {
+    values.set(row, value)
+    const { previous_value = null, changed_at = null } = book.row('attribute', row.id) ?? row
+    const kept = keeper.change('attribute', row.id, { value: textOf(value), previous_value, changed_at })
+    changed.tell()
+    await kept
+  }
+}
+
+type AttributeSetter = (row: Row, value: Json) => Promise<void>
+
+function attributesOf(house: House, values: LiveValues, changed: Changed): MacroPorts['attributes'] {
+  const { book } = house.site
+  const setRow = createAttributeSetter(house, values, changed)
   return {
     read: (ref) => readAttribute(book, ref),
     async set(ref, value) {
       const row = attributeRow(book, ref)
       if (row === undefined) throw new Fault('macro_not_there', `there is no attribute ${ref.name} there`)
-      values.set(row, value)
-      const { previous_value = null, changed_at = null } = book.row('attribute', row.id) ?? row
-      const kept = keeper.change('attribute', row.id, { value: textOf(value), previous_value, changed_at })
-      changed.tell()
-      await kept
+      await setRow(row, value)
     },
     onChange: (listener) => changed.onChange(listener),
   }
@@ -217,6 +228,7 @@ function liveField(live: LiveState, values: LiveValues, { zone, device }: Target
 /** What the rest of the daemon uses of it. */
 interface Control {
   live: LiveState
+  gates: Gates
   values: LiveValues
   history: History
   command: Command
@@ -264,7 +276,8 @@ function openControl(house: House, changed: Changed): Control {
     dispatcher,
     runMacro: (session, { macro_id }, args) => runMacro(session, { macro_id, args }),
   })
-  return { live, values, history, command, runMacro, scope: scopesOf(house), refresh }
+  const { gates } = dispatcher
+  return { live, gates, values, history, command, runMacro, scope: scopesOf(house), refresh }
 }
 
 /** Stops after the drivers: what they say last is written. */
@@ -387,6 +400,9 @@ export interface Brought {
   live: LiveState
   values: LiveValues
   changed: Changed
+  /** The tables as queries see them, and what callers see of their rows. */
+  data: Pick<DataWorld, 'schema' | 'views'>
+  setAttribute: AttributeSetter
 }
 
 export async function openRules(house: House): Promise<Brought> {
@@ -406,5 +422,7 @@ export async function openRules(house: House): Promise<Brought> {
     answerData: (session, entity, rawQuery) => answerData(data, session, entity, rawQuery),
   }
   const isRestEnabled = settingOf(house.site.book).rest_api_enabled
-  return { rules, isRestEnabled, people, originOf, control, live: control.live, values: control.values, changed }
+  const { live, values } = control
+  const setAttribute = createAttributeSetter(house, values, changed)
+  return { rules, isRestEnabled, people, originOf, control, live, values, changed, data, setAttribute }
 }

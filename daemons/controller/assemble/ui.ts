@@ -2,13 +2,15 @@
 import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { setUpMark } from '#kit/store/store.ts'
-import { createUi, type Ui } from '../api/ui-routes.ts'
+import { createUi, type Ui, type UiParts } from '../api/ui-routes.ts'
 import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
 import type { SignInResult } from '../core/access/sign-in.ts'
 import type { AuditBook, AuditFacts, AuditOutcome, AuditReason, Outcome } from '../core/audit.ts'
+import { createWrites } from '../core/control/writing.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
 import { shownOnPages } from '../core/live/live-values.ts'
+import { createSights } from '../core/live/sight.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import type { Change } from '../core/site/changes.ts'
 import { isSecretColumn, settingOf, tableOf } from '../core/site/registry.ts'
@@ -26,7 +28,8 @@ import { AUDIT_FILE, type AuditFile } from '../io/audit-file.ts'
 import { namesAccounts } from '../io/audit-reader.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
-import { type House, logNotDriven, notDrivenIn } from './house.ts'
+import { stageRows } from '../io/site-import.ts'
+import { type House, importParts, logNotDriven, notDrivenIn } from './house.ts'
 import type { Brought } from './rules.ts'
 
 // The first account: created once on the page; the log asks for it until it exists.
@@ -123,7 +126,7 @@ function auditRowOf(row: Row): AuditRow {
   return {
     id: row.id,
     at: Number(row.at),
-    requestType: row.request_type === 'ui' ? 'ui' : 'rest_api',
+    requestType: REQUEST_TYPES.find((type) => type === row.request_type) ?? 'rest_api',
     method: String(row.method),
     path: String(row.path),
     status: Number(row.status),
@@ -138,6 +141,8 @@ function auditRowOf(row: Row): AuditRow {
     facts: factsOf(textOf(row.action), textOf(row.outcome), textOf(row.detail)),
   }
 }
+
+const REQUEST_TYPES = ['ui', 'socket'] as const
 
 function factsOf(action: string | null, outcome: string | null, detail: string | null): AuditFacts | null {
   return action === null || outcome === null ? null : { action, outcome: outcome as AuditOutcome, detail }
@@ -186,6 +191,39 @@ function plainOf(shown: string): Json {
 }
 
 // The pages.
+
+/** What only the socket reaches: sessions of either kind, queries, writing, and what attributes do. */
+function socketOf(
+  { context, site }: House,
+  { people, rules, control, data, values, setAttribute }: Brought,
+): UiParts['socket'] {
+  const { clock, config } = context
+  const attributes = data.schema.table('attribute')
+  if (attributes === undefined) throw new Error('the registry has lost the table attribute')
+  const { book } = site
+  const sights = createSights({ book, views: data.views, attributes })
+  return {
+    people: {
+      signIn: async (credentials, from, signal) => withToken(await people.signInUi(credentials, from, signal)),
+      sessionOf: people.resolveSocket,
+      signOut(token) {
+        people.logout(token)
+        people.logoutUi(token)
+      },
+    },
+    answerData: rules.answerData,
+    writes: createWrites({
+      ...{ book, gates: control.gates, sights, setAttribute },
+      stage: (wish, author) => stageRows(site, wish, importParts(config, clock), author),
+      limits: { textChars: config.site.text_chars, writeRows: config.socket.write_rows },
+    }),
+    attributes: {
+      onChange: (listener) => values.onChange(({ attributeId: id }) => id === undefined || listener(id)),
+    },
+    sights,
+  }
+}
+
 export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context
@@ -195,11 +233,12 @@ export function openUi(house: House, brought: Brought): Ui {
     setUp: openSetUp(house, brought),
     control: { command: control.command, macro: control.runMacro, scope: control.scope },
     audit: auditBook(audit),
+    socket: socketOf(house, brought),
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
-    limits: { ...limitsOf(config.ui), recordMs: config.audit.record_ms },
+    limits: { ...limitsOf(config.ui), ...limitsOf(config.socket), recordMs: config.audit.record_ms },
   })
   // A session that ended with Apply All is closed now, not at the next beat.
   brought.changed.onChange(ui.closeEnded)

@@ -55,7 +55,7 @@ export interface AuditFacts {
 export interface AuditRecord {
   /** Epoch ms. */
   at: number
-  requestType: 'rest_api' | 'ui'
+  requestType: 'rest_api' | 'ui' | 'socket'
   method: string
   /** Without the query. */
   path: string

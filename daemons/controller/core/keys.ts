@@ -357,13 +357,65 @@ export const uiKeys = Type.Object(
   {
     coalesce_ms: countKey('ms', 50, [10, 10_000], 'changes are gathered for so long before a page is told'),
     beat_ms: countKey('ms', 2000, [500, 3000], 'time between two signs of life; a page calls 7 s without one silent'),
-    zones_per_message: countKey('', 500, [1, 10_000], 'zones told in one message'),
-    waiting_zones: countKey('', 20_000, [1, 100_000], 'zones that may wait to be told; beyond, a page asks for all'),
+    zones_per_message: countKey('', 500, [1, 10_000], 'zones, devices or attributes told in one message'),
+    waiting_zones: countKey(
+      '',
+      20_000,
+      [1, 100_000],
+      'zones, devices and attributes that may wait to be told; beyond, a page asks for all',
+    ),
+    behind_ms: countKey(
+      'ms',
+      5000,
+      [100, 600_000],
+      'how long a socket may be behind before what waits for it is dropped and it is only told how much that was',
+    ),
+    end_ms: countKey('ms', 30_000, [1000, 600_000], 'how long until a socket that stays behind is closed'),
     sockets_per_session: countKey('', 8, [1, 64], 'pages open at once for one session'),
     ticket_life_ms: countKey('ms', 15_000, [1000, 60_000], 'how long a page has to open its socket'),
     max_tickets: countKey('', 1024, [16, 65_536], 'pages that may be opening their socket at once'),
   },
   { additionalProperties: false, default: {}, description: 'the pages' },
+)
+
+// Table `socket`.
+
+/** Limits on the socket of pages, wall panels and programs. */
+export const socketKeys = Type.Object(
+  {
+    sign_in_ms: countKey('ms', 10_000, [1000, 600_000], 'how long a socket may be open before somebody signs in on it'),
+    strangers: countKey(
+      '',
+      16,
+      [1, 4096],
+      'sockets open at once on which nobody has signed in; the oldest of the network with most makes room for the next',
+    ),
+    per_account: countKey('', 32, [1, 4096], 'sockets of one account open at once'),
+    messages: countKey(
+      '',
+      50,
+      [1, 10_000],
+      'messages of one socket per second, twice as many at once; more are refused',
+    ),
+    bad_messages: countKey(
+      '',
+      32,
+      [1, 10_000],
+      'messages refused for their form or their number after which a socket is closed',
+    ),
+    requests: countKey('', 16, [1, 1024], 'requests of one socket under way at once; further ones are refused'),
+    account_requests: countKey('', 64, [1, 4096], 'the same of one account'),
+    all_requests: countKey('', 512, [1, 65_536], 'the same of all'),
+    request_bytes: countKey(
+      'bytes',
+      2_097_152,
+      [65_536, 134_217_728],
+      'the same in bytes of their messages, of all together',
+    ),
+    ids: countKey('', 1000, [1, 100_000], 'ids that one subscription may name'),
+    write_rows: countKey('', 1000, [1, 100_000], 'rows that one message may write or remove'),
+  },
+  { additionalProperties: false, default: {}, description: 'the socket /ws' },
 )
 
 // Table `audit`.

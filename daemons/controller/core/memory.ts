@@ -57,6 +57,12 @@ const STEP_BYTES = 2 * KIB
  */
 const RECORD_BYTES = 4 * KIB
 
+/** Values of a parsed message for each byte of its text. @source measured: 30 for lists of small objects */
+const PARSED_BYTES = 40
+
+/** An id in a set, which grows by doubling. @source measured: 48 to 58 */
+const ID_BYTES = 64
+
 /** A session, nonce or code, with its holder. */
 const SESSION_BYTES = KIB
 
@@ -181,11 +187,10 @@ function controlRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/macros/macro-book.test.ts',
     },
     {
-      ...{ what: 'zones that wait to be told to pages', of: 'page', isHeap: true },
-      // A set grows by doubling: 48 to 58 bytes per entry.
-      each: (setting) => setting('ui.waiting_zones') * 64,
+      ...{ what: 'zones that wait to be told to pages, and what these subscribed to', of: 'page', isHeap: true },
+      each: (setting) => (setting('ui.waiting_zones') + setting('socket.ids')) * ID_BYTES,
       many: 'http.max_sockets',
-      shownBy: 'daemons/controller/test/core/live/zone-feed.test.ts',
+      shownBy: 'daemons/controller/test/core/live/socket-feed.test.ts',
     },
   ]
 }
@@ -211,6 +216,11 @@ function callRows(): MemoryRow[] {
       ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: SESSION_BYTES, isHeap: true },
       many: (setting) => 2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets'),
       shownBy: 'daemons/controller/test/core/access/token-store.test.ts',
+    },
+    {
+      ...{ what: 'requests over WebSockets under way', isHeap: true },
+      all: (setting) => setting('socket.request_bytes') * PARSED_BYTES,
+      shownBy: 'daemons/controller/test/api/socket.test.ts',
     },
     {
       ...{ what: 'letters on their way', of: 'letter', each: 32 * KIB, many: 'letters.letters', isHeap: true },

@@ -65,6 +65,37 @@ export interface UiPeople {
   sessionOf(token: string, from: Origin, isUse?: boolean): Session | undefined
 }
 
+/** Sessions of the socket: those of the page, and those of REST tokens. */
+export interface SocketPeople extends Pick<UiPeople, 'signIn'> {
+  /** Like `sessionOf` of the page, for a token of either kind. */
+  sessionOf(token: string, from: Origin, isUse: boolean): Session | undefined
+  /** Ends the session of a token of either kind. */
+  signOut(token: string): void
+}
+
+/** What a session may change over the socket; each answers with its outcome, refusals included. */
+export interface SocketWrites {
+  /** @param wish as sent, in the form of `set_attribute` */
+  setAttribute(session: Session, wish: AttributeWish): Promise<Outcome>
+  /** Stages rows for Apply All. */
+  write(session: Session, wish: RowsWish): Promise<Outcome>
+}
+
+/** An attribute by id, or by its name and a target. */
+export interface AttributeWish {
+  attribute_id?: number
+  name?: string
+  zone_id?: number
+  device_id?: number
+  value: Json
+}
+
+/** Rows to add or change, by table, as in a site file; and ids of rows to remove. */
+export interface RowsWish {
+  rows: Readonly<Record<string, readonly Json[]>>
+  remove: Readonly<Record<string, readonly number[]>>
+}
+
 /** The first account. */
 export interface UiSetUp {
   /** True while there is no account at all. */

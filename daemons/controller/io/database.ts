@@ -111,6 +111,12 @@ interface Pending {
    */
   stage(changes: readonly Change[], author: string): Promise<void>
   /**
+   * Replaces all pending changes by others, in one transaction; those that stay the same keep their time and author.
+   * @param seenId `lastId` of the mark that the caller looked at
+   * @throws Fault `pending_changed` if others were staged since, `store_write_failed`
+   */
+  restage(changes: readonly Change[], author: string, seenId: number): Promise<void>
+  /**
    * Applies all of them in one transaction.
    * @returns how many
    * @throws Fault `pending_stale` if they no longer fit the site, `store_write_failed`; they then stay pending
@@ -215,7 +221,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
 const COUNT_PENDING = 'SELECT count(*) AS "count", coalesce(max(id), 0) AS "lastId" FROM pending_change'
 
 function pendingOf(open: Open): Pending {
-  const { book, clock, database, keeper, writer } = open
+  const { book, database, keeper, writer } = open
   const counting = database.prepare(COUNT_PENDING)
   const mark = () => counting.get() as { count: number; lastId: number }
   return {
@@ -233,17 +239,23 @@ function pendingOf(open: Open): Pending {
       if (isSameAs(waiting, changes)) return
       if (waiting.length > 0)
         throw new Fault('pending_waiting', `${waiting.length} changes wait already: apply or discard them first`)
-      const nowMs = clock.epochMs()
-      const common = { created_at: nowMs, updated_at: nowMs, author }
-      const first = (open.highest.get('pending_change') ?? 0) + 1
-      const rows = changes.map((change, index) => ({
-        ...common,
-        id: first + index,
-        ...stagedColumns(change),
-        summary: differenceOf(book, change).sentence,
-      }))
-      await writer.write([workOf('pending_change', insertStatement, rows)])
-      open.highest.set('pending_change', first + rows.length)
+      await writer.write([stagingOf(open, changes, () => author)])
+    },
+    async restage(changes, author, seenId) {
+      // Takes turns with applyAll, which must not apply changes that are being replaced.
+      await keeper.apply(() => {
+        const before = stagedRows(open)
+        const lastId = before.at(-1)?.id ?? 0
+        if (lastId !== seenId)
+          throw new Fault('pending_changed', 'Other changes were made at the same moment. Try again.')
+        const known = new Map(before.map((row) => [`${row.entity} ${row.row_id}`, row]))
+        const earlier = (change: Change) => {
+          const row = known.get(`${change.table} ${change.id}`)
+          return row !== undefined && isSameAs([changeOf(row)], [change]) ? row : undefined
+        }
+        const work = stagingOf(open, changes, (change) => earlier(change) ?? author)
+        return { changes: [], write: () => writer.write([forgetPending(lastId), work]) }
+      })
     },
     async applyAll() {
       let count = 0
@@ -268,6 +280,24 @@ function pendingOf(open: Open): Pending {
       return count
     },
   }
+}
+
+/** @param by who asked for a change, or its row where it was staged before */
+function stagingOf(open: Open, changes: readonly Change[], by: (change: Change) => string | Row): Work {
+  const { book, clock, highest } = open
+  const nowMs = clock.epochMs()
+  const first = (highest.get('pending_change') ?? 0) + 1
+  highest.set('pending_change', first + changes.length)
+  const rows = changes.map((change, index) => {
+    const from = by(change)
+    const common =
+      typeof from === 'string'
+        ? { created_at: nowMs, author: from }
+        : { created_at: from.created_at ?? nowMs, author: from.author ?? null }
+    const summary = differenceOf(book, change).sentence
+    return { ...common, updated_at: nowMs, id: first + index, ...stagedColumns(change), summary }
+  })
+  return workOf('pending_change', insertStatement, rows)
 }
 
 /** Whether two lists of changes are the same, ignoring their times. */

@@ -7,11 +7,13 @@ import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { openToRead } from '#kit/run/state-folder.ts'
 import { makeFolder, syncFolder, systemDisk } from '#kit/store/store.ts'
-import { createBook } from '../core/site/book.ts'
-import { type Change, rowsAfter, type SiteRows } from '../core/site/changes.ts'
+import { createBook, type WritableBook } from '../core/site/book.ts'
+import { type Change, changesBetween, rowsAfter, type SiteRows } from '../core/site/changes.ts'
+import { siteTables } from '../core/site/registry.ts'
 import type { ImportMode } from '../core/site/rows.ts'
 import { checkSite, type HashPassword } from '../core/site/site-file.ts'
-import { readSiteText, type SiteLimits } from '../core/site/site-text.ts'
+import { createFaultList, readSiteText, type SiteLimits } from '../core/site/site-text.ts'
+import type { RowsWish } from '../core/surfaces.ts'
 import { openSiteStore, type SiteStore, type StoreLimits } from './database.ts'
 import { DATABASE_FILE, hasDatabase } from './database-file.ts'
 
@@ -106,6 +108,53 @@ export async function importInto(
   if (changes.length === 0) return 0
   await (wish.becomes === 'now' ? store.applyNow(changes) : store.pending.stage(changes, wish.author))
   return changes.length
+}
+
+/**
+ * Adds rows to the changes that wait for Apply All, and removals: checked as a site file is, on top of those changes.
+ * @returns how many changes wait then
+ * @throws Fault `site_faults`, `pending_changed`, `store_write_failed`
+ */
+export async function stageRows(
+  store: SiteStore,
+  { rows, remove }: RowsWish,
+  parts: ImportParts,
+  author: string,
+): Promise<number> {
+  const { lastId } = store.pending.mark()
+  const waiting = store.pending.changes()
+  const removals = Object.entries(remove).flatMap(([table, ids]) =>
+    ids.map((id): Change => ({ kind: 'remove', table, id })),
+  )
+  const nowMs = parts.clock.epochMs()
+  const before = rowsAfter(store.book, waiting).rows
+  refuseUnknown(removals, before)
+  const base = bookFrom(before)
+  for (const { table, id } of removals) base.remove(table, id)
+  const nextId = (table: string) => Math.max(store.nextId(table), (base.rows(table).at(-1)?.id ?? 0) + 1)
+  const hashes = new Map(waiting.map((change) => [`${change.table} ${change.id}`, hashOf(change)]))
+  const waitingHash = (id: number) => hashes.get(`auth_user ${id}`)
+  const changes = await checkSite(rows, { ...parts, book: base, nextId, waitingHash, mode: 'merge', nowMs })
+  const all = changesBetween(store.book, rowsAfter(base, changes).rows, nowMs)
+  await store.pending.restage(all, author, lastId)
+  return all.length
+}
+
+function bookFrom(rows: SiteRows): WritableBook {
+  const book = createBook()
+  for (const [table, own] of rows) book.replace(table, [...own.values()])
+  return book
+}
+
+/** @throws Fault `site_faults` */
+function refuseUnknown(removals: readonly Change[], rows: SiteRows): void {
+  const faults = createFaultList(removals.length)
+  for (const { table, id } of removals) {
+    const known = siteTables().some(({ name }) => name === table)
+    if (!known) faults.add(`remove.${table}`, 'there is no such table')
+    else if (!rows.get(table)?.has(id)) faults.add(`remove.${table}`, `there is no ${table} ${id}`)
+  }
+  faults.refuse()
 }
 
 function hashOf(change: Change | undefined): string | undefined {

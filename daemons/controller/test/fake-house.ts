@@ -44,6 +44,10 @@ export interface FakeHouse {
   /** Answers of the rules to commands; the first one is used up. */
   answers: Outcome[]
   pending: PendingChange[]
+  /** Queries over the socket, and what was written over it. */
+  read: { by: string; entity: string; query: string }[]
+  written: { by: string }[]
+  attributeListeners: Set<(id: number) => void>
   rest: { isSet: boolean; isRunning: boolean }
   /** Reports new values of a zone, like a driver. */
   report(zoneId: number, patch: Record<string, Json>): void
@@ -70,6 +74,9 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     asked: [],
     answers: [],
     pending: [],
+    read: [],
+    written: [],
+    attributeListeners: new Set(),
     rest: { isSet: true, isRunning: true },
     report(zoneId, patch) {
       house.zones.set(zoneId, { ...(house.zones.get(zoneId) ?? { state: 'unknown' }), ...patch })
@@ -84,10 +91,12 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
       revisions.set(table, (revisions.get(table) ?? 0) + 1)
     },
   }
+  const people = peopleOf(house)
   const parts: UiParts = {
-    people: peopleOf(house),
+    people,
     control: controlOf(house),
     audit: auditOf(house),
+    socket: socketOf(house, people),
     rest: {
       state: () => house.rest,
       notDriven: () => [{ row: 'schedule 1 "Dusk"', why: 'schedules are not run yet' }],
@@ -117,6 +126,8 @@ const LIMITS = {
   ticketLifeMs: 10_000,
   maxTickets: 16,
   recordMs: 2000,
+  ...{ behindMs: 5000, endMs: 30_000, signInMs: 10_000, strangers: 3, perAccount: 4, messages: 50, badMessages: 5 },
+  ...{ requests: 4, accountRequests: 5, allRequests: 8, requestBytes: 2_000_000, ids: 3 },
 }
 
 type State = Omit<FakeHouse, 'parts'>
@@ -132,6 +143,42 @@ function liveOf(house: State, listeners: Set<(kind: 'device' | 'zone', id: numbe
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+  }
+}
+
+/** The real sights over the rows of the house; `written` has what was asked to be written. */
+function socketOf(house: State, people: UiParts['people']): UiParts['socket'] {
+  const scoped = (username: string, id: number) => {
+    const scope = house.people.get(username)?.scope ?? []
+    return scope === 'all' || scope.includes(id)
+  }
+  return {
+    people: { ...people, sessionOf: (token, from, isUse) => people.sessionOf(token, from, isUse) },
+    answerData: ({ username }, entity, query) => {
+      house.read.push({ by: username, entity, query })
+      return { status: 200, body: { text: '[{"id":1}]' }, reason: null, target: `entity ${entity}` }
+    },
+    writes: {
+      async setAttribute({ username }, wish) {
+        house.written.push({ by: username, ...wish })
+        return { status: 200, body: { json: { success: true } }, reason: null, target: 'attribute 1' }
+      },
+      async write({ username }, wish) {
+        house.written.push({ by: username, ...wish })
+        return { status: 200, body: { json: { success: true, pending: 1 } }, reason: null }
+      },
+    },
+    attributes: {
+      onChange(listener) {
+        house.attributeListeners.add(listener)
+        return () => house.attributeListeners.delete(listener)
+      },
+    },
+    sights: ({ username }) => ({
+      zone: (id) => scoped(username, id),
+      device: (id) => scoped(username, id),
+      attribute: (id) => (scoped(username, id) ? { id, value: String(id) } : undefined),
+    }),
   }
 }
 
@@ -240,6 +287,7 @@ function sessionOf(username: string, { id, isElevated, functions }: FakePerson):
     username,
     roles: [{ id: isElevated ? 1 : 2, created_at: 0, updated_at: 0, name, elevated: isElevated }],
     isElevated,
+    surface: 'socket',
     may: (what) => functions.includes(what),
     uis: [{ id: 1, created_at: 0, updated_at: 0, name: 'Phones' }],
   }

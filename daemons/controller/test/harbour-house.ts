@@ -54,7 +54,7 @@ export function harbourHouse(clock?: Clock): FakeHouse {
   return house
 }
 
-const ALL = ['command', 'macro', 'query']
+const ALL = ['command', 'macro', 'query', 'subscribe', 'set_attribute', 'write']
 const LOST_MS = 26 * 60_000
 
 const zones: Columns[] = [

@@ -38,7 +38,6 @@ export async function serveUi(
     clock: house.parts.clock,
     config: { ...config, listen: `127.0.0.1:${settings.port ?? 0}` },
     identify: ({ authorization }) => (authorization === 'Bearer rest' ? { name: 'bms', role: 'viewer' } : undefined),
-    takeTicket: ui.takeTicket,
     routes: ui.routes,
     sockets: ui.sockets,
     ...(settings.pages ? { web: { folder: join(import.meta.dirname, '../../../build/web/controller') } } : {}),

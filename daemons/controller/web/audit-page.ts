@@ -415,11 +415,13 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
     : [row]
 }
 
+const SURFACES: Readonly<Record<string, string>> = { ui: texts.page, socket: texts.socket }
+
 function facts(entry: AuditEntry): VNode[] {
   const listed: [string, string][] = [
     [texts.auditAt, `${dateOf(entry.at, zone.value)} ${timeOf(entry.at, zone.value, 'ms')}`],
     [texts.from, entry.client_ip],
-    [texts.auditBy, entry.request_type === 'ui' ? texts.page : texts.restApi],
+    [texts.auditBy, SURFACES[entry.request_type] ?? texts.restApi],
     [texts.action, entry.action ?? UNKNOWN],
     [texts.target, entry.target ?? UNKNOWN],
     [texts.status, String(entry.status)],

@@ -5,7 +5,7 @@ import { aheadMs, lose, zone as zoneOfTime } from '#kit/web/contact.ts'
 import { toast } from '#kit/web/parts.ts'
 import { type KeptSocket, keepSocket } from '#kit/web/socket.ts'
 import type { PersonView, SiteView } from '../core/access/accounts.ts'
-import type { ZoneMessage } from '../core/live/zone-feed.ts'
+import type { FeedMessage } from '../core/live/socket-feed.ts'
 import type { ZoneState, ZoneView } from '../core/live/zones.ts'
 import { api, type Zones } from './api.ts'
 
@@ -46,16 +46,28 @@ export const cookieCredentials: Credentials = {
 
 /** Callbacks of the live socket. */
 interface LiveUse {
-  hear(message: ZoneMessage): void
+  hear(message: Exclude<LiveMessage, { type: 'answer' }>): void
   /** Called on opening, the first time and after every interruption. */
   begun(): void
   ended(): void
 }
 
-/** Opens it with a ticket for the session's cookie, and reopens it after an interruption. */
+/** `ended`: this person's roles do not allow to subscribe any more. */
+type LiveMessage = FeedMessage | { type: 'answer'; status: number } | { type: 'ended' }
+
+/** Opens it with a ticket for the session's cookie, subscribes, and reopens it after an interruption. */
 function openLive({ hear, begun, ended }: LiveUse): KeptSocket {
-  const use = { begin: begun, hear: (message: unknown) => hear(message as ZoneMessage), end: ended }
-  return keepSocket(use, { ticket: 'POST /ui/ticket', path: '/ui/live' })
+  const use = {
+    begin: (send: (message: object) => void) => send({ type: 'subscribe', zones: true }),
+    hear(message: unknown) {
+      const heard = message as LiveMessage
+      if (heard.type !== 'answer') return hear(heard)
+      // Without the subscription nothing will be heard: values are then fetched now and then.
+      if (heard.status === 200) begun()
+    },
+    end: ended,
+  }
+  return keepSocket(use, { ticket: 'POST /ui/ticket', path: '/ws' })
 }
 
 // The current state of zones, from two sources that may overtake each other: the list that is fetched, and live
@@ -298,7 +310,7 @@ function ended(): void {
   lose()
 }
 
-function hear(message: ZoneMessage): void {
+function hear(message: Exclude<LiveMessage, { type: 'answer' }>): void {
   heardAt = Date.now()
   if (list.value !== null) knownAt.value = heardAt
   if (message.type === 'beat') {
@@ -307,7 +319,7 @@ function hear(message: ZoneMessage): void {
   } else if (message.type === 'zones') {
     told.hear(message.zones)
     drawAt(lastDrawnAt + DRAW_EVERY_MS)
-  }
+  } else if (message.type === 'ended') ended()
   // Rooms, zones or rights have changed, so this person's other rights may have too.
   else {
     wantsPerson = true

@@ -19,7 +19,7 @@ type Test = Parameters<typeof serve>[0]
 /** A server with one socket path; `opened` gives the next socket that was opened on it. */
 async function serveSockets(
   t: Test,
-  options: Parameters<typeof serve>[1] & { open?: SocketRoute['open']; who?: SocketRoute['who'] } = {},
+  options: Parameters<typeof serve>[1] & Pick<Partial<SocketRoute>, 'open' | 'who' | 'recognize'> = {},
 ) {
   const clock = fakeClock()
   const opened: ((at: { socket: Socket; caller: Caller | undefined }) => void)[] = []
@@ -27,8 +27,8 @@ async function serveSockets(
     options.open?.(socket, caller)
     opened.shift()?.({ socket, caller })
   }
-  const sockets = [{ path: '/ws', who: options.who ?? ('user' as const), summary: 'Test', open }]
-  const { open: _open, who: _who, ...rest } = options
+  const { open: _open, who = 'user' as const, recognize, ...rest } = options
+  const sockets = [{ path: '/ws', who, recognize, summary: 'Test', open }]
   const here = await serve(t, { clock, sockets, ...rest })
   const next = () => new Promise<{ socket: Socket; caller: Caller | undefined }>((resolve) => opened.push(resolve))
   const dial = (path = '/ws', headers: Record<string, string> = { authorization: 'Bearer viewer' }, settings = {}) => {
@@ -387,4 +387,21 @@ t.test('an incomplete message takes no more than its row says: whole, in packets
   const gone = until('a message in too many fragments ends its socket', () => !inFragments.socket.isOpen)
   await inFragments.send(frame(0x00, Buffer.from('x')), frame(0x80, Buffer.from('x')))
   await gone
+})
+
+t.test('a socket that recognizes its callers itself gets the head and the ticket, and may refuse them', async (t) => {
+  const { dial, next } = await serveSockets(t, {
+    who: 'anyone',
+    recognize({ headers, ticket, authorization, remoteAddress }) {
+      if (ticket === 'bad') throw new Fault('unauthorized', 'no such ticket')
+      return { name: `${ticket} ${authorization} ${headers['x-from']} ${remoteAddress}`, role: 'viewer' }
+    },
+  })
+  const opened = next()
+  t.equal(await outcome(dial('/ws?ticket=t1', { authorization: 'Bearer x', 'x-from': 'there' })), 'open')
+  t.same((await opened).caller, { name: 't1 Bearer x there 127.0.0.1', role: 'viewer' })
+  const stranger = next()
+  t.equal(await outcome(dial('/ws', {})), 'open')
+  t.match((await stranger).caller, { name: 'undefined undefined undefined 127.0.0.1' })
+  t.same(await outcome(dial('/ws?ticket=bad', {})), [401, 'unauthorized'])
 })

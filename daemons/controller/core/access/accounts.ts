@@ -58,6 +58,12 @@ export interface Postman {
 /** Functions that role rules of the list `api` allow and deny. */
 export type ApiFunction = 'command' | 'macro' | 'query'
 
+/** Functions of the socket, which role rules of the list `socket` allow and deny. */
+export type SocketFunction = ApiFunction | 'subscribe' | 'set_attribute' | 'write'
+
+/** The surface that a session calls on: REST, or the page and its socket. Each has rules of its own. */
+export type CallSurface = 'api' | 'socket'
+
 /** A signed-in caller. An elevated session only has to pass `may`; no other gate restricts it. */
 export interface Session {
   userId: number
@@ -65,8 +71,9 @@ export interface Session {
   /** The rows of auth_role, as currently applied. */
   roles: readonly Row[]
   isElevated: boolean
-  /** Combines the rules of all roles: a `deny` in one wins over an `allow` in another. */
-  may(what: ApiFunction): boolean
+  surface: CallSurface
+  /** Combines the rules of all roles for this surface: a `deny` in one wins over an `allow` in another. */
+  may(what: SocketFunction): boolean
   /** The UIs that the rules of the list `ui` allow, as rows of `ui`; `allow ui *` allows every UI. */
   uis: readonly Row[]
 }
@@ -106,7 +113,13 @@ interface RoleRules {
 const LISTS: readonly RuleList[] = ['api', 'ui', 'socket']
 
 /** Known functions. Rules may also name functions that do not exist yet, as document 1 does with `delete_macro`. */
-const FUNCTIONS = ['command', 'macro', 'query', 'delete_macro']
+const FUNCTIONS: Readonly<Record<'api' | 'socket', readonly string[]>> = {
+  api: ['command', 'macro', 'query', 'delete_macro'],
+  socket: ['command', 'macro', 'query', 'subscribe', 'set_attribute', 'write'] satisfies SocketFunction[],
+}
+
+/** Functions of the socket that rules for `api` stand for in a role without a line `allow socket`. */
+const ON_BOTH: ReadonlySet<string> = new Set(['command', 'macro', 'query'] satisfies ApiFunction[])
 
 /** Faults reported per role. */
 const MOST_FAULTS = 20
@@ -149,9 +162,20 @@ export function rulesOf(role: Row): RoleRules {
  * @param what in lower case
  * @source document 1, Authentication 7
  */
-export function mayDo(roles: readonly Row[], list: 'api' | 'socket', what: string): boolean {
-  const names = roles.map((role) => rulesOf(role).lists[list])
+export function mayDo(roles: readonly Row[], surface: CallSurface, what: string): boolean {
+  const names = roles.map((role) => namesFor(rulesOf(role).lists, surface, what))
   return !names.some(({ deny }) => holds(deny, what)) && names.some(({ allow }) => holds(allow, what))
+}
+
+/**
+ * A role without a line `allow socket` does there what it may do over REST, and hears what its zones do, as every page
+ * shows it. Writing always has to be allowed by name: REST has no such function that could stand for it.
+ */
+function namesFor({ api, socket }: RoleRules['lists'], surface: CallSurface, what: string): NamesOfList {
+  if (surface === 'api') return api
+  if (socket.allow.size > 0) return socket
+  if (what === 'subscribe') return { allow: new Set([what]), deny: socket.deny }
+  return ON_BOTH.has(what) ? { allow: api.allow, deny: new Set([...api.deny, ...socket.deny]) } : socket
 }
 
 /**
@@ -210,7 +234,7 @@ function readLine(said: string, lists: Record<RuleList, NamesBeingRead>): LineFa
     .filter((name) => name !== '')
   if (names.length === 0) return () => `names nothing to ${verbKey}`
   for (const name of names) lists[listKey][verbKey].add(listKey === 'ui' ? plainId(name) : name.toLowerCase())
-  return listKey === 'api' ? () => misspelt(names) : undefined
+  return listKey === 'ui' ? undefined : () => misspelt(names, FUNCTIONS[listKey])
 }
 
 function unknown(seen: string, expected: string, known: readonly string[]): string {
@@ -219,9 +243,9 @@ function unknown(seen: string, expected: string, known: readonly string[]): stri
   return `has ${JSON.stringify(seen.slice(0, LONGEST_QUOTED))}, expected ${expected}${hint}`
 }
 
-function misspelt(names: readonly string[]): string | undefined {
+function misspelt(names: readonly string[], known: readonly string[]): string | undefined {
   for (const name of names) {
-    const near = nearestName(name, FUNCTIONS)
+    const near = nearestName(name, known)
     if (near !== undefined && near !== name.toLowerCase())
       return `names ${JSON.stringify(name.slice(0, LONGEST_QUOTED))}; did you mean ${near}?`
   }
@@ -252,7 +276,7 @@ export interface Accounts {
   rolesOf(userId: number): readonly Row[]
   /** Rows of `site`, by id. */
   sitesOf(userId: number): readonly Row[]
-  sessionOf(user: Row): Session
+  sessionOf(user: Row, surface: CallSurface): Session
   /**
    * The signed-in account in its current state. Undefined if it was removed, its id now belongs to somebody else, its
    * password changed, or it may not sign in.
@@ -291,14 +315,15 @@ export function createAccounts(book: Book): Accounts {
       const user = book.row('auth_user', userId)
       return user !== undefined && isStill(user, as) && isLive(user, nowMs) ? user : undefined
     },
-    sessionOf(user) {
+    sessionOf(user, surface) {
       const roles = rolesOf(user.id)
       return {
         userId: user.id,
         username: String(user.username),
         roles,
         isElevated: isElevated(roles),
-        may: (what) => mayDo(roles, 'api', what),
+        surface,
+        may: (what) => mayDo(roles, surface, what),
         uis: uisOf(roles, book.rows('ui')),
       }
     },

@@ -95,6 +95,8 @@ export interface People {
   resolve(token: string | undefined, origin: Origin): Session | undefined
   /** @param isUse false for long-lived connections such as a socket: they do not keep the session alive */
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
+  /** The session of a token of either kind, by the rules for the socket. */
+  resolveSocket(token: string, origin: Origin, isUse: boolean): Session | undefined
   /** POST /api/logout: works whether or not the token was valid. */
   logout(token: string | undefined): void
   logoutUi(token: string | undefined): void
@@ -164,6 +166,7 @@ export function createPeople(parts: PeopleParts): People {
     signInUi: (form, origin, signal) => signIn({ form, origin, signal, at: 'page' }),
     resolve: sessions.resolve,
     resolveUi: sessions.resolveUi,
+    resolveSocket: sessions.resolveSocket,
     logout: (token = '') => sessions.end(token),
     logoutUi: (token = '') => sessions.endUi(token),
     endOver: sessions.endOver,

@@ -4,6 +4,7 @@ import { dropGreediest } from '#kit/pure/pace.ts'
 import type { Row } from '../site/book.ts'
 import {
   type Accounts,
+  type CallSurface,
   type IsClosing,
   mayCallFrom,
   type Origin,
@@ -153,6 +154,8 @@ export interface Sessions {
   resolve(token: string | undefined, origin: Origin): Session | undefined
   /** @param isUse false for long-lived connections such as a socket: they do not keep the session alive */
   resolveUi(token: string | undefined, origin: Origin, isUse?: boolean): Session | undefined
+  /** The session of a token of either kind, by the rules for the socket. A REST token has no use that could idle. */
+  resolveSocket(token: string, origin: Origin, isUse: boolean): Session | undefined
   /** When the token behind this session object was issued, in epoch ms; undefined for an object from elsewhere. */
   issuedAt(session: Session): number | undefined
   /** @returns a function that tells later whether the REST token behind this session object has been revoked */
@@ -205,10 +208,10 @@ export function createUserSessions(parts: SessionsParts): Sessions {
 
   const userOf = (holder: Holder) => accounts.standing(holder, clock.epochMs())
 
-  function sessionOf(holder: Holder, origin: Origin): Session | undefined {
+  function sessionOf(holder: Holder, origin: Origin, surface: CallSurface): Session | undefined {
     const user = userOf(holder)
     if (user === undefined) return undefined
-    const session = accounts.sessionOf(user)
+    const session = accounts.sessionOf(user, surface)
     if (!mayCallFrom(session.roles, origin)) return undefined
     holderOf.set(session, holder)
     return session
@@ -222,26 +225,27 @@ export function createUserSessions(parts: SessionsParts): Sessions {
   /** Elevated users could press Apply All, so the applied state counts for them: nobody can lock himself out of it. */
   const isClosed = ({ userId, isElevated }: Session) => !isElevated && parts.isClosing(userId)
 
+  const ofApi = (holder: Holder, origin: Origin, surface: CallSurface) =>
+    parts.isClosing(holder.userId) ? undefined : sessionOf(holder, origin, surface)
+
+  function ofUi(holder: Holder, origin: Origin, isUse: boolean): Session | undefined {
+    const session = sessionOf(holder, origin, 'socket')
+    if (session === undefined || isIdle(holder, session.roles) || isClosed(session)) return undefined
+    if (isUse) holder.usedMs = clock.monotonicMs()
+    return session
+  }
+
+  const findApi = (token: string, origin: Origin, surface: CallSurface) =>
+    foundIn(api, token, (holder) => ofApi(holder, origin, surface))
+  const findUi = (token: string, origin: Origin, isUse: boolean) =>
+    foundIn(ui, token, (holder) => ofUi(holder, origin, isUse))
+
   return {
     begin: (user) => begin(api, user, parts.settings().api_token_life),
     beginUi: (user) => begin(ui, user, limits.uiSessionMs),
-    resolve(token = '', origin) {
-      const holder = api.find(token)
-      const session = holder && !parts.isClosing(holder.userId) ? sessionOf(holder, origin) : undefined
-      if (holder !== undefined && session === undefined) api.drop(token)
-      return session
-    },
-    resolveUi(token = '', origin, isUse = true) {
-      const holder = ui.find(token)
-      if (holder === undefined) return undefined
-      const session = sessionOf(holder, origin)
-      if (session === undefined || isIdle(holder, session.roles) || isClosed(session)) {
-        ui.drop(token)
-        return undefined
-      }
-      if (isUse) holder.usedMs = clock.monotonicMs()
-      return session
-    },
+    resolve: (token = '', origin) => findApi(token, origin, 'api'),
+    resolveUi: (token = '', origin, isUse = true) => findUi(token, origin, isUse),
+    resolveSocket: (token, origin, isUse) => findUi(token, origin, isUse) ?? findApi(token, origin, 'socket'),
     issuedAt: (session) => holderOf.get(session)?.issuedAt,
     revocationOf(session) {
       const holder = holderOf.get(session)
@@ -257,6 +261,18 @@ export function createUserSessions(parts: SessionsParts): Sessions {
     },
     endUi: (token) => ui.drop(token),
   }
+}
+
+/** The session of a token; if its holder may no longer call, the token is dropped for good. */
+function foundIn(
+  shelf: TokenStore<Holder>,
+  token: string,
+  sessionOf: (holder: Holder) => Session | undefined,
+): Session | undefined {
+  const holder = shelf.find(token)
+  const session = holder && sessionOf(holder)
+  if (holder !== undefined && session === undefined) shelf.drop(token)
+  return session
 }
 
 /** A role without a timeout does not shorten a session. */

@@ -224,6 +224,8 @@ export interface Gates {
   verbs: Verbs
   /** @param verb if omitted, the table `command` is not consulted */
   refusal(caller: Caller, target: Target, verb?: string): Refusal | undefined
+  /** Whether the target is for elevated sessions alone. @param verb if omitted, the table `command` is not consulted */
+  isElevated(target: Target, verb?: string): boolean
   /** Whether some zones are out of reach for this session, so that it must not learn what exists. */
   isScoped(session: Session): boolean
   /** Whether the target is within the zones of the session. */
@@ -240,7 +242,7 @@ export function createGates(book: Book): Gates {
   const scopeOf = createScopes(book)
   const verbs = createVerbs(book, zonesOf)
 
-  function isElevated({ zone, device }: Target, verb: string | undefined): boolean {
+  function isElevated({ zone, device }: Target, verb?: string): boolean {
     if (device?.elevated === true) return true
     const zones = zone ? [zone] : device ? zonesOf(device.id) : []
     if (zones.some(({ elevated }) => elevated === true)) return true
@@ -256,6 +258,7 @@ export function createGates(book: Book): Gates {
 
   return {
     verbs,
+    isElevated,
     refusal({ session, by }, target, verb) {
       if (!session.may(by)) return 'role_denied'
       if (session.isElevated) return undefined

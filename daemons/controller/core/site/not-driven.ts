@@ -1,6 +1,5 @@
 /** Rows of a site that are stored but have no effect yet, with the reason: for the import, the log and the page. */
 import { nearestName } from '#kit/pure/text.ts'
-import { parseRoleRules } from '../access/accounts.ts'
 import { isCommonVerb } from '../control/reading.ts'
 import { type Driver, driverNameOf } from '../drivers/driver.ts'
 import { isObject, type Json, readArgsSchema } from '../json.ts'
@@ -48,7 +47,6 @@ export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven
     ...[...rowsOf('zone')].flatMap((row) => ofZone(row)),
     ...[...rowsOf('command')].flatMap(ofCommand),
     ...ofMacros(rowsOf),
-    ...[...rowsOf('auth_role')].flatMap(ofRole),
     ...Object.entries(TABLES).flatMap(([table, why]) =>
       [...rowsOf(table)].flatMap((row) => (row.enabled === false ? [] : [told(table, row, why)])),
     ),
@@ -143,11 +141,4 @@ function ofMacros(rowsOf: RowsOf): NotDriven[] {
         )
   }
   return found
-}
-
-function ofRole(role: Row): NotDriven[] {
-  const { allow, deny } = parseRoleRules(String(role.rules ?? '')).lists.socket
-  return allow.size + deny.size === 0
-    ? []
-    : [told('auth_role', role, 'rules for socket: there is no socket interface yet')]
 }

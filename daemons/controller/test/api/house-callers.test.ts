@@ -1,15 +1,23 @@
 /** Tests of api/rest-surface.ts. */
 import t from 'tap'
 import { houseCallers } from '../../api/rest-surface.ts'
-import type { ApiFunction, Origin } from '../../core/access/accounts.ts'
+import type { Origin } from '../../core/access/accounts.ts'
 import type { Rules } from '../../core/surfaces.ts'
 
-function nameOf(authorization: string | undefined, may: readonly ApiFunction[], isElevated = false) {
+function nameOf(authorization: string | undefined, may: readonly string[], isElevated = false) {
   const rules: Pick<Rules, 'origin' | 'resolve'> = {
     origin: (clientIp) => ({ clientIp, isRemote: false, isLocal: true }),
     resolve: (token) =>
       token === 'good'
-        ? { userId: 1, username: 'ann', roles: [], isElevated, may: (what) => may.includes(what), uis: [] }
+        ? {
+            userId: 1,
+            username: 'ann',
+            roles: [],
+            isElevated,
+            surface: 'api',
+            may: (what) => may.includes(what),
+            uis: [],
+          }
         : undefined,
   }
   return houseCallers(rules)({ authorization, remoteAddress: '10.0.0.7', headers: {} })

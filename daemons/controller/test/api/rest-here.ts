@@ -8,7 +8,7 @@ import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer } from '#kit/http/server.ts'
 import { type Log, silentLog } from '#kit/log.ts'
 import { restSurface } from '../../api/rest-surface.ts'
-import type { ApiFunction, Session } from '../../core/access/accounts.ts'
+import type { Session } from '../../core/access/accounts.ts'
 import type { AuditBook, AuditRecord, Outcome } from '../../core/audit.ts'
 import type { CallHeaders, Rules } from '../../core/surfaces.ts'
 
@@ -19,12 +19,13 @@ export const TOKEN = 'T'.repeat(32)
 export type Asked = [string, ...unknown[]]
 
 /** A session that may use these functions. */
-export function sessionOf(functions: readonly ApiFunction[] = ['command', 'macro', 'query']): Session {
+export function sessionOf(functions: readonly string[] = ['command', 'macro', 'query']): Session {
   return {
     userId: 7,
     username: 'ada',
     roles: [],
     isElevated: false,
+    surface: 'api',
     may: (what) => functions.includes(what),
     uis: [],
   }

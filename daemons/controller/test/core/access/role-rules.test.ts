@@ -38,6 +38,47 @@ for (const [what, rules, allowed] of [
     t.end()
   })
 
+const ON_SOCKET = ['command', 'macro', 'query', 'subscribe', 'set_attribute', 'write']
+const onSocket = (...rules: string[]) => ON_SOCKET.filter((what) => mayDo(rules.map(role), 'socket', what))
+
+for (const [what, rules, allowed] of [
+  [
+    'without a line for it, what REST allows, and hearing',
+    ['allow api command, query'],
+    ['command', 'query', 'subscribe'],
+  ],
+  ['a role without any rule hears, as its page shows', [''], ['subscribe']],
+  ['no role allows nothing', [], []],
+  ['* of REST allows no writing', ['allow api *'], ['command', 'macro', 'query', 'subscribe']],
+  ['what REST denies is denied', ['allow api *\ndeny api macro'], ['command', 'query', 'subscribe']],
+  ['deny socket takes away what REST allows', ['allow api *\ndeny socket macro, subscribe'], ['command', 'query']],
+  ['with a line for it, that alone counts', ['allow api *\nallow socket command'], ['command']],
+  ['and needs no rule of REST', ['allow socket macro, subscribe\ndeny api macro'], ['macro', 'subscribe']],
+  ['* allows everything', ['allow socket *'], ON_SOCKET],
+  ['* without those denied', ['allow socket *\ndeny socket write'], ON_SOCKET.filter((what) => what !== 'write')],
+  ['roles add up', ['allow api query', 'allow socket write'], ['query', 'subscribe', 'write']],
+  [
+    'deny in one role wins',
+    ['allow socket *', 'deny socket query, set_attribute'],
+    ['command', 'macro', 'subscribe', 'write'],
+  ],
+] as [string, string[], string[]][])
+  t.test(`rules for the socket: ${what}`, (t) => {
+    t.strictSame(onSocket(...rules), allowed)
+    t.strictSame(
+      FUNCTIONS.filter((name) => mayDo(rules.map(role), 'api', name)),
+      allowedBy(...rules.map((rule) => rule.replace(/^.* socket .*$/gm, ''))),
+      'and none of them counts for REST',
+    )
+    t.end()
+  })
+
+t.test('a misspelt function of the socket is named', (t) => {
+  t.match(parseRoleRules('allow socket subscripe').faults, [/did you mean subscribe\?/])
+  t.strictSame(parseRoleRules('allow socket set_attribute, write, other_thing').faults, [])
+  t.end()
+})
+
 const UIS: Row[] = [
   { id: 1, name: 'Ground floor', enabled: true },
   { id: 2, name: '3', enabled: true },

@@ -75,7 +75,8 @@ export function stage(
   })
   function session({ isElevated = false, may = ['command', 'macro', 'query'], uis = [2] }: SessionForm = {}): Session {
     const rows = uis.map((id) => book.row('ui', id)).filter((row): row is Row => row !== undefined)
-    return { userId: 1, username: 'ann', roles: [], isElevated, may: (what) => may.includes(what), uis: rows }
+    const who = { userId: 1, username: 'ann', roles: [], isElevated, uis: rows }
+    return { ...who, surface: 'api', may: (what) => (may as readonly string[]).includes(what) }
   }
   return { book, reached, macros, dispatcher, command, session }
 }

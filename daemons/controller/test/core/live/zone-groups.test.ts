@@ -5,7 +5,11 @@ import { groupZones } from '../../../core/live/zones.ts'
 import type { FakeHouse } from '../../fake-house.ts'
 import { harbourHouse } from '../../harbour-house.ts'
 
-const staff: Session = { userId: 2, username: 'ada', roles: [], isElevated: false, may: () => true, uis: [] }
+const staff: Session = {
+  ...{ userId: 2, username: 'ada', roles: [], isElevated: false, uis: [] },
+  surface: 'socket',
+  may: () => true,
+}
 const admin: Session = { ...staff, isElevated: true }
 
 const named = (house: FakeHouse, scope: ReadonlySet<number> | 'all' = 'all', session = admin) =>

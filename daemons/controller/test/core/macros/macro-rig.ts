@@ -142,7 +142,8 @@ export function bookOf(macros: readonly RigMacro[]): Book {
 }
 
 export function session(over: Partial<Session> = {}): Session {
-  return { userId: 7, username: 'ada', roles: [], isElevated: false, may: () => true, uis: [], ...over }
+  const may = () => true
+  return { userId: 7, username: 'ada', roles: [], isElevated: false, surface: 'api', may, uis: [], ...over }
 }
 
 /** A step that sends its text: the outcome of a macro is read in `notices`. */

@@ -76,7 +76,6 @@ t.test('for everything else: rows that nothing runs, reads or calls yet', async 
       'command 1 "dim": SCHEMA: it is refused',
       'macro 1 "Night": step 2: no row of command knows "glorp", it is sent as it stands',
       'macro 2 "Odd": STEP: it is refused',
-      'auth_role 1 "Staff": rules for socket: there is no socket interface yet',
       'schedule 1 "Dusk": schedules are not run yet',
       'trigger 1 "Door": triggers are not run yet',
       'auth_user 1 "ada": pin: nobody signs in by PIN yet',

@@ -1,31 +1,55 @@
-/** Tests of core/live/zone-feed.ts. */
+/** Tests of core/live/socket-feed.ts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { openZoneFeed, type ZoneMessage } from '../../../core/live/zone-feed.ts'
+import {
+  type FeedEvent,
+  type FeedMessage,
+  type FeedState,
+  type FeedWish,
+  feedStateTable,
+  SocketFeed,
+} from '../../../core/live/socket-feed.ts'
 import { zoneState } from '../../../core/live/zones.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import { harbourHouse } from '../../harbour-house.ts'
 
-const limits = { coalesceMs: 100, beatMs: 2000, zonesPerMessage: 3, waitingZones: 6 }
+const limits = {
+  ...{ coalesceMs: 100, beatMs: 2000, zonesPerMessage: 3, waitingZones: 6 },
+  ...{ behindMs: 10_000, endMs: 30_000 },
+}
+
+const sightOf = (scope: ReadonlySet<number> | 'all') => ({
+  zone: (id: number) => scope === 'all' || scope.has(id),
+  device: (id: number) => scope === 'all' || id === 1,
+  attribute: (id: number) => (scope === 'all' || id < 3 ? { id, name: `attribute ${id}` } : undefined),
+})
 
 /** A feed of Harbour House; `told` is what it has sent since the last check. */
-function feedHere(scope: ReadonlySet<number> | 'all' = 'all') {
+function feedHere(scope: ReadonlySet<number> | 'all' = 'all', wish: FeedWish = { zones: true }) {
   const clock = fakeClock()
   const house = harbourHouse(clock)
-  const told: ZoneMessage[] = []
-  const state = { hasCaughtUp: true, takes: true, scope: scope as ReadonlySet<number> | 'all' | undefined, over: 0 }
-  const feed = openZoneFeed(
+  const told: FeedMessage[] = []
+  const state = { hasCaughtUp: true, takes: true, scope: scope as ReadonlySet<number> | 'all' | undefined, tooSlow: 0 }
+  const listeners = new Set<(id: number) => void>()
+  const feed = new SocketFeed(
     {
       ...house.parts,
       limits,
-      scope: () => state.scope,
+      attributes: {
+        onChange(listener) {
+          listeners.add(listener)
+          return () => listeners.delete(listener)
+        },
+      },
+      sight: () => state.scope && sightOf(state.scope),
       pending: () => 3,
-      onOver: () => {
-        state.over += 1
+      onTooSlow: () => {
+        state.tooSlow += 1
       },
     },
+    wish,
     {
       send(message) {
         if (state.takes) told.push(message)
@@ -39,8 +63,96 @@ function feedHere(scope: ReadonlySet<number> | 'all' = 'all') {
   const take = () => told.splice(0)
   take()
   const zones = () => take().flatMap((message) => (message.type === 'zones' ? message.zones : []))
-  return { clock, house, feed, state, take, zones }
+  const set = (id: number) => {
+    for (const hear of listeners) hear(id)
+  }
+  return { clock, house, feed, state, take, zones, set }
 }
+
+t.test('each pair of a state and an event leads where the table says, and every state can be reached', async (t) => {
+  const events: FeedEvent[] = ['blocked', 'left', 'full', 'late', 'too_late']
+  t.strictSame(
+    Object.fromEntries(
+      Object.keys(feedStateTable).map((state) => [
+        state,
+        events.map((event) => feedStateTable[state as FeedState][event] ?? '-'),
+      ]),
+    ),
+    {
+      current: ['behind', '-', 'dropped', '-', '-'],
+      behind: ['-', 'current', 'dropped', 'dropped', 'over'],
+      dropped: ['-', 'current', '-', '-', 'over'],
+      over: ['-', '-', '-', '-', '-'],
+    },
+  )
+})
+
+t.test('tells devices and attributes where they were asked for, and only those that may be seen', async (t) => {
+  const all = feedHere('all', { devices: true, attributes: new Set([2, 9]) })
+  const some = feedHere(new Set([1]), { zones: new Set([1]), devices: true, attributes: new Set([2, 3]) })
+  for (const { house, set, clock } of [all, some]) {
+    house.report(1, { level: 1 })
+    house.report(2, { level: 1 })
+    for (const id of [1, 2]) house.reportDevice(id, { state: 'offline' })
+    for (const id of [2, 3, 9]) set(id)
+    clock.advance(100)
+  }
+  const attribute = (id: number) => ({ id, name: `attribute ${id}` })
+  const device = (id: number) => ({ id, state: 'offline', lastSeenAt: null })
+  t.match(all.take(), [
+    { type: 'devices', devices: [device(1), device(2)].map(({ lastSeenAt: _, ...rest }) => rest) },
+    { type: 'attributes', attributes: [attribute(2), attribute(9)] },
+  ])
+  const heard = some.take()
+  t.strictSame(
+    heard.map((message) => [message.type, 'zones' in message ? message.zones.map(({ id }) => id) : []]),
+    [
+      ['zones', [1]],
+      ['devices', []],
+      ['attributes', []],
+    ],
+  )
+  t.match(heard.slice(1), [{ devices: [{ id: 1 }] }, { attributes: [attribute(2)] }])
+  t.equal(heard.length, 3)
+})
+
+t.test('tells everything at once where that is asked for', async (t) => {
+  const { feed, clock, zones } = feedHere(new Set([1, 2]))
+  feed.tellAll()
+  clock.advance(100)
+  t.strictSame(
+    zones().map(({ id }) => id),
+    [1, 2],
+  )
+})
+
+t.test(
+  'a client that is behind for too long gets a count of what it missed, and is let go if it stays so',
+  async (t) => {
+    const { clock, house, state, take } = feedHere()
+    state.hasCaughtUp = false
+    house.report(1, { level: 1 })
+    clock.advance(10_100)
+    house.report(1, { level: 2 })
+    house.report(2, { level: 2 })
+    clock.advance(5000)
+    state.hasCaughtUp = true
+    clock.advance(200)
+    t.match(
+      take().filter(({ type }) => type !== 'beat'),
+      [{ type: 'summary', dropped: 3 }],
+    )
+    house.report(1, { level: 3 })
+    clock.advance(100)
+    t.match(take(), [{ type: 'zones' }], 'and it goes on')
+    state.hasCaughtUp = false
+    clock.advance(29_000)
+    t.equal(state.tooSlow, 0)
+    clock.advance(4000)
+    t.equal(state.tooSlow, 1)
+    t.equal(clock.pending(), 0, 'and nothing is left behind')
+  },
+)
 
 t.test('sends the last of many changes once', async (t) => {
   const { clock, house, take } = feedHere()
@@ -123,7 +235,7 @@ t.test('holds changes while the page does not keep up, and sends the last of the
   )
 })
 
-t.test('splits many changes into messages, and asks for a reload if too many wait', async (t) => {
+t.test('splits many changes into messages, and counts them if too many wait', async (t) => {
   const { clock, house, take } = feedHere()
   for (const id of [1, 2, 3, 4, 5, 6]) house.report(id, { level: id })
   clock.advance(100)
@@ -133,20 +245,20 @@ t.test('splits many changes into messages, and asks for a reload if too many wai
   )
   for (const id of [1, 2, 3, 4, 5, 6, 8]) house.report(id, { level: id })
   clock.advance(100)
-  t.same(take(), [{ type: 'reload' }])
+  t.same(take(), [{ type: 'summary', dropped: 7 }])
   house.report(1, { level: 9 })
   clock.advance(100)
   t.equal(take().length, 1, 'and continues')
 })
 
-t.test('asks for a reload if a message was dropped, until the request is sent', async (t) => {
+t.test('sends a summary if a message was dropped, until it is taken', async (t) => {
   const { clock, house, state, take } = feedHere()
   state.takes = false
   house.report(1, { level: 1 })
   clock.advance(350)
   state.takes = true
   clock.advance(100)
-  t.same(take(), [{ type: 'reload' }])
+  t.same(take(), [{ type: 'summary', dropped: 1 }])
 })
 
 t.test('asks for a reload when rooms, zones or permissions change', async (t) => {
@@ -174,21 +286,20 @@ t.test('sends heartbeats, so that a page knows that the connection is alive', as
   ])
 })
 
-t.test('ends once when the session ends, and leaves nothing behind', async (t) => {
+t.test('tells nothing once its user may see nothing, and leaves nothing behind', async (t) => {
   const { clock, house, feed, state, take } = feedHere()
   house.report(1, { level: 1 })
   state.scope = undefined
-  feed.check()
-  feed.check()
-  t.equal(state.over, 1)
   house.report(1, { level: 2 })
   clock.advance(10_000)
   t.same(take(), [])
+  feed.end()
+  feed.end()
+  state.scope = 'all'
+  house.report(1, { level: 3 })
+  clock.advance(10_000)
+  t.same(take(), [])
   t.equal(clock.pending(), 0, 'no timer')
-  const other = feedHere()
-  other.state.scope = undefined
-  other.clock.advance(2000)
-  t.equal(other.state.over, 1, 'noticed at the next heartbeat')
 })
 
 /** What a test does to a feed. */
@@ -211,7 +322,8 @@ t.test('leaves a page with the true state, whatever happened, and with nothing b
     let page = new Map(all().map((zone) => [zone.id, zone]))
     const read = () => {
       for (const message of take()) {
-        if (message.type === 'reload') page = new Map(all().map((zone) => [zone.id, zone]))
+        if (message.type === 'reload' || message.type === 'summary')
+          page = new Map(all().map((zone) => [zone.id, zone]))
         if (message.type === 'zones') for (const zone of message.zones) page.set(zone.id, zone)
       }
     }
@@ -236,7 +348,7 @@ t.test('leaves a page with the true state, whatever happened, and with nothing b
 t.test('zones that wait to be sent to a page take no more than their row says', async (t) => {
   const waitingZones = 20_000
   const { parts } = harbourHouse(fakeClock())
-  let reloads = 0
+  let summaries = 0
   const bytes = await heapBytesOf(() => {
     const clock = fakeClock()
     const tellers: ((kind: 'device' | 'zone', id: number) => void)[] = []
@@ -247,20 +359,26 @@ t.test('zones that wait to be sent to a page take no more than their row says', 
       },
     })
     const sink = {
-      send({ type }: ZoneMessage) {
-        if (type === 'reload') reloads++
+      send({ type }: FeedMessage) {
+        if (type === 'summary') summaries++
         return true
       },
       hasCaughtUp: false,
     }
+    const own = {
+      sight: () => sightOf('all'),
+      pending: () => 3,
+      onTooSlow: () => {},
+      attributes: { onChange: () => () => {} },
+    }
     const feedParts = { ...parts, live, clock, limits: { ...limits, waitingZones } }
-    const feed = openZoneFeed({ ...feedParts, scope: () => 'all', pending: () => 3, onOver: () => {} }, sink)
+    const feed = new SocketFeed({ ...feedParts, ...own }, { zones: true }, sink)
     for (let id = 1; id <= waitingZones; id++) for (const tell of tellers) tell('zone', id)
     clock.advance(100)
     return [feed, clock, tellers]
   })
-  t.equal(reloads, 0)
-  const settings = { 'ui.waiting_zones': waitingZones, 'http.max_sockets': 1 }
+  t.equal(summaries, 0)
+  const settings = { 'ui.waiting_zones': waitingZones, 'socket.ids': 0, 'http.max_sockets': 1 }
   const row = rowOf(memoryPlan().rows, 'zones that wait', settings)
   t.ok(bytes < row.allBytes, `${bytes} bytes, of ${row.allBytes}`)
 })
