@@ -8,11 +8,12 @@ import type { Origin } from '../core/access/accounts.ts'
 import type { AuditBook } from '../core/audit.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import type { Book } from '../core/site/book.ts'
-import type { UiAudit, UiControl, UiPending, UiPeople, UiRest, UiSetUp } from '../core/surfaces.ts'
+import type { UiAudit, UiControl, UiPending, UiPeople, UiRest, UiSetUp, UiTables } from '../core/surfaces.ts'
 import { type SocketCaller, type SocketLimits, type SocketParts, socketRoute } from './socket.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
 import { createUiGate } from './ui-gate.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
+import { uiTableRoutes } from './ui-table-routes.ts'
 import { uiZoneRoutes } from './ui-zone-routes.ts'
 
 /** Limits of the pages and their socket, from the tables `ui` and `socket`. */
@@ -31,6 +32,7 @@ export interface UiParts {
   socket: Pick<SocketParts, 'people' | 'answerData' | 'writes' | 'attributes' | 'sights'>
   rest: UiRest
   pending: UiPending
+  tables: UiTables
   book: Book
   live: LiveBook
   clock: Clock
@@ -67,5 +69,10 @@ export function createUi(parts: UiParts): Ui {
 /** All routes of the pages, behind one gate. */
 export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ended'>): Route[] {
   const gate = createUiGate(parts)
-  return [...uiSessionRoutes(gate, parts), ...uiZoneRoutes(gate, parts), ...uiAdminRoutes(gate, parts)]
+  return [
+    ...uiSessionRoutes(gate, parts),
+    ...uiZoneRoutes(gate, parts),
+    ...uiAdminRoutes(gate, parts),
+    ...uiTableRoutes(gate, parts),
+  ]
 }

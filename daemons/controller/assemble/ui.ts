@@ -12,6 +12,7 @@ import { limitsOf } from '../core/keys.ts'
 import { shownOnPages } from '../core/live/live-values.ts'
 import { createSights } from '../core/live/sight.ts'
 import type { Book, Row } from '../core/site/book.ts'
+import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { Change } from '../core/site/changes.ts'
 import { isSecretColumn, settingOf, tableOf } from '../core/site/registry.ts'
 import type {
@@ -23,6 +24,7 @@ import type {
   UiPeople,
   UiRest,
   UiSetUp,
+  UiTables,
 } from '../core/surfaces.ts'
 import { AUDIT_FILE, type AuditFile } from '../io/audit-file.ts'
 import { namesAccounts } from '../io/audit-reader.ts'
@@ -228,14 +230,16 @@ export function openUi(house: House, brought: Brought): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context
   const { control, originOf } = brought
+  const socket = socketOf(house, brought)
   const ui = createUi({
     people: peopleOf(brought),
     setUp: openSetUp(house, brought),
     control: { command: control.command, macro: control.runMacro, scope: control.scope },
     audit: auditBook(audit),
-    socket: socketOf(house, brought),
+    socket,
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
+    tables: tablesOf(site, socket.writes),
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: { ...limitsOf(config.ui), ...limitsOf(config.socket), recordMs: config.audit.record_ms },
@@ -271,6 +275,15 @@ function restOf({ context, records, site }: House, isRunning: boolean): UiRest {
         detail: { isOn },
       })
     },
+  }
+}
+
+function tablesOf({ book, pending, nextId }: House['site'], { write }: Pick<UiTables, 'write'>): UiTables {
+  return {
+    tables: () => describeTables(book),
+    rows: (ask) => browseRows(book, pending.changes(), ask),
+    freeId: (table) => freeId(pending.changes(), table, nextId),
+    write,
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Origin, Session } from './access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Json } from './json.ts'
+import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
 import type { NotDriven } from './site/not-driven.ts'
 
 // The REST surface: the rules it applies to each call, in its own order.
@@ -160,6 +161,17 @@ export interface UiRest {
   state(): { isSet: boolean; isRunning: boolean }
   /** Durable when the promise resolves. */
   set(isOn: boolean, by: Session): Promise<void>
+}
+
+/** The tables of the site, for an administrator's forms. */
+export interface UiTables {
+  tables(): readonly TableView[]
+  /** @returns undefined if no form changes such a table */
+  rows(ask: RowsAsk): RowsPage | undefined
+  /** An id for a new row. */
+  freeId(table: string): number
+  /** As `write` of the socket: stages rows for Apply All. */
+  write: SocketWrites['write']
 }
 
 /** One row that will be added, changed or removed by Apply All. */

@@ -9,6 +9,7 @@ import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
 import type { Json } from '../core/json.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
+import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { AuditRow, PendingChange } from '../core/surfaces.ts'
 
 /** Columns of a row besides those that every row has. */
@@ -105,6 +106,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
       },
     },
     pending: pendingOf(house),
+    tables: tablesOf(house, bookOf(house, revisions)),
     book: bookOf(house, revisions),
     setUp: setUpOf(house),
     live: liveOf(house, listeners),
@@ -202,6 +204,19 @@ function pendingOf(house: State): UiParts['pending'] {
     },
     async discard() {
       return clear()
+    },
+  }
+}
+
+/** The real forms over the rows of the house; what is written only becomes one more change that waits. */
+function tablesOf(house: State, book: Book): UiParts['tables'] {
+  return {
+    tables: () => describeTables(book),
+    rows: (ask) => browseRows(book, [], ask),
+    freeId: (table) => freeId([], table, () => Math.max(0, ...book.rows(table).map(({ id }) => id)) + 1),
+    async write({ username }, wish) {
+      house.written.push({ by: username, ...wish })
+      return house.answers.shift() ?? { status: 200, body: { json: { success: true, pending: 1 } }, reason: null }
     },
   }
 }

@@ -3,6 +3,7 @@ import { CallFault, call } from '#kit/web/call.ts'
 import type { PersonView, SiteView } from '../core/access/accounts.ts'
 import type { Json } from '../core/json.ts'
 import type { MacroView, ZoneGroup } from '../core/live/zones.ts'
+import type { RowsPage, TableView } from '../core/site/browse.ts'
 import type { NotDriven } from '../core/site/not-driven.ts'
 
 /** Answer of GET /ui/zones. */
@@ -113,6 +114,9 @@ const DEVICE_MS = 20_000
 /** Applying writes every row; a macro is answered after ten seconds at the latest. */
 const LONG_MS = 30_000
 
+/** Rows of a table in one answer. */
+const MOST_ROWS = 100
+
 /** All calls of the pages. Each throws CallFault for a refusal and NoContact if no answer came. */
 export const api = {
   me: () => call<PersonView>('GET /ui/me', undefined, { isSignIn: true }),
@@ -132,6 +136,18 @@ export const api = {
   setRest: (enabled: boolean) => call<Rest>('PUT /ui/rest', { enabled }),
   pending: () => call<Pending>('GET /ui/pending'),
   apply: (revision: number) => call<{ applied: number }>('POST /ui/pending/apply', { revision }, { answerMs: LONG_MS }),
+  tables: () => call<{ tables: TableView[] }>('GET /ui/tables'),
+  rows: async (table: string, find: string, after = 0, limit = MOST_ROWS) => {
+    const query = new URLSearchParams({ table, limit: String(limit) })
+    if (find !== '') query.set('find', find)
+    if (after > 0) query.set('after', String(after))
+    return call<RowsPage>(`GET /ui/rows?${query}`)
+  },
+  row: (table: string, id: number) => call<RowsPage>(`GET /ui/rows?${new URLSearchParams({ table, id: String(id) })}`),
+  saveRow: (body: { table: string; id?: number; values: Record<string, Json> }) =>
+    call<{ pending: number }>('POST /ui/rows', body, { answerMs: LONG_MS }),
+  removeRow: (table: string, id: number) =>
+    call<{ pending: number }>('POST /ui/rows/remove', { table, id }, { answerMs: LONG_MS }),
   discard: (revision: number) => call<unknown>('POST /ui/pending/discard', { revision }),
 }
 

@@ -32,6 +32,7 @@ const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
 const SetUp = lazy(async () => (await import('./set-up.ts')).SetUp)
 const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
+const TablesPage = lazy(async () => (await import('./tables-page.ts')).TablesPage)
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
@@ -40,6 +41,7 @@ const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
 const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
   { word: 'zones', label: texts.zones, icon: 'rooms', key: 'z' },
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true },
+  { word: 'tables', label: texts.siteTables, icon: 'settings', key: 't', isElevated: true },
   { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true },
   { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
@@ -92,6 +94,7 @@ function countText(count: number | null): string {
 
 function page(word: string | undefined): VNode {
   if (word === 'pending') return html`<${PendingPage} />`
+  if (word === 'tables') return html`<${TablesPage} />`
   if (word === 'audit') return html`<${AuditPage} />`
   if (word === 'system') return html`<${SystemPage} />`
   if (word === 'account') return html`<${AccountPage} />`

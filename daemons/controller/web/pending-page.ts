@@ -10,7 +10,7 @@ import { Act, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { focusMain } from '#kit/web/shell.ts'
 import type { Json } from '../core/json.ts'
 import { api, type Change, type ChangedColumn, type Pending } from './api.ts'
-import { pendingCount } from './state.ts'
+import { pendingCount, pendingSentence } from './state.ts'
 import * as texts from './texts.ts'
 
 // Changes as sentences: which row, what happens to it, and each column before and after.
@@ -69,12 +69,6 @@ function whenText(value: Json, zone: string | undefined): string {
 /** `Lobby (7)`: people know the name, but two rows may share it. */
 function rowText(id: Json, name: string | null | undefined): string {
   return id === null || !name ? valueText(id) : `${name} (${valueText(id)})`
-}
-
-/** `3 changes wait.` */
-export function pendingSentence(count: number): string {
-  if (count === 0) return texts.nothingIsPending
-  return count === 1 ? texts.n1ChangeWaits : texts.changesWait(count)
 }
 
 /** Why rows do not fit, by the id of the change. */

@@ -8,6 +8,7 @@ import type { PersonView, SiteView } from '../core/access/accounts.ts'
 import type { FeedMessage } from '../core/live/socket-feed.ts'
 import type { ZoneState, ZoneView } from '../core/live/zones.ts'
 import { api, type Zones } from './api.ts'
+import * as texts from './texts.ts'
 
 // Who is signed in on this page. Scripts cannot see the session cookie: the page knows only the person.
 
@@ -171,6 +172,12 @@ export const knownAt = signal(0)
 export const isSlow = signal(false)
 /** Number of pending changes; null if this person may not know, or it is not known yet. */
 export const pendingCount = signal<number | null>(null)
+/** `3 changes wait.` */
+export function pendingSentence(count: number): string {
+  if (count === 0) return texts.nothingIsPending
+  return count === 1 ? texts.n1ChangeWaits : texts.changesWait(count)
+}
+
 /** Why the zones could not be read. */
 export const zonesRefused = signal<string | null>(null)
 

@@ -321,3 +321,107 @@ export const askingWhatIsSet = 'Asking what is set'
 export const switchCouldNotBeRead = 'The switch could not be read'
 export const isOff = 'is off'
 export const itRuns = 'runs'
+
+// Tables of the site (tables-page.ts, table-form.ts)
+
+export const siteTables = 'Site'
+/** Names of tables; others are told by their own name. */
+export const tableNames: Readonly<Record<string, string>> = {
+  site: 'Site',
+  subsystem: 'Subsystems',
+  zone_group: 'Rooms and groups',
+  device: 'Devices',
+  zone: 'Zones',
+  attribute: 'Attributes',
+  command: 'Commands',
+  av_source: 'Sources',
+  av_zone: 'AV zones',
+  channel_provider: 'Channel providers',
+  channel: 'Channels',
+  auth_role: 'Roles',
+  auth_user: 'People',
+  macro: 'Macros',
+  macro_step: 'Macro steps',
+  schedule: 'Schedules',
+  trigger: 'Triggers',
+  ui_theme: 'UI themes',
+  ui: 'UIs',
+  ui_page_ui: 'UI pages',
+  ui_widget: 'UI widgets',
+  ui_page_widget: 'Widgets on pages',
+  ui_control: 'UI controls',
+  ui_macro: 'Macros of a UI',
+  ui_zone: 'Zones of a UI',
+  ui_zone_group_ui: 'Rooms of a UI',
+  credential: 'Credentials',
+  web_service: 'Web services',
+  license: 'Licences',
+  setting: 'Settings',
+}
+/** Labels of columns whose names are not plain words. */
+export const fieldLabels: Readonly<Record<string, string>> = {
+  ip_address: 'IP address',
+  mac: 'MAC address',
+  poll_ms: 'Polled every (ms)',
+  api_key: 'API key',
+  zone_group_id: 'Room or group',
+  channel_no: 'Channel',
+  min: 'Least',
+  max: 'Most',
+  two_factor_auth: 'Mailed code at sign-in',
+  must_change_password: 'Must change the password',
+  allow_remote: 'May sign in from outside',
+  skip_2fa_local: 'No mailed code inside the building',
+  session_timeout_min: 'Session ends after (min)',
+  timeout_ms: 'Time limit (ms)',
+  max_runs: 'Runs at once, at most',
+  offset_min: 'Offset (min)',
+  pin: 'PIN',
+  duress_pin: 'Duress PIN',
+  rfid: 'RFID',
+  rules: 'Rules, one a line',
+}
+export const showZones = 'Show the zones'
+export const tableIsNotHere = (name: string) => `There is no table ${name} here.`
+export const askingForTables = 'Asking what the site is made of'
+export const tablesCouldNotBeRead = 'The tables could not be read.'
+export const newRowKey = 'new row'
+export const nextRowKey = 'next row'
+export const rowBeforeKey = 'row before'
+export const showAndApply = 'Show and apply'
+export const filterRows = 'Filter rows'
+export const newRow = 'New'
+export const showMoreRows = 'Show more rows'
+export const table = 'Table'
+export const rowsCouldNotBeRead = 'The rows could not be read.'
+export const noRows = (name: string) => `${name}: there are none yet.`
+export const addTheFirstRow = 'Add the first one with New.'
+export const escShowsAll = 'Esc in the filter shows all.'
+export const noRowMatches = (filter: string) => `No row matches ${filter}.`
+export const newWaits = 'new, waits for Apply all'
+export const changeWaits = 'its change waits for Apply all'
+export const goesWithApplyAll = 'goes with Apply all'
+export const row = 'Row'
+export const askingForRow = 'Asking for this row'
+export const rowIsGone = 'This row is gone.'
+export const somebodyRemovedRow = 'Somebody has removed it, or its change was discarded.'
+export const newIn = (name: string) => `New: ${name}`
+export const keptForApplyAll = 'Kept. It takes effect with Apply all.'
+export const keepChange = 'Keep change'
+export const removalIsKept = 'It goes with Apply all. Until then it can be discarded under Pending.'
+export const removeRowQuestion = (name: string) => `Remove ${name}?`
+export const removingRowMeans =
+  'It stays until Apply all, and what refers to it has to go or to change with it. Discard the change under Pending to keep it.'
+export const notJson = (reason: string) => `This is not JSON: ${reason}.`
+export const none = 'None'
+export const timeHint = 'Such as 2031-03-09T14:02:00Z; empty for none.'
+export const jsonHint = 'JSON; null in place of a secret keeps it.'
+export const between = (least: number, most: number) => `${least} to ${most}.`
+export const atLeast = (least: number) => `${least} or more.`
+export const mustBeGiven = 'Must be given.'
+export const isForgotten = 'It will be removed.'
+export const secretIsSet = 'Set. Type a new one to replace it.'
+export const secretIsNotSet = 'Not set.'
+export const forgetSecret = (name: string) => `Remove ${name.toLowerCase()}`
+export const nameOrId = 'By name, or by id where a name stands twice.'
+export const noneToChoose = 'There are none to choose yet.'

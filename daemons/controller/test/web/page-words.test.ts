@@ -13,8 +13,9 @@ import {
   outcomeWords,
   reasonChoices,
 } from '../../web/audit-page.ts'
-import { changeTitle, columnTexts, pendingSentence, refusedRows } from '../../web/pending-page.ts'
+import { changeTitle, columnTexts, refusedRows } from '../../web/pending-page.ts'
 import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in.ts'
+import { pendingSentence } from '../../web/state.ts'
 import { commandSentence, failedSteps, stepsOfFault } from '../../web/zones-page.ts'
 
 t.test('never says whether the name or the password was wrong', async (t) => {
