@@ -10,6 +10,9 @@ export const refusal = Type.Object(
     error: Type.String({ description: 'what clients compare' }),
     message: Type.Optional(Type.String({ description: 'for people' })),
     detail: Type.Optional(Type.String({ description: 'what is wrong with a body, and where' })),
+    fields: Type.Optional(
+      Type.Array(object({ field: text, message: text }), { description: 'which fields are wrong' }),
+    ),
     retryAfterMs: Type.Optional(Type.Integer()),
     logId: Type.Optional(Type.String()),
   },
@@ -51,6 +54,7 @@ const person = {
   full_name: orNull(text),
   roles: Type.Array(text),
   elevated: yesNo,
+  must_change_password: yesNo,
   site: object(site),
 }
 

@@ -9,6 +9,7 @@ import type { Json } from '../core/json.ts'
 import { FEED_KINDS, type FeedWish } from '../core/live/socket-feed.ts'
 import type { Book } from '../core/site/book.ts'
 import type { Rules, SocketPeople, SocketWrites, UiControl } from '../core/surfaces.ts'
+import { readPassword } from './password-form.ts'
 import { tokenOf } from './ui-gate.ts'
 
 /** What requests reach. */
@@ -60,6 +61,8 @@ export interface SocketCall {
   needs?: SocketFunction
   /** Started only while the audit takes records, and answered once its own is on disk. */
   isRecordedFirst?: true
+  /** Answered also while this person has to change the password first. */
+  isForOldPassword?: true
   /** @throws Fault `bad_fields` */
   run(calls: SocketCalls, ask: SocketAsk<unknown>, session: Session | undefined): Answering
 }
@@ -101,7 +104,10 @@ const login = openCall(
     type: 'login',
     isRecordedFirst: true,
     fields: Type.Object(
-      { username: anything(), password: anything(), two_factor_token: anything(), token: Type.Optional(Type.String()) },
+      {
+        ...{ username: anything(), password: anything(), pin: anything(), two_factor_token: anything() },
+        token: Type.Optional(Type.String()),
+      },
       closed,
     ),
   },
@@ -139,14 +145,30 @@ const NO_SESSION: Outcome = {
   reason: 'invalid_session',
 }
 
-const logout = signedCall({ type: 'logout', fields: Type.Object({}, closed) }, (_calls, { link }) => ({
-  outcome: granted({ success: true }),
-  settle: () => link.leave(),
-}))
+const logout = signedCall(
+  { type: 'logout', isForOldPassword: true, fields: Type.Object({}, closed) },
+  (_calls, { link }) => ({
+    outcome: granted({ success: true }),
+    settle: () => link.leave(),
+  }),
+)
 
-const me = signedCall({ type: 'me', fields: Type.Object({}, closed) }, ({ book }, _ask, session) => ({
-  outcome: granted(personView(book, session)),
-}))
+const password = signedCall(
+  { type: 'password', isForOldPassword: true, isRecordedFirst: true, fields: readPassword.schema },
+  async (calls, { fields, from, signal, link }, session) => {
+    const outcome = await calls.people.changePassword(session, fields, from, signal)
+    if (outcome.reason !== null) return { outcome }
+    const { token, expires } = tokenOf(outcome)
+    return entered(calls, { token, from, link }, { success: true, token, expires })
+  },
+)
+
+const me = signedCall(
+  { type: 'me', isForOldPassword: true, fields: Type.Object({}, closed) },
+  ({ book }, _ask, session) => ({
+    outcome: granted(personView(book, session)),
+  }),
+)
 
 // Commands, macros and reads, by the rules of REST.
 
@@ -267,7 +289,7 @@ function granted(json: unknown): Outcome {
   return { status: 200, body: { json }, reason: null }
 }
 
-const ALL = [login, logout, me, command, macro, query, subscribe, unsubscribe, setAttribute, write]
+const ALL = [login, logout, password, me, command, macro, query, subscribe, unsubscribe, setAttribute, write]
 const BY_TYPE = new Map(ALL.map((call) => [call.type, call]))
 
 /** @throws Fault `bad_message` that names the nearest type */

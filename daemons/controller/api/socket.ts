@@ -17,7 +17,7 @@ import { createLoad, createPace, type Load, type LoadLimits, type Pace } from '.
 import type { UiPending } from '../core/surfaces.ts'
 import { handedToken, notRecorded } from './rest-surface.ts'
 import { type SocketAnswer, type SocketCall, type SocketCalls, socketCallOf } from './socket-calls.ts'
-import { reasonOf, statusOf } from './ui-gate.ts'
+import { MUST_CHANGE, reasonOf, statusOf } from './ui-gate.ts'
 
 /** Who opened a socket, and from where. */
 export interface SocketCaller extends Caller {
@@ -202,9 +202,10 @@ class Connection {
     else this.#wait()
   }
 
-  /** Closes it if its session is over. */
+  /** Closes it if its session is over, and tells what has changed for it. */
   check(): void {
     if (this.token !== undefined && this.#session(false) === undefined) this.#over()
+    else this.#feed?.look()
   }
 
   end(): void {
@@ -311,7 +312,7 @@ class Connection {
     }
   }
 
-  #refusalOf({ who, needs }: SocketCall, session: Session | undefined): Outcome | undefined {
+  #refusalOf({ who, needs, isForOldPassword }: SocketCall, session: Session | undefined): Outcome | undefined {
     if (who === 'anyone') return undefined
     if (session === undefined) {
       if (this.token !== undefined) this.#over()
@@ -319,6 +320,8 @@ class Connection {
         new Fault('not_signed_in', 'You are not signed in, or your sign-in has ended. Sign in and try again.'),
       )
     }
+    if (session.mustChangePassword && isForOldPassword !== true)
+      return outcomeOf(new Fault('password_change_required', MUST_CHANGE))
     if (needs === undefined || session.may(needs)) return undefined
     const json = { error: 'unauthorized', message: `Your roles do not allow ${needs} on the socket.` }
     return { status: 403, body: { json }, reason: 'role_denied' }
@@ -389,7 +392,7 @@ class Connection {
       this.#over()
       return undefined
     }
-    if (session.may('subscribe')) return this.#shared.parts.sights(session)
+    if (session.may('subscribe') && !session.mustChangePassword) return this.#shared.parts.sights(session)
     this.#endFeed()
     const message = 'Your roles do not allow subscribe on the socket any more.'
     this.#socket.send(JSON.stringify({ type: 'ended', error: 'unauthorized', message }))
@@ -426,7 +429,7 @@ function recordOf(
     userId: session?.userId ?? outcome.user?.id ?? null,
     username: session?.username ?? outcome.user?.username ?? null,
     granted: outcome.reason === null && outcome.status < 400,
-    reason: outcome.reason,
+    reason: outcome.reason ?? outcome.alarm ?? null,
     target: outcome.target ?? null,
     runId: outcome.runId ?? null,
     facts: outcome.facts ?? null,

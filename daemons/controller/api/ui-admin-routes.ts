@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { AuditReason, AuditRecord } from '../core/audit.ts'
+import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
 import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'
 import { granted, type UiGate } from './ui-gate.ts'
@@ -56,11 +56,11 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
     query: readAudit,
     reply: auditAnswer,
     summary: 'What was asked of the controller and what came of it, newest first',
-    async handle({ query }) {
+    async handle({ query, session }) {
       const { reason, ...rest } = readAudit({ ...(query as object) })
       const filter: AuditFilter = reason === undefined ? rest : { ...rest, reason: reason as AuditReason }
       const { rows, before } = await audit.auditList(filter)
-      return granted({ rows: rows.map(auditView), before })
+      return granted({ rows: rows.filter((row) => isTold(row, session)).map(auditView), before })
     },
   })
 }

@@ -114,7 +114,7 @@ export interface UiAsk {
 }
 
 /** The same, with the signed-in session. */
-interface SignedAsk extends UiAsk {
+export interface SignedAsk extends UiAsk {
   session: Session
   token: string
 }
@@ -147,6 +147,8 @@ interface UiRouteSpec<Asked> {
    * records, and answered once the record is on disk.
    */
   isRecordedFirst?: true | ((headers: IncomingHttpHeaders) => boolean)
+  /** Answered also while this person has to change the password first. */
+  isForOldPassword?: true
   handle(ask: Asked): Promise<UiAnswer> | UiAnswer
 }
 
@@ -172,6 +174,7 @@ export function tokenOf({ body }: Outcome): { token: string; expires: number } {
 export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   not_signed_in: 401,
   not_elevated: 403,
+  password_change_required: 403,
   pending_changed: 409,
   pending_refused: 422,
   already_set_up: 409,
@@ -197,6 +200,7 @@ export function reasonOf(code: string): AuditReason | null {
 const REASONS: ReadonlyMap<string, AuditReason> = new Map<string, AuditReason>([
   ['not_signed_in', 'invalid_session'],
   ['not_elevated', 'elevation_denied'],
+  ['password_change_required', 'password_change_required'],
   ['foreign_origin', 'foreign_origin'],
   ['bad_fields', 'bad_fields'],
   ['already_set_up', 'unauthorized'],
@@ -243,7 +247,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
     })
   return {
     open: (spec) => make(spec, { who: 'anyone', enter: () => ({}) }),
-    signed: (spec) => make(spec, { who: 'user', enter: (visit) => signedIn(parts, visit) }),
+    signed: (spec) => make(spec, { who: 'user', enter: (visit) => signedIn(parts, visit, spec.isForOldPassword) }),
     elevated: (spec) => make(spec, { who: 'admin', enter: (visit) => elevated(signedIn(parts, visit)) }),
   }
 }
@@ -264,13 +268,16 @@ function visitOf({ originOf }: UiGateParts, head: Pick<Ask, 'remoteAddress' | 'h
   return { from: originOf(head), token: cookieOf(head.headers, SESSION_COOKIE) }
 }
 
+export const MUST_CHANGE = 'Change your password first. Until then nothing else is answered.'
+
 type Entered = Pick<SignedAsk, 'session' | 'token'>
 
-function signedIn({ people }: UiGateParts, { token, from, calledBy }: Visit): Entered {
+function signedIn({ people }: UiGateParts, { token, from, calledBy }: Visit, isForOldPassword?: true): Entered {
   const session = token === undefined ? undefined : people.sessionOf(token, from)
   if (!session || token === undefined)
     throw new Fault('not_signed_in', 'You are not signed in, or your sign-in has ended. Sign in and try again.')
   calledBy(session)
+  if (session.mustChangePassword && isForOldPassword !== true) throw new Fault('password_change_required', MUST_CHANGE)
   return { session, token }
 }
 
@@ -303,7 +310,7 @@ async function serve(parts: UiGateParts, spec: UiRouteSpec<never>, { ask, run }:
     userId: caller?.userId ?? outcome.user?.id ?? null,
     username: caller?.username ?? outcome.user?.username ?? null,
     granted: outcome.reason === null && outcome.status < 400,
-    reason: outcome.reason,
+    reason: outcome.reason ?? outcome.alarm ?? null,
     target: outcome.target ?? null,
     runId: outcome.runId ?? null,
     facts: outcome.facts ?? null,

@@ -11,7 +11,7 @@ import type { Outcome } from '../core/audit.ts'
 import type { Book } from '../core/site/book.ts'
 import type { UiPeople, UiSetUp } from '../core/surfaces.ts'
 import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, ticketAnswer } from './answers.ts'
-import { credentials } from './rest-endpoints.ts'
+import { readPassword } from './password-form.ts'
 import type { SocketCaller } from './socket.ts'
 import {
   cookieOf,
@@ -21,6 +21,7 @@ import {
   granted,
   HANDOFF_COOKIE,
   keepSession,
+  type SignedAsk,
   tokenOf,
   type UiAnswer,
   type UiAsk,
@@ -87,6 +88,14 @@ function uiSetUpRoute(gate: UiGate, { setUp, signIn }: UiSetUpParts): Route {
   })
 }
 
+/** The body of a sign-in on the page: a wall panel sends a PIN in place of the password. */
+const pageCredentials = Type.Object({
+  username: Type.String(),
+  password: Type.Optional(Type.String()),
+  pin: Type.Optional(Type.String({ description: 'of a wall panel, in place of the password; in the building alone' })),
+  two_factor_token: Type.Optional(Type.Unknown({ description: 'the code that was mailed, a text' })),
+})
+
 // Signing in and out, by password or by the nonce of another system, and the identity of the user.
 
 /** What these routes depend on. */
@@ -103,12 +112,12 @@ export interface UiSessionParts {
 
 /** Routes that begin and end a session. @source document 1, POST /api/token and Handoff nonce */
 export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
-  const { people, setUp, book, tickets, isSecure, ended } = parts
+  const { people, setUp, book, isSecure, ended } = parts
   return [
     gate.open({
       method: 'POST',
       path: '/ui/sign-in',
-      body: { schema: credentials },
+      body: { schema: pageCredentials },
       reply: signInAnswer,
       isRecordedFirst: true,
       summary: 'Signs a person in by the rules of POST /api/token; the session goes into a cookie',
@@ -152,12 +161,31 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
         return granted({ ...siteView(book), me, ...(setUp.isNeeded() ? { setup: true } : {}) })
       },
     }),
+    ...ownRoutes(gate, parts),
+  ]
+}
+
+/** What a signed-in person asks about himself. */
+function ownRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
+  const { book, tickets } = parts
+  return [
     gate.signed({
       method: 'GET',
       path: '/ui/me',
+      isForOldPassword: true,
       reply: personAnswer,
       summary: 'Who is signed in',
       handle: ({ session }) => granted(personView(book, session)),
+    }),
+    gate.signed({
+      method: 'POST',
+      path: '/ui/password',
+      body: readPassword,
+      isForOldPassword: true,
+      isRecordedFirst: true,
+      reply: doneAnswer,
+      summary: 'Changes the own password; all other sessions of this person end',
+      handle: (ask) => changePassword(parts, ask),
     }),
     gate.signed({
       method: 'POST',
@@ -170,6 +198,21 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
       },
     }),
   ]
+}
+
+/** The new session takes the place of the present one; whatever the old password began is closed at once. */
+async function changePassword(
+  { people, isSecure, ended }: UiSessionParts,
+  { session, body, from, signal }: SignedAsk,
+): Promise<UiAnswer> {
+  const outcome = await people.changePassword(session, readPassword(body), from, signal)
+  if (outcome.reason !== null) return { outcome }
+  const { token, expires } = tokenOf(outcome)
+  ended()
+  return {
+    outcome: { ...outcome, body: { json: { success: true } } },
+    cookies: [keepSession(token, expires, isSecure)],
+  }
 }
 
 async function redeem(parts: UiSessionParts, ask: UiAsk): Promise<UiAnswer> {

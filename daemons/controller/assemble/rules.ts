@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { openHomes } from '#kit/auth/homes.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
+import { networkOf } from '#kit/net/address.ts'
 import { trustedAuthorities } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { createLogGate } from '#kit/pure/pace.ts'
@@ -36,6 +37,7 @@ import { createDriverWorld } from '../io/driver-world.ts'
 import {
   addresses,
   createPasswordCheck,
+  hashPassword,
   machineSecrets,
   networksOf,
   openMailer,
@@ -52,11 +54,11 @@ async function openPeople({ context, records, site }: House): Promise<{ people: 
   const postman = openMailer({ clock, log, smtp: smtpOf(config.smtp), limits })
   parts.add({ name: 'mail', start: () => {}, stop: () => postman.close() })
   const { passwordWorkers: workers, passwordQueue: queue, ...own } = limitsOf(config.people)
-  const { triesTable: table, lateAnswers: places, homes: mostHomes, ...bounds } = own
+  const { lateAnswers: places, homes: mostHomes, ...bounds } = own
+  const homes = await openHomes({ folder, clock, log, most: mostHomes })
   const limiter = createSignInLimiter({
-    clock,
-    homes: await openHomes({ folder, clock, log, most: mostHomes }),
-    bounds: { ...bounds, workers, queue, table, places },
+    ...{ clock, homes },
+    bounds: { ...bounds, workers, queue, table: bounds.triesTable, places },
   })
   const people = createPeople({
     ...{ book: site.book, keeper: site.keeper, clock, postman, limiter },
@@ -68,6 +70,16 @@ async function openPeople({ context, records, site }: House): Promise<{ people: 
         ...{ who: 'plantroom', from, what: 'a code could not be mailed', target: `user ${userId} ${username}` },
         ...{ detail: { code: faultOf(error, 'mail_failed', 'no mail').code }, kind: 'sign-in' },
       }),
+    homeOf: ({ address, account }) => {
+      const network = networkOf(address)
+      return homes.has(network, account) ? network : undefined
+    },
+    pinEvent(event, { username: target, clientIp: from }) {
+      const what = event === 'duress' ? 'duress PIN used' : 'PIN rests after wrong ones'
+      records.journal.record({ who: 'plantroom', from, what, target, kind: 'sign-in' })
+      log.warning(event === 'duress' ? 'duress_pin' : 'pin_rests', { user: target, from })
+    },
+    hashPassword: (password) => hashPassword(password),
     waitingOf: site.waitingOf,
     limits: bounds,
   })

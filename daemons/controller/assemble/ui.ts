@@ -200,13 +200,15 @@ function socketOf(
   { people, rules, control, data, values, setAttribute }: Brought,
 ): UiParts['socket'] {
   const { clock, config } = context
+  const pages = peopleOf({ people })
   const attributes = data.schema.table('attribute')
   if (attributes === undefined) throw new Error('the registry has lost the table attribute')
   const { book } = site
   const sights = createSights({ book, views: data.views, attributes })
   return {
     people: {
-      signIn: async (credentials, from, signal) => withToken(await people.signInUi(credentials, from, signal)),
+      signIn: pages.signIn,
+      changePassword: pages.changePassword,
       sessionOf: people.resolveSocket,
       signOut(token) {
         people.logout(token)
@@ -249,11 +251,13 @@ export function openUi(house: House, brought: Brought): Ui {
   return ui
 }
 
-function peopleOf({ people }: Brought): UiPeople {
+function peopleOf({ people }: Pick<Brought, 'people'>): UiPeople {
   return {
     signIn: async (credentials, from, signal) => withToken(await people.signInUi(credentials, from, signal)),
     redeem: async (nonce, from) => withToken(people.redeem(nonce, from)),
     signOut: people.logoutUi,
+    changePassword: async (session, form, origin, signal) =>
+      withToken(await people.changePassword(session, form, { origin, signal })),
     sessionOf: people.resolveUi,
   }
 }

@@ -38,6 +38,9 @@ export type AuditReason =
   | 'busy'
   | 'bad_query'
   | 'foreign_origin'
+  | 'pin_rests'
+  | 'duress'
+  | 'password_change_required'
 
 /** The result of a request: a macro is `partly` done if some of its steps failed and it went on. */
 export type AuditOutcome = 'done' | 'partly' | 'failed' | 'refused' | 'running'
@@ -81,6 +84,11 @@ interface AuditLog {
    * @returns resolves once the record is on disk; it never rejects, so it need not be awaited
    */
   add(record: AuditRecord, isAwaited?: boolean): Promise<void>
+}
+
+/** Whether a session may learn of a record: whoever is forced to sign in must not be seen to have raised an alarm. */
+export function isTold({ reason }: { readonly reason: unknown }, session: { readonly isUnderDuress?: true }): boolean {
+  return session.isUnderDuress !== true || (reason !== 'duress' && reason !== 'pin_rests')
 }
 
 /** A log that can tell before a call is carried out whether it will be able to record it. */
@@ -165,6 +173,8 @@ export interface Outcome {
   status: number
   body: JsonBody
   reason: AuditReason | null
+  /** For a granted call that raises an alarm in silence: stands in its record as the reason. */
+  alarm?: 'duress'
   /** As in AuditRecord. */
   target?: string
   /** The account that a sign-in was for, if it exists; for calls with a session, the session's user counts. */

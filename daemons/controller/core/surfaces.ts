@@ -1,5 +1,6 @@
 /** The interfaces that the two surfaces, REST and the pages, need from the rest of the controller. */
 import type { Origin, Session } from './access/accounts.ts'
+import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Json } from './json.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
@@ -59,6 +60,11 @@ export interface UiPeople {
   redeem(nonce: string, from: Origin): Promise<Outcome>
   signOut(token: string): void
   /**
+   * Changes the own password. If it is granted, the body contains `token` and `expires` of the session that takes the
+   * place of the present one.
+   */
+  changePassword(session: Session, form: PasswordForm, from: Origin, signal?: AbortSignal): Promise<Outcome>
+  /**
    * The session of a token, resolved again each time; undefined if it is unknown, over, or its account may no longer
    * sign in. Called for each request and for each message to an open socket: it must be quick.
    * @param isUse false for automatic requests, such as those of an open socket: they do not keep the session alive
@@ -67,7 +73,7 @@ export interface UiPeople {
 }
 
 /** Sessions of the socket: those of the page, and those of REST tokens. */
-export interface SocketPeople extends Pick<UiPeople, 'signIn'> {
+export interface SocketPeople extends Pick<UiPeople, 'signIn' | 'changePassword'> {
   /** Like `sessionOf` of the page, for a token of either kind. */
   sessionOf(token: string, from: Origin, isUse: boolean): Session | undefined
   /** Ends the session of a token of either kind. */

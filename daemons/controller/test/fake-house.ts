@@ -24,6 +24,7 @@ export interface FakePerson {
   /** Required after the password. */
   code?: string
   isDisabled?: boolean
+  mustChange?: boolean
   scope: readonly number[] | 'all'
 }
 
@@ -257,6 +258,11 @@ export function refused(status: number, error: string, reason: AuditReason, mess
   return { status, body: { json: { error, message } }, reason }
 }
 
+const WRONG: Outcome = {
+  ...refused(403, 'invalid_credential', 'invalid_credential'),
+  body: { json: { error: 'invalid_credential', message: 'wrong', fields: [{ field: 'current', message: 'wrong' }] } },
+}
+
 function peopleOf(house: State): UiParts['people'] {
   const begin = (username: string): Outcome => {
     const token = randomBytes(24).toString('base64url')
@@ -287,6 +293,13 @@ function peopleOf(house: State): UiParts['people'] {
       return username === undefined ? refused(401, 'unauthorized', 'unauthorized') : begin(username)
     },
     signOut: (token) => void house.sessions.delete(token),
+    async changePassword({ username }, { current, password }) {
+      const person = house.people.get(username)
+      if (person?.password !== current) return WRONG
+      Object.assign(person, { password, mustChange: false })
+      for (const [token, name] of house.sessions) if (name === username) house.sessions.delete(token)
+      return begin(username)
+    },
     sessionOf(token) {
       const username = house.sessions.get(token)
       const person = username === undefined ? undefined : house.people.get(username)
@@ -295,7 +308,7 @@ function peopleOf(house: State): UiParts['people'] {
   }
 }
 
-function sessionOf(username: string, { id, isElevated, functions }: FakePerson): Session {
+function sessionOf(username: string, { id, isElevated, functions, mustChange }: FakePerson): Session {
   const name = isElevated ? 'Administrators' : 'Staff'
   return {
     userId: id,
@@ -303,6 +316,7 @@ function sessionOf(username: string, { id, isElevated, functions }: FakePerson):
     roles: [{ id: isElevated ? 1 : 2, created_at: 0, updated_at: 0, name, elevated: isElevated }],
     isElevated,
     surface: 'socket',
+    mustChangePassword: mustChange === true,
     may: (what) => functions.includes(what),
     uis: [{ id: 1, created_at: 0, updated_at: 0, name: 'Phones' }],
   }

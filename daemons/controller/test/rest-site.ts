@@ -69,8 +69,8 @@ export interface RestSite {
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
-/** One hash for all: they share the password, and hashing takes time. */
-let hashed: ReturnType<typeof hashPassword> | undefined
+/** One hash for each password: most share one, and hashing takes time. */
+const hashed = new Map<string, ReturnType<typeof hashPassword>>()
 
 const parts: ImportParts = {
   clock: systemClock,
@@ -85,8 +85,9 @@ const parts: ImportParts = {
   },
   store: { commitMs: 1, busyMs: 2000, records: 100, recordChars: 1_000_000, keptRecords: 1000, faults: 100 },
   hashPassword: (text) => {
-    hashed ??= hashPassword(text)
-    return hashed
+    const known = hashed.get(text) ?? hashPassword(text)
+    hashed.set(text, known)
+    return known
   },
   ruleFault: (line) => parseRoleRules(line).faults[0],
 }

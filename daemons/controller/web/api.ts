@@ -23,7 +23,9 @@ type SignInAnswer =
 /** The sign-in form as typed. */
 export interface SignInForm {
   username: string
-  password: string
+  password?: string
+  /** Of a wall panel, in place of the password. */
+  pin?: string
   two_factor_token?: string
 }
 
@@ -125,6 +127,8 @@ export const api = {
   setUp: (form: SetUpForm) => call<SignInAnswer>('POST /ui/setup', form, { isSignIn: true, answerMs: DEVICE_MS }),
   handoff: () => call<SignInAnswer>('POST /ui/handoff', undefined, { isSignIn: true }),
   signIn: (form: SignInForm) => call<SignInAnswer>('POST /ui/sign-in', form, { isSignIn: true, answerMs: DEVICE_MS }),
+  changePassword: (current: string, password: string) =>
+    call<unknown>('POST /ui/password', { current, password }, { answerMs: DEVICE_MS }),
   signOut: () => call<unknown>('POST /ui/sign-out', undefined, { isSignIn: true }),
   zones: () => call<Zones>('GET /ui/zones'),
   command: (zoneId: number, command: string, args: Record<string, Json>) =>

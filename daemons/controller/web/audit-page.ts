@@ -130,6 +130,9 @@ const REASONS: Readonly<Record<string, Words>> = {
     short: texts.pageOfAnotherSite,
     more: texts.foreignOriginMore,
   },
+  pin_rests: { short: texts.pinRestsShort, more: texts.pinRestsMore },
+  duress: { short: texts.duressShort, more: texts.duressMore },
+  password_change_required: { short: texts.mustChangeShort, more: texts.mustChangeMore },
 }
 
 /** Every reason with its short words, for the filter. */
@@ -165,6 +168,7 @@ const OUTCOMES: Readonly<Record<string, { words: string; sentence: string; lit: 
 
 /** Green means done or read: a granted command that its device refused is not green. */
 export function outcomeLit({ granted, reason, status, outcome }: AuditEntry): Lit {
+  if (reason === 'duress') return 'fault'
   if (!granted || reason !== null || status >= 500) return 'warn'
   return outcome !== null && Object.hasOwn(OUTCOMES, outcome) ? (OUTCOMES[outcome]?.lit ?? 'ok') : 'ok'
 }

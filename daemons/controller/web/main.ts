@@ -35,6 +35,7 @@ const PendingPage = lazy(async () => (await import('./pending-page.ts')).Pending
 const TablesPage = lazy(async () => (await import('./tables-page.ts')).TablesPage)
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
+const MustChange = lazy(async () => (await import('./sign-in.ts')).MustChange)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
 
 /** The pages in the rail, by the word in the address; some are only for elevated sessions. */
@@ -50,6 +51,7 @@ const ENTRIES: readonly { word: string; label: string; icon: IconName; key: stri
 /** The whole page. */
 function App(): VNode {
   const person = me.value
+  if (person?.must_change_password) return html`<${MustChange} plate=${plate(plateFacts())} />`
   if (person) return html`<${Signed} person=${person} />`
   if (person === null && needsAccount.value) return html`<${SetUp} plate=${plate(plateFacts())} />`
   if (person === null) return html`<${SignIn} plate=${plate(plateFacts())} />`

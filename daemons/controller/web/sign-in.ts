@@ -8,7 +8,7 @@ import { factTable } from '#kit/web/figures.ts'
 import { type Form, input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { ended, sinceText } from '#kit/web/numbers.ts'
-import { Act, lamp } from '#kit/web/parts.ts'
+import { Act, lamp, toast } from '#kit/web/parts.ts'
 import { api } from './api.ts'
 import { knownAt, leave, me, signedIn } from './state.ts'
 import * as texts from './texts.ts'
@@ -23,6 +23,9 @@ const SENTENCES: Readonly<Record<string, string>> = {
   no_roles: texts.noRolesMeans,
   '2fa_no_email': texts.noMailAddressMeans,
   '2fa_mismatch': texts.wrongCodeMeans,
+  'missing_credential by PIN': texts.missingPin,
+  'invalid_credential by PIN': texts.invalidPinMeans,
+  'remote_denied by PIN': texts.pinIsForTheBuilding,
 }
 
 /** @param error of the envelope @param message of the envelope, for unknown errors */
@@ -92,22 +95,27 @@ interface SigningIn {
   submit(event: Event): void
   resend(): void
   back(): void
+  byPin: boolean
+  /** Changes between password and PIN. */
+  other(): void
 }
 
 function useSignIn(username: string): SigningIn {
-  const form = useForm({ username, password: '', code: '' })
+  const form = useForm({ username, password: '', pin: '', code: '' })
+  const [byPin, setByPin] = useState(false)
   const [challenge, setChallenge] = useState<Challenge | null>(null)
 
   async function ask(code: string): Promise<void> {
-    const { username, password } = form.values.value
-    const given = { username: String(username).trim(), password: String(password) }
+    const { username, password, pin } = form.values.value
+    const secret = byPin ? { pin: String(pin).trim() } : { password: String(password) }
+    const given = { username: String(username).trim(), ...secret }
     const answer = await api.signIn(code === '' ? given : { ...given, two_factor_token: code }).catch(sayWhy)
     if (!('error' in answer)) {
       if (answer.signed_in) signedIn(answer)
       return
     }
     if (answer.error !== 'two_factor_auth') {
-      const sentence = signInSentence(answer.error, answer.message)
+      const sentence = signInSentence(byPin ? `${answer.error} by PIN` : answer.error, answer.message)
       throw code === '' ? new Error(sentence) : atCode(sentence)
     }
     // The page's own clock: it moves in steps, and promises no second too many.
@@ -137,12 +145,18 @@ function useSignIn(username: string): SigningIn {
       form.settle({ ...form.values.value, password: '', code: '' })
       setChallenge(null)
     },
+    byPin,
+    other() {
+      form.settle({ ...form.values.value, password: '', pin: '' })
+      setByPin(!byPin)
+    },
   }
 }
 
 /** Puts the focus on a missing field, else on the password, ready to be typed over. */
 function retype(form: Form): void {
-  const name = form.values.value.username === '' ? 'username' : 'password'
+  const secret = document.getElementById(`${form.id}-pin`) ? 'pin' : 'password'
+  const name = form.values.value.username === '' ? 'username' : secret
   setTimeout(() => {
     const field = document.getElementById(`${form.id}-${name}`)
     if (field instanceof HTMLInputElement) field.select()
@@ -159,18 +173,39 @@ function atCode(message: string): CallFault {
   return new CallFault(200, { error: '2fa_mismatch', message, fields: { code: message } })
 }
 
-function fields({ form, challenge }: SigningIn, kind: 'again' | 'first' = 'first'): VNode {
+function fields({ form, challenge, byPin }: SigningIn, kind: 'again' | 'first' = 'first'): VNode {
   if (!challenge)
     return html`${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', first: kind === 'first', kind: 'wide' })}
-      ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', first: kind === 'again', kind: 'wide' })}${refusal(form)}`
+      ${
+        byPin
+          ? input({
+              form,
+              name: 'pin',
+              label: texts.pin,
+              type: 'password',
+              autocomplete: 'off',
+              first: true,
+              kind: 'wide code',
+            })
+          : input({
+              form,
+              name: 'password',
+              label: texts.password,
+              type: 'password',
+              autocomplete: 'current-password',
+              first: kind === 'again',
+              kind: 'wide',
+            })
+      }${refusal(form)}`
   const hint = texts.codeHint
   return html`<p class="soft">${challenge.message} ${codeLifeText(challenge.goodUntil - now.value)}</p>
     ${input({ form, name: 'code', label: texts.code, autocomplete: 'one-time-code', mono: true, first: true, kind: 'wide code', hint })}${refusal(form)}`
 }
 
 /** Does not say that the mail failed: it may still be in transit, or in the spam folder. */
-function under({ form, challenge, resend, back }: SigningIn): VNode | null {
-  if (!challenge) return null
+function under({ form, challenge, resend, back, byPin, other }: SigningIn): VNode | null {
+  if (!challenge)
+    return html`<button class="btn quiet" type="button" onClick=${other}>${byPin ? texts.signInByPassword : texts.signInByPin}</button>`
   const waitS = Math.ceil((challenge.againAt - now.value) / 1000)
   return html`<div class="resend"><p class="small soft">No mail? It can take a minute, and may lie in the junk folder.</p>
     <div class="acts between"><button class="btn quiet" type="button" onClick=${back}>Back</button>
@@ -189,5 +224,33 @@ export function AccountPage(): VNode | null {
       [texts.userName, username],
       [texts.roles, roles.join(', ') || '–'],
       [texts.elevated, elevated ? texts.elevatedMeans : texts.notElevatedMeans],
-    ])}<footer><${Act} run=${() => void leave()}>Sign out</${Act}></footer></section>`
+    ])}<footer><${Act} run=${() => void leave()}>Sign out</${Act}></footer></section>
+    <section class="panel narrow" aria-label=${texts.changePassword}><div class="in"><h2>${texts.changePassword}</h2><${ChangePassword} /></div></section>`
+}
+
+/** The present password, the new one. Other sessions of this person end; this page goes on under a new one. */
+function ChangePassword(): VNode {
+  const form = useForm({ current: '', password: '' })
+  const submit = (event: Event) => {
+    event.preventDefault()
+    const { current, password } = form.values.value
+    void form.submit(async () => {
+      await api.changePassword(String(current), String(password))
+      form.settle({ current: '', password: '' })
+      signedIn(await api.me())
+      toast(texts.passwordChanged)
+    })
+  }
+  return html`<form class="stack" onSubmit=${submit} novalidate>
+    ${input({ form, name: 'current', label: texts.presentPassword, type: 'password', autocomplete: 'current-password', kind: 'wide' })}
+    ${input({ form, name: 'password', label: texts.newPassword, type: 'password', autocomplete: 'new-password', hint: texts.atLeastCharacters(8), kind: 'wide' })}
+    ${refusal(form)}<${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${texts.changePassword}</${Act}></form>`
+}
+
+/** In place of all pages, as long as this person has to change the password. @param plate the name plate */
+export function MustChange({ plate }: { plate: Child }): VNode {
+  return html`<main class="alone" id="main"><div class="alone-in">${plate}
+    <section class="panel"><div class="in stack"><h1>${texts.chooseNewPassword}</h1>
+      <p class="soft">Whoever made this account, or changed it, asks for that. Until then nothing else is shown.</p><${ChangePassword} />
+      <button class="btn quiet" type="button" onClick=${() => void leave()}>Sign out</button></div></section></div></main>`
 }

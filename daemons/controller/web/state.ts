@@ -206,7 +206,7 @@ export async function look(): Promise<void> {
     closeSocket()
     isSlow.value = true
   }
-  if (me.value && !isSignedOut.value) attend()
+  if (me.value && !me.value.must_change_password && !isSignedOut.value) attend()
 }
 
 /** Fetches the zones once the socket is open, so that no change is missed; without it, now and then. */

@@ -43,6 +43,17 @@ export const noAnswerAtSignIn =
   'The controller does not answer. What you typed stays here; sign in when it answers again.'
 export const userName = 'User name'
 export const password = 'Password'
+export const pin = 'PIN'
+export const signInByPin = 'Sign in by PIN'
+export const signInByPassword = 'Sign in by password'
+export const invalidPinMeans = 'No account that may sign in here has this name and PIN. Check both.'
+export const pinIsForTheBuilding = 'A PIN is taken from inside the building alone. Sign in by password.'
+export const missingPin = 'Enter both the user name and the PIN.'
+export const presentPassword = 'Present password'
+export const newPassword = 'New password'
+export const changePassword = 'Change password'
+export const passwordChanged = 'Your password is changed. Other sessions of yours have ended.'
+export const chooseNewPassword = 'Choose a new password'
 export const codeHint = 'Six letters and digits; upper or lower case.'
 export const code = 'Code'
 export const newCodeInS = (waitS: number) => `New code in ${waitS} s`
@@ -249,6 +260,14 @@ export const tooManyAtOnce = 'too many at once'
 export const busyMore = 'Too many sign-ins, or queries of this user, were pending, so it was refused unread. Try again.'
 export const pageOfAnotherSite = 'page of another site'
 export const foreignOriginMore = 'A page of another site sent it. Find out who opened which page.'
+export const pinRestsShort = 'PIN rests'
+export const pinRestsMore =
+  'Too many wrong PINs came for this account, so PINs are not looked at for a while. The password works.'
+export const duressShort = 'duress PIN'
+export const duressMore =
+  'This person signed in by the PIN that means duress: somebody may be forcing them. They were let in as usual.'
+export const mustChangeShort = 'password to be changed'
+export const mustChangeMore = 'This person has to change the password before anything else is answered.'
 export const auditFailed = (status: number) => `failed, ${status}`
 export const answeredWith = (sentence: string | undefined, status: number, more: string) =>
   `${sentence}, answered with ${status}.${more}`

@@ -72,6 +72,10 @@ export interface Session {
   roles: readonly Row[]
   isElevated: boolean
   surface: CallSurface
+  /** On the page and the socket: this person may do nothing but change the password. */
+  mustChangePassword: boolean
+  /** It began by a duress PIN: whoever stands beside must not learn of the alarm. */
+  isUnderDuress?: true
   /** Combines the rules of all roles for this surface: a `deny` in one wins over an `allow` in another. */
   may(what: SocketFunction): boolean
   /** The UIs that the rules of the list `ui` allow, as rows of `ui`; `allow ui *` allows every UI. */
@@ -323,6 +327,7 @@ export function createAccounts(book: Book): Accounts {
         roles,
         isElevated: isElevated(roles),
         surface,
+        mustChangePassword: surface === 'socket' && user.must_change_password === true,
         may: (what) => mayDo(roles, surface, what),
         uis: uisOf(roles, book.rows('ui')),
       }
@@ -343,12 +348,18 @@ export function isLive(user: Row, nowMs: number): boolean {
   return hasBegun && !hasEnded
 }
 
+/** How somebody signed in: by the password, by the PIN of a wall panel, or by the one that means duress. */
+export type SignedInBy = 'password' | 'pin' | 'duress_pin'
+
 /** An account at the time somebody signed in to it. */
 interface SignedInAs {
   /** As `foldUsername` returns it. */
   readonly username: string
-  /** The hash of the password used to sign in; null if there was none. */
+  /** The hash of the password at that time; null if there was none. */
   readonly hash: Json
+  readonly by: SignedInBy
+  /** The hash of the PIN that was used, if one was. */
+  readonly pin: Json
 }
 
 /** A signed-in user, as sessions and nonces store it. */
@@ -358,22 +369,23 @@ export interface SignedIn {
 }
 
 /** @param user a row of auth_user */
-export function signedIn(user: Row): SignedIn {
-  return { userId: user.id, as: signedInAs(user) }
+export function signedIn(user: Row, by: SignedInBy = 'password'): SignedIn {
+  return { userId: user.id, as: signedInAs(user, by) }
 }
 
-function signedInAs(user: Row): SignedInAs {
-  return { username: foldUsername(String(user.username)), hash: user.hash ?? null }
+function signedInAs(user: Row, by: SignedInBy): SignedInAs {
+  const pin = by === 'password' ? null : (user[by] ?? null)
+  return { username: foldUsername(String(user.username)), hash: user.hash ?? null, by, pin }
 }
 
 /**
  * Whether the account is still the one that somebody signed in to. An import may give its id to somebody else. Setting
- * a new password must end the sessions opened with the old one. Setting the same password again counts as new, because
+ * a new password or PIN must end the sessions opened with the old one. Setting the same password again counts as new, because
  * the hash gets another salt.
  */
 function isStill(user: Row, as: SignedInAs): boolean {
-  const { username, hash } = signedInAs(user)
-  return username === as.username && hash === as.hash
+  const { username, hash, pin } = signedInAs(user, as.by)
+  return username === as.username && hash === as.hash && pin === as.pin
 }
 
 /**
@@ -430,6 +442,8 @@ export interface PersonView {
   full_name: string | null
   roles: string[]
   elevated: boolean
+  /** Nothing else is answered until it is changed. */
+  must_change_password: boolean
   site: SiteView
 }
 
@@ -447,6 +461,7 @@ export function personView(book: Book, session: Session): PersonView {
     full_name: text(book.row('auth_user', session.userId)?.full_name),
     roles: session.roles.map(({ name, id }) => text(name) ?? `Role ${id}`),
     elevated: session.isElevated,
+    must_change_password: session.mustChangePassword,
     site: siteView(book),
   }
 }

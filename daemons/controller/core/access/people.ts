@@ -1,5 +1,5 @@
 /** Combines everything about callers: the first account, sign-in, sessions, identity and handoff. */
-import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
+import type { Contender, SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import type { Outcome } from '../audit.ts'
 import type { Json } from '../json.ts'
@@ -17,9 +17,11 @@ import {
   type Session,
   type WaitingOf,
 } from './accounts.ts'
+import { createPasswordChange, type PasswordChange } from './password-change.ts'
+import { createPinTries, type PinLimits } from './pin-tries.ts'
 import { createSecondFactor, type SecondFactorLimits } from './second-factor.ts'
 import { createHandoff, createUserSessions, type NewToken, NONCE_SECONDS, type SessionLimits } from './sessions.ts'
-import { createUserSignIn, type SignInResult, type Undelivered } from './sign-in.ts'
+import { createUserSignIn, type PinEvent, type SignInResult, type Undelivered } from './sign-in.ts'
 
 // The first account of a controller that nobody could sign in to, as rows of its site.
 
@@ -106,6 +108,8 @@ export interface People {
   me(session: Session): unknown
   /** POST /api/session_handoff. @param session must have been resolved here */
   handoff(session: Session): Outcome
+  /** Somebody changes the own password; what the old one began is over then, and a new session of the page begins. */
+  changePassword: PasswordChange
   /** The page redeems the nonce in its cookie. The nonce is used up whatever the result. */
   redeem(nonce: string | undefined, origin: Origin): SignInResult
 }
@@ -121,10 +125,14 @@ export interface PeopleParts {
   undelivered(to: Undelivered, error: unknown): void
   waitingOf: WaitingOf
   limiter: SignInLimiter
+  /** The network, if an account has signed in from there before. */
+  homeOf(who: Contender): string | undefined
+  pinEvent(event: PinEvent, who: { username: string; clientIp: string }): void
+  hashPassword(password: string): Promise<{ hash: string; salt: string }>
   limits: PeopleLimits
 }
 
-export interface PeopleLimits extends SessionLimits, SecondFactorLimits {
+export interface PeopleLimits extends SessionLimits, SecondFactorLimits, PinLimits {
   /** Most handoff nonces at once. */
   nonces: number
 }
@@ -139,7 +147,8 @@ export function createPeople(parts: PeopleParts): People {
   const sessions = createUserSessions({ accounts, isClosing, clock, secrets, settings: parts.settings, limits })
   const nonces = createHandoff({ accounts, isClosing, clock, secrets, most: limits.nonces })
   const secondFactor = createSecondFactor(parts)
-  const { signIn } = createUserSignIn({ ...parts, accounts, isClosing, secondFactor, sessions })
+  const pinTries = createPinTries({ clock, limits, homeOf: parts.homeOf })
+  const { signIn } = createUserSignIn({ ...parts, accounts, isClosing, secondFactor, sessions, pinTries })
 
   /** @source document 1, Identity */
   function me(session: Session): unknown {
@@ -171,6 +180,7 @@ export function createPeople(parts: PeopleParts): People {
     logoutUi: (token = '') => sessions.endUi(token),
     endOver: sessions.endOver,
     me,
+    changePassword: createPasswordChange({ ...parts, accounts, sessions }),
     handoff(session) {
       const user = accounts.withId(session.userId)
       if (user === undefined) return NOBODY

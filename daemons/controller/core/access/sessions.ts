@@ -12,6 +12,7 @@ import {
   type Secrets,
   type Session,
   type SignedIn,
+  type SignedInBy,
   signedIn,
 } from './accounts.ts'
 
@@ -145,7 +146,7 @@ export interface Sessions {
   /**
    * Starts a session of the page. It ends at its longest life, or after the shortest `session_timeout_min` without use.
    */
-  beginUi(user: Row): NewToken
+  beginUi(user: Row, by?: SignedInBy): NewToken
   /**
    * The session of a REST token; undefined means `invalid_session`. If the holder may no longer call, the token is
    * dropped for good.
@@ -201,8 +202,8 @@ export function createUserSessions(parts: SessionsParts): Sessions {
   const holderOf = new WeakMap<Session, Holder>()
   const revoked = new WeakSet<Holder>()
 
-  function begin(on: TokenStore<Holder>, user: Row, lifeMs: number): NewToken {
-    const holder = { ...signedIn(user), issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
+  function begin(on: TokenStore<Holder>, user: SignedIn, lifeMs: number): NewToken {
+    const holder = { ...user, issuedAt: clock.epochMs(), usedMs: clock.monotonicMs() }
     return { token: on.issue(holder, lifeMs), lifeMs }
   }
 
@@ -212,6 +213,7 @@ export function createUserSessions(parts: SessionsParts): Sessions {
     const user = userOf(holder)
     if (user === undefined) return undefined
     const session = accounts.sessionOf(user, surface)
+    if (holder.as.by === 'duress_pin') session.isUnderDuress = true
     if (!mayCallFrom(session.roles, origin)) return undefined
     holderOf.set(session, holder)
     return session
@@ -241,8 +243,8 @@ export function createUserSessions(parts: SessionsParts): Sessions {
     foundIn(ui, token, (holder) => ofUi(holder, origin, isUse))
 
   return {
-    begin: (user) => begin(api, user, parts.settings().api_token_life),
-    beginUi: (user) => begin(ui, user, limits.uiSessionMs),
+    begin: (user) => begin(api, signedIn(user), parts.settings().api_token_life),
+    beginUi: (user, by) => begin(ui, signedIn(user, by), limits.uiSessionMs),
     resolve: (token = '', origin) => findApi(token, origin, 'api'),
     resolveUi: (token = '', origin, isUse = true) => findUi(token, origin, isUse),
     resolveSocket: (token, origin, isUse) => findUi(token, origin, isUse) ?? findApi(token, origin, 'socket'),

@@ -2,6 +2,7 @@
 import type { Contender, SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { AuditReason, Outcome } from '../audit.ts'
 import type { Row } from '../site/book.ts'
 import {
@@ -15,7 +16,9 @@ import {
   type Origin,
   type PasswordCheck,
   type PeopleSettings,
+  type SignedInBy,
 } from './accounts.ts'
+import type { PinTries } from './pin-tries.ts'
 import type { SecondFactor } from './second-factor.ts'
 import type { NewToken, Sessions } from './sessions.ts'
 
@@ -33,7 +36,10 @@ export function isMailAddress(value: unknown): value is string {
 
 interface SignInForm {
   username: string
-  password: string
+  /** Undefined for a sign-in by PIN. */
+  password: string | undefined
+  /** Of a wall panel; looked at on the page and the socket alone. */
+  pin: string | undefined
   /** Undefined if none was submitted. */
   code: string | undefined
   /** The password is longer than any stored one can be, so it cannot be right. */
@@ -54,16 +60,20 @@ const NO_CODE = '?'
  * @returns undefined if the name or the password is missing, empty, or not a text
  * @source document 1, POST /api/token
  */
-function readForm(body: unknown): SignInForm | undefined {
+function readForm(body: unknown, at: SignInAt): SignInForm | undefined {
   if (typeof body !== 'object' || body === null) return undefined
   const field = (name: string): unknown =>
     Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined
   const username = field('username')
   const password = field('password')
-  if (typeof username !== 'string' || typeof password !== 'string' || username === '' || password === '')
-    return undefined
+  const pin = at === 'page' ? codeOf(field('pin')) : undefined
+  if (typeof username !== 'string' || username === '') return undefined
+  const code = codeOf(field('two_factor_token'))
+  const hasPassword = typeof password === 'string' && password !== ''
+  if (pin !== undefined && !hasPassword) return { username, password: undefined, pin, code, isTooLong: false }
+  if (!hasPassword) return undefined
   const isTooLong = password.length > LONGEST_PASSWORD
-  return { username, password: isTooLong ? '' : password, code: codeOf(field('two_factor_token')), isTooLong }
+  return { username, password: isTooLong ? '' : password, pin: undefined, code, isTooLong }
 }
 
 /** Trims the blanks that come along when a code is copied from a mail. An empty field counts as no code. */
@@ -114,6 +124,12 @@ function challenge(ttlSeconds: number, user: Row, isMailed: boolean): Outcome {
   return envelope('2fa_required', { error: 'two_factor_auth', message, ttl_seconds: ttlSeconds }, user)
 }
 
+/** Says nothing of the PIN, nor whether there is such an account. */
+function pinRests(leftMs: number, user: Row | undefined): Outcome {
+  const message = `Too many wrong PINs. Sign in with the password, or try the PIN again in ${durationText(leftMs)}.`
+  return { ...envelope('pin_rests', { error: 'pin_rests', message }, user), status: 429 }
+}
+
 /** Too many sign-ins at once: no credential was judged, so this is not a refusal and has its own status. */
 function tooBusy(): Outcome {
   const message = 'too many sign-ins are waiting: try again in a few seconds'
@@ -142,6 +158,9 @@ function envelope(
 
 /** `rest` issues a token and always challenges; `page` starts a session of the page. */
 type SignInAt = 'rest' | 'page'
+
+/** What is noted beside the audit: a duress PIN that was used, or an account whose PIN rests after wrong ones. */
+export type PinEvent = 'duress' | 'rests'
 
 /** A user to whom a code could not be mailed, and the address of the sign-in. */
 export interface Undelivered {
@@ -185,6 +204,9 @@ interface SignInParts {
   settings(): PeopleSettings
   /** Called when a code could not be mailed. By then the call has been answered and recorded. */
   undelivered(to: Undelivered, error: unknown): void
+  pinTries: PinTries
+  /** Called once for each; must not throw. */
+  pinEvent(event: PinEvent, who: { username: string; clientIp: string }): void
 }
 
 /** A sign-in in progress. */
@@ -194,47 +216,105 @@ interface Attempt extends SignInAsk {
   who: Contender
 }
 
-export function createUserSignIn(parts: SignInParts): SignIn {
-  const { accounts, clock, limiter, passwords, secondFactor, sessions } = parts
+// The secret: a password, or the PIN of a wall panel.
 
-  /** The account, if its password is right. An unknown or disabled account takes as long as a wrong password. */
-  async function proven({ form, at }: Attempt): Promise<Row | undefined> {
-    const meant = accounts.named(form.username)
-    const stored = typeof meant?.hash === 'string' && meant.hash !== '' ? meant.hash : undefined
-    const isRight = await passwords.verify(form.password, form.isTooLong ? undefined : stored)
+interface Proof {
+  /** Why a sign-in is refused before its secret is looked at. */
+  refusedUnseen(attempt: Attempt, meant: Row | undefined): Outcome | undefined
+  /** The account, if its secret is right. An unknown or disabled account takes as long as a wrong password. */
+  proven(attempt: Attempt): Promise<Proven | undefined>
+}
+
+function createProof(parts: SignInParts): Proof {
+  const { accounts, clock, passwords, pinTries } = parts
+
+  /** Each secret takes as long as any other, whether the account has it, or exists. */
+  async function matching({ form }: Attempt, meant: Row | undefined): Promise<SignedInBy | undefined> {
+    const { password, pin = '' } = form
+    const isOf = (text: string, by: keyof Row) => {
+      const stored = meant?.[by]
+      return passwords.verify(text, typeof stored === 'string' && stored !== '' ? stored : undefined)
+    }
+    if (password !== undefined)
+      return (await passwords.verify(password, form.isTooLong ? undefined : hashOf(meant))) ? 'password' : undefined
+    const [isPin, isDuress] = [await isOf(pin, 'pin'), await isOf(pin, 'duress_pin')]
+    if (isPin) return 'pin'
+    return isDuress ? 'duress_pin' : undefined
+  }
+
+  async function judged(attempt: Attempt, meant: Row | undefined): Promise<Proven | undefined> {
+    const { at } = attempt
+    const by = await matching(attempt, meant)
     // The account may have been changed or closed during the password check.
     const user = meant && accounts.withId(meant.id)
-    const stands = isRight && user !== undefined && user.hash === stored && isLive(user, clock.epochMs())
+    const isSame = user !== undefined && by !== undefined && user[secretOf(by)] === meant?.[secretOf(by)]
+    const stands = isSame && isLive(user, clock.epochMs())
     // The page lets in elevated users, who may apply or discard the change that closes their account.
     const isHeld = (one: Row) => at === 'rest' || !isElevated(accounts.rolesOf(one.id))
     const isClosed = user !== undefined && isHeld(user) && parts.isClosing(user.id)
-    return stands && !isClosed ? user : undefined
+    return stands && !isClosed ? { user, by } : undefined
   }
+
+  function pinMissed({ origin, who }: Attempt, meant: Row | undefined): void {
+    if (pinTries.missed(who) && meant !== undefined)
+      parts.pinEvent('rests', { username: String(meant.username), clientIp: origin.clientIp })
+  }
+
+  return {
+    // A PIN is short: it is taken in the building alone, and seldom. Told before it is looked at, so nothing is told of it.
+    refusedUnseen({ form, origin, who }, meant) {
+      if (form.pin === undefined) return undefined
+      if (!origin.isLocal) return refusal('remote_denied', meant)
+      const leftMs = pinTries.restMs(who)
+      return leftMs > 0 ? pinRests(leftMs, meant) : undefined
+    },
+    async proven(attempt) {
+      const { form, who } = attempt
+      const meant = accounts.named(form.username)
+      // Others may have tried while this one waited for its turn.
+      if (form.pin !== undefined && pinTries.restMs(who) > 0) return undefined
+      const found = await judged(attempt, meant)
+      if (found === undefined && form.pin !== undefined) pinMissed(attempt, meant)
+      return found
+    },
+  }
+}
+
+export function createUserSignIn(parts: SignInParts): SignIn {
+  const { accounts, limiter, secondFactor, sessions } = parts
+  const proof = createProof(parts)
 
   async function judge(attempt: Attempt): Promise<SignInResult> {
     const { form, origin, at, who, signal } = attempt
     const meant = accounts.named(form.username)
-    let user: Row | undefined
+    const refused = proof.refusedUnseen(attempt, meant)
+    if (refused !== undefined) return { outcome: refused }
+    let found: Proven | undefined
     const verify = async () => {
-      user = await proven(attempt)
-      return user !== undefined
+      found = await proof.proven(attempt)
+      return found !== undefined
     }
     await limiter.judge({ ...who, signal, verify })
-    if (user === undefined) return { outcome: refusal('invalid_credential', meant) }
+    if (found === undefined) return { outcome: refusal('invalid_credential', meant) }
+    const { user, by } = found
     const sites = accounts.sitesOf(user.id)
     const roles = accounts.rolesOf(user.id)
     if (sites.length === 0) return { outcome: refusal('no_sites', user) }
     if (roles.length === 0) return { outcome: refusal('no_roles', user) }
     // Before the second factor, so that a denied sign-in does not use up a code.
     if (!mayCallFrom(roles, origin)) return { outcome: refusal('remote_denied', user) }
-    if (needsCode(user, roles, attempt)) {
+    if (by === 'password' && needsCode(user, roles, attempt)) {
       const refused = await secondLeg(user, attempt)
       if (refused?.reason === '2fa_mismatch') await limiter.failed(who)
       if (refused !== undefined) return { outcome: refused }
     }
     limiter.succeeded(who)
-    const issued = at === 'rest' ? sessions.begin(user) : sessions.beginUi(user)
-    return { outcome: tokenAnswer(issued, sites, user), issued }
+    parts.pinTries.forget(who)
+    const issued = at === 'rest' ? sessions.begin(user) : sessions.beginUi(user, by)
+    const outcome = tokenAnswer(issued, sites, user)
+    if (by !== 'duress_pin') return { outcome, issued }
+    parts.pinEvent('duress', { username: String(user.username), clientIp: origin.clientIp })
+    return { outcome: { ...outcome, alarm: 'duress' }, issued }
   }
 
   /** @returns undefined if the second factor is satisfied */
@@ -251,7 +331,7 @@ export function createUserSignIn(parts: SignInParts): SignIn {
 
   return {
     async signIn(ask) {
-      const form = readForm(ask.form)
+      const form = readForm(ask.form, ask.at)
       if (form === undefined) return { outcome: refusal('missing_credential') }
       const account = foldUsername(form.username.slice(0, LONGEST_NAME))
       try {
@@ -262,6 +342,20 @@ export function createUserSignIn(parts: SignInParts): SignIn {
       }
     },
   }
+}
+
+/** An account whose secret was right, and which one it was. */
+interface Proven {
+  user: Row
+  by: SignedInBy
+}
+
+function hashOf(user: Row | undefined): string | undefined {
+  return typeof user?.hash === 'string' && user.hash !== '' ? user.hash : undefined
+}
+
+function secretOf(by: SignedInBy): 'hash' | 'pin' | 'duress_pin' {
+  return by === 'password' ? 'hash' : by
 }
 
 /** Errors the rate limiter throws instead of a verdict. */

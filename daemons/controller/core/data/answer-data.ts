@@ -3,7 +3,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Query, QueryLimits } from '../../wire/query.ts'
 import { readQuery } from '../../wire/read-query.ts'
 import type { Session } from '../access/accounts.ts'
-import type { AuditReason, Outcome } from '../audit.ts'
+import { type AuditReason, isTold, type Outcome } from '../audit.ts'
 import type { Json } from '../json.ts'
 import type { LiveBook } from '../live/live-book.ts'
 import type { LiveValues } from '../live/live-values.ts'
@@ -344,6 +344,7 @@ async function answerHistory(world: DataWorld, ask: Ask): Promise<Outcome> {
   function* taken(rows: readonly Row[]): Steps<boolean> {
     for (const row of rows) {
       yield
+      if (!isTold({ reason: row.reason }, session)) continue
       const view = world.views.passing(table, row, session.isElevated)
       if (view.isHidden) continue
       const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)

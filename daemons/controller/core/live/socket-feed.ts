@@ -174,6 +174,11 @@ export class SocketFeed {
     }
   }
 
+  /** Looks at once whether rows have changed that decide what may be seen; else the next beat would. */
+  look(): void {
+    if (shapeOf(this.#parts.book) !== this.#shape) this.#wake()
+  }
+
   end(): void {
     this.#state = 'over'
     this.#timer?.cancel()
@@ -201,14 +206,14 @@ export class SocketFeed {
   }
 
   #beat(): void {
-    const { book, clock, pending, sight } = this.#parts
+    const { clock, pending, sight } = this.#parts
     if (sight() === undefined || this.#state === 'over') return
     if (!this.#hasLeft()) {
       this.#wake()
       return
     }
     this.#sink.send({ type: 'beat', now: clock.epochMs(), pending: pending() })
-    if (shapeOf(book) !== this.#shape) this.#wake()
+    this.look()
   }
 
   #flush(): void {

@@ -31,11 +31,8 @@ const TABLES: Readonly<Record<string, string>> = {
 const COLUMNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   device: { command_set: 'command sets are not read yet' },
   auth_user: {
-    pin: 'nobody signs in by PIN yet',
     rfid: 'nobody signs in by card yet',
-    duress_pin: 'nobody signs in by PIN yet',
     push_subscription: 'nothing is pushed yet',
-    must_change_password: 'nobody is asked for a new password yet',
   },
 }
 

@@ -166,11 +166,14 @@ export async function checkSite(document: unknown, world: SiteWorld): Promise<Ch
   const next = resolveRows(draft, world, faults)
   const users = draft.tables.get('auth_user') ?? []
   checkPasswords(users, faults)
+  checkPins(users, faults)
   checkRules(next, world, faults)
   checkWhole(next.rows, next.pathOf, faults)
   checkSize(next, world.limits, faults)
   faults.refuse()
   for (const user of users) await hash(next, user, world)
+  for (const user of users) await hashPins(next, user, world, faults)
+  faults.refuse()
   return changesBetween(world.book, next.rows, world.nowMs)
 }
 
@@ -178,6 +181,38 @@ function checkPasswords(users: readonly Draft[], faults: FaultList): void {
   for (const { path, password, values } of users)
     if (password !== undefined && (values.has('hash') || values.has('salt')))
       faults.add(`${path}.password`, 'stands beside hash or salt: either is enough')
+}
+
+const PINS = ['pin', 'duress_pin'] as const
+
+/** A keypad has digits. Hashes come from an export with secrets. */
+function checkPins(users: readonly Draft[], faults: FaultList): void {
+  for (const { path, values } of users)
+    for (const name of PINS) {
+      const said = values.get(name)
+      if (typeof said === 'string' && said !== '' && !isHash(said) && !/^\d{4,12}$/.test(said))
+        faults.add(`${path}.${name}`, 'must be 4 to 12 digits')
+    }
+}
+
+function isHash(text: string): boolean {
+  return text.startsWith('$argon2id$')
+}
+
+/** A PIN is kept as a hash, like a password. The two of an account differ: else nobody would ever be alarmed. */
+async function hashPins(next: NextSite, draft: Draft, world: SiteWorld, faults: FaultList): Promise<void> {
+  const users = next.rows.get('auth_user')
+  for (const name of PINS) {
+    const row = draft.id === undefined ? undefined : users?.get(draft.id)
+    const said = draft.values.get(name)
+    if (row === undefined || typeof said !== 'string' || said === '' || isHash(said)) continue
+    const before = world.book.row('auth_user', row.id)
+    const other = row[name === 'pin' ? 'duress_pin' : 'pin']
+    const known = [before?.[name], other].filter((one) => typeof one === 'string' && isHash(one)) as string[]
+    const { hash } = await world.hashPassword(said, known)
+    if (hash === other) faults.add(`${draft.path}.${name}`, 'is the other PIN of this account as well')
+    users?.set(row.id, { ...row, [name]: hash } as Row)
+  }
 }
 
 function checkRules(next: NextSite, { ruleFault }: SiteWorld, faults: FaultList): void {

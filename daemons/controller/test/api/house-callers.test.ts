@@ -15,6 +15,7 @@ function nameOf(authorization: string | undefined, may: readonly string[], isEle
             roles: [],
             isElevated,
             surface: 'api',
+            mustChangePassword: false,
             may: (what) => may.includes(what),
             uis: [],
           }

@@ -26,6 +26,7 @@ export function sessionOf(functions: readonly string[] = ['command', 'macro', 'q
     roles: [],
     isElevated: false,
     surface: 'api',
+    mustChangePassword: false,
     may: (what) => functions.includes(what),
     uis: [],
   }

@@ -397,3 +397,55 @@ t.test('messages under way take no more than their row says', async (t) => {
     t.ok(bytes < row.allBytes, `${piece}: ${bytes} bytes, of ${row.allBytes}`)
   }
 })
+
+t.test('whoever has to change the password may do nothing else, and goes on with the new one', async (t) => {
+  const { signedIn, house, browser, dial } = await here(t)
+  const client = await signedIn()
+  await client.ask('subscribe', { zones: true })
+  Object.assign(house.people.get('ada') ?? {}, { mustChange: true })
+  house.report(1, { level: 1 })
+  await client.next('ended')
+  for (const [type, fields] of [
+    ['command', { body: { zone_id: 1, level: 4 } }],
+    ['query', { entity: 'zone' }],
+    ['subscribe', { zones: true }],
+    ['unsubscribe', {}],
+  ] as const)
+    t.match(await client.ask(type, fields), { status: 403, body: { error: 'password_change_required' } }, type)
+  t.match(house.records[0], { reason: 'password_change_required', granted: false })
+  t.match(await browser.call('GET', '/ui/zones'), { status: 403, body: { error: 'password_change_required' } })
+  t.equal((await browser.call('POST', '/ui/ticket')).status, 403)
+  t.match(await browser.call('GET', '/ui/me'), { status: 200, body: { must_change_password: true } })
+  t.match(await client.ask('password', { current: 'wrong', password: 'a new front desk' }), { status: 403 })
+  t.match(await client.ask('password', { current: 'front desk', password: 'short' }), {
+    status: 400,
+    body: { error: 'bad_fields' },
+  })
+  const { body } = await client.ask('password', { current: 'front desk', password: 'a new front desk' })
+  t.match(body, { success: true, must_change_password: false, username: 'ada' })
+  t.match(await client.ask('query', { entity: 'zone' }), { status: 200 }, 'the socket goes on')
+  t.equal((await browser.call('GET', '/ui/me')).status, 401, 'what the old password began has ended')
+  t.match(await dial().ask('login', { token: (body as { token: string }).token }), { status: 200 })
+  t.notOk(JSON.stringify(house.records).includes('front desk'))
+})
+
+t.test('the page changes the own password, and goes on under a new cookie', async (t) => {
+  const { browser, signedIn, house } = await here(t)
+  const other = await signedIn()
+  await other.ask('me')
+  const change = (current: string, password: string) => browser.call('POST', '/ui/password', { current, password })
+  t.match(await change('wrong', 'a new front desk'), {
+    status: 403,
+    body: { error: 'invalid_credential', fields: [{ field: 'current' }] },
+  })
+  t.match(await change('front desk', 'short'), { status: 400, body: { error: 'bad_fields' } })
+  const before = browser.cookies.get('svc_controller')
+  t.match(await change('front desk', 'a new front desk'), { status: 200, body: { success: true } })
+  t.not(browser.cookies.get('svc_controller'), before)
+  t.same(await other.closed, [1008, 'signed out'])
+  t.match(await browser.call('GET', '/ui/me'), { status: 200 })
+  t.match(
+    house.records.filter(({ path }) => path === '/ui/password').map(({ reason }) => reason),
+    [null, 'bad_fields', 'invalid_credential'],
+  )
+})

@@ -134,6 +134,9 @@ t.test('1 Audit denial reasons: each has plain words', async (t) => {
     foreign_origin: true,
     bad_query: true,
     busy: true,
+    pin_rests: true,
+    duress: true,
+    password_change_required: true,
   }
   t.same(reasonChoices.map(([reason]) => reason).sort(), Object.keys(all).sort())
   const entry = { ...row, reason: 'scope_denied', granted: false, status: 403 }

@@ -90,6 +90,7 @@ export const limits: PeopleLimits = {
   mailAgainMs: 30_000,
   misses: 5,
   nonces: 100,
+  ...{ pinTries: 3, pinRestMs: 900_000, pinRestMaxMs: 86_400_000, triesTable: 100 },
 }
 
 export const realSecrets: Secrets = {
@@ -124,11 +125,15 @@ export function peopleWorld(
   })
   const letters: Letter[] = []
   const undelivered: Undelivered[] = []
+  const pinEvents: { event: string; username: string; clientIp: string }[] = []
   const compared: (string | undefined)[] = []
   const people = createPeople({
     book: tables,
     keeper: tables,
     undelivered: (to) => void undelivered.push(to),
+    homeOf: () => undefined,
+    pinEvent: (event, who) => void pinEvents.push({ event, ...who }),
+    hashPassword: async (password) => ({ hash: `hash of ${password}`, salt: '' }),
     clock,
     secrets: realSecrets,
     passwords: {
@@ -144,7 +149,7 @@ export function peopleWorld(
     limits,
     ...parts,
   })
-  return { people, tables, clock, letters, undelivered, compared }
+  return { people, tables, clock, letters, undelivered, compared, pinEvents }
 }
 
 export type PeopleWorld = ReturnType<typeof peopleWorld>

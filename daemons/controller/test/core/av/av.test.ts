@@ -88,7 +88,16 @@ function house() {
   })
   const session = (isElevated: boolean): Session => {
     const uis = book.rows('ui')
-    return { userId: 1, username: 'ann', roles: [], surface: 'api', isElevated, may: () => true, uis }
+    return {
+      userId: 1,
+      username: 'ann',
+      roles: [],
+      surface: 'api',
+      isElevated,
+      mustChangePassword: false,
+      may: () => true,
+      uis,
+    }
   }
   for (const zoneId of [1, 2]) live.report({ zoneId }, { state: 'stopped', mcast: '', volume: 30, mute: false })
   const say = async (body: object, isElevated = true) => answerOf(await command(session(isElevated), body))

@@ -76,7 +76,12 @@ export function stage(
   function session({ isElevated = false, may = ['command', 'macro', 'query'], uis = [2] }: SessionForm = {}): Session {
     const rows = uis.map((id) => book.row('ui', id)).filter((row): row is Row => row !== undefined)
     const who = { userId: 1, username: 'ann', roles: [], isElevated, uis: rows }
-    return { ...who, surface: 'api', may: (what) => (may as readonly string[]).includes(what) }
+    return {
+      ...who,
+      surface: 'api',
+      mustChangePassword: false,
+      may: (what) => (may as readonly string[]).includes(what),
+    }
   }
   return { book, reached, macros, dispatcher, command, session }
 }

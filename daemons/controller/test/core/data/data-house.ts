@@ -188,7 +188,16 @@ export function worldOf(content: Tables, options: HouseOptions = {}): DataWorld 
 
 /** A caller that may use the function `query`. */
 export function callerOf(isElevated: boolean): Session {
-  return { userId: 1, username: 'caller', roles: [], isElevated, surface: 'api', may: () => true, uis: [] }
+  return {
+    userId: 1,
+    username: 'caller',
+    roles: [],
+    isElevated,
+    surface: 'api',
+    mustChangePassword: false,
+    may: () => true,
+    uis: [],
+  }
 }
 export const plainCaller = callerOf(false)
 export const elevatedCaller = callerOf(true)

@@ -8,6 +8,7 @@ import { harbourHouse } from '../../harbour-house.ts'
 const staff: Session = {
   ...{ userId: 2, username: 'ada', roles: [], isElevated: false, uis: [] },
   surface: 'socket',
+  mustChangePassword: false,
   may: () => true,
 }
 const admin: Session = { ...staff, isElevated: true }

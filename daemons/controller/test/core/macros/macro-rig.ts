@@ -143,7 +143,17 @@ export function bookOf(macros: readonly RigMacro[]): Book {
 
 export function session(over: Partial<Session> = {}): Session {
   const may = () => true
-  return { userId: 7, username: 'ada', roles: [], isElevated: false, surface: 'api', may, uis: [], ...over }
+  return {
+    userId: 7,
+    username: 'ada',
+    roles: [],
+    isElevated: false,
+    surface: 'api',
+    mustChangePassword: false,
+    may,
+    uis: [],
+    ...over,
+  }
 }
 
 /** A step that sends its text: the outcome of a macro is read in `notices`. */

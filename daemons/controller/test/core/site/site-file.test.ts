@@ -147,7 +147,7 @@ t.test('values are accepted if they are unambiguous', async (t) => {
     ],
   })
   t.match(book.row('device', 1), { name: '7', address: '12', elevated: true })
-  t.match(book.row('auth_user', 1), { valid_until: Date.parse('2026-03-01T12:00:00Z'), pin: '1234' })
+  t.match(book.row('auth_user', 1), { valid_until: Date.parse('2026-03-01T12:00:00Z'), pin: 'hashed 4' })
   t.same(
     book.rows('attribute').map(({ value, target_id }) => [value, target_id]),
     [
@@ -291,5 +291,22 @@ t.test('a password that nobody could sign in with is a fault with its path, like
   t.same(await faultsOf({ auth_user }), [
     'auth_user[0].password: has 1025 characters, expected 1 to 1024',
     'auth_user[1].password: must be text of at least one character',
+  ])
+})
+
+t.test('PINs are kept as hashes, have digits, and differ', async (t) => {
+  const user = (more: object) => ({ auth_user: [{ username: 'ada', ...more }] })
+  const hashPassword = async (text: string, known: readonly string[]) => {
+    const hash = `$argon2id$${text}`
+    return { hash: known.find((one) => one === hash) ?? hash, salt: '' }
+  }
+  const book = createBook()
+  await take(user({ pin: '4711', duress_pin: 990_011 }), book, { hashPassword })
+  t.match(book.rows('auth_user'), [{ pin: '$argon2id$4711', duress_pin: '$argon2id$990011' }])
+  t.same(await take(user({ pin: '4711' }), book, { hashPassword }), [], 'the same again changes nothing')
+  for (const pin of ['471', '4711a', '1'.repeat(13)])
+    t.match(await faultsOf(user({ pin })), ['auth_user[0].pin: must be 4 to 12 digits'], pin)
+  t.match(await faultsOf(user({ pin: '4711', duress_pin: '4711' }), createBook(), { hashPassword }), [
+    /^auth_user\[0\].duress_pin: is the other PIN/,
   ])
 })
