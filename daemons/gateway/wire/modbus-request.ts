@@ -2,6 +2,7 @@
  * Modbus requests as bytes: checksum, functions, timing, the fields of a request, and device identification.
  * @source Modbus Application Protocol V1.1b3, 4 and 6; Modbus over Serial Line V1.02, 2.5.1
  */
+import { crc16 } from '#kit/pure/crc16.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type LineRate, wireUs } from '#kit/pure/line.ts'
 
@@ -9,23 +10,6 @@ import { type LineRate, wireUs } from '#kit/pure/line.ts'
 
 /** Bytes of the longest RTU frame: unit 1, PDU 253, CRC 2. @source Modbus over Serial Line V1.02, 2.5.1 */
 export const MAX_RTU_BYTES = 256
-
-const table = Uint16Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte
-  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xa001 : crc >>> 1
-  return crc
-})
-
-/**
- * CRC-16 of the given bytes.
- * @returns 0..65535; its low byte goes on the wire first
- * @source Modbus over Serial Line V1.02, 2.5.1.2 and 6.2.2
- */
-export function crc16(bytes: Uint8Array): number {
-  let crc = 0xffff
-  for (const byte of bytes) crc = (crc >>> 8) ^ (table[(crc ^ byte) & 0xff] ?? 0)
-  return crc
-}
 
 /** Whether the last two bytes are the checksum of the others. Frames shorter than 4 bytes have none. */
 export function hasGoodCrc(frame: Uint8Array): boolean {

@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
+import { crc16 } from '#kit/pure/crc16.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { wireUs } from '#kit/pure/line.ts'
 import { holds, holdsLater } from '#kit/test/holds.ts'
@@ -16,7 +17,6 @@ import {
   replyLength,
 } from '../../wire/modbus-reply.ts'
 import {
-  crc16,
   exceptionName,
   functionName,
   hasGoodCrc,

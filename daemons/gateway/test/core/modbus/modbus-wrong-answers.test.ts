@@ -1,8 +1,9 @@
 /** Whatever goes wrong on a line: never a wrong value, and each fault is counted by its kind. */
 import t from 'tap'
+import { crc16 } from '#kit/pure/crc16.ts'
 import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
-import { crc16, type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
+import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
 /** A unit whose every answer is one more than the last, which shows which answer a caller got. */
