@@ -20,7 +20,7 @@ export PATH := $(CURDIR)/node_modules/node-linux-$(ARCH)/bin:$(CURDIR)/node_modu
 sources = $(shell find $(1) -type f -not -path '*/test/*' -not -path '*/build/*' -not -path '*/prebuilds/*' 2>/dev/null)
 TS_SOURCES := $(filter %.ts,$(call sources,kit daemons native scripts))
 NATIVE_SOURCES := $(filter %.cc %.h %.gyp %.gypi,$(call sources,native)) $(wildcard scripts/build-native*)
-TEMPLATES := $(wildcard daemons/*/templates/*.json)
+TEMPLATES := $(wildcard daemons/*/templates/*.json kit/device/definitions/*.json)
 WEB_SOURCES := $(filter-out %.md,$(call sources,kit/web daemons/*/web)) scripts/bundle-web.ts
 
 .PHONY: help

@@ -6,7 +6,8 @@
  *     build/commands.mjs         what the command can besides starting a daemon
  *     build/<daemon>.mjs         one daemon with everything it needs, but for addons
  *     build/native/<addon>/...   the addons, and the helper that runs as root
- *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it
+ *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it; build/templates/devices/ the device
+ *                                definitions of all daemons
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
  *     build/answers/             what each daemon's description says of its answers, for tests
  */
@@ -102,7 +103,9 @@ function copyAddons(root: string): void {
   }
 }
 
-/** Copies `daemons/<name>/templates/` after emptying the target: a template may have been renamed. */
+/**
+ * Copies `daemons/<name>/templates/` and the device definitions after emptying the targets: a file may have been renamed.
+ */
 function copyTemplates(root: string): void {
   for (const name of readdirSync(join(root, 'daemons'))) {
     const from = join(root, 'daemons', name, 'templates')
@@ -110,6 +113,10 @@ function copyTemplates(root: string): void {
     rmSync(to, { recursive: true, force: true })
     if (existsSync(from)) cpSync(from, to, { recursive: true })
   }
+  const devices = join(root, 'build/templates/devices')
+  rmSync(devices, { recursive: true, force: true })
+  const definitions = join(root, 'kit/device/definitions')
+  if (existsSync(definitions)) cpSync(definitions, devices, { recursive: true })
 }
 
 /**

@@ -24,7 +24,7 @@ export interface CodeFact {
   isListedOnly: boolean
 }
 
-/** A state table in a daemon's core, exported as `...Table`: state, then event, then next state. */
+/** A state table in a daemon's core or in kit/pure, exported as `...Table`: state, then event, then next state. */
 export interface TableFact {
   file: string
   name: string
@@ -111,10 +111,10 @@ export async function settingsOf(root: string, daemon: string): Promise<TObject>
   return config
 }
 
-/** Every state table below daemons/. */
+/** Every state table of the cores, and of what is pure in kit. */
 export async function stateTables(root: string): Promise<TableFact[]> {
   const found: TableFact[] = []
-  for (const file of globSync('daemons/**/core/**/*.ts', { cwd: root }).sort()) {
+  for (const file of globSync('{daemons/**/core,kit/pure}/**/*.ts', { cwd: root }).sort()) {
     if (!/^export const \w+Table\b/m.test(readFileSync(join(root, file), 'utf8'))) continue
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported))

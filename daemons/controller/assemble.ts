@@ -8,7 +8,7 @@ import { openRecords } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { houseCallers, restSurface } from './api/rest-surface.ts'
 import { UI_FAULT_STATUS } from './api/ui-gate.ts'
-import { boundHeapGrowth, type House, importParts, logNotDriven } from './assemble/house.ts'
+import { boundHeapGrowth, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
 import type { ControllerConfig } from './config.ts'
@@ -29,7 +29,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const metrics = createMetrics({ process: true })
   measureAudit(metrics, audit)
   const site = openSiteStore(stateFolder, clock, limitsOf(config.store))
-  const house: House = { context, audit, records: openRecords(context), site }
+  const house: House = { context, drivers: driversOf(stateFolder), audit, records: openRecords(context), site }
   markAccounts(house)
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })
@@ -37,7 +37,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const server = serverOf(house, await openRules(house), metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
-  parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, log), stop: () => {} })
+  parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, house.drivers, log), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)

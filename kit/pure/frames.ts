@@ -10,6 +10,8 @@ export type ContentFraming =
       offset: number
       size: 1 | 2 | 4
       endian: 'big' | 'little'
+      /** The field is written in hex digits, instead of in binary. */
+      isHex?: boolean
       /** Added to the field's value to give the length of the whole frame. */
       adjust: number
     }
@@ -68,11 +70,16 @@ function knownEnd(framing: ContentFraming, bytes: Uint8Array): number | undefine
   const fieldEnd = framing.offset + framing.size
   if (bytes.length < fieldEnd) return undefined
   const length = fieldOf(framing, bytes) + framing.adjust
-  return length < fieldEnd ? 0 : length
+  return length >= fieldEnd ? length : 0
 }
 
-function fieldOf(framing: { offset: number; size: number; endian: 'big' | 'little' }, bytes: Uint8Array): number {
+/** NaN, of which no frame can be made, for a field of hex digits that has others. */
+function fieldOf(framing: Extract<ContentFraming, { mode: 'length_field' }>, bytes: Uint8Array): number {
   const field = bytes.subarray(framing.offset, framing.offset + framing.size)
+  if (framing.isHex) {
+    const digits = String.fromCharCode(...field)
+    return /^[0-9A-Fa-f]+$/.test(digits) ? Number.parseInt(digits, 16) : Number.NaN
+  }
   const ordered = framing.endian === 'big' ? field : field.toReversed()
   return ordered.reduce((value, byte) => value * 256 + byte, 0)
 }

@@ -21,7 +21,7 @@ import { type Sent, type Simulation, simulate } from '../core/macros/simulate.ts
 import { type MacroArgs, type MacroLimits, makeArgs } from '../core/macros/values.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import type { Change } from '../core/site/changes.ts'
-import type { NotDriven } from '../core/site/not-driven.ts'
+import { type NotDriven, notDriven } from '../core/site/not-driven.ts'
 import { exportSite } from '../core/site/site-file.ts'
 import { AUDIT_FILE } from '../io/audit-file.ts'
 import { isAudit } from '../io/audit-reader.ts'
@@ -29,7 +29,7 @@ import { openSiteStore, type SiteStore } from '../io/database.ts'
 import { DATABASE_FILE, hasDatabase, tryDatabase } from '../io/database-file.ts'
 import { hashPassword } from '../io/people.ts'
 import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
-import { importParts, notDrivenIn } from './house.ts'
+import { driversOf, importParts } from './house.ts'
 
 // Simulates one macro of a site, and prints the result.
 
@@ -204,7 +204,7 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
   const parts: ImportParts = {
     ...importParts(config, systemClock),
     onChecked(site) {
-      left = notDrivenIn((table) => site.get(table)?.values() ?? [])
+      left = notDriven((table) => site.get(table)?.values() ?? [], driversOf(stateFolder))
     },
   }
   const file = resolve(words[0] ?? '')

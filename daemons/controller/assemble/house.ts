@@ -1,15 +1,18 @@
 /** What the parts of the controller share during assembly: the open stores, drivers, imports, the heap. */
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Clock } from '#kit/clock.ts'
+import { createDefinitionLibrary, digestOf } from '#kit/device/load.ts'
 import type { Log } from '#kit/log.ts'
 import type { Records } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { ControllerConfig } from '../config.ts'
 import { parseRoleRules } from '../core/access/accounts.ts'
+import type { Driver } from '../core/drivers/driver.ts'
 import { createDrivers } from '../core/drivers/list.ts'
 import { limitsOf } from '../core/keys.ts'
 import type { Book } from '../core/site/book.ts'
-import { type NotDriven, notDriven, type RowsOf } from '../core/site/not-driven.ts'
+import { notDriven } from '../core/site/not-driven.ts'
 import type { AuditFile } from '../io/audit-file.ts'
 import type { SiteStore } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
@@ -18,6 +21,7 @@ import type { ImportParts } from '../io/site-import.ts'
 /** What exists before the rules. */
 export interface House {
   context: AssembleContext<ControllerConfig>
+  drivers: readonly Driver[]
   audit: AuditFile
   records: Records
   site: SiteStore
@@ -49,14 +53,18 @@ export function createChanged(): Changed {
 /** Rows named in one log line; the page and an import list all. */
 const MOST_LOGGED = 5
 
-/** Rows of a site that are stored without effect. */
-export function notDrivenIn(rowsOf: RowsOf): NotDriven[] {
-  return notDriven(rowsOf, createDrivers())
+/** The owner's device definitions stand below the state folder, and go before those of the package. */
+const OWN_SETS = 'command-sets'
+
+/** All drivers, with the device definitions of this machine. */
+export function driversOf(stateFolder: string): Driver[] {
+  const folders = [join(stateFolder, OWN_SETS), join(import.meta.dirname, 'templates/devices')]
+  return createDrivers({ ...createDefinitionLibrary(folders), digest: digestOf })
 }
 
 /** Logs one line, if there are any. */
-export function logNotDriven(book: Book, log: Log): void {
-  const found = notDrivenIn((table) => book.rows(table))
+export function logNotDriven(book: Book, drivers: readonly Driver[], log: Log): void {
+  const found = notDriven((table) => book.rows(table), drivers)
   if (found.length === 0) return
   const rows = found.slice(0, MOST_LOGGED).map(({ row, why }) => `${row}: ${why}`)
   log.notice('not_driven', { count: found.length, first: rows.join('; ') })

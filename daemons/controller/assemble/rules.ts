@@ -18,7 +18,6 @@ import { answerData, type DataWorld } from '../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
 import { Drivers } from '../core/drivers/host.ts'
-import { createDrivers } from '../core/drivers/list.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
 import { createHistory, type History } from '../core/live/history.ts'
@@ -309,11 +308,11 @@ function openHistory({ context, site }: House, values: LiveValues): History {
   return history
 }
 
-function openDrivers({ context, site }: House, live: LiveState): Drivers {
+function openDrivers({ context, drivers, site }: House, live: LiveState): Drivers {
   const { clock, config, log } = context
   const limits = limitsOf(config.drivers)
   const world = createDriverWorld({ clock, log, chance: Math.random, limits })
-  return new Drivers({ book: site.book, live, world, drivers: createDrivers(), limits })
+  return new Drivers({ book: site.book, live, world, drivers, limits })
 }
 
 function openAv(

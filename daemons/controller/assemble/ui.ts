@@ -14,6 +14,7 @@ import { createSights } from '../core/live/sight.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { Change } from '../core/site/changes.ts'
+import { notDriven } from '../core/site/not-driven.ts'
 import { isSecretColumn, settingOf, tableOf } from '../core/site/registry.ts'
 import type {
   AuditRow,
@@ -31,7 +32,7 @@ import { namesAccounts } from '../io/audit-reader.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
 import { stageRows } from '../io/site-import.ts'
-import { type House, importParts, logNotDriven, notDrivenIn } from './house.ts'
+import { type House, importParts, logNotDriven } from './house.ts'
 import type { Brought } from './rules.ts'
 
 // The first account: created once on the page; the log asks for it until it exists.
@@ -268,10 +269,10 @@ function withToken({ outcome, issued }: SignInResult): Outcome {
   return { ...outcome, body: { json: { token: issued.token, expires: issued.lifeMs } } }
 }
 
-function restOf({ context, records, site }: House, isRunning: boolean): UiRest {
+function restOf({ context, drivers, records, site }: House, isRunning: boolean): UiRest {
   return {
     state: () => ({ isSet: settingOf(site.book).rest_api_enabled, isRunning }),
-    notDriven: () => notDrivenIn((table) => site.book.rows(table)),
+    notDriven: () => notDriven((table) => site.book.rows(table), drivers),
     async set(isOn, by) {
       await site.applyNow([settingChange(site, isOn, context.clock.epochMs())])
       records.journal.record({
@@ -300,7 +301,7 @@ function settingChange({ book, nextId }: House['site'], isOn: boolean, nowMs: nu
   return { kind: 'add', table, id, row: { id, created_at: nowMs, key: 'rest_api_enabled', ...columns } }
 }
 
-function pendingOf({ context, records, site }: House, { control, changed, people }: Brought): UiPending {
+function pendingOf({ context, drivers, records, site }: House, { control, changed, people }: Brought): UiPending {
   const { pending } = site
   const view = () => pendingView(pending.list(), site.book)
   return {
@@ -319,7 +320,7 @@ function pendingOf({ context, records, site }: House, { control, changed, people
       changed.tell()
       records.journal.record({ who: by.username, from: 'page', what: 'changes applied', detail: { count } })
       context.log.notice('changes_applied', { count })
-      logNotDriven(site.book, context.log)
+      logNotDriven(site.book, drivers, context.log)
       return count
     },
     async discard(by) {

@@ -102,3 +102,13 @@ t.test('cuts the same frames whether bytes come at once or one by one', async (t
   })
   holds(t, law)
 })
+
+t.test('a length field may be written in hex digits, and one that has others costs a byte', async (t) => {
+  const framing = { mode: 'length_field', offset: 1, size: 2, endian: 'big', isHex: true, adjust: 3 } as const
+  const cutter = createCutter(framing, 64)
+  const text = (frames: { bytes: Uint8Array; isCut: boolean }[]) =>
+    frames.map(({ bytes, isCut }) => `${Buffer.from(bytes).toString('latin1')}${isCut ? '!' : ''}`)
+  t.strictSame(text(cutter.feed(Buffer.from('#02ab#0Fab'))), ['#02ab'])
+  t.strictSame(text(cutter.feed(Buffer.from('cdefghijklmno'))), ['#0Fabcdefghijklmno'])
+  t.strictSame(text(cutter.feed(Buffer.from('x#02ab'))), ['x!', '#02ab'])
+})

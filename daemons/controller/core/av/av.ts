@@ -18,7 +18,7 @@ interface SoundNow {
 
 interface AvParts {
   book: Book
-  host: DriverHost
+  host: Pick<DriverHost, 'execute'>
   clock: Clock
   soundOf(zoneId: number): SoundNow
   /** Called when a device has taken a source: devices that do not report what they play are believed. */

@@ -6,7 +6,7 @@ import type { PerformAv } from '../av/av.ts'
 import type { Ack, DriverHost } from '../drivers/driver.ts'
 import { isObject, type Json, putKey } from '../json.ts'
 import { isSensitiveName, NAME_RULES, seenValue } from '../secrets.ts'
-import type { Book } from '../site/book.ts'
+import type { Book, Row } from '../site/book.ts'
 import { type Caller, createGates, type Gates, type Refusal } from './gates.ts'
 import {
   type Args,
@@ -107,7 +107,7 @@ export interface Dispatcher {
    * Carries out the command. Only overrides are checked here: the caller has already checked the first target.
    * @param caller whom overrides are checked for, and whose args lose their targets; without one, nothing is checked
    * @throws Fault `not_authorized` with `details.reason`, `override_broken`, `override_loop`, `zone_without_device`,
-   * `device_disabled`, `command_disabled`, `args_invalid`, and those of DriverHost
+   * `device_disabled`, `command_disabled`, `args_invalid`, `command_unknown`, `command_args`, and those of DriverHost
    */
   dispatch(target: Target, verb: string, args: Args, caller?: Caller): Promise<Ack>
 }
@@ -154,12 +154,14 @@ export function createDispatcher({ book, host, limits, av }: DispatcherParts): D
       const isOwn = caller?.by !== 'command'
       const { target, ...order } = followed({ target: first, verb: wish, args: given, isOwn }, caller)
       checkEnabled(target)
-      const read = gates.verbs.read(target, order)
+      const device = target.device as Row
+      const read = gates.verbs.read(target, order, host.verbsOf(device))
       const sent = { zone: target.zone, verb: read.verb, args: argsFor(target, read.args, caller) }
       const refusal = (next: Target, verb: string) => caller && gates.refusal(caller, next, verb)
       const done = av?.({ target, verb: sent.verb, args: sent.args, caller, refusal })
       if (done !== undefined) return done
-      return host.execute((target.device as { id: number }).id, sent)
+      host.check(device, sent)
+      return host.execute(device.id, sent)
     },
   }
 }
@@ -312,7 +314,9 @@ function failed(error: unknown, asked: Asked, session: Session): Outcome {
     const { reason } = error.details as { reason: AuditReason }
     return refused(reason, asked)
   }
-  if (error.code === 'args_invalid') return bad('invalid args', 'bad_args', error.message, asked)
+  if (error.code === 'args_invalid' || error.code === 'command_args')
+    return bad('invalid args', 'bad_args', error.message, asked)
+  if (error.code === 'command_unknown') return bad('unknown command', 'bad_command', error.message, asked)
   const json = { success: false, error: seenBy(session, error.message), code: error.code }
   const detail = String(seenValue(NAME_RULES, error.message))
   const facts = { action: asked.action, outcome: 'failed', detail: `${error.code}: ${detail}` } as const

@@ -61,16 +61,27 @@ function groupsBelow(rows: readonly Row[], subgroups: Map<number, Row[]>): Set<n
 
 // Verbs: which rows of the table `command` apply to a verb on a target, and what args they require.
 
+/** A command as it was asked for. */
+interface Wish {
+  verb: string
+  args: Args
+  isOwn: boolean
+}
+
+/** Verbs with the names of their args. */
+type KnownVerbs = ReadonlyMap<string, readonly string[]>
+
 /** The rules of the table `command`. A verb without a row is left to the driver. */
 interface Verbs {
   /** Whether any matching row is elevated, even a disabled one. */
   isElevated(target: Target, verb: string): boolean
   /**
    * Verb and args as the driver gets them.
+   * @param known the verbs of the device's driver with the names of their args, if it knows them
    * @param isOwn the verb comes from the building itself, a macro or an override: it is spelled as its device wants it
    * @throws Fault `command_disabled`; `args_invalid` by the nearest rows, by min and max of the zone, or by max_volume
    */
-  read(target: Target, wish: { verb: string; args: Args; isOwn: boolean }): { verb: string; args: Args }
+  read(target: Target, wish: Wish, known?: KnownVerbs): { verb: string; args: Args }
 }
 
 /** @param zonesOf the zones of a device: a device commanded as a whole has the type of each of them */
@@ -114,15 +125,15 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
 
   return {
     isElevated: (target, verb) => speakingOf(target, verb).some((row) => row.elevated === true),
-    read(target, { verb: wish, args: given, isOwn }) {
+    read(target, { verb: wish, args: given, isOwn }, known = new Map()) {
       const speaking = speakingOf(target, wish)
       const near = Math.max(...speaking.map(nearness))
       const nearest = speaking.filter((row) => nearness(row) === near)
-      const names = nearest.map(({ name }) => String(name))
+      const names = [...nearest.map(({ name }) => String(name)), ...known.keys()]
       const verb = readVerb(wish, isOwn ? [...names, wish] : names)
       if (nearest.some(({ enabled }) => enabled === false))
         throw new Fault('command_disabled', `the command ${verb} of ${targetName(target)} is disabled`)
-      const args = readArgs(verb, given, nearest.flatMap(schemaNames))
+      const args = readArgs(verb, given, [...nearest.flatMap(schemaNames), ...(known.get(verb) ?? [])])
       const own = withoutTargets(args)
       // Rows whose names differ only in case or width are one command: all of them apply.
       for (const row of nearest) checkSchema(row, own)

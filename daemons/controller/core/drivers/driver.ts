@@ -113,18 +113,39 @@ export interface DriverContext {
   request(request: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer>
 }
 
+/** The keys of `transport` and `config` that a driver reads of a row, whether it polls, and reads `command_set`. */
+export interface DriverReads {
+  transport: readonly string[]
+  config: readonly string[]
+  polls: boolean
+  isCommandSet?: boolean
+}
+
 /** One kind of driver; `name` is the value of device.driver. */
 export interface Driver {
   name: string
-  /** The keys of `transport` and `config` that it reads, and whether it polls: other keys in a row have no effect. */
-  reads?: { transport: readonly string[]; config: readonly string[]; polls: boolean }
+  /** What it reads of a row: the rest has no effect. */
+  reads?(device: Row): DriverReads
   /** What is wrong with a row, so that its device cannot be driven at all. */
   flaw?(device: Row): string | undefined
+  /**
+   * The verbs that a device takes, and the names of their args. Undefined if only the device knows them.
+   */
+  verbs?(device: Row): ReadonlyMap<string, readonly string[]> | undefined
+  /**
+   * Whether a device takes this command, before it waits for its turn.
+   * @throws Fault `command_unknown` with the nearest verb, `command_args`
+   */
+  check?(device: Row, command: DriverCommand): void
   open(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession>
 }
 
 /** The drivers of a building, as control and macros use them. */
 export interface DriverHost {
+  /** The verbs that a device takes, and the names of their args; undefined if only the device knows them. */
+  verbsOf(device: Row): ReadonlyMap<string, readonly string[]> | undefined
+  /** @throws Fault `command_unknown`, `command_args` if the device does not take this */
+  check(device: Row, command: DriverCommand): void
   /**
    * Queues one command for a device. Of several queued commands for the same zone and verb, the last one wins and all
    * callers get its result.
@@ -133,9 +154,10 @@ export interface DriverHost {
   execute(deviceId: number, command: DriverCommand): Promise<Ack>
 }
 
-/** The driver's name from its column; without one, the kind of the transport. */
-export function driverNameOf({ driver, transport }: Row): string {
+/** The driver's name from its column; without one, the command set has its own, or the kind of the transport says it. */
+export function driverNameOf({ driver, command_set: set, transport }: Row): string {
   if (typeof driver === 'string' && driver !== '') return driver
+  if (typeof set === 'string' && set !== '') return 'command_set'
   const kind = transport !== null && typeof transport === 'object' && 'kind' in transport ? transport.kind : undefined
   return typeof kind === 'string' ? kind : ''
 }

@@ -127,6 +127,14 @@ export class Drivers implements DriverHost {
     if (device && device.enabled !== false && !this.#driven.has(id)) this.#take(device)
   }
 
+  verbsOf(device: Row): ReadonlyMap<string, readonly string[]> | undefined {
+    return this.#byName.get(driverNameOf(device))?.verbs?.(device)
+  }
+
+  check(device: Row, command: DriverCommand): void {
+    this.#byName.get(driverNameOf(device))?.check?.(device, command)
+  }
+
   /** @returns undefined if the device is not driven */
   view(deviceId: number): LaneView | undefined {
     return this.#driven.get(deviceId)?.lane.view()

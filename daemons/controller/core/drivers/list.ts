@@ -1,8 +1,10 @@
 /** All drivers: each is a folder beside this file and a line here. */
+import { type CommandSets, createCommandSetDriver } from './command-set/command-set.ts'
 import type { Driver } from './driver.ts'
 import { createSimDriver } from './sim/sim.ts'
 import { createTcpDriver } from './tcp/tcp.ts'
 
-export function createDrivers(): Driver[] {
-  return [createSimDriver(), createTcpDriver()]
+/** @param sets the device definitions of this machine */
+export function createDrivers(sets: CommandSets): Driver[] {
+  return [createSimDriver(), createTcpDriver(), createCommandSetDriver(sets)]
 }

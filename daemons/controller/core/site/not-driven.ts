@@ -29,7 +29,6 @@ const TABLES: Readonly<Record<string, string>> = {
 
 /** Columns that have no effect if they are set. */
 const COLUMNS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  device: { command_set: 'command sets are not read yet' },
   auth_user: {
     rfid: 'nobody signs in by card yet',
     push_subscription: 'nothing is pushed yet',
@@ -75,7 +74,7 @@ function ofDevice(device: Row, drivers: ReadonlyMap<string, Driver>): NotDriven[
     const why = name === '' ? 'it names no driver' : `there is no driver ${quoted(name)} yet`
     return [told('device', device, `${why}, known are ${known}: its commands are refused`)]
   }
-  const { transport = [], config = [], polls = true } = driver.reads ?? {}
+  const { transport = [], config = [], polls = true, isCommandSet = false } = driver.reads?.(device) ?? {}
   const flaw = driver.flaw?.(device)
   const keys = [
     ...strangeKeys('transport', device.transport, ['kind', ...transport], name),
@@ -83,6 +82,9 @@ function ofDevice(device: Row, drivers: ReadonlyMap<string, Driver>): NotDriven[
     ...(polls || typeof device.poll_ms !== 'number' || device.poll_ms === 0
       ? []
       : [`poll_ms: driver ${name} does not poll`]),
+    ...(isCommandSet || !isSet(device.command_set)
+      ? []
+      : [`command_set: driver ${name} reads none; leave driver empty`]),
   ]
   return [...(flaw === undefined ? [] : [`${flaw}: its commands are refused`]), ...keys].map((why) =>
     told('device', device, why),

@@ -86,7 +86,7 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
 
   return {
     name: 'sim',
-    reads: { transport: [], config: BEHAVIOUR_KEYS, polls: true },
+    reads: () => ({ transport: [], config: BEHAVIOUR_KEYS, polls: true }),
     async open(device, zones, context) {
       const behaviour = behaviourOf(device)
       if (behaviour.openDelayMs > 0) await wait(context.clock, behaviour.openDelayMs)

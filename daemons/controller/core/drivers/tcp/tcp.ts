@@ -13,7 +13,7 @@ const LONGEST_LINE = 8192
 export function createTcpDriver(): Driver {
   return {
     name: 'tcp',
-    reads: { transport: ['host', 'port'], config: [], polls: false },
+    reads: () => ({ transport: ['host', 'port'], config: [], polls: false }),
     flaw: flawOf,
     async open(device, _zones, context) {
       const sender = context.sender(tcpPlaceOf(device))

@@ -65,7 +65,11 @@ export function stage(
       return ack()
     },
   }
-  const dispatcher = createDispatcher({ book, host, limits: { overrides: 8 } })
+  const dispatcher = createDispatcher({
+    book,
+    host: { verbsOf: () => undefined, check() {}, ...host },
+    limits: { overrides: 8 },
+  })
   const command = createCommand({
     dispatcher,
     async runMacro(_session, ref, args, origin): Promise<Outcome> {

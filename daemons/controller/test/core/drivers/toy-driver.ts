@@ -24,7 +24,7 @@ const textOf = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trimEnd()
 export function createToyDriver(framing = FRAMING): Driver {
   return {
     name: 'toy',
-    reads: { transport: ['host', 'port', 'line'], config: [], polls: true },
+    reads: () => ({ transport: ['host', 'port', 'line'], config: [], polls: true }),
     open(device, zones, context) {
       const { kind } = device.transport as { kind: string }
       return kind === 'http' ? asked(device, zones, context) : heard(device, zones, context, framing)

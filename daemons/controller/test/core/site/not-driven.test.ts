@@ -1,15 +1,18 @@
 /** Tests of core/site/not-driven.ts: whatever in a site has no effect yet is named, with the reason. */
 import t from 'tap'
 import { createLog } from '#kit/log.ts'
+import { shippedSets } from '#kit/test/device/shipped-sets.ts'
 import { logNotDriven } from '../../../assemble/house.ts'
 import { createDrivers } from '../../../core/drivers/list.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { notDriven } from '../../../core/site/not-driven.ts'
 import { bookOf } from './book-of.ts'
 
+const DRIVERS = createDrivers(shippedSets())
+
 function told(tables: Record<string, readonly Record<string, unknown>[]>): string[] {
   const rowsOf = (table: string) => (tables[table] ?? []).map((row, at) => ({ id: at + 1, ...row }) as unknown as Row)
-  return notDriven(rowsOf, createDrivers()).map(({ row, why }) => `${row}: ${why}`)
+  return notDriven(rowsOf, DRIVERS).map(({ row, why }) => `${row}: ${why}`)
 }
 
 t.test('for devices: unknown drivers, missing keys that a driver needs, and keys that it does not know', async (t) => {
@@ -20,21 +23,21 @@ t.test('for devices: unknown drivers, missing keys that a driver needs, and keys
         { name: 'Amp', driver: 'mqtt' },
         { name: 'Bare' },
         { name: 'Off', driver: 'mqtt', enabled: false },
-        { name: 'Projector', transport: tcp, config: { baud: 9600 }, poll_ms: 500, command_set: 'nec' },
+        { name: 'Projector', driver: 'tcp', transport: tcp, config: { baud: 9600 }, poll_ms: 500, command_set: 'nec' },
         { name: 'Lost', driver: 'tcp', transport: { hst: '10.0.0.9', port: 1 } },
         { name: 'Rack', driver: 'sim', config: { dely_ms: 5, fail: true }, poll_ms: 500 },
         { name: 'Well', driver: 'tcp', transport: tcp },
       ],
     }),
     [
-      'device 1 "Amp": there is no driver "mqtt" yet, known are sim, tcp: its commands are refused',
-      'device 2 "Bare": it names no driver, known are sim, tcp: its commands are refused',
+      'device 1 "Amp": there is no driver "mqtt" yet, known are sim, tcp, command_set: its commands are refused',
+      'device 2 "Bare": it names no driver, known are sim, tcp, command_set: its commands are refused',
       'device 4 "Projector": config."baud": driver tcp does not know this key',
       'device 4 "Projector": poll_ms: driver tcp does not poll',
+      'device 4 "Projector": command_set: driver tcp reads none; leave driver empty',
       'device 5 "Lost": transport.host of device 5 is not a name or address of a host: its commands are refused',
       'device 5 "Lost": transport."hst": driver tcp does not know this key; the nearest is "host"',
       'device 6 "Rack": config."dely_ms": driver sim does not know this key; the nearest is "delay_ms"',
-      'device 4 "Projector": command_set: command sets are not read yet',
     ],
   )
 })
@@ -87,10 +90,10 @@ t.test('for everything else: rows that nothing runs, reads or calls yet', async 
 t.test('the log has one line, and none if everything has an effect', async (t) => {
   const lines: string[] = []
   const log = createLog({ level: 'debug', stream: { write: (line: string) => lines.push(line) } })
-  logNotDriven(bookOf({ zone: [{ id: 1, name: 'Hall', device_id: 1 }] }), log)
+  logNotDriven(bookOf({ zone: [{ id: 1, name: 'Hall', device_id: 1 }] }), DRIVERS, log)
   t.equal(lines.length, 0)
   const schedule = Array.from({ length: 30 }, (_, at) => ({ id: at + 1, name: `S${at}`, enabled: true }))
-  logNotDriven(bookOf({ schedule }), log)
+  logNotDriven(bookOf({ schedule }), DRIVERS, log)
   t.equal(lines.length, 1)
   t.match(lines[0], /not_driven count=30 first="schedule 1/)
 })
