@@ -29,7 +29,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const metrics = createMetrics({ process: true })
   measureAudit(metrics, audit)
   const site = openSiteStore(stateFolder, clock, limitsOf(config.store))
-  const house: House = { context, drivers: driversOf(stateFolder), audit, records: openRecords(context), site }
+  const house: House = { context, drivers: driversOf(stateFolder, config), audit, records: openRecords(context), site }
   markAccounts(house)
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })

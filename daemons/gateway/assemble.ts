@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createTokenStore } from '#kit/auth/credentials.ts'
+import { createDefinitionLibrary } from '#kit/device/load.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
@@ -21,7 +22,7 @@ import { measureCaptures, measurePoints, measurePorts } from './api/metrics.ts'
 import { notBuiltRoutes } from './api/not-built-routes.ts'
 import { firstRunRoute, keyRoutes, loginRoutes, userRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
-import { actionRoutes, portRoutes } from './api/port-routes.ts'
+import { actionRoutes, equipmentRoutes, portRoutes } from './api/port-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
@@ -141,12 +142,15 @@ function registryOf(
   const { leftBytes, queueBytes } = queue
   const rawTcp = { host, backlogBytes, leftBytes, clientsPerAddress, clients, slowClientMs, tellMs }
   const shareOf = createShareOf(config.connections.trusted)
+  // The owner's go before those of the package.
+  const folders = [join(context.stateFolder, 'definitions'), join(import.meta.dirname, 'templates/devices')]
   const world = createProtocolWorld({
     clock,
     log,
     rawTcp,
     queueBytes,
     modbusTcp: config.modbus_tcp,
+    definitions: createDefinitionLibrary(folders, config.equipment.definition_bytes),
     shareOf,
     retry,
     version,
@@ -240,6 +244,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
       ...actionRoutes({ registry, recorder }),
+      ...equipmentRoutes({ registry, recorder }),
       ...notBuiltRoutes(),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),

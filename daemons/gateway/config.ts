@@ -107,6 +107,19 @@ const points = Type.Object(
   { additionalProperties: false, default: {}, description: 'how many values of devices are read' },
 )
 
+const equipment = Type.Object(
+  {
+    definition_bytes: Type.Integer({
+      default: 1_048_576,
+      minimum: 65_536,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'files of all device definitions in use; beyond, the next is refused',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'devices that are spoken to by definition' },
+)
+
 const feed = Type.Object(
   {
     summary_ms: Type.Integer({
@@ -151,6 +164,7 @@ export const config = Type.Object(
     ports,
     raw_tcp: rawTcp,
     modbus_tcp: modbusTcpKeys,
+    equipment,
     points,
     webhooks: webhookKeys,
     feed,

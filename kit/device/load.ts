@@ -56,22 +56,34 @@ export interface DefinitionLibrary {
   /**
    * Reads a file when its definition is asked for first, and keeps it: all devices of a kind have the same definition for
    * as long as the daemon runs. One that is refused is read again each time.
-   * @throws Fault `definition_unknown` with the nearest, `definition_invalid`
+   * @throws Fault `definition_unknown` with the nearest, `definition_invalid`, `definition_no_room`
    */
   get(name: string): Device
   /** Names of all files, sorted. */
   names(): string[]
 }
 
-/** @param folders hold `<name>.json`; a file of an earlier folder stands for one of the same name in a later one */
-export function createDefinitionLibrary(folders: readonly string[]): DefinitionLibrary {
+/**
+ * @param folders hold `<name>.json`; a file of an earlier folder stands for one of the same name in a later one
+ * @param mostBytes of the files of all definitions in use
+ */
+export function createDefinitionLibrary(folders: readonly string[], mostBytes: number): DefinitionLibrary {
   const kept = new Map<string, Device>()
+  let keptBytes = 0
 
   function get(name: string): Device {
-    const device = kept.get(name) ?? firstOf(folders, name)
-    if (device) {
-      kept.set(name, device)
-      return device
+    const known = kept.get(name)
+    if (known) return known
+    const read = firstOf(folders, name)
+    if (read && keptBytes + read.sizeBytes > mostBytes)
+      throw new Fault(
+        'definition_no_room',
+        `the definitions in use would have ${keptBytes + read.sizeBytes} bytes with ${name}, at most ${mostBytes} are kept`,
+      )
+    if (read) {
+      kept.set(name, read.device)
+      keptBytes += read.sizeBytes
+      return read.device
     }
     const near = nearestName(name, names())
     const hint = near ? `the nearest is ${near}` : `there are ${names().join(', ')}`
@@ -87,13 +99,13 @@ export function createDefinitionLibrary(folders: readonly string[]): DefinitionL
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
 
-function firstOf(folders: readonly string[], name: string): Device | undefined {
+function firstOf(folders: readonly string[], name: string): { device: Device; sizeBytes: number } | undefined {
   if (!NAME.test(name)) return undefined
   for (const folder of folders) {
     const bytes = bytesOf(join(folder, `${name}.json`))
     if (!bytes) continue
     const device = loadDefinition(bytes)
-    if (device.definition.name === name) return device
+    if (device.definition.name === name) return { device, sizeBytes: bytes.length }
     const message = `it is ${device.definition.name}, expected the name of its file, ${name}`
     throw invalid([{ path: 'name', message }])
   }

@@ -204,7 +204,7 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
   const parts: ImportParts = {
     ...importParts(config, systemClock),
     onChecked(site) {
-      left = notDriven((table) => site.get(table)?.values() ?? [], driversOf(stateFolder))
+      left = notDriven((table) => site.get(table)?.values() ?? [], driversOf(stateFolder, config))
     },
   }
   const file = resolve(words[0] ?? '')

@@ -57,9 +57,9 @@ const MOST_LOGGED = 5
 const OWN_SETS = 'command-sets'
 
 /** All drivers, with the device definitions of this machine. */
-export function driversOf(stateFolder: string): Driver[] {
+export function driversOf(stateFolder: string, { drivers }: Pick<ControllerConfig, 'drivers'>): Driver[] {
   const folders = [join(stateFolder, OWN_SETS), join(import.meta.dirname, 'templates/devices')]
-  return createDrivers({ ...createDefinitionLibrary(folders), digest: digestOf })
+  return createDrivers({ ...createDefinitionLibrary(folders, drivers.definition_bytes), digest: digestOf })
 }
 
 /** Logs one line, if there are any. */

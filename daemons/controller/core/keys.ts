@@ -245,6 +245,12 @@ export const driverKeys = Type.Object(
       'memory for all devices together: partial messages, answers, messages to send. When it is full, the device that holds most is disconnected',
     ),
     http_bytes: countKey('bytes', 262_144, [1024, 16_777_216], 'the longest answer of a device over HTTP'),
+    definition_bytes: countKey(
+      'bytes',
+      1_048_576,
+      [65_536, 16_777_216],
+      'files of all device definitions in use; beyond, the next is refused',
+    ),
     overrides: countKey('', 8, [1, 64], 'overrides that one command may pass through'),
   },
   { additionalProperties: false, default: {}, description: 'drivers of devices' },

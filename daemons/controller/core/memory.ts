@@ -1,4 +1,5 @@
 /** The controller's memory budget, row by row; docs/controller.md has the table. */
+import { definitionRows } from '#kit/pure/device/memory-rows.ts'
 import {
   CLIENT_BYTES,
   houseRows,
@@ -149,6 +150,7 @@ function controlRows(): MemoryRow[] {
       all: (setting) => setting('drivers.command_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/drivers/command-queue.test.ts',
     },
+    ...definitionRows('drivers.definition_bytes', 'drivers.heard_devices'),
     {
       ...{ what: 'devices that are being opened, with buffers of the kernel', of: 'device' },
       each: (setting) => CLIENT_BYTES + KERNEL_BYTES + setting('drivers.answer_chars'),

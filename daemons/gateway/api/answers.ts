@@ -176,3 +176,43 @@ export const scanAnswer = object({
   etaMs: orNull(Type.Number()),
   fault: orNull(fault),
 })
+
+const deviceValue = Type.Union([text, Type.Number(), Type.Boolean(), Type.Null()])
+
+/** The device on a line, by its definition. */
+export const equipmentAnswer = object({
+  definition: text,
+  title: text,
+  version: text,
+  makers: Type.Array(text),
+  sources: Type.Array(Type.Object({ document: text, url: Type.Optional(text) }, { additionalProperties: false })),
+  notes: orNull(text),
+  zone: orNull(Type.String({ description: 'the argument that names the zone' })),
+  commands: Type.Array(
+    object({
+      name: text,
+      title: orNull(text),
+      args: Type.Array(
+        object({
+          name: text,
+          title: orNull(text),
+          expected: Type.String({ description: 'what it may be, in words' }),
+          choices: orNull(Type.Array(text)),
+          value: deviceValue,
+        }),
+      ),
+    }),
+  ),
+  values: Type.Array(
+    object({
+      name: text,
+      zone: orNull(text),
+      value: deviceValue,
+      unit: orNull(text),
+      readAt: instant,
+      changedAt: instant,
+    }),
+  ),
+})
+
+export const commandAnswer = object({ command: text, values: Type.Record(text, deviceValue) })

@@ -11,7 +11,6 @@ const actions = [
   { action: 'init', protocol: 'mbus', does: 'Reset the link of an M-Bus meter' },
   { action: 'set-point', protocol: 'dnp3', does: 'Set a point of a DNP3 outstation' },
   { action: 'set-iin', protocol: 'dnp3', does: 'Set internal indications of a DNP3 outstation' },
-  { action: 'command', protocol: 'equipment', does: 'Send a command of an equipment definition' },
 ] as const
 
 /** @source Interface document 2, part A, Endpoints and Protocol bodies */

@@ -8,11 +8,11 @@ import { lineSettings, stopBitsFault } from '#kit/pure/line.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
 import type { EventHub } from '../core/lines/events.ts'
 import type { Port } from '../core/lines/port.ts'
-import { type PortRegistry, type PortView, requireAction } from '../core/lines/port-registry.ts'
+import { type PortRegistry, type PortView, requireAction, requireFace } from '../core/lines/port-registry.ts'
 import { portRevision } from '../core/lines/ports.ts'
 import { seesPort } from '../core/people/keys.ts'
 import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
-import { eventsAnswer, modbusAnswer, portShape, sentAnswer } from './answers.ts'
+import { commandAnswer, equipmentAnswer, eventsAnswer, modbusAnswer, portShape, sentAnswer } from './answers.ts'
 import { faultStatus } from './fault-status.ts'
 
 // Bodies and answers of the port routes.
@@ -278,6 +278,57 @@ export function actionRoutes({ registry, recorder }: { registry: PortRegistry; r
         const request = requireAction(registry.require(path), 'request')
         const answer = await orTold(request(ask.body, ask.signal), told)
         await tell(ask.body)
+        return answer
+      },
+    }),
+  ]
+}
+
+/** Shape of `rest/command`; the definition of the device says which commands and arguments there are. */
+const commandBody = Type.Object(
+  {
+    command: Type.String({ minLength: 1, maxLength: 64, description: 'a command of the definition' }),
+    args: Type.Optional(
+      Type.Record(
+        Type.String({ maxLength: 64 }),
+        Type.Union([Type.String({ maxLength: 256 }), Type.Number(), Type.Boolean()]),
+        {
+          maxProperties: 12,
+          description: 'its arguments by name',
+        },
+      ),
+    ),
+    zone: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'address of the zone it is for' })),
+  },
+  { additionalProperties: false },
+)
+
+/** Routes of a device by definition. */
+export function equipmentRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/ports/:path/equipment',
+      who: 'user',
+      reply: equipmentAnswer,
+      summary: 'The device on a line: its definition, commands and values',
+      params: portParams,
+      handle: ({ params }) => requireFace(registry.require(params.path), 'equipment').view(),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/command',
+      who: 'admin',
+      reply: commandAnswer,
+      summary: 'Send a command of the definition, and return the values of its answer',
+      params: portParams,
+      body: commandBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const tell = (detail: object) => recorder.sent(ask, 'command sent', path, { ...ask.body, ...detail })
+        const acting = requireAction(registry.require(path), 'command')(ask.body, ask.signal)
+        const answer = await orTold(acting, tell)
+        await tell({})
         return answer
       },
     }),

@@ -1,4 +1,5 @@
 /** The memory budget of the gateway, row by row; docs/gateway.md has the table. */
+import { definitionRows } from '#kit/pure/device/memory-rows.ts'
 import {
   clientBytes,
   houseRows,
@@ -16,6 +17,7 @@ import {
 } from '#kit/pure/memory-plan.ts'
 import { LINE_OWED } from './bus/holds.ts'
 import { COPY_ANSWERS } from './bus/settings.ts'
+import { MOST_VALUES } from './equipment/equipment.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
 import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
 
@@ -46,6 +48,9 @@ const COPIES_BYTES = 2 * COPY_ANSWERS * 600
  * 3.1 KiB
  */
 const POINT_BYTES = 4 * KIB
+
+/** A value of a device by definition, with its names, and a text of 256 characters. @source measured: 0.9 KiB */
+const VALUE_BYTES = KIB
 
 /** One webhook without its texts, with 64 names of events. @source measured: 10 KiB */
 const WEBHOOK_BYTES = 12 * KIB
@@ -119,6 +124,12 @@ function knownRows(): MemoryRow[] {
     {
       ...{ what: 'points and their values', of: 'point', each: POINT_BYTES, many: 'points.total', isHeap: true },
       shownBy: 'daemons/gateway/test/core/points/point-book.test.ts',
+    },
+    ...definitionRows('equipment.definition_bytes', 'ports.max'),
+    {
+      ...{ what: 'values of devices by definition', of: 'port', each: MOST_VALUES * VALUE_BYTES, many: 'ports.max' },
+      isHeap: true,
+      shownBy: 'daemons/gateway/test/core/equipment/equipment.test.ts',
     },
     {
       ...{ what: 'coils and registers in mode slave', of: 'value', each: 12 },

@@ -1,14 +1,15 @@
 /** The list of protocols that a port may use. Each is a folder of its own, and has one line here. */
 import type { LinkType } from '../wire/pcap.ts'
+import { type EquipmentWorld, equipmentProtocol } from './equipment/equipment.ts'
 import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
 import type { PortRecord } from './lines/ports.ts'
 import { type ModbusWorld, modbusProtocol } from './modbus/modbus.ts'
 import { type RawWorld, rawProtocol } from './raw/raw.ts'
 
-const list = { raw: rawProtocol, 'modbus-rtu': modbusProtocol } as const
+const list = { raw: rawProtocol, 'modbus-rtu': modbusProtocol, equipment: equipmentProtocol } as const
 
 /** What the protocols need beside the line. */
-export type ProtocolWorld = RawWorld & ModbusWorld
+export type ProtocolWorld = RawWorld & ModbusWorld & EquipmentWorld
 
 /** The names of the protocols, as in `protocol` of a port. */
 export const protocols = Object.keys(list) as (keyof typeof list)[]

@@ -1,6 +1,7 @@
 /** What the protocols need from outside: sockets, the silence framer, the Modbus codec. */
 import { InterByteTimeoutParser } from '@serialport/parser-inter-byte-timeout'
 import type { Clock } from '#kit/clock.ts'
+import { type DefinitionLibrary, digestOf } from '#kit/device/load.ts'
 import { createRawSocketOpener, type RawSocketLimits } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
 import type { ShareOf } from '#kit/net/address.ts'
@@ -108,6 +109,8 @@ interface ProtocolWorldParts {
   /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
   modbusTcp: ModbusTcpLimits
+  /** The device definitions of this machine. */
+  definitions: DefinitionLibrary
   /** How TCP clients are grouped and counted by address. */
   shareOf: ShareOf
   /** Waits between attempts to open a TCP port that is taken. */
@@ -122,6 +125,7 @@ export function createProtocolWorld({
   rawTcp,
   queueBytes,
   modbusTcp,
+  definitions,
   shareOf,
   retry,
   version,
@@ -135,5 +139,7 @@ export function createProtocolWorld({
     modbusCodec: createModbusSerialCodec(),
     modbusDebts: createBusDebts(clock),
     modbusIdentity: ['Plantroom', 'gateway', version],
+    definitionOf: (name) => definitions.get(name),
+    digest: digestOf,
   }
 }

@@ -74,10 +74,12 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     address: 0,
     quantity: 1,
   })
-  for (const action of ['send', 'read', 'init', 'set-point', 'set-iin', 'command']) {
+  for (const action of ['send', 'read', 'init', 'set-point', 'set-iin']) {
     const said = await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 501, { any: 'body' })
     t.match(said, { error: 'not_built', message: new RegExp(`^rest/${action} is for .* does not speak yet`) })
   }
+  await ask('POST /api/ports/{path}/rest/command', `${port}/rest/command`, 409, { command: 'power' })
+  await ask('GET /api/ports/{path}/equipment', `${port}/equipment`, 409)
   const noCa = await ask('GET /api/system/ca-cert', '/api/system/ca-cert', 501)
   t.match(noCa, { error: 'not_built', message: /does not speak TLS yet/ })
   await ask('GET /api/ports/{path}/units', `${port}/units`, 409)

@@ -191,6 +191,29 @@ export interface ModbusAnswer {
   values?: (number | boolean)[] | null
 }
 
+/** The device on a line, by its definition. */
+export interface Equipment {
+  title: string
+  zone: string | null
+  commands: {
+    name: string
+    title: string | null
+    args: {
+      name: string
+      title: string | null
+      expected: string
+      choices: string[] | null
+      value: string | number | boolean | null
+    }[]
+  }[]
+}
+
+/** Reply to a command of a device. */
+export interface EquipmentAnswer {
+  command: string
+  values: Record<string, string | number | boolean | null>
+}
+
 /** Body of `PUT /api/ports/:path`. Mistyped numbers stay text, so that the API names what it expects. */
 export interface PortBody {
   protocol: string
@@ -231,6 +254,9 @@ export const api = {
     call<{ sent: number }>(`POST ${portRoute(path, '/rest/tx')}`, { hex }, { answerMs: BUS_ANSWER_MS }),
   request: (path: string, body: object) =>
     call<ModbusAnswer>(`POST ${portRoute(path, '/rest/request')}`, body, { answerMs: BUS_ANSWER_MS }),
+  equipment: (path: string) => call<Equipment>(`GET ${portRoute(path, '/equipment')}`),
+  command: (path: string, body: object) =>
+    call<EquipmentAnswer>(`POST ${portRoute(path, '/rest/command')}`, body, { answerMs: BUS_ANSWER_MS }),
   frames: (path: string, limit: number) => call<PortEvent[]>(`GET ${portRoute(path, `/frames?limit=${limit}`)}`),
   webhooks: (path: string) => call<Webhook[]>(`GET ${portRoute(path, '/webhooks')}`),
   addWebhook: (path: string, body: object) => call<Webhook>(`POST ${portRoute(path, '/webhooks')}`, body),

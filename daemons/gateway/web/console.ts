@@ -11,7 +11,15 @@ import { type Child, html } from '#kit/web/html.ts'
 import { age, bytesText, dateOf, fixed, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, toast } from '#kit/web/parts.ts'
 import { token } from '#kit/web/session.ts'
-import { api, type ModbusAnswer, type Port, type ProtocolName, portRoute } from './api.ts'
+import {
+  api,
+  type Equipment,
+  type EquipmentAnswer,
+  type ModbusAnswer,
+  type Port,
+  type ProtocolName,
+  portRoute,
+} from './api.ts'
 import * as texts from './texts.ts'
 import { hexOfText, listOf } from './typed.ts'
 import { functionName, modbusFunctions, rangeText, shortPath } from './words.ts'
@@ -131,6 +139,7 @@ export function Console({ port }: { port: Port }): VNode {
 const consoles: Readonly<Record<ProtocolName, (props: { port: Port }) => VNode>> = {
   raw: RawConsole,
   'modbus-rtu': ModbusConsole,
+  equipment: EquipmentConsole,
 }
 
 const ENDINGS = [
@@ -209,6 +218,47 @@ function ModbusConsole({ port }: { port: Port }): VNode {
     act: isWrite || fc === 22 ? texts.write : texts.send,
     label: texts.askBus,
   })
+}
+
+/** A form made from the definition of the device: its commands, and a field for each argument. */
+function EquipmentConsole({ port }: { port: Port }): VNode {
+  const form = useForm({ command: '', zone: '' })
+  const [device, setDevice] = useState<Equipment | string | null>(null)
+  const [answer, setAnswer] = useState<Child>(null)
+  useEffect(() => {
+    void api.equipment(port.path).then(setDevice, (thrown: unknown) => setDevice(sentenceOf(thrown)))
+  }, [port.path, port.revision])
+  if (device === null || typeof device === 'string') return html`<div class="answer" role="status">${device}</div>`
+  const { commands, zone } = device
+  const chosen = commands.find(({ name }) => name === form.values.value.command) ?? commands[0]
+  const args = chosen?.args ?? []
+
+  async function send(): Promise<void> {
+    const typed = form.values.value
+    const given = args
+      .map(({ name }) => [name, String(typed[`args.${name}`] ?? '')] as const)
+      .filter(([, text]) => text !== '')
+    const body = { command: chosen?.name ?? '', args: Object.fromEntries(given) }
+    setAnswer(html`<${Said} reply=${await api.command(port.path, body)} />`)
+  }
+
+  const fields = html`${choice({ form, name: 'command', label: texts.command, kind: 'more', options: commands.map(({ name, title }) => [name, title ?? name]) })}
+    ${args.map((arg) => argField(form, arg, arg.name === zone))}`
+  return consoleForm({ port, form, fields, answer, setAnswer, send, act: texts.send, label: texts.sendCommand })
+}
+
+function argField(form: Form, arg: Equipment['commands'][number]['args'][number], isZone: boolean): VNode {
+  const facts = { form, name: `args.${arg.name}`, label: isZone ? texts.zoneOfCommand : (arg.title ?? arg.name) }
+  const initial = arg.value === null ? '' : String(arg.value)
+  if (arg.choices) return choice({ ...facts, options: ['', ...arg.choices].map((each) => [each, each]) })
+  return input({ ...facts, placeholder: initial })
+}
+
+/** What the device answered: each value by its name. */
+function Said({ reply }: { reply: EquipmentAnswer }): VNode {
+  const values = Object.entries(reply.values)
+  return html`<p>${lamp('ok', true)} ${texts.deviceDid(reply.command)}</p>
+    ${values.length > 0 ? html`<ul class="values">${values.map(([name, value]) => html`<li key=${name}><span class="faint">${name}</span><b>${String(value ?? '–')}</b></li>`)}</ul>` : null}`
 }
 
 function requestBody(form: Form, fc: number): object {

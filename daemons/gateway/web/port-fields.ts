@@ -2,7 +2,7 @@
 import { type Form, typedNumber, type Values } from '#kit/web/form.ts'
 import type { Port, PortBody, ProtocolName } from './api.ts'
 import * as texts from './texts.ts'
-import { blocksOf, blocksText, listOf } from './typed.ts'
+import { blocksOf, blocksText, listOf, pairsOf, pairsText, textsOf } from './typed.ts'
 
 // How the form of a port's settings describes one field.
 
@@ -11,8 +11,11 @@ export interface PortField {
   /** The API's dotted name; faults of the field come under the same name. */
   name: string
   label: string
-  /** `numbers`: several, separated by commas. `blocks`: registers of a slave, one block per line. */
-  kind: 'number' | 'text' | 'choice' | 'toggle' | 'numbers' | 'blocks'
+  /**
+   * `numbers`, `texts`: several, separated by commas. `pairs`: `name=value`, separated by commas. `blocks`: registers of a
+   * slave, one block per line.
+   */
+  kind: 'number' | 'text' | 'choice' | 'toggle' | 'numbers' | 'texts' | 'pairs' | 'blocks'
   unit?: string
   hint?: string
   placeholder?: string
@@ -303,6 +306,42 @@ export const protocolFields: Readonly<Record<ProtocolName, readonly PortField[]>
     { name: 'settings.queue', label: texts.sendsWaiting, kind: 'number', hint: texts.moreAreRefused, rare: true },
   ],
   'modbus-rtu': modbusFields,
+  equipment: [
+    {
+      name: 'settings.definition',
+      label: texts.definition,
+      kind: 'text',
+      placeholder: 'samsung-mdc',
+      hint: texts.definitionHint,
+    },
+    { name: 'settings.config', label: texts.deviceSettings, kind: 'pairs', placeholder: 'id=1', hint: texts.pairsHint },
+    { name: 'settings.zones', label: texts.zonesPolled, kind: 'texts', placeholder: '1, 2', hint: texts.zonesHint },
+    {
+      name: 'settings.poll_ms',
+      label: texts.pollEvery,
+      kind: 'number',
+      unit: 'ms',
+      hint: texts.askEveryHint,
+      rare: true,
+    },
+    {
+      name: 'settings.hold_ms',
+      label: texts.lateRepliesWithin,
+      kind: 'number',
+      unit: 'ms',
+      hint: texts.holdHint,
+      rare: true,
+    },
+    { name: 'settings.queue', label: texts.commandsWaiting, kind: 'number', hint: texts.moreAreRefused, rare: true },
+    {
+      name: 'settings.send_limit_ms',
+      label: texts.sendWithin,
+      kind: 'number',
+      unit: 'ms',
+      hint: texts.sendWithinHint,
+      rare: true,
+    },
+  ],
 }
 
 /** The form's values: the present settings, or the initial ones for a new line. */
@@ -330,7 +369,8 @@ function firstOf(field: PortField): string | boolean {
 function fill(values: Values, prefix: string, facts: object): void {
   for (const [name, value] of Object.entries(facts)) {
     const key = `${prefix}.${name}`
-    if (Array.isArray(value)) values[key] = typeof value[0] === 'object' ? blocksText(value) : value.join(', ')
+    if (key === 'settings.config') values[key] = pairsText(value as object)
+    else if (Array.isArray(value)) values[key] = typeof value[0] === 'object' ? blocksText(value) : value.join(', ')
     else if (typeof value === 'object' && value !== null) fill(values, key, value)
     else if (typeof value === 'boolean') values[key] = value
     else if (value !== null && value !== undefined) values[key] = String(value)
@@ -370,6 +410,8 @@ function rs485Of(values: Values): Record<string, unknown> {
 function readField(field: PortField, values: Values): unknown {
   const value = values[field.name]
   if (field.kind === 'numbers') return listOf(String(value))
+  if (field.kind === 'texts') return textsOf(String(value))
+  if (field.kind === 'pairs') return pairsOf(String(value))
   if (field.kind === 'blocks') return blocksOf(String(value))
   return field.kind === 'number' || NUMBER_CHOICES.includes(field.name) ? typedNumber(value) : value
 }

@@ -22,6 +22,7 @@ export const ports = 'Ports'
 
 export const raw = 'Raw'
 export const modbusRtu = 'Modbus RTU'
+export const equipment = 'Equipment'
 export const notSetUp = 'not set up'
 export const opening = 'opening'
 export const absentSince = (since: string) => `absent since ${since}`
@@ -373,6 +374,11 @@ export const andMask = 'And mask'
 export const orMask = 'Or mask'
 export const endsWithNothing = 'nothing'
 
+export const command = 'Command'
+export const zoneOfCommand = 'Zone'
+export const sendCommand = 'Send a command to the device'
+export const deviceDid = (command: string) => `${command}: done`
+
 // Points (points-page.ts)
 
 export const points = 'Points'
@@ -600,6 +606,18 @@ export const sendWithinHint =
   'A line that accepts nothing for this long is given up, and what was waiting is discarded.'
 export const longestFrame = 'Longest frame'
 export const sendsWaiting = 'Sends waiting'
+
+export const definition = 'Device definition'
+export const definitionHint =
+  'Its name, such as samsung-mdc or mettler-toledo-sics; docs/device-definitions.md lists them.'
+export const deviceSettings = 'Settings of the device'
+export const pairsHint = 'Such as the id of a display: id=1. Several with commas.'
+export const zonesPolled = 'Zones'
+export const zonesHint = 'Of a device with several, such as outputs: those that are asked again and again.'
+export const pollEvery = 'Ask every'
+export const askEveryHint = '0 takes what the definition says.'
+export const holdHint = 'Nothing is sent so long after an answer that is missing.'
+export const commandsWaiting = 'Commands waiting'
 
 // Scan (scan-page.ts)
 

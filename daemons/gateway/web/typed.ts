@@ -87,3 +87,31 @@ export function blocksText(
     })
     .join('\n')
 }
+
+/** `Hall, Bar` as a list of texts. */
+export function textsOf(typed: string): string[] {
+  return typed
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+/** `id=1, mode=fast` as an object: what is a number becomes one, `true` and `false` too. */
+export function pairsOf(typed: string): Record<string, string | number | boolean> {
+  const pairs = textsOf(typed).map((part) => {
+    const at = part.indexOf('=')
+    return at < 0 ? [part, true] : [part.slice(0, at).trim(), valueOfText(part.slice(at + 1).trim())]
+  })
+  return Object.fromEntries(pairs)
+}
+
+function valueOfText(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true'
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+export function pairsText(pairs: object): string {
+  return Object.entries(pairs)
+    .map(([name, value]) => `${name}=${String(value)}`)
+    .join(', ')
+}

@@ -15,10 +15,18 @@ export function shortPath(path: string): string {
 }
 
 /** The names of the protocols. */
-export const protocolNames: Readonly<Record<ProtocolName, string>> = { raw: texts.raw, 'modbus-rtu': texts.modbusRtu }
+export const protocolNames: Readonly<Record<ProtocolName, string>> = {
+  raw: texts.raw,
+  'modbus-rtu': texts.modbusRtu,
+  equipment: texts.equipment,
+}
 
 /** The protocols that send requests to units and get replies. */
-const OF_UNITS: Readonly<Record<ProtocolName, boolean>> = { raw: false, 'modbus-rtu': true }
+const OF_UNITS: Readonly<Record<ProtocolName, boolean>> = {
+  raw: false,
+  'modbus-rtu': true,
+  equipment: false,
+}
 
 /** Whether units are on its line, asked by the gateway or by another master; or it is a unit itself. */
 export function isOfUnits({ protocol }: Pick<Port, 'protocol'>): boolean {

@@ -57,6 +57,9 @@ export const deviceSessionStateTable: Readonly<
   held: { settled: 'ready', ended: 'closed' },
 }
 
+/** The most questions that a session asks by itself, each zone counted; beyond, the last are left out. */
+export const MOST_POLL_TURNS = 256
+
 /** What a session tells. */
 export interface DeviceSessionHooks {
   /** Hands bytes to the connection. @throws why it cannot; the session then ends */
@@ -114,6 +117,7 @@ export class DeviceSession {
   readonly #counts = {
     commands: 0,
     polls: 0,
+    pollsLeftOut: 0,
     answers: 0,
     refusals: 0,
     unanswered: 0,
@@ -132,10 +136,12 @@ export class DeviceSession {
 
   constructor(parts: DeviceSessionParts) {
     this.#parts = parts
-    this.#polls = parts.device.polls.flatMap((poll) => {
+    const turns = parts.device.polls.flatMap((poll) => {
       const zones = poll.isEachZone ? parts.zones : [undefined]
       return zones.map((zone): PollTurn => ({ poll, zone, isDue: true, timer: undefined }))
     })
+    this.#polls = turns.slice(0, MOST_POLL_TURNS)
+    this.#counts.pollsLeftOut = turns.length - this.#polls.length
   }
 
   /**

@@ -207,7 +207,7 @@ t.test('a library reads the folders in order, and says which name is nearest', a
   writeFileSync(join(own, 'helvarnet.json'), JSON.stringify({ ...file, version: '2.0.0' }))
   writeFileSync(join(own, 'broken.json'), '{')
   writeFileSync(join(own, 'other.json'), JSON.stringify(file))
-  const library = createDefinitionLibrary([own, shipped, join(root, 'missing')])
+  const library = createDefinitionLibrary([own, shipped, join(root, 'missing')], 40_000)
   t.equal(library.get('helvarnet').definition.version, '2.0.0')
   t.strictSame(library.names(), ['broken', 'helvarnet', 'other'])
   t.throws(() => library.get('broken'), { code: 'definition_invalid' })

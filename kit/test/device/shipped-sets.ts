@@ -7,7 +7,7 @@ import type { DeviceDefinition } from '#kit/pure/device/definition.ts'
 const FOLDER = join(import.meta.dirname, '../../device/definitions')
 
 export function shippedSets() {
-  return { ...createDefinitionLibrary([FOLDER]), digest: digestOf }
+  return { ...createDefinitionLibrary([FOLDER], 1_048_576), digest: digestOf }
 }
 
 /** The JSON of one of them, to change. */
