@@ -54,11 +54,11 @@ export function createChanged(): Changed {
 const MOST_LOGGED = 5
 
 /** The owner's device definitions stand below the state folder, and go before those of the package. */
-const OWN_SETS = 'command-sets'
+const OWN_DEFINITIONS = 'definitions'
 
 /** All drivers, with the device definitions of this machine. */
 export function driversOf(stateFolder: string, { drivers }: Pick<ControllerConfig, 'drivers'>): Driver[] {
-  const folders = [join(stateFolder, OWN_SETS), join(import.meta.dirname, 'templates/devices')]
+  const folders = [join(stateFolder, OWN_DEFINITIONS), join(import.meta.dirname, 'templates/devices')]
   return createDrivers({ ...createDefinitionLibrary(folders, drivers.definition_bytes), digest: digestOf })
 }
 

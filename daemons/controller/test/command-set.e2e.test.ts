@@ -35,9 +35,9 @@ t.test('the built controller and devices by definition', async (t) => {
     },
   })
   const own = definitionFile('pjlink-class-1')
-  mkdirSync(join(site.stateFolder, 'command-sets'))
+  mkdirSync(join(site.stateFolder, 'definitions'))
   writeFileSync(
-    join(site.stateFolder, 'command-sets/own-projector.json'),
+    join(site.stateFolder, 'definitions/own-projector.json'),
     JSON.stringify({ ...own, name: 'own-projector' }),
   )
   const token = await site.tokenOf('ada')

@@ -73,10 +73,12 @@ function nearName(rule: ArgRule, value: unknown, enums: Enums | undefined): stri
   return near ? `; the nearest is ${near}` : ''
 }
 
+const DECIMAL = /^[+-]?\d{1,15}(\.\d{1,15})?$/
+
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'number') return 'another number'
-  if (typeof value === 'string') return 'another text'
+  if (typeof value === 'string') return DECIMAL.test(value.trim()) ? 'another number' : 'another text'
   return typeof value === 'object' ? 'an object' : `${value}`
 }
 
@@ -96,7 +98,7 @@ function readArg(rule: ArgRule, value: unknown, enums: Enums | undefined): ReadA
 
 /** Decimal numbers only, as text too: forms and templates of macros give text. */
 function readNumber(rule: Extract<ArgRule, { min: number }>, value: unknown): ReadArg | undefined {
-  const isDecimal = typeof value === 'string' && /^[+-]?\d{1,15}(\.\d{1,15})?$/.test(value.trim())
+  const isDecimal = typeof value === 'string' && DECIMAL.test(value.trim())
   const number = typeof value === 'number' ? value : isDecimal ? Number(value) : Number.NaN
   if (!Number.isFinite(number) || number < rule.min || number > rule.max) return undefined
   if (rule.type === 'integer' && !Number.isInteger(number)) return undefined

@@ -42,7 +42,7 @@ export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven
     ...[...rowsOf('device')].flatMap((row) => ofDevice(row, byName)),
     ...[...rowsOf('zone')].flatMap((row) => ofZone(row)),
     ...[...rowsOf('command')].flatMap(ofCommand),
-    ...ofMacros(rowsOf),
+    ...ofMacros(rowsOf, verbsKnown(rowsOf, byName)),
     ...Object.entries(TABLES).flatMap(([table, why]) =>
       [...rowsOf(table)].flatMap((row) => (row.enabled === false ? [] : [told(table, row, why)])),
     ),
@@ -122,9 +122,8 @@ function ofCommand(command: Row): NotDriven[] {
 }
 
 /** Macros that cannot be parsed, and unknown commands, which are sent to the device as written. */
-function ofMacros(rowsOf: RowsOf): NotDriven[] {
+function ofMacros(rowsOf: RowsOf, verbs: ReadonlySet<string>): NotDriven[] {
   const steps = Map.groupBy(rowsOf('macro_step'), ({ macro_id }) => macro_id)
-  const verbs = new Set([...rowsOf('command')].map(({ name }) => String(name)))
   const found: NotDriven[] = []
   for (const macro of rowsOf('macro')) {
     const own = steps.get(macro.id) ?? []
@@ -140,4 +139,12 @@ function ofMacros(rowsOf: RowsOf): NotDriven[] {
         )
   }
   return found
+}
+
+/** Verbs of rows of `command`, and of the definitions of devices. */
+function verbsKnown(rowsOf: RowsOf, drivers: ReadonlyMap<string, Driver>): ReadonlySet<string> {
+  const verbs = new Set([...rowsOf('command')].map(({ name }) => String(name)))
+  for (const device of rowsOf('device'))
+    for (const verb of drivers.get(driverNameOf(device))?.verbs?.(device)?.keys() ?? []) verbs.add(verb)
+  return verbs
 }

@@ -85,14 +85,14 @@ t.test('any pattern on any bytes gives values, nothing, or a Fault', async (t) =
 })
 
 t.test('the patterns that make a backtracking matcher hang cost what their length says', async (t) => {
-  const hostile = parsePattern(`${'{:text}a'.repeat(16)}b`)
+  const hostile = parsePattern(`{:text}${'a'.repeat(200)}b{:text}`)
   const time = (length: number) => {
     const frame = bytes('a'.repeat(length))
     return cpuMsOf(() => {
-      for (let i = 0; i < 200; i++) matchPattern(hostile, frame)
+      for (let i = 0; i < 20; i++) matchPattern(hostile, frame)
     })
   }
   time(1024)
   const [short, long] = [time(1024), time(16_384)]
-  t.ok(long < 200 * (short + 1), `${short} ms for 1 kB, ${long} ms for 16 kB`)
+  t.ok(long < 64 * (short + 1), `${short} ms for 1 kB, ${long} ms for 16 kB`)
 })

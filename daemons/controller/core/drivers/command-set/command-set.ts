@@ -48,6 +48,16 @@ export function createCommandSetDriver(sets: CommandSets): Driver {
     }
   }
 
+  const verbs = new WeakMap<Device, ReadonlyMap<string, readonly string[]>>()
+
+  function verbsOf(device: Device): ReadonlyMap<string, readonly string[]> {
+    const known = verbs.get(device)
+    if (known) return known
+    const made = new Map([...device.commands].map(([name, { args }]) => [name, [...args.keys()]]))
+    verbs.set(device, made)
+    return made
+  }
+
   return {
     name: 'command_set',
     reads: (row) => ({
@@ -59,7 +69,7 @@ export function createCommandSetDriver(sets: CommandSets): Driver {
     flaw: (row) => flawOf(row, deviceOf),
     verbs(row) {
       const device = usable(row)
-      return device && new Map([...device.commands].map(([name, { args }]) => [name, [...args.keys()]]))
+      return device && verbsOf(device)
     },
     check(row, command) {
       const device = usable(row)
