@@ -54,6 +54,7 @@ export async function prepareSite(ends: Ends, more: object = {}): Promise<string
     commitMs: 5,
     busyMs: 5000,
     records: 2000,
+    undoChars: 1_000_000,
     recordChars: 1_000_000,
     keptRecords: 20_000,
     faults: FAULTS,

@@ -151,6 +151,7 @@ const column = Type.Union([
 
 export const pendingAnswer = object({
   revision: Type.Integer(),
+  undoable: Type.Integer({ minimum: 0, description: 'changes of the last Apply All that can be taken back' }),
   changes: Type.Array(
     object({
       id: Type.Integer(),
@@ -166,3 +167,5 @@ export const pendingAnswer = object({
 })
 
 export const appliedAnswer = object({ applied: count })
+
+export const undoneAnswer = object({ pending: count })

@@ -5,7 +5,15 @@ import type { Route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
-import { appliedAnswer, auditAnswer, doneAnswer, notDrivenAnswer, pendingAnswer, restSwitchAnswer } from './answers.ts'
+import {
+  appliedAnswer,
+  auditAnswer,
+  doneAnswer,
+  notDrivenAnswer,
+  pendingAnswer,
+  restSwitchAnswer,
+  undoneAnswer,
+} from './answers.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
 /** What these routes depend on. */
@@ -42,6 +50,7 @@ const readApply = createReader(
     { additionalProperties: false },
   ),
 )
+const readNothing = createReader(Type.Object({}, { additionalProperties: false }))
 const readAudit = createReader(auditQuery, '?', 'text')
 
 /** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
@@ -133,7 +142,12 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
       path: '/ui/pending',
       reply: pendingAnswer,
       summary: 'Changes that wait for Apply All, column by column',
-      handle: () => granted({ revision: pending.revision(), changes: pending.changes().map(pendingView) }),
+      handle: () =>
+        granted({
+          revision: pending.revision(),
+          undoable: pending.undoable(),
+          changes: pending.changes().map(pendingView),
+        }),
     }),
     gate.elevated({
       method: 'POST',
@@ -144,6 +158,18 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
       summary: 'Applies all changes that wait, or none',
       async handle({ body, session }) {
         return granted({ applied: await decided(body, () => pending.apply(session)) }, 'pending_change')
+      },
+    }),
+    gate.elevated({
+      method: 'POST',
+      path: '/ui/pending/undo',
+      body: readNothing,
+      reply: undoneAnswer,
+      isRecordedFirst: true,
+      summary: 'Stages what takes the last Apply All back, for another Apply All',
+      async handle({ body, session }) {
+        readNothing(body)
+        return granted({ pending: await pending.undo(session) }, 'pending_change')
       },
     }),
     gate.elevated({

@@ -177,6 +177,8 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   password_change_required: 403,
   pending_changed: 409,
   pending_refused: 422,
+  pending_waiting: 409,
+  nothing_to_undo: 409,
   already_set_up: 409,
   not_first_start: 409,
   setup_remote: 403,

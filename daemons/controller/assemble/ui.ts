@@ -323,6 +323,12 @@ function pendingOf({ context, drivers, records, site }: House, { control, change
       logNotDriven(site.book, drivers, context.log)
       return count
     },
+    undoable: pending.undoable,
+    async undo(by) {
+      const count = await pending.undo(by.username)
+      records.journal.record({ who: by.username, from: 'page', what: 'changes taken back', detail: { count } })
+      return count
+    },
     async discard(by) {
       const count = await pending.discard()
       records.journal.record({ who: by.username, from: 'page', what: 'changes discarded', detail: { count } })

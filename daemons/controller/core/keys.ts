@@ -43,6 +43,12 @@ export const storeKeys = Type.Object(
       [1_048_576, 1_073_741_824],
       'characters of those with their traces, 16 for each value beside its text; beyond, the oldest that have ended are on the disk alone',
     ),
+    undo_chars: countKey(
+      '',
+      1_000_000,
+      [0, 50_000_000],
+      'characters of the changes that undo the last Apply All; more of them cannot be undone',
+    ),
     kept_records: countKey('', 10_000, [10, 1_000_000], 'runs of macros kept on the disk; the oldest go first'),
     faults: countKey('', 100, [1, 10_000], 'faults that are told when waiting changes do not fit any more'),
   },

@@ -104,6 +104,11 @@ function siteRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/site/book.test.ts',
     },
     {
+      ...{ what: 'what undoes the last Apply All', isHeap: true },
+      all: (setting) => setting('store.undo_chars') * CHAR_BYTES,
+      shownBy: 'daemons/controller/test/io/database.test.ts',
+    },
+    {
       ...{ what: 'runs of macros that have ended', isHeap: true },
       all: (setting) => setting('store.record_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/site/keeper.test.ts',

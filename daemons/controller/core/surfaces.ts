@@ -222,6 +222,14 @@ export interface UiPending {
    * `field` is the id of the change
    */
   apply(by: Session): Promise<number>
+  /** How many changes of the last Apply All can be taken back; 0 if none. */
+  undoable(): number
+  /**
+   * Stages what takes the last Apply All back.
+   * @returns how many changes wait then
+   * @throws Fault `pending_waiting`, `nothing_to_undo`
+   */
+  undo(by: Session): Promise<number>
   /** @returns how many were discarded */
   discard(by: Session): Promise<number>
 }

@@ -12,6 +12,7 @@ import {
   type Difference,
   differenceOf,
   forgetLong,
+  oppositeOf,
   rowAfter,
   rowsAfter,
   type SiteKeeper,
@@ -84,6 +85,8 @@ export interface StoreLimits {
   records: number
   recordChars: number
   keptRecords: number
+  /** Most characters of the changes that undo the last Apply All, as JSON. */
+  undoChars: number
   /** Most faults reported when pending changes no longer fit. */
   faults: number
 }
@@ -124,6 +127,14 @@ interface Pending {
   applyAll(): Promise<number>
   /** @returns how many were discarded */
   discard(): Promise<number>
+  /** How many changes the last `applyAll` since the start made, if they can be undone; else 0. */
+  undoable(): number
+  /**
+   * Stages what takes the last `applyAll` back.
+   * @returns how many changes wait then
+   * @throws Fault `pending_waiting`, `nothing_to_undo`, `store_write_failed`
+   */
+  undo(author: string): Promise<number>
 }
 
 /** An open store. */
@@ -224,6 +235,7 @@ function pendingOf(open: Open): Pending {
   const { book, database, keeper, writer } = open
   const counting = database.prepare(COUNT_PENDING)
   const mark = () => counting.get() as { count: number; lastId: number }
+  const undo = createUndo(open)
   return {
     mark,
     changes: () => staged(open).changes,
@@ -264,10 +276,19 @@ function pendingOf(open: Open): Pending {
         count = changes.length
         if (count === 0) return undefined
         refuseStale(open, changes)
+        undo.prepare(changes)
         // A change staged by another process in the meantime has a higher id, and stays.
         return { changes, write: () => writeChanges(open, changes, [forgetPending(lastId)]) }
       })
+      if (count > 0) undo.applied()
       return count
+    },
+    undoable: undo.count,
+    async undo(author) {
+      const changes = undo.changes()
+      await this.stage(changes, author)
+      undo.applied()
+      return changes.length
     },
     async discard() {
       let count = 0
@@ -278,6 +299,30 @@ function pendingOf(open: Open): Pending {
         return { changes: [], write: () => writer.write([forgetPending(lastId)]) }
       })
       return count
+    },
+  }
+}
+
+/** What takes the last Apply All back: as text, so that its size is known, since a whole site may have been replaced. */
+function createUndo({ book, limits }: Open) {
+  let kept: { count: number; text: string } | undefined
+  let next: typeof kept
+  return {
+    count: () => kept?.count ?? 0,
+    /** Before they are applied. */
+    prepare(changes: readonly Change[]) {
+      const text = JSON.stringify(changes.flatMap((change) => oppositeOf(book, change) ?? []))
+      next = text.length > limits.undoChars ? undefined : { count: changes.length, text }
+    },
+    /** Keeps what was prepared; without it, nothing. */
+    applied() {
+      kept = next
+      next = undefined
+    },
+    changes(): Change[] {
+      if (kept === undefined)
+        throw new Fault('nothing_to_undo', 'There is no Apply All since the start that could be undone.')
+      return JSON.parse(kept.text) as Change[]
     },
   }
 }

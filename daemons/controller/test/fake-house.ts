@@ -187,6 +187,8 @@ function socketOf(house: State, people: UiParts['people']): UiParts['socket'] {
 
 function pendingOf(house: State): UiParts['pending'] {
   let rounds = 1
+  let undoable = 0
+  let applied: PendingChange[] = []
   const clear = (): number => {
     const many = house.pending.length
     rounds += 1
@@ -201,7 +203,15 @@ function pendingOf(house: State): UiParts['pending'] {
       const bad = house.pending.find(({ name }) => name === 'refused')
       const fields = [{ field: String(bad?.id), message: 'The device it names is gone.' }]
       if (bad) throw new Fault('pending_refused', 'One of the changes does not fit.', { details: { fields } })
+      applied = house.pending
+      undoable = applied.length
       return clear()
+    },
+    undoable: () => undoable,
+    async undo() {
+      undoable = 0
+      house.pending = applied
+      return applied.length
     },
     async discard() {
       return clear()

@@ -171,6 +171,10 @@ async function pending(t: Test, { page, house, visit, audit }: Stage): Promise<v
   await page.getByText('2 changes are applied.').waitFor()
   await page.getByText('Nothing is pending.').waitFor()
   t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is not lost with the button')
+  await page.getByRole('button', { name: 'Undo the last Apply all (2 changes)' }).click()
+  await page.getByText('2 changes wait.').waitFor()
+  await page.getByRole('button', { name: 'Apply all' }).click()
+  await page.getByText('Nothing is pending.').waitFor()
 }
 
 async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {

@@ -83,7 +83,15 @@ const parts: ImportParts = {
     textChars: 100_000,
     faults: 100,
   },
-  store: { commitMs: 1, busyMs: 2000, records: 100, recordChars: 1_000_000, keptRecords: 1000, faults: 100 },
+  store: {
+    commitMs: 1,
+    busyMs: 2000,
+    records: 100,
+    recordChars: 1_000_000,
+    undoChars: 1_000_000,
+    keptRecords: 1000,
+    faults: 100,
+  },
   hashPassword: (text) => {
     const known = hashed.get(text) ?? hashPassword(text)
     hashed.set(text, known)

@@ -108,6 +108,8 @@ export interface Change {
 /** The pending changes; Apply All is called with `revision`. */
 export interface Pending {
   revision: number
+  /** Changes of the last Apply All that can be taken back. */
+  undoable: number
   changes: Change[]
 }
 
@@ -152,6 +154,7 @@ export const api = {
     call<{ pending: number }>('POST /ui/rows', body, { answerMs: LONG_MS }),
   removeRow: (table: string, id: number) =>
     call<{ pending: number }>('POST /ui/rows/remove', { table, id }, { answerMs: LONG_MS }),
+  undo: () => call<{ pending: number }>('POST /ui/pending/undo', {}, { answerMs: LONG_MS }),
   discard: (revision: number) => call<unknown>('POST /ui/pending/discard', { revision }),
 }
 

@@ -128,6 +128,11 @@ export function PendingPage(): VNode {
   if (known === null)
     return html`<div class="head"><h1>Pending</h1></div><section class="panel">${nothingYet(refusal, look)}</section>`
   const count = known.changes.length
+  const undo = (): void =>
+    act(async () => {
+      await api.undo()
+      return texts.undoWaits
+    })
   const applyAll = (): void => act(async (revision) => appliedText((await api.apply(revision)).applied))
   const discardAll = (): void =>
     act(async (revision) => {
@@ -139,7 +144,7 @@ export function PendingPage(): VNode {
   return html`<h1 class="sr">Pending</h1>${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) })}
     ${count > 0 ? buttons : null}
     ${refusal ? html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refusal.sentence} Nothing was applied.${refusal.rows.size > 0 ? ` ${REMEDY}` : ''}</span></p>` : null}
-    ${count === 0 ? html`<section class="panel">${say('off', texts.noChangesWait, texts.whatWaitsHere)}</section>` : null}
+    ${count === 0 ? html`<section class="panel">${say('off', texts.noChangesWait, texts.whatWaitsHere, known.undoable > 0 ? html`<${Act} waits=${isBusy} run=${undo}>${texts.undoLast(known.undoable)}</${Act}>` : null)}</section>` : null}
     ${inOrder(known.changes, refusal)
       .slice(0, isWhole ? undefined : MOST_SHOWN)
       .map((change) => panel(change, refusal?.rows.get(change.id)))}

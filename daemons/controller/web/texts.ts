@@ -180,6 +180,8 @@ export const n1ChangeWaits = '1 change waits.'
 export const changesWait = (count: number) => `${count} changes wait.`
 export const allChangesAreDiscarded = 'All changes are discarded.'
 export const noChangesWait = 'No changes wait'
+export const undoLast = (count: number) => `Undo the last Apply all (${counted(count, 'change')})`
+export const undoWaits = 'What takes it back waits now: look at it, then apply it.'
 export const whatWaitsHere =
   'An import into a running controller, and changes of roles, wait here until somebody applies them.'
 export const discard = (count: number) => `Discard ${count === 1 ? 'this change' : `all ${count} changes`}?`

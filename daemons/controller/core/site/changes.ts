@@ -53,6 +53,17 @@ export function rowAfter(row: Row | undefined, change: Change): Row | undefined 
   return change.kind === 'remove' || row === undefined ? undefined : { ...row, ...change.columns }
 }
 
+/** What takes a change back, as long as it has not been applied; undefined if it changes nothing. */
+export function oppositeOf(book: Book, change: Change): Change | undefined {
+  const { table, id } = change
+  const row = book.row(table, id)
+  if (change.kind === 'add') return { kind: 'remove', table, id }
+  if (row === undefined) return undefined
+  if (change.kind === 'remove') return { kind: 'add', table, id, row }
+  const before = Object.keys(change.columns).map((column): [string, Json] => [column, row[column] ?? null])
+  return { kind: 'change', table, id, columns: Object.fromEntries(before) }
+}
+
 /** The changes that turn the rows of a book into these, row by row; changed rows get `nowMs` as `updated_at`. */
 export function changesBetween(book: Book, next: SiteRows, nowMs: number): Change[] {
   const changes: Change[] = []

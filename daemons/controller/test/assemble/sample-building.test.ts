@@ -24,7 +24,7 @@ const settings = {
     text_chars: 10_000,
     faults: 100,
   },
-  store: { commit_ms: 1, busy_ms: 1, records: 1, record_chars: 1_000_000, kept_records: 1, faults: 1 },
+  store: { commit_ms: 1, busy_ms: 1, records: 1, record_chars: 1_000_000, undo_chars: 1, kept_records: 1, faults: 1 },
 }
 
 async function building(): Promise<WritableBook> {

@@ -213,3 +213,37 @@ t.test('a record that has not ended is in memory after a restart, however many n
   t.match(database.prepare('SELECT result, ended_at FROM macro_run WHERE id = 2').get(), { result: 'interrupted' })
   database.close()
 })
+
+t.test('the last Apply All can be undone once, by changes that wait in turn', async (t) => {
+  const { store } = await stage(t)
+  const before = JSON.stringify([store.book.rows('zone'), store.book.rows('device')])
+  t.equal(store.pending.undoable(), 0)
+  await t.rejects(store.pending.undo('ada'), { code: 'nothing_to_undo' })
+  await importInto(store, bytesOf({ device: [], zone: [{ id: 1, name: 'Big hall', device_id: null }] }), parts, later)
+  const count = await store.pending.applyAll()
+  t.equal(store.pending.undoable(), count)
+  t.same(store.book.rows('device'), [])
+  t.equal(await store.pending.undo('ada'), count)
+  t.match(
+    store.pending.list(),
+    Array.from({ length: count }, () => ({ author: 'ada' })),
+  )
+  t.equal(store.pending.undoable(), 0)
+  await store.pending.applyAll()
+  t.equal(JSON.stringify([store.book.rows('zone'), store.book.rows('device')]), before, 'as it was, to the last column')
+  await importInto(store, bytesOf({ zone: [] }), parts, later)
+  await t.rejects(store.pending.undo('ada'), { code: 'pending_waiting' }, 'what waits is not mixed with it')
+  t.ok(store.pending.undoable() > 0, 'and it can be undone afterwards')
+})
+
+t.test('an Apply All larger than the bound is not kept to be undone', async (t) => {
+  const { store } = await stage(t)
+  const text = 'x'.repeat(90_000)
+  const zones = Array.from({ length: 13 }, (_, at) => ({ id: 10 + at, name: `Z${at}`, unit: text }))
+  await importInto(store, bytesOf({ zone: zones }), parts, later)
+  await store.pending.applyAll()
+  t.ok(store.pending.undoable() > 0, 'what adds rows is undone by removing them: that is short')
+  await importInto(store, bytesOf({ zone: [] }), parts, later)
+  await store.pending.applyAll()
+  t.equal(store.pending.undoable(), 0, 'more than a million characters of rows')
+})

@@ -13,7 +13,15 @@ export const parts: ImportParts = {
     textChars: 100_000,
     faults: 100,
   },
-  store: { commitMs: 1, busyMs: 2000, records: 20, recordChars: 1_000_000, keptRecords: 40, faults: 100 },
+  store: {
+    commitMs: 1,
+    busyMs: 2000,
+    records: 20,
+    recordChars: 1_000_000,
+    undoChars: 1_000_000,
+    keptRecords: 40,
+    faults: 100,
+  },
   hashPassword: async (text) => ({ hash: `hashed ${text.length}`, salt: 'salted' }),
 }
 
