@@ -1,12 +1,11 @@
 /** The journal of who changed or sent what: entries in memory and in a file. */
-import { closeSync, constants, fstatSync, fsync, ftruncateSync, mkdirSync, readSync, writeFile } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { Fault } from '../pure/fault.ts'
 import { shortCopy } from '../pure/text.ts'
-import { openPlain, replaceFile } from '../store/store.ts'
+import { replaceFile } from '../store/store.ts'
+import { appendLines, readLines } from './line-file.ts'
 
 // Entries in memory: numbered, limited, searched from the newest on.
 
@@ -175,6 +174,8 @@ interface JournalOptions extends JournalBounds {
   folder: string
   clock: Clock
   log: Log
+  /** The disk did not take a note, with the reason; undefined: it takes them again. */
+  onDisk?: (fault: unknown) => void
 }
 
 /** The journal of one daemon. */
@@ -199,12 +200,10 @@ const LINES_AT_ONCE = 200
 const LAST_SEQ = 2 ** 52
 /** The latest instant that a Date can hold. @source ECMA-262, 21.4.1.1 */
 const LAST_INSTANT = 8.64e15
-/** Our journals never get near this size; a longer file would be held in memory several times over. */
-const LARGEST_FILE_BYTES = 268_435_456
 
 /** Opens the journal of a folder. Reads an existing file; drops a line torn by a crash, keeps the rest. */
 export function createJournal(options: JournalOptions): Journal {
-  const { clock, log, maxEntries } = options
+  const { clock, log, maxEntries, onDisk } = options
   mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   const path = join(options.folder, FILE)
   const file = readEntries(path, log)
@@ -234,13 +233,17 @@ export function createJournal(options: JournalOptions): Journal {
         linesInFile = kept.length
         handedSeq = Math.max(handedSeq, kept.at(-1)?.seq ?? 0)
       } else {
-        await append(path, linesOf(batch))
+        await appendLines(path, linesOf(batch))
         linesInFile += batch.length
       }
-      if (unwritten > 0) log.notice('journal is written again', { notes: unwritten })
+      if (unwritten > 0) {
+        log.notice('journal is written again', { notes: unwritten })
+        onDisk?.(undefined)
+      }
       unwritten = 0
     } catch (fault) {
       if (unwritten === 0) log.error('journal cannot be written, notes are kept in memory', { file: path, fault })
+      onDisk?.(fault)
       unwritten = Math.min(maxEntries, unwritten + batch.length)
     }
   }
@@ -260,8 +263,7 @@ export function createJournal(options: JournalOptions): Journal {
 
 /** The entries of a file; unreadable lines are logged and skipped. `lines` counts those too. */
 function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: number } {
-  const bytes = bytesOf(path, log)
-  const lines = bytes.toString('utf8').split('\n').slice(0, -1)
+  const lines = readLines(path, 'journal', log)
   const entries: JournalEntry[] = []
   for (const line of lines) {
     const entry = entryOf(line, (entries.at(-1)?.seq ?? 0) + 1)
@@ -270,35 +272,6 @@ function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: 
   const bad = lines.length - entries.length
   if (bad > 0) log.warning('journal has lines that do not read', { file: path, lines: bad })
   return { entries, lines: lines.length }
-}
-
-/** Whole lines of the file, only the newest if it is far too long; nothing if there is none. */
-function bytesOf(path: string, log: Log): Buffer {
-  let descriptor: number
-  try {
-    descriptor = openPlain(path, constants.O_RDWR)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
-    throw new Fault('store_unreadable', `${path} cannot be read (${(error as NodeJS.ErrnoException).code})`, {
-      cause: error,
-    })
-  }
-  try {
-    const { size } = fstatSync(descriptor)
-    const from = Math.max(0, size - LARGEST_FILE_BYTES)
-    if (from > 0) log.warning('journal is too long, its oldest part is left out', { file: path, bytes: size })
-    const bytes = Buffer.alloc(size - from)
-    const read = bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, from))
-    const end = read.lastIndexOf(0x0a) + 1
-    if (end < read.length) {
-      // Cut off, so that the next note does not begin in the middle of a line.
-      ftruncateSync(descriptor, from + end)
-      log.warning('journal ended in a torn line, which is dropped', { file: path })
-    }
-    return read.subarray(from > 0 ? read.indexOf(0x0a) + 1 : 0, end)
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 /**
@@ -351,16 +324,5 @@ function shortened(entry: JournalEntry): JournalEntry {
           detail: detail.length > LONGEST_DETAIL ? shortCopy(detail, LONGEST_DETAIL).concat('...') : JSON.parse(detail),
         }),
     ...(kind && { kind }),
-  }
-}
-
-async function append(path: string, text: string): Promise<void> {
-  const { O_WRONLY, O_APPEND, O_CREAT } = constants
-  const descriptor = openPlain(path, O_WRONLY | O_APPEND | O_CREAT)
-  try {
-    await promisify(writeFile)(descriptor, text)
-    await promisify(fsync)(descriptor)
-  } finally {
-    closeSync(descriptor)
   }
 }

@@ -3,10 +3,10 @@ import http from 'node:http'
 import https from 'node:https'
 import type { LookupFunction } from 'node:net'
 import tls from 'node:tls'
+import { exchange } from '#kit/net/post.ts'
 import { webhookSignature } from '#kit/net/signature.ts'
-import { certificateSentence, parseTarget, trustedAuthorities } from '#kit/net/target.ts'
-import { Fault } from '#kit/pure/fault.ts'
-import { headerText, type WebhookAnswer, type WebhookRequest, type WebhookSender } from '../core/webhooks/records.ts'
+import { parseTarget, trustedAuthorities } from '#kit/net/target.ts'
+import { headerText, type WebhookRequest, type WebhookSender } from '../core/webhooks/records.ts'
 
 /** What the sender needs. */
 export interface WebhookSenderParts {
@@ -56,7 +56,7 @@ export function createWebhookSender(parts: WebhookSenderParts): WebhookSender {
       const agent = request.isFresh ? agents.fresh : agents.kept
       const options = { method: 'POST', headers: deliveryHeaders(request), agent, signal }
       const outgoing = isSecure ? https.request(url, options) : http.request(url, options)
-      return await exchange(outgoing, request.body, parts.responseBytes)
+      return await exchange(outgoing, request.body, { responseBytes: parts.responseBytes, caSetting: CA_FILE })
     },
     close() {
       for (const agent of [plain.kept, plain.fresh, secure?.kept, secure?.fresh]) agent?.destroy()
@@ -78,46 +78,6 @@ export function deliveryHeaders(request: WebhookRequest): Record<string, string>
     'X-Svc-Event': headerText(request.event),
     ...(secret === null ? {} : { 'X-Svc-Signature': webhookSignature(body, secret) }),
   }
-}
-
-function exchange(outgoing: http.ClientRequest, body: Uint8Array, responseBytes: number): Promise<WebhookAnswer> {
-  return new Promise((resolve, reject) => {
-    outgoing.on('response', (incoming) => {
-      resolve({ status: incoming.statusCode ?? 0, done: thrownAway(incoming, responseBytes) })
-    })
-    // After the head of the answer these no longer matter: the promise is settled, and `done` follows the body.
-    outgoing.on('error', (error) => reject(unreachable(error)))
-    outgoing.on('close', () => reject(new Fault('webhook_unreachable', 'the target closed without an answer')))
-    outgoing.end(body)
-  })
-}
-
-/** Resolves when the answer has ended, has broken off, or was cut off after `most` bytes. */
-function thrownAway(incoming: http.IncomingMessage, most: number): Promise<void> {
-  return new Promise((resolve) => {
-    let seen = 0
-    incoming.on('data', (chunk: Uint8Array) => {
-      seen += chunk.byteLength
-      if (seen > most) incoming.destroy()
-    })
-    // The status is known: a body that breaks off changes nothing, and 'close' follows.
-    incoming.on('error', () => {})
-    incoming.on('close', resolve)
-  })
-}
-
-/** Node tries every address of a name and then throws an AggregateError, which has no message of its own. */
-function unreachable(error: Error): Fault {
-  if (error instanceof Fault) return error
-  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error]
-  const refused = errors.find((one) => one instanceof Fault)
-  if (refused) return refused
-  const sentence = errors.map(sentenceOf).join('; ')
-  return new Fault('webhook_unreachable', sentence, { cause: error })
-}
-
-function sentenceOf(error: unknown): string {
-  return certificateSentence(error, CA_FILE) ?? (error instanceof Error ? error.message : String(error))
 }
 
 /** @throws Fault `ca_file_unreadable` */
