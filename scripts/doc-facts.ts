@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { TObject } from 'typebox'
 import { journalRoutes, kitRoutes, whoMay } from '#kit/http/kit-routes.ts'
+import { ledgerRoutes } from '#kit/http/ledger-routes.ts'
 import type { Described, Route } from '#kit/http/route.ts'
 import { isPathBelow } from '#kit/http/surface.ts'
 import { CODES_OF_VARIABLES } from './fault-codes.ts'
@@ -64,7 +65,11 @@ export async function describedOf(root: string, daemon: string): Promise<Describ
 /** Routes of every daemon, except those replaced by its own surface. */
 function routesOfAll(prefix: string | undefined): Route[] {
   const surface = prefix === undefined ? undefined : { prefix }
-  const all = [...kitRoutes({ surface } as never), ...journalRoutes(anything() as never)]
+  const all = [
+    ...kitRoutes({ surface } as never),
+    ...journalRoutes(anything() as never),
+    ...ledgerRoutes(anything() as never),
+  ]
   return all.filter(({ path }) => prefix === undefined || !isPathBelow(path, prefix))
 }
 
@@ -111,10 +116,10 @@ export async function settingsOf(root: string, daemon: string): Promise<TObject>
   return config
 }
 
-/** Every state table of the cores, and of what is pure in kit. */
+/** Every state table of the cores, and of kit's pure part and records. */
 export async function stateTables(root: string): Promise<TableFact[]> {
   const found: TableFact[] = []
-  for (const file of globSync('{daemons/**/core,kit/pure}/**/*.ts', { cwd: root }).sort()) {
+  for (const file of globSync('{daemons/**/core,kit/pure,kit/records}/**/*.ts', { cwd: root }).sort()) {
     if (!/^export const \w+Table\b/m.test(readFileSync(join(root, file), 'utf8'))) continue
     const exported: Record<string, unknown> = await import(pathToFileURL(join(root, file)).href)
     for (const [name, value] of Object.entries(exported))

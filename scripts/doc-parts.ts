@@ -84,7 +84,7 @@ function stateTable({ file, name, table }: TableFact): string {
     ([state, row]) => `| **${state}** | ${events.map((event) => row[event] ?? '').join(' | ')} |`,
   )
   const head = [`| state | ${events.join(' | ')} |`, `|---|${events.map(() => '---|').join('')}`]
-  const unit = file.replace(/^daemons\//, '').replace(/\/(core|pure)\/.*$/, '')
+  const unit = file.replace(/^daemons\//, '').replace(/\/(core|pure|records)\/.*$/, '')
   const words = name
     .replace(/Table$/, '')
     .replace(/[A-Z]/g, ' $&')

@@ -5,10 +5,12 @@ import { hashPassword } from '#kit/auth/password.ts'
 import { createSignInLimiter, type SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
 import { loginBounds, parseListen } from '#kit/config/tables.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
+import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
 import type { UploadBounds } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf } from '#kit/net/address.ts'
+import { alarmPart } from '#kit/records/alarms.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { faultStatus } from './api/answers.ts'
@@ -20,6 +22,7 @@ import { measurePeers, peerRoutes } from './api/peer-routes.ts'
 import { measureBoard, statusRoutes, statusSocketRoute } from './api/status-routes.ts'
 import { fitnessOf, houseOf } from './assemble/house-of.ts'
 import type { BoardConfig } from './config.ts'
+import { boardConditions, type ConditionWatch, watchConditions } from './core/conditions.ts'
 import type { Ota } from './core/machine/firmware.ts'
 import type { RestartReason, RootHelper } from './core/machine/ports.ts'
 import { openStartBook, type StartBook } from './core/machine/restart.ts'
@@ -76,8 +79,11 @@ interface Common {
 /** Adds the parts in order of their dependencies. */
 export async function assemble(context: Context): Promise<Assembled> {
   const { clock, config, log, parts, stateFolder } = context
-  const live: { server?: HttpServer; feed?: StatusFeed } = {}
-  const onChange = () => live.feed?.changed()
+  const live: { server?: HttpServer; feed?: StatusFeed; watch?: ConditionWatch } = {}
+  const onChange = () => {
+    live.feed?.changed()
+    live.watch?.changed()
+  }
   const restartSelf = (reason: RestartReason) => context.restart({ reason, args: listenArgs(config, live.server) })
   const common = await furnish(context, { onChange, restartSelf })
   const { helper, machine, records, settings, starts } = common
@@ -91,6 +97,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   const port = () => server.address().port
   const { peers: file } = common.files
   const neighbourhood = createNeighbourhood({ ...context, file, port, says: () => settings.running, onChange })
+  live.watch = watchOf(context, { house, common, neighbourhood })
   const server = serverOf(context, common, { house, status, feed, meters, neighbourhood })
   Object.assign(live, { server, feed })
   common.password.onChange(() => {
@@ -102,11 +109,15 @@ export async function assemble(context: Context): Promise<Assembled> {
     name: 'http',
     start: async () => void (await server.listen()),
     stop() {
+      live.watch?.close()
       feed.close()
       meters?.close()
       return server.close()
     },
   })
+  const says = () => ({ role, name: settings.running.name })
+  parts.add(alarmPart(context, records.ledger, { says }))
+  parts.add({ name: 'conditions', start: () => live.watch?.changed(), stop: () => {} })
   // After the server and not waited for: a new address is confirmed by requests to the page.
   parts.add({ name: 'machine', start: () => void machine.start(), stop: () => machine.network.close() })
   parts.add(neighbourhood.part)
@@ -155,7 +166,7 @@ async function furnish(context: Context, { onChange, restartSelf }: Calls): Prom
   const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(config.http) })
   const hash = (text: string) => limiter.within(() => hashPassword(text))
   const password = await openPassword({ stateFolder, log, clock, hash })
-  const facts = factsOf(context)
+  const facts = factsOf(context, onChange)
   const identify = identifyOf(context, helper, onChange)
   return { files, starts, settings, helper, machine, identify, facts, records, password, limiter, ota }
 }
@@ -167,9 +178,27 @@ function firstOf({ config, stateFolder }: Context): BoardSettings {
   return firstSettings({ role: config.board.role, hostname, mcast: firstGroup(groupSeed(stateFolder)) })
 }
 
-function factsOf({ clock, config, parts }: Context): FactsBook {
+/** Tells the ledger what is wrong with the board. */
+function watchOf(
+  { clock, config }: Context,
+  { house, common, neighbourhood }: { house: RoleHouse; common: Common; neighbourhood: Neighbourhood },
+): ConditionWatch {
+  const { facts, records, settings } = common
+  const read = () =>
+    boardConditions({
+      role: settings.running.role,
+      verdict: house.verdict,
+      ofRole: house.conditions,
+      ptp: house.ptp,
+      peers: () => neighbourhood.peers.list(),
+      isTimeSynchronised: () => facts.facts().isTimeSynchronised,
+    })
+  return watchConditions({ clock, conditions: records.ledger, leastMs: config.feed.least_ms, read })
+}
+
+function factsOf({ clock, config, parts }: Context, onTimeSync: () => void): FactsBook {
   const { facts_ms: periodMs, time_sync_ms: timeSyncMs } = config.machine
-  const facts = createFactsBook({ clock, periodMs, timeSyncMs, readTemperature, readTimeSync })
+  const facts = createFactsBook({ clock, periodMs, timeSyncMs, readTemperature, readTimeSync, onTimeSync })
   parts.add({ name: 'facts', start: () => facts.start(), stop: () => facts.stop() })
   return facts
 }
@@ -183,7 +212,8 @@ function identifyOf({ clock, config, log, parts }: Context, helper: RootHelper, 
 }
 
 function statusOf({ clock, config, version }: Context, common: Common, house: RoleHouse): () => BoardStatus {
-  const { facts, identify, machine, ota, settings, starts } = common
+  const { facts, identify, machine, ota, records, settings, starts } = common
+  const { ledger } = records
   const { role, name, hostname } = settings.running
   return createBoardStatus({
     clock,
@@ -199,6 +229,7 @@ function statusOf({ clock, config, version }: Context, common: Common, house: Ro
     isPasswordSet: common.password.isSet,
     network: () => machine.network.view(),
     ota: ota.status,
+    ledger: () => ({ open: ledger.openCounts(), revision: ledger.revision() }),
     nameTrouble: machine.nameTrouble,
   })
 }
@@ -219,7 +250,7 @@ interface Shown {
 function serverOf(context: Context, common: Common, { house, status, feed, meters, neighbourhood }: Shown): HttpServer {
   const { clock, config, log, version } = context
   const { identify, machine, ota, records, settings } = common
-  const { journal, recorder } = records
+  const { journal, ledger, recorder } = records
   const { rebooter } = machine
   const { peers } = neighbourhood
   const door = createDoor({
@@ -235,6 +266,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
   const metrics = createMetrics({ process: true })
   measureBoard(metrics, status)
   house.measure(metrics)
+  measureLedger(metrics, ledger)
   measurePeers(metrics, () => peers.counts(), neighbourhood.mdnsCounts)
   const server = createHttpServer({
     log,
@@ -258,6 +290,7 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
       }),
       ...otaRoutes({ ota, bounds: uploadBounds(config), rebooter, recorder }),
       ...journalRoutes({ journal, clock }),
+      ...ledgerRoutes({ ledger, recorder, clock }),
       ...house.routes,
       ...otherRoleRoutes(settings.running.role),
     ],

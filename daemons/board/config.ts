@@ -1,6 +1,8 @@
 /** Every key of board.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTablesWith, httpTable, journalTable, loginKeys } from '#kit/config/tables.ts'
+import { alarmsTable } from '#kit/records/alarms.ts'
+import { ledgerTable } from '#kit/records/ledger.ts'
 import { otaKeys } from './core/machine/firmware.ts'
 import { memoryPlan } from './core/memory.ts'
 import { peerKeys } from './core/peers/keys.ts'
@@ -128,6 +130,8 @@ export const config = Type.Object(
     streams: streamKeys,
     peers: peerKeys,
     journal: journalTable(),
+    ledger: ledgerTable(),
+    alarms: alarmsTable({}),
     ...commonTablesWith(httpTable(DEFAULT_PORT, { ...loginKeys(LOGIN), ...httpKeys })),
   },
   { additionalProperties: false },

@@ -1,5 +1,6 @@
 /** Assembles the controller: with assemble/ the only place that knows both io/ and api/. */
 import { join } from 'node:path'
+import { measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf } from '#kit/net/address.ts'
@@ -8,6 +9,7 @@ import { openRecords } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { houseCallers, restSurface } from './api/rest-surface.ts'
 import { UI_FAULT_STATUS } from './api/ui-gate.ts'
+import { alarmsOf, reportAudit } from './assemble/conditions.ts'
 import { boundHeapGrowth, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
@@ -25,21 +27,26 @@ const HEAP_GROWTH_PERCENT = 25
 export async function assemble(context: AssembleContext<ControllerConfig>): Promise<Assembled> {
   const { clock, config, importFile, log, parts, stateFolder } = context
   if (importFile !== undefined) await importAtStart(stateFolder, importFile, { ...importParts(config, clock), log })
-  const audit = new AuditFile({ folder: stateFolder, clock, log, limits: config.audit })
+  const records = openRecords(context)
+  const onFailing = (fault: unknown) => reportAudit(records.ledger, fault)
+  const audit = new AuditFile({ folder: stateFolder, clock, log, limits: config.audit, onFailing })
   const metrics = createMetrics({ process: true })
   measureAudit(metrics, audit)
+  measureLedger(metrics, records.ledger)
   const site = openSiteStore(stateFolder, clock, limitsOf(config.store))
-  const house: House = { context, drivers: driversOf(stateFolder, config), audit, records: openRecords(context), site }
+  const house: House = { context, drivers: driversOf(stateFolder, config), audit, records, site }
   markAccounts(house)
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })
   parts.add({ name: 'site', start: () => {}, stop: () => site.close() })
-  const server = serverOf(house, await openRules(house), metrics)
+  const rules = await openRules(house)
+  const says = () => ({ role: 'controller', name: 'Plantroom controller' })
+  parts.add(alarmsOf(house, rules.postman, says))
+  const server = serverOf(house, rules, metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, house.drivers, log), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
-  const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)
   return { status: () => statusLine(house) }
 }

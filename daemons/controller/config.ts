@@ -1,6 +1,8 @@
 /** Every key of controller.toml: type, default, range, unit and description. */
 import { type Static, Type } from 'typebox'
 import { commonTablesWith, headerBytesKey, httpTable, journalTable, networks } from '#kit/config/tables.ts'
+import { alarmsTable, mailAlarmKeys } from '#kit/records/alarms.ts'
+import { ledgerTable } from '#kit/records/ledger.ts'
 import {
   auditKeys,
   countKey,
@@ -61,6 +63,8 @@ export const config = Type.Object(
     tunnel,
     audit: auditKeys,
     journal: journalTable(),
+    ledger: ledgerTable(),
+    alarms: alarmsTable(mailAlarmKeys()),
   },
   { additionalProperties: false },
 )

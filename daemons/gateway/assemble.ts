@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { createTokenStore } from '#kit/auth/credentials.ts'
 import { createDefinitionLibrary } from '#kit/device/load.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
-import { createMetrics } from '#kit/http/metrics.ts'
+import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
+import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
+import type { Caller } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/sockets.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
@@ -13,6 +15,9 @@ import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
+import { alarmPart } from '#kit/records/alarms.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
+import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { faultStatus } from './api/fault-status.ts'
@@ -28,10 +33,12 @@ import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
 import { type Captures, createCaptures } from './core/lines/capture.ts'
+import { isOfPort, PortConditions } from './core/lines/conditions.ts'
 import { createEventHub, type EventHub } from './core/lines/events.ts'
 import { createHourCount, Port } from './core/lines/port.ts'
 import { PortRegistry } from './core/lines/port-registry.ts'
 import type { PortRecord } from './core/lines/ports.ts'
+import { seesPort } from './core/people/keys.ts'
 import { createPageSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
 import type { TemplateLibrary } from './core/points/definition.ts'
@@ -50,19 +57,31 @@ import { createWebhookCourier } from './io/webhook-courier.ts'
 
 type Context = AssembleContext<GatewayConfig>
 
-/** Everything that lives as long as the daemon. */
-interface House {
-  people: People
-  identity: Identity
+/** The lines, and what follows them. */
+interface Lines {
   hub: EventHub
   /** Checks that a device path may be a port. */
   checkPath(path: string): void
   registry: PortRegistry
+  conditions: PortConditions
+  delivery: WebhookPublisher
+  captures: Captures
+}
+
+/** Everything that lives as long as the daemon. */
+interface House extends Lines {
+  people: People
+  identity: Identity
   webhooks: WebhookBook
   points: PointBook
   templates: TemplateLibrary
-  delivery: WebhookPublisher
-  captures: Captures
+}
+
+/** Whose entries of the ledger a caller may see: of their ports, where they may see only some. */
+function ledgerFence(registry: PortRegistry) {
+  return (caller: Caller | undefined, { where }: LedgerEntry) =>
+    caller !== undefined &&
+    (!caller.only || registry.all().some(({ path }) => isOfPort(where, path) && seesPort(caller, path)))
 }
 
 /** Loads the stored state, and adds the parts in the order of their dependencies. */
@@ -70,15 +89,17 @@ export async function assemble(context: Context): Promise<Assembled> {
   const { parts } = context
   const files = createStateFiles(context.stateFolder, context.log)
   const ports = await files.ports.load()
-  const house = await furnish(context, files)
-  const { delivery, people, registry } = house
   const records = openRecords(context)
+  const house = await furnish(context, files, records)
+  const { delivery, people, registry } = house
   const server = serverOf(context, house, records)
   // What a new role, a new password or a removal ends is ended now, not at the next heartbeat.
   people.list.onChange(() => server.endSignedOut())
   people.keys.onRemoved(() => server.endSignedOut())
 
+  const says = () => ({ role: 'gateway', name: house.identity.name() })
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
+  parts.add(alarmPart(context, records.ledger, { says }))
   parts.add({ name: 'keys', start: () => {}, stop: () => people.keys.close() })
   parts.add({
     name: 'webhooks',
@@ -95,30 +116,35 @@ export async function assemble(context: Context): Promise<Assembled> {
       return server.close()
     },
   })
-  const says = () => ({ role: 'gateway', name: house.identity.name() })
   parts.add(createPresence({ ...context, daemon: 'gateway', port: () => server.address().port, says }).part)
   return { status: () => statusLine({ isSetUp: people.users.isSetUp(), ports: registry.all() }) }
 }
 
-async function furnish(context: Context, files: StateFiles): Promise<House> {
+async function furnish(context: Context, files: StateFiles, { ledger }: Records): Promise<House> {
   const { clock, config, log } = context
   const limits = { users: config.users.max, keys: config.keys.max, keySaveMs: config.keys.save_ms }
   const people = await openPeople({ clock, log, stateFolder: context.stateFolder, http: config.http, limits }, files)
   const { history, history_bytes: historyBytes, history_total_bytes: totalBytes } = config.ports
   const hub = createEventHub(clock, { history, historyBytes, totalBytes })
   const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
-  const delivery = deliveryOf(context, hub)
+  const conditions = new PortConditions(ledger)
+  const delivery = deliveryOf(context, { hub, conditions })
   const captures = capturesOf(context, hub)
   const checkPath = createLineRule(config.ports.allow, 'ports.allow')
-  const registry = registryOf(context, files, { hub, checkPath, delivery, captures })
+  const registry = registryOf(context, files, { hub, checkPath, delivery, captures, conditions })
   const webhooks = webhooksOf(context, registry, delivery)
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'), clock)
-  const points = pointsOf(context, registry, templates)
-  return { people, identity, hub, checkPath, registry, webhooks, points, templates, delivery, captures }
+  const points = pointsOf(context, { registry, templates, conditions })
+  const lines = { hub, checkPath, registry, conditions, delivery, captures }
+  return { ...lines, people, identity, webhooks, points, templates }
 }
 
-function deliveryOf({ clock, config, log }: Context, hub: EventHub): WebhookPublisher {
-  const courier = createWebhookCourier({ clock, log, limits: config.webhooks })
+function deliveryOf(
+  { clock, config, log }: Context,
+  { conditions, hub }: Pick<House, 'conditions' | 'hub'>,
+): WebhookPublisher {
+  const onPaused = conditions.webhook.bind(conditions)
+  const courier = createWebhookCourier({ clock, log, onPaused, limits: config.webhooks })
   return createWebhookPublisher(courier, { hub, clock, transitBytes: config.webhooks.transit_bytes })
 }
 
@@ -131,7 +157,7 @@ function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
 function registryOf(
   context: Context,
   files: StateFiles,
-  { hub, checkPath, delivery, captures }: Pick<House, 'hub' | 'checkPath' | 'delivery' | 'captures'>,
+  { hub, checkPath, delivery, captures, conditions }: Omit<Lines, 'registry'>,
 ): PortRegistry {
   const { clock, config, log, version } = context
   const queue = queueLimits(config.raw_tcp)
@@ -159,7 +185,10 @@ function registryOf(
   function makePort(record: PortRecord) {
     const { path, line } = record
     const errors = createHourCount(clock)
-    const publish = hub.publisherOf(path, errors.add)
+    const publish = hub.publisherOf(path, (event, payload) => {
+      if (event === 'error') errors.add()
+      conditions.hear({ port: path, event, payload })
+    })
     const whyNotOpen = () => port.whyNotOpen()
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, whyNotOpen, publish }, world)
     const port: Port = new Port({ path, line, adapter, opener, clock, retry, publish, errors })
@@ -177,6 +206,7 @@ function registryOf(
     onRemoved(path) {
       void delivery.setWebhooks(path, [])
       hub.forget(path)
+      conditions.forget(path)
       captures.endOf(path)
     },
     onOtherProtocol: (path) => captures.endOf(path),
@@ -195,12 +225,21 @@ function webhooksOf({ config }: Context, registry: PortRegistry, delivery: Webho
   })
 }
 
-function pointsOf({ config }: Context, registry: PortRegistry, templates: TemplateLibrary): PointBook {
+function pointsOf(
+  { config }: Context,
+  { conditions, registry, templates }: Pick<House, 'conditions' | 'registry' | 'templates'>,
+): PointBook {
   return createPointBook({
     keeper: {
       port: (path) => registry.require(path),
       list: (path) => registry.record(path).points,
-      change: (path, apply) => registry.amend(path, (record) => ({ ...record, points: apply(record.points) })),
+      async change(path, apply) {
+        await registry.amend(path, (record) => ({ ...record, points: apply(record.points) }))
+        conditions.onlyPoints(
+          path,
+          registry.record(path).points.map(({ name }) => name),
+        )
+      },
       total: () => registry.all().reduce((sum, { path }) => sum + registry.record(path).points.length, 0),
     },
     templates,
@@ -208,7 +247,16 @@ function pointsOf({ config }: Context, registry: PortRegistry, templates: Templa
   })
 }
 
-function serverOf(context: Context, house: House, { journal, recorder, refusals }: Records): HttpServer {
+function metricsOf({ captures, registry }: Pick<House, 'captures' | 'registry'>, ledger: Ledger): Metrics {
+  const metrics = createMetrics({ process: true })
+  measurePorts(metrics, registry)
+  measurePoints(metrics, registry)
+  measureCaptures(metrics, captures)
+  measureLedger(metrics, ledger)
+  return metrics
+}
+
+function serverOf(context: Context, house: House, { journal, ledger, recorder, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
   const { captures, hub, identity, people, points, registry, templates, webhooks } = house
   const { book, keys, list, users } = people
@@ -216,10 +264,8 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
   const sessions = createPageSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
-  const metrics = createMetrics({ process: true })
-  measurePorts(metrics, registry)
-  measurePoints(metrics, registry)
-  measureCaptures(metrics, captures)
+  const metrics = metricsOf({ registry, captures }, ledger)
+  const shows = ledgerFence(registry)
   const server = createHttpServer({
     log,
     clock,
@@ -241,6 +287,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
       ...userRoutes({ book, sessions, recorder }),
       ...keyRoutes({ keys, clock, checkPath: house.checkPath, recorder }),
       ...journalRoutes({ journal, clock }),
+      ...ledgerRoutes({ ledger, recorder, clock, shows }),
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
       ...actionRoutes({ registry, recorder }),
@@ -248,7 +295,7 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
       ...notBuiltRoutes(),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),
-      ...unitRoutes({ registry, recorder }),
+      ...unitRoutes({ registry, recorder, onForgotten: (port, unitId) => house.conditions.forgetUnit(port, unitId) }),
       ...registerRoutes({ registry, recorder }),
       ...scanRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),
@@ -259,6 +306,11 @@ function serverOf(context: Context, house: House, { journal, recorder, refusals 
         clock,
         limits: { summaryMs: config.feed.summary_ms },
         badMessages: config.feed.bad_messages,
+        onLedger: (listener) => ledger.onChange(listener),
+        ledger: (caller) => ({
+          open: ledger.openCounts((entry) => shows(caller, entry)),
+          revision: ledger.revision(),
+        }),
       }),
     ],
     web: { folder: join(import.meta.dirname, 'web/gateway') },

@@ -2,6 +2,8 @@
 import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
 import { clientPlaceKeys, queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
+import { alarmsTable } from '#kit/records/alarms.ts'
+import { ledgerTable } from '#kit/records/ledger.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'
@@ -172,6 +174,8 @@ export const config = Type.Object(
     users,
     keys,
     journal: journalTable(),
+    ledger: ledgerTable(),
+    alarms: alarmsTable({}),
   },
   { additionalProperties: false },
 )

@@ -22,6 +22,7 @@ export const KIT_STATUS: Readonly<Record<string, number>> = {
   foreign_host: 403,
   relayed: 403,
   foreign_origin: 403,
+  unknown_entry: 404,
   not_found: 404,
   method_not_allowed: 405,
   request_timeout: 408,

@@ -194,7 +194,7 @@ export function signInRows(keys: { workers: string; queue: string; table: string
 /** Services of one round as the library decodes them, 3.3 MB if their keys are numbers. @source measured */
 const HEARD_BYTES = 4 * MIB
 
-/** Rows of the journal and of mDNS. */
+/** Rows of the journal, the ledger and mDNS. */
 export function houseRows(): MemoryRow[] {
   return [
     {
@@ -202,6 +202,11 @@ export function houseRows(): MemoryRow[] {
       // In UTF-16; lists and rewrites are made in pieces.
       all: (setting) => 3 * setting('journal.chars'),
       shownBy: 'kit/test/records/journal-list.test.ts',
+    },
+    {
+      // The longest texts in UTF-16.
+      ...{ what: 'the ledger', of: 'entry', each: 3 * KIB, many: 'ledger.entries', isHeap: true },
+      shownBy: 'kit/test/records/ledger.test.ts',
     },
     {
       ...{ what: 'what mDNS has heard and said', all: () => HEARD_BYTES, isHeap: true },

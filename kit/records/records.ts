@@ -1,8 +1,9 @@
-/** Records of what callers did: changes, sends, sign-ins, refusals. */
+/** Records of what callers did (changes, sends, sign-ins, refusals), and the ledger of what was wrong. */
 import type { Clock, Timer } from '../clock.ts'
 import type { JournalConfig } from '../config/tables.ts'
 import type { Log } from '../log.ts'
 import { createJournal, type Journal } from './journal.ts'
+import { Ledger, type LedgerConfig, reportDisk } from './ledger.ts'
 
 // Refusals in the journal: the first at once, the rest as a count, so that guessing cannot flood the journal.
 
@@ -119,6 +120,7 @@ export interface Records {
   journal: Journal
   recorder: Recorder & SendRecorder & SignInRecorder
   refusals: Refusals
+  ledger: Ledger
   /** Records what was counted, and resolves when everything is written. */
   close(): Promise<void>
 }
@@ -128,7 +130,7 @@ interface RecordNeeds {
   stateFolder: string
   clock: Clock
   log: Log
-  config: { journal: JournalConfig }
+  config: { journal: JournalConfig; ledger: LedgerConfig }
 }
 
 /** Opens the records of a state folder. */
@@ -144,15 +146,19 @@ export function openRecords({ stateFolder: folder, clock, log, config }: RecordN
   // However small the journal, a quarter of it is reserved for changes.
   const share = (figure: number, parts: number) => Math.min(figure, Math.ceil(maxEntries / parts))
   const most = { sent: share(bounds.sent, 2), refusal: share(refused, 8), 'sign-in': share(bounds.sign_ins, 8) }
-  const journal = createJournal({ folder, clock, log, maxEntries, maxChars, most })
+  const ledger = new Ledger({ folder, clock, log, config: config.ledger })
+  const onDisk = (fault: unknown) => reportDisk(ledger, 'journal.jsonl', fault)
+  const journal = createJournal({ folder, clock, log, maxEntries, maxChars, most, onDisk })
   const refusals = createRefusals({ clock, record: journal.record.bind(journal), quietMs, maxGroups })
   return {
     journal,
     recorder: createRecorder(journal),
     refusals,
+    ledger,
     async close() {
       refusals.close()
       await journal.close()
+      await ledger.close()
     },
   }
 }

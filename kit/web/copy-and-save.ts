@@ -33,8 +33,13 @@ async function copied(text: string): Promise<boolean> {
 /** Lets the browser save the answer of a path. @throws CallFault, NoContact if no ticket was given */
 export async function download(path: string): Promise<void> {
   const { ticket } = await call<{ ticket: string }>('POST /api/ticket')
+  saveFrom(`${path}${path.includes('?') ? '&' : '?'}ticket=${encodeURIComponent(ticket)}`)
+}
+
+/** The same where the browser itself carries the credentials: a cookie. */
+export function saveFrom(path: string): void {
   const link = document.createElement('a')
-  link.href = `${path}${path.includes('?') ? '&' : '?'}ticket=${encodeURIComponent(ticket)}`
+  link.href = path
   link.download = ''
   link.click()
 }

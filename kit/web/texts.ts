@@ -81,6 +81,36 @@ export const changedMeanwhile =
 export const userName = 'User name'
 export const password = 'Password'
 
+// Today (today-page.ts)
+
+export const place = 'Where'
+export const filterByPlace = 'Filter by where it was'
+export const ledgerCouldNotBeRead = 'The record of the day could not be read'
+export const askingForLedger = 'Asking for the record of the day'
+export const nothingIsWrong = 'Nothing is wrong now.'
+export const lastEnded = (ago: string) => `The last one ended ${ago} ago.`
+export const allSeen = 'Somebody has seen all of it.'
+export const keptFrom = (date: string) => `Kept since ${date}.`
+export const nothingSince = (instant: string) => `Nothing happened since ${instant}`
+export const ledgerFills = 'Lines lost, devices offline and the like appear here by themselves, and stay when they end.'
+export const howToFilterPlaces = 'Search for a line, a unit, a device or a file by part of its name.'
+export const severityWords = { fault: 'Fault', warning: 'Warning', notice: 'Notice' } as const
+export const over = (word: string) => `${word}, over`
+export const times = (count: number) => `${count} times`
+export const soFar = (lasted: string) => `${lasted} so far`
+export const untilRestart = (lasted: string) => `${lasted}, until the restart`
+export const acknowledgeWhat = (sentence: string) => `Acknowledge: ${sentence}`
+export const lasting = (faults: number, warnings: number, notices: number) => {
+  const parts = [
+    [faults, 'fault'],
+    [warnings, 'warning'],
+    [notices, 'notice'],
+  ] as const
+  const named = parts.filter(([many]) => many > 0).map(([many, word]) => `${many} ${word}${many === 1 ? '' : 's'}`)
+  const list = named.length > 1 ? `${named.slice(0, -1).join(', ')} and ${named.at(-1)}` : (named[0] ?? '')
+  return `${list} now.`
+}
+
 // Filters (tools.ts)
 
 export const toolsFilter = 'Filter'

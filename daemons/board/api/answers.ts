@@ -323,6 +323,10 @@ export const boardStatusAnswer = object({
     fault: orNull(fault),
     at: orNull(instant),
   }),
+  ledger: object({
+    open: object({ fault: count, warning: count, notice: count }),
+    revision: count,
+  }),
   ...roleStates,
 })
 

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
+import type { Condition } from '#kit/records/ledger-entry.ts'
 import type { Recorder, Refusals, SendRecorder } from '#kit/records/records.ts'
 import type { Parts } from '#kit/run/parts.ts'
 import { type RoleName, roleNames } from '../wire/names.ts'
@@ -41,6 +42,8 @@ export interface RoleHouse {
   verdict(): Verdict
   /** Its own live state, JSON: in `GET /api/status` under the name of the role. */
   state(): unknown
+  /** What is wrong with it, for the ledger; if absent, a verdict of `fault` is. */
+  conditions?: () => readonly Condition[]
   routes: readonly Route[]
   /** Only in a role with sound: reports its levels as often as they are measured. @returns ends it */
   onMeters?: (hear: (meters: Meters) => void) => () => void

@@ -1,6 +1,7 @@
 /** The board's status as one value, the feeds of status and levels to watchers, and identification by blinking. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import type { Severity } from '#kit/records/ledger-entry.ts'
 import type { RoleName } from '../wire/names.ts'
 import type { OtaStatus } from './machine/firmware.ts'
 import type { NetworkView } from './machine/network.ts'
@@ -24,6 +25,7 @@ export interface StatusSources {
   isPasswordSet(): boolean
   network(): NetworkView
   ota(): OtaStatus
+  ledger(): BoardStatus['ledger']
   /** What went wrong with the machine's name; undefined if nothing. */
   nameTrouble(): string | undefined
 }
@@ -50,6 +52,8 @@ export interface BoardStatus {
   password_set: boolean
   network: { state: NetworkView['state']; confirm_until: number | null; text: string }
   ota: OtaStatus
+  /** What the ledger has open, by severity; `revision` grows with each change of it. */
+  ledger: { open: Readonly<Record<Severity, number>>; revision: number }
   /** The role's own state, under its name. */
   [role: string]: unknown
 }
@@ -82,6 +86,7 @@ export function createBoardStatus(from: StatusSources): () => BoardStatus {
       password_set: from.isPasswordSet(),
       network: networkOf(from),
       ota: from.ota(),
+      ledger: from.ledger(),
       ...(from.house.ptp && { ptp: from.house.ptp() }),
       [from.role]: from.house.state(),
     }

@@ -104,6 +104,8 @@ interface FactsOptions {
   timeSyncMs: number
   readTemperature(): Promise<number | null>
   readTimeSync(): Promise<boolean | null>
+  /** The clock has begun or ceased to follow a time server. */
+  onTimeSync(): void
 }
 
 /** The facts as last read. */
@@ -123,7 +125,9 @@ export function createFactsBook({ clock, periodMs, timeSyncMs, ...read }: FactsO
     temperatureC = await read.readTemperature()
   }
   async function lookAtTime(): Promise<void> {
+    const before = isTimeSynchronised
     isTimeSynchronised = await read.readTimeSync()
+    if (isTimeSynchronised !== before) read.onTimeSync()
   }
   return {
     facts: () => ({

@@ -38,6 +38,7 @@ export function fakeStatus(change: Partial<Status> = {}): Status {
       text: 'The board keeps the address 10.20.4.11/24, gateway 10.20.4.1.',
     },
     ota: fakeOta('idle'),
+    ledger: { open: { fault: 0, warning: 0, notice: 0 }, revision: 0 },
     ...change,
   }
 }

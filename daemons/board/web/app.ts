@@ -110,6 +110,7 @@ const MatrixPage = lazy(async () => (await import('./matrix-page.ts')).MatrixPag
 const SettingsPage = lazy(async () => (await import('./settings-page.ts')).SettingsPage)
 const FirmwarePage = lazy(async () => (await import('./firmware-page.ts')).FirmwarePage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
+const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
 
 /** The pages of the rail, by the word in the address. */
@@ -120,6 +121,12 @@ const ENTRIES: readonly (readonly [word: string, label: string, icon: IconName, 
   ['firmware', texts.firmware, 'firmware', 'f'],
   ['system', texts.system, 'system', 'y'],
 ]
+
+/** Pages below System in the navigation, which has room for five. */
+const OTHERS = [
+  { word: 'today', label: texts.today, key: 't' },
+  { word: 'journal', label: texts.journal, key: 'j' },
+] as const
 
 /** The whole page. The password dialog is part of it: fetched on demand it would need the password itself. */
 export function App(): VNode {
@@ -143,13 +150,13 @@ function waiting(): VNode {
 }
 
 function Known({ known }: { known: Status }): VNode {
-  useEverywhereKeys([
-    ...ENTRIES.map(([word, label, , key]) => ({ word, label, key })),
-    { word: 'journal', label: texts.journal, key: 'j' },
-  ])
+  useEverywhereKeys([...ENTRIES.map(([word, label, , key]) => ({ word, label, key })), ...OTHERS])
   const words = placeWords()
   const facts = plateFacts()
-  const label = ENTRIES.find(([word]) => word === words[0])?.[1] ?? texts.journal
+  const label =
+    ENTRIES.find(([word]) => word === words[0])?.[1] ??
+    OTHERS.find(({ word }) => word === words[0])?.label ??
+    texts.journal
   const title = `${label} – ${facts.name}`
   if (document.title !== title) document.title = title
   return html`<${Shell} plate=${facts} entries=${entries(words)} footer=${footer(known)} notices=${notices(known)}
@@ -169,6 +176,7 @@ function page([name, first, second]: string[], known: Status): VNode {
   if (name === 'firmware') return html`<${FirmwarePage} />`
   if (name === 'system') return html`<${SystemPage} what=${first} />`
   if (name === 'journal') return html`<${JournalPage} />`
+  if (name === 'today') return html`<${Today} revision=${known.ledger?.revision} />`
   if (known.role === 'serial') return html`<${SerialPage} what=${first} which=${second} />`
   if (known.role === 'usbip') return html`<${UsbipPage} />`
   if (known.decoder?.checks) return html`<${DecoderPage} />`
@@ -180,8 +188,19 @@ function entries([here]: string[]): Entry[] {
   const isOther = !ENTRIES.some(([word]) => word === here)
   return ENTRIES.map(([word, label, icon]) => {
     const isHere = word === here || (isOther && word === 'system')
-    return { href: linkTo(word), label, icon, isHere }
+    const sub = word === 'system' ? OTHERS.map((other) => otherEntry(other, here)) : undefined
+    return { href: linkTo(word), label, icon, isHere, sub }
   })
+}
+
+function otherEntry({ word, label }: (typeof OTHERS)[number], here: string | undefined): Entry {
+  return { href: linkTo(word), label, isHere: word === here }
+}
+
+/** What was wrong with this board. */
+function Today({ revision }: { revision?: number }): VNode {
+  const more = html`<a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+  return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${true} takesForms=${true} revision=${revision} more=${more} />`
 }
 
 function footer(known: Status): VNode {

@@ -178,6 +178,7 @@ function about(board: Status): VNode {
     [texts.version, board.version],
     [texts.machine, board.machine.model ?? UNKNOWN],
     [texts.started, `${sinceText(start.at, daemonNow(), zone.value)}, ${startReason(start.reason)}`],
+    [texts.today, html`<a href=${linkTo('today')}>what is wrong, and what was</a>`],
     [texts.journal, html`<a href=${linkTo('journal')}>who changed what</a>`],
   ])}</section>`
 }

@@ -18,6 +18,7 @@ export const settings = 'Settings'
 export const firmware = 'Firmware'
 export const system = 'System'
 export const askingBoardHow = 'Asking the board how it is'
+export const today = 'Today'
 export const journal = 'Journal'
 export const timeLeft = (age: string) => `${age} left`
 

@@ -1,8 +1,19 @@
 /** Routes for elevated sessions only: the audit, the REST switch, changes that wait for Apply All. */
 import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
 import { createReader } from '#kit/http/check.ts'
+import {
+  acknowledgeBody,
+  ledgerAnswer,
+  ledgerEntry,
+  ledgerExport,
+  ledgerList,
+  ledgerQuery,
+} from '#kit/http/ledger-routes.ts'
 import type { Route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { Journal } from '#kit/records/journal.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
 import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
 import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
 import {
@@ -21,6 +32,9 @@ interface UiAdminParts {
   audit: UiAudit
   rest: UiRest
   pending: UiPending
+  ledger: Ledger
+  journal: Pick<Journal, 'record'>
+  clock: Clock
 }
 
 /** Most rows of one answer. */
@@ -55,7 +69,12 @@ const readAudit = createReader(auditQuery, '?', 'text')
 
 /** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
 export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
-  return [auditRoute(gate, parts), ...restRoutes(gate, parts), ...pendingRoutes(gate, parts)]
+  return [
+    auditRoute(gate, parts),
+    ...restRoutes(gate, parts),
+    ...pendingRoutes(gate, parts),
+    ...ledgerUiRoutes(gate, parts),
+  ]
 }
 
 function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
@@ -117,6 +136,50 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
       async handle({ body, session }) {
         await rest.set(readRest(body).enabled, session)
         return granted(view(), 'setting rest_api_enabled')
+      },
+    }),
+  ]
+}
+
+const readLedger = createReader(ledgerQuery, '?', 'text')
+const readAcknowledge = createReader(acknowledgeBody)
+
+function ledgerUiRoutes(gate: UiGate, { clock, journal, ledger }: UiAdminParts): Route[] {
+  return [
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/ledger',
+      query: readLedger,
+      reply: ledgerAnswer,
+      summary: 'What was wrong, where, since when and how often, newest first',
+      handle: ({ query }) => granted(ledgerList(ledger, readLedger({ ...(query as object) }))),
+    }),
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/ledger/export',
+      reply: Type.String(),
+      replyType: 'text/csv',
+      summary: 'The whole ledger as a table, CSV, newest first',
+      handle: () => ({ ...granted({}), file: ledgerExport(ledger, clock) }),
+    }),
+    gate.elevated({
+      method: 'POST',
+      path: '/ui/ledger/acknowledge',
+      body: readAcknowledge,
+      reply: ledgerEntry,
+      isRecordedFirst: true,
+      summary: 'Somebody has seen it and sees to it; the first name stays',
+      handle({ body, session }) {
+        const entry = ledger.acknowledge(readAcknowledge(body).id, session.username)
+        const { id, what: target, where } = entry
+        journal.record({
+          who: session.username,
+          from: 'page',
+          what: 'entry acknowledged',
+          target,
+          detail: { id, where },
+        })
+        return granted(entry, `ledger ${id}`)
       },
     }),
   ]

@@ -123,6 +123,8 @@ export interface SignedAsk extends UiAsk {
 export interface UiAnswer {
   outcome: Outcome
   cookies?: readonly string[]
+  /** Sent in place of the body of the outcome: a file. */
+  file?: Reply
 }
 
 /** Anything with a schema to describe: a reader, or a parser with rules of its own. */
@@ -137,6 +139,8 @@ interface UiRouteSpec<Asked> {
   summary: string
   /** Schema of the answer. */
   reply: TSchema
+  /** Of a file; JSON if absent. */
+  replyType?: string
   /** The schemas by which its handler parses the body and the query. */
   body?: Readable
   query?: Readable
@@ -240,6 +244,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
       ...(spec.ownHostOnly ? { ownHostOnly: true } : {}),
       summary: spec.summary,
       reply: spec.reply,
+      ...(spec.replyType === undefined ? {} : { replyType: spec.replyType }),
       refusal,
       // Parsed by the handler, after the gate: so errors in it are recorded like any other refusal.
       ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
@@ -382,7 +387,8 @@ function checkPage(headers: IncomingHttpHeaders): void {
     )
 }
 
-function replyOf({ outcome: { status, body }, cookies = [] }: UiAnswer): Reply {
+function replyOf({ file, outcome: { status, body }, cookies = [] }: UiAnswer): Reply {
+  if (file) return file
   const headers: Record<string, string | string[]> = cookies.length === 0 ? {} : { 'set-cookie': [...cookies] }
   if ('json' in body) return new Reply(status, body.json, headers)
   return new Reply(status, Buffer.from(bodyText(body)), {

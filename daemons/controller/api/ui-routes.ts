@@ -4,6 +4,8 @@ import type { Clock } from '#kit/clock.ts'
 import type { Route } from '#kit/http/route.ts'
 import { createTickets, type SocketRoute } from '#kit/http/sockets.ts'
 import type { Log } from '#kit/log.ts'
+import type { Journal } from '#kit/records/journal.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
 import type { Origin } from '../core/access/accounts.ts'
 import type { AuditBook } from '../core/audit.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
@@ -33,6 +35,8 @@ export interface UiParts {
   rest: UiRest
   pending: UiPending
   tables: UiTables
+  ledger: Ledger
+  journal: Pick<Journal, 'record'>
   book: Book
   live: LiveBook
   clock: Clock

@@ -6,7 +6,7 @@ import { networkOf } from '#kit/net/address.ts'
 import { trustedAuthorities } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { createLogGate } from '#kit/pure/pace.ts'
-import { createAccounts, createClosing, isLive, type Session } from '../core/access/accounts.ts'
+import { createAccounts, createClosing, isLive, type Postman, type Session } from '../core/access/accounts.ts'
 import { createPeople, type People } from '../core/access/people.ts'
 import { createRemoteness, type OriginOf } from '../core/access/remoteness.ts'
 import { createAv, type PerformAv } from '../core/av/av.ts'
@@ -42,11 +42,14 @@ import {
   openMailer,
   type SmtpSettings,
 } from '../io/people.ts'
+import { reportDevices, reportMail, reportRun } from './conditions.ts'
 import { type Changed, createChanged, type House } from './house.ts'
 
 // People: passwords, mail, sessions, and the origin of calls.
 
-async function openPeople({ context, records, site }: House): Promise<{ people: People; originOf: OriginOf }> {
+type OpenPeople = Pick<Brought, 'people' | 'originOf' | 'postman'>
+
+async function openPeople({ context, records, site }: House): Promise<OpenPeople> {
   const { clock, config, log, parts, stateFolder: folder } = context
   const { first_ms: firstMs, max_ms: maxMs, ...letters } = config.letters
   const limits = { ...limitsOf(letters), again: { firstMs, maxMs } }
@@ -64,11 +67,14 @@ async function openPeople({ context, records, site }: House): Promise<{ people: 
     secrets: machineSecrets,
     passwords: createPasswordCheck(log),
     settings: () => settingOf(site.book),
-    undelivered: ({ userId, username, clientIp: from }, error) =>
+    undelivered({ userId, username, clientIp: from }, error) {
+      const { code, message } = faultOf(error, 'mail_failed', 'no mail')
       records.journal.record({
         ...{ who: 'plantroom', from, what: 'a code could not be mailed', target: `user ${userId} ${username}` },
-        ...{ detail: { code: faultOf(error, 'mail_failed', 'no mail').code }, kind: 'sign-in' },
-      }),
+        ...{ detail: { code }, kind: 'sign-in' },
+      })
+      reportMail(records.ledger, message)
+    },
     homeOf: ({ address, account }) => {
       const network = networkOf(address)
       return homes.has(network, account) ? network : undefined
@@ -89,7 +95,7 @@ async function openPeople({ context, records, site }: House): Promise<{ people: 
     hops: config.http.forwarded_hops,
     tunnel: config.tunnel,
   })
-  return { people, originOf }
+  return { people, originOf, postman }
 }
 
 /**
@@ -181,11 +187,12 @@ function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNe
 }
 
 /** Stores runs as rows of macro_run. */
-function runKeeper({ context, site }: House): RunKeeper {
+function runKeeper({ context, records, site }: House): RunKeeper {
   const { book, keeper } = site
   return {
     begin: async (run) => (await keeper.add('macro_run', run)).id,
     async end(id, end) {
+      reportRun(records.ledger, book, id, end.result)
       try {
         await keeper.change('macro_run', id, { ...end, trace: end.trace as unknown as Json })
       } catch (fault) {
@@ -263,6 +270,7 @@ function openControl(house: House, changed: Changed): Control {
     leftOut: () => full.note({}),
   })
   const history = openHistory(house, values)
+  reportDevices(house.records.ledger, live, site.book)
   const drivers = openDrivers(house, live)
   const limits = limitsOf(config.drivers)
   const av = openAv(house, drivers, { live, values })
@@ -407,6 +415,8 @@ export interface Brought {
   isRestEnabled: boolean
   people: People
   originOf: OriginOf
+  /** For letters to people, and alarms. */
+  postman: Postman
   control: Control
   live: LiveState
   values: LiveValues
@@ -418,7 +428,7 @@ export interface Brought {
 
 export async function openRules(house: House): Promise<Brought> {
   const changed = createChanged()
-  const { people, originOf } = await openPeople(house)
+  const { people, originOf, postman } = await openPeople(house)
   const control = openControl(house, changed)
   const data = openData(house, control)
   const rules: Rules = {
@@ -435,5 +445,6 @@ export async function openRules(house: House): Promise<Brought> {
   const isRestEnabled = settingOf(house.site.book).rest_api_enabled
   const { live, values } = control
   const setAttribute = createAttributeSetter(house, values, changed)
-  return { rules, isRestEnabled, people, originOf, control, live, values, changed, data, setAttribute }
+  const sides = { people, originOf, postman, control, live, values, changed, data, setAttribute }
+  return { rules, isRestEnabled, ...sides }
 }

@@ -243,6 +243,7 @@ export function openUi(house: House, brought: Brought): Ui {
     rest: restOf(house, brought.isRestEnabled),
     pending: pendingOf(house, brought),
     tables: tablesOf(site, socket.writes),
+    ...{ ledger: house.records.ledger, journal: house.records.journal },
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: { ...limitsOf(config.ui), ...limitsOf(config.socket), recordMs: config.audit.record_ms },

@@ -143,6 +143,8 @@ interface AuditNeeds {
   clock: Clock
   log: Log
   limits: AuditConfig
+  /** The disk takes no record; undefined: it takes them again. */
+  onFailing?: (fault: unknown) => void
 }
 
 const LOST_LINE_MS = 10_000
@@ -163,6 +165,7 @@ export class AuditFile implements AuditBook, AuditReader {
   readonly #clock: Clock
   readonly #log: Log
   readonly #limits: AuditConfig
+  readonly #onFailing: (fault: unknown) => void
   readonly #batches: AuditBatches
   readonly #store: AuditStore
   readonly #reader: OpenReader
@@ -181,11 +184,12 @@ export class AuditFile implements AuditBook, AuditReader {
   #written = 0
   #lost = 0
 
-  constructor({ folder, clock, log, limits }: AuditNeeds) {
+  constructor({ folder, clock, log, limits, onFailing = () => {} }: AuditNeeds) {
     const file = join(folder, AUDIT_FILE)
     this.#clock = clock
     this.#log = log
     this.#limits = limits
+    this.#onFailing = onFailing
     this.#batches = createAuditBatches(limits.batch_rows)
     this.#store = createAuditStore({ file, log, onPutAside: () => this.#reader.close() })
     this.#trim = createAuditTrim({ clock, log, limits, run: (task) => this.#store.ask(task) })
@@ -330,7 +334,10 @@ export class AuditFile implements AuditBook, AuditReader {
     this.#tellLate(true)
     this.#written += batch.rows.length
     batch.done.resolve()
-    if (this.#isFailing) this.#log.notice('audit_written_again', { waiting: this.#batches.size() })
+    if (this.#isFailing) {
+      this.#log.notice('audit_written_again', { waiting: this.#batches.size() })
+      this.#onFailing(undefined)
+    }
     this.#isFailing = false
     this.#backoff.reset()
   }
@@ -338,7 +345,10 @@ export class AuditFile implements AuditBook, AuditReader {
   /** The failed batch stays first and is retried; new records queue behind it, up to the limit. */
   #failed(fault: unknown): void {
     const retryMs = this.#backoff.next()
-    if (!this.#isFailing) this.#log.error('audit_failing', { fault, retryMs })
+    if (!this.#isFailing) {
+      this.#log.error('audit_failing', { fault, retryMs })
+      this.#onFailing(fault)
+    }
     this.#isFailing = true
     this.#timer?.cancel()
     this.#timer = this.#clock.after(retryMs, () => {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
@@ -108,6 +109,13 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     },
     pending: pendingOf(house),
     tables: tablesOf(house, bookOf(house, revisions)),
+    ledger: {
+      list: () => [],
+      openCounts: () => NOTHING_OPEN,
+      keptSince: () => 0,
+      acknowledge: noEntry,
+    } as unknown as Ledger,
+    journal: { record: () => {} },
     book: bookOf(house, revisions),
     setUp: setUpOf(house),
     live: liveOf(house, listeners),
@@ -373,4 +381,10 @@ function auditOf(house: State): UiParts['audit'] {
       return { rows: fits.slice(0, limit), before: fits.length > limit ? (fits[limit - 1]?.id ?? null) : null }
     },
   }
+}
+
+const NOTHING_OPEN = { fault: 0, warning: 0, notice: 0 }
+
+function noEntry(id: number): never {
+  throw new Fault('unknown_entry', `The ledger has no entry ${id}.`)
 }

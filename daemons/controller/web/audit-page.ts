@@ -7,6 +7,7 @@ import { segments } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { count, dateOf, ended, many, THIN, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Lit, lamp, say } from '#kit/web/parts.ts'
+import { linkTo } from '#kit/web/route.ts'
 import { focusMain } from '#kit/web/shell.ts'
 import { filterInput } from '#kit/web/tools.ts'
 import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
@@ -352,7 +353,8 @@ export function AuditPage(): VNode {
   }
   const again = html`<${Act} waits=${isBusy} run=${() => void read(null)}>Read again</${Act}>`
   const older = html`<${Act} waits=${isBusy} run=${() => void read(before)}>Older</${Act}>`
-  return html`<div class="head"><h1>Audit</h1><span class="faint small later">what was asked of this controller, newest first</span></div>
+  return html`<div class="head"><h1>Audit</h1><span class="faint small later">what was asked of this controller, newest first</span>
+      <a class="btn quiet" href=${linkTo('today')}>Today</a></div>
     <section class="panel" aria-label="Calls"><${AuditTools} choice=${choice} choose=${setChoice}>${again}</${AuditTools}>
       ${refused === null ? null : html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refused}</span></p>`}
       ${rows?.length === 0 ? nothing(choice, showAll, before === null ? null : older) : table(rows, { opened, open: setOpened })}

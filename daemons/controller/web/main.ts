@@ -34,6 +34,7 @@ const SetUp = lazy(async () => (await import('./set-up.ts')).SetUp)
 const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
 const TablesPage = lazy(async () => (await import('./tables-page.ts')).TablesPage)
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
+const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 const MustChange = lazy(async () => (await import('./sign-in.ts')).MustChange)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
@@ -44,6 +45,7 @@ const ENTRIES: readonly { word: string; label: string; icon: IconName; key: stri
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true },
   { word: 'tables', label: texts.siteTables, icon: 'settings', key: 't', isElevated: true },
   { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true },
+  { word: 'today', label: texts.today, icon: 'today', key: 't', isElevated: true },
   { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
 ]
@@ -70,15 +72,20 @@ function Signed({ person }: { person: PersonView }): VNode {
   const facts = plateFacts()
   const title = `${here?.label ?? texts.zones} – ${facts.name}`
   if (document.title !== title) document.title = title
-  const shown = entries.map(({ word, label, icon }): Entry => {
-    const count =
-      word === 'pending'
-        ? countText(pendingCount.value)
-        : word === 'zones'
-          ? countText(list.value && allZones.value.length)
-          : ''
-    return { href: linkTo(word), label, icon, isHere: word === here?.word, count }
-  })
+  // Below Audit in the navigation, which has room for five.
+  const today: Entry = { href: linkTo('today'), label: texts.today, isHere: here?.word === 'today' }
+  const shown = entries
+    .filter(({ word }) => word !== 'today')
+    .map(({ word, label, icon }): Entry => {
+      const count =
+        word === 'pending'
+          ? countText(pendingCount.value)
+          : word === 'zones'
+            ? countText(list.value && allZones.value.length)
+            : ''
+      const isHere = word === here?.word || (word === 'audit' && today.isHere)
+      return { href: linkTo(word), label, icon, isHere, count, ...(word === 'audit' && { sub: [today] }) }
+    })
   return html`<${Shell} plate=${facts} entries=${shown} footer=${footer(person)}
       state=${barState()}>${page(here?.word)}</${Shell}>
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
@@ -98,9 +105,16 @@ function page(word: string | undefined): VNode {
   if (word === 'pending') return html`<${PendingPage} />`
   if (word === 'tables') return html`<${TablesPage} />`
   if (word === 'audit') return html`<${AuditPage} />`
+  if (word === 'today')
+    return html`<${TodayPage} path="/ui/ledger" mayAcknowledge=${true} hasCookie=${true} more=${auditLink()} />`
   if (word === 'system') return html`<${SystemPage} />`
   if (word === 'account') return html`<${AccountPage} />`
   return html`<${ZonesPage} />`
+}
+
+/** On a phone, where the navigation shows no pages below others. */
+function auditLink(): VNode {
+  return html`<a class="btn quiet" href=${linkTo('audit')}>Audit</a>`
 }
 
 function footer({ full_name: name, username }: PersonView): VNode {

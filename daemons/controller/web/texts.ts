@@ -10,6 +10,7 @@ import { many, whole } from '#kit/web/numbers.ts'
 
 export const zones = 'Zones'
 export const pending = 'Pending'
+export const today = 'Today'
 export const audit = 'Audit'
 export const system = 'System'
 export const account = 'Account'

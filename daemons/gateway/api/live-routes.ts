@@ -38,12 +38,16 @@ interface LiveFeedParts {
   limits: FeedLimits
   /** Invalid messages after which the client is disconnected: answering each of them would take time from the lines. */
   badMessages: number
+  /** Calls after changes of the ledger. @returns ends it */
+  onLedger?: (listener: () => void) => () => void
+  /** What the ledger has open, as far as the caller may see it. */
+  ledger?: (caller: Caller | undefined) => object
 }
 
 /** RFC 6455, 7.4.1. */
 const POLICY = 1008
 
-export function liveFeedRoute({ hub, clock, limits, badMessages }: LiveFeedParts): SocketRoute {
+export function liveFeedRoute({ hub, clock, limits, badMessages, ledger, onLedger }: LiveFeedParts): SocketRoute {
   return {
     path: '/ws',
     who: 'user',
@@ -56,7 +60,8 @@ export function liveFeedRoute({ hub, clock, limits, badMessages }: LiveFeedParts
           return socket.bufferedBytes === 0
         },
       }
-      const feed = createFeed({ hub, clock, limits, mayHear, sink })
+      const tellLedger = () => void socket.send(JSON.stringify({ type: 'ledger', ...ledger?.(caller) }))
+      const feed = createFeed({ hub, clock, limits, mayHear, sink, onLedger: onLedger && (() => onLedger(tellLedger)) })
       let bad = 0
       socket.onMessage((data) => {
         // Messages that arrived after the last invalid one are still delivered: ignore them.

@@ -12,7 +12,13 @@ const unitParams = Type.Object({
   unitId: Type.Integer({ minimum: 1, maximum: 247, description: 'number of the unit on the line' }),
 })
 
-export function unitRoutes({ registry, recorder }: { registry: PortRegistry; recorder: Recorder }): Route[] {
+interface UnitRouteParts {
+  registry: PortRegistry
+  recorder: Recorder
+  onForgotten?: (port: string, unitId: number) => void
+}
+
+export function unitRoutes({ registry, recorder, onForgotten }: UnitRouteParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -33,6 +39,7 @@ export function unitRoutes({ registry, recorder }: { registry: PortRegistry; rec
       async handle(ask) {
         const { path, unitId } = ask.params
         requireFace(registry.require(path), 'units').forget(unitId)
+        onForgotten?.(path, unitId)
         await recorder.changed(ask, 'unit forgotten', path, { unitId })
       },
     }),

@@ -7,6 +7,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { startThread } from '#kit/run/thread.ts'
+import type { PausedTarget } from '../core/lines/conditions.ts'
 import type { WebhookCourier } from '../core/webhooks/book.ts'
 import type { WebhookState } from '../core/webhooks/queue.ts'
 import { WEBHOOK_HEAP_MIB, type WebhookLimits, type WebhookRecord } from '../core/webhooks/records.ts'
@@ -16,6 +17,8 @@ import type { WebhookTask, WebhookThreadData, WebhookWord } from './webhook-thre
 export interface WebhookCourierParts {
   clock: Clock
   log: Pick<Log, 'warning' | 'error'>
+  /** A target is paused, or null: it takes events again. */
+  onPaused?: (port: string, id: string, pause: PausedTarget | null) => void
   limits: WebhookLimits
 }
 
@@ -32,7 +35,8 @@ interface Running {
 }
 
 /** The thread starts with the first webhook, since most lines have none. @throws Fault `ca_file_unreadable` */
-export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts): WebhookCourier {
+export function createWebhookCourier(parts: WebhookCourierParts): WebhookCourier {
+  const { clock, limits } = parts
   checkAuthorities(limits.ca_file)
   const lists = new Map<string, readonly WebhookRecord[]>()
   let running: Running | undefined
@@ -49,7 +53,7 @@ export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts
   /** A thread knows the webhooks before anything else: what is handed in while there was none is for them. */
   function current(): Running {
     if (running) return running
-    running = startCourierThread(limits, log, restart)
+    running = startCourierThread(parts, restart)
     for (const [port, list] of lists) post(running, { kind: 'set', port, list }).catch(() => {})
     return running
   }
@@ -91,13 +95,17 @@ export function createWebhookCourier({ clock, log, limits }: WebhookCourierParts
 }
 
 /** @param onEnd called when it has ended, by itself or not; all waiting callers have been told by then */
-function startCourierThread(limits: WebhookLimits, log: WebhookCourierParts['log'], onEnd: () => void): Running {
+function startCourierThread({ limits, log, onPaused }: WebhookCourierParts, onEnd: () => void): Running {
   const workerData: WebhookThreadData = { limits }
   const worker = startThread(new URL('./webhook-thread.ts', import.meta.url), { workerData, resourceLimits: HEAP })
   const asked: Running['asked'] = new Map()
   worker.on('message', (word: WebhookWord) => {
     if (word.kind === 'log') {
       log.warning(word.event, word.facts)
+      return
+    }
+    if (word.kind === 'paused') {
+      onPaused?.(word.port, word.id, word.pause)
       return
     }
     const waiter = asked.get(word.number)

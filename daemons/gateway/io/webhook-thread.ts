@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '#kit/clock.ts'
 import { lookupSafely } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { PausedTarget } from '../core/lines/conditions.ts'
 import type { WebhookEvent, WebhookLoss } from '../core/webhooks/book.ts'
 import { createWebhookDelivery } from '../core/webhooks/delivery.ts'
 import type { WebhookLimits, WebhookRecord } from '../core/webhooks/records.ts'
@@ -17,11 +18,12 @@ export type WebhookTask =
   | { kind: 'test'; port: string; record: WebhookRecord }
   | { kind: 'close' }
 
-/** The result of the task with that number, or a log entry. */
+/** The result of the task with that number, a log entry, or that a target is paused. */
 export type WebhookWord =
   | { kind: 'done'; number: number; value: unknown }
   | { kind: 'failed'; number: number; code: string; message: string }
   | { kind: 'log'; event: string; facts: Record<string, unknown> }
+  | { kind: 'paused'; port: string; id: string; pause: PausedTarget | null }
 
 /** What the thread gets at its start. */
 export interface WebhookThreadData {
@@ -48,6 +50,7 @@ function serveTasks(): void {
     }),
     clock: systemClock,
     log: { warning: (event, facts) => say({ kind: 'log', event, facts }) },
+    onPaused: (port, id, pause) => say({ kind: 'paused', port, id, pause }),
     limits,
   })
 

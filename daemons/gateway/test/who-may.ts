@@ -83,6 +83,10 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /api/journal', boxChange, rolesRule('for administrators: it tells who did what')],
   ['GET /api/journal/export', boxChange, rolesRule('for administrators: it tells who did what')],
 
+  ['GET /api/ledger', filtered, rolesRule('who may see a port may see what was wrong with it')],
+  ['GET /api/ledger/export', filtered, rolesRule('who may see a port may see what was wrong with it')],
+  ['POST /api/ledger/acknowledge', boxChange, changes],
+
   ['GET /api/users', administrators, `${rolesRule('GET/POST/PATCH/DELETE /api/users (admin)')}; ${noSelf}`],
   ['POST /api/users', administrators, `${changes}; ${noSelf}`],
   ['PATCH /api/users/{username}', administrators, `${changes}; ${noSelf}`],

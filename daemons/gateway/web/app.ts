@@ -24,6 +24,7 @@ const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
 const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
+const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 
 /** A page: its word in the address, its entry in the navigation, the key that opens it after `g`, and what draws it. */
@@ -58,8 +59,10 @@ const PAGES: readonly Page[] = [
     icon: 'users',
     draw: (what, which) => html`<${UsersPage} what=${what} which=${which} />`,
   },
-  { word: 'journal', label: texts.journal, key: 'j', icon: 'journal', draw: () => html`<${GatewayJournal} />` },
+  { word: 'today', label: texts.today, key: 't', icon: 'today', draw: () => html`<${Today} />` },
   { word: 'system', label: texts.system, key: 's', icon: 'system', draw: () => html`<${SystemPage} />` },
+  // Below Today in the navigation, which has room for five.
+  { word: 'journal', label: texts.journal, key: 'j', icon: 'journal', draw: () => html`<${GatewayJournal} />` },
 ]
 
 /** How many lines are listed under Ports; the page shows them all. */
@@ -112,14 +115,19 @@ function entries(): Entry[] {
   const known = ports.value
   const hooks = known?.reduce((all, port) => all + port.webhooks, 0)
   const counts: Readonly<Record<string, number | undefined>> = { ports: known?.length, webhooks: hooks || undefined }
-  return PAGES.map(({ word, label, icon }) => ({
+  return PAGES.filter(({ word }) => word !== 'journal').map(({ word, label, icon }) => ({
     href: linkTo(word),
     label,
     icon,
-    isHere: pageOf(name).word === word,
+    isHere: pageOf(name).word === word || (word === 'today' && name === 'journal'),
     count: String(counts[word] ?? ''),
-    sub: word === 'ports' ? portEntries(name === 'port' ? first : undefined) : undefined,
+    sub: subEntries(word, name, first),
   }))
+}
+
+function subEntries(word: string, name: string | undefined, first: string | undefined): Entry['sub'] {
+  if (word === 'today') return [{ href: linkTo('journal'), label: texts.journal, isHere: name === 'journal' }]
+  return word === 'ports' ? portEntries(name === 'port' ? first : undefined) : undefined
 }
 
 /** The entries under Ports, one per line. @param here the line whose page is shown */
@@ -135,6 +143,12 @@ function portEntries(here: string | undefined): Entry['sub'] {
     })
 }
 
+/** What was wrong, and on which line. */
+function Today(): VNode {
+  const more = html`<a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+  return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} nameWhere=${nameTarget} more=${more} />`
+}
+
 /** The journal of this gateway, for administrators only. Lines appear by their short names. */
 function GatewayJournal(): VNode {
   if (me.value && !isAdmin.value)
@@ -144,7 +158,8 @@ function GatewayJournal(): VNode {
 }
 
 function nameTarget(target: string): string {
-  return target.startsWith('/dev/') ? shortPath(target) : target
+  const [path = '', ...rest] = target.split(' ')
+  return path.startsWith('/dev/') ? [shortPath(path), ...rest].join(' ') : target
 }
 
 function footer(): VNode | null {

@@ -12,6 +12,7 @@ export const onlyAdministratorsSeeJournal = 'Only administrators see the journal
 export const journalNamesPeople = 'It names people and their addresses.'
 export const webhooks = 'Webhooks'
 export const users = 'Users'
+export const today = 'Today'
 export const journal = 'Journal'
 export const system = 'System'
 export const version = (version: string) => `Version ${version}`

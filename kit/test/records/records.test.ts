@@ -7,17 +7,22 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import { journalTable } from '../../config/tables.ts'
 import { withDefaults } from '../../http/check.ts'
+import { type LedgerConfig, ledgerTable } from '../../records/ledger.ts'
 import { openRecords } from '../../records/records.ts'
 
 type Bounds = Parameters<typeof openRecords>[0]['config']['journal']
+
+function defaultsOf(table: object): unknown {
+  return withDefaults(JSON.parse(JSON.stringify(table)), {})
+}
 
 /** Records in a folder of their own. */
 function opened(t: { teardown(run: () => void): void }, bounds: Partial<Bounds> = {}) {
   const stateFolder = mkdtempSync(join(tmpdir(), 'records-'))
   t.teardown(() => rmSync(stateFolder, { recursive: true }))
-  const plain = JSON.parse(JSON.stringify(journalTable()))
-  const whole = { ...(withDefaults(plain, {}) as Bounds), ...bounds }
-  const open = () => openRecords({ stateFolder, clock: fakeClock(), log: silentLog, config: { journal: whole } })
+  const whole = { ...(defaultsOf(journalTable()) as Bounds), ...bounds }
+  const config = { journal: whole, ledger: defaultsOf(ledgerTable()) as LedgerConfig }
+  const open = () => openRecords({ stateFolder, clock: fakeClock(), log: silentLog, config })
   return {
     open,
     whats: (records: ReturnType<typeof open>) => records.journal.list({ limit: 1000 }).map(({ what }) => what),

@@ -1,5 +1,6 @@
 /** Assembles the decoder: the only file of the role that imports both io/ and api/. */
 import type { BoardConfig } from '../../config.ts'
+import { soundConditions } from '../../core/conditions.ts'
 import type { Ptp } from '../../core/ptp/ptp.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import type { BoardSettings } from '../../core/settings/settings.ts'
@@ -60,6 +61,7 @@ export async function assembleDecoder(world: RoleWorld, needs: DecoderNeeds): Pr
   return {
     verdict: () => decoderVerdict(decoder),
     state: () => decoderView(decoder, settings),
+    conditions: () => soundConditions('decoder', decoderVerdict(decoder), decoder.checks()),
     routes: decoderRoutes({ decoder, settings, recorder }),
     onMeters: (hear) => decoder.output.onMeters(hear),
     measure: (metrics) => measureDecoder(metrics, decoder),

@@ -1,5 +1,6 @@
 /** Assembles the encoder: the only file of the role that imports both io/ and api/. */
 import type { BoardConfig } from '../../config.ts'
+import { soundConditions } from '../../core/conditions.ts'
 import type { Ptp } from '../../core/ptp/ptp.ts'
 import type { RoleHouse, RoleWorld } from '../../core/role.ts'
 import type { BoardSettings } from '../../core/settings/settings.ts'
@@ -56,6 +57,7 @@ export function assembleEncoder(world: RoleWorld, needs: EncoderNeeds): RoleHous
   return {
     verdict: () => encoderVerdict(encoder, stream),
     state: () => encoderView(encoder, stream),
+    conditions: () => soundConditions('encoder', encoderVerdict(encoder, stream), encoder.checks()),
     routes: encoderRoutes({ encoder, recorder }),
     onMeters: (hear) => encoder.loudness.onMeters(hear),
     measure: (metrics) => measureEncoder(metrics, encoder),

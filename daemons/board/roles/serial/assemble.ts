@@ -66,6 +66,7 @@ export async function assembleSerial(
   return {
     verdict: () => ports.verdict(),
     state: () => ({ ports: ports.views() }),
+    conditions: () => ports.conditions(),
     routes: serialRoutes({ ports, settings, recorder, devices: () => findAdapters(devices, finder) }),
     measure: (metrics) => measureSerial(metrics, ports),
   }

@@ -19,6 +19,7 @@ function statusOf(role: Verdict, network: NetworkView, nameTrouble?: string, clo
     isPasswordSet: () => false,
     network: () => network,
     ota: () => ({ state: 'idle' }),
+    ledger: () => ({ open: { fault: 0, warning: 0, notice: 0 }, revision: 0 }),
     nameTrouble: () => nameTrouble,
   } as unknown as StatusSources
   return createBoardStatus(sources)

@@ -77,12 +77,14 @@ t.test('the seed of the first group differs from board to board, and stays', asy
 t.test('facts are looked up at intervals, the state of the clock less often', async (t) => {
   const clock = fakeClock()
   const asked = { temperature: 0, time: 0 }
+  const told: unknown[] = []
   const book = createFactsBook({
     clock,
     periodMs: 5000,
     timeSyncMs: 60_000,
     readTemperature: async () => 40 + asked.temperature++,
     readTimeSync: async () => asked.time++ > 0,
+    onTimeSync: () => told.push(book.facts().isTimeSynchronised),
   })
   t.match(book.facts(), { temperatureC: null, isTimeSynchronised: null })
   await book.start()
@@ -90,6 +92,7 @@ t.test('facts are looked up at intervals, the state of the clock less often', as
   t.match(book.facts(), { temperatureC: 40, isTimeSynchronised: false })
   await clock.run(60_000)
   t.match(book.facts(), { temperatureC: 52, isTimeSynchronised: true })
+  t.same(told, [false, true], 'and told when it changes')
   const { memory, load, addresses } = book.facts()
   t.ok(memory.totalBytes >= memory.availableBytes && memory.processBytes > 0)
   t.equal(load.length, 3)

@@ -63,8 +63,8 @@ export interface EventHub {
    * @param sizeBytes bytes held while the event is kept; omitted for small events
    */
   publish(port: string, event: string, payload: unknown, sizeBytes?: number): void
-  /** @param onError called for each event `error` @returns publishes the events of one port */
-  publisherOf(port: string, onError: () => void): PublishEvent
+  /** @param heard called first for each event but `frame`, of which there are thousands; @returns publishes for a port */
+  publisherOf(port: string, heard: (event: string, payload: unknown) => void): PublishEvent
   /** @returns a function that ends the subscription */
   subscribe(listener: EventListener): () => void
   /** The newest `limit` events kept of a port, oldest first. */
@@ -112,8 +112,8 @@ export function createEventHub(clock: Clock, limits: EventHubLimits): EventHub {
 
   return {
     publish,
-    publisherOf: (port, onError) => (event, payload, sizeBytes) => {
-      if (event === 'error') onError()
+    publisherOf: (port, heard) => (event, payload, sizeBytes) => {
+      if (event !== 'frame') heard(event, payload)
       publish(port, event, payload, sizeBytes)
     },
     subscribe(listener) {
@@ -259,9 +259,12 @@ export function createFeed(parts: {
   limits: FeedLimits
   /** Whether this listener may see a port. */
   mayHear: (port: string) => boolean
+  /** Tells the listener of changes of the ledger. @returns ends it */
+  onLedger?: () => () => void
 }) {
   const { hub, sink } = parts
   let leave: (() => void) | undefined
+  let leaveLedger: (() => void) | undefined
   let dropped = 0
   let summary: Timer | undefined
 
@@ -290,7 +293,9 @@ export function createFeed(parts: {
 
   function unsubscribe(): void {
     leave?.()
+    leaveLedger?.()
     leave = undefined
+    leaveLedger = undefined
   }
 
   return {
@@ -308,6 +313,8 @@ export function createFeed(parts: {
       leave = hub.subscribe((event) => {
         if (isWanted(event)) pass(event)
       })
+      // The ledger is of no one port.
+      if (wish.port === undefined && (!names || names.has('ledger'))) leaveLedger = parts.onLedger?.()
     },
     unsubscribe,
     close(): void {

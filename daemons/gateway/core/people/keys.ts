@@ -29,6 +29,8 @@ const FOR_PEOPLE = /^\/api\/(users|keys|me\/password|logout)(\/|$)/
 
 /** Open to a key that is limited to ports: these reveal nothing about a port, or filter by the key's ports. */
 const OPEN_TO_ANY_KEY: ReadonlySet<string> = new Set([
+  'GET /api/ledger',
+  'GET /api/ledger/export',
   'GET /api/me',
   'GET /api/openapi.json',
   'GET /api/ports',

@@ -3,6 +3,7 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import { createBackoff, createLogGate, type LogGate } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
+import type { PausedTarget } from '../lines/conditions.ts'
 import type {
   WebhookAnswer,
   WebhookLimits,
@@ -255,6 +256,8 @@ export interface QueueParts {
   sender: WebhookSender
   clock: Clock
   log: WebhookLog
+  /** A target is paused, or null: it takes events again, or is not wanted any more. */
+  onPaused?: (port: string, id: string, pause: PausedTarget | null) => void
   limits: WebhookLimits
   /** The bytes queued for all targets together. */
   held: HeldBodies
@@ -281,6 +284,8 @@ export class WebhookQueue {
   #failuresInRow = 0
   readonly #backoff: ReturnType<typeof createBackoff>
   #pause: { until: number; end: () => void } | undefined
+  /** Whether `onPaused` was last told of a pause; undefined: it was told nothing. */
+  #wasPaused: boolean | undefined
   #isEnding = false
   #idleWaiters: (() => void)[] = []
 
@@ -322,6 +327,7 @@ export class WebhookQueue {
     this.#failuresInRow = 0
     this.#backoff.reset()
     this.#pause?.end()
+    this.#tellPaused(null)
   }
 
   /** Shutdown: sends what is queued, except to a target that is paused or becomes paused. */
@@ -336,6 +342,7 @@ export class WebhookQueue {
     this.#stopper.abort()
     this.#stopper = new AbortController()
     this.#pause?.end()
+    if (!this.#isEnding) this.#tellPaused(null)
     let dropped = 0
     while (this.#waiting.take()) dropped += 1
     if (dropped > 0) this.#countDropped(dropped, { reason })
@@ -390,7 +397,20 @@ export class WebhookQueue {
       }
       const timer: Timer = clock.after(waitMs, end)
       this.#pause = { until: clock.epochMs() + waitMs, end }
+      this.#tellPaused({ target: this.#origin, reason: this.#lastError?.message ?? 'it failed' })
     })
+  }
+
+  /** Told at each change; a queue that is new tells also that all is well, as the one before it may have told a pause. */
+  #tellPaused(pause: PausedTarget | null): void {
+    if (this.#wasPaused === (pause !== null)) return
+    this.#wasPaused = pause !== null
+    this.#parts.onPaused?.(this.#port, this.#record.id, pause)
+  }
+
+  /** The part of the address that may be shown: with many services the path and the query are credentials. */
+  get #origin(): string {
+    return URL.parse(this.#record.url)?.origin ?? this.#record.id
   }
 
   /** Interface document A, Events 5: a failed delivery is retried once, then logged and dropped. */
@@ -427,12 +447,10 @@ export class WebhookQueue {
     this.#drops.note(facts, count)
   }
 
-  /** Only the origin of the address is logged: with many services the path and the query are credentials. */
   #gate(event: string): LogGate {
     const { clock, limits, log } = this.#parts
     return createLogGate(clock, limits.log_every_ms, (count, facts) => {
-      const target = URL.parse(this.#record.url)?.origin
-      log.warning(event, { port: this.#port, webhook: this.#record.id, target, count, ...facts })
+      log.warning(event, { port: this.#port, webhook: this.#record.id, target: this.#origin, count, ...facts })
     })
   }
 }

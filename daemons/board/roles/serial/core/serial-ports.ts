@@ -9,6 +9,7 @@ import type { Places } from '#kit/net/places.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createListening, type Listening } from '#kit/pure/line.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { Condition } from '#kit/records/ledger-entry.ts'
 import type { Verdict } from '../../../core/role.ts'
 import type { Setting } from '../../../core/settings/setting.ts'
 import { type ClientCounts, type ClientView, PortClients } from './clients.ts'
@@ -269,6 +270,18 @@ export class SerialPorts {
 
   get all(): readonly SerialPort[] {
     return this.#parts.ports
+  }
+
+  /** Lines that are wanted open and are not, for the ledger. */
+  conditions(): Condition[] {
+    return this.all.flatMap((each) => {
+      const { fault, port, state } = each
+      if (state !== 'absent' && state !== 'failed') return []
+      const { path } = viewOf(each)
+      const what = state === 'absent' ? 'line_absent' : 'line_refused'
+      const sentence = fault?.message ?? `${path} is not open.`
+      return [{ what, where: `port ${port} ${path}`, severity: 'fault', sentence }]
+    })
   }
 
   views(): SerialPortView[] {

@@ -1,0 +1,400 @@
+/** Alarms: tells people and programs elsewhere what the ledger opened and closed, within a bound of messages an hour. */
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import tls from 'node:tls'
+import { type Static, type TProperties, Type } from 'typebox'
+import { atMost, type Clock, type Timer } from '../clock.ts'
+import type { Log } from '../log.ts'
+import { exchange } from '../net/post.ts'
+import { webhookSignature } from '../net/signature.ts'
+import { lookupSafely, parseTarget, trustedAuthorities } from '../net/target.ts'
+import { Fault, faultOf } from '../pure/fault.ts'
+import { createBackoff } from '../pure/pace.ts'
+import { durationText } from '../pure/text.ts'
+import type { Part } from '../run/parts.ts'
+import type { Ledger } from './ledger.ts'
+import { type Conditions, type LedgerEntry, severities } from './ledger-entry.ts'
+
+// Settings.
+
+function count(byDefault: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum, maximum, description })
+}
+
+function milliseconds(byDefault: number, minimum: number, maximum: number, description: string) {
+  return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
+}
+
+/** The least urgent severity that a way tells. */
+function severityKey(of: string) {
+  return Type.Enum([...severities], { default: 'fault', description: `least urgent entries that ${of} tells` })
+}
+
+function webhookKeys() {
+  return {
+    url: Type.String({
+      default: '',
+      maxLength: 2048,
+      description: 'where alarms are posted, http:// or https://; empty: nowhere',
+      check: targetSentence,
+    }),
+    url_severity: severityKey('the webhook'),
+    secret_file: Type.String({
+      default: '',
+      maxLength: 4096,
+      description: 'file that holds the secret with which the webhook is signed; empty: not signed',
+    }),
+    ca_file: Type.String({
+      default: '',
+      maxLength: 4096,
+      description: 'PEM file of further certificate authorities for the webhook',
+    }),
+    timeout_ms: milliseconds(10_000, 100, 600_000, 'time a target has for its answer'),
+  }
+}
+
+/** The `alarms` table. @param own further keys, such as those of mail */
+export function alarmsTable<Own extends TProperties>(own: Own) {
+  return Type.Object(
+    {
+      ...webhookKeys(),
+      ...own,
+      per_hour: count(12, 1, 3600, 'messages an hour at most each way; what comes meanwhile is told in the next'),
+      gather_ms: milliseconds(
+        5000,
+        0,
+        3_600_000,
+        'wait before a message, so that what comes together is told together',
+      ),
+      entries: count(50, 1, 1000, 'entries in one message; of more, the oldest are only counted'),
+      retry_first_ms: milliseconds(10_000, 10, 3_600_000, 'wait after a message that was not taken; doubles each time'),
+      retry_max_ms: milliseconds(900_000, 10, 86_400_000, 'longest such wait'),
+      give_up_ms: milliseconds(86_400_000, 1000, 604_800_000, 'age at which what could not be told is only counted'),
+    },
+    { additionalProperties: false, default: {}, description: 'who is told what the ledger opens and closes' },
+  )
+}
+
+/** Keys of alarms by mail, for a daemon that has a mail server. */
+export function mailAlarmKeys() {
+  return {
+    mail_to: Type.String({
+      default: '',
+      maxLength: 320,
+      description: 'address that alarms are mailed to; empty: nobody',
+    }),
+    mail_severity: severityKey('mail'),
+  }
+}
+
+export type AlarmsConfig = Static<ReturnType<typeof alarmsTable<Record<never, never>>>>
+
+function targetSentence(value: unknown): string | undefined {
+  if (value === '') return undefined
+  try {
+    parseTarget(String(value))
+    return undefined
+  } catch (fault) {
+    return `it ${(fault as Fault).message}`
+  }
+}
+
+/** What the part needs from the daemon. */
+interface AlarmPartNeeds {
+  clock: Clock
+  log: Log
+  config: { alarms: AlarmsConfig }
+}
+
+/**
+ * The part `alarms` of a daemon.
+ * @param extra.ways ways beside the webhook, such as mail
+ * @throws Fault `ca_file_unreadable`, `alarm_secret_unreadable`
+ */
+export function alarmPart(
+  { clock, config: { alarms: config }, log }: AlarmPartNeeds,
+  ledger: AlarmParts['ledger'],
+  { says, ways = [] }: { says: () => AlarmSender; ways?: readonly (AlarmWay | undefined)[] },
+): Part {
+  const all = [webhookWay(config, clock, says), ...ways].filter((way) => way !== undefined)
+  const alarms = startAlarms({ clock, log, ledger, ways: all, config })
+  return { name: 'alarms', start: () => {}, stop: () => alarms.close(), stopDeadlineMs: 3 * LAST_MS }
+}
+
+// One way to be told: what waits, and the messages of the last hour.
+
+/** One entry in a message, as it was when it opened or ended. */
+interface AlarmItem extends LedgerEntry {
+  event: 'opened' | 'ended'
+}
+
+/** One message. */
+export interface AlarmMessage {
+  items: readonly AlarmItem[]
+  /** Further ones that found no room. */
+  omitted: number
+}
+
+/** A way to be told. */
+export interface AlarmWay {
+  /** For the ledger: `mail`, `webhook`. */
+  name: string
+  severity: (typeof severities)[number]
+  /** @throws if the message was not taken: it is then tried again */
+  send(message: AlarmMessage, signal: AbortSignal): Promise<void>
+}
+
+interface AlarmParts {
+  clock: Clock
+  log: Log
+  ledger: Pick<Ledger, 'onTold'> & Conditions
+  ways: readonly AlarmWay[]
+  config: Pick<
+    AlarmsConfig,
+    'per_hour' | 'gather_ms' | 'entries' | 'retry_first_ms' | 'retry_max_ms' | 'give_up_ms' | 'timeout_ms'
+  >
+}
+
+const HOUR_MS = 3_600_000
+/** Time for a last message when the daemon stops. */
+const LAST_MS = 2000
+/** What a way that fails is called in the ledger; it is not told by the same way. */
+const UNDELIVERED = 'alarm_undelivered'
+
+/** @returns ends it; what waits is sent once more, within the time of one message */
+export function startAlarms({ ledger, ways, ...parts }: AlarmParts): { close(): Promise<void> } {
+  const queues = ways.map((way) => ({ way, queue: new WayQueue({ ...parts, ledger }, way) }))
+  ledger.onTold((entry, event) => {
+    for (const { way, queue } of queues) if (isFor(way, entry)) queue.add({ ...entry, event })
+  })
+  return { close: async () => void (await Promise.all(queues.map(({ queue }) => queue.close()))) }
+}
+
+function isFor({ name, severity }: AlarmWay, entry: LedgerEntry): boolean {
+  if (entry.what === UNDELIVERED && entry.where === name) return false
+  return severities.indexOf(entry.severity) <= severities.indexOf(severity)
+}
+
+class WayQueue {
+  readonly #parts: Omit<AlarmParts, 'ways'>
+  readonly #way: AlarmWay
+  readonly #waits: ReturnType<typeof createBackoff>
+  readonly #stopper = new AbortController()
+  /** By entry: of one that opened and ended meanwhile, only the end is told, which says both. */
+  #waiting = new Map<number, { item: AlarmItem; sinceMs: number }>()
+  #omitted = 0
+  /** Monotonic instants of the messages taken within the last hour. */
+  #sentMs: number[] = []
+  #timer: Timer | undefined
+  #sending: Promise<void> | undefined
+
+  constructor(parts: Omit<AlarmParts, 'ways'>, way: AlarmWay) {
+    const { retry_first_ms: firstMs, retry_max_ms: maxMs } = parts.config
+    this.#parts = parts
+    this.#way = way
+    this.#waits = createBackoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
+  }
+
+  add(item: AlarmItem): void {
+    const { clock, config } = this.#parts
+    const sinceMs = this.#waiting.get(item.id)?.sinceMs ?? clock.monotonicMs()
+    this.#waiting.delete(item.id)
+    this.#waiting.set(item.id, { item, sinceMs })
+    this.#bound()
+    this.#plan(config.gather_ms)
+  }
+
+  async close(): Promise<void> {
+    this.#timer?.cancel()
+    await atMost(this.#parts.clock, LAST_MS, this.#sending ?? Promise.resolve())
+    this.#timer?.cancel()
+    if (this.#waiting.size > 0 && this.#waitForRoomMs() === 0) await this.#send(LAST_MS)
+    this.#stopper.abort()
+    this.#timer?.cancel()
+  }
+
+  #plan(leastMs: number): void {
+    if (this.#timer || this.#sending || this.#waiting.size === 0 || this.#stopper.signal.aborted) return
+    this.#timer = this.#parts.clock.after(Math.max(leastMs, this.#waitForRoomMs()), () => {
+      this.#timer = undefined
+      this.#sending = this.#send(this.#parts.config.timeout_ms)
+    })
+  }
+
+  /** Until the hour has room for one more message. */
+  #waitForRoomMs(): number {
+    const { clock, config } = this.#parts
+    const nowMs = clock.monotonicMs()
+    this.#sentMs = this.#sentMs.filter((atMs) => nowMs - atMs < HOUR_MS)
+    const [first] = this.#sentMs
+    return first !== undefined && this.#sentMs.length >= config.per_hour ? first + HOUR_MS - nowMs : 0
+  }
+
+  #bound(): void {
+    for (const id of this.#waiting.keys()) {
+      if (this.#waiting.size <= this.#parts.config.entries) return
+      this.#waiting.delete(id)
+      this.#omitted++
+    }
+  }
+
+  /** Never rejects: what was not taken waits again. */
+  async #send(timeoutMs: number): Promise<void> {
+    const { clock, config, ledger } = this.#parts
+    const [taken, omitted] = [this.#waiting, this.#omitted]
+    this.#waiting = new Map()
+    this.#omitted = 0
+    let waitMs = config.gather_ms
+    try {
+      const items = Array.from(taken.values(), ({ item }) => item)
+      await withinTime(this.#way, { items, omitted }, { clock, timeoutMs, stop: this.#stopper.signal })
+      this.#sentMs.push(clock.monotonicMs())
+      this.#waits.reset()
+      ledger.clear(UNDELIVERED, this.#way.name)
+    } catch (error) {
+      waitMs = this.#waits.next()
+      this.#putBack(taken, omitted)
+      ledger.raise(undelivered(this.#way.name, faultOf(error, 'webhook_unreachable', String(error)).message))
+    }
+    this.#sending = undefined
+    this.#plan(waitMs)
+  }
+
+  /** What came meanwhile is newer, and what is too old is only counted. */
+  #putBack(taken: ReadonlyMap<number, { item: AlarmItem; sinceMs: number }>, omitted: number): void {
+    const { clock, config, log } = this.#parts
+    const nowMs = clock.monotonicMs()
+    const kept = [...taken].filter(([, { sinceMs }]) => nowMs - sinceMs <= config.give_up_ms)
+    const count = taken.size - kept.length
+    if (count > 0) log.warning('alarms given up', { way: this.#way.name, count })
+    this.#omitted += omitted + count
+    this.#waiting = new Map([...kept, ...this.#waiting])
+    this.#bound()
+  }
+}
+
+/** One try, which ends in time whether or not the way obeys its signal. */
+async function withinTime(
+  way: AlarmWay,
+  message: AlarmMessage,
+  { clock, timeoutMs, stop }: { clock: Clock; timeoutMs: number; stop: AbortSignal },
+): Promise<void> {
+  const late = Promise.withResolvers<never>()
+  const cut = new AbortController()
+  const timer = clock.after(timeoutMs, () => {
+    const fault = new Fault('webhook_unreachable', `no answer within ${durationText(timeoutMs)}`)
+    cut.abort(fault)
+    late.reject(fault)
+  })
+  try {
+    await Promise.race([way.send(message, AbortSignal.any([cut.signal, stop])), late.promise])
+  } finally {
+    timer.cancel()
+  }
+}
+
+function undelivered(way: string, why: string) {
+  const sentence = `Alarms by ${way} are not taken: ${why}. They are tried again; look at the table alarms of the settings.`
+  return { what: UNDELIVERED, where: way, severity: 'warning', sentence } as const
+}
+
+// The two ways.
+
+/** Who tells it: in every message. */
+interface AlarmSender {
+  role: string
+  name: string
+}
+
+const CA_SETTING = 'alarms.ca_file'
+/** Bytes of an answer that are read before it is cut off: nobody looks at them. */
+const RESPONSE_BYTES = 65_536
+
+/**
+ * @returns undefined if no address is set
+ * @throws Fault `ca_file_unreadable`, `alarm_secret_unreadable` at the start, not at the first alarm
+ */
+export function webhookWay(config: AlarmsConfig, clock: Clock, says: () => AlarmSender): AlarmWay | undefined {
+  if (config.url === '') return undefined
+  const secret = config.secret_file === '' ? null : secretOf(config.secret_file)
+  const agent = new https.Agent({ keepAlive: false, ...authorities(config.ca_file) })
+  return {
+    name: 'webhook',
+    severity: config.url_severity,
+    async send({ items, omitted }, signal) {
+      const { role, name } = says()
+      const text = JSON.stringify({ event: 'alarm', role, name, timestamp: clock.epochMs(), omitted, entries: items })
+      const body = new TextEncoder().encode(text)
+      const url = parseTarget(config.url)
+      const options = {
+        ...{ method: 'POST', signal, lookup: lookupSafely },
+        headers: {
+          'Content-Type': 'application/json',
+          'Content-Length': String(body.byteLength),
+          'X-Svc-Event': 'alarm',
+          ...(secret === null ? {} : { 'X-Svc-Signature': webhookSignature(body, secret) }),
+        },
+      }
+      const isSecure = url.protocol === 'https:'
+      const outgoing = isSecure ? https.request(url, { ...options, agent }) : http.request(url, options)
+      const { status, done } = await exchange(outgoing, body, { responseBytes: RESPONSE_BYTES, caSetting: CA_SETTING })
+      await done
+      if (status < 200 || status > 299)
+        throw new Fault('webhook_unreachable', `the target answered ${status}, expected 200 to 299`)
+    },
+  }
+}
+
+function authorities(file: string) {
+  return file === '' ? {} : { secureContext: tls.createSecureContext({ ca: trustedAuthorities(CA_SETTING, file) }) }
+}
+
+function secretOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Fault('alarm_secret_unreadable', `alarms.secret_file ${file} cannot be read (${code})`, { cause })
+  }
+}
+
+/** What a mail says. */
+interface AlarmMail {
+  to: string
+  subject: string
+  text: string
+}
+
+/** @returns undefined if nobody is named */
+export function mailWay(
+  config: { mail_to: string; mail_severity: AlarmWay['severity'] },
+  post: (mail: AlarmMail) => Promise<void>,
+  says: () => AlarmSender,
+): AlarmWay | undefined {
+  if (config.mail_to === '') return undefined
+  return {
+    name: 'mail',
+    severity: config.mail_severity,
+    send: (message) => post({ to: config.mail_to, ...mailOf(message, says()) }),
+  }
+}
+
+function mailOf({ items, omitted }: AlarmMessage, { role, name }: AlarmSender): Omit<AlarmMail, 'to'> {
+  const [first] = items
+  const more = items.length + omitted - 1
+  const subject = `${name}: ${first ? headOf(first) : 'alarms'}${more > 0 ? ` and ${more} more` : ''}`
+  const rest = omitted > 0 ? [`${omitted} further entries are not listed here; the ${role} has them on its page.`] : []
+  return { subject: subject.slice(0, 200), text: `${[...items.map(paragraphOf), ...rest].join('\n\n')}\n` }
+}
+
+function headOf({ event, severity, what, where }: AlarmItem): string {
+  return `${event === 'opened' ? severity : 'over'}: ${what} at ${where}`
+}
+
+function paragraphOf(item: AlarmItem): string {
+  const times = item.count > 1 ? `, ${item.count} times` : ''
+  const since = `since ${new Date(item.since).toISOString()}`
+  const life = item.event === 'opened' ? since : `${since}, for ${durationText(item.durationMs)}${times}`
+  return `${headOf(item)}\n${item.sentence}\n${life}`
+}
