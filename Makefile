@@ -126,6 +126,7 @@ bench-audio: build ## encoder and decoder against GStreamer's own tools, a quart
 .PHONY: bench-controller
 bench-controller: build ## the controller against bare node:http, with ten thousand devices; results in docs/bench
 	@node scripts/bench/controller.ts
+	@node scripts/bench/controller-day.ts
 
 .PHONY: pictures
 pictures: build ## each page at a desk and on a phone, in light and in dark, into build/pictures

@@ -26,7 +26,8 @@ export const PEOPLE = { elevated: 'olga', plain: 'piet', disabled: 'dirk', unkno
 export const PASSWORD = 'only for this measurement'
 
 const DEVICES = 10_000
-const ATTRIBUTES_EACH = 5
+/** What counting devices change, so that each change is one of an attribute. */
+const ATTRIBUTES = ['level', 'temperature', 'humidity', 'position', 'volume']
 /** The kinds of rows, in turn. */
 const KINDS = ['light', 'blind', 'thermostat', 'dimmer']
 const FAULTS = 20
@@ -85,8 +86,8 @@ function siteOf(devices: number, more: object): object {
       ...{ channel_no: id % 16, min: 0, max: 100, unit: '%', icon: 'bulb', position: id },
     })),
     attribute: ids.flatMap((id) =>
-      Array.from({ length: ATTRIBUTES_EACH }, (_, at) => ({
-        ...{ name: `reading ${at}`, value: `${id * at}`, type: 'number', unit: 'W' },
+      ATTRIBUTES.map((name) => ({
+        ...{ name, value: '0', type: 'number', unit: 'W' },
         ...{ system_target: 'zone', target_id: id },
       })),
     ),

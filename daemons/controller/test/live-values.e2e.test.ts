@@ -70,13 +70,17 @@ interface Told {
 async function openPage(t: Test, site: RestSite): Promise<Told[]> {
   const page = await site.pageOf('ada')
   const { ticket } = (await page('POST', '/ui/ticket')).body as { ticket: string }
-  const socket = new WebSocket(`${site.url().replace('http', 'ws')}/ui/live?ticket=${ticket}`)
+  const socket = new WebSocket(`${site.url().replace('http', 'ws')}/ws?ticket=${ticket}`)
   t.teardown(() => socket.close())
   const told: Told[] = []
   socket.onmessage = ({ data }) => {
     told.push(...((JSON.parse(String(data)) as { zones?: Told[] }).zones ?? []))
   }
-  await new Promise((resolve) => (socket.onopen = resolve))
+  await new Promise((resolve, reject) => {
+    socket.onopen = resolve
+    socket.onclose = reject
+  })
+  socket.send(JSON.stringify({ type: 'subscribe', zones: true }))
   return told
 }
 
