@@ -110,6 +110,38 @@ t.test('no run exceeds its limits, whatever its steps are, and nothing is left b
   )
 })
 
+t.test('the same macro, seed and events give the same trace', async () => {
+  await fc.assert(
+    fc.asyncProperty(randomMacros, randomArgs, weather, async (macros, args, sky) => {
+      const houses = [rig(macros), rig(macros)] as const
+      for (const house of houses) await runOne(house, args, sky)
+      const [first, second] = houses.map(({ rows }) => rows.map(({ end }) => end))
+      return isDeepStrictEqual(first, second)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+t.test('a run that is cancelled has ended within 100 ms, with all that it called, and sends nothing more', async () => {
+  await fc.assert(
+    fc.asyncProperty(randomMacros, randomArgs, fc.nat(400), async (macros, args, afterMs) => {
+      const house = rig(macros)
+      house.live.set('1.level', 5)
+      const plan = house.book.plan(house.book.find({ id: 1 }) as Row)
+      const run = house.engine.start({ plan, args: argsOf(args), caller: null })
+      await house.clock.run(afterMs)
+      run.cancel('test')
+      const before = [house.sent.length, house.notices.length]
+      await house.clock.run(100)
+      const isOver = house.engine.living().length === 0 && house.rows.every(({ end }) => end !== undefined)
+      await house.clock.run(700_000)
+      const isStill = isDeepStrictEqual([house.sent.length, house.notices.length], before)
+      return isOver && isStill && house.clock.pending() === 0
+    }),
+    { numRuns: 60 },
+  )
+})
+
 t.test('a run that retries too often ends at its limit of steps', async (t) => {
   const steps = Array.from({ length: 8 }, () => ({ type: 'command', zone_id: 1, command: 'on', on_error: 'retry' }))
   const house = rig([{ name: 'Again', steps }], { steps: 12 })

@@ -1,10 +1,12 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+import fc from 'fast-check'
 import t from 'tap'
 import type { Json } from '../../../core/json.ts'
 import { readTrace, replay } from '../../../core/macros/replay.ts'
 import { type SimulatedWorld, simulate } from '../../../core/macros/simulate.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { argsOf, type RigMacro, rig, rigSecrets } from './macro-rig.ts'
+import { randomArgs, randomMacros } from './random-macro.ts'
 
 function world(macros: readonly RigMacro[], more: Partial<SimulatedWorld> = {}): SimulatedWorld {
   const { book, limits } = rig(macros)
@@ -74,6 +76,28 @@ t.test('a simulation lists what would be sent and when, called macros included, 
       what: { device_id: 4, command: 'login', args: { password: null, note: 'with null' } },
     },
   ])
+})
+
+t.test('a simulation sends nothing and changes nothing, whatever the macro', async () => {
+  await fc.assert(
+    fc.asyncProperty(randomMacros, randomArgs, fc.integer(), async (macros, args, seed) => {
+      const house = rig(macros)
+      house.values.set('mode', { value: 'day', isSecure: false })
+      house.values.set('door_pin', { value: 'x', isSecure: false })
+      const before = JSON.stringify([...house.values])
+      const there = world(macros, {
+        book: house.book,
+        attributes: house.ports.attributes,
+        live: house.ports.live,
+        seed,
+      })
+      simulate(there.book.plan(there.book.find({ id: 1 }) as Row), argsOf(args), there)
+      await house.clock.run(1000)
+      const isSame = JSON.stringify([...house.values]) === before
+      return isSame && house.sent.length + house.notices.length + house.rows.length + house.clock.pending() === 0
+    }),
+    { numRuns: 60 },
+  )
 })
 
 t.test('the same world and seed give the same simulation, another seed a different one', async (t) => {
