@@ -2,11 +2,13 @@
 import { join } from 'node:path'
 import { measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
+import type { Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { openRecords } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import { hookRoutes } from './api/hook-routes.ts'
 import { houseCallers, restSurface } from './api/rest-surface.ts'
 import { UI_FAULT_STATUS } from './api/ui-gate.ts'
 import { alarmsOf, reportAudit } from './assemble/conditions.ts'
@@ -62,7 +64,7 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
     config: config.http,
     shareOf: createShareOf(config.connections.trusted),
     identify: houseCallers(rules),
-    routes: ui.routes,
+    routes: [...ui.routes, ...hooksOf(house, brought)],
     sockets: ui.sockets,
     surface: restSurface({
       rules,
@@ -78,6 +80,15 @@ function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer 
     title: 'Plantroom controller',
     version,
     metrics,
+  })
+}
+
+/** Calls of other systems that start macros. */
+function hooksOf({ audit, context }: House, { control, originOf }: Brought): readonly Route[] {
+  const { clock, config } = context
+  return hookRoutes({
+    ...{ hooks: control.automation.triggers, audit, clock, limits: limitsOf(config.triggers) },
+    originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
   })
 }
 

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox'
 import { commonTablesWith, headerBytesKey, httpTable, journalTable, networks } from '#kit/config/tables.ts'
 import { alarmsTable, mailAlarmKeys } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
+import { scheduleKeys, triggerKeys } from './core/automation-keys.ts'
 import {
   auditKeys,
   countKey,
@@ -58,6 +59,8 @@ export const config = Type.Object(
     live: liveKeys,
     history: historyKeys,
     macros: macroKeys,
+    schedules: scheduleKeys,
+    triggers: triggerKeys,
     ui: uiKeys,
     socket: socketKeys,
     tunnel,

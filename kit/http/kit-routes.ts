@@ -86,9 +86,11 @@ function operationOf(given: Described, { mediaType }: Dialect): unknown {
     ...(route.body && {
       requestBody: { required: !mayComeEmpty(route), content: { [mediaType]: { schema: asSent(route.body) } } },
     }),
-    ...(route.upload && {
-      requestBody: { required: true, content: { 'application/octet-stream': {} } },
-    }),
+    // Unless its handler reads the bytes as JSON: then they are described as such.
+    ...(route.upload &&
+      !route.body && {
+        requestBody: { required: true, content: { 'application/octet-stream': {} } },
+      }),
     responses: { ...successOf(route), ...othersOf(route), ...refusalsOf(route) },
   }
 }

@@ -10,10 +10,7 @@ export function webhookSignature(body: Uint8Array, secret: string): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
 }
 
-/**
- * Whether a signature matches the body; constant time for any wrong one. Accepts hex digits of either case.
- * @internal the receiver's half, used by tests
- */
+/** Whether a signature matches the body; constant time for any wrong one. Accepts hex digits of either case. */
 export function isSignedBy(signature: string, body: Uint8Array, secret: string): boolean {
   const expected = Buffer.from(webhookSignature(body, secret))
   const given = Buffer.from(signature.toLowerCase())

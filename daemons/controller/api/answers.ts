@@ -110,7 +110,7 @@ export const auditAnswer = object({
     object({
       id: Type.Integer(),
       at: instant,
-      request_type: Type.Enum(['rest_api', 'ui', 'socket']),
+      request_type: Type.Enum(['rest_api', 'ui', 'socket', 'hook', 'schedule', 'trigger']),
       method: text,
       path: text,
       status: Type.Integer(),
@@ -128,6 +128,17 @@ export const auditAnswer = object({
     }),
   ),
   before: orNull(Type.Integer({ description: 'older ones have not been looked at: ask for those before this id' })),
+})
+
+const automated = {
+  ...{ id: Type.Integer(), name: orNull(text), kind: text, macro_id: Type.Integer(), enabled: yesNo },
+  last_at: orNull(Type.Integer({ description: 'epoch milliseconds of the time that was run last' })),
+  flaw: orNull(Type.String({ description: 'why it does nothing' })),
+}
+
+export const automationAnswer = object({
+  schedules: Type.Array(object({ ...automated, next_at: orNull(instant) })),
+  triggers: Type.Array(object(automated)),
 })
 
 export const restSwitchAnswer = object({ enabled: yesNo, running: yesNo, waits_for_restart: yesNo })

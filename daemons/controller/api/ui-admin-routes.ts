@@ -15,10 +15,21 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Journal } from '#kit/records/journal.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
-import type { AuditFilter, AuditRow, PendingChange, UiAudit, UiPending, UiRest } from '../core/surfaces.ts'
+import type { Json } from '../core/json.ts'
+import type {
+  AuditFilter,
+  AuditRow,
+  AutomationRow,
+  PendingChange,
+  UiAudit,
+  UiAutomation,
+  UiPending,
+  UiRest,
+} from '../core/surfaces.ts'
 import {
   appliedAnswer,
   auditAnswer,
+  automationAnswer,
   doneAnswer,
   notDrivenAnswer,
   pendingAnswer,
@@ -35,6 +46,7 @@ interface UiAdminParts {
   ledger: Ledger
   journal: Pick<Journal, 'record'>
   clock: Clock
+  automation: UiAutomation
 }
 
 /** Most rows of one answer. */
@@ -71,6 +83,7 @@ const readAudit = createReader(auditQuery, '?', 'text')
 export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
   return [
     auditRoute(gate, parts),
+    automationRoute(gate, parts),
     ...restRoutes(gate, parts),
     ...pendingRoutes(gate, parts),
     ...ledgerUiRoutes(gate, parts),
@@ -91,6 +104,29 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
       return granted({ rows: rows.filter((row) => isTold(row, session)).map(auditView), before })
     },
   })
+}
+
+/** Most rows of each list. */
+const MOST_AUTOMATION = 500
+
+function automationRoute(gate: UiGate, { automation }: UiAdminParts): Route {
+  const view = (rows: readonly AutomationRow[]) =>
+    rows.slice(0, MOST_AUTOMATION).map(({ row, lastAt, nextAt, flaw }) => ({
+      ...{ id: row.id, name: textOrNull(row.name), kind: String(row.kind), macro_id: Number(row.macro_id) },
+      ...{ enabled: row.enabled !== false, last_at: lastAt, flaw },
+      ...(nextAt === undefined ? {} : { next_at: nextAt }),
+    }))
+  return gate.elevated({
+    method: 'GET',
+    path: '/ui/automation',
+    reply: automationAnswer,
+    summary: 'Schedules and triggers: when they ran, when schedules run next, and why one does not',
+    handle: () => granted({ schedules: view(automation.schedules()), triggers: view(automation.triggers()) }),
+  })
+}
+
+function textOrNull(value: Json | undefined): string | null {
+  return typeof value === 'string' ? value : null
 }
 
 function auditView({ requestType, elapsedMs, clientIp, userId, runId, facts, ...row }: AuditRow) {

@@ -10,7 +10,16 @@ import type { Origin } from '../core/access/accounts.ts'
 import type { AuditBook } from '../core/audit.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import type { Book } from '../core/site/book.ts'
-import type { UiAudit, UiControl, UiPending, UiPeople, UiRest, UiSetUp, UiTables } from '../core/surfaces.ts'
+import type {
+  UiAudit,
+  UiAutomation,
+  UiControl,
+  UiPending,
+  UiPeople,
+  UiRest,
+  UiSetUp,
+  UiTables,
+} from '../core/surfaces.ts'
 import { type SocketCaller, type SocketLimits, type SocketParts, socketRoute } from './socket.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
 import { createUiGate } from './ui-gate.ts'
@@ -37,6 +46,7 @@ export interface UiParts {
   tables: UiTables
   ledger: Ledger
   journal: Pick<Journal, 'record'>
+  automation: UiAutomation
   book: Book
   live: LiveBook
   clock: Clock

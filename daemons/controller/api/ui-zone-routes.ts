@@ -1,4 +1,5 @@
 /** Zones on the pages: the list, commands and macros. */
+import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import type { Route } from '#kit/http/route.ts'
 import { siteView } from '../core/access/accounts.ts'
@@ -48,6 +49,15 @@ export function uiZoneRoutes(gate: UiGate, { control, book, live, clock }: UiZon
       isRecordedFirst: true,
       summary: 'As POST /api/control/macro',
       handle: async ({ session, body }) => ({ outcome: await control.macro(session, body) }),
+    }),
+    gate.signed({
+      method: 'POST',
+      path: '/ui/macro/cancel',
+      body: { schema: Type.Object({ run_id: Type.Integer() }) },
+      reply: commanded,
+      isRecordedFirst: true,
+      summary: 'Ends a run of a macro, with those that it called: an own one, or any for elevated sessions',
+      handle: ({ session, body }) => ({ outcome: control.cancel(session, body) }),
     }),
   ]
 }

@@ -9,6 +9,7 @@ import { createLogGate } from '#kit/pure/pace.ts'
 import { createAccounts, createClosing, isLive, type Postman, type Session } from '../core/access/accounts.ts'
 import { createPeople, type People } from '../core/access/people.ts'
 import { createRemoteness, type OriginOf } from '../core/access/remoteness.ts'
+import type { Outcome } from '../core/audit.ts'
 import { createAv, type PerformAv } from '../core/av/av.ts'
 import { createPlaying } from '../core/av/playing.ts'
 import { type Command, createCommand, createDispatcher, type Dispatcher } from '../core/control/command.ts'
@@ -19,13 +20,20 @@ import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
 import { Drivers } from '../core/drivers/host.ts'
 import type { Json } from '../core/json.ts'
-import { limitsOf } from '../core/keys.ts'
+import { limitsOf, macroLimitsOf } from '../core/keys.ts'
 import { createHistory, type History } from '../core/live/history.ts'
 import type { LiveState } from '../core/live/live-book.ts'
 import { createLive, type LiveValues, textOf } from '../core/live/live-values.ts'
-import { createMacroCall, MacroEngine, type RunMacro, tellInterrupted } from '../core/macros/engine.ts'
+import {
+  createMacroCall,
+  createMacroCancel,
+  MacroEngine,
+  type RunMacro,
+  tellInterrupted,
+} from '../core/macros/engine.ts'
+import { createNotices } from '../core/macros/notices.ts'
 import { attributeRow, readAttribute, secretsOf } from '../core/macros/perform.ts'
-import { createMacroBook } from '../core/macros/plan.ts'
+import { createMacroBook, type MacroBook } from '../core/macros/plan.ts'
 import type { MacroPorts, RunKeeper } from '../core/macros/ports.ts'
 import type { Row } from '../core/site/book.ts'
 import { settingOf, tableOf } from '../core/site/registry.ts'
@@ -42,6 +50,7 @@ import {
   openMailer,
   type SmtpSettings,
 } from '../io/people.ts'
+import { type AttributeChanges, type Automation, createAttributeChanges, openAutomation } from './automation.ts'
 import { reportDevices, reportMail, reportRun } from './conditions.ts'
 import { type Changed, createChanged, type House } from './house.ts'
 
@@ -132,9 +141,18 @@ interface MacroNeeds {
   live: LiveState
   values: LiveValues
   changed: Changed
+  postman: Postman
+  /** Told of attributes that macros set. */
+  attributes: AttributeChanges
 }
 
-function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNeeds): MacroPorts {
+/** Who a macro without elevation is run by, where the building runs it. */
+const BUILDING: Session = {
+  ...{ userId: 0, username: '', roles: [], uis: [], surface: 'api' },
+  ...{ isElevated: false, mustChangePassword: false, may: () => true },
+}
+
+function macroPorts(house: House, { dispatcher, live, values, changed, postman, attributes }: MacroNeeds): MacroPorts {
   const { context, records, site } = house
   const { clock, log } = context
   const accounts = createAccounts(site.book)
@@ -154,7 +172,10 @@ function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNe
       const resolved = dispatcher.resolve(named)
       // A caller who may not learn which targets exist must not learn that this one does not.
       if ('fault' in resolved) return 'scope_denied'
-      return dispatcher.checkTarget({ session, by: 'macro' }, resolved.target, verb)
+      if (session !== null) return dispatcher.checkTarget({ session, by: 'macro' }, resolved.target, verb)
+      const reason = dispatcher.checkTarget({ session: BUILDING, by: 'macro' }, resolved.target, verb)
+      // The building has no UIs, and all of its zones.
+      return reason === 'scope_denied' ? undefined : reason
     },
     sessionNow({ userId, surface }) {
       const user = accounts.withId(userId)
@@ -163,7 +184,7 @@ function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNe
     },
     dispatch: ({ target, verb, args, caller }) =>
       dispatcher.dispatch(targetOf(target), verb, args, caller === null ? undefined : { session: caller, by: 'macro' }),
-    attributes: attributesOf(house, values, changed),
+    attributes: attributesOf(house, { values, changed, attributes }),
     live: {
       read(named, field) {
         const resolved = dispatcher.resolve(named)
@@ -172,15 +193,22 @@ function macroPorts(house: House, { dispatcher, live, values, changed }: MacroNe
       },
       onChange: (listener) => live.onChange(() => listener()),
     },
-    // Recipients and channels are not configurable yet; until then notifications go to the journal.
-    async notify({ text, macroId, runId, userId }) {
-      records.journal.record({
-        ...{ who: 'plantroom', from: 'macro', what: 'notice of a macro', target: `macro ${macroId}` },
-        detail: { text, runId, userId },
-      })
-      // The text may contain data from the caller: it goes to the recipient, not into the log.
-      log.notice('macro_notice', { macro: macroId, run: runId })
-    },
+    notify: createNotices({
+      ...{ book: site.book, clock, postman, limits: limitsOf(context.config.macros) },
+      record({ text, to, macroId, runId, userId }) {
+        records.journal.record({
+          ...{ who: 'plantroom', from: 'macro', what: 'notice of a macro', target: `macro ${macroId}` },
+          detail: { text, runId, userId, ...(to.length === 0 ? {} : { to }) },
+        })
+        // The text may contain data from the caller: it goes to the recipient, not into the log.
+        log.notice('macro_notice', { macro: macroId, run: runId })
+      },
+      undelivered: ({ to, macroId, runId }, { code }) =>
+        records.journal.record({
+          ...{ who: 'plantroom', from: 'macro', what: 'a notice could not be mailed', target: `macro ${macroId}` },
+          detail: { to, runId, code },
+        }),
+    }),
     keeper: runKeeper(house),
     secrets: secretsOf(site.book),
   }
@@ -217,15 +245,18 @@ function createAttributeSetter({ site }: House, values: LiveValues, changed: Cha
 
 type AttributeSetter = (row: Row, value: Json) => Promise<void>
 
-function attributesOf(house: House, values: LiveValues, changed: Changed): MacroPorts['attributes'] {
+function attributesOf(
+  house: House,
+  { values, changed, attributes }: Pick<MacroNeeds, 'values' | 'changed' | 'attributes'>,
+): MacroPorts['attributes'] {
   const { book } = house.site
   const setRow = createAttributeSetter(house, values, changed)
   return {
     read: (ref) => readAttribute(book, ref),
-    async set(ref, value) {
+    async set(ref, value, chain) {
       const row = attributeRow(book, ref)
       if (row === undefined) throw new Fault('macro_not_there', `there is no attribute ${ref.name} there`)
-      await setRow(row, value)
+      await attributes.within(chain, () => setRow(row, value))
     },
     onChange: (listener) => changed.onChange(listener),
   }
@@ -251,16 +282,18 @@ interface Control {
   history: History
   command: Command
   runMacro: RunMacro
+  cancel(session: Session, body: unknown): Outcome
   /** Zones that a session may see and command, as the pages show them. */
   scope(session: Session): ReadonlySet<number> | 'all'
-  /** Call this when devices or zones of the site have changed: the drivers follow. */
+  automation: Automation
+  /** Call this when rows of the site have changed: drivers, schedules and triggers follow. */
   refresh(): void
 }
 
 /** How often it is said that values of attributes are left out. */
 const FULL_LOG_MS = 60_000
 
-function openControl(house: House, changed: Changed): Control {
+function openControl(house: House, changed: Changed, postman: Postman): Control {
   const { context, site } = house
   const { clock, config, log, parts } = context
   const full = createLogGate(clock, FULL_LOG_MS, (count) => log.warning('attributes_full', { values: count }))
@@ -275,7 +308,8 @@ function openControl(house: House, changed: Changed): Control {
   const limits = limitsOf(config.drivers)
   const av = openAv(house, drivers, { live, values })
   const dispatcher = createDispatcher({ book: site.book, host: drivers, limits, av })
-  const { engine, runMacro } = openMacros(house, { dispatcher, live, values, changed })
+  const attributes = createAttributeChanges(values)
+  const { engine, book, runMacro } = openMacros(house, { dispatcher, live, values, changed, postman, attributes })
   parts.add({
     name: 'devices',
     start: () => drivers.refresh(),
@@ -287,16 +321,19 @@ function openControl(house: House, changed: Changed): Control {
     start: async () => void (await tellInterrupted(runKeeper(house), clock.epochMs())),
     stop: () => engine.stop(),
   })
+  const automation = openAutomation(house, { book, engine, live, attributes })
   const refresh = () => {
     drivers.refresh()
     values.renew()
+    automation.refresh()
   }
   const command = createCommand({
     dispatcher,
     runMacro: (session, { macro_id }, args) => runMacro(session, { macro_id, args }),
   })
   const { gates } = dispatcher
-  return { live, gates, values, history, command, runMacro, scope: scopesOf(house), refresh }
+  const macros = { runMacro, cancel: createMacroCancel(engine), automation }
+  return { live, gates, values, history, command, ...macros, scope: scopesOf(house), refresh }
 }
 
 /** Stops after the drivers: what they say last is written. */
@@ -334,13 +371,19 @@ function openAv(
   return createAv({ book, host, clock: context.clock, ...playing })
 }
 
-function openMacros(house: House, needs: MacroNeeds): { engine: MacroEngine; runMacro: RunMacro } {
+interface OpenMacros {
+  engine: MacroEngine
+  book: MacroBook
+  runMacro: RunMacro
+}
+
+function openMacros(house: House, needs: MacroNeeds): OpenMacros {
   const { context, site } = house
-  const limits = limitsOf(context.config.macros)
+  const limits = macroLimitsOf(context.config.macros)
   const ports: MacroPorts = macroPorts(house, needs)
   const book = createMacroBook(site.book, limits)
   const engine = new MacroEngine({ book, ports, limits })
-  return { engine, runMacro: createMacroCall({ book, engine, clock: context.clock, limits }) }
+  return { engine, book, runMacro: createMacroCall({ book, engine, clock: context.clock, limits }) }
 }
 
 function scopesOf({ site }: House): (session: Session) => ReadonlySet<number> | 'all' {
@@ -429,7 +472,7 @@ export interface Brought {
 export async function openRules(house: House): Promise<Brought> {
   const changed = createChanged()
   const { people, originOf, postman } = await openPeople(house)
-  const control = openControl(house, changed)
+  const control = openControl(house, changed, postman)
   const data = openData(house, control)
   const rules: Rules = {
     origin: originOf,

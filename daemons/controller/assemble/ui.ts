@@ -145,7 +145,7 @@ function auditRowOf(row: Row): AuditRow {
   }
 }
 
-const REQUEST_TYPES = ['ui', 'socket'] as const
+const REQUEST_TYPES = ['ui', 'socket', 'hook', 'schedule', 'trigger'] as const
 
 function factsOf(action: string | null, outcome: string | null, detail: string | null): AuditFacts | null {
   return action === null || outcome === null ? null : { action, outcome: outcome as AuditOutcome, detail }
@@ -237,7 +237,11 @@ export function openUi(house: House, brought: Brought): Ui {
   const ui = createUi({
     people: peopleOf(brought),
     setUp: openSetUp(house, brought),
-    control: { command: control.command, macro: control.runMacro, scope: control.scope },
+    control: { command: control.command, macro: control.runMacro, cancel: control.cancel, scope: control.scope },
+    automation: {
+      schedules: () => control.automation.schedules.list(),
+      triggers: () => control.automation.triggers.list(),
+    },
     audit: auditBook(audit),
     socket,
     rest: restOf(house, brought.isRestEnabled),

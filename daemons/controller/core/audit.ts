@@ -41,6 +41,8 @@ export type AuditReason =
   | 'pin_rests'
   | 'duress'
   | 'password_change_required'
+  | 'trigger_limit'
+  | 'missed'
 
 /** The result of a request: a macro is `partly` done if some of its steps failed and it went on. */
 export type AuditOutcome = 'done' | 'partly' | 'failed' | 'refused' | 'running'
@@ -54,11 +56,14 @@ export interface AuditFacts {
   detail: string | null
 }
 
+/** Through which surface a call came, or what of the building itself started a macro. */
+export type RequestType = 'rest_api' | 'ui' | 'socket' | 'hook' | 'schedule' | 'trigger'
+
 /** One row of request_history. Never contains a secret: no body, no header, no query string. */
 export interface AuditRecord {
   /** Epoch ms. */
   at: number
-  requestType: 'rest_api' | 'ui' | 'socket'
+  requestType: RequestType
   method: string
   /** Without the query. */
   path: string

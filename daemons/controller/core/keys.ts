@@ -1,6 +1,6 @@
 /** All of the controller's own tables of controller.toml: each key with type, default, range and description. */
 import { type Static, Type } from 'typebox'
-import { MACRO_LIMITS } from './macros/values.ts'
+import { MACRO_LIMITS, type MacroLimits } from './macros/values.ts'
 
 // Helpers: a bounded number as a key, and a table of keys as limits for the code.
 
@@ -361,9 +361,19 @@ export const macroKeys = Type.Object(
       [100, 60_000],
       'after so long a call is answered while its run goes on',
     ),
+    house_runs: countKey('', 32, [1, 4096], 'runs of schedules and triggers that live at once; others wait'),
+    house_waiting: countKey('', 256, [0, 65_536], 'of those that wait; further ones are refused'),
+    letters_per_hour: countKey('', 60, [1, 10_000], 'letters that macros send within an hour'),
+    letter_ms: countKey('ms', 3_600_000, [1000, 86_400_000], 'how long such a letter is tried'),
   },
   { additionalProperties: false, default: {}, description: 'macros' },
 )
+
+/** The limits of runs, which their traces name; the other keys are those of what starts them and of what they tell. */
+export function macroLimitsOf(table: Static<typeof macroKeys>): MacroLimits {
+  const { house_runs: _, house_waiting: __, letters_per_hour: ___, letter_ms: ____, ...own } = table
+  return limitsOf(own)
+}
 
 // Table `ui`.
 

@@ -46,6 +46,12 @@ const FOUND_BYTES = 128
 /** A change of an attribute in the queue of the history, without its value. @source measured: 160 to 190 bytes */
 const CHANGE_OF_VALUE_BYTES = 256
 
+/**
+ * A schedule with its times of a day, or a trigger with its state and the times that it fired. @source measured: 7 KiB
+ * for a cron of every minute
+ */
+const AUTOMATION_BYTES = 16 * KIB
+
 /** What Node reads from a connection at once. */
 const READ_BYTES = 64 * KIB
 
@@ -202,6 +208,30 @@ function controlRows(): MemoryRow[] {
   ]
 }
 
+/** What starts macros by itself. */
+function automationRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'schedules that are run, and triggers that are watched', of: 'one of them', isHeap: true },
+      each: AUTOMATION_BYTES,
+      many: (setting) => setting('schedules.most') + setting('triggers.most'),
+      shownBy: 'daemons/controller/test/core/schedules/automation-memory.test.ts',
+    },
+    {
+      ...{ what: 'runs of schedules and triggers that wait, with what happened', of: 'run', isHeap: true },
+      each: (setting) => CHAR_BYTES * Math.max(setting('triggers.hook_bytes'), setting('live.field_chars')),
+      many: 'macros.house_waiting',
+      shownBy: 'daemons/controller/test/core/schedules/automation-memory.test.ts',
+    },
+    {
+      ...{ what: 'bodies of webhooks, and networks whose calls are counted' },
+      all: (setting) =>
+        setting('http.max_connections') * setting('triggers.hook_bytes') + setting('triggers.hook_networks') * 512,
+      shownBy: 'daemons/controller/test/api/hook-routes.test.ts',
+    },
+  ]
+}
+
 function callRows(): MemoryRow[] {
   return [
     {
@@ -253,6 +283,7 @@ export function memoryPlan(): MemoryPlan {
       ...houseRows(),
       ...siteRows(),
       ...controlRows(),
+      ...automationRows(),
       ...callRows(),
     ],
     tasks: {

@@ -3,6 +3,7 @@ import type { Origin, Session } from './access/accounts.ts'
 import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Json } from './json.ts'
+import type { Row } from './site/book.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
 import type { NotDriven } from './site/not-driven.ts'
 
@@ -125,8 +126,38 @@ export interface UiControl {
   command(session: Session, body: unknown): Promise<Outcome>
   /** @param body as sent to /api/control/macro, of any shape */
   macro(session: Session, body: unknown): Promise<Outcome>
+  /**
+   * Ends a run of a macro, with those that it called.
+   * @param body as sent: `run_id`
+   */
+  cancel(session: Session, body: unknown): Outcome
   /** Zones that this person may see and command, by UI scope; `all` for elevated sessions and those without a scope. */
   scope(session: Session): ReadonlySet<number> | 'all'
+}
+
+/** Webhooks in, as triggers of the building. */
+export interface Hooks {
+  /** By its name or id; undefined if there is none that may be called. */
+  hook(named: string): { readonly id: number; readonly secret: string } | undefined
+  /** Starts its macro for a caller who knows the secret. @returns why not, if it is not started */
+  called(id: number, fields: Readonly<Record<string, Json>>): string | undefined
+}
+
+/** A schedule or a trigger of the building. */
+export interface AutomationRow {
+  readonly row: Row
+  /** Epoch ms; null if it did not since the start, or never did. */
+  readonly lastAt: number | null
+  /** Epoch ms of the next time of a schedule; null if there is none. */
+  readonly nextAt?: number | null
+  /** Why it does nothing; null if it does. */
+  readonly flaw: string | null
+}
+
+/** What the building does by itself. */
+export interface UiAutomation {
+  schedules(): readonly AutomationRow[]
+  triggers(): readonly AutomationRow[]
 }
 
 /** Filters for calls; an absent field does not restrict. Times in epoch ms. */

@@ -11,7 +11,7 @@ import type { Json } from '../core/json.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
-import type { AuditRow, PendingChange } from '../core/surfaces.ts'
+import type { AuditRow, AutomationRow, PendingChange } from '../core/surfaces.ts'
 
 /** Columns of a row besides those that every row has. */
 export type Columns = { readonly [column: string]: Json } & { readonly id: number }
@@ -43,7 +43,7 @@ export interface FakeHouse {
   /** The forms from which the first account was created. */
   made: Parameters<UiParts['setUp']['begin']>[0][]
   /** Bodies of commands and macros, as received. */
-  asked: { what: 'command' | 'macro'; by: string; body: unknown }[]
+  asked: { what: 'command' | 'macro' | 'cancel'; by: string; body: unknown }[]
   /** Answers of the rules to commands; the first one is used up. */
   answers: Outcome[]
   pending: PendingChange[]
@@ -52,6 +52,8 @@ export interface FakeHouse {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   rest: { isSet: boolean; isRunning: boolean }
+  schedules: AutomationRow[]
+  triggers: AutomationRow[]
   /** Reports new values of a zone, like a driver. */
   report(zoneId: number, patch: Record<string, Json>): void
   reportDevice(deviceId: number, device: Partial<LiveDevice>): void
@@ -81,6 +83,8 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     written: [],
     attributeListeners: new Set(),
     rest: { isSet: true, isRunning: true },
+    schedules: [],
+    triggers: [],
     report(zoneId, patch) {
       house.zones.set(zoneId, { ...(house.zones.get(zoneId) ?? { state: 'unknown' }), ...patch })
       for (const hear of listeners) hear('zone', zoneId)
@@ -102,7 +106,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     socket: socketOf(house, people),
     rest: {
       state: () => house.rest,
-      notDriven: () => [{ row: 'schedule 1 "Dusk"', why: 'schedules are not run yet' }],
+      notDriven: () => [{ row: 'credential 1 "ftp"', why: 'nothing signs in with credentials yet' }],
       async set(isOn) {
         house.rest = { ...house.rest, isSet: isOn }
       },
@@ -116,6 +120,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
       acknowledge: noEntry,
     } as unknown as Ledger,
     journal: { record: () => {} },
+    automation: { schedules: () => house.schedules, triggers: () => house.triggers },
     book: bookOf(house, revisions),
     setUp: setUpOf(house),
     live: liveOf(house, listeners),
@@ -350,6 +355,10 @@ function controlOf(house: State): UiParts['control'] {
     },
     async macro({ username }, body) {
       house.asked.push({ what: 'macro', by: username, body })
+      return answer()
+    },
+    cancel({ username }, body) {
+      house.asked.push({ what: 'cancel', by: username, body })
       return answer()
     },
     scope({ username }) {

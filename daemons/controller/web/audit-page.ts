@@ -127,6 +127,8 @@ const REASONS: Readonly<Record<string, Words>> = {
     short: texts.tooManyAtOnce,
     more: texts.busyMore,
   },
+  trigger_limit: { short: texts.tooOften, more: texts.triggerLimitMore },
+  missed: { short: texts.missedTime, more: texts.missedMore },
   foreign_origin: {
     short: texts.pageOfAnotherSite,
     more: texts.foreignOriginMore,
@@ -410,7 +412,7 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
   }
   const row = html`<tr key=${id} class=${isOpen ? 'chosen' : ''} onClick=${toggle}>
     <td class="lit">${lamp(lit, granted ? (lit === 'ok' ? texts.grantedLit : texts.grantedSeeOutcome) : texts.refusedLit)}</td><td class="when">${when}</td>
-    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? texts.nobody}</b></button></td>
+    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? (isOwn(entry) ? texts.theBuilding : texts.nobody)}</b></button></td>
     <td class="setup">${action === null ? null : html`<b>${action}</b> · `}<span class="mono">${method} ${path}</span>${target === null ? '' : ` · ${target}`}</td>
     <td class="state" data-s=${lit}>${words}</td><td class="wide mono faint">${from}</td></tr>`
   return isOpen
@@ -421,13 +423,26 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
     : [row]
 }
 
-const SURFACES: Readonly<Record<string, string>> = { ui: texts.page, socket: texts.socket }
+/** By `request_type`. */
+const SURFACES: Readonly<Record<string, string>> = {
+  ui: texts.page,
+  socket: texts.socket,
+  rest_api: texts.restApi,
+  hook: texts.ofWebhook,
+  schedule: texts.ofSchedule,
+  trigger: texts.ofTrigger,
+}
+
+/** Whether the building itself started it. */
+function isOwn({ request_type: type }: AuditEntry): boolean {
+  return type === 'schedule' || type === 'trigger'
+}
 
 function facts(entry: AuditEntry): VNode[] {
   const listed: [string, string][] = [
     [texts.auditAt, `${dateOf(entry.at, zone.value)} ${timeOf(entry.at, zone.value, 'ms')}`],
     [texts.from, entry.client_ip],
-    [texts.auditBy, SURFACES[entry.request_type] ?? texts.restApi],
+    [texts.auditBy, SURFACES[entry.request_type] ?? entry.request_type],
     [texts.action, entry.action ?? UNKNOWN],
     [texts.target, entry.target ?? UNKNOWN],
     [texts.status, String(entry.status)],

@@ -33,7 +33,7 @@ export type Decided =
   | { type: 'condition'; test: Test; skip: number | 'stop' }
   | { type: 'set'; name: Named<string>; target: Named<MacroTarget>; value: Json }
   | { type: 'macro'; macro: Named<{ id: number } | { name: string }>; args: MacroArgs }
-  | { type: 'notify'; text: string }
+  | { type: 'notify'; text: string; to: readonly string[]; subject: string | null }
   | { type: 'stop'; reason: string; isFailure: boolean }
 
 /** What `decide` needs. */
@@ -48,6 +48,8 @@ interface Deciding {
 /** Longest name and longest text, in characters. */
 const LONGEST_NAME = 200
 const LONGEST_TEXT = 2000
+/** Most recipients of one notice. */
+const MOST_RECIPIENTS = 32
 /** Most steps that a condition may skip: more than a macro can have by default. */
 const MOST_SKIPPED = 1000
 
@@ -88,7 +90,12 @@ export function decide(step: DoingStep, deciding: Deciding): Decided {
     case 'macro':
       return { type: 'macro', macro: macroOf(step, deciding), args: calledWith(step.args, deciding) }
     case 'notify':
-      return { type: 'notify', text: textOf(fill(step.text)) }
+      return {
+        type: 'notify',
+        text: textOf(fill(step.text)),
+        to: recipientsOf(fill(step.to)),
+        subject: subjectOf(fill(step.subject)),
+      }
     case 'stop':
       return { type: 'stop', reason: textOf(fill(step.reason)), isFailure: step.isFailure }
   }
@@ -139,11 +146,18 @@ function macroOf(step: DoingStep & { type: 'macro' }, deciding: Deciding): Named
   return { what: { id: id as number }, isSupplied: isSupplied(step.id, deciding.args) }
 }
 
-function calledWith(template: Template, deciding: Deciding): MacroArgs {
-  const { valueChars } = deciding.limits
-  const values = fieldsOf(substitute(template, deciding.args, valueChars))
+function calledWith(template: Template, { args, limits }: Deciding): MacroArgs {
+  return filledArgs(template, args, limits.valueChars)
+}
+
+/**
+ * The args of a macro from a template, with what is supplied and what is secret in them.
+ * @param template an object; its values may refer to `args`
+ * @throws Fault `macro_arg_missing`, `macro_value_size`
+ */
+export function filledArgs(template: Template, args: MacroArgs, valueChars: number): MacroArgs {
+  const values = fieldsOf(substitute(template, args, valueChars))
   const templates = Object.entries(fieldsOf(template))
-  const { args } = deciding
   const supplied = templates.filter(([, part]) => isSupplied(part, args)).map(([key]) => key)
   const secret = templates.filter(([, part]) => refersTo(part, args.secret)).map(([key]) => key)
   return makeArgs(Object.entries(values), valueChars, { supplied, secret })
@@ -152,6 +166,17 @@ function calledWith(template: Template, deciding: Deciding): MacroArgs {
 /** The fields of an object; the args of a step were checked to be one when its macro was read. */
 function fieldsOf(value: Json): Readonly<Record<string, Json>> {
   return isObject(value) ? value : {}
+}
+
+function recipientsOf(value: Json): readonly string[] {
+  const names = value === null ? [] : Array.isArray(value) ? value : [value]
+  if (names.length <= MOST_RECIPIENTS && names.every(isName)) return names
+  throw wrong('to', `the name of a user, or a list of at most ${MOST_RECIPIENTS}`)
+}
+
+/** One line: it becomes the head of a letter. */
+function subjectOf(value: Json): string | null {
+  return value === null ? null : shortCopy(textOf(value).replace(/\s+/g, ' ').trim(), LONGEST_NAME)
 }
 
 function numberWithin(value: Json, key: string, most: number): number {

@@ -114,7 +114,8 @@ export class MacroEngine {
 
   #doerOf(run: KeptRun, n: number): Doer {
     const { caller, plan } = run.call
-    const running = { caller, macroId: plan.id, runId: run.id as number }
+    const { chain = 0, plan: requested } = run.root.call
+    const running = { caller, isElevated: requested.isElevated, chain, macroId: plan.id, runId: run.id as number }
     const doer: Doer = liveDoer(this.#parts.ports, running, (wish, done) => this.#call({ run, n, doer }, wish, done))
     return doer
   }
@@ -221,6 +222,29 @@ function startedRun(
     const json = session.isElevated ? { ...told, message } : told
     const facts = { action: asked.action, outcome: 'failed', detail: `${code}: ${message}` } as const
     return { refused: { status: 200, body: { json }, reason: null, target: asked.target, facts } }
+  }
+}
+
+/**
+ * Ends a run that was requested: for whoever requested it, and for elevated sessions. To others it is unknown.
+ * @param body JSON as sent, with `run_id`
+ */
+export function createMacroCancel(engine: Pick<MacroEngine, 'living'>): (session: Session, body: unknown) => Outcome {
+  return (session, body) => {
+    if (!session.may('macro')) return refusal(403, 'unauthorized', 'role_denied')
+    const id = isObject(body) ? ownOf(body, 'run_id') : null
+    const run = engine.living().find((one) => one.id === id && one.id !== null && one.depth === 1)
+    const isOwn = run?.call.caller?.userId === session.userId
+    if (run === undefined || !(isOwn || session.isElevated))
+      return {
+        ...refusal(200, 'unknown run', 'unknown_macro', 'cancel a run'),
+        body: { json: { success: false, error: 'unknown run' } },
+      }
+    run.cancel(`${session.username} ended it`)
+    const { plan } = run.call
+    const facts = { action: `cancel macro ${JSON.stringify(plan.name)}`, outcome: 'done', detail: null } as const
+    const json = { success: true, run_id: run.id, state: run.state }
+    return { status: 200, body: { json }, reason: null, target: `macro ${plan.id}`, facts, runId: Number(run.id) }
   }
 }
 

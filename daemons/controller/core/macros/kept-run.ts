@@ -324,11 +324,16 @@ export class KeptRun implements LiveRun {
     }
   }
 
-  /** A notification is stored even where its trace is not, so it contains only what the trace shows. */
+  /** A notification is stored and mailed where its trace is not, so it contains only what the trace shows. */
   #withoutSecrets(decided: Decided, { step, n }: Ask & { kind: 'do' }): Decided {
     if (decided.type !== 'notify') return decided
     const shown = this.#start.showing.decided(step, n)
-    return { type: 'notify', text: isObject(shown) && typeof shown.text === 'string' ? shown.text : WITHHELD }
+    const { text, subject } = isObject(shown) ? shown : {}
+    return {
+      ...decided,
+      text: typeof text === 'string' ? text : WITHHELD,
+      subject: typeof subject === 'string' ? subject : null,
+    }
   }
 
   #ended(): void {

@@ -87,7 +87,7 @@ export function perform(decided: Decided, doer: Doer, done: Done): () => void {
       doer.setAttribute({ name: decided.name.what, target: decided.target.what }, decided.value, done)
       break
     case 'notify':
-      doer.notify(decided.text, done)
+      doer.notify({ text: decided.text, to: decided.to, subject: decided.subject }, done)
       break
     case 'condition':
       done(judged(decided, doer))
@@ -245,6 +245,9 @@ function lookUp(side: Side, doer: Doer): { value: Json; isSecret: boolean } | un
 /** The run that a Doer works for. */
 interface Running {
   readonly caller: Session | null
+  /** Whether the macro that was requested is elevated: so is then the building, where it is the caller. */
+  readonly isElevated: boolean
+  readonly chain: number
   readonly macroId: number
   /** A run has an id once it has started. */
   readonly runId: number
@@ -253,13 +256,14 @@ interface Running {
 export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']): Doer {
   const { attributes, live, secrets, clock } = ports
   const now = () => (running.caller === null ? null : ports.sessionNow(running.caller))
-  const isGated = () => running.caller !== null && now()?.isElevated !== true
+  const isGated = () => (running.caller === null ? !running.isElevated : now()?.isElevated !== true)
   return {
     clock,
     secrets,
     isGated,
     refusal(target, verb) {
       if (!isGated()) return undefined
+      if (running.caller === null) return ports.refusal(null, target, verb)
       const session = now()
       return session === null ? 'invalid_session' : ports.refusal(session, target, verb)
     },
@@ -270,7 +274,7 @@ export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']
     readAttribute: (ref) => attributes.read(ref),
     setAttribute(ref, value, done) {
       tell(async () => {
-        await attributes.set(ref, value)
+        await attributes.set(ref, value, running.chain)
         return undefined
       }, done)
     },
@@ -281,10 +285,10 @@ export function liveDoer(ports: MacroPorts, running: Running, call: Doer['call']
         for (const end of ends) end()
       }
     },
-    notify(text, done) {
+    notify(notice, done) {
       const { macroId, runId, caller } = running
       tell(async () => {
-        await ports.notify({ text, macroId, runId, userId: caller?.userId ?? null })
+        await ports.notify({ ...notice, macroId, runId, userId: caller?.userId ?? null })
         return undefined
       }, done)
     },

@@ -20,7 +20,7 @@ import { jsonChars, type MacroLimits, type Op, opOf, referencesOf, type Template
 //   Instead of `left` and `right`, the keys of a reading and `value`* may be used with `op`; `op` defaults to `eq`.
 // - `set` {attribute*, value*} and, unless the attribute is the controller's own, a target.
 // - `macro` {macro_id* or macro*, args: {name: value*}}: runs it and waits for its end; fails if it fails.
-// - `notify` {text*}
+// - `notify` {text*, to*, subject*}: into the journal; with `to`, the name of a user or a list of names, by mail too
 // - `parallel` {steps: [...]} or {macros: [...]}: each entry is a branch. In `steps` it is a step or a list of steps; in
 //   `macros` it is the args of a macro step. Goes on when all have ended; fails if one failed.
 // - `stop` {reason*, failed}: ends the run as done, or as failed if `failed` is true.
@@ -63,7 +63,7 @@ export type DoingStep = CommonOfSteps &
     | { readonly type: 'condition'; readonly test: TestTemplate; readonly skip: Template | 'stop' }
     | { readonly type: 'set'; readonly name: Template; readonly target: TargetTemplate; readonly value: Template }
     | { readonly type: 'macro'; readonly id: Template; readonly name: Template; readonly args: Template }
-    | { readonly type: 'notify'; readonly text: Template }
+    | { readonly type: 'notify'; readonly text: Template; readonly to: Template; readonly subject: Template }
     | { readonly type: 'stop'; readonly reason: Template; readonly isFailure: boolean }
   )
 
@@ -243,8 +243,9 @@ function readMacro(reading: Reading): DoingStep {
 }
 
 function readNotify(reading: Reading): DoingStep {
-  onlyKeys(reading, ['text'])
-  return { ...reading.common, type: 'notify', text: required(reading, 'text') }
+  onlyKeys(reading, ['text', 'to', 'subject'])
+  const { to = null, subject = null } = reading.args
+  return { ...reading.common, type: 'notify', text: required(reading, 'text'), to, subject }
 }
 
 function readStop(reading: Reading): DoingStep {

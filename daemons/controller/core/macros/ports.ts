@@ -37,8 +37,11 @@ export interface AttributeReading {
 interface MacroAttributes {
   /** Undefined if there is no such attribute. */
   read(ref: AttributeRef): AttributeReading | undefined
-  /** Resolves when the value is set. @throws Fault with any code; macros do not depend on a particular one */
-  set(ref: AttributeRef, value: Json): Promise<void>
+  /**
+   * Resolves when the value is set. @throws Fault with any code; macros do not depend on a particular one
+   * @param chain that of the run: triggers that this change sets off are one further
+   */
+  set(ref: AttributeRef, value: Json, chain: number): Promise<void>
   /** @returns ends the subscription */
   onChange(listener: () => void): () => void
 }
@@ -83,6 +86,18 @@ export interface Secrets {
   isSecretAttribute(name: string): boolean
 }
 
+/** What a macro tells people, without the secrets among its args. */
+export interface Notice {
+  text: string
+  /** Names of users who are to get it by mail. */
+  to: readonly string[]
+  subject: string | null
+  macroId: number
+  runId: number
+  /** Who called the macro; null for the building. */
+  userId: number | null
+}
+
 export interface MacroPorts {
   clock: Clock
   /** 0 <= n < 1 */
@@ -90,8 +105,9 @@ export interface MacroPorts {
   /**
    * Why the caller may not command the target, with this verb if one is given, by the same checks as in
    * /api/control/command; undefined if the caller may.
+   * @param session null for the building, where it runs a macro without elevation: only what is elevated is refused
    */
-  refusal(session: Session, target: MacroTarget, verb?: string): AuditReason | undefined
+  refusal(session: Session | null, target: MacroTarget, verb?: string): AuditReason | undefined
   /**
    * The caller's current session: a run may outlive a role or an account. Null if the account may no longer do
    * anything.
@@ -101,8 +117,8 @@ export interface MacroPorts {
   dispatch(order: MacroOrder): Promise<Ack>
   attributes: MacroAttributes
   live: MacroLive
-  /** @param notice its text without the secrets among the args. @throws Fault with a code */
-  notify(notice: { text: string; macroId: number; runId: number; userId: number | null }): Promise<void>
+  /** @throws Fault with a code */
+  notify(notice: Notice): Promise<void>
   keeper: RunKeeper
   secrets: Secrets
 }
@@ -113,8 +129,10 @@ export interface MacroPorts {
 export interface RunCall {
   readonly plan: MacroPlan
   readonly args: MacroArgs
-  /** The session that asked for it; null if the building did: then nothing is checked. */
+  /** The session that asked for it; null if the building did: then only elevation is checked, for supplied targets. */
   readonly caller: Session | null
+  /** How many runs led to this one, each by a trigger that the one before set off; 0 if absent. */
+  readonly chain?: number
 }
 
 /** What an answer reports of a called run. */
@@ -204,7 +222,7 @@ export type Done = (answer: Answer) => void
 /** The environment of one run and its caller. */
 export interface Doer {
   clock: Pick<Clock, 'after'>
-  /** Why the caller may not reach a target it supplied; undefined for the building itself and for elevated callers. */
+  /** Why the caller may not reach a target it supplied; undefined for elevated callers and macros of the building. */
   refusal(target: MacroTarget, verb?: string): AuditReason | undefined
   /** Whether any gates apply to the caller. */
   isGated(): boolean
@@ -218,7 +236,7 @@ export interface Doer {
   readLive(target: MacroTarget, field: string): Json | undefined
   /** Called whenever something readable has changed. @returns ends the subscription */
   onChange(listener: () => void): () => void
-  notify(text: string, done: Done): void
+  notify(notice: Pick<Notice, 'text' | 'to' | 'subject'>, done: Done): void
   /** @returns ends the called run */
   call(wish: CallWish, done: Done): () => void
   /** What a simulation assumes for a wait that is not met at once; if absent, it really waits. */

@@ -178,7 +178,11 @@ function shownOf(decided: Decided): { [key: string]: Json } {
       return 'id' in what ? { macro_id: what.id, args } : { macro: what.name, args }
     }
     case 'notify':
-      return { text: decided.text }
+      return {
+        text: decided.text,
+        ...(decided.to.length === 0 ? {} : { to: decided.to }),
+        ...(decided.subject === null ? {} : { subject: decided.subject }),
+      }
     case 'stop':
       return { reason: decided.reason, failed: decided.isFailure }
   }

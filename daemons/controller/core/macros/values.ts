@@ -221,7 +221,7 @@ type Comparable = number | bigint | string
  * The value as a number, if it is one or is written as one: no hex, no blanks, no empty text. A whole number is a
  * bigint where a double does not hold all its digits, such as that of a card.
  */
-function numberOf(value: Json): number | bigint | undefined {
+export function numberOf(value: Json): number | bigint | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string' || value.length > 32 || !/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(value))
     return undefined

@@ -5,6 +5,8 @@ import { type Driver, driverNameOf } from '../drivers/driver.ts'
 import { isObject, type Json, readArgsSchema } from '../json.ts'
 import { readPlan } from '../macros/plan.ts'
 import { MACRO_LIMITS } from '../macros/values.ts'
+import { scheduleFlaw } from '../schedules/schedules.ts'
+import { triggerFlaw } from '../triggers/triggers.ts'
 import type { Row } from './book.ts'
 import { tableOf } from './registry.ts'
 import { quoted } from './site-text.ts'
@@ -20,8 +22,6 @@ export type RowsOf = (table: string) => Iterable<Row>
 
 /** Tables whose rows have no effect at all. */
 const TABLES: Readonly<Record<string, string>> = {
-  schedule: 'schedules are not run yet',
-  trigger: 'triggers are not run yet',
   credential: 'nothing signs in with credentials yet',
   web_service: 'no web service is called yet',
   license: 'licences are not looked at yet',
@@ -43,6 +43,8 @@ export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven
     ...[...rowsOf('zone')].flatMap((row) => ofZone(row)),
     ...[...rowsOf('command')].flatMap(ofCommand),
     ...ofMacros(rowsOf, verbsKnown(rowsOf, byName)),
+    ...ofSchedules(rowsOf),
+    ...[...rowsOf('trigger')].flatMap(ofTrigger),
     ...Object.entries(TABLES).flatMap(([table, why]) =>
       [...rowsOf(table)].flatMap((row) => (row.enabled === false ? [] : [told(table, row, why)])),
     ),
@@ -147,4 +149,21 @@ function verbsKnown(rowsOf: RowsOf, drivers: ReadonlyMap<string, Driver>): Reado
   for (const device of rowsOf('device'))
     for (const verb of drivers.get(driverNameOf(device))?.verbs?.(device)?.keys() ?? []) verbs.add(verb)
   return verbs
+}
+
+function ofSchedules(rowsOf: RowsOf): NotDriven[] {
+  const [site] = rowsOf('site')
+  return [...rowsOf('schedule')].flatMap((row) => {
+    if (row.enabled === false) return []
+    const flaw = scheduleFlaw(row, site)
+    if (flaw !== undefined) return [told('schedule', row, `${flaw}: it does not run`)]
+    const isByUtc = !isSet(row.timezone) && !isSet(site?.timezone)
+    return isByUtc ? [told('schedule', row, 'the site has no timezone: it runs by UTC')] : []
+  })
+}
+
+function ofTrigger(trigger: Row): NotDriven[] {
+  if (trigger.enabled === false) return []
+  const flaw = triggerFlaw(trigger, MACRO_LIMITS.longestMs)
+  return flaw === undefined ? [] : [told('trigger', trigger, `${flaw}: it starts nothing`)]
 }

@@ -232,12 +232,21 @@ export const macroTables = [
   table('schedule', [
     label(),
     owner('macro_id', 'macro'),
-    text('kind', { isRequired: true, default: 'cron', choices: ['cron', 'sunrise', 'sunset'] }),
+    text('kind', { isRequired: true, default: 'cron', choices: ['cron', 'at', 'sunrise', 'sunset'] }),
     text('cron'),
-    integer('offset_min', { isRequired: true, default: 0 }),
+    // A time of the day: 07:30.
+    text('at'),
+    integer('offset_min', { isRequired: true, default: 0, minimum: -720, maximum: 720 }),
     text('days'),
+    // Dates with a year, or without one for every year.
+    text('from_date'),
+    text('until_date'),
+    text('timezone'),
+    flag('catch_up', false),
     json('args'),
     flag('enabled', true),
+    // The time that was run last.
+    time('last_at', { isInner: true }),
   ]),
   table('trigger', [
     label(),

@@ -186,7 +186,10 @@ t.test('names the row that does not fit, and applies nothing', async (t) => {
 t.test('lists what in the site has no effect yet, only for elevated sessions', async (t) => {
   const { browser } = await here(t)
   const { status, body } = await browser.call('GET', '/ui/not-driven')
-  t.same([status, body], [200, { rows: [{ row: 'schedule 1 "Dusk"', why: 'schedules are not run yet' }], count: 1 }])
+  t.same(
+    [status, body],
+    [200, { rows: [{ row: 'credential 1 "ftp"', why: 'nothing signs in with credentials yet' }], count: 1 }],
+  )
   const { browser: plain } = await here(t, 'ada')
   t.equal((await plain.call('GET', '/ui/not-driven')).status, 403)
 })

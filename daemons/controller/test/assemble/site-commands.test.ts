@@ -91,11 +91,11 @@ t.test('an import lists what it keeps that has no effect yet, also if it waits f
   t.match((await place.run('import', place.file(small))).text, /are the site in [^\n]*\n$/, 'nothing of this one')
   const more = {
     ...small,
-    schedule: [{ name: 'Dusk', macro_id: 'Evening' }],
+    schedule: [{ name: 'Dusk', kind: 'sunset', macro_id: 'Evening' }],
     device: [{ name: 'Amp', driver: 'mqtt' }],
   }
   const lines =
-    /Not driven: 2 entries are kept and have no effect yet\.\n {2}device 2 "Amp": there is no driver "mqtt" yet.*\n {2}schedule 1 "Dusk": schedules are not run yet\n$/
+    /Not driven: 2 entries are kept and have no effect yet\.\n {2}device 2 "Amp": there is no driver "mqtt" yet.*\n {2}schedule 1 "Dusk": the site has no latitude and longitude, .*: it does not run\n$/
   const lock = lockState(place.state)
   const { text } = await place.run('import', place.file(more))
   lock.release()

@@ -137,6 +137,8 @@ t.test('1 Audit denial reasons: each has plain words', async (t) => {
     pin_rests: true,
     duress: true,
     password_change_required: true,
+    trigger_limit: true,
+    missed: true,
   }
   t.same(reasonChoices.map(([reason]) => reason).sort(), Object.keys(all).sort())
   const entry = { ...row, reason: 'scope_denied', granted: false, status: 403 }

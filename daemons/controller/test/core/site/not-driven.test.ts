@@ -45,11 +45,18 @@ t.test('for devices: unknown drivers, missing keys that a driver needs, and keys
 t.test('for everything else: rows that nothing runs, reads or calls yet', async (t) => {
   t.same(
     told({
+      site: [{ name: 'Mill', latitude: 52, longitude: 5 }],
       schedule: [
-        { name: 'Dusk', enabled: true },
-        { name: 'Never', enabled: false },
+        { name: 'Dusk', kind: 'sunset' },
+        { name: 'Never', kind: 'at', at: 'noon', enabled: false },
+        { name: 'Noon', kind: 'at', at: 'noon', timezone: 'Europe/Paris' },
+        { name: 'Night', kind: 'cron', cron: '0 22 * * *', timezone: 'Europe/Paris' },
       ],
-      trigger: [{ name: 'Door', enabled: true }],
+      trigger: [
+        { name: 'Door', kind: 'attribute', attribute_id: 1, condition: { op: '>', value: 3 } },
+        { name: 'Bell', kind: 'webhook', secret: 'too short' },
+        { name: 'Off', kind: 'webhook', enabled: false },
+      ],
       zone: [
         { name: 'Paper', device_id: null },
         { name: 'Sent', device_id: null, overrides: { on: { zone_id: 3 } } },
@@ -79,8 +86,9 @@ t.test('for everything else: rows that nothing runs, reads or calls yet', async 
       'command 1 "dim": SCHEMA: it is refused',
       'macro 1 "Night": step 2: no row of command knows "glorp", it is sent as it stands',
       'macro 2 "Odd": STEP: it is refused',
-      'schedule 1 "Dusk": schedules are not run yet',
-      'trigger 1 "Door": triggers are not run yet',
+      'schedule 1 "Dusk": the site has no timezone: it runs by UTC',
+      'schedule 3 "Noon": at is "noon", expected a time such as 07:30: it does not run',
+      'trigger 2 "Bell": secret has to have 16 characters at least: nobody can call it: it starts nothing',
       'auth_user 1 "ada": pin: nobody signs in by PIN yet',
       'auth_user 1 "ada": must_change_password: nobody is asked for a new password yet',
     ],
@@ -92,7 +100,7 @@ t.test('the log has one line, and none if everything has an effect', async (t) =
   const log = createLog({ level: 'debug', stream: { write: (line: string) => lines.push(line) } })
   logNotDriven(bookOf({ zone: [{ id: 1, name: 'Hall', device_id: 1 }] }), DRIVERS, log)
   t.equal(lines.length, 0)
-  const schedule = Array.from({ length: 30 }, (_, at) => ({ id: at + 1, name: `S${at}`, enabled: true }))
+  const schedule = Array.from({ length: 30 }, (_, at) => ({ id: at + 1, name: `S${at}`, kind: 'sunset' }))
   logNotDriven(bookOf({ schedule }), DRIVERS, log)
   t.equal(lines.length, 1)
   t.match(lines[0], /not_driven count=30 first="schedule 1/)
