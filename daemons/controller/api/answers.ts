@@ -131,7 +131,14 @@ export const auditAnswer = object({
 })
 
 const automated = {
-  ...{ id: Type.Integer(), name: orNull(text), kind: text, macro_id: Type.Integer(), enabled: yesNo },
+  ...{
+    id: Type.Integer(),
+    name: orNull(text),
+    kind: text,
+    macro_id: Type.Integer(),
+    macro: orNull(text),
+    enabled: yesNo,
+  },
   last_at: orNull(Type.Integer({ description: 'epoch milliseconds of the time that was run last' })),
   flaw: orNull(Type.String({ description: 'why it does nothing' })),
 }

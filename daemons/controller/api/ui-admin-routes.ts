@@ -16,6 +16,7 @@ import type { Journal } from '#kit/records/journal.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
 import type { Json } from '../core/json.ts'
+import type { Book } from '../core/site/book.ts'
 import type {
   AuditFilter,
   AuditRow,
@@ -47,6 +48,7 @@ interface UiAdminParts {
   journal: Pick<Journal, 'record'>
   clock: Clock
   automation: UiAutomation
+  book: Pick<Book, 'row'>
 }
 
 /** Most rows of one answer. */
@@ -109,10 +111,11 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
 /** Most rows of each list. */
 const MOST_AUTOMATION = 500
 
-function automationRoute(gate: UiGate, { automation }: UiAdminParts): Route {
+function automationRoute(gate: UiGate, { automation, book }: UiAdminParts): Route {
   const view = (rows: readonly AutomationRow[]) =>
     rows.slice(0, MOST_AUTOMATION).map(({ row, lastAt, nextAt, flaw }) => ({
       ...{ id: row.id, name: textOrNull(row.name), kind: String(row.kind), macro_id: Number(row.macro_id) },
+      macro: textOrNull(book.row('macro', Number(row.macro_id))?.name),
       ...{ enabled: row.enabled !== false, last_at: lastAt, flaw },
       ...(nextAt === undefined ? {} : { next_at: nextAt }),
     }))

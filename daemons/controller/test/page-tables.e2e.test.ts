@@ -56,7 +56,7 @@ async function begin(t: Test, { page, audit }: Rig): Promise<void> {
   await page.getByText('Signed in as').waitFor()
   await page.locator('#main').focus()
   await page.keyboard.press('g')
-  await page.keyboard.press('t')
+  await page.keyboard.press('i')
   await page.getByText('Zones: there are none yet.').waitFor()
   await audit(t, 'tables-empty')
 }

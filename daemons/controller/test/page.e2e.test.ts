@@ -23,6 +23,7 @@ t.test('the pages of a controller', { skip: noBrowser, timeout: 120_000 }, async
     ['runs a macro and shows the result', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
     ['finds refused calls and shows their reasons in plain words', audit],
+    ['shows what runs next, and what does not run with the reason', schedule],
     ['switches the REST API, and says that it waits for a restart', rest],
     ['asks to sign in again over the page, and ends at sign-out', again],
     ['signs in a user who was handed over, and says what to do on an empty page', handoff],
@@ -227,6 +228,24 @@ async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promi
   await page.getByText('Granted', { exact: true }).click()
   await page.getByLabel('Filter by user').fill('sam')
   await page.getByRole('cell', { name: 'granted' }).first().waitFor()
+}
+
+async function schedule(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
+  const row = (id: number, columns: object) => ({ id, created_at: 0, updated_at: 0, macro_id: 5, ...columns })
+  house.schedules = [
+    { row: row(1, { name: 'Closing', kind: 'at' }), nextAt: Date.now() + 3_600_000, lastAt: null, flaw: null },
+    { row: row(2, { name: 'Dusk', kind: 'sunset' }), nextAt: null, lastAt: null, flaw: 'the site has no latitude' },
+  ]
+  await visit('schedule')
+  await page.getByText('1 schedule or trigger does nothing.').waitFor()
+  await page.getByText(/^Next: Closing, /).waitFor()
+  await page.getByText('the site has no latitude').waitFor()
+  await page.getByText('No triggers.').waitFor()
+  await look(t, 'schedule', 'unpictured')
+  house.schedules = []
+  await page.getByRole('button', { name: 'Read again' }).click()
+  await page.getByText('The building does nothing by itself.').waitFor()
+  t.equal(await page.locator('table').count(), 0)
 }
 
 async function rest(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {

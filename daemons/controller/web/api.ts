@@ -80,6 +80,25 @@ export interface NotDrivenRows {
   count: number
 }
 
+/** A schedule or a trigger; only schedules have a next time. Times in epoch ms. */
+export interface Automated {
+  id: number
+  name: string | null
+  kind: string
+  macro_id: number
+  macro: string | null
+  enabled: boolean
+  last_at: number | null
+  next_at?: number | null
+  flaw: string | null
+}
+
+/** What the building does by itself. */
+export interface Automation {
+  schedules: Automated[]
+  triggers: Automated[]
+}
+
 /** One column of a change; for secrets only the fact that they change. */
 export type ChangedColumn =
   | { column: string; secret: true }
@@ -139,6 +158,7 @@ export const api = {
   audit: (query: string) => call<AuditPage>(`GET /ui/audit?${query}`),
   rest: () => call<Rest>('GET /ui/rest'),
   notDriven: () => call<NotDrivenRows>('GET /ui/not-driven'),
+  automation: () => call<Automation>('GET /ui/automation'),
   setRest: (enabled: boolean) => call<Rest>('PUT /ui/rest', { enabled }),
   pending: () => call<Pending>('GET /ui/pending'),
   apply: (revision: number) => call<{ applied: number }>('POST /ui/pending/apply', { revision }, { answerMs: LONG_MS }),

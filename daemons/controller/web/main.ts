@@ -35,6 +35,7 @@ const PendingPage = lazy(async () => (await import('./pending-page.ts')).Pending
 const TablesPage = lazy(async () => (await import('./tables-page.ts')).TablesPage)
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
+const SchedulePage = lazy(async () => (await import('./schedule-page.ts')).SchedulePage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 const MustChange = lazy(async () => (await import('./sign-in.ts')).MustChange)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
@@ -43,9 +44,10 @@ const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
 const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
   { word: 'zones', label: texts.zones, icon: 'rooms', key: 'z' },
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true },
-  { word: 'tables', label: texts.siteTables, icon: 'settings', key: 't', isElevated: true },
+  { word: 'tables', label: texts.siteTables, icon: 'settings', key: 'i', isElevated: true },
   { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true },
   { word: 'today', label: texts.today, icon: 'today', key: 't', isElevated: true },
+  { word: 'schedule', label: texts.schedule, icon: 'play', key: 'h', isElevated: true },
   { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
 ]
@@ -107,6 +109,7 @@ function page(word: string | undefined): VNode {
   if (word === 'audit') return html`<${AuditPage} />`
   if (word === 'today')
     return html`<${TodayPage} path="/ui/ledger" mayAcknowledge=${true} hasCookie=${true} more=${auditLink()} />`
+  if (word === 'schedule') return html`<${SchedulePage} />`
   if (word === 'system') return html`<${SystemPage} />`
   if (word === 'account') return html`<${AccountPage} />`
   return html`<${ZonesPage} />`

@@ -12,6 +12,7 @@ export const zones = 'Zones'
 export const pending = 'Pending'
 export const today = 'Today'
 export const audit = 'Audit'
+export const schedule = 'Schedule'
 export const system = 'System'
 export const account = 'Account'
 export const askingControllerWhoYou = 'Asking the controller who you are'
@@ -344,6 +345,22 @@ export const grantedLit = 'Granted'
 export const grantedSeeOutcome = 'Granted, see the outcome'
 export const refusedLit = 'Refused'
 export const nobody = 'nobody'
+
+// Schedule (schedule-page.ts)
+
+export const nextRun = (name: string, when: string) => `Next: ${name}, ${when}.`
+export const doNothing = (count: number) =>
+  `${many(count, 'schedule or trigger', 'schedules and triggers')} ${count === 1 ? 'does' : 'do'} nothing.`
+export const onlyTriggers = 'Triggers are watched; no schedule is due.'
+export const nothingByItself = 'The building does nothing by itself.'
+export const nothingByItselfWhy = 'Rows of schedule and trigger in a site file change that.'
+export const askingForSchedules = 'Asking what runs next'
+export const schedules = 'Schedules'
+export const triggers = 'Triggers'
+export const noSchedules = 'No schedules. A site file brings them.'
+export const noTriggers = 'No triggers. A site file brings them.'
+export const doesNothing = 'does nothing: see why'
+export const isWatched = 'in force'
 
 // System (system-page.ts)
 

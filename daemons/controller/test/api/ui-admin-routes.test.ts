@@ -193,3 +193,20 @@ t.test('lists what in the site has no effect yet, only for elevated sessions', a
   const { browser: plain } = await here(t, 'ada')
   t.equal((await plain.call('GET', '/ui/not-driven')).status, 403)
 })
+
+t.test('schedules and triggers are listed for elevated sessions, each with its macro', async (t) => {
+  const { house, browser } = await here(t)
+  const schedule = { id: 3, created_at: 0, updated_at: 0, name: 'Closing', kind: 'at', macro_id: 5 }
+  const trigger = { ...schedule, kind: 'webhook', macro_id: 99, enabled: false }
+  house.schedules = [{ row: schedule, nextAt: 5000, lastAt: 4000, flaw: null }]
+  house.triggers = [{ row: trigger, lastAt: null, flaw: 'no secret' }]
+  const { body } = await browser.call('GET', '/ui/automation')
+  t.match(body, {
+    schedules: [
+      { id: 3, name: 'Closing', kind: 'at', macro: 'Close down', next_at: 5000, last_at: 4000, enabled: true },
+    ],
+    triggers: [{ macro_id: 99, macro: null, enabled: false, flaw: 'no secret', last_at: null }],
+  })
+  const other = await here(t, 'ada')
+  t.match(await other.browser.call('GET', '/ui/automation'), { status: 403, body: { error: 'not_elevated' } })
+})

@@ -89,8 +89,6 @@ t.test('for everything else: rows that nothing runs, reads or calls yet', async 
       'schedule 1 "Dusk": the site has no timezone: it runs by UTC',
       'schedule 3 "Noon": at is "noon", expected a time such as 07:30: it does not run',
       'trigger 2 "Bell": secret has to have 16 characters at least: nobody can call it: it starts nothing',
-      'auth_user 1 "ada": pin: nobody signs in by PIN yet',
-      'auth_user 1 "ada": must_change_password: nobody is asked for a new password yet',
     ],
   )
 })
