@@ -40,15 +40,26 @@ const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPag
 const MustChange = lazy(async () => (await import('./sign-in.ts')).MustChange)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
 
-/** The pages in the rail, by the word in the address; some are only for elevated sessions. */
-const ENTRIES: readonly { word: string; label: string; icon: IconName; key: string; isElevated?: true }[] = [
+/** A page in the rail; some are only for elevated sessions. */
+interface PageEntry {
+  /** In the address. */
+  word: string
+  label: string
+  icon: IconName
+  key: string
+  isElevated?: true
+  /** The page below which it stands: a phone has room for five. */
+  below?: string
+}
+
+const ENTRIES: readonly PageEntry[] = [
   { word: 'zones', label: texts.zones, icon: 'rooms', key: 'z' },
-  { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true },
-  { word: 'tables', label: texts.siteTables, icon: 'settings', key: 'i', isElevated: true },
-  { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true },
   { word: 'today', label: texts.today, icon: 'today', key: 't', isElevated: true },
-  { word: 'schedule', label: texts.schedule, icon: 'play', key: 'h', isElevated: true },
-  { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true },
+  { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true, below: 'today' },
+  { word: 'schedule', label: texts.schedule, icon: 'waiting', key: 'h', isElevated: true },
+  { word: 'tables', label: texts.siteTables, icon: 'settings', key: 'i', isElevated: true },
+  { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true, below: 'tables' },
+  { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true, below: 'tables' },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
 ]
 
@@ -74,23 +85,25 @@ function Signed({ person }: { person: PersonView }): VNode {
   const facts = plateFacts()
   const title = `${here?.label ?? texts.zones} – ${facts.name}`
   if (document.title !== title) document.title = title
-  // Below Audit in the navigation, which has room for five.
-  const today: Entry = { href: linkTo('today'), label: texts.today, isHere: here?.word === 'today' }
   const shown = entries
-    .filter(({ word }) => word !== 'today')
-    .map(({ word, label, icon }): Entry => {
-      const count =
-        word === 'pending'
-          ? countText(pendingCount.value)
-          : word === 'zones'
-            ? countText(list.value && allZones.value.length)
-            : ''
-      const isHere = word === here?.word || (word === 'audit' && today.isHere)
-      return { href: linkTo(word), label, icon, isHere, count, ...(word === 'audit' && { sub: [today] }) }
+    .filter(({ below }) => below === undefined)
+    .map((entry): Entry => {
+      const sub = entries.filter(({ below }) => below === entry.word)
+      const isHere = entry === here || sub.some((each) => each === here)
+      return { ...entryOf(entry, isHere), icon: entry.icon, sub: sub.map((each) => entryOf(each, each === here)) }
     })
   return html`<${Shell} plate=${facts} entries=${shown} footer=${footer(person)}
       state=${barState()}>${page(here?.word)}</${Shell}>
     ${isSignedOut.value ? html`<${SignedOut} />` : null}`
+}
+
+function entryOf({ word, label }: PageEntry, isHere: boolean): Entry {
+  return { href: linkTo(word), label, isHere, count: countText(countOf(word)) }
+}
+
+function countOf(word: string): number | null {
+  if (word === 'zones') return list.value && allZones.value.length
+  return word === 'pending' ? pendingCount.value : null
 }
 
 /** The state in the phone's bar, on every page. */

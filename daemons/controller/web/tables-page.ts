@@ -81,13 +81,18 @@ function TablePage({ tables, table, which }: TableFacts): VNode {
   const form =
     which === undefined ? null : html`<${OpenRow} key=${which} table=${table} which=${which} again=${look.again} />`
   return html`<h1 class="sr">Site: ${tableName(table.name)}</h1>
-    ${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) }, count > 0 ? html`<a href=${linkTo('pending')}>${texts.showAndApply}</a>` : null)}
+    ${verdict({ lit: count > 0 ? 'warn' : 'ok', sentence: pendingSentence(count) }, otherPages(count))}
     <div class=${form ? 'cols with-form' : ''}><section class="panel" aria-label=${tableName(table.name)}>
       <${Tools} filter=${filter} setFilter=${setFilter} label=${texts.filterRows} more=${chooser(tables, table.name)}>
         <a class=${form ? 'btn' : 'btn primary'} href=${linkTo('tables', table.name, 'new')}>${texts.newRow}</a></${Tools}>
       ${rowList({ table, rows, which, isAsked: shownFor !== null, refused: look.refused, filter })}
       ${next === null ? null : html`<p class="end"><button class="btn" type="button" onClick=${() => void more()}>${texts.showMoreRows}</button></p>`}
     </section>${form}</div>`
+}
+
+/** On a phone the navigation shows no pages below others. */
+function otherPages(count: number): VNode {
+  return html`<a href=${linkTo('pending')}>${count > 0 ? texts.showAndApply : texts.pending}</a> · <a href=${linkTo('system')}>${texts.system}</a>`
 }
 
 function chooser(tables: readonly TableView[], name: string): VNode {
