@@ -141,7 +141,10 @@ const query = Type.Object(
 const rows = Type.Union([
   Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: 'rows; secret columns are null' }),
   Type.Object({ count: Type.Integer() }, { ...closed, description: 'with _count' }),
-  Type.Object({ error: Type.String() }, { ...closed, description: 'an entity or a column that there is not' }),
+  Type.Object(
+    { error: Type.String(), message: Type.String() },
+    { ...closed, description: 'an entity or a column that there is not' },
+  ),
 ])
 
 interface Shapes {

@@ -7,7 +7,14 @@ import type { Surface, SurfaceAnswer, SurfaceCall } from '#kit/http/surface.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import type { ApiFunction, Origin, Session } from '../core/access/accounts.ts'
-import { type AuditBook, type AuditReason, type AuditRecord, type Outcome, onceKept } from '../core/audit.ts'
+import {
+  type AuditBook,
+  type AuditReason,
+  type AuditRecord,
+  NOT_ALLOWED,
+  type Outcome,
+  onceKept,
+} from '../core/audit.ts'
 import { isMacroCall } from '../core/control/reading.ts'
 import { bodyText } from '../core/json.ts'
 import { BODY_BYTES } from '../core/memory.ts'
@@ -22,7 +29,12 @@ interface RestOutcome extends Outcome {
 }
 
 /** @source document 1, What the service does */
-const restDisabled = refusal(401, 'rest api disabled', 'rest_disabled')
+const restDisabled = refusal(
+  401,
+  'rest api disabled',
+  'rest_disabled',
+  'The REST API of this controller is switched off; an administrator switches it on, on the page System.',
+)
 
 /** The audit has no reason for this; the status says it. */
 const notFound: RestOutcome = {
@@ -44,19 +56,29 @@ const syncNotBuilt: RestOutcome = {
 }
 
 /** @source document 1, GET /api/data/:entity */
-const notImplemented = refusal(501, 'not implemented', 'not_implemented')
+const notImplemented = refusal(
+  501,
+  'not implemented',
+  'not_implemented',
+  'Rows are only read over REST. Wrap the change in a macro and run that.',
+)
 
 /** @source document 1, POST /api/control/:action */
-const invalidAction = refusal(400, 'invalid action', 'invalid_action')
+const invalidAction = refusal(400, 'invalid action', 'invalid_action', 'The action is command or macro.')
 
 /** @source document 1, Authentication 4 */
-const invalidSession = refusal(401, 'invalid_session', 'invalid_session')
+const invalidSession = refusal(
+  401,
+  'invalid_session',
+  'invalid_session',
+  'The token is missing, not known, or its session has ended. Get another from POST /api/token.',
+)
 
 /** @source document 1, POST /api/session_handoff */
-const unauthorized = refusal(401, 'unauthorized', 'unauthorized')
+const unauthorized = refusal(401, 'unauthorized', 'unauthorized', 'A handoff needs a session: send the token of one.')
 
 /** @source document 1, POST /api/control/:action; GET /api/data/:entity */
-const roleDenied = refusal(403, 'unauthorized', 'role_denied')
+const roleDenied = refusal(403, 'unauthorized', 'role_denied', NOT_ALLOWED)
 
 /** @source document 1, GET /api/health */
 const healthy = granted({ ok: true })
@@ -66,7 +88,10 @@ const loggedOut = granted({ success: true })
 
 /** @source document 1, POST /api/control/:action */
 function methodNotAllowed(allow: string): RestOutcome {
-  return { ...refusal(405, 'method not allowed', 'method_not_allowed'), headers: { allow } }
+  return {
+    ...refusal(405, 'method not allowed', 'method_not_allowed', `This path takes ${allow}.`),
+    headers: { allow },
+  }
 }
 
 /**
@@ -95,8 +120,9 @@ function granted(json: unknown): RestOutcome {
   return { status: 200, body: { text: JSON.stringify(json) }, reason: null }
 }
 
-function refusal(status: number, error: string, reason: AuditReason): RestOutcome {
-  return { status, body: { text: JSON.stringify({ error }) }, reason }
+/** @param message what was seen, and what to do; `error` is what clients compare */
+function refusal(status: number, error: string, reason: AuditReason, message: string): RestOutcome {
+  return { status, body: { text: JSON.stringify({ error, message }) }, reason }
 }
 
 // The session token of a call: taken only from its headers, never from a query or a cookie.

@@ -24,6 +24,7 @@ import { limitsOf, macroLimitsOf } from '../core/keys.ts'
 import { createHistory, type History } from '../core/live/history.ts'
 import type { LiveState } from '../core/live/live-book.ts'
 import { createLive, type LiveValues, textOf } from '../core/live/live-values.ts'
+import { createSights } from '../core/live/sight.ts'
 import {
   createMacroCall,
   createMacroCancel,
@@ -404,12 +405,15 @@ function openData(
 ): DataWorld {
   const schema = registryFace()
   const ready = createReady(context.config.data.ready_bytes)
+  const views = createViews(schema, ready)
+  const sights = createSights({ book: site.book, views, attributes: schema.table('attribute') })
   return {
     book: site.book,
     live,
     values,
     schema,
-    views: createViews(schema, ready),
+    views,
+    sightOf: (session) => (settingOf(site.book).reads_scoped_to_uis ? sights(session) : undefined),
     blocks: createBlocks(ready),
     history: historyOf(audit, site, history),
     limits: limitsOf(context.config.data),

@@ -202,10 +202,8 @@ function socketOf(
 ): UiParts['socket'] {
   const { clock, config } = context
   const pages = peopleOf({ people })
-  const attributes = data.schema.table('attribute')
-  if (attributes === undefined) throw new Error('the registry has lost the table attribute')
   const { book } = site
-  const sights = createSights({ book, views: data.views, attributes })
+  const sights = createSights({ book, views: data.views, attributes: data.schema.table('attribute') })
   return {
     people: {
       signIn: pages.signIn,

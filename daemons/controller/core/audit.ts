@@ -44,6 +44,9 @@ export type AuditReason =
   | 'trigger_limit'
   | 'missed'
 
+/** The sentence beside `error` of a refusal that must not say why: it would tell what there is. */
+export const NOT_ALLOWED = 'Your roles do not allow this, or it is not within your reach.'
+
 /** The result of a request: a macro is `partly` done if some of its steps failed and it went on. */
 export type AuditOutcome = 'done' | 'partly' | 'failed' | 'refused' | 'running'
 

@@ -18,7 +18,7 @@ t.test('the pages of a controller that is away', { skip: noBrowser, timeout: 90_
   let { server } = first
   const rig = await openRig(t, url, {
     pictures: 'controller',
-    wanted: /ERR_CONNECTION_REFUSED|\/ui\/live\?ticket=\S+ failed: HTTP Authentication failed/,
+    wanted: /ERR_CONNECTION_REFUSED|\/ws\?ticket=\S+ failed: (?:HTTP Authentication failed|.* 503)/,
   })
   const start = async () => {
     server = (await serveUi(t, house, { pages: true, port })).server

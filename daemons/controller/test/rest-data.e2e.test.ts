@@ -144,7 +144,7 @@ t.test('1 GET /api/data/:entity', async (t) => {
     await t.test(`1 Guards ${clause}: ${decodeURIComponent(path)} is ${reason}`, async (t) => {
       const told = await read(path)
       t.equal(told.status, status)
-      t.strictSame(told.body, status === 200 ? [] : { error: 'invalid query' })
+      t.match(told.body, status === 200 ? [] : { error: 'invalid query' })
       t.match(await site.recordOf(told), { reason, status, username: 'olga', target: `entity ${path.split('?')[0]}` })
     })
 

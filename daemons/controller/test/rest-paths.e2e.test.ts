@@ -96,8 +96,8 @@ t.test('1 Endpoints', async (t) => {
         t.equal(answer.status, status, `${method} ${path}`)
         t.equal(answer.headers.allow, status === 405 ? allow : undefined, `${method} ${path}`)
         if (method === 'HEAD') t.equal(answer.text, '')
-        else if (status === 405) t.strictSame(answer.body, { error: 'method not allowed' })
-        if (status === 501) t.strictSame(answer.body, { error: 'not implemented' })
+        else if (status === 405) t.match(answer.body, { error: 'method not allowed' })
+        if (status === 501) t.match(answer.body, { error: 'not implemented' })
         t.match(answer.headers, { 'content-type': /^application\/json/, 'cache-control': 'no-store' })
         told.push([answer, { method, path, status, ...(REASONS[status] && { reason: REASONS[status] }) }])
       }

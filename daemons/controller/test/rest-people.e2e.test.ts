@@ -58,7 +58,7 @@ t.test('1 Authentication', async (t) => {
     for (const [title, headers, status] of forms) {
       const answer = await me(headers(token))
       if (status === 200) t.match(answer, { status, body: { username: 'olga' } }, title)
-      else t.strictSame([answer.status, answer.body], [401, { error: 'invalid_session' }], title)
+      else t.match([answer.status, answer.body], [401, { error: 'invalid_session' }], title)
       told.push([title, answer, status])
     }
     const twice = await me({ authorization: [`Bearer ${token}`, `Bearer ${token}`] })
@@ -108,7 +108,7 @@ t.test('1 Authentication', async (t) => {
       })
       for (const name of ['quinn', 'mark', 'lena']) {
         const told = await my(tokens.get(name) ?? '')
-        t.strictSame([told.status, told.body], [401, { error: 'invalid_session' }], name)
+        t.match([told.status, told.body], [401, { error: 'invalid_session' }], name)
         t.match(await site.recordOf(told), REFUSED)
         const signIn = await site.post('/api/token', { username: name, password: PASSWORD })
         t.match(signIn.body, { message: 'invalid credential' }, name)
@@ -139,7 +139,7 @@ t.test('1 Authentication', async (t) => {
     await site.applyAll()
     t.equal((await redeem(nonces[0])).status, 401)
     const gone = await handoff()
-    t.strictSame([gone.status, gone.body], [401, { error: 'unauthorized' }])
+    t.match([gone.status, gone.body], [401, { error: 'unauthorized' }])
     t.match(await site.recordOf(gone), { reason: 'unauthorized', user_id: null, granted: false })
     await site.stage({ auth_user: [{ username: 'omar', enabled: true }] })
     await site.applyAll()
@@ -154,7 +154,7 @@ t.test('1 Authentication', async (t) => {
     t.equal((await my(nora)).status, 401, 'it does not wait for Apply All')
     t.match(await site.applyAll(), { status: 200 })
     const told = await my(nora)
-    t.strictSame([told.status, told.body], [401, { error: 'invalid_session' }])
+    t.match([told.status, told.body], [401, { error: 'invalid_session' }])
     t.match(await site.recordOf(told), REFUSED)
     t.equal((await my(olga)).status, 200)
     const { body } = await site.post('/api/token', { username: 'nora', password: PASSWORD })

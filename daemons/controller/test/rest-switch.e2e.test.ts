@@ -25,7 +25,7 @@ t.test('1 What the service does: a site file can switch it off, and each call is
   for (const [method, path] of [...OFF, ['POST', '/api/health'], ['DELETE', '/api/version']] as const) {
     const answer = await rawCall(site, method, path, method === 'POST' ? { body: '{' } : {})
     t.equal(answer.status, 401, `${method} ${path}`)
-    if (method !== 'HEAD') t.strictSame(answer.body, { error: 'rest api disabled' }, `${method} ${path}`)
+    if (method !== 'HEAD') t.match(answer.body, { error: 'rest api disabled' }, `${method} ${path}`)
   }
   for (const path of ['/api/health', '/api/version'])
     for (const method of ['GET', 'HEAD']) t.equal((await rawCall(site, method, path)).status, 200, `${method} ${path}`)

@@ -138,7 +138,11 @@ export interface PeopleLimits extends SessionLimits, SecondFactorLimits, PinLimi
 }
 
 /** @source document 1, POST /api/session_handoff: also for an account that has been removed */
-const NOBODY: Outcome = { status: 401, body: { json: { error: 'unauthorized' } }, reason: 'unauthorized' }
+const NOBODY: Outcome = {
+  status: 401,
+  body: { json: { error: 'unauthorized', message: 'The account is not there any more, or the nonce is not good.' } },
+  reason: 'unauthorized',
+}
 
 export function createPeople(parts: PeopleParts): People {
   const { book, clock, limits, secrets } = parts

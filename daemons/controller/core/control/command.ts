@@ -1,7 +1,7 @@
 /** POST /api/control/command: takes a body through overrides to a driver, and makes the answer and the audit record. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
-import type { AuditReason, Outcome } from '../audit.ts'
+import { type AuditReason, NOT_ALLOWED, type Outcome } from '../audit.ts'
 import type { PerformAv } from '../av/av.ts'
 import type { Ack, DriverHost } from '../drivers/driver.ts'
 import { isObject, type Json, putKey } from '../json.ts'
@@ -21,6 +21,7 @@ import {
   readArgs,
   readCommandBody,
   resolveTarget,
+  TARGET_KEYS,
   type Target,
   targetName,
   type Wanted,
@@ -103,6 +104,8 @@ export interface Dispatcher {
   resolve(named: Readonly<Record<string, unknown>>): Resolved
   /** Checks role, elevation and scope of a session on the target of a request. @returns why it is refused */
   checkTarget(caller: Caller, target: Target, verb?: string): Refusal | undefined
+  /** Why a verb is taken for a misspelt one, where no driver says itself which it knows. */
+  misspelt(target: Target, verb: string): string | undefined
   /**
    * Carries out the command. Only overrides are checked here: the caller has already checked the first target.
    * @param caller whom overrides are checked for, and whose args lose their targets; without one, nothing is checked
@@ -149,6 +152,8 @@ export function createDispatcher({ book, host, limits, av }: DispatcherParts): D
   return {
     gates,
     resolve: (named) => resolveTarget(book, named),
+    misspelt: (target, verb) =>
+      target.device && host.verbsOf(target.device) ? undefined : gates.verbs.misspelt(target, verb),
     checkTarget: (caller, target, verb) => gates.refusal(caller, target, verb),
     async dispatch(first, wish, given, caller) {
       const isOwn = caller?.by !== 'command'
@@ -247,13 +252,15 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
       // A session must not learn whether a target beyond its zones exists, nor what it is called.
       const isBeyond = resolved.fault === 'unknown' || resolved.named.some((named) => !gates.isReached(named, session))
       if (isBeyond && gates.isScoped(session)) return refused('scope_denied', asked)
-      return bad(TARGET_WORDS[resolved.fault], 'bad_target', resolved.sentence, asked)
+      return bad(TARGET_WORDS[resolved.fault], ['bad_target', ...targetFields(body)], resolved.sentence, asked)
     }
     const { target } = resolved
     const asked = { target: targetName(target), action: sayCommand(verb, args, target) }
     const caller: Caller = { session, by: 'command' }
     const reason = gates.refusal(caller, target, verb)
     if (reason) return refused(reason, asked)
+    const strange = dispatcher.misspelt(target, verb)
+    if (strange !== undefined) return bad('unknown command', ['bad_command', 'command'], strange, asked)
     try {
       const { answer } = await dispatcher.dispatch(target, verb, args, caller)
       const said = answer === undefined ? {} : { answer: seenBy(session, answer) }
@@ -276,7 +283,8 @@ export function createCommand({ dispatcher, runMacro }: CommandParts): Command {
       if (!said) throw error
       const [words, reason] = said
       const asked = { action: 'command', ...(isObject(body) ? { target: askedFor(body) } : {}) }
-      return bad(words, reason, (error as Fault).message, asked)
+      const fields = ((error as Fault).details?.fields ?? []) as readonly string[]
+      return bad(words, [reason, ...fields], (error as Fault).message, asked)
     }
   }
 }
@@ -286,6 +294,13 @@ const BODY_WORDS: Readonly<Record<string, readonly [words: string, reason: Audit
   command_body: ['malformed body', 'bad_command'],
   command_required: ['command required', 'bad_command'],
   args_invalid: ['invalid args', 'bad_args'],
+  command_fields: ['unknown field', 'bad_command'],
+}
+
+/** The keys by which a body names its target; all of them where it names none. */
+function targetFields(body: CommandBody): readonly string[] {
+  const said = TARGET_KEYS.filter((key) => Object.hasOwn(body, key) && body[key] !== null)
+  return said.length > 0 ? said : TARGET_KEYS
 }
 
 const TARGET_WORDS = { none: 'target required', unknown: 'unknown target', ambiguous: 'ambiguous target' } as const
@@ -296,15 +311,19 @@ interface Asked {
   action: string
 }
 
-function bad(error: string, reason: AuditReason, message: string, { target, action }: Asked): Outcome {
+/** @param fields names of the fields that are wrong */
+function bad(error: string, [reason, ...fields]: BadReason, message: string, { target, action }: Asked): Outcome {
   const facts = { action, outcome: 'refused', detail: message } as const
-  return { status: 400, body: { json: { error, message } }, reason, target, facts }
+  const named = fields.length === 0 ? {} : { fields: fields.map((field) => ({ field, message })) }
+  return { status: 400, body: { json: { error, message, ...named } }, reason, target, facts }
 }
+
+type BadReason = readonly [reason: AuditReason, ...fields: string[]]
 
 /** The answer gives no reason; the reason goes to the audit. */
 function refused(reason: AuditReason, { target, action }: Asked): Outcome {
   const facts = { action, outcome: 'refused', detail: null } as const
-  return { status: 403, body: { json: { error: 'unauthorized' } }, reason, target, facts }
+  return { status: 403, body: { json: { error: 'unauthorized', message: NOT_ALLOWED } }, reason, target, facts }
 }
 
 /** The gates let the command through, but an override, the args or the driver refused it. */
@@ -315,8 +334,8 @@ function failed(error: unknown, asked: Asked, session: Session): Outcome {
     return refused(reason, asked)
   }
   if (error.code === 'args_invalid' || error.code === 'command_args')
-    return bad('invalid args', 'bad_args', error.message, asked)
-  if (error.code === 'command_unknown') return bad('unknown command', 'bad_command', error.message, asked)
+    return bad('invalid args', ['bad_args', 'args'], error.message, asked)
+  if (error.code === 'command_unknown') return bad('unknown command', ['bad_command', 'command'], error.message, asked)
   const json = { success: false, error: seenBy(session, error.message), code: error.code }
   const detail = String(seenValue(NAME_RULES, error.message))
   const facts = { action: asked.action, outcome: 'failed', detail: `${error.code}: ${detail}` } as const

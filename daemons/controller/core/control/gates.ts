@@ -1,13 +1,17 @@
 /** Who may command what: role, elevation, scope and verb, for the first target and those overrides lead to. */
 import { Fault } from '#kit/pure/fault.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import type { ApiFunction, Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
-import { type ArgsSchema, argsFaults, isObject, type Json, readArgsSchema } from '../json.ts'
+import { type ArgsSchema, argsFaults, isObject, type Json, kindOf, readArgsSchema } from '../json.ts'
 import { type Book, derived, groupedBy, type Row, zonesByDevice } from '../site/book.ts'
+import { usualVerbs } from '../usual-verbs.ts'
 import {
   type Args,
   boundedNumber,
+  decimalOf,
   foldedName,
+  isCommonVerb,
   isValueArg,
   readArgs,
   readVerb,
@@ -82,6 +86,12 @@ interface Verbs {
    * @throws Fault `command_disabled`; `args_invalid` by the nearest rows, by min and max of the zone, or by max_volume
    */
   read(target: Target, wish: Wish, known?: KnownVerbs): { verb: string; args: Args }
+  /**
+   * Why a verb is taken for a misspelt one: a driver that takes any verb would send it as it stands, and answer that it
+   * was done. Known are those of the zone's type, of the table `command`, of its overrides, and the common ones.
+   * @returns a sentence with the nearest verb; undefined for a verb that is known, or near to none
+   */
+  misspelt(target: Target, verb: string): string | undefined
 }
 
 /** @param zonesOf the zones of a device: a device commanded as a whole has the type of each of them */
@@ -124,6 +134,13 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
   }
 
   return {
+    misspelt(target, verb) {
+      const { zone, device } = target
+      const zones = zone ? [zone] : device ? zonesOf(device.id) : []
+      const names = [...byName().values()].flatMap(([first]) => (first ? [String(first.name)] : []))
+      const own = names.filter((name) => speakingOf(target, name).length > 0)
+      return misspeltSentence(target, verb, [...zones.flatMap(verbsOfZone), ...own])
+    },
     isElevated: (target, verb) => speakingOf(target, verb).some((row) => row.elevated === true),
     read(target, { verb: wish, args: given, isOwn }, known = new Map()) {
       const speaking = speakingOf(target, wish)
@@ -137,10 +154,22 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
       const own = withoutTargets(args)
       // Rows whose names differ only in case or width are one command: all of them apply.
       for (const row of nearest) checkSchema(row, own)
+      if (!nearest.some(saysLevel)) checkLevel(verb, own)
       checkBounds(target, verb, own)
       return { verb, args }
     },
   }
+}
+
+function verbsOfZone({ type, overrides }: Row): readonly string[] {
+  return [...usualVerbs(type), ...(isObject(overrides) ? Object.keys(overrides) : [])]
+}
+
+function misspeltSentence(target: Target, verb: string, known: readonly string[]): string | undefined {
+  const name = foldedName(verb)
+  if (isCommonVerb(verb) || known.some((one) => foldedName(one) === name)) return undefined
+  const near = nearestName(name, known)
+  return near && `${targetName(target)} has no command ${JSON.stringify(verb)}; the nearest is ${JSON.stringify(near)}`
 }
 
 /** A row for a device is nearer than one for a zone type, and that is nearer than one for a subsystem. */
@@ -176,6 +205,20 @@ function schemaOf(row: Row): ArgsSchema | boolean {
   } catch (cause) {
     const why = cause instanceof Fault ? cause.message : 'it is not a schema'
     throw new Fault('args_invalid', `args_schema of command ${row.id} cannot be used: ${why}`, { cause })
+  }
+}
+
+/** Whether a row decides itself what a level is. */
+function saysLevel(row: Row): boolean {
+  return schemaNames(row).some((name) => foldedName(name) === 'level')
+}
+
+/** A level is a number wherever no row of `command` says otherwise. @throws Fault `args_invalid` */
+function checkLevel(verb: string, args: Args): void {
+  for (const [name, value] of Object.entries(args)) {
+    if (nameIn(verb, name) !== 'level' || !isValueArg(verb, name) || decimalOf(value) !== undefined) continue
+    const seen = typeof value === 'string' ? 'a text that is no decimal number' : kindOf(value)
+    throw new Fault('args_invalid', `level has to be a number such as 40, and is ${seen}`)
   }
 }
 

@@ -1,5 +1,6 @@
 /** Reads a command: its target, its verb and its args. */
 import { Fault } from '#kit/pure/fault.ts'
+import { nearestName } from '#kit/pure/text.ts'
 import { isObject, isSameJson, type Json, kindOf, putKey } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 
@@ -260,9 +261,9 @@ export function readCommandBody(body: unknown): CommandBody {
 }
 
 /**
- * Reads verb and args. If `command` is given, other keys that are not targets are ignored, as older clients send them.
- * Without it, a zone and exactly one other key are shorthand: that key is the verb, and its value is `args.<verb>`.
- * @throws Fault `command_required` without a verb, or with two; `args_invalid` if args is not an object or contains a
+ * Reads verb and args. If `command` is given, nothing else may stand beside it but a target and args: a value there
+ * would be lost in silence. Without it, a zone and exactly one other key are shorthand: that key is the verb, and its value is `args.<verb>`.
+ * @throws Fault `command_required` without a verb, or with two; `command_fields`; `args_invalid` if args is not an object or contains a
  * number that is too large
  * @source document 1, Command payload
  */
@@ -276,7 +277,10 @@ export function wantedOf(body: CommandBody): Wanted {
 function saidOf(body: CommandBody): Wanted {
   const args = states(body, 'args') ? body.args : {}
   if (!isObject(args)) throw new Fault('args_invalid', `args is ${kindOf(args)}, expected an object`)
-  if (states(body, 'command')) return { verb: verbOf(body.command), args }
+  if (states(body, 'command')) {
+    checkBeside(body)
+    return { verb: verbOf(body.command), args }
+  }
   const verbs = Object.keys(body).filter((key) => !isTargetKey(key) && !OWN_KEYS.has(key))
   const hasZone = states(body, 'zone_id') || states(body, 'zone')
   const [verb] = verbs
@@ -292,6 +296,27 @@ function saidOf(body: CommandBody): Wanted {
       `there is no command: send one, or a zone and exactly one key that names a verb (this body has ${verbs.length})`,
     )
   return { verb: verbOf(verb), args: withValue(args, verb, body[verb] as Json) }
+}
+
+/** @throws Fault `command_fields` */
+function checkBeside(body: CommandBody): void {
+  const known = [...TARGET_KEYS, ...OWN_KEYS]
+  const fields = Object.keys(body).filter((key) => states(body, key) && !known.includes(key))
+  const [first] = fields
+  if (first === undefined) return
+  const near = nearestName(first, known)
+  const what = near === undefined ? 'what the command needs stands in args' : `the nearest field is ${near}`
+  throw new Fault(
+    'command_fields',
+    `nobody reads ${fields.map((key) => shownKey(key)).join(', ')} beside command; ${what}`,
+    {
+      details: { fields },
+    },
+  )
+}
+
+function shownKey(key: string): string {
+  return JSON.stringify(key.slice(0, LONGEST_VERB).toWellFormed())
 }
 
 /** @throws Fault `command_required` */

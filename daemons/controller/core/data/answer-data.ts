@@ -3,10 +3,11 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Query, QueryLimits } from '../../wire/query.ts'
 import { readQuery } from '../../wire/read-query.ts'
 import type { Session } from '../access/accounts.ts'
-import { type AuditReason, isTold, type Outcome } from '../audit.ts'
+import { type AuditReason, isTold, NOT_ALLOWED, type Outcome } from '../audit.ts'
 import type { Json } from '../json.ts'
 import type { LiveBook } from '../live/live-book.ts'
 import type { LiveValues } from '../live/live-values.ts'
+import type { Sight } from '../live/socket-feed.ts'
 import { seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
 import { candidateRows, conditionCount, hasPattern, matcherOf, steppedMatcherOf } from './matching.ts'
@@ -62,6 +63,8 @@ export interface DataWorld {
   readonly turns: DataTurns
   /** Memory for answers while they are written. */
   readonly room: AnswerRoom
+  /** What a session may see, where reads are held to the scope of its UIs; undefined where they are not. */
+  sightOf?(session: Session): Sight | undefined
 }
 
 // Rows with their live state (`_instance=true`), built from what the caller may see.
@@ -79,8 +82,8 @@ const ATTRIBUTES_A_STEP = 64
  * the state of its zone and device. Live values never replace a column of the row, except a device's ip_address.
  * @source document 1, Entity rows, Guards 5
  */
-function mergeOf(world: DataWorld, table: TableFace, projection: Projection, isElevated: boolean): Merge {
-  if (table.name === 'device') return deviceMerge(world, projection, isElevated)
+function mergeOf(world: DataWorld, { table, sight, session: { isElevated } }: Ask, projection: Projection): Merge {
+  if (table.name === 'device') return deviceMerge(world, projection, isElevated, sight)
   if (table.name === 'zone') return zoneMerge(world, table, projection, isElevated)
   if (table.name === 'attribute') return attributeMerge(world, projection)
   if (table.name === 'av_zone') return avMerge(world, projection, isElevated)
@@ -120,7 +123,7 @@ function avMerge({ book, live, schema, values }: DataWorld, projection: Projecti
 
 const NOTHING = { values: { state: 'unknown' }, secure: new Set<string>() }
 
-function deviceMerge(world: DataWorld, projection: Projection, isElevated: boolean): Merge {
+function deviceMerge(world: DataWorld, projection: Projection, isElevated: boolean, sight: Sight | undefined): Merge {
   const table = world.schema.table('zone')
   if (table === undefined) return plainMerge(projection)
   const mergeZone = zoneMerge(world, table, projectionOf(table, undefined), isElevated)
@@ -144,7 +147,8 @@ function deviceMerge(world: DataWorld, projection: Projection, isElevated: boole
       return
     }
     out.add(openedFor(json, 'zones'))
-    for (const [at, row] of zonesOf(view.row.id).entries()) {
+    const zones = zonesOf(view.row.id).filter(({ id }) => sight?.zone(id) !== false)
+    for (const [at, row] of zones.entries()) {
       if (at > 0) out.add(',')
       yield* mergeZone(world.views.view(table, row, isElevated), out)
       yield
@@ -214,6 +218,7 @@ interface Ask {
   readonly query: Query
   readonly table: TableFace
   readonly session: Session
+  readonly sight: Sight | undefined
 }
 
 /**
@@ -260,14 +265,29 @@ function answer(
   const empty = isElevated ? undefined : emptyAnswerOf(query, table, world.schema)
   if (empty) return empty
   if (world.turns.isFull(session.userId)) return tooMany(session)
-  const ask = { query, table, session }
+  const sight = isElevated ? undefined : world.sightOf?.(session)
+  const ask = { query, table, session, sight }
   if (table.isHistory) return answerHistory(world, ask)
-  return world.turns.run(session.userId, isWholePage(query) ? answerPage(world, ask) : answerBook(world, ask))
+  return world.turns.run(
+    session.userId,
+    isWholePage(query) && sight === undefined ? answerPage(world, ask) : answerBook(world, ask),
+  )
 }
 
 /** Whether the query asks for plain rows in table order. */
 function isWholePage({ where, order, fields, count, isInstance }: Query): boolean {
   return conditionCount(where) === 0 && order.length === 0 && fields === undefined && count === false && !isInstance
+}
+
+/** Whether a row belongs to what is in sight; rows that belong to no zone are. */
+function isInSight(table: string, row: Row, sight: Sight | undefined): boolean {
+  if (sight === undefined) return true
+  if (table === 'zone') return sight.zone(row.id)
+  if (table === 'device') return sight.device(row.id)
+  if (table === 'attribute') return sight.attribute(row.id) !== undefined
+  const { zone_id: zone, device_id: device } = row
+  if (typeof zone === 'number') return sight.zone(zone)
+  return typeof device !== 'number' || sight.device(device)
 }
 
 /** A page of a table, assembled from cached blocks. */
@@ -307,7 +327,7 @@ function* answerBook(world: DataWorld, ask: Ask): Steps<Outcome> {
         yield
       }
       const view = viewAt(at)
-      if (view.isHidden) continue
+      if (view.isHidden || !isInSight(table.name, view.row, ask.sight)) continue
       const holds = trial.steps ? yield* trial.steps(view.cells) : trial.isMatch(view.cells)
       if (holds && !collector.take(view)) break
     }
@@ -362,16 +382,12 @@ async function answerHistory(world: DataWorld, ask: Ask): Promise<Outcome> {
   }
 }
 
-function* written(
-  world: DataWorld,
-  { query, table, session }: Ask,
-  collector: Collector,
-  out: JsonPieces,
-): Steps<Outcome> {
+function* written(world: DataWorld, ask: Ask, collector: Collector, out: JsonPieces): Steps<Outcome> {
+  const { query, table, session } = ask
   if (out.isGivenUp) return noRoom(session)
   if (query.count !== false) return granted(`{"count":${collector.count()}}`)
   const projection = projectionOf(table, query.fields?.columns)
-  const merge = query.isInstance ? mergeOf(world, table, projection, session.isElevated) : undefined
+  const merge = query.isInstance ? mergeOf(world, ask, projection) : undefined
   let count = 0
   for (const view of yield* collector.views()) {
     if (count % ROWS_A_STEP === 0) yield
@@ -419,7 +435,13 @@ function grantedPieces([first, ...rest]: readonly Uint8Array[]): Outcome {
 }
 
 function refused(status: number, error: string, reason: AuditReason): Outcome {
-  return { status, body: { json: { error } }, reason }
+  return { status, body: { json: { error, message: MESSAGES[error] ?? error } }, reason }
+}
+
+/** The sentence beside `error`; what is no fixed text is a sentence itself. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  unauthorized: NOT_ALLOWED,
+  'unknown entity': 'There is no such table.',
 }
 
 function unreadable(error: unknown): Outcome {

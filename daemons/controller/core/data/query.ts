@@ -87,8 +87,13 @@ function isRefused(name: string, table: TableFace, schema: SchemaFace): boolean 
   return column === undefined ? schema.isSecretName(name) : isSecret(schema, column)
 }
 
+const MESSAGES: Readonly<Partial<Record<AuditReason, string>>> = {
+  redacted_filter: 'The query names a column that is null for everybody, or previous_value; leave it out.',
+  invalid_projection: '_fields takes names of columns, and no pairs.',
+}
+
 function invalid(reason: AuditReason): Outcome {
-  return { status: 400, body: { json: { error: 'invalid query' } }, reason }
+  return { status: 400, body: { json: { error: 'invalid query', message: MESSAGES[reason] } }, reason }
 }
 
 /** Whether only secure rows could satisfy this. */

@@ -9,7 +9,7 @@ interface SightParts {
   book: Book
   views: Views
   /** The table `attribute`. */
-  attributes: TableFace
+  attributes: TableFace | undefined
 }
 
 /**
@@ -35,9 +35,10 @@ export function createSights({ book, views, attributes }: SightParts): (session:
       device,
       attribute(id) {
         const row = book.row('attribute', id)
-        if (row === undefined || !isReached(row)) return undefined
+        if (row === undefined || attributes === undefined || !isReached(row)) return undefined
         const view = views.view(attributes, row, session.isElevated)
-        return view.isHidden ? undefined : view.cells
+        if (view.isHidden) return undefined
+        return Object.fromEntries([...attributes.columns.keys()].map((name) => [name, view.cells[name] ?? null]))
       },
     }
   }

@@ -3,6 +3,7 @@ import type { Session } from '../access/accounts.ts'
 import type { Json } from '../json.ts'
 import { NAME_RULES, seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
+import { usualVerbs } from '../usual-verbs.ts'
 import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live-book.ts'
 
 // A zone: what it is, its current state, and its available commands.
@@ -83,36 +84,6 @@ function seenText(text: string): string | undefined {
 
 // Verbs: the commands that the building defines for a zone, or those usual for its type.
 
-/** Verbs by kind of zone; the first kind with a word that occurs in the type's name applies. */
-const KINDS: readonly (readonly [words: readonly string[], verbs: readonly string[]])[] = [
-  [['sensor', 'meter', 'contact', 'camera'], []],
-  [
-    ['dimmer', 'light', 'lamp', 'dali'],
-    ['on', 'off', 'level'],
-  ],
-  [
-    ['blind', 'shutter', 'shade', 'curtain', 'awning'],
-    ['open', 'stop', 'close', 'level'],
-  ],
-  [
-    ['door', 'gate', 'valve', 'window', 'lock'],
-    ['open', 'close'],
-  ],
-  [['thermostat', 'heat', 'climate', 'hvac', 'cool', 'temperature'], ['setpoint']],
-  [
-    ['audio', 'music', 'speaker', 'sound', 'av'],
-    ['volume', 'mute'],
-  ],
-  [
-    ['fan', 'ventilation'],
-    ['on', 'off', 'level'],
-  ],
-  [
-    ['switch', 'relay', 'outlet', 'socket', 'plug', 'pump'],
-    ['on', 'off'],
-  ],
-]
-
 /** What a page may offer for a zone, or why it offers nothing. */
 type Offer = Pick<ZoneView, 'verbs' | 'refused'>
 
@@ -125,7 +96,7 @@ function createOffers(book: Book, session: Session): (zone: Row) => Offer {
     if (!session.isElevated && isElevated(book, zone)) return { verbs: [], refused: 'elevation' }
     const own = commands.filter((command) => isFor(command, zone))
     const allowed = own.filter(({ elevated }) => session.isElevated || elevated !== true)
-    const verbs = own.length === 0 ? usual(zone.type) : [...new Set(allowed.map(({ name }) => String(name)))]
+    const verbs = own.length === 0 ? usualVerbs(zone.type) : [...new Set(allowed.map(({ name }) => String(name)))]
     return { verbs, refused: null }
   }
 }
@@ -147,14 +118,6 @@ function isFor({ zone_type: type, device_id: device, subsystem_id: subsystem }: 
 
 function isNamed(value: unknown): boolean {
   return value !== null && value !== undefined
-}
-
-/** Matches words of the type, such as `light_dimmer` or `rollerShutter`; nothing is offered for unknown types. */
-function usual(type: unknown): readonly string[] {
-  if (typeof type !== 'string') return []
-  const name = type.toLowerCase()
-  const kind = KINDS.find(([words]) => words.some((word) => (word.length > 2 ? name.includes(word) : name === word)))
-  return kind?.[1] ?? []
 }
 
 // Rooms: groups in the order of the building, zones in the order of their room.

@@ -2,7 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Session } from '../access/accounts.ts'
-import type { AuditReason, Outcome } from '../audit.ts'
+import { type AuditReason, NOT_ALLOWED, type Outcome } from '../audit.ts'
 import { isObject, type Json } from '../json.ts'
 import type { Row } from '../site/book.ts'
 import { KeptRun, runAuditFacts, viewOf } from './kept-run.ts'
@@ -189,7 +189,16 @@ export function createMacroCall(parts: MacroCallParts): RunMacro {
 function askedFor(body: { readonly [key: string]: Json }, book: MacroBook): { row: Row; refused?: never } | Refused {
   const id = ownOf(body, 'macro_id')
   const name = ownOf(body, 'macro')
-  if (id === null && name === null) return { refused: refusal(400, 'macro required', 'bad_target') }
+  if (id === null && name === null) {
+    const message = 'say which macro to run: macro_id is its id, macro its name'
+    const fields = ['macro_id', 'macro'].map((field) => ({ field, message }))
+    return {
+      refused: {
+        ...refusal(400, 'macro required', 'bad_target'),
+        body: { json: { error: 'macro required', message, fields } },
+      },
+    }
+  }
   const rows = [...(id === null ? [] : [book.find({ id })]), ...(name === null ? [] : [book.find({ name })])]
   const [row] = rows
   if (!row || rows.includes(undefined)) {
@@ -270,7 +279,15 @@ function actionOf({ id, name }: Row): string {
 }
 
 function refusal(status: number, error: string, reason: AuditReason, action = 'macro'): Outcome {
-  return { status, body: { json: { error } }, reason, facts: { action, outcome: 'refused', detail: null } }
+  const message = MESSAGES[error] ?? NOT_ALLOWED
+  return { status, body: { json: { error, message } }, reason, facts: { action, outcome: 'refused', detail: null } }
+}
+
+/** The sentence beside `error`. */
+const MESSAGES: Readonly<Record<string, string>> = {
+  'unknown macro': 'There is no such macro, or it is disabled.',
+  'malformed body': 'The body is no object.',
+  'ambiguous target': 'macro_id and macro name different macros; send one of them.',
 }
 
 function invalidArgs({ target, action }: Asked, message: string): Outcome {

@@ -1,5 +1,6 @@
 /** Rows of a site that are stored but have no effect yet, with the reason: for the import, the log and the page. */
 import { nearestName } from '#kit/pure/text.ts'
+import { isElevated, mayDo, uisOf } from '../access/accounts.ts'
 import { isCommonVerb } from '../control/reading.ts'
 import { type Driver, driverNameOf } from '../drivers/driver.ts'
 import { isObject, type Json, readArgsSchema } from '../json.ts'
@@ -45,6 +46,8 @@ export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven
     ...ofMacros(rowsOf, verbsKnown(rowsOf, byName)),
     ...ofSchedules(rowsOf),
     ...[...rowsOf('trigger')].flatMap(ofTrigger),
+    ...ofRoles(rowsOf),
+    ...[...rowsOf('auth_user')].flatMap(ofPins),
     ...Object.entries(TABLES).flatMap(([table, why]) =>
       [...rowsOf(table)].flatMap((row) => (row.enabled === false ? [] : [told(table, row, why)])),
     ),
@@ -166,4 +169,51 @@ function ofTrigger(trigger: Row): NotDriven[] {
   if (trigger.enabled === false) return []
   const flaw = triggerFlaw(trigger, MACRO_LIMITS.longestMs)
   return flaw === undefined ? [] : [told('trigger', trigger, `${flaw}: it starts nothing`)]
+}
+
+/** Roles that cannot do what their rules seem to allow, alone or with the other roles of whoever has them. */
+function ofRoles(rowsOf: RowsOf): NotDriven[] {
+  const roles = new Map([...rowsOf('auth_role')].map((role) => [role.id, role]))
+  const uis = [...rowsOf('ui')]
+  const held = Map.groupBy(rowsOf('auth_user_role'), ({ user_id }) => user_id)
+  const together = [...held.values()].map((links) => links.flatMap(({ role_id: id }) => roles.get(Number(id)) ?? []))
+  return [...roles.values()].flatMap((role) => {
+    const sets = together.filter((set) => set.includes(role))
+    const isVain = (judge: (set: readonly Row[]) => boolean) =>
+      sets.length === 0 ? judge([role]) : sets.some((set) => judge(set))
+    const commands = mayDo([role], 'api', 'command') || mayDo([role], 'socket', 'command')
+    const reachesNothing = (set: readonly Row[]) => !isElevated(set) && uisOf(set, uis).length === 0
+    const writes = mayDo([role], 'socket', 'write')
+    return [
+      ...(commands && isVain(reachesNothing)
+        ? [
+            told(
+              'auth_role',
+              role,
+              'it allows command and no UI that is enabled, so no zone is within reach: add allow ui',
+            ),
+          ]
+        : []),
+      ...(writes && isVain((set) => !isElevated(set))
+        ? [
+            told(
+              'auth_role',
+              role,
+              'it allows write on the socket without Elevated: rows are written by elevated sessions alone',
+            ),
+          ]
+        : []),
+    ]
+  })
+}
+
+/** Earlier versions kept PINs as they stood. */
+function ofPins(user: Row): NotDriven[] {
+  return ['pin', 'duress_pin'].flatMap((name) => {
+    const kept = user[name]
+    if (typeof kept !== 'string' || kept === '' || kept.startsWith('$argon2id$')) return []
+    return [
+      told('auth_user', user, `${name}: an earlier version kept it, and nobody signs in with it: import it again`),
+    ]
+  })
 }

@@ -187,6 +187,12 @@ export const siteSettings: readonly SettingFacts[] = [
     default: true,
     meaning: 'whether the REST surface answers; read at start',
   },
+  {
+    key: 'reads_scoped_to_uis',
+    type: 'boolean',
+    default: false,
+    meaning: 'whether sessions without elevation read only the zones of their UIs, and what belongs to these',
+  },
 ]
 
 /** The current values of the settings. */
@@ -194,6 +200,7 @@ interface SiteSettings {
   api_token_life: number
   api_2fa_ttl_seconds: number
   rest_api_enabled: boolean
+  reads_scoped_to_uis: boolean
 }
 
 /** The settings of a book; a missing or invalid value falls back to the default. */

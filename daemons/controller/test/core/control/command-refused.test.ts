@@ -1,4 +1,5 @@
 import t from 'tap'
+import { NOT_ALLOWED } from '../../../core/audit.ts'
 import { answerOf, type SessionForm, stage } from './stage.ts'
 
 const SCOPED: SessionForm = { uis: [1] }
@@ -207,6 +208,43 @@ for (const [title, who, body, { status, error, reason, target }] of refused)
     const answer = answerOf(await command(session(who), body))
     t.strictSame({ status: answer.status, error: answer.error, reason: answer.reason }, { status, error, reason })
     if (target !== undefined) t.equal(answer.target, target)
-    if (status === 403) t.strictSame(answer.json, { error }, 'the answer says no more')
+    if (status === 403) t.strictSame(answer.json, { error, message: NOT_ALLOWED }, 'the answer says no more')
     t.strictSame([reached, macros], [[], []])
   })
+
+const fieldsOf = (json: Record<string, unknown>) =>
+  (json.fields as { field: string }[] | undefined)?.map(({ field }) => field)
+
+for (const [what, body, fields, why] of [
+  [
+    'a value beside command',
+    { zone_id: 1, command: 'level', level: 3 },
+    ['level'],
+    /nobody reads "level" beside command/,
+  ],
+  ['a misspelt target', { zone_id: 1, zon: 'Hall', command: 'on' }, ['zon'], /the nearest field is zone/],
+  ['a level that is no number', { zone_id: 1, level: 'up' }, ['args'], /level has to be a number such as 40/],
+  [
+    'a level that is a list',
+    { zone_id: 1, command: 'level', args: { value: [1] } },
+    ['args'],
+    /level has to be a number/,
+  ],
+  ['no target', { command: 'on' }, ['zone_id', 'zone', 'device_id', 'device'], /no target/],
+  ['a misspelt verb', { zone_id: 1, command: 'levl' }, ['command'], /no command "levl"; the nearest is "level"/],
+] as const)
+  t.test(`${what} is refused with the field that is wrong`, async (t) => {
+    const { command, session, reached } = stage({ zone: [{ id: 1, name: 'Hall', device_id: 10, type: 'dimmer' }] })
+    const { status, json } = answerOf(await command(session({ uis: [2] }), body))
+    t.equal(status, 400)
+    t.match(json.message, why)
+    t.strictSame(fieldsOf(json), fields)
+    t.strictSame(reached, [])
+  })
+
+t.test('fields of a body that are null count as left out', async (t) => {
+  const { command, session, reached } = stage()
+  const body = { zone_id: 1, zone: null, device: null, command: 'on', level: null, macro_id: null }
+  t.match(answerOf(await command(session({ uis: [2] }), body)), { status: 200 })
+  t.equal(reached.length, 1)
+})

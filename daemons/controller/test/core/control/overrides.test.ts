@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { Session } from '../../../core/access/accounts.ts'
+import { NOT_ALLOWED } from '../../../core/audit.ts'
 import { answerOf, BUILDING, type SessionForm, stage } from './stage.ts'
 
 const OPEN: SessionForm = { uis: [2] }
@@ -118,7 +119,7 @@ for (const [title, who, overrides, reason] of refused)
   t.test(`1 POST control an override ${title} is refused when it re-dispatches`, async (t) => {
     const { command, session, reached } = withOverrides(overrides)
     const answer = answerOf(await command(session(who), { zone_id: 1, command: 'on' }))
-    t.strictSame(answer.json, { error: 'unauthorized' })
+    t.strictSame(answer.json, { error: 'unauthorized', message: NOT_ALLOWED })
     t.match(answer, { status: 403, reason, target: 'zone 1' })
     t.strictSame(reached, [])
   })

@@ -134,7 +134,7 @@ t.test(
         JSON.stringify(body),
       )
     t.strictSame(reached, [])
-    t.match(answerOf(await command(session(OPEN), { zone_id: 1, level: 'up' })), { success: true })
+    t.match(answerOf(await command(session(OPEN), { zone_id: 1, setpoint: 'auto' })), { success: true })
   },
 )
 
@@ -207,7 +207,7 @@ t.test('the driver gets the value that was checked', async (t) => {
     ['LEVEL', { Level: ' ４0 ' }, 'level {"level":40}'],
     ['level', { value: '4e1' }, 'level {"level":40}'],
     ['level', { value: 40, LEVEL: '40.0' }, 'level {"level":40}'],
-    ['level', { level: 'up' }, 'level {"level":"up"}'],
+    ['setpoint', { setpoint: 'auto' }, 'setpoint {"setpoint":"auto"}'],
     ['Position', { position: '007' }, 'position {"value":7}'],
     ['PLAYPAUSE', {}, 'playPause {}'],
     ['doorKey', { doorKey: 1 }, 'doorKey {"doorKey":1}'],

@@ -48,7 +48,7 @@ t.test('a change shows no secret, neither the old nor the new', async (t) => {
       { name: 'Dimmer', password: 'newpass', config: { pin: 'otherpass', host: 'b' } },
       { name: 'x', api_key: 'apipass' },
     ],
-    auth_user: [{ username: 'Ada', password: 'adapass', pin: 'pinpass' }],
+    auth_user: [{ username: 'Ada', password: 'adapass', pin: '471199' }],
     attribute: [
       { name: 'level', value: 6, ...target },
       { name: 'code', value: 'newcodepass', secure: true, ...target },

@@ -30,7 +30,7 @@ const full = {
   zone: [{ name: 'Hall', device_id: 7, overrides: { on: { zone_id: 2, command: 'off' } } }, { name: 'Hall' }],
   attribute: [{ name: 'wifiPassword', value: 'attrpass', system_target: 'zone', target_id: 1 }],
   auth_role: [{ name: 'admin', rules: ['allow api *'] }, { name: 'twin' }, { name: 'twin' }],
-  auth_user: [{ username: 'Ada', password: 'adapass', pin: '9999', roles: ['admin', 3], sites: ['Home'] }],
+  auth_user: [{ username: 'Ada', password: 'adapass', pin: '$argon2id$9999', roles: ['admin', 3], sites: ['Home'] }],
   credential: [{ name: 'c', private_key: 'privkey' }],
   setting: [{ key: 'api_token_life', value: 1000 }],
   trigger: [{ name: 't', kind: 'webhook', macro_id: 'Off', secret: 'hooksecret' }],

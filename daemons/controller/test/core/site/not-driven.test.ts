@@ -89,6 +89,8 @@ t.test('for everything else: rows that nothing runs, reads or calls yet', async 
       'schedule 1 "Dusk": the site has no timezone: it runs by UTC',
       'schedule 3 "Noon": at is "noon", expected a time such as 07:30: it does not run',
       'trigger 2 "Bell": secret has to have 16 characters at least: nobody can call it: it starts nothing',
+      'auth_role 1 "Staff": it allows command and no UI that is enabled, so no zone is within reach: add allow ui',
+      'auth_user 1 "ada": pin: an earlier version kept it, and nobody signs in with it: import it again',
     ],
   )
 })
@@ -103,3 +105,32 @@ t.test('the log has one line, and none if everything has an effect', async (t) =
   t.equal(lines.length, 1)
   t.match(lines[0], /not_driven count=30 first="schedule 1/)
 })
+
+t.test(
+  'roles that cannot do what they seem to allow are named, alone or with the others of who has them',
+  async (t) => {
+    const vain = (
+      auth_role: object[],
+      auth_user_role: object[] = [],
+      ui: object[] = [{ name: 'Wall', enabled: true }],
+    ) => told({ auth_role, auth_user_role, ui } as never).map((line) => line.split(':')[0])
+    const command = { name: 'Command', rules: 'allow api command' }
+    const pages = { name: 'Pages', rules: 'allow ui Wall' }
+    const both = [
+      { user_id: 1, role_id: 1 },
+      { user_id: 1, role_id: 2 },
+    ]
+    t.same(vain([command]), ['auth_role 1 "Command"'])
+    t.same(vain([command, pages], both), [], 'another role of the same user opens a UI')
+    t.same(
+      vain([command, pages], [...both, { user_id: 2, role_id: 1 }]),
+      ['auth_role 1 "Command"'],
+      'but not of this one',
+    )
+    t.same(vain([{ ...command, elevated: true }]), [])
+    t.same(vain([{ name: 'Both', rules: 'allow api *\nallow ui Wall' }], [], [{ name: 'Wall', enabled: false }]), [
+      'auth_role 1 "Both"',
+    ])
+    t.same(vain([{ name: 'Writer', rules: 'allow socket write' }]), ['auth_role 1 "Writer"'])
+  },
+)

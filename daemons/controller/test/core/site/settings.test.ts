@@ -14,12 +14,22 @@ function said(settings: Record<string, Json>) {
 }
 
 t.test('1 Configuration keys a setting that nobody set has its default', async (t) => {
-  t.same(said({}), { api_token_life: 3_600_000, api_2fa_ttl_seconds: 300, rest_api_enabled: true })
+  t.same(said({}), {
+    api_token_life: 3_600_000,
+    api_2fa_ttl_seconds: 300,
+    rest_api_enabled: true,
+    reads_scoped_to_uis: false,
+  })
 })
 
 t.test('1 Configuration keys the value of a row counts, as text too', async (t) => {
   const settings = said({ api_token_life: '1000', api_2fa_ttl_seconds: 60, rest_api_enabled: 'false' })
-  t.same(settings, { api_token_life: 1000, api_2fa_ttl_seconds: 60, rest_api_enabled: false })
+  t.same(settings, {
+    api_token_life: 1000,
+    api_2fa_ttl_seconds: 60,
+    rest_api_enabled: false,
+    reads_scoped_to_uis: false,
+  })
 })
 
 t.test('a row with a value out of range, or not understood, gives the default', async (t) => {
