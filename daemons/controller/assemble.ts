@@ -5,18 +5,20 @@ import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf } from '#kit/net/address.ts'
-import { createPresence } from '#kit/net/mdns/mdns.ts'
+import { createPresence, type Finding } from '#kit/net/mdns/mdns.ts'
 import { openRecords } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import { hookRoutes } from './api/hook-routes.ts'
 import { houseCallers, restSurface } from './api/rest-surface.ts'
 import { UI_FAULT_STATUS } from './api/ui-gate.ts'
+import { deviceWebhookRoute } from './api/webhook-routes.ts'
 import { alarmsOf, reportAudit } from './assemble/conditions.ts'
 import { boundHeapGrowth, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
 import type { ControllerConfig } from './config.ts'
 import { isWithoutAccounts } from './core/access/people.ts'
+import { FoundDaemons } from './core/drivers/found.ts'
 import { limitsOf } from './core/keys.ts'
 import { AuditFile } from './io/audit-file.ts'
 import { openSiteStore } from './io/database.ts'
@@ -44,27 +46,40 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const rules = await openRules(house)
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(alarmsOf(house, rules.postman, says))
-  const server = serverOf(house, rules, metrics)
+  const found = new FoundDaemons(clock, site.book, limitsOf(config.found))
+  const server = serverOf({ house, brought: rules, found }, metrics)
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, house.drivers, log), stop: () => {} })
   parts.add({ name: 'heap', start: () => boundHeapGrowth(HEAP_GROWTH_PERCENT), stop: () => {} })
-  parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says }).part)
+  const finding: Finding = {
+    queryMs: config.found.query_ms,
+    onHeard: (service) => found.hear(service),
+    onGoodbye: (id) => found.doubt(id),
+  }
+  parts.add(createPresence({ ...context, daemon: 'controller', port: () => server.address().port, says, finding }).part)
   return { status: () => statusLine(house) }
 }
 
-function serverOf(house: House, brought: Brought, metrics: Metrics): HttpServer {
+/** What the server serves. */
+interface Served {
+  house: House
+  brought: Brought
+  found: FoundDaemons
+}
+
+function serverOf({ house, brought, found }: Served, metrics: Metrics): HttpServer {
   const { audit, context } = house
   const { clock, config, log, version } = context
   const { rules, isRestEnabled } = brought
-  const ui = openUi(house, brought)
+  const ui = openUi(house, brought, found)
   return createHttpServer({
     log,
     clock,
     config: config.http,
     shareOf: createShareOf(config.connections.trusted),
     identify: houseCallers(rules),
-    routes: [...ui.routes, ...hooksOf(house, brought)],
+    routes: [...ui.routes, ...hooksOf(house, brought), webhookRoute(house, brought)],
     sockets: ui.sockets,
     surface: restSurface({
       rules,
@@ -89,6 +104,14 @@ function hooksOf({ audit, context }: House, { control, originOf }: Brought): rea
   return hookRoutes({
     ...{ hooks: control.automation.triggers, audit, clock, limits: limitsOf(config.triggers) },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
+  })
+}
+
+function webhookRoute({ context: { config }, records }: House, { control: { webhookOf } }: Brought): Route {
+  const { message_bytes: bodyBytes } = config.drivers
+  return deviceWebhookRoute({
+    ...{ webhookOf, bodyBytes, bodyMs: config.http.request_timeout_ms },
+    refusals: records.refusals,
   })
 }
 

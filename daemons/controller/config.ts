@@ -4,14 +4,13 @@ import { commonTablesWith, headerBytesKey, httpTable, journalTable, networks } f
 import { alarmsTable, mailAlarmKeys } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { scheduleKeys, triggerKeys } from './core/automation-keys.ts'
+import { driverKeys, historyKeys, liveKeys } from './core/device-keys.ts'
+import { foundKeys } from './core/drivers/found.ts'
 import {
   auditKeys,
   countKey,
   dataKeys,
-  driverKeys,
-  historyKeys,
   letterKeys,
-  liveKeys,
   macroKeys,
   mailKeys,
   peopleKeys,
@@ -56,6 +55,7 @@ export const config = Type.Object(
     letters: letterKeys,
     data: dataKeys,
     drivers: driverKeys,
+    found: foundKeys,
     live: liveKeys,
     history: historyKeys,
     macros: macroKeys,

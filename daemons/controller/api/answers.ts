@@ -150,6 +150,24 @@ export const automationAnswer = object({
 
 export const restSwitchAnswer = object({ enabled: yesNo, running: yesNo, waits_for_restart: yesNo })
 
+export const foundAnswer = object({
+  looking: Type.Boolean({ description: 'whether mDNS is on here' }),
+  found: Type.Array(
+    object({
+      id: text,
+      role: text,
+      driver: Type.Enum(['board', 'gateway']),
+      name: text,
+      host: text,
+      address: text,
+      port: count,
+      version: orNull(text),
+      heard_at: instant,
+      device: orNull(object({ id: count, name: text, moved: yesNo })),
+    }),
+  ),
+})
+
 export const notDrivenAnswer = object({
   rows: Type.Array(object({ row: text, why: text })),
   count: Type.Integer({ minimum: 0, description: 'all of them, of which an answer tells some' }),

@@ -15,6 +15,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { Journal } from '#kit/records/journal.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
+import type { FoundDaemon } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
 import type { Book } from '../core/site/book.ts'
 import type {
@@ -24,6 +25,7 @@ import type {
   PendingChange,
   UiAudit,
   UiAutomation,
+  UiFound,
   UiPending,
   UiRest,
 } from '../core/surfaces.ts'
@@ -32,6 +34,7 @@ import {
   auditAnswer,
   automationAnswer,
   doneAnswer,
+  foundAnswer,
   notDrivenAnswer,
   pendingAnswer,
   restSwitchAnswer,
@@ -49,6 +52,7 @@ interface UiAdminParts {
   clock: Clock
   automation: UiAutomation
   book: Pick<Book, 'row'>
+  found: UiFound
 }
 
 /** Most rows of one answer. */
@@ -79,6 +83,18 @@ const readApply = createReader(
   ),
 )
 const readNothing = createReader(Type.Object({}, { additionalProperties: false }))
+const readAdopt = createReader(
+  Type.Object(
+    {
+      id: Type.String({ minLength: 1, maxLength: 255, description: 'as it was listed' }),
+      name: Type.Optional(Type.String({ maxLength: 60, description: 'of the device; absent: as it calls itself' })),
+      secret: Type.Optional(
+        Type.String({ maxLength: 512, description: 'the password of a board, or a key of a gateway' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+)
 const readAudit = createReader(auditQuery, '?', 'text')
 
 /** Routes for elevated sessions; each answers 403 `not_elevated` to others. */
@@ -89,6 +105,7 @@ export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
     ...restRoutes(gate, parts),
     ...pendingRoutes(gate, parts),
     ...ledgerUiRoutes(gate, parts),
+    ...foundRoutes(gate, parts),
   ]
 }
 
@@ -287,6 +304,34 @@ function pendingRoutes(gate: UiGate, { pending }: UiAdminParts): Route[] {
       },
     }),
   ]
+}
+
+function foundRoutes(gate: UiGate, { found }: UiAdminParts): Route[] {
+  return [
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/found',
+      reply: foundAnswer,
+      summary: 'Boards and gateways that announce themselves on the network, and which devices they are',
+      handle: () => granted({ looking: found.isLooking(), found: found.list().map(foundView) }),
+    }),
+    gate.elevated({
+      method: 'POST',
+      path: '/ui/found/adopt',
+      body: readAdopt,
+      reply: doneAnswer,
+      isRecordedFirst: true,
+      summary: 'Makes a device of a board or gateway that was found; it waits for Apply All',
+      async handle({ body, session }) {
+        await found.adopt(readAdopt(body), session)
+        return granted({ success: true }, 'device')
+      },
+    }),
+  ]
+}
+
+function foundView({ heardAt, device, ...found }: FoundDaemon) {
+  return { ...found, heard_at: heardAt, device: device && { id: device.id, name: device.name, moved: device.isMoved } }
 }
 
 /** Of secrets only the fact that they change is sent, whatever the port returned. */

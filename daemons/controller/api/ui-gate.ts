@@ -188,6 +188,11 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   setup_remote: 403,
   audit_read_failed: 500,
   bad_message: 400,
+  found_gone: 404,
+  found_known: 409,
+  webhook_refused: 401,
+  webhook_flood: 429,
+  webhook_early: 503,
 }
 
 /** Includes the faults that the server itself answers: the record contains the status that was sent. */

@@ -14,6 +14,7 @@ import type {
   UiAudit,
   UiAutomation,
   UiControl,
+  UiFound,
   UiPending,
   UiPeople,
   UiRest,
@@ -47,6 +48,7 @@ export interface UiParts {
   ledger: Ledger
   journal: Pick<Journal, 'record'>
   automation: UiAutomation
+  found: UiFound
   book: Book
   live: LiveBook
   clock: Clock

@@ -11,6 +11,8 @@ import { parseRoleRules } from '../core/access/accounts.ts'
 import type { Driver } from '../core/drivers/driver.ts'
 import { createDrivers } from '../core/drivers/list.ts'
 import { limitsOf } from '../core/keys.ts'
+import { createHistory, type History } from '../core/live/history.ts'
+import { type LiveValues, textOf } from '../core/live/live-values.ts'
 import type { Book } from '../core/site/book.ts'
 import { notDriven } from '../core/site/not-driven.ts'
 import type { AuditFile } from '../io/audit-file.ts'
@@ -91,4 +93,21 @@ function ruleFault(line: string): string | undefined {
  */
 export function boundHeapGrowth(percent: number): void {
   setFlagsFromString(`--heap-growing-percent=${percent}`)
+}
+
+/** Keeps what devices say. Stops after the drivers: what they say last is written. */
+export function openHistory({ context, site }: House, values: LiveValues): History {
+  const { clock, config, log, parts } = context
+  const history = createHistory({
+    ...{ clock, store: site.history, limits: limitsOf(config.history) },
+    onFault: (fault) => log.error('history_not_written', { fault }),
+  })
+  values.onChange(({ attributeId, target, targetId, value, at }) => {
+    if (attributeId === undefined) return
+    const device = target === 'zone' && targetId !== null ? site.book.row('zone', targetId)?.device_id : undefined
+    const source = typeof device === 'number' ? `device ${device}` : `${target} ${targetId}`
+    history.add({ attributeId, value: textOf(value), at, source })
+  })
+  parts.add({ name: 'history', start: () => {}, stop: () => history.close() })
+  return history
 }

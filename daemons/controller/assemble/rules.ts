@@ -18,10 +18,11 @@ import type { Target } from '../core/control/reading.ts'
 import { answerData, type DataWorld } from '../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
+import type { DeviceWebhook } from '../core/drivers/driver.ts'
 import { Drivers } from '../core/drivers/host.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf, macroLimitsOf } from '../core/keys.ts'
-import { createHistory, type History } from '../core/live/history.ts'
+import type { History } from '../core/live/history.ts'
 import type { LiveState } from '../core/live/live-book.ts'
 import { createLive, type LiveValues, textOf } from '../core/live/live-values.ts'
 import { createSights } from '../core/live/sight.ts'
@@ -53,7 +54,7 @@ import {
 } from '../io/people.ts'
 import { type AttributeChanges, type Automation, createAttributeChanges, openAutomation } from './automation.ts'
 import { reportDevices, reportMail, reportRun } from './conditions.ts'
-import { type Changed, createChanged, type House } from './house.ts'
+import { type Changed, createChanged, type House, openHistory } from './house.ts'
 
 // People: passwords, mail, sessions, and the origin of calls.
 
@@ -289,6 +290,8 @@ interface Control {
   automation: Automation
   /** Call this when rows of the site have changed: drivers, schedules and triggers follow. */
   refresh(): void
+  /** Where the webhooks of a device go. */
+  webhookOf(deviceId: number): DeviceWebhook | undefined
 }
 
 /** How often it is said that values of attributes are left out. */
@@ -334,24 +337,10 @@ function openControl(house: House, changed: Changed, postman: Postman): Control 
   })
   const { gates } = dispatcher
   const macros = { runMacro, cancel: createMacroCancel(engine), automation }
-  return { live, gates, values, history, command, ...macros, scope: scopesOf(house), refresh }
-}
-
-/** Stops after the drivers: what they say last is written. */
-function openHistory({ context, site }: House, values: LiveValues): History {
-  const { clock, config, log, parts } = context
-  const history = createHistory({
-    ...{ clock, store: site.history, limits: limitsOf(config.history) },
-    onFault: (fault) => log.error('history_not_written', { fault }),
-  })
-  values.onChange(({ attributeId, target, targetId, value, at }) => {
-    if (attributeId === undefined) return
-    const device = target === 'zone' && targetId !== null ? site.book.row('zone', targetId)?.device_id : undefined
-    const source = typeof device === 'number' ? `device ${device}` : `${target} ${targetId}`
-    history.add({ attributeId, value: textOf(value), at, source })
-  })
-  parts.add({ name: 'history', start: () => {}, stop: () => history.close() })
-  return history
+  return {
+    ...{ live, gates, values, history, command, ...macros, scope: scopesOf(house), refresh },
+    webhookOf: (deviceId) => drivers.webhookOf(deviceId),
+  }
 }
 
 function openDrivers({ context, drivers, site }: House, live: LiveState): Drivers {

@@ -7,6 +7,7 @@ import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
 import type { SignInResult } from '../core/access/sign-in.ts'
 import type { AuditBook, AuditFacts, AuditOutcome, AuditReason, Outcome } from '../core/audit.ts'
 import { createWrites } from '../core/control/writing.ts'
+import type { FoundDaemons } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
 import { shownOnPages } from '../core/live/live-values.ts'
@@ -21,6 +22,7 @@ import type {
   PendingChange,
   PendingColumn,
   UiAudit,
+  UiFound,
   UiPending,
   UiPeople,
   UiRest,
@@ -227,7 +229,7 @@ function socketOf(
   }
 }
 
-export function openUi(house: House, brought: Brought): Ui {
+export function openUi(house: House, brought: Brought, found: FoundDaemons): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context
   const { control, originOf } = brought
@@ -246,6 +248,7 @@ export function openUi(house: House, brought: Brought): Ui {
     pending: pendingOf(house, brought),
     tables: tablesOf(site, socket.writes),
     ...{ ledger: house.records.ledger, journal: house.records.journal },
+    found: foundOf(house, found),
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: { ...limitsOf(config.ui), ...limitsOf(config.socket), recordMs: config.audit.record_ms },
@@ -292,6 +295,22 @@ function tablesOf({ book, pending, nextId }: House['site'], { write }: Pick<UiTa
     rows: (ask) => browseRows(book, pending.changes(), ask),
     freeId: (table) => freeId(pending.changes(), table, nextId),
     write,
+  }
+}
+
+function foundOf({ context, records, site }: House, found: FoundDaemons): UiFound {
+  const { clock, config } = context
+  return {
+    isLooking: () => config.mdns.enabled,
+    list: () => found.list(),
+    async adopt(wish, { username: author }) {
+      const waiting = site.pending
+        .changes()
+        .flatMap((change) => (change.kind === 'add' && change.table === 'device' ? [change.row] : []))
+      const rows = { device: [found.rowOf(wish, waiting)] }
+      await stageRows(site, { rows, remove: {} }, importParts(config, clock), author)
+      records.journal.record({ who: author, from: 'page', what: 'device adopted', target: wish.id })
+    },
   }
 }
 

@@ -28,8 +28,8 @@ const ROW_BYTES = 768
 /** The views of a row, for elevated and other callers, without their JSON. @source measured: 300 bytes */
 const VIEW_BYTES = 512
 
-/** The objects that drive a device, besides its row. @source measured: 4.1 KiB */
-const DEVICE_BYTES = 4.5 * KIB
+/** The objects that drive a device, besides its row. @source measured: 4.5 KiB */
+const DEVICE_BYTES = 4.75 * KIB
 
 /** A changed row, before and after. @source measured: 330 to 390 bytes, users 630 with their texts */
 const CHANGE_BYTES = 640
@@ -69,6 +69,9 @@ const PARSED_BYTES = 40
 
 /** An id in a set, which grows by doubling. @source measured: 48 to 58 */
 const ID_BYTES = 64
+
+/** What one announces: sixteen texts of 128 characters, its names and addresses. */
+const DAEMON_BYTES = 8 * KIB
 
 /** A session, nonce or code, with its holder. */
 const SESSION_BYTES = KIB
@@ -175,10 +178,21 @@ function controlRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
     },
     {
+      ...{ what: 'messages of devices over WebSocket that are not whole', of: 'device', many: 'drivers.heard_devices' },
+      // Each of its two fragments holds what was read with it.
+      each: (setting) => setting('drivers.message_bytes') + 2 * READ_BYTES,
+      shownBy: 'daemons/controller/test/io/transports/websocket.test.ts',
+    },
+    {
       ...{ what: 'what devices say and is not whole, what waits to be sent to them', of: 'device' },
       each: (setting) => READ_BYTES + setting('drivers.frame_bytes') + setting('drivers.unsent_bytes'),
       all: 'drivers.kept_bytes',
       shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
+    },
+    {
+      ...{ what: 'boards and gateways found on the network', of: 'one of them', each: DAEMON_BYTES, many: 'found.max' },
+      isHeap: true,
+      shownBy: 'daemons/controller/test/core/drivers/found.test.ts',
     },
     {
       ...{

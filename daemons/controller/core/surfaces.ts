@@ -2,6 +2,7 @@
 import type { Origin, Session } from './access/accounts.ts'
 import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
+import type { FoundDaemon } from './drivers/found.ts'
 import type { Json } from './json.ts'
 import type { Row } from './site/book.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
@@ -209,6 +210,18 @@ export interface UiTables {
   freeId(table: string): number
   /** As `write` of the socket: stages rows for Apply All. */
   write: SocketWrites['write']
+}
+
+/** Boards and gateways of the network. */
+export interface UiFound {
+  /** Whether they are looked for: a setting. */
+  isLooking(): boolean
+  list(): readonly FoundDaemon[]
+  /**
+   * Makes a device of one, which waits for Apply All; or gives its device the address where it is now.
+   * @throws Fault `found_gone`, `found_known`
+   */
+  adopt(wish: { id: string; name?: string; secret?: string }, by: Session): Promise<void>
 }
 
 /** One row that will be added, changed or removed by Apply All. */

@@ -29,8 +29,9 @@ import {
   type WireEvents,
 } from './transports/tcp.ts'
 import { connectUdp, udpWire } from './transports/udp.ts'
+import { connectWebSocket, type WebSocketLimits, webSocketWire } from './transports/websocket.ts'
 
-interface DriverWorldLimits extends ConnectionLimits, HeardConnectionLimits {
+interface DriverWorldLimits extends ConnectionLimits, HeardConnectionLimits, WebSocketLimits {
   /** At most one log line per device and period; the others are counted. */
   logEveryMs: number
   /** Most lasting connections of all devices together. */
@@ -177,6 +178,11 @@ class OpenDevice implements DeviceWorld {
       const socket = await connectUdp(place, { clock, ...limits }, ended)
       return (events) => udpWire(socket, addressText(place), events)
     }
+    if (place.kind === 'websocket') {
+      const parts = { clock, ...limits }
+      const socket = await connectWebSocket(place, parts, ended)
+      return (events) => webSocketWire(socket, addressText(place), parts, events)
+    }
     const to = place.kind === 'tcp' ? place : await placeOfLine(place, (asked) => this.request(asked, ended))
     const socket = await connectTcp(to, { clock, ...limits }, ended)
     return (events) => tcpWire(socket, addressText(to), clock, events)
@@ -188,12 +194,13 @@ class OpenDevice implements DeviceWorld {
     openWire: (events: WireEvents) => Wire,
   ): HeardConnection {
     const { clock, limits, kept, budget } = this.#shared
-    const framing = place.kind === 'udp' ? undefined : place.framing
+    const framing = 'framing' in place ? place.framing : undefined
+    const frameBytes = place.kind === 'websocket' ? limits.messageBytes : limits.frameBytes
     const parts = {
       name: addressText(place),
       framing,
       clock,
-      limits,
+      limits: { ...limits, frameBytes },
       kept,
       budget,
       events,

@@ -7,6 +7,7 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
+import type { FoundDaemon } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
@@ -51,6 +52,9 @@ export interface FakeHouse {
   read: { by: string; entity: string; query: string }[]
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
+  found: FoundDaemon[]
+  /** What was asked to become a device. */
+  adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
   schedules: AutomationRow[]
   triggers: AutomationRow[]
@@ -82,6 +86,8 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     read: [],
     written: [],
     attributeListeners: new Set(),
+    found: [],
+    adopted: [],
     rest: { isSet: true, isRunning: true },
     schedules: [],
     triggers: [],
@@ -113,14 +119,10 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     },
     pending: pendingOf(house),
     tables: tablesOf(house, bookOf(house, revisions)),
-    ledger: {
-      list: () => [],
-      openCounts: () => NOTHING_OPEN,
-      keptSince: () => 0,
-      acknowledge: noEntry,
-    } as unknown as Ledger,
+    ledger: emptyLedger,
     journal: { record: () => {} },
     automation: { schedules: () => house.schedules, triggers: () => house.triggers },
+    found: foundOf(house),
     book: bookOf(house, revisions),
     setUp: setUpOf(house),
     live: liveOf(house, listeners),
@@ -131,6 +133,24 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     limits: LIMITS,
   }
   return Object.assign(house, { parts })
+}
+
+/** Nothing has happened here. */
+const emptyLedger = {
+  list: () => [],
+  openCounts: () => NOTHING_OPEN,
+  keptSince: () => 0,
+  acknowledge: noEntry,
+} as unknown as Ledger
+
+function foundOf(house: State): UiParts['found'] {
+  return {
+    isLooking: () => true,
+    list: () => house.found,
+    async adopt(wish) {
+      house.adopted.push(wish)
+    },
+  }
 }
 
 const LIMITS = {

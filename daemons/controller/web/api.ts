@@ -99,6 +99,27 @@ export interface Automation {
   triggers: Automated[]
 }
 
+/** A board or gateway that announces itself; every text is what it says of itself. */
+export interface FoundDaemon {
+  id: string
+  role: string
+  driver: 'board' | 'gateway'
+  name: string
+  host: string
+  address: string
+  port: number
+  version: string | null
+  heard_at: number
+  /** The device that it is; `moved` where the device has another address. */
+  device: { id: number; name: string; moved: boolean } | null
+}
+
+/** `looking` is false where mDNS is switched off. */
+export interface Found {
+  looking: boolean
+  found: FoundDaemon[]
+}
+
 /** One column of a change; for secrets only the fact that they change. */
 export type ChangedColumn =
   | { column: string; secret: true }
@@ -159,6 +180,8 @@ export const api = {
   rest: () => call<Rest>('GET /ui/rest'),
   notDriven: () => call<NotDrivenRows>('GET /ui/not-driven'),
   automation: () => call<Automation>('GET /ui/automation'),
+  found: () => call<Found>('GET /ui/found'),
+  adopt: (wish: { id: string; name?: string; secret?: string }) => call<unknown>('POST /ui/found/adopt', wish),
   setRest: (enabled: boolean) => call<Rest>('PUT /ui/rest', { enabled }),
   pending: () => call<Pending>('GET /ui/pending'),
   apply: (revision: number) => call<{ applied: number }>('POST /ui/pending/apply', { revision }, { answerMs: LONG_MS }),

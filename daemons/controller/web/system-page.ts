@@ -1,4 +1,4 @@
-/** The system page with the REST switch: what it does, what is set, and what runs until the next restart. */
+/** The system page: the REST switch, what is found on the network, and what of the site has no effect. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
@@ -7,6 +7,7 @@ import { html } from '#kit/web/html.ts'
 import { count } from '#kit/web/numbers.ts'
 import { Act, chip, lamp, say } from '#kit/web/parts.ts'
 import { api, type NotDrivenRows, type Rest } from './api.ts'
+import { FoundPanel } from './found-panel.ts'
 import * as texts from './texts.ts'
 
 const RESTART = 'systemctl restart plantroom-controller'
@@ -38,6 +39,7 @@ export function SystemPage(): VNode {
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
       ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? texts.systemRuns : texts.off) : null}</header>
       ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>
+    <${FoundPanel} />
     ${left === null ? null : notDrivenPanel(left)}`
 }
 

@@ -474,3 +474,34 @@ export const secretIsNotSet = 'Not set.'
 export const forgetSecret = (name: string) => `Remove ${name.toLowerCase()}`
 export const nameOrId = 'By name, or by id where a name stands twice.'
 export const noneToChoose = 'There are none to choose yet.'
+// Found on the network (found-panel.ts)
+
+export const newOnes = (figure: string) => `${figure} new`
+export const lookingAround = 'Asking what was found'
+export const networkCouldNotBeLookedAt = 'What was found could not be read'
+export const notLooking = 'Not looked for'
+export const howToLook = 'mdns.enabled of controller.toml is false.'
+export const nobodyIsFound = 'No board and no gateway found'
+export const whyNobodyIsFound =
+  'They announce themselves by mDNS. Check that they run, and that UDP port 5353 passes between this network and theirs.'
+export const roleNames: Readonly<Record<string, string>> = {
+  gateway: 'Gateway',
+  encoder: 'Encoder',
+  decoder: 'Decoder',
+  serial: 'Serial server',
+  usbip: 'USB server',
+}
+export const isDevice = (device: string) => `device ${device}`
+export const adopt = (daemon: string) => `Adopt ${daemon}`
+export const adoptShort = 'Adopt'
+export const follow = (daemon: string) => `Take address of ${daemon}`
+export const takeAddress = 'Take address'
+export const leaveIt = 'Leave it'
+export const deviceNameHint = 'Of the device in this building.'
+export const passwordOfBoard = 'Password of the board'
+export const passwordOfBoardHint = 'Empty where it has none.'
+export const keyOfGateway = 'Key of the gateway'
+export const keyOfGatewayHint = 'Made at the gateway, under Users: an API key with the role administrator.'
+export const isAtAnotherAddress = (device: string, place: string) =>
+  `${device} has another address. It announces itself at ${place} now.`
+export const waitsForApplyAll = (device: string) => `${device} waits for Apply All.`

@@ -131,7 +131,7 @@ const VALUE_NAMES: ReadonlySet<string> = new Set(['level', 'setpoint', 'position
 export const ADDING_VERBS: ReadonlySet<string> = new Set(
   (
     'toggle step step_up step_down up down increase decrease next previous press pulse trigger send write raw ' +
-    'volume_up volume_down'
+    'volume_up volume_down request tx'
   ).split(' '),
 )
 

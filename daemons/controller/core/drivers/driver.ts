@@ -23,6 +23,8 @@ export interface DriverSession {
   /** @throws the reason why it was not done; the host allows `drivers.deadline_ms`, then aborts */
   execute(command: DriverCommand, signal: AbortSignal): Promise<Ack>
   poll?(signal: AbortSignal): Promise<void>
+  /** Takes the body of a webhook of the device, whose signature was right. */
+  tell?(body: Uint8Array): void
   close(): Promise<void>
 }
 
@@ -43,6 +45,8 @@ export type ConnectionPlace =
   | (Place & { kind: 'udp' })
   /** A raw line of a gateway, by the path of its device; `key` is one of the gateway's API keys. */
   | (Place & { kind: 'gateway'; line: string; key: string; framing: Framing })
+  /** A WebSocket: each message is a frame. `headers` go with the handshake, such as who asks. */
+  | (Place & { kind: 'websocket'; path: string; headers: Readonly<Record<string, string>> })
 
 /** Sends messages to a device, one after another. */
 export interface Sender {
@@ -137,6 +141,8 @@ export interface Driver {
    * @throws Fault `command_unknown` with the nearest verb, `command_args`
    */
   check?(device: Row, command: DriverCommand): void
+  /** What webhooks of a device are signed with; undefined if it takes none. */
+  webhookSecret?(device: Row): string | undefined
   open(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession>
 }
 
@@ -152,6 +158,14 @@ export interface DriverHost {
    * @throws Fault `driver_failed`, `driver_timeout`, `driver_queue_full`, `driver_unknown`
    */
   execute(deviceId: number, command: DriverCommand): Promise<Ack>
+}
+
+/** Where webhooks of a device go. */
+export interface DeviceWebhook {
+  /** What they are signed with. */
+  secret: string
+  /** @returns whether somebody took it: not while the device is lost. @throws Fault `webhook_flood` */
+  tell(body: Uint8Array): boolean
 }
 
 /** The driver's name from its column; without one, the command set has its own, or the kind of the transport says it. */

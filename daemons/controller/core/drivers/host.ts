@@ -3,7 +3,15 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { LiveKeeper } from '../live/live-book.ts'
 import { type Book, type Row, zonesByDevice } from '../site/book.ts'
 import { createSlots, type InSlots } from '../turns.ts'
-import { type Ack, type Driver, type DriverCommand, type DriverHost, type DriverWorld, driverNameOf } from './driver.ts'
+import {
+  type Ack,
+  type DeviceWebhook,
+  type Driver,
+  type DriverCommand,
+  type DriverHost,
+  type DriverWorld,
+  driverNameOf,
+} from './driver.ts'
 import { DeviceLane, type LaneLimits, type LaneView } from './lane.ts'
 import { CommandRoom } from './session.ts'
 
@@ -12,6 +20,8 @@ export interface HostLimits extends LaneLimits {
   opening: number
   /** Most characters of all commands that are queued or in progress, for all devices. */
   commandChars: number
+  /** Most webhooks of one device per second. */
+  webhooksPerS: number
 }
 
 interface HostParts {
@@ -50,6 +60,8 @@ export class Drivers implements DriverHost {
   /** The refresh in progress. */
   #steps: Iterator<void> | undefined
   #isClosed = false
+  /** Of this second, by device. */
+  #webhooks = { second: 0, counts: new Map<number, number>() }
 
   constructor(parts: HostParts) {
     this.#parts = parts
@@ -138,6 +150,34 @@ export class Drivers implements DriverHost {
   /** @returns undefined if the device is not driven */
   view(deviceId: number): LaneView | undefined {
     return this.#driven.get(deviceId)?.lane.view()
+  }
+
+  /** @returns undefined for a device that takes no webhooks */
+  webhookOf(deviceId: number): DeviceWebhook | undefined {
+    this.refresh()
+    if (this.#steps) this.#bring(deviceId)
+    const held = this.#driven.get(deviceId)
+    const secret = held && this.#byName.get(driverNameOf(held.device))?.webhookSecret?.(held.device)
+    if (!held || secret === undefined) return undefined
+    return {
+      secret,
+      tell: (body) => {
+        this.#admit(deviceId)
+        return held.lane.tell(body)
+      },
+    }
+  }
+
+  /** @throws Fault `webhook_flood` */
+  #admit(deviceId: number): void {
+    const { world, limits } = this.#parts
+    const second = Math.floor(world.clock.monotonicMs() / 1000)
+    if (this.#webhooks.second !== second) this.#webhooks = { second, counts: new Map() }
+    const { counts } = this.#webhooks
+    const count = (counts.get(deviceId) ?? 0) + 1
+    counts.set(deviceId, count)
+    if (count > limits.webhooksPerS)
+      throw new Fault('webhook_flood', `device ${deviceId} sends over ${limits.webhooksPerS} webhooks a second`)
   }
 
   /** Resolves when every session is closed, within the time limits. Later commands fail. */

@@ -166,6 +166,18 @@ export class DeviceLane {
     return done
   }
 
+  /** @param body of a webhook that its device has signed. @returns false while there is no session that takes it */
+  tell(body: Uint8Array): boolean {
+    const tell = this.#session?.tell
+    if (!tell) return false
+    try {
+      tell(body)
+    } catch (error) {
+      this.#lose(`its driver failed on a webhook: ${sentenceOf(error)}`)
+    }
+    return true
+  }
+
   view(): LaneView {
     return { state: this.#state, queued: this.#queue.length, ...this.#counts, coalesced: this.#queue.coalesced }
   }

@@ -1,10 +1,18 @@
 /** All drivers: each is a folder beside this file and a line here. */
+import { createBoardDriver } from './board/board.ts'
 import { type CommandSets, createCommandSetDriver } from './command-set/command-set.ts'
 import type { Driver } from './driver.ts'
+import { createGatewayDriver } from './gateway/gateway.ts'
 import { createSimDriver } from './sim/sim.ts'
 import { createTcpDriver } from './tcp/tcp.ts'
 
 /** @param sets the device definitions of this machine */
 export function createDrivers(sets: CommandSets): Driver[] {
-  return [createSimDriver(), createTcpDriver(), createCommandSetDriver(sets)]
+  return [
+    createBoardDriver(),
+    createGatewayDriver(),
+    createSimDriver(),
+    createTcpDriver(),
+    createCommandSetDriver(sets),
+  ]
 }

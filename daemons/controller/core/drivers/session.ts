@@ -37,7 +37,7 @@ interface SessionHooks {
 }
 
 /** A session as the lane uses it. */
-export interface HeldSession extends Pick<DriverSession, 'execute' | 'poll'> {
+export interface HeldSession extends Pick<DriverSession, 'execute' | 'poll' | 'tell'> {
   /** Resolves when it is closed, or closing took too long. Never rejects. */
   close(): Promise<void>
 }
@@ -85,7 +85,7 @@ function held(
   deafen: () => void,
   end: () => void,
 ): HeldSession {
-  return {
+  const own: HeldSession = {
     execute: async (command, signal) => session.execute(command, signal),
     poll: session.poll && (async (signal) => session.poll?.(signal)),
     async close() {
@@ -97,6 +97,9 @@ function held(
       end()
     },
   }
+  // Most have none: in all objects it would take room for ten thousand devices.
+  if (session.tell) own.tell = (body) => session.tell?.(body)
+  return own
 }
 
 /** A driver may report only on its own device and zones, and only during its session. */

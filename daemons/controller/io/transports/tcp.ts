@@ -15,7 +15,7 @@ export interface ConnectionLimits extends UnsentLimits {
 }
 
 /** How long a device has to close its side after an idle connection was ended. */
-const LINGER_MS = 1000
+export const LINGER_MS = 1000
 
 const SOCKET = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 }
 

@@ -54,6 +54,8 @@ t.test('is for elevated sessions only', async (t) => {
     ['GET', '/ui/pending'],
     ['POST', '/ui/pending/apply', { revision: 1001 }],
     ['POST', '/ui/pending/discard', { revision: 1001 }],
+    ['GET', '/ui/found'],
+    ['POST', '/ui/found/adopt', { id: 'board-1' }],
   ] as const
   for (const [method, path, body] of calls) {
     t.match(await browser.call(method, path, body), { status: 403, body: { error: 'not_elevated' } }, path)

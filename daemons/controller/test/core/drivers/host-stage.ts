@@ -21,6 +21,7 @@ export const LIMITS: HostLimits = {
   answerChars: 100,
   opening: 2,
   commandChars: 65_536,
+  webhooksPerS: 4,
 }
 
 /** For a world with real sockets. */
@@ -36,6 +37,8 @@ export const WORLD_LIMITS = {
   heardInAll: 1_048_576,
   keptBytes: 1_048_576,
   httpBytes: 4096,
+  messageBytes: 4096,
+  pingMs: 1000,
 }
 
 /** One command in progress. */

@@ -33,14 +33,14 @@ export function toyStage(t: Test, { transport, device = {}, zone: more = {}, lim
     zone: [{ id: 1, name: 'Hall', device_id: 1, ...more }],
   }
   const book = bookOf(rows)
-  const live = new LiveState(systemClock, { fields: 8, fieldChars: 64, totalChars: 65_536 })
+  const live = new LiveState(systemClock, { fields: 16, fieldChars: 512, totalChars: 65_536 })
   const said: string[] = []
   const log = { info: (_event: string, { sentence }: { sentence: string }) => void said.push(sentence) } as never
   const bounds = { ...WORLD_LIMITS, logEveryMs: 1, ...limits }
   const world = createDriverWorld({ clock: systemClock, log, chance: () => 0, limits: bounds })
   const host = new Drivers({
     ...{ book, live, world, drivers: [driver] },
-    limits: { ...LIMITS, retryFirstMs: 20, pollMinMs: 20 },
+    limits: { ...LIMITS, retryFirstMs: 20, pollMinMs: 20, answerChars: 4096 },
   })
   t.teardown(() => host.close())
   host.refresh()

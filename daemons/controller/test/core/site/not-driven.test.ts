@@ -30,8 +30,8 @@ t.test('for devices: unknown drivers, missing keys that a driver needs, and keys
       ],
     }),
     [
-      'device 1 "Amp": there is no driver "mqtt" yet, known are sim, tcp, command_set: its commands are refused',
-      'device 2 "Bare": it names no driver, known are sim, tcp, command_set: its commands are refused',
+      'device 1 "Amp": there is no driver "mqtt" yet, known are board, gateway, sim, tcp, command_set: its commands are refused',
+      'device 2 "Bare": it names no driver, known are board, gateway, sim, tcp, command_set: its commands are refused',
       'device 4 "Projector": config."baud": driver tcp does not know this key',
       'device 4 "Projector": poll_ms: driver tcp does not poll',
       'device 4 "Projector": command_set: driver tcp reads none; leave driver empty',

@@ -1,0 +1,151 @@
+/** What announces itself on the network, and what becomes a device of it. */
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import type { HeardService } from '#kit/net/mdns/library.ts'
+import { FoundDaemons } from '../../../core/drivers/found.ts'
+import type { Row } from '../../../core/site/book.ts'
+import { bookOf } from '../site/book-of.ts'
+
+const LIMITS = { forgetMs: 60_000, max: 6, perSender: 4 }
+
+const service = (label: string, more: Partial<HeardService> = {}, text: Record<string, string> = {}): HeardService => ({
+  id: `${label}._plantroom._tcp.local`,
+  name: label,
+  ...{ host: 'lobby.local', port: 80, reach: ['10.20.4.8'], from: '10.20.4.8' },
+  ...more,
+  text: new Map(Object.entries({ role: 'decoder', name: 'Lobby', version: '1.2.3', path: '/', ...text })),
+})
+
+function here(devices: readonly Record<string, unknown>[] = []) {
+  const clock = fakeClock()
+  const found = new FoundDaemons(clock, bookOf({ device: devices }), LIMITS)
+  return { clock, found }
+}
+
+t.test('boards and gateways are listed by name with what they say, others are not', async (t) => {
+  const { found } = here()
+  found.hear(service('board-1'))
+  found.hear(
+    service(
+      'gateway-1',
+      { host: '', port: 3132 },
+      { role: 'gateway', name: 'Boiler\u0000 room\u202e', version: '<b>' },
+    ),
+  )
+  found.hear(service('controller-1', {}, { role: 'controller' }))
+  found.hear(service('board-2', { reach: [] }))
+  t.match(found.list(), [
+    {
+      driver: 'gateway',
+      role: 'gateway',
+      name: 'Boiler room',
+      host: '',
+      address: '10.20.4.8',
+      version: null,
+      device: null,
+    },
+    { driver: 'board', role: 'decoder', name: 'Lobby', host: 'lobby.local', port: 80, version: '1.2.3' },
+  ])
+})
+
+t.test('one that is not announced any more is forgotten, sooner after a goodbye', async (t) => {
+  const { clock, found } = here()
+  found.hear(service('board-1'))
+  found.hear(service('board-2'))
+  found.doubt('board-2._plantroom._tcp.local')
+  clock.advance(15_001)
+  t.strictSame(
+    found.list().map(({ id }) => id),
+    ['board-1._plantroom._tcp.local'],
+  )
+  clock.advance(45_000)
+  t.strictSame(found.list(), [])
+})
+
+t.test('a goodbye in its name does nothing to one that goes on announcing itself', async (t) => {
+  const { clock, found } = here()
+  found.hear(service('board-1'))
+  found.doubt('board-1._plantroom._tcp.local')
+  found.hear(service('board-1'))
+  clock.advance(20_000)
+  t.equal(found.list().length, 1)
+})
+
+t.test('a claim from elsewhere in the name of one that is heard changes nothing', async (t) => {
+  const { clock, found } = here()
+  found.hear(service('board-1'))
+  const other = { reach: ['10.20.4.66'], from: '10.20.4.66' }
+  found.hear(service('board-1', other))
+  t.match(found.list(), [{ address: '10.20.4.8' }])
+  clock.advance(30_001)
+  found.hear(service('board-1', other))
+  t.match(found.list(), [{ address: '10.20.4.66' }], 'it has moved')
+})
+
+t.test('a flood of one sender pushes out its own, and all together are bounded', async (t) => {
+  const { found } = here()
+  found.hear(service('board-1'))
+  for (let n = 0; n < 1000; n++) found.hear(service(`board-x${n}`, { from: '10.20.4.66' }))
+  t.equal(found.list().length, 5)
+  for (let n = 0; n < 1000; n++) found.hear(service(`board-y${n}`, { from: `10.20.5.${n % 250}` }))
+  t.equal(found.list().length, 6)
+})
+
+t.test('one that is a device is listed as that, by its address or its name', async (t) => {
+  const transport = { kind: 'board', host: '10.20.4.8', port: 80 }
+  for (const host of ['10.20.4.8', 'lobby.local', 'Lobby'])
+    t.match(
+      withOne([{ id: 3, name: 'Bar', driver: 'board', transport: { ...transport, host } }]).list(),
+      [{ device: { id: 3, name: 'Bar', isMoved: false } }],
+      host,
+    )
+  const elsewhere = { ...transport, host: '10.20.4.9' }
+  t.match(withOne([{ id: 3, name: 'Bar', driver: 'board', transport: elsewhere }]).list(), [{ device: null }])
+  t.match(withOne([{ id: 3, name: 'Bar', driver: 'tcp', transport }]).list(), [{ device: null }])
+})
+
+function withOne(devices: readonly Record<string, unknown>[]) {
+  const { found } = here(devices)
+  found.hear(service('board-1'))
+  return found
+}
+
+t.test('a device is made with driver, transport and secret, under a name of its own', async (t) => {
+  const id = 'board-1._plantroom._tcp.local'
+  const found = withOne([
+    { id: 1, name: 'Lobby' },
+    { id: 2, name: 'Lobby 2' },
+  ])
+  t.strictSame(found.rowOf({ id, secret: 'sound' }), {
+    name: 'Lobby 3',
+    driver: 'board',
+    transport: { kind: 'board', host: '10.20.4.8', port: 80 },
+    serial_number: 'board-1',
+    model: 'decoder',
+    firmware: '1.2.3',
+    password: 'sound',
+  })
+  found.hear(service('gateway-1', { port: 3132 }, { role: 'gateway' }))
+  const gateway = found.rowOf({ id: 'gateway-1._plantroom._tcp.local', name: ' Plant\u0000 ', secret: 'key' })
+  t.match(gateway, { name: 'Plant', driver: 'gateway', api_key: 'key', transport: { port: 3132 } })
+  t.throws(() => found.rowOf({ id: 'board-9' }), { code: 'found_gone' })
+  const waiting = [{ id: 9, name: 'Lobby 3', serial_number: 'gateway-1', created_at: 0, updated_at: 0 }] as Row[]
+  t.match(found.rowOf({ id }, waiting), { name: 'Lobby 4' })
+  const again = () => found.rowOf({ id: 'gateway-1._plantroom._tcp.local' }, waiting)
+  t.throws(again, { code: 'found_known', message: /waits for Apply All/ })
+})
+
+t.test('a device that has moved gets its new address, and keeps what else its transport says', async (t) => {
+  const transport = { kind: 'gateway', host: '10.20.4.7', port: 3132, line: '/dev/ttyS1' }
+  const row = { id: 3, name: 'Bar', driver: 'gateway', serial_number: 'gateway-1', transport }
+  const { found } = here([row])
+  found.hear(service('gateway-1', { port: 3132 }, { role: 'gateway' }))
+  t.match(found.list(), [{ device: { id: 3, isMoved: true } }])
+  const id = 'gateway-1._plantroom._tcp.local'
+  t.strictSame(found.rowOf({ id, name: 'other', secret: 'other' }), {
+    id: 3,
+    transport: { ...transport, host: '10.20.4.8' },
+  })
+  const known = withOne([{ id: 3, name: 'Bar', driver: 'board', transport: { host: '10.20.4.8', port: 80 } }])
+  t.throws(() => known.rowOf({ id: 'board-1._plantroom._tcp.local' }), { code: 'found_known', message: /device 3/ })
+})
