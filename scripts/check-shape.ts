@@ -26,6 +26,7 @@ const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib
 /** Tables and generated text may be longer: listed here, with the reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
   'daemons/board/web/texts.ts': 'all texts of the pages, to be read in one go',
+  'daemons/controller/web/texts.ts': 'all texts of the pages, to be read in one go',
   'daemons/gateway/web/texts.ts': 'all texts of the pages, to be read in one go',
 }
 

@@ -55,6 +55,9 @@ const AUTOMATION_BYTES = 16 * KIB
 /** What Node reads from a connection at once. */
 const READ_BYTES = 64 * KIB
 
+/** A topic of usual length with who hears it, here and in the client. @source measured */
+const TOPIC_BYTES = KIB
+
 /** A step that a run has taken, with the error message if it failed. @source measured */
 const STEP_BYTES = 2 * KIB
 
@@ -160,6 +163,37 @@ function controlRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/core/live/history.test.ts',
     },
     {
+      ...{
+        what: 'runs of macros that live: plan, args, trace, and traces of those that they called',
+        of: 'run',
+        isHeap: true,
+      },
+      // Traces of the runs it called are held beside its own; each step has its place and its result.
+      each: (setting) =>
+        CHAR_BYTES *
+          (setting('macros.plan_chars') + setting('macros.value_chars') + 2 * setting('macros.trace_chars')) +
+        STEP_BYTES * (2 * setting('macros.steps') + 3 * setting('macros.calls')),
+      many: 'macros.runs',
+      shownBy: 'daemons/controller/test/core/macros/engine.test.ts',
+    },
+    {
+      ...{ what: 'plans of macros that are kept', of: 'macro', many: KEPT_PLANS, isHeap: true },
+      each: (setting) => setting('macros.plan_chars') * CHAR_BYTES,
+      shownBy: 'daemons/controller/test/core/macros/macro-book.test.ts',
+    },
+    {
+      ...{ what: 'zones that wait to be told to pages, and what these subscribed to', of: 'page', isHeap: true },
+      each: (setting) => (setting('ui.waiting_zones') + setting('socket.ids')) * ID_BYTES,
+      many: 'http.max_sockets',
+      shownBy: 'daemons/controller/test/core/live/socket-feed.test.ts',
+    },
+  ]
+}
+
+/** What drivers hold of devices. */
+function deviceRows(): MemoryRow[] {
+  return [
+    {
       ...{ what: 'commands on their way', isHeap: true },
       all: (setting) => setting('drivers.command_chars') * CHAR_BYTES,
       shownBy: 'daemons/controller/test/core/drivers/command-queue.test.ts',
@@ -184,8 +218,16 @@ function controlRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/io/transports/websocket.test.ts',
     },
     {
+      ...{ what: 'topics of MQTT brokers that are heard', of: 'topic', each: TOPIC_BYTES, isHeap: true },
+      many: 'drivers.mqtt_topics_in_all',
+      shownBy: 'daemons/controller/test/io/transports/mqtt.test.ts',
+    },
+    {
       ...{ what: 'what devices say and is not whole, what waits to be sent to them', of: 'device' },
-      each: (setting) => READ_BYTES + setting('drivers.frame_bytes') + setting('drivers.unsent_bytes'),
+      each: (setting) =>
+        READ_BYTES +
+        Math.max(setting('drivers.frame_bytes'), setting('drivers.mqtt_bytes')) +
+        setting('drivers.unsent_bytes'),
       all: 'drivers.kept_bytes',
       shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
     },
@@ -193,31 +235,6 @@ function controlRows(): MemoryRow[] {
       ...{ what: 'boards and gateways found on the network', of: 'one of them', each: DAEMON_BYTES, many: 'found.max' },
       isHeap: true,
       shownBy: 'daemons/controller/test/core/drivers/found.test.ts',
-    },
-    {
-      ...{
-        what: 'runs of macros that live: plan, args, trace, and traces of those that they called',
-        of: 'run',
-        isHeap: true,
-      },
-      // Traces of the runs it called are held beside its own; each step has its place and its result.
-      each: (setting) =>
-        CHAR_BYTES *
-          (setting('macros.plan_chars') + setting('macros.value_chars') + 2 * setting('macros.trace_chars')) +
-        STEP_BYTES * (2 * setting('macros.steps') + 3 * setting('macros.calls')),
-      many: 'macros.runs',
-      shownBy: 'daemons/controller/test/core/macros/engine.test.ts',
-    },
-    {
-      ...{ what: 'plans of macros that are kept', of: 'macro', many: KEPT_PLANS, isHeap: true },
-      each: (setting) => setting('macros.plan_chars') * CHAR_BYTES,
-      shownBy: 'daemons/controller/test/core/macros/macro-book.test.ts',
-    },
-    {
-      ...{ what: 'zones that wait to be told to pages, and what these subscribed to', of: 'page', isHeap: true },
-      each: (setting) => (setting('ui.waiting_zones') + setting('socket.ids')) * ID_BYTES,
-      many: 'http.max_sockets',
-      shownBy: 'daemons/controller/test/core/live/socket-feed.test.ts',
     },
   ]
 }
@@ -297,6 +314,7 @@ export function memoryPlan(): MemoryPlan {
       ...houseRows(),
       ...siteRows(),
       ...controlRows(),
+      ...deviceRows(),
       ...automationRows(),
       ...callRows(),
     ],

@@ -4,6 +4,9 @@ import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createLogGate, type LogGate } from '#kit/pure/pace.ts'
 import type {
+  BrokerConnection,
+  BrokerPlace,
+  BrokerUse,
   Connection,
   ConnectionEvents,
   ConnectionPlace,
@@ -18,6 +21,7 @@ import type { Row } from '../core/site/book.ts'
 import { HeardBudget, KeptBytes } from './transports/bounds.ts'
 import { HeardConnection, type HeardConnectionLimits } from './transports/heard-connection.ts'
 import { placeOfLine, requestOnce } from './transports/http.ts'
+import { type BrokerMember, Brokers } from './transports/mqtt.ts'
 import {
   addressText,
   type ConnectionLimits,
@@ -40,6 +44,12 @@ interface DriverWorldLimits extends ConnectionLimits, HeardConnectionLimits, Web
   keptBytes: number
   /** Most bytes in the body of an HTTP answer. */
   httpBytes: number
+  /** The longest packet of an MQTT broker. */
+  mqttBytes: number
+  /** Most topics that one device may hear. */
+  mqttTopics: number
+  /** Most topics of all devices together. */
+  mqttTopicsInAll: number
 }
 
 interface DriverWorldParts {
@@ -54,6 +64,7 @@ interface DriverWorldParts {
 interface Shared extends DriverWorldParts {
   kept: KeptBytes
   budget: HeardBudget
+  brokers: Brokers
   /** Lasting connections, including those being opened. */
   connections: Set<object>
   /** Messages already logged for a device, for as long as its row is the same. */
@@ -62,10 +73,12 @@ interface Shared extends DriverWorldParts {
 
 export function createDriverWorld(parts: DriverWorldParts): DriverWorld {
   const { clock, chance, limits } = parts
+  const kept = new KeptBytes(limits.keptBytes)
+  const budget = new HeardBudget(clock, limits)
   const shared: Shared = {
     ...parts,
-    kept: new KeptBytes(limits.keptBytes),
-    budget: new HeardBudget(clock, limits),
+    ...{ kept, budget },
+    brokers: new Brokers({ clock, limits, kept, budget }),
     connections: new Set(),
     said: new WeakMap(),
   }
@@ -79,6 +92,7 @@ interface Ways {
   /** Aborted when the session ends. */
   ended: AbortController
   heard: Map<object, HeardConnection>
+  members: Set<BrokerMember>
 }
 
 /**
@@ -119,39 +133,68 @@ class OpenDevice implements DeviceWorld {
     return turns.run(asked.body?.length ?? 0, () => requestOnce(asked, this.#shared, either))
   }
 
+  async connectBroker(place: BrokerPlace, use: BrokerUse): Promise<BrokerConnection> {
+    const { turns, ended, members } = this.#waysNow()
+    const leavePlace = this.#takePlace()
+    const lost = (reason: string) => {
+      leavePlace()
+      use.lost(reason)
+    }
+    try {
+      const member = await this.#shared.brokers.join(place, { ...use, lost }, ended.signal)
+      members.add({ ...member, leave: () => [member.leave(), leavePlace()] })
+      return {
+        publish: (message, signal) => turns.run(message.payload.length, () => member.publish(message, signal)),
+      }
+    } catch (error) {
+      leavePlace()
+      throw error
+    }
+  }
+
   async connect(place: ConnectionPlace, events: ConnectionEvents): Promise<Connection> {
     const { heard, ended } = this.#waysNow()
-    const { connections, limits } = this.#shared
-    if (connections.size >= limits.heardDevices)
-      throw new Fault('device_busy', `${limits.heardDevices} devices are connected already (drivers.heard_devices)`)
     const own = {}
-    connections.add(own)
+    const leavePlace = this.#takePlace()
+    let isOpen = true
     try {
       const openWire = await this.#reach(place, ended.signal)
       const connection = this.#connectionOf(place, events, (wire) => openWire({ ...wire, closed: free(wire.closed) }))
-      if (connections.has(own)) heard.set(own, connection)
+      if (isOpen) heard.set(own, connection)
       if (!ended.signal.aborted) return connection
       connection.close()
       throw ended.signal.reason
     } catch (error) {
-      connections.delete(own)
+      leavePlace()
       throw error
     }
 
     /** Frees the connection's place when its socket is closed. */
     function free(closed: WireEvents['closed']): WireEvents['closed'] {
       return (reason) => {
-        connections.delete(own)
+        isOpen = false
+        leavePlace()
         heard.delete(own)
         closed(reason)
       }
     }
   }
 
+  /** Counts one more lasting connection. @returns gives its place back. @throws Fault `device_busy` */
+  #takePlace(): () => void {
+    const { connections, limits } = this.#shared
+    if (connections.size >= limits.heardDevices)
+      throw new Fault('device_busy', `${limits.heardDevices} devices are connected already (drivers.heard_devices)`)
+    const own = {}
+    connections.add(own)
+    return () => void connections.delete(own)
+  }
+
   close(): void {
     this.#isClosed = true
     this.#ways?.ended.abort(this.#closingFault())
     this.#sending?.close()
+    for (const member of this.#ways?.members ?? []) member.leave()
     for (const connection of this.#ways?.heard.values() ?? []) connection.close()
     this.#said.close()
   }
@@ -168,7 +211,12 @@ class OpenDevice implements DeviceWorld {
   #waysNow(): Ways {
     if (this.#isClosed) throw this.#closingFault()
     const { limits } = this.#shared
-    this.#ways ??= { turns: new SendTurns(limits, this.#name), ended: new AbortController(), heard: new Map() }
+    this.#ways ??= {
+      turns: new SendTurns(limits, this.#name),
+      ended: new AbortController(),
+      heard: new Map(),
+      members: new Set(),
+    }
     return this.#ways
   }
 

@@ -81,6 +81,26 @@ export interface DeviceAnswer {
   body: Uint8Array
 }
 
+/** A broker of MQTT, and the account that its devices share. */
+export interface BrokerPlace extends Place {
+  username: string | null
+  password: string | null
+}
+
+/** A message to a topic of a broker. */
+export interface Publication {
+  topic: string
+  payload: Uint8Array
+  /** The broker keeps it for whoever subscribes later. */
+  isRetained: boolean
+}
+
+/** A device's part of the connection to a broker. */
+export interface BrokerConnection {
+  /** Resolves when the broker has it. @throws Fault `device_cut_off`, or the reason of `signal` */
+  publish(message: Publication, signal: AbortSignal): Promise<void>
+}
+
 /** Events of a connection. */
 export interface ConnectionEvents {
   /** A whole frame that answers no question, with its delimiter. @returns false if the driver does not recognise it */
@@ -100,6 +120,8 @@ export interface DriverContext {
   /** The last value of one of its zones that is known, from before the start too; undefined if none is. */
   lastOf?(zoneId: number, name: string): Json | undefined
   online(isOnline: boolean, error?: string): void
+  /** The device is out of reach for now, and will be heard in this session when it is back: unlike after `online(false)`. */
+  away(reason: string): void
   /** Returns a secret column of the device's own row. */
   secret(column: 'password' | 'api_key'): string | null
   /**
@@ -113,6 +135,16 @@ export interface DriverContext {
    * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `gateway_line`
    */
   connect(place: ConnectionPlace, frame: ConnectionEvents['frame']): Promise<Connection>
+  /**
+   * Subscribes to topics of a broker. Devices of one broker and account share a connection; when it ends, all are lost.
+   * @param hear receives each message of these topics
+   * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `broker_refused`
+   */
+  connectBroker(
+    place: BrokerPlace,
+    topics: readonly string[],
+    hear: (topic: string, payload: Uint8Array) => void,
+  ): Promise<BrokerConnection>
   /** @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `answer_too_long`, or the reason of `signal` */
   request(request: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer>
 }
@@ -143,6 +175,8 @@ export interface Driver {
   check?(device: Row, command: DriverCommand): void
   /** What webhooks of a device are signed with; undefined if it takes none. */
   webhookSecret?(device: Row): string | undefined
+  /** What is wrong with a zone of such a device, so that its commands are refused. */
+  zoneFlaw?(zone: Row, device: Row): string | undefined
   open(device: Row, zones: readonly Row[], context: DriverContext): Promise<DriverSession>
 }
 
@@ -176,9 +210,9 @@ export function driverNameOf({ driver, command_set: set, transport }: Row): stri
   return typeof kind === 'string' ? kind : ''
 }
 
-/** @throws Fault `transport_invalid` if transport is not {kind: "tcp", host, port} */
-export function tcpPlaceOf({ id, transport }: Row): Place {
-  const { host, port } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
+/** @throws Fault `transport_invalid` if transport is not {kind: "tcp", host, port}; a port that is usual may be left out */
+export function tcpPlaceOf({ id, transport }: Row, usualPort?: number): Place {
+  const { host, port = usualPort } = (transport ?? {}) as { readonly host?: Json; readonly port?: Json }
   if (typeof host !== 'string' || !/^[^\s\p{C}/@]{1,253}$/u.test(host))
     throw new Fault('transport_invalid', `transport.host of device ${id} is not a name or address of a host`)
   if (!isPort(port))
@@ -186,11 +220,28 @@ export function tcpPlaceOf({ id, transport }: Row): Place {
   return { host, port }
 }
 
+/** @throws Fault `driver_value`: other verbs are no mistake of the device */
+export function unknownVerb(device: Row, verb: string, known: Iterable<string>): Fault {
+  return new Fault(
+    'driver_value',
+    `device ${device.id} has no command ${JSON.stringify(verb)} in its config, it has ${[...known].join(', ') || 'none'}`,
+  )
+}
+
 // What drivers need from the machine; io/ implements it.
+
+/** How one device uses a broker. */
+export interface BrokerUse {
+  topics: readonly string[]
+  hear(topic: string, payload: Uint8Array): void
+  /** The connection has ended and was not closed by us. Called once. */
+  lost(reason: string): void
+}
 
 /** The environment of one session with one device; its connections end with it. */
 export interface DeviceWorld extends Pick<DriverContext, 'log' | 'sender' | 'request'> {
   connect(place: ConnectionPlace, events: ConnectionEvents): Promise<Connection>
+  connectBroker(place: BrokerPlace, use: BrokerUse): Promise<BrokerConnection>
   close(): void
 }
 

@@ -230,6 +230,7 @@ export class DeviceLane {
     this.#isOpenHanging = true
     const opening = openSession(this.#parts, this.#stopper.signal, {
       online: () => this.#online(),
+      away: (error) => this.#tellLost(error),
       lost: (error) => this.#lose(error),
       settled: () => {
         this.#isOpenHanging = false

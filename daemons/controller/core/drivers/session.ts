@@ -31,6 +31,8 @@ export interface SessionParts {
 /** What a driver reports about its device during the session. */
 interface SessionHooks {
   online(): void
+  /** Out of reach, while the session goes on. */
+  away(error: string): void
   lost(error: string): void
   /** The call of `open` has settled, in time or not. */
   settled(): void
@@ -106,7 +108,7 @@ function held(
 function contextOf(
   { device, zones, world, live }: SessionParts,
   ground: DeviceWorld,
-  hooks: Pick<SessionHooks, 'online' | 'lost'> & { connectionLost(reason: string): void },
+  hooks: Pick<SessionHooks, 'online' | 'away' | 'lost'> & { connectionLost(reason: string): void },
   isHeard: () => boolean,
 ): DriverContext {
   const own = new Set(zones.map(({ id }) => id))
@@ -125,6 +127,17 @@ function contextOf(
         },
       })
     },
+    connectBroker(place, topics, hear) {
+      return ground.connectBroker(place, {
+        topics,
+        hear(topic, payload) {
+          if (isHeard()) hear(topic, payload)
+        },
+        lost(reason) {
+          if (isHeard()) hooks.connectionLost(reason)
+        },
+      })
+    },
     report(target, patch) {
       if (!isHeard()) return
       const left = isOwn(target) ? live.report(target, patch) : Object.keys(patch).length
@@ -135,6 +148,9 @@ function contextOf(
       if (!isHeard()) return
       if (isOnline) hooks.online()
       else hooks.lost(error ?? 'the device is gone')
+    },
+    away(reason) {
+      if (isHeard()) hooks.away(reason)
     },
     secret(column) {
       const value: Json | undefined = SECRETS.includes(column) ? device[column] : null

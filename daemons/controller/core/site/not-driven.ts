@@ -41,7 +41,7 @@ export function notDriven(rowsOf: RowsOf, drivers: readonly Driver[]): NotDriven
   const byName = new Map(drivers.map((driver) => [driver.name, driver]))
   return [
     ...[...rowsOf('device')].flatMap((row) => ofDevice(row, byName)),
-    ...[...rowsOf('zone')].flatMap((row) => ofZone(row)),
+    ...ofZones(rowsOf, byName),
     ...[...rowsOf('command')].flatMap(ofCommand),
     ...ofMacros(rowsOf, verbsKnown(rowsOf, byName)),
     ...ofSchedules(rowsOf),
@@ -108,10 +108,18 @@ function strangeKeys(column: string, value: Json | undefined, known: readonly st
     })
 }
 
-function ofZone(zone: Row): NotDriven[] {
-  const { device_id: device, overrides } = zone
+function ofZones(rowsOf: RowsOf, drivers: ReadonlyMap<string, Driver>): NotDriven[] {
+  const devices = new Map([...rowsOf('device')].map((device) => [device.id as Json, device]))
+  return [...rowsOf('zone')].flatMap((zone) => ofZone(zone, devices.get(zone.device_id ?? null), drivers))
+}
+
+function ofZone(zone: Row, device: Row | undefined, drivers: ReadonlyMap<string, Driver>): NotDriven[] {
+  const { overrides } = zone
   const hasOverrides = isObject(overrides) && Object.keys(overrides).length > 0
-  if (device !== null && device !== undefined) return []
+  const flaw =
+    device && device.enabled !== false ? drivers.get(driverNameOf(device))?.zoneFlaw?.(zone, device) : undefined
+  if (flaw !== undefined) return [told('zone', zone, `${flaw}: its commands are refused`)]
+  if (zone.device_id !== null && zone.device_id !== undefined) return []
   return hasOverrides ? [] : [told('zone', zone, 'it has no device: its commands are refused')]
 }
 

@@ -92,10 +92,10 @@ t.test('an import lists what it keeps that has no effect yet, also if it waits f
   const more = {
     ...small,
     schedule: [{ name: 'Dusk', kind: 'sunset', macro_id: 'Evening' }],
-    device: [{ name: 'Amp', driver: 'mqtt' }],
+    device: [{ name: 'Amp', driver: 'bacnet' }],
   }
   const lines =
-    /Not driven: 2 entries are kept and have no effect yet\.\n {2}device 2 "Amp": there is no driver "mqtt" yet.*\n {2}schedule 1 "Dusk": the site has no latitude and longitude, .*: it does not run\n$/
+    /Not driven: 2 entries are kept and have no effect yet\.\n {2}device 2 "Amp": there is no driver "bacnet" yet.*\n {2}schedule 1 "Dusk": the site has no latitude and longitude, .*: it does not run\n$/
   const lock = lockState(place.state)
   const { text } = await place.run('import', place.file(more))
   lock.release()

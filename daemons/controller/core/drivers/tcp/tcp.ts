@@ -1,31 +1,32 @@
-/** Driver for devices that take lines over TCP: `<address> <command> <args as JSON>`, one line per command. */
+/**
+ * Drivers for devices behind a socket: messages of their config, over TCP or UDP. A tcp device without any takes lines:
+ * `<address> <command> <args as JSON>`, one line per command.
+ */
 import { Fault } from '#kit/pure/fault.ts'
 import type { Row } from '../../site/book.ts'
 import { type Driver, type DriverCommand, tcpPlaceOf } from '../driver.ts'
+import { flawIn, hasPolls } from '../row-config.ts'
+import { hasMessages, MESSAGE_KEYS, openMessages, readMessages, sendOrLose } from './messages.ts'
 
 /** Longest line, including its end: such devices have a small buffer for a line. */
 const LONGEST_LINE = 8192
 
 /**
- * A command is done when the kernel has accepted its line: the form of these devices' answers is unknown. A device that
- * cannot be reached is lost. The line uses the zone's address, or the device's if the zone has none.
+ * Without commands in its config a device gets lines. A command is done when the kernel has accepted its line: the form
+ * of these devices' answers is unknown. A device that cannot be reached is lost. The line uses the zone's address, or the
+ * device's if the zone has none.
  */
 export function createTcpDriver(): Driver {
   return {
     name: 'tcp',
-    reads: () => ({ transport: ['host', 'port'], config: [], polls: false }),
-    flaw: flawOf,
-    async open(device, _zones, context) {
+    reads: (device) => ({ transport: ['host', 'port'], config: MESSAGE_KEYS, polls: hasPolls(device) }),
+    flaw: (device) => flawIn(() => [tcpPlaceOf(device), hasMessages(device) && readMessages(device)]),
+    async open(device, zones, context) {
+      if (hasMessages(device)) return openMessages({ device, zones, context, kind: 'tcp' })
       const sender = context.sender(tcpPlaceOf(device))
       return {
         async execute(command, signal) {
-          const line = commandLine(device, command)
-          try {
-            await sender.send(line, signal)
-          } catch (error) {
-            if (!signal.aborted) context.online(false, (error as Error).message)
-            throw error
-          }
+          await sendOrLose(sender, commandLine(device, command), context, signal)
           return {}
         },
         async close() {}, // its connection ends with its context
@@ -34,12 +35,13 @@ export function createTcpDriver(): Driver {
   }
 }
 
-function flawOf(device: Row): string | undefined {
-  try {
-    tcpPlaceOf(device)
-    return undefined
-  } catch (fault) {
-    return (fault as Fault).message
+/** The same over datagrams, for devices whose commands stand in their config. */
+export function createUdpDriver(): Driver {
+  return {
+    name: 'udp',
+    reads: (device) => ({ transport: ['host', 'port'], config: MESSAGE_KEYS, polls: hasPolls(device) }),
+    flaw: (device) => flawIn(() => [tcpPlaceOf(device), readMessages(device)]),
+    open: (device, zones, context) => openMessages({ device, zones, context, kind: 'udp' }),
   }
 }
 

@@ -39,6 +39,9 @@ export const WORLD_LIMITS = {
   httpBytes: 4096,
   messageBytes: 4096,
   pingMs: 1000,
+  mqttBytes: 65_536,
+  mqttTopics: 64,
+  mqttTopicsInAll: 128,
 }
 
 /** One command in progress. */
@@ -107,6 +110,7 @@ export function hostStage({ devices, zones, limits, chance = () => 0, open }: St
         sender: () => ({ async send() {} }),
         connect: () => Promise.reject(new Error('there is nothing to connect to')),
         request: () => Promise.reject(new Error('there is nothing to ask')),
+        connectBroker: () => Promise.reject(new Error('there is no broker')),
         close: () => void worlds.open--,
       }
     },

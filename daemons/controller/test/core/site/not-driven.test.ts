@@ -15,14 +15,16 @@ function told(tables: Record<string, readonly Record<string, unknown>[]>): strin
   return notDriven(rowsOf, DRIVERS).map(({ row, why }) => `${row}: ${why}`)
 }
 
+const known = DRIVERS.map(({ name }) => name).join(', ')
+
 t.test('for devices: unknown drivers, missing keys that a driver needs, and keys that it does not know', async (t) => {
   const tcp = { kind: 'tcp', host: '10.0.0.9', port: 4370 }
   t.same(
     told({
       device: [
-        { name: 'Amp', driver: 'mqtt' },
+        { name: 'Amp', driver: 'bacnet' },
         { name: 'Bare' },
-        { name: 'Off', driver: 'mqtt', enabled: false },
+        { name: 'Off', driver: 'bacnet', enabled: false },
         { name: 'Projector', driver: 'tcp', transport: tcp, config: { baud: 9600 }, poll_ms: 500, command_set: 'nec' },
         { name: 'Lost', driver: 'tcp', transport: { hst: '10.0.0.9', port: 1 } },
         { name: 'Rack', driver: 'sim', config: { dely_ms: 5, fail: true }, poll_ms: 500 },
@@ -30,8 +32,8 @@ t.test('for devices: unknown drivers, missing keys that a driver needs, and keys
       ],
     }),
     [
-      'device 1 "Amp": there is no driver "mqtt" yet, known are board, gateway, sim, tcp, command_set: its commands are refused',
-      'device 2 "Bare": it names no driver, known are board, gateway, sim, tcp, command_set: its commands are refused',
+      `device 1 "Amp": there is no driver "bacnet" yet, known are ${known}: its commands are refused`,
+      `device 2 "Bare": it names no driver, known are ${known}: its commands are refused`,
       'device 4 "Projector": config."baud": driver tcp does not know this key',
       'device 4 "Projector": poll_ms: driver tcp does not poll',
       'device 4 "Projector": command_set: driver tcp reads none; leave driver empty',
@@ -40,6 +42,21 @@ t.test('for devices: unknown drivers, missing keys that a driver needs, and keys
       'device 6 "Rack": config."dely_ms": driver sim does not know this key; the nearest is "delay_ms"',
     ],
   )
+})
+
+t.test('for zones: an address that the driver of their device cannot read', async (t) => {
+  const device = [
+    { name: 'Meter', driver: 'modbus-tcp', transport: { host: '10.0.0.9' } },
+    { name: 'Off', driver: 'modbus-tcp', transport: { host: '10.0.0.9' }, enabled: false },
+  ]
+  const zone = [
+    { name: 'Power', device_id: 1, address: '1/input/0' },
+    { name: 'Lost', device_id: 1, address: 'x' },
+    { name: 'Off', device_id: 2, address: 'x' },
+  ]
+  const [one, ...others] = told({ device, zone })
+  t.match(one, /^zone 2 "Lost": the address of zone 2 has "x", expected .*: its commands are refused$/)
+  t.strictSame(others, [])
 })
 
 t.test('for everything else: rows that nothing runs, reads or calls yet', async (t) => {

@@ -20,9 +20,11 @@ function stage(config: Record<string, Json> = {}) {
     log() {},
     report: (target, patch) => void live.report(target, patch),
     online: () => live.seen(9),
+    away() {},
     secret: () => null,
     sender: () => ({ async send() {} }),
     connect: () => Promise.reject(new Error('there is nothing to connect to')),
+    connectBroker: () => Promise.reject(new Error('there is no broker')),
     request: () => Promise.reject(new Error('there is nothing to ask')),
   }
   const driver = createSimDriver()
