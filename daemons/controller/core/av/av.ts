@@ -293,10 +293,11 @@ function zonesFrom(book: Book, { zone_group_id: group }: Row, args: Args): reado
 // Ramps: one for each zone, ended by the next command to it.
 
 function createRamps({ book, clock, soundOf }: AvParts) {
-  const running = new Map<number, Timer>()
+  /** Also while the device takes a step: a ramp that is not in here any more sends nothing further. */
+  const running = new Map<number, { timer?: Timer }>()
 
   function cancel(zoneId: number): void {
-    running.get(zoneId)?.cancel()
+    running.get(zoneId)?.timer?.cancel()
     running.delete(zoneId)
   }
 
@@ -305,17 +306,22 @@ function createRamps({ book, clock, soundOf }: AvParts) {
     const from = soundOf(zone.id).volume
     const steps = from === undefined ? 1 : Math.max(1, Math.floor(wish.durationMs / RAMP_STEP_MS))
     const at = (step: number) => (from === undefined ? wish.to : from + ((wish.to - from) * step) / steps)
+    const ramp: { timer?: Timer } = {}
+    const end = () => running.get(zone.id) === ramp && running.delete(zone.id)
     const go = async (step: number): Promise<Ack> => {
-      const ack = await send(Math.round(Math.min(at(step), limitNow(book, zone)) * 10) / 10)
-      // A device that refuses a step ends the ramp; the first refusal is the answer.
-      if (step < steps)
-        running.set(
-          zone.id,
-          clock.after(RAMP_STEP_MS, () => void go(step + 1).catch(() => {})),
-        )
-      else running.delete(zone.id)
-      return ack
+      try {
+        const ack = await send(Math.round(Math.min(at(step), limitNow(book, zone)) * 10) / 10)
+        if (step === steps) end()
+        else if (running.get(zone.id) === ramp)
+          ramp.timer = clock.after(RAMP_STEP_MS, () => void go(step + 1).catch(() => {}))
+        return ack
+      } catch (refused) {
+        // A device that refuses a step ends the ramp; the first refusal is the answer.
+        end()
+        throw refused
+      }
     }
+    running.set(zone.id, ramp)
     return go(1)
   }
 

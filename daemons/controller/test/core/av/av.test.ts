@@ -68,9 +68,19 @@ function house() {
   const sent: string[] = []
   const secure = new Set<string>()
   let loudest = 0
+  let held: Promise<void> | undefined
+  /** The next command is taken, and answered when the function that this returns is called. */
+  function hold(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    held = promise
+    return resolve
+  }
   async function execute(deviceId: number, { zone, verb, args }: DriverCommand) {
     if (lost.has(deviceId)) throw new Fault('driver_failed', `device ${deviceId} is offline`)
     sent.push(`${zone?.id ?? 'whole'} ${verb} ${JSON.stringify(args)}`)
+    const until = held
+    held = undefined
+    await until
     const { volume, mute, mcast = null, port = null } = args
     if (zone && typeof volume === 'number') loudest = Math.max(loudest, zone.id === 1 ? volume : 0)
     const said: Readonly<Record<string, Record<string, Json>>> = {
@@ -105,7 +115,7 @@ function house() {
   for (const zoneId of [1, 2]) live.report({ zoneId }, { state: 'stopped', mcast: '', volume: 30, mute: false })
   const say = async (body: object, isElevated = true) => answerOf(await command(session(isElevated), body))
   const avOf = (id: number) => book.row('av_zone', id) as Row
-  return { avOf, book, clock, dispatcher, live, loudest: () => loudest, lost, say, secure, sent }
+  return { avOf, book, clock, dispatcher, hold, live, loudest: () => loudest, lost, say, secure, sent }
 }
 
 t.test('a source is selected by name or by id, and its stream goes to the decoder', async (t) => {
@@ -250,6 +260,24 @@ t.test('a ramp goes in steps, and ends with the next command', async (t) => {
   const { length } = sent
   await clock.run(2000)
   t.equal(sent.length, length)
+})
+
+t.test('a ramp whose step is under way ends with the next command, and so does one that another ramp follows', async (t) => {
+  const { clock, hold, say, sent } = house()
+  const release = hold()
+  void say({ zone_id: 1, command: 'ramp', args: { volume: 60, duration_ms: 1000 } })
+  await clock.run(10)
+  await say({ zone_id: 1, command: 'stop' })
+  release()
+  await clock.run(2000)
+  t.strictSame(sent, ['1 volume {"volume":33}', '1 stop {}'])
+  const second = hold()
+  void say({ zone_id: 1, command: 'ramp', args: { volume: 60, duration_ms: 1000 } })
+  await clock.run(10)
+  await say({ zone_id: 1, command: 'ramp', args: { volume: 0, duration_ms: 100 } })
+  second()
+  await clock.run(2000)
+  t.equal(sent.at(-1), '1 volume {"volume":0}')
 })
 
 t.test('a limit that is lowered during a ramp holds', async (t) => {
