@@ -8,7 +8,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { openToRead } from '#kit/run/state-folder.ts'
 import { makeFolder, syncFolder, systemDisk } from '#kit/store/store.ts'
 import { createBook, type WritableBook } from '../core/site/book.ts'
-import { type Change, changesBetween, rowsAfter, type SiteRows } from '../core/site/changes.ts'
+import { bookRows, type Change, changesBetween, rowsAfter, type SiteRows } from '../core/site/changes.ts'
 import { siteTables } from '../core/site/registry.ts'
 import type { ImportMode } from '../core/site/rows.ts'
 import { checkSite, type HashPassword } from '../core/site/site-file.ts'
@@ -127,7 +127,9 @@ export async function stageRows(
     ids.map((id): Change => ({ kind: 'remove', table, id })),
   )
   const nowMs = parts.clock.epochMs()
-  const before = rowsAfter(store.book, waiting).rows
+  // Hashing passwords takes time, in which the site goes on: what changes meanwhile is no wish to change it back.
+  const site = bookFrom(bookRows(store.book))
+  const before = rowsAfter(site, waiting).rows
   refuseUnknown(removals, before)
   const base = bookFrom(before)
   for (const { table, id } of removals) base.remove(table, id)
@@ -135,7 +137,7 @@ export async function stageRows(
   const hashes = new Map(waiting.map((change) => [`${change.table} ${change.id}`, hashOf(change)]))
   const waitingHash = (id: number) => hashes.get(`auth_user ${id}`)
   const changes = await checkSite(rows, { ...parts, book: base, nextId, waitingHash, mode: 'merge', nowMs })
-  const all = changesBetween(store.book, rowsAfter(base, changes).rows, nowMs)
+  const all = changesBetween(site, rowsAfter(base, changes).rows, nowMs)
   await store.pending.restage(all, author, lastId)
   return all.length
 }

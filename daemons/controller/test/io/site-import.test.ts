@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import type { Log } from '#kit/log.ts'
 import { openSiteStore } from '../../io/database.ts'
-import { importAtStart, importFirstSite, importInto, readSiteFile } from '../../io/site-import.ts'
+import { importAtStart, importFirstSite, importInto, readSiteFile, stageRows } from '../../io/site-import.ts'
 import { bytesOf, parts } from './store-parts.ts'
 
 const site = { zone: [{ name: 'Hall' }], auth_user: [{ username: 'Ada', password: 'hunter2hunter2' }] }
@@ -84,4 +84,25 @@ t.test('a file that is missing or too large is refused before it is read', async
   await t.rejects(readSiteFile(join(folder, 'none.json'), parts.limits), { code: 'site_unreadable', message: /ENOENT/ })
   await t.rejects(readSiteFile(folder, parts.limits), { code: 'site_unreadable' })
   await t.rejects(readSiteFile(join(folder, 'site.json'), { ...parts.limits, bytes: 10 }), { code: 'site_too_large' })
+})
+
+t.test('what changes while rows are checked is not taken back by them', async (t) => {
+  const folder = t.testdir()
+  await importFirstSite(folder, bytesOf({ ...site, zone: [{ name: 'Hall' }, { name: 'Bar' }] }), parts)
+  const store = openSiteStore(folder, parts.clock, parts.store)
+  t.teardown(() => store.close())
+  const [ada] = store.book.rows('auth_user')
+  // A hash takes time, in which Ada changes her password, and somebody applies another change.
+  async function hashPassword() {
+    await store.keeper.change('auth_user', ada?.id ?? 0, { hash: 'of her new password' })
+    await stageRows(store, { rows: { zone: [{ id: 1, max: 40 }] }, remove: {} }, parts, 'bob')
+    await store.pending.applyAll()
+    return { hash: 'of Eve', salt: 'salted' }
+  }
+  const rows = { auth_user: [{ username: 'Eve', password: 'a long password' }] }
+  t.equal(await stageRows(store, { rows, remove: {} }, { ...parts, hashPassword }, 'ann'), 1)
+  t.match(store.pending.list(), [{ kind: 'add', table: 'auth_user', name: 'Eve' }])
+  await store.pending.applyAll()
+  t.match(store.book.row('auth_user', ada?.id ?? 0), { hash: 'of her new password' })
+  t.match(store.book.row('zone', 1), { max: 40 })
 })
