@@ -7,6 +7,7 @@ import type { WaitingOf } from '../core/access/accounts.ts'
 import { isSameJson, type Json } from '../core/json.ts'
 import { type Book, createBook, type Keeper, type LivelyBook, type Row, type WritableBook } from '../core/site/book.ts'
 import {
+  type Applying,
   type Change,
   createKeeper,
   type Difference,
@@ -246,13 +247,7 @@ function pendingOf(open: Open): Pending {
         at: Number(row.created_at),
         author: String(row.author),
       })),
-    async stage(changes, author) {
-      const { changes: waiting } = staged(open)
-      if (isSameAs(waiting, changes)) return
-      if (waiting.length > 0)
-        throw new Fault('pending_waiting', `${waiting.length} changes wait already: apply or discard them first`)
-      await writer.write([stagingOf(open, changes, () => author)])
-    },
+    stage: (changes, author) => keeper.apply(() => stagingAlone(open, changes, author)),
     async restage(changes, author, seenId) {
       // Takes turns with applyAll, which must not apply changes that are being replaced.
       await keeper.apply(() => {
@@ -285,10 +280,14 @@ function pendingOf(open: Open): Pending {
     },
     undoable: undo.count,
     async undo(author) {
-      const changes = undo.changes()
-      await this.stage(changes, author)
-      undo.applied()
-      return changes.length
+      let count = 0
+      await keeper.apply(() => {
+        const changes = undo.changes()
+        count = changes.length
+        return stagingAlone(open, changes, author)
+      })
+      undo.taken()
+      return count
     },
     async discard() {
       let count = 0
@@ -314,10 +313,13 @@ function createUndo({ book, limits }: Open) {
       const text = JSON.stringify(changes.flatMap((change) => oppositeOf(book, change) ?? []))
       next = text.length > limits.undoChars ? undefined : { count: changes.length, text }
     },
-    /** Keeps what was prepared; without it, nothing. */
+    /** Keeps what was prepared. */
     applied() {
       kept = next
-      next = undefined
+    },
+    /** It was staged: it is not offered again. */
+    taken() {
+      kept = undefined
     },
     changes(): Change[] {
       if (kept === undefined)
@@ -325,6 +327,19 @@ function createUndo({ book, limits }: Open) {
       return JSON.parse(kept.text) as Change[]
     },
   }
+}
+
+/**
+ * What stages changes, in turn with all else that stages or applies some.
+ * @returns undefined if the same ones wait already
+ * @throws Fault `pending_waiting`
+ */
+function stagingAlone(open: Open, changes: readonly Change[], author: string): Applying | undefined {
+  const { changes: waiting } = staged(open)
+  if (isSameAs(waiting, changes)) return undefined
+  if (waiting.length > 0)
+    throw new Fault('pending_waiting', `${waiting.length} changes wait already: apply or discard them first`)
+  return { changes: [], write: () => open.writer.write([stagingOf(open, changes, () => author)]) }
 }
 
 /** @param by who asked for a change, or its row where it was staged before */

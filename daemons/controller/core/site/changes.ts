@@ -218,7 +218,7 @@ export interface SiteKeeper extends Keeper {
 }
 
 /** Changes, and the function that writes them. */
-interface Applying {
+export interface Applying {
   changes: readonly Change[]
   write(): Promise<void>
 }

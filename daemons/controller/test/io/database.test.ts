@@ -7,7 +7,7 @@ import { systemClock } from '#kit/clock.ts'
 import type { Row } from '../../core/site/book.ts'
 import { tables } from '../../core/site/registry.ts'
 import { openSiteStore } from '../../io/database.ts'
-import { importInto } from '../../io/site-import.ts'
+import { importInto, stageRows } from '../../io/site-import.ts'
 import { bytesOf, parts } from './store-parts.ts'
 import { now, open, site, stage } from './store-stage.ts'
 
@@ -234,6 +234,40 @@ t.test('the last Apply All can be undone once, by changes that wait in turn', as
   await importInto(store, bytesOf({ zone: [] }), parts, later)
   await t.rejects(store.pending.undo('ada'), { code: 'pending_waiting' }, 'what waits is not mixed with it')
   t.ok(store.pending.undoable() > 0, 'and it can be undone afterwards')
+})
+
+t.test('an Apply All that was not written is not one that could be undone', async (t) => {
+  const folder = t.testdir()
+  const store = openSiteStore(folder, systemClock, { ...parts.store, busyMs: 10 })
+  t.teardown(() => store.close())
+  await importInto(store, bytesOf(site), parts, now)
+  await importInto(store, bytesOf({ zone: [{ name: 'Hall', max: 60 }] }), parts, later)
+  await store.pending.applyAll()
+  await importInto(store, bytesOf({ zone: [] }), parts, later)
+  const other = new DatabaseSync(join(folder, 'controller.db'))
+  other.exec('BEGIN IMMEDIATE')
+  await t.rejects(store.pending.applyAll(), { code: 'store_write_failed' })
+  other.exec('ROLLBACK')
+  other.close()
+  await store.pending.discard()
+  await store.pending.undo('ada')
+  t.equal(store.pending.undoable(), 0)
+})
+
+t.test('what takes an Apply All back is not mixed with rows that come at the same moment', async (t) => {
+  const { store } = await stage(t)
+  await importInto(store, bytesOf({ zone: [{ name: 'Hall', device_id: 1, max: 60 }] }), parts, later)
+  await store.pending.applyAll()
+  const rows = { zone: [{ id: 1, max: 70 }] }
+  const ends = await Promise.allSettled([
+    store.pending.undo('ada'),
+    stageRows(store, { rows, remove: {} }, parts, 'bob'),
+  ])
+  t.same(
+    ends.map(({ status }) => status),
+    ['fulfilled', 'rejected'],
+  )
+  t.same([...new Set(store.pending.list().map(({ author }) => author))], ['ada'])
 })
 
 t.test('an Apply All larger than the bound is not kept to be undone', async (t) => {
