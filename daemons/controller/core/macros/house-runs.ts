@@ -102,11 +102,13 @@ export class HouseRuns {
       run.onEnd(() => {
         due.cancel()
         record()
-        this.#ended()
+        this.#living--
+        this.#giveTurn()
       })
     } catch (thrown) {
       const { code, message } = faultOf(thrown, 'macro_failed', 'the macro could not be started')
       this.#add(cause, { outcome: 'failed', detail: `${code}: ${message}` }, {})
+      this.#giveTurn()
     }
   }
 
@@ -121,8 +123,7 @@ export class HouseRuns {
     return engine.start({ plan: book.plan(macro), args, caller: null, chain })
   }
 
-  #ended(): void {
-    this.#living--
+  #giveTurn(): void {
     const next = this.#waiting.shift()
     if (next === undefined) return
     next.timer.cancel()

@@ -117,6 +117,21 @@ t.test('what cannot be started is recorded with its reason', async (t) => {
   )
 })
 
+t.test('a run that cannot be started when its turn comes leaves the turn to the next', async (t) => {
+  const { clock, records, runs } = stage(
+    [{ name: 'Slow', mode: 'parallel', steps: [{ type: 'delay', args: { ms: 500 } }] }],
+    { houseRuns: 1 },
+  )
+  runs.start(cause())
+  for (let n = 0; n < 3; n++) runs.start(cause({ macro_id: 9 }))
+  runs.start(cause())
+  await clock.run(1100)
+  t.same(
+    records.map(({ facts }) => facts?.outcome),
+    ['done', 'failed', 'failed', 'failed', 'done'],
+  )
+})
+
 t.test('runs beyond the bound wait for their turn, for a while, and so many of them', async (t) => {
   const slow: RigMacro = {
     name: 'Slow',
