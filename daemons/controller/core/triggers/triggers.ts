@@ -69,6 +69,9 @@ interface Live {
 /** Columns that are no part of what is watched for. */
 const NO_RULE = new Set(['name', 'updated_at', 'args', 'macro_id'])
 
+/** What a device feed tells. */
+const DEVICE_EVENTS: ReadonlySet<Json | undefined> = new Set(['offline', 'online'])
+
 /** HMAC is as strong as its key: a shorter one can be found from a single call that was overheard. */
 const SHORTEST_SECRET = 16
 const MINUTE_MS = 60_000
@@ -96,7 +99,9 @@ function readTrigger(row: Row, longestMs: number): Condition | undefined {
   }
   if (row.kind === 'device') {
     needs('device_id', 'the device that is watched')
-    needs('event', 'what has to happen, such as online or offline')
+    needs('event', 'what has to happen, offline or online')
+    if (!DEVICE_EVENTS.has(row.event))
+      throw new Fault('trigger_invalid', 'event is none of offline, online: it would never happen')
     return undefined
   }
   if (row.kind !== 'webhook') throw new Fault('trigger_invalid', 'kind is none of attribute, webhook, device')
