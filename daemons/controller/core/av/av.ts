@@ -6,6 +6,7 @@ import { type Args, decimalOf, foldedName, type Target } from '../control/readin
 import type { Ack, DriverCommand, DriverHost } from '../drivers/driver.ts'
 import { isObject, type Json } from '../json.ts'
 import { type Book, groupedBy, type Row } from '../site/book.ts'
+import { createVolumeLimits, type VolumeLimits } from './limits.ts'
 
 /** What a sound zone does now, as far as its device has said. */
 interface SoundNow {
@@ -43,7 +44,7 @@ interface Sound {
   zone: Row
   device: Row
   av: Row
-  /** The lowest max_volume of its rows; undefined if there is none. */
+  /** The lowest max_volume of its output; undefined if there is none. */
   limit: number | undefined
 }
 
@@ -67,18 +68,22 @@ export function createAv(parts: AvParts): PerformAv {
 
 class Av {
   readonly #parts: AvParts
+  readonly #limits: VolumeLimits
   readonly #ramps: ReturnType<typeof createRamps>
 
   constructor(parts: AvParts) {
     this.#parts = parts
-    this.#ramps = createRamps(parts)
+    this.#limits = createVolumeLimits(parts.book)
+    this.#ramps = createRamps(parts, this.#limits)
   }
 
   perform(order: AvOrder): Promise<Ack> | undefined {
     const { zone, device } = order.target
     const sound = this.#soundAt(order.target)
     if (sound) return this.#performOn(sound, order)
-    if (!zone && device) refuseWhole(this.#parts.book, device, order)
+    if (zone) {
+      if (this.#limits.ofZone(zone) !== undefined) refuseUnknown(order, `zone ${zone.id}`)
+    } else if (device && isLimited(this.#parts.book, device)) refuseUnknown(order, `device ${device.id}`)
     return undefined
   }
 
@@ -86,8 +91,7 @@ class Av {
     const rows = zone ? this.#parts.book.rows('av_zone').filter(({ zone_id }) => zone_id === zone.id) : []
     const [av] = rows
     if (!zone || !device || !av) return undefined
-    const limits = rows.flatMap(({ max_volume: most }) => (typeof most === 'number' ? [most] : []))
-    return { zone, device, av, limit: limits.length > 0 ? Math.min(...limits) : undefined }
+    return { zone, device, av, limit: this.#limits.ofZone(zone) }
   }
 
   #performOn(sound: Sound, order: AvOrder): Promise<Ack> | undefined {
@@ -262,17 +266,22 @@ function refuseLoud(verb: string, args: Args, limited: string | false): void {
     throw new Fault('args_invalid', `${limited} has a max_volume: ${JSON.stringify(loud)} is not taken, use volume`)
 }
 
-/** A device as a whole keeps the limits of its zones; the gates have compared `volume` with them. */
-function refuseWhole(book: Book, device: Row, { verb: said, args }: AvOrder): void {
+function isLimited(book: Book, device: Row): boolean {
   const zones = new Set(book.rows('zone').flatMap((zone) => (zone.device_id === device.id ? [zone.id] : [])))
-  const isLimited = book
+  return book
     .rows('av_zone')
     .some((av) => typeof av.max_volume === 'number' && (av.device_id === device.id || zones.has(Number(av.zone_id))))
-  if (!isLimited) return
+}
+
+/**
+ * A device as a whole keeps the limits of its zones, and a zone without a row those of its output; the gates have
+ * compared `volume` with them.
+ */
+function refuseUnknown({ verb: said, args }: AvOrder, limited: string): void {
   const verb = foldedName(said)
   const isWord = verb === 'volume' && decimalOf(args.volume ?? null) === undefined
-  if (UP.has(verb) || isWord) throw new Fault('args_invalid', `device ${device.id} has a max_volume: command its zone`)
-  refuseLoud(verb === 'volume' ? '' : verb, args, `device ${device.id}`)
+  if (UP.has(verb) || isWord) throw new Fault('args_invalid', `${limited} has a max_volume: command its sound zone`)
+  refuseLoud(verb === 'volume' ? '' : verb, args, limited)
 }
 
 // All off: the zones of a group with its subgroups, or of the site.
@@ -292,7 +301,7 @@ function zonesFrom(book: Book, { zone_group_id: group }: Row, args: Args): reado
 
 // Ramps: one for each zone, ended by the next command to it.
 
-function createRamps({ book, clock, soundOf }: AvParts) {
+function createRamps({ clock, soundOf }: AvParts, limits: VolumeLimits) {
   /** Also while the device takes a step: a ramp that is not in here any more sends nothing further. */
   const running = new Map<number, { timer?: Timer }>()
 
@@ -310,7 +319,8 @@ function createRamps({ book, clock, soundOf }: AvParts) {
     const end = () => running.get(zone.id) === ramp && running.delete(zone.id)
     const go = async (step: number): Promise<Ack> => {
       try {
-        const ack = await send(Math.round(Math.min(at(step), limitNow(book, zone)) * 10) / 10)
+        // The limit may have changed since the ramp began.
+        const ack = await send(Math.round(Math.min(at(step), limits.ofZone(zone) ?? HIGHEST) * 10) / 10)
         if (step === steps) end()
         else if (running.get(zone.id) === ramp)
           ramp.timer = clock.after(RAMP_STEP_MS, () => void go(step + 1).catch(() => {}))
@@ -326,13 +336,4 @@ function createRamps({ book, clock, soundOf }: AvParts) {
   }
 
   return { cancel, start }
-}
-
-/** The limit may have changed since the ramp began. */
-function limitNow(book: Book, zone: Row): number {
-  const rows = book.rows('av_zone').filter(({ zone_id }) => zone_id === zone.id)
-  return rows.reduce(
-    (least, { max_volume: most }) => (typeof most === 'number' ? Math.min(least, most) : least),
-    HIGHEST,
-  )
 }

@@ -3,6 +3,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { nearestName } from '#kit/pure/text.ts'
 import type { ApiFunction, Session } from '../access/accounts.ts'
 import type { AuditReason } from '../audit.ts'
+import { createVolumeLimits } from '../av/limits.ts'
 import { type ArgsSchema, argsFaults, isObject, type Json, kindOf, readArgsSchema } from '../json.ts'
 import { type Book, derived, groupedBy, type Row, zonesByDevice } from '../site/book.ts'
 import { usualVerbs } from '../usual-verbs.ts'
@@ -99,7 +100,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
   const byName = derived(book, ['command'], () =>
     Map.groupBy(book.rows('command'), (row) => foldedName(String(row.name))),
   )
-  const loudest = derived(book, ['av_zone'], () => loudestOf(book.rows('av_zone')))
+  const limits = createVolumeLimits(book)
 
   function speakingOf(target: Target, verb: string): readonly Row[] {
     const { zone, device } = target
@@ -123,14 +124,13 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
 
   /** A command to a whole device must keep the bounds of all its zones. */
   function boundsOf({ zone, device }: Target): Bound[] {
-    const { zones: most, devices } = loudest()
     const zones = zone ? [zone] : device ? zonesOf(device.id) : []
     const ofZones = zones.flatMap((each): Bound[] => [
       { of: `zone ${each.id}`, isVolume: false, least: each.min, most: each.max },
-      { of: `zone ${each.id}`, isVolume: true, least: null, most: most.get(each.id) },
+      { of: `zone ${each.id}`, isVolume: true, least: null, most: limits.ofZone(each) },
     ])
-    const ofDevice = { of: `device ${device?.id}`, isVolume: true, least: null, most: devices.get(device?.id ?? 0) }
-    return zone ? ofZones : [...ofZones, ofDevice]
+    const most = limits.ofDevice(device?.id ?? 0)
+    return zone ? ofZones : [...ofZones, { of: `device ${device?.id}`, isVolume: true, least: null, most }]
   }
 
   return {
@@ -225,18 +225,6 @@ function checkLevel(verb: string, args: Args): void {
 /** The arg names in a row's schema; none if the schema is unusable, which is reported when it is checked. */
 function schemaNames({ args_schema: said }: Row): string[] {
   return isObject(said) && isObject(said.properties) ? Object.keys(said.properties) : []
-}
-
-/** The lowest max_volume of each zone, and of each device that is commanded as a whole. */
-function loudestOf(rows: readonly Row[]): { zones: ReadonlyMap<number, number>; devices: ReadonlyMap<number, number> } {
-  const zones = new Map<number, number>()
-  const devices = new Map<number, number>()
-  for (const { zone_id: zone, device_id: device, max_volume: most } of rows) {
-    if (typeof most !== 'number') continue
-    if (typeof zone === 'number') zones.set(zone, Math.min(most, zones.get(zone) ?? most))
-    if (typeof device === 'number') devices.set(device, Math.min(most, devices.get(device) ?? most))
-  }
-  return { zones, devices }
 }
 
 /** The bounds of a value: `volume` has those of av_zone, every other value those of its zone. */

@@ -262,23 +262,26 @@ t.test('a ramp goes in steps, and ends with the next command', async (t) => {
   t.equal(sent.length, length)
 })
 
-t.test('a ramp whose step is under way ends with the next command, and so does one that another ramp follows', async (t) => {
-  const { clock, hold, say, sent } = house()
-  const release = hold()
-  void say({ zone_id: 1, command: 'ramp', args: { volume: 60, duration_ms: 1000 } })
-  await clock.run(10)
-  await say({ zone_id: 1, command: 'stop' })
-  release()
-  await clock.run(2000)
-  t.strictSame(sent, ['1 volume {"volume":33}', '1 stop {}'])
-  const second = hold()
-  void say({ zone_id: 1, command: 'ramp', args: { volume: 60, duration_ms: 1000 } })
-  await clock.run(10)
-  await say({ zone_id: 1, command: 'ramp', args: { volume: 0, duration_ms: 100 } })
-  second()
-  await clock.run(2000)
-  t.equal(sent.at(-1), '1 volume {"volume":0}')
-})
+t.test(
+  'a ramp whose step is under way ends with the next command, and so does one that another ramp follows',
+  async (t) => {
+    const { clock, hold, say, sent } = house()
+    const release = hold()
+    void say({ zone_id: 1, command: 'ramp', args: { volume: 60, duration_ms: 1000 } })
+    await clock.run(10)
+    await say({ zone_id: 1, command: 'stop' })
+    release()
+    await clock.run(2000)
+    t.strictSame(sent, ['1 volume {"volume":33}', '1 stop {}'])
+    const second = hold()
+    void say({ zone_id: 1, command: 'ramp', args: { volume: 60, duration_ms: 1000 } })
+    await clock.run(10)
+    await say({ zone_id: 1, command: 'ramp', args: { volume: 0, duration_ms: 100 } })
+    second()
+    await clock.run(2000)
+    t.equal(sent.at(-1), '1 volume {"volume":0}')
+  },
+)
 
 t.test('a limit that is lowered during a ramp holds', async (t) => {
   const { avOf, book, clock, say, sent } = house()
@@ -286,6 +289,31 @@ t.test('a limit that is lowered during a ramp holds', async (t) => {
   book.put('av_zone', { ...avOf(5), max_volume: 35 })
   await clock.run(2000)
   t.equal(sent.at(-1), '1 volume {"volume":35}')
+})
+
+t.test('two zones of one output keep the lower limit, whichever is commanded', async (t) => {
+  const { book, clock, say, sent } = house()
+  book.put('zone', { id: 4, name: 'Bar, too', type: 'av', device_id: 10, address: ' ' })
+  book.put('av_zone', { id: 8, name: 'Bar, too', zone_id: 4, device_id: 10, max_volume: 90, volume: null, mute: false })
+  book.put('zone', { id: 5, name: 'Terrace', type: 'av', device_id: 10, address: '2' })
+  for (const body of [
+    { zone_id: 3, volume: 100 },
+    { zone_id: 3, command: 'volume_up' },
+    { zone_id: 3, command: 'ramp', args: { volume: 80 } },
+    { zone_id: 4, volume: 61 },
+    { zone_id: 4, command: 'ramp', args: { volume: 61 } },
+  ])
+    t.match(await say(body), { error: 'invalid args' }, JSON.stringify(body))
+  t.strictSame(sent, [])
+  await say({ zone_id: 4, command: 'route', args: { mcast: '239.1.1.1' } })
+  t.equal(sent[0], '4 volume {"volume":60}')
+  await say({ zone_id: 5, volume: 100 })
+  t.equal(sent.at(-1), '5 volume {"volume":100}', 'another output has a limit of its own, or none')
+  book.put('av_zone', { ...(book.row('av_zone', 5) as Row), max_volume: null })
+  t.match(await say({ zone_id: 3, volume: 90 }), { success: true })
+  await say({ zone_id: 4, command: 'ramp', args: { volume: 90, duration_ms: 200 } })
+  await clock.run(1000)
+  t.equal(sent.at(-1), '4 volume {"volume":90}')
 })
 
 t.test('ways around the limit are refused', async (t) => {

@@ -222,6 +222,7 @@ t.test(
   'max_volume of an av_zone limits the volume of its zone and of its whole device, and nothing else',
   async (t) => {
     const { command, session, reached } = stage({
+      zone: BUILDING.zone.map((each) => ({ ...each, address: String(each.id) })),
       av_zone: [{ id: 1, name: 'Hall', zone_id: 1, device_id: 10, max_volume: 60 }],
     })
     const say = async (body: Record<string, unknown>) => answerOf(await command(session(OPEN), body))
