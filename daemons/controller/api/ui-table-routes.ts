@@ -5,6 +5,7 @@ import { count, object, orNull, type Route, text, yesNo } from '#kit/http/route.
 import { nearestName } from '#kit/pure/text.ts'
 import type { Outcome } from '../core/audit.ts'
 import { isList, isObject, type Json } from '../core/json.ts'
+import { overtaken, type Revision } from '../core/site/browse.ts'
 import type { UiTables } from '../core/surfaces.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
@@ -33,6 +34,10 @@ const readChange = createReader(
       id: Type.Optional(Type.Integer({ minimum: 1, description: 'absent: a new row' })),
       values: Type.Record(Type.String(), Type.Unknown(), {
         description: 'as in a site file: references by id or name, columns that are absent stay as they are',
+      }),
+      seen: Type.Record(Type.String(), Type.Unknown(), {
+        default: {},
+        description: 'values as `GET /ui/rows` had them: a column of `values` that is another by now is refused',
       }),
     },
     { additionalProperties: false },
@@ -101,8 +106,9 @@ export function uiTableRoutes(gate: UiGate, { tables }: { tables: UiTables }): R
       isRecordedFirst: true,
       summary: 'Adds or changes one row, for Apply All',
       async handle({ body, session }) {
-        const { table, id, values } = readChange(body)
+        const { table, id, values, seen } = readChange(body)
         if (!tables.tables().some(({ name }) => name === table)) unknownTable(tables, table)
+        if (id !== undefined) refuseOvertaken(tables, { table, id, values, seen } as Revision)
         // A row without an id would be taken for the one of that name.
         const row = { ...(values as Record<string, Json>), id: id ?? tables.freeId(table) }
         const outcome = await tables.write(session, { rows: { [table]: [row] }, remove: {} })
@@ -132,6 +138,13 @@ function unknownTable(tables: UiTables, name: string): never {
   )
   const hint = near === undefined ? '' : ` The nearest is ${near}.`
   throw fieldsFault([{ field: 'table', message: `There is no table of this name that can be changed here.${hint}` }])
+}
+
+/** @throws Fault `bad_fields` */
+function refuseOvertaken(tables: UiTables, revision: Revision): void {
+  const { table, id } = revision
+  const faults = overtaken(tables.rows({ table, id, limit: 1 })?.rows[0], revision)
+  if (faults.length > 0) throw fieldsFault(faults)
 }
 
 /** Faults are told by `zone[0].min`; of the one row of a form, the field is `min`. */

@@ -3,7 +3,7 @@ import { CallFault, call } from '#kit/web/call.ts'
 import type { PersonView, SiteView } from '../core/access/accounts.ts'
 import type { Json } from '../core/json.ts'
 import type { MacroView, ZoneGroup } from '../core/live/zones.ts'
-import type { RowsPage, TableView } from '../core/site/browse.ts'
+import type { RowsPage, RowView, TableView } from '../core/site/browse.ts'
 import type { NotDriven } from '../core/site/not-driven.ts'
 
 /** Answer of GET /ui/zones. */
@@ -193,7 +193,7 @@ export const api = {
     return call<RowsPage>(`GET /ui/rows?${query}`)
   },
   row: (table: string, id: number) => call<RowsPage>(`GET /ui/rows?${new URLSearchParams({ table, id: String(id) })}`),
-  saveRow: (body: { table: string; id?: number; values: Record<string, Json> }) =>
+  saveRow: (body: { table: string; id?: number; values: Record<string, Json>; seen?: RowView['values'] }) =>
     call<{ pending: number }>('POST /ui/rows', body, { answerMs: LONG_MS }),
   removeRow: (table: string, id: number) =>
     call<{ pending: number }>('POST /ui/rows/remove', { table, id }, { answerMs: LONG_MS }),

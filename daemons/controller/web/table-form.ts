@@ -246,11 +246,8 @@ function RowForm({ table, row, again }: RowFormFacts): VNode {
   const form = useForm(initialValues(table, row), row ? 'edit' : 'draft')
   const title = row ? rowName(table, row) : texts.newIn(tableName(table.name))
   async function save(): Promise<void> {
-    const body: { table: string; id?: number; values: Record<string, Json> } = {
-      table: table.name,
-      values: rowBody(table, form, row),
-      ...(row ? { id: row.id } : {}),
-    }
+    const values = rowBody(table, form, row)
+    const body = { table: table.name, values, ...(row ? { id: row.id, seen: row.values } : {}) }
     pendingCount.value = (await api.saveRow(body)).pending
     await again()
     toast(texts.keptForApplyAll)

@@ -1,5 +1,5 @@
 /** The tables of the site as an administrator's forms see them: columns from the registry, rows with what is pending. */
-import { type Json, objectOf } from '../json.ts'
+import { isSameJson, type Json, objectOf } from '../json.ts'
 import { withoutSecrets } from '../secrets.ts'
 import type { Book, Row } from './book.ts'
 import { type Change, rowAfter } from './changes.ts'
@@ -150,6 +150,36 @@ export function browseRows(book: Book, waiting: readonly Change[], ask: RowsAsk)
     .filter(({ row }) => isFound(table, row, ask.find?.toLowerCase() ?? ''))
   const rows = found.slice(0, ask.limit).map((each) => viewOf(table, each, { book, waiting, ...site }))
   return { rows, next: found.length > ask.limit ? (rows.at(-1)?.id ?? null) : null }
+}
+
+/** What drivers change all the time. */
+const LIVELY: ReadonlySet<string> = new Set(
+  'attribute.value attribute.previous_value attribute.changed_at av_zone.source_id av_zone.volume av_zone.mute'.split(
+    ' ',
+  ),
+)
+
+/** A change of a row that somebody has looked at before. */
+export interface Revision {
+  table: string
+  id: number
+  values: Readonly<Record<string, Json>>
+  /** The values that were shown, by column. */
+  seen: Readonly<Record<string, Json>>
+}
+
+/**
+ * What somebody else has done to a row since it was shown, as far as a change would undo it; secrets are shown to nobody.
+ * @param now the row as it is; undefined if it is gone
+ */
+export function overtaken(now: RowView | undefined, { table, id, values, seen }: Revision) {
+  if (now === undefined) return [{ field: 'id', message: `There is no ${table} ${id}.` }]
+  if (now.pending === 'remove')
+    return [{ field: 'id', message: 'This row is removed by Apply All: a change would bring a part of it back.' }]
+  return Object.keys(values)
+    .filter((name) => Object.hasOwn(seen, name) && Object.hasOwn(now.values, name) && !LIVELY.has(`${table}.${name}`))
+    .filter((name) => !isSameJson(seen[name], now.values[name]))
+    .map((field) => ({ field, message: 'Somebody else has changed this meanwhile. Open the row again to see it.' }))
 }
 
 /** The next id of a table that neither the site nor the changes that wait have used. */

@@ -46,6 +46,25 @@ t.test('a new row gets an id of its own, so that it is not taken for one of the 
   ])
 })
 
+t.test('of two editors with the same row open the second does not undo the first', async (t) => {
+  const { browser, house } = await here(t)
+  const { body } = await browser.call('GET', '/ui/rows?table=zone&id=7')
+  const [{ values: seen }] = body.rows as [{ values: { name: string } }]
+  house.change(
+    'zone',
+    [...(house.tables.get('zone') ?? [])].map((row) => (row.id === 7 ? { ...row, name: 'Furnace' } : row)),
+  )
+  const save = (values: object) => browser.call('POST', '/ui/rows', { table: 'zone', id: 7, values, seen })
+  t.match(await save({ name: 'Heater', min: 5 }), {
+    status: 400,
+    body: { error: 'bad_fields', fields: [{ field: 'name', message: /Somebody else/ }] },
+  })
+  t.match(await save({ min: 5 }), { status: 200 }, 'another column')
+  const gone = await browser.call('POST', '/ui/rows', { table: 'zone', id: 999, values: { min: 5 } })
+  t.match(gone, { status: 400, body: { fields: [{ field: 'id', message: 'There is no zone 999.' }] } })
+  t.equal(house.written.length, 1)
+})
+
 t.test('faults of the row are told at its fields, those elsewhere by their path', async (t) => {
   const { browser, house } = await here(t)
   const fields = [

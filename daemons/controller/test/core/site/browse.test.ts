@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import type { Json } from '../../../core/json.ts'
-import { browseRows, describeTables, freeId, type RowsAsk } from '../../../core/site/browse.ts'
+import { browseRows, describeTables, freeId, overtaken, type RowsAsk } from '../../../core/site/browse.ts'
 import type { Change } from '../../../core/site/changes.ts'
 import { siteTables, tableOf } from '../../../core/site/registry.ts'
 import { bookOf } from './book-of.ts'
@@ -118,5 +118,19 @@ t.test('rows of any content are shown without an error, and without their secret
     }),
     { numRuns: 200 },
   )
+  t.end()
+})
+
+t.test('a change is overtaken by what somebody else did to its columns, and by a removal that waits', (t) => {
+  const book = bookOf({ zone: [{ id: 1, name: 'Hall', max: 80, overrides: { on: { zone_id: 1 } } }] })
+  const rowAfter = (waiting: Change[]) => browseRows(book, waiting, { table: 'zone', id: 1, limit: 1 })?.rows[0]
+  const wish = { table: 'zone', id: 1, values: { max: 90 }, seen: rowAfter([])?.values ?? {} }
+  const place = { table: 'zone', id: 1 }
+  t.same(overtaken(rowAfter([]), wish), [])
+  t.same(overtaken(rowAfter([{ kind: 'change', ...place, columns: { min: 3 } }]), wish), [])
+  t.match(overtaken(rowAfter([{ kind: 'change', ...place, columns: { max: 60 } }]), wish), [{ field: 'max' }])
+  t.match(overtaken(rowAfter([{ kind: 'remove', ...place }]), wish), [{ field: 'id', message: /removed/ }])
+  const others = { ...wish, table: 'attribute', values: { value: '1' }, seen: { value: '2' } }
+  t.same(overtaken(rowAfter([]), others), [], 'what a device says all the time is not compared')
   t.end()
 })
