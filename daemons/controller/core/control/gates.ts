@@ -14,6 +14,7 @@ import {
   foldedName,
   isCommonVerb,
   isValueArg,
+  RAW_VERBS,
   readArgs,
   readVerb,
   type Target,
@@ -276,7 +277,7 @@ export interface Gates {
 
 /**
  * Elevation: a flag on the device, the zone or the command. A device commanded as a whole is elevated if one of its
- * zones is, since the command reaches that zone too. Scope: a device is reached through any of its zones.
+ * zones is, since the command reaches that zone too; so does a raw verb, whichever zone it is sent to. Scope: a device is reached through any of its zones.
  * @source document 1, POST /api/control/:action, elevated gates
  */
 export function createGates(book: Book): Gates {
@@ -286,7 +287,8 @@ export function createGates(book: Book): Gates {
 
   function isElevated({ zone, device }: Target, verb?: string): boolean {
     if (device?.elevated === true) return true
-    const zones = zone ? [zone] : device ? zonesOf(device.id) : []
+    const isWhole = device !== undefined && (!zone || (verb !== undefined && RAW_VERBS.has(foldedName(verb))))
+    const zones = isWhole ? zonesOf(device.id) : zone ? [zone] : []
     if (zones.some(({ elevated }) => elevated === true)) return true
     return verb !== undefined && verbs.isElevated({ zone, device }, verb)
   }

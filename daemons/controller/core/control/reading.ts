@@ -135,6 +135,9 @@ export const ADDING_VERBS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
+/** Verbs whose args say which part of a device they reach, whichever zone they are sent to. */
+export const RAW_VERBS: ReadonlySet<string> = new Set(['request', 'tx'])
+
 /** Verbs with a common spelling. Others get the building's spelling, or are passed on as they came. */
 const COMMON_VERBS: ReadonlySet<string> = new Set([
   ...VALUE_NAMES,

@@ -248,3 +248,14 @@ t.test('fields of a body that are null count as left out', async (t) => {
   t.match(answerOf(await command(session({ uis: [2] }), body)), { status: 200 })
   t.equal(reached.length, 1)
 })
+
+t.test('a raw verb of a zone is judged like one to its whole device: it reaches the elevated zones too', async (t) => {
+  const { command, session, reached } = stage()
+  const say = async (verb: string, isElevated = false) =>
+    answerOf(await command(session({ isElevated }), { zone_id: 6, command: verb, args: { unitId: 9 } }))
+  for (const verb of ['request', 'tx', ' ＴX'])
+    t.match(await say(verb), { status: 403, reason: 'elevation_denied', target: 'zone 6' }, verb)
+  t.strictSame(reached, [])
+  t.match(await say('on'), { success: true })
+  t.match(await say('request', true), { success: true })
+})
