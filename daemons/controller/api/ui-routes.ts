@@ -23,6 +23,7 @@ import type {
 } from '../core/surfaces.ts'
 import { type SocketCaller, type SocketLimits, type SocketParts, socketRoute } from './socket.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
+import { uiDeviceRoutes } from './ui-device-routes.ts'
 import { createUiGate } from './ui-gate.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
 import { uiTableRoutes } from './ui-table-routes.ts'
@@ -90,5 +91,6 @@ export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ende
     ...uiZoneRoutes(gate, parts),
     ...uiAdminRoutes(gate, parts),
     ...uiTableRoutes(gate, parts),
+    ...uiDeviceRoutes(gate, parts),
   ]
 }

@@ -22,6 +22,7 @@ t.test('the pages of a controller', { skip: noBrowser, timeout: 120_000 }, async
     ['sends the last position of a moved control, and says at the zone what was refused', command],
     ['runs a macro and shows the result', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
+    ['shows the devices that are away first, and why', devices],
     ['finds refused calls and shows their reasons in plain words', audit],
     ['shows what runs next, and what does not run with the reason', schedule],
     ['switches the REST API, and says that it waits for a restart', rest],
@@ -176,6 +177,20 @@ async function pending(t: Test, { page, house, visit, audit }: Stage): Promise<v
   await page.getByText('2 changes wait.').waitFor()
   await page.getByRole('button', { name: 'Apply all' }).click()
   await page.getByText('Nothing is pending.').waitFor()
+}
+
+async function devices(t: Test, { page, house, visit, audit }: Stage): Promise<void> {
+  house.reportDevice(3, { state: 'offline', error: 'no route', lastSeenAt: Date.now() - 60_000 })
+  await visit('devices')
+  await page.getByText('1 of 4 devices is away.').waitFor()
+  await page.locator('.verdict', { hasText: 'Blind bus: last heard' }).getByText('no route').waitFor()
+  t.equal(await page.locator('.rows tbody .name').first().textContent(), 'Blind bus')
+  await audit(t, 'devices')
+  house.reportDevice(3, { state: 'online', error: null, lastSeenAt: Date.now() })
+  await page.getByText('1 of 4 devices was not heard yet.').waitFor()
+  await page.getByLabel('Filter devices').fill('heat')
+  await page.locator('.rows tbody tr').nth(1).waitFor({ state: 'detached' })
+  await page.keyboard.press('Escape')
 }
 
 async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {

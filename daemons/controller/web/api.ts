@@ -99,6 +99,28 @@ export interface Automation {
   triggers: Automated[]
 }
 
+/** One device as it is now; times in epoch ms. */
+export interface DeviceSeen {
+  id: number
+  name: string
+  driver: string
+  state: 'online' | 'offline' | 'unknown' | 'off'
+  error: string | null
+  last_seen: number | null
+  ip_address: string | null
+  zones: number
+}
+
+/** Devices, those that are away first; `matching` includes those that are not listed. */
+export interface Devices {
+  online: number
+  offline: number
+  unknown: number
+  off: number
+  matching: number
+  devices: DeviceSeen[]
+}
+
 /** A board or gateway that announces itself; every text is what it says of itself. */
 export interface FoundDaemon {
   id: string
@@ -179,6 +201,7 @@ export const api = {
   audit: (query: string) => call<AuditPage>(`GET /ui/audit?${query}`),
   rest: () => call<Rest>('GET /ui/rest'),
   notDriven: () => call<NotDrivenRows>('GET /ui/not-driven'),
+  devices: (find: string) => call<Devices>(`GET /ui/devices?${new URLSearchParams(find === '' ? {} : { find })}`),
   automation: () => call<Automation>('GET /ui/automation'),
   found: () => call<Found>('GET /ui/found'),
   adopt: (wish: { id: string; name?: string; secret?: string }) => call<unknown>('POST /ui/found/adopt', wish),

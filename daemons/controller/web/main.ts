@@ -33,6 +33,7 @@ const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
 const SetUp = lazy(async () => (await import('./set-up.ts')).SetUp)
 const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
 const TablesPage = lazy(async () => (await import('./tables-page.ts')).TablesPage)
+const DevicesPage = lazy(async () => (await import('./devices-page.ts')).DevicesPage)
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const SchedulePage = lazy(async () => (await import('./schedule-page.ts')).SchedulePage)
@@ -58,6 +59,7 @@ const ENTRIES: readonly PageEntry[] = [
   { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true, below: 'today' },
   { word: 'schedule', label: texts.schedule, icon: 'waiting', key: 'h', isElevated: true },
   { word: 'tables', label: texts.siteTables, icon: 'settings', key: 'i', isElevated: true },
+  { word: 'devices', label: texts.devices, icon: 'ports', key: 'd', isElevated: true, below: 'tables' },
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true, below: 'tables' },
   { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true, below: 'tables' },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
@@ -119,6 +121,7 @@ function countText(count: number | null): string {
 function page(word: string | undefined): VNode {
   if (word === 'pending') return html`<${PendingPage} />`
   if (word === 'tables') return html`<${TablesPage} />`
+  if (word === 'devices') return html`<${DevicesPage} />`
   if (word === 'audit') return html`<${AuditPage} />`
   if (word === 'today')
     return html`<${TodayPage} path="/ui/ledger" mayAcknowledge=${true} hasCookie=${true} more=${auditLink()} />`

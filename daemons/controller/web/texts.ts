@@ -505,3 +505,27 @@ export const keyOfGatewayHint = 'Made at the gateway, under Users: an API key wi
 export const isAtAnotherAddress = (device: string, place: string) =>
   `${device} has another address. It announces itself at ${place} now.`
 export const waitsForApplyAll = (device: string) => `${device} waits for Apply All.`
+
+// Devices (devices-page.ts)
+
+export const devices = 'Devices'
+export const noDeviceIsDriven = 'No device is driven yet.'
+export const addADevice = 'Add one with New device, or adopt one that is found on the network under System.'
+export const devicesAreAway = (away: number, all: number) =>
+  `${away} of ${counted(all, 'device')} ${away === 1 ? 'is' : 'are'} away.`
+export const devicesNotHeard = (silent: number, all: number) =>
+  `${silent} of ${counted(all, 'device')} ${silent === 1 ? 'was' : 'were'} not heard yet.`
+export const allDevicesAreThere = (all: number) =>
+  all === 1 ? 'The device is there.' : `All ${all} devices are there.`
+export const neverHeard = 'never heard'
+export const lastHeard = (since: string) => `last heard ${since}`
+export const askingForDevices = 'Asking how the devices are'
+export const devicesCouldNotBeRead = 'The devices could not be read.'
+export const filterDevices = 'Filter devices'
+export const newDevice = 'New device'
+export const moreDevices = (count: number) => `And ${count} more: filter by name, driver or error.`
+export const noDevices = 'There are no devices yet.'
+export const isThere = 'There'
+export const isAway = 'Away'
+export const notHeardYet = 'Not heard yet'
+export const isSwitchedOff = 'Switched off'
