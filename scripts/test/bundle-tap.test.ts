@@ -52,3 +52,43 @@ t.test('a list has as many items as it is compared with', async (t) => {
   const said = [...stdout.matchAll(/^(ok|not ok) \d+ - (\w+)/gm)].map(([, how, title]) => `${title} ${how}`)
   t.same(said, ['whole ok', 'none not ok', 'fewer not ok', 'more not ok'])
 })
+
+/** Each kind of way on which an error escapes, from a test that is not the last one made. */
+const ESCAPES = `import { createServer, connect } from 'node:net'
+import { stat } from 'node:fs'
+import t from 'tap'
+
+const never = () => new Promise(() => { setTimeout(() => {}, 5000) })
+const fail = (text) => () => { throw new Error(text) }
+t.test('timer', async () => { setTimeout(fail('of timer'), 5); await never() })
+t.test('interval', async () => { setInterval(function () { clearInterval(this); fail('of interval')() }, 5); await never() })
+t.test('tick', async () => { process.nextTick(fail('of tick')); await never() })
+t.test('rejection', async () => { Promise.reject(new Error('of rejection')); await never() })
+t.test('no error', async () => { Promise.reject('of no error'); await never() })
+t.test('later', async () => { void (async () => { await new Promise((done) => setTimeout(done, 5)); fail('of later')() })(); await never() })
+t.test('file', async () => { stat('/', fail('of file')); await never() })
+t.test('socket', async () => {
+  const server = createServer((socket) => { socket.destroy(); server.close(); fail('of socket')() })
+  server.listen(0, '127.0.0.1', () => connect(server.address().port).on('error', () => {}))
+  await never()
+})
+t.test('inside', async (t) => {
+  t.test('inner', async () => { setImmediate(fail('of inner')); await never() })
+  t.test('inner next', async (t) => t.pass())
+})
+let beyond
+t.test('ends before', async () => { beyond = setTimeout(fail('of nobody'), 50) })
+t.test('holds', async (t) => { await new Promise((done) => setTimeout(done, 100)); t.pass() })
+`
+
+t.test('an error that nobody caught is that of the test that started it, as under tap as it comes', async (t) => {
+  const folder = t.testdir({ 'a.test.mjs': ESCAPES })
+  const [bundled, plain] = [await bundleTap(ROOT, folder), []].map((args) => {
+    const { status, stdout } = spawnSync(process.execPath, [...args, 'a.test.mjs'], { cwd: folder, encoding: 'utf8' })
+    const points = [...stdout.matchAll(/^ *((?:not )?ok) \d+ - ([^#\n]*?)(?: # time.*)?$/gm)]
+    return { status, said: points.map(([, how, title]) => `${how}: ${title}`), caught: stdout.match(/tapCaught: .*/g) }
+  })
+  t.equal(bundled?.status, 1)
+  t.ok((bundled?.said.length ?? 0) > 12)
+  t.same(bundled, plain)
+})
