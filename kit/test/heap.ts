@@ -7,13 +7,24 @@ import type { MemoryRow } from '#kit/pure/memory-plan.ts'
 setFlagsFromString('--expose-gc')
 const collect: () => void = runInNewContext('gc')
 
+/** A collection that frees fewer bytes has left nothing to the next. */
+const NOTHING_BYTES = 1024
+const MOST_COLLECTIONS = 4
+
 /** Bytes held after garbage collection, including buffers outside V8's heap. */
 export async function heldBytes(): Promise<number> {
   // Some memory, such as a buffer behind its view or a task behind its signal, is only free after the next collection.
-  for (let times = 0; times < 3; times++) {
-    collect()
+  let held = afterCollection()
+  for (let times = 1; times < MOST_COLLECTIONS; times++) {
     await new Promise(setImmediate)
+    const before = held
+    held = afterCollection()
+    if (before - held < NOTHING_BYTES) break
   }
+  return held
+}
+
+function afterCollection(): number {
   collect()
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
