@@ -21,13 +21,14 @@ const MOST = { browser: 2, sound: 1 }
 const BROWSER_TEXT = /\/page-rig\.ts'/
 const SOUND_TEXT = /\/(gst-here|audio-board|three-clocks)\.ts'/
 
-/** Extra processes beyond the jobs of a kind while the machine is idle: tests wait a lot. */
-const MOST_MORE = 2
 /**
- * Idle percentage over the last second from which the machine counts as idle: the next process gets a core to itself.
+ * Extra processes beyond the jobs of a kind while the machine is idle: tests wait a lot. A process of tests takes half a
+ * core on average, so that three left a quarter of two cores idle for the whole suite.
  */
-const IDLE_PERCENT = 40
-const LOOK_MS = 1000
+const MOST_MORE = 3
+/** Idle percentage since the last look from which the machine counts as idle: the next process finds half a core. */
+const IDLE_PERCENT = 20
+const LOOK_MS = 500
 
 /** Niceness of everything but sound, which takes precedence. */
 const NICENESS = '5'
@@ -83,10 +84,28 @@ export function nextFile(
   })
 }
 
-/** Sorts by last duration, longest first; new files come before all. @param times ms by file */
-export function longestFirst(files: readonly string[], times: Readonly<Record<string, number>>): string[] {
+/**
+ * Sorts by last duration, longest first; new files come before all. Files that share a limited resource count as long as
+ * all of them one after another take: begun last, they would run alone at the end.
+ * @param times ms by file
+ */
+export function longestFirst(
+  files: readonly string[],
+  times: Readonly<Record<string, number>>,
+  need: (file: string) => Need | undefined = () => undefined,
+): string[] {
   const ms = (file: string) => times[file] ?? Number.POSITIVE_INFINITY
-  return [...files].sort((one, other) => (ms(one) === ms(other) ? 0 : ms(other) - ms(one)))
+  const together = { browser: 0, sound: 0 }
+  for (const file of files) {
+    const what = need(file)
+    if (what !== undefined) together[what] += ms(file) / MOST[what]
+  }
+  const weight = (file: string) => {
+    const what = need(file)
+    return what === undefined ? ms(file) : Math.max(ms(file), together[what])
+  }
+  const downwards = (one: number, other: number) => (one === other ? 0 : other - one)
+  return [...files].sort((one, other) => downwards(weight(one), weight(other)) || downwards(ms(one), ms(other)))
 }
 
 /**
@@ -138,7 +157,7 @@ export async function runBatches(batches: readonly Batch[], folder: string): Pro
   const runS = batches.reduce((sum, batch) => sum + batch.runS, 0)
   const needs = new Map(files.map((file) => [file, needOf(file, readFileSync(join(folder, file), 'utf8'))]))
   const need = (file: string) => needs.get(file)
-  const waiting = longestFirst([...groups.keys()], timesOfGroups(groups, times))
+  const waiting = longestFirst([...groups.keys()], timesOfGroups(groups, times), need)
   const running = new Map<string, ChildProcess>()
   const tallies: Tally[] = []
   const stop = (signal: NodeJS.Signals) => {
@@ -193,7 +212,7 @@ export async function runBatches(batches: readonly Batch[], folder: string): Pro
   return tallies
 }
 
-/** Calls after each second in which the machine was mostly idle. */
+/** Calls after each look at a machine that had time to spare. */
 function whileIdle(call: () => void): NodeJS.Timeout {
   let before: CpuTicks = readTicks()
   return setInterval(() => {

@@ -193,6 +193,14 @@ t.test('the longest files begin first, new ones before them', async (t) => {
   t.same(longestFirst(['a', 'b', 'c', 'd', 'e'], { b: 3, c: 7, e: 3 }), ['a', 'd', 'c', 'b', 'e'])
 })
 
+t.test('files that run one at a time begin before a longer one, if all of them take longer', async (t) => {
+  const times = { long: 10, short: 1, page: 9, next: 8, loud: 4, soft: 5, still: 2 }
+  const needs: Record<string, 'browser' | 'sound'> = { page: 'browser', next: 'browser' }
+  for (const name of ['loud', 'soft', 'still']) needs[name] = 'sound'
+  const order = longestFirst(Object.keys(times), times, (file) => needs[file])
+  t.same(order, ['soft', 'loud', 'still', 'long', 'page', 'next', 'short'])
+})
+
 t.test('two files with a browser run at a time, and one with sound', async (t) => {
   const [one, two, three] = ['x/page.e2e.test.ts', 'x/page-a.e2e.test.ts', 'x/page-b.e2e.test.ts']
   const [other, heard, played] = ['x/other.e2e.test.ts', 'x/heard.test.ts', 'x/played.test.ts']
