@@ -75,10 +75,17 @@ function bytesOf(word: number): number[] {
   return [word >> 8, word & 0xff]
 }
 
+/** Addresses of a unit. */
+const PLACES = 0x4000
+/** What units hold, each from its own place on; computed once, since a unit is made for each reply. */
+const WORDS = Array.from({ length: 0x10000 + PLACES }, (_, at) => (at * 40_503) & 0xffff)
+const BITS = WORDS.map((value) => (value >> 3) & 1)
+
 /** The reply of the requested unit; `salt` chooses its values. */
 export function replyOf(request: ModbusRequest, salt: number): Uint8Array {
-  const words = Array.from({ length: 0x4000 }, (_, at) => ((at + salt) * 40_503) & 0xffff)
-  const bits = words.map((value) => (value >> 3) & 1)
+  const first = salt & 0xffff
+  const words = WORDS.slice(first, first + PLACES)
+  const bits = BITS.slice(first, first + PLACES)
   const identity = ['Maker', 'Code', '1.0', 'https://example.com']
   return simulatedUnit({
     unitId: request.unitId,
