@@ -60,12 +60,19 @@ t.test('the pages of the controller: their bodies and queries are described by t
     )
   const control = ['zone_id', 'zone', 'device_id', 'device', 'command', 'args', 'macro_id', 'macro']
   t.same(Object.fromEntries(bodies), {
-    'POST /ui/sign-in': ['username', 'password', 'two_factor_token'],
+    'POST /ui/sign-in': ['username', 'password', 'pin', 'two_factor_token'],
     'POST /ui/setup': ['username', 'password', 'site', 'time_zone'],
     'POST /ui/command': control,
     'POST /ui/macro': control,
+    'POST /ui/macro/cancel': ['run_id'],
+    'POST /ui/password': ['current', 'password'],
     'PUT /ui/rest': ['enabled'],
     'POST /ui/pending/apply': ['revision'],
     'POST /ui/pending/discard': ['revision'],
+    'POST /ui/pending/undo': [],
+    'POST /ui/ledger/acknowledge': ['id'],
+    'POST /ui/found/adopt': ['id', 'name', 'secret'],
+    'POST /ui/rows': ['table', 'id', 'values', 'seen'],
+    'POST /ui/rows/remove': ['table', 'id'],
   })
 })

@@ -54,6 +54,7 @@ const rows = {
 }
 
 const scope = { status: 403, error: 'unauthorized', reason: 'scope_denied' }
+const strange = { status: 400, error: 'unknown field', reason: 'bad_command' }
 const elevation = { ...scope, reason: 'elevation_denied' }
 const role = { ...scope, reason: 'role_denied' }
 const unknownMacro = { status: 403, error: 'unknown macro', reason: 'unknown_macro' }
@@ -63,6 +64,7 @@ const malformed = (error: string) => bad(error, error === 'invalid args' ? 'bad_
 /** Title, user, action, body, result. @source document 1, POST /api/control/:action, and what it leaves open */
 const refusals: [string, string, 'command' | 'macro', unknown, typeof scope][] = [
   ['no UI at all', 'noui', 'command', { zone_id: 1, command: 'on' }, scope],
+  ['other keys next to a command', 'olga', 'command', { zone_id: 1, command: 'on', level: 3, x: {} }, strange],
   ['no UI at all, a zone that there is not', 'noui', 'command', { zone: 'Nowhere', command: 'on' }, scope],
   ['no UI that is enabled', 'otto', 'command', { zone_id: 1, command: 'on' }, scope],
   ['a zone of no group of the UI', 'gina', 'command', { zone_id: 8, command: 'on' }, scope],
@@ -139,7 +141,6 @@ const grants: [string, string, 'command' | 'macro', unknown, string[]][] = [
     { zone_id: 1, zone: 'Hall', device_id: 2, command: 'on' },
     ['Z1 on {}'],
   ],
-  ['other keys next to a command', 'olga', 'command', { zone_id: 1, command: 'on', level: 3, x: {} }, ['Z1 on {}']],
   [
     'args next to the shorthand',
     'olga',

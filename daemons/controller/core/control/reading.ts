@@ -143,7 +143,7 @@ const COMMON_VERBS: ReadonlySet<string> = new Set([
   ...VALUE_NAMES,
   ...ADDING_VERBS,
   ...'on off open close stop lock unlock mute unmute source input mode scene play pause power'.split(' '),
-  ...'select route ramp all_off volume_up volume_down'.split(' '),
+  ...'select route ramp all_off volume_up volume_down volume_db detach request tx'.split(' '),
 ])
 
 /** Invisible characters, and the dot that lower-casing leaves of a capital İ. */
