@@ -6,7 +6,7 @@ export interface ApiClient {
   call(method: string, path: string, body?: unknown): Promise<unknown>
 }
 
-const CALL_MS = 10_000
+const CALL_MS = 20_000
 
 /** Creates the administrator and signs in. */
 export async function setUpGateway(url: string, admin: { username: string; password: string }): Promise<ApiClient> {

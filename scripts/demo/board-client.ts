@@ -1,7 +1,7 @@
 /** Submits a board's forms, as an installer would in a browser. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const CALL_MS = 10_000
+const CALL_MS = 20_000
 /** A restarting board is back well within this. */
 const BACK_MS = 20_000
 const ASK_AGAIN_MS = 100

@@ -60,12 +60,11 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpScale(api, scale.path, sink.url)
   const apiKey = await letOthersIn(api, meters.path)
-  const [boards, lobby, building] = await Promise.all([
-    startBoards(stateFolder, undo),
-    startLobby(stateFolder, undo),
-    startBuilding(stateFolder, undo),
-  ])
-  await meet([boards.till, boards.counter, lobby.music, lobby.ceiling].map(({ url }) => url))
+  const key = await keyOf(api, { name: 'building', role: 'admin', ports: [meters.path] })
+  const [boards, lobby] = await Promise.all([startBoards(stateFolder, undo), startLobby(stateFolder, undo)])
+  const driven = { gateway: { url: gateway.url, line: meters.path, key }, lobby }
+  const all = [boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk]
+  const [building] = await Promise.all([startBuilding(stateFolder, driven, undo), meet(all.map(({ url }) => url))])
   const lines = { meters: meters.path, cellar: cellar.path, scale: scale.path }
   return { gateway, building, boards, lobby, ...lines, tcpPort, apiKey }
 }
@@ -92,8 +91,11 @@ async function setUpScale({ call }: ApiClient, path: string, webhookUrl: string)
 }
 
 /** Creates a viewer, and a key for a program that reads the meters. @returns the key */
-async function letOthersIn({ call }: ApiClient, metersPath: string): Promise<string> {
-  await call('POST', '/api/users', { username: demoLogin.viewer, password: demoLogin.password, role: 'viewer' })
-  const made = await call('POST', '/api/keys', { name: 'energy report', role: 'viewer', ports: [metersPath] })
-  return (made as { key: string }).key
+async function letOthersIn(api: ApiClient, metersPath: string): Promise<string> {
+  await api.call('POST', '/api/users', { username: demoLogin.viewer, password: demoLogin.password, role: 'viewer' })
+  return await keyOf(api, { name: 'energy report', role: 'viewer', ports: [metersPath] })
+}
+
+async function keyOf({ call }: ApiClient, wish: { name: string; role: string; ports: string[] }): Promise<string> {
+  return ((await call('POST', '/api/keys', wish)) as { key: string }).key
 }

@@ -2,7 +2,7 @@
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import { portPath } from './api-client.ts'
-import { buildingPeople } from './building.ts'
+import { buildingPeople, realZones } from './building.ts'
 import { LOOPBACK } from './free-port.ts'
 import { demoLogin, type Scene } from './scene.ts'
 
@@ -18,12 +18,13 @@ export function sceneWords(
   const http = has('curl') ? byCurl : byPython
   const modbus = has('mbpoll') ? byMbpoll(tcpPort) : modbusByPython(tcpPort)
   const { till, counter, raw, rfc2217 } = boards
-  const { music, ceiling, stream } = lobby
+  const { music, ceiling, kiosk, stream } = lobby
+  const order = has('curl') ? orderByCurl : orderByPython
   const people = buildingPeople
   return `
-Plantroom demo: the controller, the gateway and four boards with simulated devices. Ctrl-C stops everything; nothing is kept.
+Plantroom demo: the controller, the gateway and five boards with simulated devices. Ctrl-C stops everything; nothing is kept.
 
-  Building ${building.url}/   Lindenhof School, 40 simulated zones and a projector that is away
+  Building ${building.url}/   Lindenhof School: 40 simulated zones, a projector that is away, and a lobby on what stands below
            sign in as ${people.admin}, as ${people.operator} for some rooms, or as ${people.program}; password ${password}
 
   Gateway  ${gateway.url}/
@@ -37,9 +38,18 @@ Plantroom demo: the controller, the gateway and four boards with simulated devic
   Board    ${counter.url}/   Counter, ${counterWords(boards)}
   Board    ${music.url}/   Lobby music, an encoder: a tone of 997 Hz to ${stream.mcast}:${stream.port}, on loopback alone
   Board    ${ceiling.url}/   Lobby ceiling, a decoder: plays that tone, to no sound card
-  Matrix   ${till.url}/matrix   every board from any board; click where the two lobbies cross
+  Board    ${kiosk.url}/   Lobby kiosk, a decoder: plays nothing until you choose a source
+  Matrix   ${till.url}/matrix   every board from any board; click where lobby music and kiosk cross
+
+Try, on the building's page, in the room Lobby:
+  ${realZones.relay} on and off: relay 1 of the gateway's line follows, and a change there comes back to the page
+  ${realZones.kiosk} with ${realZones.source} as its source, then its volume, which ends at its limit; on its board's page it plays
+  the meter's volts and watts in the Plant room
 
 Try, in another terminal:
+  # the same two over the building's REST interface
+  ${order(building.url, { zone: realZones.relay, on: true })}
+  ${order(building.url, { zone: realZones.kiosk, source: realZones.source })}
   # every value of the meters, with the key of a program that may only read them
   ${http(`${gateway.url}${portPath(meters, '/points')}`, { bearer: apiKey })}
   # the same meter's volts over Modbus TCP, and relay 3 on
@@ -59,6 +69,8 @@ function counterWords({ counterRole }: Scene['boards']): string {
   return 'a serial server without lines; it would share a USB device if this kernel had usbip-host loaded'
 }
 
+const programLogin = { username: buildingPeople.program, password: demoLogin.password }
+
 /** Options of a request. */
 interface Extras {
   bearer?: string
@@ -74,6 +86,20 @@ function byPython(url: string, { bearer, form }: Extras): string {
   const data = form === undefined ? '' : `, b"${form.join('&')}"`
   const header = bearer === undefined ? '' : `, headers={"authorization": "Bearer ${bearer}"}`
   return `python3 -c 'from urllib.request import *; print(urlopen(Request("${url}"${data}${header})).read().decode())'`
+}
+
+/** Signs in for a token, and sends a command with it. */
+function orderByCurl(url: string, command: object): string {
+  const signIn = `curl -s ${url}/api/token -d '${JSON.stringify(programLogin)}' | cut -d '"' -f 4`
+  return `curl -s ${url}/api/control/command -d '${JSON.stringify(command)}' -H "authorization: Bearer $(${signIn})"`
+}
+
+function orderByPython(url: string, command: object): string {
+  const bytes = (value: object) => `b"""${JSON.stringify(value)}"""`
+  const ask = `ask = lambda path, body, **headers: urlopen(Request("${url}/api/" + path, body, headers)).read()`
+  const signIn = `loads(ask("token", ${bytes(programLogin)}))["token"]`
+  const send = `ask("control/command", ${bytes(command)}, authorization="Bearer " + ${signIn})`
+  return `python3 -c 'from json import loads; from urllib.request import *; ${ask}; print(${send}.decode())'`
 }
 
 function byMbpoll(port: number) {

@@ -94,6 +94,9 @@ const zone = object({
   max: orNull(number),
   verbs: Type.Array(text, { description: 'what may be asked of it' }),
   refused: orNull(Type.Enum(['role', 'elevation'])),
+  sourceId: Type.Optional(orNull(Type.Integer({ description: 'what a sound zone plays' }))),
+  sources: Type.Optional(Type.Array(object({ id: Type.Integer(), name: text }), { description: 'what it may play' })),
+  maxVolume: Type.Optional(number),
 })
 
 export const zonesAnswer = object({

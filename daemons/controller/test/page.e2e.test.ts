@@ -20,6 +20,7 @@ t.test('the pages of a controller', { skip: noBrowser, timeout: 120_000 }, async
     ['signs in by password and mailed code, and says what is wrong at each step', signIn],
     ['shows zones by room with what they do, as it changes', zones],
     ['sends the last position of a moved control, and says at the zone what was refused', command],
+    ['selects the source of a sound zone, and follows what it plays', sound],
     ['runs a macro and shows the result', macro],
     ['shows what waits, names the row that does not fit, and applies all', pending],
     ['shows the devices that are away first, and why', devices],
@@ -143,6 +144,36 @@ async function command(t: Test, stage: Stage): Promise<void> {
     }
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+async function sound(t: Test, stage: Stage): Promise<void> {
+  const { page, house, audit } = stage
+  const playing = (id: number | null) => house.change('av_zone', [{ id: 1, zone_id: 5, source_id: id, max_volume: 60 }])
+  playing(1)
+  house.change('av_source', [
+    { id: 1, name: 'Radio', position: 1 },
+    { id: 2, name: 'Stage', position: 2 },
+  ])
+  const source = page.getByRole('combobox', { name: 'Music: source' })
+  await source.waitFor()
+  t.same(await source.locator('option').allTextContents(), ['Nothing', 'Radio', 'Stage'])
+  t.equal(await source.inputValue(), '1')
+  t.equal(await page.getByRole('slider', { name: 'Music: volume' }).getAttribute('max'), '60', 'its limit')
+  await audit(t, 'zones-sound', 'unpictured')
+  await source.selectOption({ label: 'Stage' })
+  await until('the source is sent', async () => JSON.stringify(house.asked.at(-1)?.body).includes('source'))
+  t.same(house.asked.at(-1)?.body, { zone_id: 5, command: 'source', args: { source: 2 } })
+  playing(2)
+  house.report(5, { source: 'Stage' })
+  await tile(stage, 'Music').getByText('Plays · Stage').waitFor()
+  t.equal(await source.inputValue(), '2')
+  await source.selectOption({ label: 'Nothing' })
+  await until('the stop is sent', async () => JSON.stringify(house.asked.at(-1)?.body).includes('stop'))
+  playing(null)
+  house.report(5, { source: '239.69.1.3:5004' })
+  await source.locator('option:checked', { hasText: '239.69.1.3:5004' }).waitFor({ state: 'attached' })
+  house.report(5, { state: 'stopped' })
+  await source.locator('option:checked', { hasText: 'Nothing' }).waitFor({ state: 'attached' })
 }
 
 async function macro(_t: Test, { page, house }: Stage): Promise<void> {

@@ -4,7 +4,7 @@
  * template.
  */
 import { counted } from '#kit/pure/text.ts'
-import { many, whole } from '#kit/web/numbers.ts'
+import { many, THIN, whole } from '#kit/web/numbers.ts'
 
 // On every page (main.ts)
 
@@ -135,6 +135,8 @@ export const stop = 'Stop'
 export const close = 'Close'
 export const muted = 'Muted'
 export const mute = 'Mute'
+export const source = 'source'
+export const nothingPlays = 'Nothing'
 export const sent = (verb: string) => `Sent: ${verb}.`
 export const runs = 'Runs.'
 export const stillRunsBegunBefore = (at: string) => `Still runs; begun before ${at}.`
@@ -165,6 +167,7 @@ export const anotherStep = (type: string) => `a ${type}`
 export const commandOn = (command: string, target: string) => `${command} on ${target}`
 export const zoneNumber = (id: unknown) => `zone ${id}`
 export const deviceNumber = (id: unknown) => `device ${id}`
+export const humid = (percent: string) => `Humidity ${percent}${THIN}%`
 export const unknownValue = 'unknown'
 export const warmer = 'warmer'
 export const cooler = 'cooler'

@@ -49,10 +49,11 @@ export function isUnknown({ values, device }: ZoneView): boolean {
 }
 
 /** The range of a slider for this zone. Levels are in percent unless the building defines something else. */
-export function rangeOf({ min, max, unit }: ZoneView, verb: 'level' | 'volume' | 'setpoint'): Range {
+export function rangeOf({ min, max, unit, maxVolume }: ZoneView, verb: 'level' | 'volume' | 'setpoint'): Range {
   const usual = verb === 'setpoint' ? { min: 5, max: 35, unit: '°C' } : { min: 0, max: 100, unit: '%' }
   const low = min ?? usual.min
-  const high = max !== null && max > low ? max : low + (usual.max - usual.min)
+  const whole = max !== null && max > low ? max : low + (usual.max - usual.min)
+  const high = verb === 'volume' && maxVolume !== undefined && maxVolume > low ? Math.min(whole, maxVolume) : whole
   const isFine = verb === 'setpoint' || high - low <= 30
   return { min: low, max: high, step: isFine ? 0.5 : 1, unit: unit ?? usual.unit }
 }
@@ -116,7 +117,8 @@ export function footnote(zone: ZoneView, when: () => When, isBrief = false): { l
   if (refused === 'role') return { lit: null, text: texts.yourRoleMayLookNotCommand }
   if (isUnknown(zone)) return { lit: 'gone', text: texts.stateIsNotReported }
   const hasButtons = zone.verbs.includes('on') && isOn(zone) !== undefined
-  const said = [hasButtons ? '' : stateWord(zone), values.source, values.mode].filter(
+  const humid = typeof values.humidity === 'number' ? texts.humid(fixed(values.humidity, 0)) : ''
+  const said = [hasButtons ? '' : stateWord(zone), values.source, values.mode, humid].filter(
     (text) => typeof text === 'string' && text !== '',
   )
   const head = headline(zone).value

@@ -162,6 +162,7 @@ function controls(facts: ControlFacts): VNode | null {
     has('on') || has('off') ? onOff(facts) : null,
     has('open') || has('close') ? openClose(facts) : null,
     has('setpoint') ? setpoint(facts) : null,
+    facts.zone.sources?.length && verbs.length > 0 ? sourcePicker(facts) : null,
     has('level') ? slider(facts, 'level') : null,
     has('volume') ? slider(facts, 'volume') : null,
     has('mute') ? mute(facts) : null,
@@ -200,6 +201,29 @@ function mute(facts: ControlFacts): VNode | null {
   const { held } = facts.orders
   const isMuted = held?.verb === 'mute' ? held.value === true : facts.zone.values.mute === true
   return press({ ...facts, verb: 'mute', label: isMuted ? texts.muted : texts.mute, value: !isMuted, isSo: isMuted })
+}
+
+/** What the zone plays. A stream that is no source of the building is named as it is, and cannot be selected. */
+function sourcePicker(facts: ControlFacts): VNode {
+  const { zone, orders } = facts
+  const { held } = orders
+  const told = isUnknown(zone) ? undefined : (zone.sourceId ?? null)
+  const at = held?.verb === 'stop' ? null : (heldNumber(facts, 'source') ?? told)
+  const other = at === undefined ? texts.unknownValue : at === null ? otherStream(zone, held) : null
+  const pick = ({ target }: Event): void => {
+    const { value } = target as HTMLSelectElement
+    orders.give(value === '' ? { verb: 'stop' } : { verb: 'source', value: Number(value) })
+  }
+  const known = at ?? null
+  return html`<div class="input" key="source"><select aria-label=${`${zone.name}: ${texts.source}`} disabled=${isLost.value} onChange=${pick}>
+    ${other === null ? null : html`<option value="-" selected disabled>${other}</option>`}
+    <option value="" selected=${other === null && known === null}>${texts.nothingPlays}</option>
+    ${zone.sources?.map(({ id, name }) => html`<option key=${id} value=${String(id)} selected=${id === known}>${name}</option>`)}</select></div>`
+}
+
+function otherStream({ values }: ZoneView, held: Order | null): string | null {
+  const isSilent = values.state === undefined || values.state === 'stopped' || held?.verb === 'stop'
+  return isSilent || typeof values.source !== 'string' ? null : values.source
 }
 
 function heldNumber({ orders: { held } }: ControlFacts, verb: string): number | undefined {
@@ -253,9 +277,11 @@ function ZoneTile({ zone }: { zone: ZoneView }): VNode {
     ${controls({ zone, orders })}${foot(zone, orders)}</article>`
 }
 
+const HEADED: ReadonlySet<string> = new Set(['level', 'volume'])
+
 /** A slider being moved shows its value large, so that the user sees what is asked for. */
 function heldHeadline(zone: ZoneView, { held }: Orders): Shown | null {
-  if (held === null || typeof held.value !== 'number' || held.verb === 'setpoint') return null
+  if (held === null || typeof held.value !== 'number' || !HEADED.has(held.verb)) return null
   return quantity(held.value, rangeOf(zone, held.verb === 'volume' ? 'volume' : 'level').unit)
 }
 
@@ -273,6 +299,7 @@ function sentText(zone: ZoneView, { sent }: Orders): string {
   if (sent === null) return ''
   const { verb, value } = sent
   if (typeof value !== 'number') return texts.sent(verb)
+  if (verb === 'source') return texts.sent(zone.sources?.find(({ id }) => id === value)?.name ?? verb)
   const kind = verb === 'setpoint' || verb === 'volume' ? verb : 'level'
   return texts.sent(shownText(quantity(value, rangeOf(zone, kind).unit)))
 }

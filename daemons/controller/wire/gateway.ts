@@ -18,7 +18,7 @@ const FIELD = /^([a-z][a-z0-9_]{0,31})=(.*)$/s
 const MOST_LINKS = 16
 
 /**
- * Reads `/dev/ttyUSB0#relay 1` or `/dev/ttyUSB0#on=fan;level=fan speed`. In names of points, `;` and `%` are written
+ * Reads `/dev/ttyUSB0#relay 1` or `/dev/ttyUSB0#on=fan;level=fan speed`, with or without the port and its `#`. In names of points, `;` and `%` are written
  * %3B and %25, and so is a `=` behind what could be a field.
  * @param port of the gateway, where the address names none
  * @throws Fault `point_address`
@@ -27,7 +27,7 @@ const MOST_LINKS = 16
 export function readPointAddress(address: string, port: string): { port: string; links: readonly PointLink[] } {
   const at = address.indexOf('#')
   const named = address.slice(0, Math.max(0, at)).trim() || port
-  if (at < 0 || named === '')
+  if (named === '')
     throw new Fault('point_address', 'its address names no port and point, such as "/dev/ttyUSB0#relay 1"')
   const parts = address.slice(at + 1).split(';')
   if (parts.length > MOST_LINKS) throw new Fault('point_address', `its address names over ${MOST_LINKS} points`)

@@ -3,7 +3,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import type { Cells } from '../data/views.ts'
 import { type Book, zonesByDevice } from '../site/book.ts'
 import type { DeviceState, LiveBook } from './live-book.ts'
-import { type ZoneState, zoneState } from './zones.ts'
+import { type SoundsOf, soundsByZone, type ZoneState, zoneState } from './zones.ts'
 
 // What a feed sends, and to whom.
 
@@ -87,6 +87,7 @@ const SHAPE = [
   'zone_group',
   'device',
   'command',
+  'av_source',
   'macro',
   'ui',
   'ui_zone',
@@ -131,6 +132,7 @@ export class SocketFeed {
   readonly #wish: FeedWish
   readonly #sink: FeedSink
   readonly #waiting: Waiting
+  readonly #sounds: SoundsOf
   readonly #ends: (() => void)[]
   #shape: string
   #state: FeedState = 'current'
@@ -143,6 +145,7 @@ export class SocketFeed {
     this.#wish = wish
     this.#sink = sink
     this.#waiting = createWaiting()
+    this.#sounds = soundsByZone(book)
     this.#shape = shapeOf(book)
     const zonesOf = zonesByDevice(book)
     const beats = clock.every(limits.beatMs, () => this.#beat())
@@ -262,7 +265,10 @@ export class SocketFeed {
     const devices = [...ids.devices].filter((id) => sight.device(id) && book.row('device', id) !== undefined)
     const attributes = [...ids.attributes].map((id) => sight.attribute(id)).filter((cells) => cells !== undefined)
     return (
-      this.#inPieces(zones, (some) => ({ type: 'zones', zones: some.map((zone) => zoneState(zone, live)) })) &&
+      this.#inPieces(zones, (some) => ({
+        type: 'zones',
+        zones: some.map((zone) => zoneState(zone, live, this.#sounds)),
+      })) &&
       this.#inPieces(devices, (some) => ({ type: 'devices', devices: some.map((id) => deviceState(id, live)) })) &&
       this.#inPieces(attributes, (some) => ({ type: 'attributes', attributes: some }))
     )

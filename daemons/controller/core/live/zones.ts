@@ -2,7 +2,7 @@
 import type { Session } from '../access/accounts.ts'
 import type { Json } from '../json.ts'
 import { NAME_RULES, seenValue } from '../secrets.ts'
-import type { Book, Row } from '../site/book.ts'
+import { type Book, derived, groupedBy, type Row } from '../site/book.ts'
 import { usualVerbs } from '../usual-verbs.ts'
 import type { DeviceState, LiveBook, LiveDevice, LiveZone } from './live-book.ts'
 
@@ -36,6 +36,8 @@ export interface ZoneState {
   values: ZoneValues
   /** The state of its device; null if it has none. */
   device: { state: DeviceState; lastSeenAt: number | null } | null
+  /** Of a sound zone, what it plays; null if nothing, or no source that is known. */
+  sourceId?: number | null
 }
 
 /** A zone, with the properties that do not change by themselves. */
@@ -49,12 +51,31 @@ export interface ZoneView extends ZoneState {
   verbs: readonly string[]
   /** Why there are none, if rights are the reason. */
   refused: 'role' | 'elevation' | null
+  /** Of a sound zone, the sources that this person may select for it. */
+  sources?: readonly SourceView[]
+  /** Of a sound zone with a limit. */
+  maxVolume?: number
 }
 
-export function zoneState(zone: Row, live: Pick<LiveBook, 'zone' | 'device'>): ZoneState {
+interface SourceView {
+  id: number
+  name: string
+}
+
+/** The rows of av_zone of a zone. */
+export type SoundsOf = (zoneId: number) => readonly Row[]
+
+export function soundsByZone(book: Book): SoundsOf {
+  const index = derived(book, ['av_zone'], () => groupedBy(book.rows('av_zone'), 'zone_id'))
+  return (zoneId) => index().get(zoneId) ?? []
+}
+
+export function zoneState(zone: Row, live: Pick<LiveBook, 'zone' | 'device'>, sounds: SoundsOf): ZoneState {
   const deviceId = zone.device_id
   const device = typeof deviceId === 'number' ? deviceOf(live.device(deviceId)) : null
-  return { id: zone.id, values: shownOf(live.zone(zone.id)), device }
+  const [sound] = sounds(zone.id)
+  const playing = sound === undefined ? {} : { sourceId: number(sound.source_id) }
+  return { id: zone.id, values: shownOf(live.zone(zone.id)), device, ...playing }
 }
 
 function deviceOf({ state, lastSeenAt }: LiveDevice): ZoneState['device'] {
@@ -106,6 +127,22 @@ function isElevated(book: Book, zone: Row): boolean {
   return zone.elevated === true || device?.elevated === true
 }
 
+/** Sources in the order of the building; of those on elevated devices only elevated sessions may select. */
+function sourcesFor(book: Book, session: Session): readonly SourceView[] {
+  return [...book.rows('av_source')].sort(byPosition).flatMap(({ id, name, device_id: deviceId }) => {
+    const device = typeof deviceId === 'number' ? book.row('device', deviceId) : undefined
+    const isOpen = device?.enabled !== false && (session.isElevated || device?.elevated !== true)
+    return isOpen ? [{ id, name: text(name) ?? `Source ${id}` }] : []
+  })
+}
+
+/** What a page offers for a sound zone besides its verbs. */
+function soundOffer(rows: readonly Row[], sources: readonly SourceView[]): Pick<ZoneView, 'sources' | 'maxVolume'> {
+  if (rows.length === 0) return {}
+  const limits = rows.flatMap(({ max_volume: most }) => number(most) ?? [])
+  return { sources, ...(limits.length > 0 ? { maxVolume: Math.min(...limits) } : {}) }
+}
+
 /** A command row without any restriction is meant for devices, not zones. Called for every zone and every command. */
 function isFor({ zone_type: type, device_id: device, subsystem_id: subsystem }: Row, zone: Row): boolean {
   return (
@@ -142,13 +179,18 @@ export function groupZones(
   scope: ReadonlySet<number> | 'all',
 ): ZoneGroup[] {
   const offers = createOffers(book, session)
+  const sounds = soundsByZone(book)
+  const sources = sourcesFor(book, session)
   const seen = book.rows('zone').filter(({ id }) => scope === 'all' || scope.has(id))
   const groups = inOrder(book.rows('zone_group'))
   const known = new Map(groups.map((group, at) => [group.id, at]))
   const byGroup = Map.groupBy(seen, ({ zone_group_id: id }) => (typeof id === 'number' ? (known.get(id) ?? -1) : -1))
   const zonesAt = (at: number) => {
     const rows = [...(byGroup.get(at) ?? [])].sort(byPosition)
-    return rows.map((zone) => viewOf(zone, offers(zone), live))
+    return rows.map((zone) => ({
+      ...viewOf(zone, offers(zone), zoneState(zone, live, sounds)),
+      ...soundOffer(sounds(zone.id), sources),
+    }))
   }
   const rooms = groups.map((group, at) => ({
     id: group.id,
@@ -160,9 +202,9 @@ export function groupZones(
   return [...rooms, others].filter(({ zones }) => zones.length > 0)
 }
 
-function viewOf(zone: Row, offer: Offer, live: Pick<LiveBook, 'zone' | 'device'>): ZoneView {
+function viewOf(zone: Row, offer: Offer, state: ZoneState): ZoneView {
   return {
-    ...zoneState(zone, live),
+    ...state,
     name: text(zone.name) ?? `Zone ${zone.id}`,
     type: text(zone.type),
     unit: text(zone.unit),

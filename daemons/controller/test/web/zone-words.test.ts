@@ -57,6 +57,7 @@ t.test('does not guess: a lost device, an old value and silence are a dash', asy
 
 t.test('says in words why nothing is known', async (t) => {
   const text = (more: Partial<ZoneView>) => footnote(zone(more), when).text.replaceAll('\u202f', ' ')
+  t.equal(text({ verbs: [], values: { state: 'ok', temperature: 21, humidity: 42.7 } }), 'Humidity 43 %')
   const lastSeenAt = when().nowMs - 26 * 60_000
   t.equal(text({ device: { state: 'offline', lastSeenAt } }), 'No contact since 17:20, 26 min ago.')
   t.match(text({ device: { state: 'unknown', lastSeenAt: null } }), /Not heard since/)
@@ -76,6 +77,8 @@ t.test('takes the range of a slider from the building, and always has one', asyn
   t.same(rangeOf(zone(), 'level'), { min: 0, max: 100, step: 1, unit: '%' })
   t.same(rangeOf(zone({ min: -60, max: 0, unit: 'dB' }), 'volume'), { min: -60, max: 0, step: 1, unit: 'dB' })
   t.same(rangeOf(zone({ min: 15, max: 25 }), 'setpoint'), { min: 15, max: 25, step: 0.5, unit: '°C' })
+  t.equal(rangeOf(zone({ maxVolume: 60 }), 'volume').max, 60)
+  t.equal(rangeOf(zone({ maxVolume: 60 }), 'level').max, 100)
   for (const more of [{ min: 5, max: 5 }, { min: 200, max: 100 }, { min: 1e9 }]) {
     const { min, max } = rangeOf(zone(more), 'level')
     t.ok(max > min, JSON.stringify(more))

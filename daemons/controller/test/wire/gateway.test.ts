@@ -58,6 +58,7 @@ t.test('an address names a port and points', async (t) => {
   const one = (address: string, port = '') => readPointAddress(address, port)
   t.strictSame(one('/dev/ttyUSB0#relay 1'), { port: '/dev/ttyUSB0', links: [{ field: null, point: 'relay 1' }] })
   t.strictSame(one('#a=b=c', '/dev/ttyS1'), { port: '/dev/ttyS1', links: [{ field: 'a', point: 'b=c' }] })
+  t.strictSame(one('relay 1', '/dev/ttyS1'), one('/dev/ttyS1#relay 1'), 'where the device names the line')
   t.strictSame(one('x#on=1%3B2;A=b#').links, [
     { field: 'on', point: '1;2' },
     { field: null, point: 'A=b#' },

@@ -56,7 +56,7 @@ type Args = Readonly<Record<string, Json>>
 const VERBS: ReadonlyMap<string, (args: Args) => Post> = new Map<string, (args: Args) => Post>([
   ['route', (args) => ({ path: '/api/route', form: formOf(args, ROUTE_FIELDS) })],
   ['stop', () => ({ path: '/api/route', form: { mcast: '' } })],
-  ['volume', (args) => ({ path: '/api/volume', form: formOf(args, ['volume', 'mute']) })],
+  ['volume', (args) => ({ path: '/api/volume', form: formOf(inWhole(args), ['volume', 'mute']) })],
   ['volume_db', (args) => ({ path: '/api/volume_db', form: formOf(args, ['volume_db', 'mute']) })],
   ['mute', (args) => ({ path: '/api/mute', form: { mute: '1', ...formOf(args, ['mute']) } })],
   ['unmute', () => ({ path: '/api/mute', form: { mute: '0' } })],
@@ -73,6 +73,12 @@ function formOf(args: Args, names: readonly string[]): Record<string, string> {
       return typeof value === 'string' || typeof value === 'number' ? [[name, String(value)]] : []
     }),
   )
+}
+
+/** The fader of a board has whole numbers, ramps and steps have fractions: down, so that a limit holds. */
+function inWhole(args: Args): Args {
+  const { volume } = args
+  return typeof volume === 'number' ? { ...args, volume: Math.floor(volume) } : args
 }
 
 class BoardSession implements DriverSession {

@@ -11,7 +11,7 @@ import {
   feedStateTable,
   SocketFeed,
 } from '../../../core/live/socket-feed.ts'
-import { zoneState } from '../../../core/live/zones.ts'
+import { soundsByZone, zoneState } from '../../../core/live/zones.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import { harbourHouse } from '../../harbour-house.ts'
 
@@ -318,7 +318,8 @@ t.test('leaves a page with the true state, whatever happened, and with nothing b
   const property = fc.property(fc.array(act, { maxLength: 40 }), fc.subarray([1, 2, 3, 4, 5, 6, 7, 8]), (acts, ids) => {
     const { clock, house, state, take } = feedHere(new Set(ids))
     const { book, live } = house.parts
-    const all = () => ids.flatMap((id) => book.row('zone', id) ?? []).map((zone) => zoneState(zone, live))
+    const all = () =>
+      ids.flatMap((id) => book.row('zone', id) ?? []).map((zone) => zoneState(zone, live, soundsByZone(book)))
     let page = new Map(all().map((zone) => [zone.id, zone]))
     const read = () => {
       for (const message of take()) {

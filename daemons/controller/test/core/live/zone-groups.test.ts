@@ -79,6 +79,30 @@ t.test('offers the commands that the building names for a zone, else those of it
   t.same(verbs(5), ['volume', 'mute'], 'a command that names no zone type is not for a zone')
 })
 
+t.test(
+  'offers a sound zone the sources that this person may select, and says what it plays and its limit',
+  async (t) => {
+    const house = harbourHouse()
+    t.notOk('sources' in (zoneOf(house, 5) ?? {}), 'without a row of av_zone it is none')
+    house.change('av_source', [
+      { id: 1, name: 'Radio', position: 2 },
+      { id: 2, name: 'Microphone', position: 1, device_id: 4 },
+      { id: 3, name: '', position: 3 },
+    ])
+    house.change('av_zone', [
+      { id: 1, zone_id: 5, source_id: 1, max_volume: 70 },
+      { id: 2, zone_id: 5, max_volume: 60 },
+    ])
+    const [radio, other] = [
+      { id: 1, name: 'Radio' },
+      { id: 3, name: 'Source 3' },
+    ]
+    t.match(zoneOf(house, 5), { sourceId: 1, sources: [{ id: 2, name: 'Microphone' }, radio, other], maxVolume: 60 })
+    t.strictSame(zoneOf(house, 5, staff)?.sources, [radio, other], 'one on an elevated device is for elevated sessions')
+    t.notOk('sourceId' in (zoneOf(house, 1) ?? {}))
+  },
+)
+
 t.test('recognises a kind by a word of the type, and offers nothing for an unknown type', async (t) => {
   const house = harbourHouse()
   const cases: [unknown, string[]][] = [

@@ -101,6 +101,7 @@ const commands: [verb: string, args: Record<string, Json>, path: string, form: R
   ],
   ['stop', {}, '/api/route', { mcast: '' }],
   ['volume', { volume: 55 }, '/api/volume', { volume: '55' }],
+  ['volume', { volume: 55.9 }, '/api/volume', { volume: '55' }],
   ['volume_db', { volume_db: -12.5, mute: false }, '/api/volume_db', { volume_db: '-12.5', mute: '0' }],
   ['mute', {}, '/api/mute', { mute: '1' }],
   ['mute', { mute: false }, '/api/mute', { mute: '0' }],

@@ -176,7 +176,7 @@ t.test('a key that the gateway does not take is said so', async (t) => {
 
 t.test('zones without a point are unknown with the reason, and harm no other', async (t) => {
   const none = await stageOf(t, { zone: { address: 'relay 1' } })
-  t.match(none.reading(), { state: 'unknown', error: /names no port and point/ })
+  t.match(none.reading(), { state: 'unknown', error: /names no port and point/ }, 'the device names no line either')
   t.equal(none.live.device(1).state, 'online')
   const other = await stageOf(t, { zone: { address: `${LINE}#relay 2` } })
   t.match(other.reading(), { state: 'unknown', error: 'the gateway has no point "relay 2" there' })
