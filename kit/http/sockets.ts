@@ -218,9 +218,18 @@ interface SocketNeeds extends Recognizer {
 const GOING_AWAY = 1001
 const TRY_AGAIN_LATER = 1013
 
+/** A peer that was told to go and does not answer, as it reads nothing, loses its place after this time. */
+const CLOSE_MS = 5000
+
 /** Limits for fragmented messages: each fragment holds what was read with it, up to 64 KiB, and is an object. */
 function messageBounds({ socket_message_bytes: maxPayload }: HttpConfig) {
-  return { maxPayload, maxFragments: mostFragments(maxPayload), maxBufferedChunks: mostPackets(maxPayload) }
+  const closeTimeout = CLOSE_MS
+  return {
+    maxPayload,
+    maxFragments: mostFragments(maxPayload),
+    maxBufferedChunks: mostPackets(maxPayload),
+    closeTimeout,
+  }
 }
 
 /** The sockets of one server. */

@@ -242,7 +242,8 @@ class OpenDevice implements DeviceWorld {
     openWire: (events: WireEvents) => Wire,
   ): HeardConnection {
     const { clock, limits, kept, budget } = this.#shared
-    const framing = 'framing' in place ? place.framing : undefined
+    // A datagram is a message, whatever the row says of framing.
+    const framing = place.kind !== 'udp' && 'framing' in place ? place.framing : undefined
     const frameBytes = place.kind === 'websocket' ? limits.messageBytes : limits.frameBytes
     const parts = {
       name: addressText(place),
