@@ -39,15 +39,15 @@ const REQUEST_FIELDS = ['unitId', 'fc', 'address', 'quantity', 'values', 'and_ma
 /** `config.feed`: how changes arrive. */
 const FEEDS = ['socket', 'webhook'] as const
 
+/** A shorter secret is guessed from one webhook that was overheard; triggers ask for as many characters. */
+const SHORTEST_SECRET = 16
+
 export function createGatewayDriver(): Driver {
   return {
     name: 'gateway',
     reads: () => ({ transport: ['host', 'port', 'line'], config: ['feed', 'webhook_secret'], polls: true }),
     flaw: flawOf,
-    webhookSecret({ config }) {
-      const secret = isObject(config) ? config.webhook_secret : undefined
-      return typeof secret === 'string' && secret !== '' ? secret : undefined
-    },
+    webhookSecret: secretOf,
     async open(device, zones, context) {
       const session = new GatewaySession(device, zones, context)
       await session.open()
@@ -63,9 +63,16 @@ function flawOf(device: Row): string | undefined {
     return (fault as Fault).message
   }
   const feed = feedOf(device)
-  return FEEDS.some((known) => known === feed)
-    ? undefined
-    : `config.feed is ${JSON.stringify(feed)}, known are ${FEEDS.join(', ')}`
+  if (!FEEDS.some((known) => known === feed))
+    return `config.feed is ${JSON.stringify(feed)}, known are ${FEEDS.join(', ')}`
+  return feed === 'webhook' && secretOf(device) === undefined
+    ? `config.webhook_secret has to have ${SHORTEST_SECRET} characters at least`
+    : undefined
+}
+
+function secretOf({ config }: Row): string | undefined {
+  const secret = isObject(config) ? config.webhook_secret : undefined
+  return typeof secret === 'string' && secret.length >= SHORTEST_SECRET ? secret : undefined
 }
 
 function feedOf({ config }: Row): Json {

@@ -187,11 +187,11 @@ t.test('zones without a point are unknown with the reason, and harm no other', a
 
 t.test('without the feed a webhook brings the value, and one that is sent again is left out', async (t) => {
   const { gateway, host, reading } = await stageOf(t, {
-    device: { config: { feed: 'webhook', webhook_secret: 'shared secret' } },
+    device: { config: { feed: 'webhook', webhook_secret: 'a secret shared by both' } },
   })
   t.equal(gateway.sockets.size, 0)
   const webhook = host.webhookOf(1)
-  t.equal(webhook?.secret, 'shared secret')
+  t.equal(webhook?.secret, 'a secret shared by both')
   const tell = (timestamp: number, value: boolean) => {
     const payload = { ...pointOf('relay 1'), value, previous: !value }
     return webhook?.tell(Buffer.from(JSON.stringify({ port: LINE, event: 'value', timestamp, payload })))
@@ -206,6 +206,18 @@ t.test('without the feed a webhook brings the value, and one that is sent again 
     for (let n = 0; n < 10; n++) tell(4000 + n, true)
   }
   t.throws(flood, { code: 'webhook_flood' }, 'four a second are taken here')
+})
+
+t.test('a secret that is short enough to be guessed is a flaw of its row, and takes no webhook', (t) => {
+  const { flaw, webhookSecret } = createGatewayDriver()
+  const row = (secret: string) => ({
+    ...{ id: 1, created_at: 0, updated_at: 0, transport: { host: '10.0.0.9', port: 3132 } },
+    config: { feed: 'webhook', webhook_secret: secret },
+  })
+  t.match(flaw?.(row('x'.repeat(15))), /webhook_secret has to have 16 characters/)
+  t.equal(webhookSecret?.(row('x'.repeat(15))), undefined)
+  t.equal(flaw?.(row('x'.repeat(16))), undefined)
+  t.end()
 })
 
 const lies: [what: string, payload: Record<string, unknown>, expected: object][] = [
