@@ -1,6 +1,7 @@
 /** Tests of wire/streams/sdp.ts: every line by its clause, and read back. */
 import fc from 'fast-check'
 import t from 'tap'
+import { groupFault } from '../../../wire/addresses.ts'
 import type { StreamDescription } from '../../../wire/streams/description.ts'
 import { readSdp, writeSdp } from '../../../wire/streams/sdp.ts'
 import { STREAM as stream } from './described-stream.ts'
@@ -102,7 +103,8 @@ t.test('RFC 7104 4 two paths are two media in one group, each with its own addre
 const ipv4 = (first: number) =>
   fc.tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 1, max: 254 })).map((rest) => [first, ...rest].join('.'))
 const path = fc.record({
-  group: ipv4(239),
+  // Of several media the first that can be played is read, so all groups here are ones a board listens to.
+  group: ipv4(239).filter((group) => groupFault(group) === undefined),
   port: fc.integer({ min: 1, max: 65_535 }),
   ttl: fc.nat(255),
   source: fc.option(ipv4(10)),
