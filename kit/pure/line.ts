@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Clock } from '../clock.ts'
 import type { Line, LineOpener } from '../line/line.ts'
 import { Fault, faultOf } from './fault.ts'
-import { type BackoffLimits, createBackoff } from './pace.ts'
+import { Backoff, type BackoffLimits } from './pace.ts'
 
 // Settings of a serial line as PUT takes them and ports.json stores them, with their defaults.
 
@@ -299,7 +299,7 @@ export function createListening({ open, clock, retry, onFault }: ListeningParts)
   let turn: Promise<void> = Promise.resolve()
 
   async function serve(mine: Wish): Promise<void> {
-    const backoff = createBackoff(retry)
+    const backoff = new Backoff(retry)
     while (!mine.isOver) {
       try {
         const server = await open()

@@ -10,20 +10,26 @@ export interface BackoffLimits {
   maxMs: number
 }
 
-/**
- * @returns a function that returns the wait before the next try (doubling each time), and `reset` for after a success
- */
-export function createBackoff(limits: BackoffLimits) {
-  let nextMs = limits.firstMs
-  return {
-    next(): number {
-      const waitMs = nextMs
-      nextMs = Math.min(limits.maxMs, nextMs * 2)
-      return waitMs
-    },
-    reset(): void {
-      nextMs = limits.firstMs
-    },
+/** A class: there may be one for each of ten thousand devices. */
+export class Backoff {
+  readonly #limits: BackoffLimits
+  #nextMs: number
+
+  constructor(limits: BackoffLimits) {
+    this.#limits = limits
+    this.#nextMs = limits.firstMs
+  }
+
+  /** Returns the wait before the next try, which doubles each time. */
+  next(): number {
+    const waitMs = this.#nextMs
+    this.#nextMs = Math.min(this.#limits.maxMs, waitMs * 2)
+    return waitMs
+  }
+
+  /** Called after a success. */
+  reset(): void {
+    this.#nextMs = this.#limits.firstMs
   }
 }
 

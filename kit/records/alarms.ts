@@ -10,7 +10,7 @@ import { exchange } from '../net/post.ts'
 import { webhookSignature } from '../net/signature.ts'
 import { lookupSafely, parseTarget, trustedAuthorities } from '../net/target.ts'
 import { Fault, faultOf } from '../pure/fault.ts'
-import { createBackoff } from '../pure/pace.ts'
+import { Backoff } from '../pure/pace.ts'
 import { durationText } from '../pure/text.ts'
 import type { Part } from '../run/parts.ts'
 import type { Ledger } from './ledger.ts'
@@ -179,7 +179,7 @@ function isFor({ name, severity }: AlarmWay, entry: LedgerEntry): boolean {
 class WayQueue {
   readonly #parts: Omit<AlarmParts, 'ways'>
   readonly #way: AlarmWay
-  readonly #waits: ReturnType<typeof createBackoff>
+  readonly #waits: Backoff
   readonly #stopper = new AbortController()
   /** By entry: of one that opened and ended meanwhile, only the end is told, which says both. */
   #waiting = new Map<number, { item: AlarmItem; sinceMs: number }>()
@@ -193,7 +193,7 @@ class WayQueue {
     const { retry_first_ms: firstMs, retry_max_ms: maxMs } = parts.config
     this.#parts = parts
     this.#way = way
-    this.#waits = createBackoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
+    this.#waits = new Backoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
   }
 
   add(item: AlarmItem): void {

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
-import { createBackoff } from '../pure/pace.ts'
+import { Backoff } from '../pure/pace.ts'
 import { replaceFile } from '../store/store.ts'
 import { entryOf, isInstant, type LedgerEntry } from './ledger-entry.ts'
 import { appendLines, readLines } from './line-file.ts'
@@ -39,7 +39,7 @@ export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: Fi
   const read = readLines(path, 'ledger', log)
   const entries = entriesOf(read, path, log)
   let begunAt = begunIn(read[0]) ?? Math.min(clock.epochMs(), ...entries.map(({ since }) => since))
-  const waits = createBackoff({ firstMs: Math.max(1, saveMs), maxMs: Math.max(saveMs, RETRY_MAX_MS) })
+  const waits = new Backoff({ firstMs: Math.max(1, saveMs), maxMs: Math.max(saveMs, RETRY_MAX_MS) })
   const dirty = new Map<number, LedgerEntry>()
   /** 0: written whole the next time, with its head. */
   let linesInFile = begunIn(read[0]) === undefined ? 0 : read.length

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
-import { createBackoff } from '#kit/pure/pace.ts'
+import { Backoff } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { PtpListener, PtpProgram } from '../core/ptp/clock.ts'
 import { dscpOf, type PtpConfig } from '../core/ptp/keys.ts'
@@ -264,7 +264,7 @@ class WatchedProgram implements PtpProgram {
   constructor(options: PtpProgramOptions) {
     const { restart_most_ms: maxMs, restart_ms: firstMs } = options.config
     this.#options = options
-    this.#backoff = createBackoff({ firstMs, maxMs })
+    this.#backoff = new Backoff({ firstMs, maxMs })
     this.#socket = join(options.folder, 'ptp4l.sock')
   }
 

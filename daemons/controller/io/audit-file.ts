@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
-import { createBackoff, createLogGate } from '#kit/pure/pace.ts'
+import { Backoff, createLogGate } from '#kit/pure/pace.ts'
 import type { AuditBook, AuditReader, AuditRecord, AuditSearch } from '../core/audit.ts'
 import type { AuditConfig } from '../core/keys.ts'
 import type { Row } from '../core/site/book.ts'
@@ -170,7 +170,7 @@ export class AuditFile implements AuditBook, AuditReader {
   readonly #store: AuditStore
   readonly #reader: OpenReader
   readonly #trim: AuditTrim
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   readonly #lostLine: ReturnType<typeof createLogGate>
   #writing: Promise<void> | undefined
   #timer: Timer | undefined
@@ -193,7 +193,7 @@ export class AuditFile implements AuditBook, AuditReader {
     this.#batches = createAuditBatches(limits.batch_rows)
     this.#store = createAuditStore({ file, log, onPutAside: () => this.#reader.close() })
     this.#trim = createAuditTrim({ clock, log, limits, run: (task) => this.#store.ask(task) })
-    this.#backoff = createBackoff({ firstMs: limits.retry_ms, maxMs: limits.retry_max_ms })
+    this.#backoff = new Backoff({ firstMs: limits.retry_ms, maxMs: limits.retry_max_ms })
     const { scan_rows: chunkRows, search_rows: lookRows } = limits
     this.#reader = createAuditReader({ file, flush: () => this.flush(), limits: { chunkRows, lookRows } })
     this.#lostLine = createLogGate(clock, LOST_LINE_MS, (records) =>

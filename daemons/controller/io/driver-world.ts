@@ -102,21 +102,21 @@ interface Ways {
 class OpenDevice implements DeviceWorld {
   readonly #shared: Shared
   readonly #device: Row
-  readonly #said: LogGate
+  #said: LogGate | undefined
   #sending: DeviceConnection | undefined
   #ways: Ways | undefined
   #isClosed = false
 
   constructor(device: Row, shared: Shared) {
-    const { clock, limits, log } = shared
     this.#shared = shared
     this.#device = device
-    this.#said = createLogGate(clock, limits.logEveryMs, (count, facts) =>
-      log.info('driver_said', { device: device.id, count, ...facts }),
-    )
   }
 
   log(sentence: string): void {
+    const { clock, limits, log } = this.#shared
+    this.#said ??= createLogGate(clock, limits.logEveryMs, (count, facts) =>
+      log.info('driver_said', { device: this.#device.id, count, ...facts }),
+    )
     this.#said.note({ sentence })
   }
 
@@ -196,7 +196,7 @@ class OpenDevice implements DeviceWorld {
     this.#sending?.close()
     for (const member of this.#ways?.members ?? []) member.leave()
     for (const connection of this.#ways?.heard.values() ?? []) connection.close()
-    this.#said.close()
+    this.#said?.close()
   }
 
   /** The name in messages. */

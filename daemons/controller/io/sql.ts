@@ -97,14 +97,33 @@ export function rowDecoder(table: Table): (values: readonly unknown[]) => Row {
   const { columns } = table
   const empty: Record<string, Json> = { ...table.empty }
   for (const name of Object.keys(empty)) empty[name] = null
+  const shared = createSharedTexts()
   return (values) => {
     const row = { ...empty }
     for (let place = 0; place < columns.length; place++) {
       const column = columns[place]
       const value = values[place]
-      if (column !== undefined && value !== null) row[column.name] = decode(column, value)
+      if (column === undefined || value === null) continue
+      row[column.name] = typeof value === 'string' && column.type !== 'json' ? shared(value) : decode(column, value)
     }
     return row as Row
+  }
+}
+
+/** Longest text that is likely to stand in many rows, such as a name, a type or a unit. */
+const SHARED_CHARS = 32
+/** Texts looked up; more are rarely repeated. */
+const MOST_SHARED = 4096
+
+/** SQLite makes a string per row: 50,000 attributes would hold the name `level` 10,000 times. */
+function createSharedTexts(): (text: string) => string {
+  const texts = new Map<string, string>()
+  return (text) => {
+    if (text.length > SHARED_CHARS) return text
+    const known = texts.get(text)
+    if (known !== undefined) return known
+    if (texts.size < MOST_SHARED) texts.set(text, text)
+    return text
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
-import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
+import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
 import { within } from '../turns.ts'
 import type { Letter, Postman } from './accounts.ts'
@@ -45,7 +45,7 @@ export interface MailQueueLimits {
 interface Kept {
   letter: Letter
   endsMs: number
-  wait: ReturnType<typeof createBackoff>
+  wait: Backoff
   /** Timer of the next attempt. */
   again?: Timer
   done: PromiseWithResolvers<void>
@@ -114,7 +114,7 @@ export function createMailQueue({ clock, deliver, limits }: MailQueueParts): Mai
       const one: Kept = {
         letter,
         endsMs: clock.monotonicMs() + letter.lifeMs,
-        wait: createBackoff(limits.again),
+        wait: new Backoff(limits.again),
         done: Promise.withResolvers(),
       }
       kept.add(one)

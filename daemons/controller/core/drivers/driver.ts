@@ -109,7 +109,7 @@ export interface ConnectionEvents {
   lost(reason: string): void
 }
 
-/** All that a driver can use of the outside world. */
+/** All that a driver can use of the outside world. Its methods are called on it, not taken out of it. */
 export interface DriverContext {
   clock: Clock
   /** 0 <= n < 1 */

@@ -84,7 +84,7 @@ export function readRule(placed: Placed, more: readonly string[] = []): Feedback
 export function createReporter(
   rules: readonly Feedback[],
   zones: readonly Row[],
-  { report }: Pick<DriverContext, 'report'>,
+  context: Pick<DriverContext, 'report'>,
   hasState = saysState(rules),
 ): (text: string) => boolean {
   const byAddress = Map.groupBy(zones, addressOf)
@@ -106,7 +106,7 @@ export function createReporter(
       fits ||= shared !== undefined
     }
     for (const [{ id }, values] of valuesOf)
-      if (values.length > 0) report({ zoneId: id }, zonePatch(values, { hasState }))
+      if (values.length > 0) context.report({ zoneId: id }, zonePatch(values, { hasState }))
     return fits
   }
 }

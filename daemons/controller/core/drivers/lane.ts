@@ -1,24 +1,21 @@
 /** One device: keeps its session open, with retries, and runs its commands one at a time. */
 
-import type { Timer } from '#kit/clock.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createBackoff } from '#kit/pure/pace.ts'
-import { shortCopy } from '#kit/pure/text.ts'
+import { Backoff } from '#kit/pure/pace.ts'
+import { durationText, shortCopy } from '#kit/pure/text.ts'
 import { boundedCopy } from '../json.ts'
 import type { InSlots } from '../turns.ts'
 import type { Ack, DriverCommand } from './driver.ts'
 import {
   CommandQueue,
   type CommandRoom,
-  createRequestTurn,
   type HeldSession,
   type Job,
   openSession,
   type QueueLimits,
   type SessionLimits,
   type SessionParts,
-  type Turn,
-  type TurnLimits,
 } from './session.ts'
 
 // The states of a device: state x event -> next state.
@@ -111,8 +108,8 @@ export interface LaneView {
 export class DeviceLane {
   readonly #parts: LaneParts
   readonly #queue: CommandQueue
-  readonly #turn: Turn
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #turn: RequestTurn
+  readonly #backoff: Backoff
   readonly #counts = { done: 0, failed: 0, timedOut: 0 }
   readonly #name: string
   #state: LaneState = 'closed'
@@ -134,17 +131,15 @@ export class DeviceLane {
     this.#parts = parts
     this.#name = `device ${parts.device.id}`
     this.#queue = new CommandQueue(parts.world.clock, parts.limits, this.#name, parts.room)
-    this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, retryMaxMs) })
-    this.#turn = createRequestTurn(parts.world.clock, parts.limits, this.#name, {
-      settled: () => {
-        this.#move('settled')
-        this.#next()
-      },
-      late: () => {
-        this.#counts.timedOut++
-        this.#move('late')
-      },
-      stuck: () => this.#lose('its driver does not let go of a command'),
+    this.#backoff = new Backoff({ firstMs, maxMs: Math.max(firstMs, retryMaxMs) })
+    this.#turn = new RequestTurn(parts.world.clock, parts.limits, this.#name, (event) => {
+      if (event === 'stuck') {
+        this.#lose('its driver does not let go of a command')
+        return
+      }
+      if (event === 'late') this.#counts.timedOut++
+      this.#move(event)
+      if (event === 'settled') this.#next()
     })
   }
 
@@ -168,10 +163,10 @@ export class DeviceLane {
 
   /** @param body of a webhook that its device has signed. @returns false while there is no session that takes it */
   tell(body: Uint8Array): boolean {
-    const tell = this.#session?.tell
-    if (!tell) return false
+    const session = this.#session
+    if (!session?.takesWebhooks) return false
     try {
-      tell(body)
+      session.tell(body)
     } catch (error) {
       this.#lose(`its driver failed on a webhook: ${sentenceOf(error)}`)
     }
@@ -211,7 +206,7 @@ export class DeviceLane {
       if (!session) return
       this.#session = session
       this.#move('opened')
-      this.#isPollDue = session.poll !== undefined && this.#pollMs !== undefined
+      this.#isPollDue = session.isPolled && this.#pollMs !== undefined
       this.#next()
     } catch (error) {
       if (this.#state !== 'opening') return
@@ -228,13 +223,11 @@ export class DeviceLane {
     if (this.#isOpenHanging) throw new Fault('driver_timeout', 'its driver still hangs in the last try to open it')
     this.#lastTryMs = this.#parts.world.clock.monotonicMs()
     this.#isOpenHanging = true
-    const opening = openSession(this.#parts, this.#stopper.signal, {
-      online: () => this.#online(),
-      away: (error) => this.#tellLost(error),
-      lost: (error) => this.#lose(error),
-      settled: () => {
-        this.#isOpenHanging = false
-      },
+    const opening = openSession(this.#parts, this.#stopper.signal, (event, error = '') => {
+      if (event === 'settled') this.#isOpenHanging = false
+      else if (event === 'online') this.#online()
+      else if (event === 'away') this.#tellLost(error)
+      else this.#lose(error)
     })
     this.#underWay = opening.catch(() => {}) // said by who awaits it below
     const session = await opening
@@ -315,7 +308,7 @@ export class DeviceLane {
       })
     }
     const run = async (held: HeldSession, signal: AbortSignal) => {
-      await held.poll?.(signal)
+      await held.poll(signal)
       return {}
     }
     this.#turn.start({ run, resolve: again, failed: again, dropped: again }, session)
@@ -360,4 +353,94 @@ const LONGEST_SENTENCE = 512
 function sentenceOf(error: unknown): string {
   const text = error instanceof Error && error.message !== '' ? error.message : String(error)
   return shortCopy(text, LONGEST_SENTENCE)
+}
+
+// A turn: one command or poll in progress, its deadline, and the grace period in which its driver must let go.
+
+interface TurnLimits {
+  /** Deadline of one command or poll. */
+  deadlineMs: number
+  /** How long a driver may take to let go of a late command before its session is dropped. */
+  graceMs: number
+}
+
+/** A command with its waiting caller, or a poll. */
+interface Task {
+  run(session: HeldSession, signal: AbortSignal): Promise<Ack>
+  resolve(ack: Ack): void
+  /** The driver threw an error. */
+  failed(error: unknown): void
+  /** The deadline passed, or the device was lost. */
+  dropped(fault: Fault): void
+}
+
+/**
+ * What a lane hears of its turn: `settled`, the driver has finished, in time or not, and the task has its result;
+ * `late`; `stuck`, the driver does not let go: its session is unusable.
+ */
+type TurnListener = (event: 'settled' | 'late' | 'stuck') => void
+
+interface CurrentTask {
+  task: Task
+  stopper: AbortController
+  timer: Timer
+  isLate: boolean
+}
+
+/** One task at a time. */
+class RequestTurn {
+  readonly #clock: Clock
+  readonly #limits: TurnLimits
+  readonly #name: string
+  readonly #listener: TurnListener
+  #current: CurrentTask | undefined
+
+  /** @param name the device's name in error messages */
+  constructor(clock: Clock, limits: TurnLimits, name: string, listener: TurnListener) {
+    this.#clock = clock
+    this.#limits = limits
+    this.#name = name
+    this.#listener = listener
+  }
+
+  /** Call this only when nothing is in progress. */
+  start(task: Task, session: HeldSession): void {
+    const timer = this.#clock.after(this.#limits.deadlineMs, () => this.#late())
+    const own = { task, stopper: new AbortController(), timer, isLate: false }
+    this.#current = own
+    task.run(session, own.stopper.signal).then(
+      (ack) => this.#settle(own, () => task.resolve(ack)),
+      (error) => this.#settle(own, () => task.failed(error)),
+    )
+  }
+
+  /** Aborts the task in progress: the task and the driver are told, and a later result is ignored. */
+  drop(fault: Fault): void {
+    const own = this.#current
+    this.#current = undefined
+    if (!own) return
+    own.timer.cancel()
+    if (!own.isLate) own.task.dropped(fault)
+    own.stopper.abort(fault)
+  }
+
+  #late(): void {
+    const own = this.#current
+    if (!own) return
+    const sentence = `${this.#name} did not answer within ${durationText(this.#limits.deadlineMs)}`
+    const fault = new Fault('driver_timeout', sentence)
+    own.isLate = true
+    own.timer = this.#clock.after(this.#limits.graceMs, () => this.#listener('stuck'))
+    this.#listener('late')
+    own.task.dropped(fault)
+    own.stopper.abort(fault)
+  }
+
+  #settle(own: CurrentTask, answer: () => void): void {
+    if (this.#current !== own) return
+    this.#current = undefined
+    own.timer.cancel()
+    if (!own.isLate) answer()
+    this.#listener('settled')
+  }
 }

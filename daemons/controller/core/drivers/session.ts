@@ -1,4 +1,4 @@
-/** The parts of a lane: the driver's session, the one command or poll in progress, and the command queue. */
+/** The parts of a lane: the driver's session, and the command queue. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -8,7 +8,25 @@ import { charsOf, type Json } from '../json.ts'
 import type { LiveKeeper, LiveTarget } from '../live/live-book.ts'
 import type { Row } from '../site/book.ts'
 import { within } from '../turns.ts'
-import type { Ack, DeviceWorld, Driver, DriverCommand, DriverContext, DriverSession, DriverWorld } from './driver.ts'
+import type {
+  Ack,
+  BrokerConnection,
+  BrokerPlace,
+  BrokerUse,
+  Connection,
+  ConnectionEvents,
+  ConnectionPlace,
+  DeviceAnswer,
+  DeviceRequest,
+  DeviceWorld,
+  Driver,
+  DriverCommand,
+  DriverContext,
+  DriverSession,
+  DriverWorld,
+  Place,
+  Sender,
+} from './driver.ts'
 
 // A session: opened and closed within time limits; its context goes silent when it ends.
 
@@ -28,21 +46,11 @@ export interface SessionParts {
   limits: SessionLimits
 }
 
-/** What a driver reports about its device during the session. */
-interface SessionHooks {
-  online(): void
-  /** Out of reach, while the session goes on. */
-  away(error: string): void
-  lost(error: string): void
-  /** The call of `open` has settled, in time or not. */
-  settled(): void
-}
-
-/** A session as the lane uses it. */
-export interface HeldSession extends Pick<DriverSession, 'execute' | 'poll' | 'tell'> {
-  /** Resolves when it is closed, or closing took too long. Never rejects. */
-  close(): Promise<void>
-}
+/**
+ * What a lane hears of its session: `online`, `away` (out of reach, while the session goes on), `lost`, and `settled`:
+ * the call of `open` has ended, in time or not. @param error why, of `away` and `lost`
+ */
+type SessionListener = (event: 'online' | 'away' | 'lost' | 'settled', error?: string) => void
 
 /** Columns of a device that a driver gets only through `secret`. */
 const SECRETS = ['password', 'api_key'] as const
@@ -51,193 +59,189 @@ const SECRETS = ['password', 'api_key'] as const
  * Opens a device. A session that arrives too late, or after `stop`, is closed at once.
  * @throws Fault `driver_timeout`, the reason of `stop`, or what the driver threw
  */
-export async function openSession(parts: SessionParts, stop: AbortSignal, hooks: SessionHooks): Promise<HeldSession> {
-  const { driver, zones, world, limits } = parts
-  const ground = world.open(parts.device)
-  let isHeard = true
-  let ended: string | undefined
-  const connectionLost = (reason: string) => {
-    ended = reason
-    hooks.lost(reason)
-  }
-  const context = contextOf(parts, ground, { ...hooks, connectionLost }, () => isHeard && !stop.aborted)
-  const end = () => {
-    isHeard = false
-    ground.close()
-  }
-  const opening = (async () => driver.open(publicRow(parts.device), zones, context))()
-  opening.then(hooks.settled, hooks.settled)
+export async function openSession(
+  parts: SessionParts,
+  stop: AbortSignal,
+  listener: SessionListener,
+): Promise<HeldSession> {
+  const { driver, device, zones, world, limits } = parts
+  const context = new SessionContext(parts, stop, listener)
+  const opening = (async () => driver.open(publicRow(device), zones, context))()
+  const settled = () => listener('settled')
+  opening.then(settled, settled)
   try {
     const late = () => new Fault('driver_timeout', `opening took longer than ${durationText(limits.openMs)}`)
     const session = await within(opening, { clock: world.clock, limitMs: limits.openMs, late, stop })
-    if (ended !== undefined) throw new Fault('device_cut_off', ended)
-    return held(session, parts, () => (isHeard = false), end)
+    if (context.ended !== undefined) throw new Fault('device_cut_off', context.ended)
+    return new HeldSession(session, context, parts)
   } catch (error) {
-    end()
+    context.end()
     // The result no longer matters: the error thrown here says why there is no session.
     opening.then(async (session) => session.close()).catch(() => {})
     throw error
   }
 }
 
-/** @param deafen ignores the driver from now on; @param end closes its connections as well */
-function held(
-  session: DriverSession,
-  { world, limits }: SessionParts,
-  deafen: () => void,
-  end: () => void,
-): HeldSession {
-  const own: HeldSession = {
-    execute: async (command, signal) => session.execute(command, signal),
-    poll: session.poll && (async (signal) => session.poll?.(signal)),
-    async close() {
-      deafen()
-      const late = () => new Fault('driver_timeout', `closing took longer than ${durationText(limits.closeMs)}`)
-      // Whatever the result, its connections are then cut: nothing of it remains.
-      const closing = (async () => session.close())()
-      await within(closing, { clock: world.clock, limitMs: limits.closeMs, late }).catch(() => {})
-      end()
-    },
+// Classes, here and below: ten thousand devices with a closure for each method would hold twice the memory.
+
+/** A session as the lane uses it. What a driver throws becomes a rejected promise. */
+export class HeldSession {
+  readonly #session: DriverSession
+  readonly #context: SessionContext
+  readonly #parts: SessionParts
+
+  constructor(session: DriverSession, context: SessionContext, parts: SessionParts) {
+    this.#session = session
+    this.#context = context
+    this.#parts = parts
   }
-  // Most have none: in all objects it would take room for ten thousand devices.
-  if (session.tell) own.tell = (body) => session.tell?.(body)
-  return own
+
+  get isPolled(): boolean {
+    return this.#session.poll !== undefined
+  }
+
+  get takesWebhooks(): boolean {
+    return this.#session.tell !== undefined
+  }
+
+  async execute(command: DriverCommand, signal: AbortSignal): Promise<Ack> {
+    return this.#session.execute(command, signal)
+  }
+
+  async poll(signal: AbortSignal): Promise<void> {
+    await this.#session.poll?.(signal)
+  }
+
+  tell(body: Uint8Array): void {
+    this.#session.tell?.(body)
+  }
+
+  /** Resolves when it is closed, or closing took too long. Never rejects. */
+  async close(): Promise<void> {
+    const { world, limits } = this.#parts
+    this.#context.silence()
+    const late = () => new Fault('driver_timeout', `closing took longer than ${durationText(limits.closeMs)}`)
+    // Whatever the result, its connections are then cut: nothing of it remains.
+    const closing = (async () => this.#session.close())()
+    await within(closing, { clock: world.clock, limitMs: limits.closeMs, late }).catch(() => {})
+    this.#context.end()
+  }
 }
 
 /** A driver may report only on its own device and zones, and only during its session. */
-function contextOf(
-  { device, zones, world, live }: SessionParts,
-  ground: DeviceWorld,
-  hooks: Pick<SessionHooks, 'online' | 'away' | 'lost'> & { connectionLost(reason: string): void },
-  isHeard: () => boolean,
-): DriverContext {
-  const own = new Set(zones.map(({ id }) => id))
-  const isOwn = (target: LiveTarget) => ('zoneId' in target ? own.has(target.zoneId) : target.deviceId === device.id)
-  return {
-    clock: world.clock,
-    chance: world.chance,
-    log: (sentence) => ground.log(sentence),
-    sender: (place) => ground.sender(place),
-    request: (request, signal) => ground.request(request, signal),
-    connect(place, frame) {
-      return ground.connect(place, {
-        frame: (bytes) => !isHeard() || frame(bytes),
-        lost(reason) {
-          if (isHeard()) hooks.connectionLost(reason)
-        },
-      })
-    },
-    connectBroker(place, topics, hear) {
-      return ground.connectBroker(place, {
-        topics,
-        hear(topic, payload) {
-          if (isHeard()) hear(topic, payload)
-        },
-        lost(reason) {
-          if (isHeard()) hooks.connectionLost(reason)
-        },
-      })
-    },
-    report(target, patch) {
-      if (!isHeard()) return
-      const left = isOwn(target) ? live.report(target, patch) : Object.keys(patch).length
-      if (left > 0) ground.log(`${left} values of a report were left out: too many, too large, or not of this device`)
-    },
-    lastOf: (zoneId, name) => (own.has(zoneId) ? live.last(zoneId, name) : undefined),
-    online(isOnline, error) {
-      if (!isHeard()) return
-      if (isOnline) hooks.online()
-      else hooks.lost(error ?? 'the device is gone')
-    },
-    away(reason) {
-      if (isHeard()) hooks.away(reason)
-    },
-    secret(column) {
-      const value: Json | undefined = SECRETS.includes(column) ? device[column] : null
-      return typeof value === 'string' ? value : null
-    },
+class SessionContext implements DriverContext {
+  readonly #parts: SessionParts
+  readonly #ground: DeviceWorld
+  readonly #stop: AbortSignal
+  readonly #listener: SessionListener
+  #isSilent = false
+  #ended: string | undefined
+
+  constructor(parts: SessionParts, stop: AbortSignal, listener: SessionListener) {
+    this.#parts = parts
+    this.#ground = parts.world.open(parts.device)
+    this.#stop = stop
+    this.#listener = listener
+  }
+
+  /** Why its connection has ended; undefined if it has not. */
+  get ended(): string | undefined {
+    return this.#ended
+  }
+
+  /** Ignores the driver from now on. */
+  silence(): void {
+    this.#isSilent = true
+  }
+
+  /** Closes its connections as well. */
+  end(): void {
+    this.#isSilent = true
+    this.#ground.close()
+  }
+
+  get clock(): Clock {
+    return this.#parts.world.clock
+  }
+
+  chance(): number {
+    return this.#parts.world.chance()
+  }
+
+  log(sentence: string): void {
+    this.#ground.log(sentence)
+  }
+
+  sender(place: Place): Sender {
+    return this.#ground.sender(place)
+  }
+
+  request(request: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer> {
+    return this.#ground.request(request, signal)
+  }
+
+  connect(place: ConnectionPlace, frame: ConnectionEvents['frame']): Promise<Connection> {
+    return this.#ground.connect(place, {
+      frame: (bytes) => !this.#isHeard || frame(bytes),
+      lost: (reason) => this.#connectionLost(reason),
+    })
+  }
+
+  connectBroker(place: BrokerPlace, topics: readonly string[], hear: BrokerUse['hear']): Promise<BrokerConnection> {
+    return this.#ground.connectBroker(place, {
+      topics,
+      hear: (topic, payload) => {
+        if (this.#isHeard) hear(topic, payload)
+      },
+      lost: (reason) => this.#connectionLost(reason),
+    })
+  }
+
+  report(target: LiveTarget, patch: Readonly<Record<string, Json>>): void {
+    if (!this.#isHeard) return
+    const isOwn = 'zoneId' in target ? this.#hasZone(target.zoneId) : target.deviceId === this.#parts.device.id
+    const left = isOwn ? this.#parts.live.report(target, patch) : Object.keys(patch).length
+    if (left > 0)
+      this.#ground.log(`${left} values of a report were left out: too many, too large, or not of this device`)
+  }
+
+  lastOf(zoneId: number, name: string): Json | undefined {
+    return this.#hasZone(zoneId) ? this.#parts.live.last(zoneId, name) : undefined
+  }
+
+  online(isOnline: boolean, error?: string): void {
+    if (!this.#isHeard) return
+    if (isOnline) this.#listener('online')
+    else this.#listener('lost', error ?? 'the device is gone')
+  }
+
+  away(reason: string): void {
+    if (this.#isHeard) this.#listener('away', reason)
+  }
+
+  secret(column: (typeof SECRETS)[number]): string | null {
+    const value: Json | undefined = SECRETS.includes(column) ? this.#parts.device[column] : null
+    return typeof value === 'string' ? value : null
+  }
+
+  get #isHeard(): boolean {
+    return !this.#isSilent && !this.#stop.aborted
+  }
+
+  #hasZone(zoneId: number): boolean {
+    return this.#parts.zones.some(({ id }) => id === zoneId)
+  }
+
+  #connectionLost(reason: string): void {
+    if (!this.#isHeard) return
+    this.#ended = reason
+    this.#listener('lost', reason)
   }
 }
 
 function publicRow(device: Row): Row {
+  if (SECRETS.every((name) => (device[name] ?? null) === null)) return device
   return { ...device, ...Object.fromEntries(SECRETS.filter((name) => name in device).map((name) => [name, null])) }
-}
-
-// A turn: one command or poll in progress, its deadline, and the grace period in which its driver must let go.
-
-export interface TurnLimits {
-  /** Deadline of one command or poll. */
-  deadlineMs: number
-  /** How long a driver may take to let go of a late command before its session is dropped. */
-  graceMs: number
-}
-
-/** A command with its waiting caller, or a poll. */
-interface Task {
-  run(session: HeldSession, signal: AbortSignal): Promise<Ack>
-  resolve(ack: Ack): void
-  /** The driver threw an error. */
-  failed(error: unknown): void
-  /** The deadline passed, or the device was lost. */
-  dropped(fault: Fault): void
-}
-
-/** How the lane reacts. */
-interface TurnHooks {
-  /** The driver has finished, in time or not, and the task has its result. */
-  settled(): void
-  late(): void
-  /** The driver does not let go: its session is unusable. */
-  stuck(): void
-}
-
-export interface Turn {
-  /** Call this only when nothing is in progress. */
-  start(task: Task, session: HeldSession): void
-  /** Aborts the task in progress: the task and the driver are told, and a later result is ignored. */
-  drop(fault: Fault): void
-}
-
-/** @param name the device's name in error messages */
-export function createRequestTurn(clock: Clock, limits: TurnLimits, name: string, hooks: TurnHooks): Turn {
-  let current: { task: Task; stopper: AbortController; timer: Timer; isLate: boolean } | undefined
-
-  function late(): void {
-    if (!current) return
-    const fault = new Fault('driver_timeout', `${name} did not answer within ${durationText(limits.deadlineMs)}`)
-    current.isLate = true
-    current.timer = clock.after(limits.graceMs, hooks.stuck)
-    hooks.late()
-    current.task.dropped(fault)
-    current.stopper.abort(fault)
-  }
-
-  function settle(own: typeof current, answer: () => void): void {
-    if (!own || current !== own) return
-    current = undefined
-    own.timer.cancel()
-    if (!own.isLate) answer()
-    hooks.settled()
-  }
-
-  return {
-    start(task, session) {
-      const own = { task, stopper: new AbortController(), timer: clock.after(limits.deadlineMs, late), isLate: false }
-      current = own
-      task.run(session, own.stopper.signal).then(
-        (ack) => settle(own, () => task.resolve(ack)),
-        (error) => settle(own, () => task.failed(error)),
-      )
-    },
-    drop(fault) {
-      const own = current
-      current = undefined
-      if (!own) return
-      own.timer.cancel()
-      if (!own.isLate) own.task.dropped(fault)
-      own.stopper.abort(fault)
-    },
-  }
 }
 
 // The queue: commands for one device, bounded and in order; a newer command may replace an older one.

@@ -1,7 +1,7 @@
 /** The health of a unit: its states, the window that `noisy` is judged by, the circuit breaker, and the latency. */
 
 import type { Clock } from '#kit/clock.ts'
-import { createBackoff } from '#kit/pure/pace.ts'
+import { Backoff } from '#kit/pure/pace.ts'
 import type { Noise } from '../../wire/noise-words.ts'
 import type { BusSettings } from './settings.ts'
 
@@ -193,7 +193,7 @@ interface UnitBreakerParts {
 
 export class UnitBreaker {
   readonly #parts: UnitBreakerParts
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   #state: UnitState = 'unknown'
   #sinceEpochMs: number
   /** Since when it was silent before the probe: a probe that fails does not change that. */
@@ -208,7 +208,7 @@ export class UnitBreaker {
   constructor(parts: UnitBreakerParts) {
     const { breaker_retry_ms: firstMs, breaker_retry_max_ms: maxMs } = parts.settings
     this.#parts = parts
-    this.#backoff = createBackoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
+    this.#backoff = new Backoff({ firstMs, maxMs: Math.max(firstMs, maxMs) })
     this.#sinceEpochMs = parts.clock.epochMs()
     this.#window = new UnitWindow(parts.settings)
   }

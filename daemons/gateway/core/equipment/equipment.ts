@@ -8,7 +8,7 @@ import { DeviceSession } from '#kit/pure/device/session.ts'
 import { expectedArg } from '#kit/pure/device/values.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { sendWithin, wireUs } from '#kit/pure/line.ts'
-import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
+import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
 import { LINK_TYPES } from '../../wire/pcap.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
@@ -153,7 +153,7 @@ export class EquipmentAdapter implements Adapter {
   readonly #context: AdapterContext
   readonly #settings: EquipmentSettings
   readonly #world: EquipmentWorld
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   readonly #values = new Map<string, ValueView>()
   readonly #counts = { rxFrames: 0, txFrames: 0, cutFrames: 0, sendTimeouts: 0, valuesLeftOut: 0, sessions: 0 }
   #sessionCounts: Record<string, number> = {}
@@ -170,7 +170,7 @@ export class EquipmentAdapter implements Adapter {
     this.#context = context
     this.#settings = settings
     this.#world = world
-    this.#backoff = createBackoff(world.retry)
+    this.#backoff = new Backoff(world.retry)
     this.#found = foundOf(settings, world)
   }
 

@@ -4,7 +4,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { countedLine } from '#kit/pure/line.ts'
-import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
+import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import type { Adapter } from './adapter.ts'
 
 // The life of a port: state x event -> next state.
@@ -104,7 +104,7 @@ export class Port {
   readonly path: string
   readonly adapter: Adapter
   readonly #parts: PortParts
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   readonly #bytes = { rxBytes: 0, txBytes: 0 }
   #state: PortState = 'closed'
   #stateSince: number
@@ -122,7 +122,7 @@ export class Port {
     this.path = parts.path
     this.adapter = parts.adapter
     this.#parts = parts
-    this.#backoff = createBackoff(parts.retry)
+    this.#backoff = new Backoff(parts.retry)
     this.#stateSince = parts.clock.epochMs()
   }
 

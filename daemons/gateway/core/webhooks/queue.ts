@@ -1,7 +1,7 @@
 /** The queue of one webhook: attempts, back-off, and bounds by count and by bytes. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
-import { createBackoff, createLogGate, type LogGate } from '#kit/pure/pace.ts'
+import { Backoff, createLogGate, type LogGate } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { PausedTarget } from '../lines/conditions.ts'
 import type {
@@ -282,7 +282,7 @@ export class WebhookQueue {
   #isRunning = false
   #isUnderWay = false
   #failuresInRow = 0
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   #pause: { until: number; end: () => void } | undefined
   /** Whether `onPaused` was last told of a pause; undefined: it was told nothing. */
   #wasPaused: boolean | undefined
@@ -296,7 +296,7 @@ export class WebhookQueue {
     this.#waiting = createWaitingLine(parts.limits, parts.held, () =>
       this.#countDropped(1, { reason: 'too much waits for all targets together; this one has most' }),
     )
-    this.#backoff = createBackoff({ firstMs: parts.limits.pause_first_ms, maxMs: parts.limits.pause_max_ms })
+    this.#backoff = new Backoff({ firstMs: parts.limits.pause_first_ms, maxMs: parts.limits.pause_max_ms })
     this.#failures = this.#gate('webhook_failed')
     this.#drops = this.#gate('webhook_dropped')
   }

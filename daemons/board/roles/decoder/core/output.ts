@@ -3,7 +3,7 @@
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { type BackoffLimits, createBackoff } from '#kit/pure/pace.ts'
+import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import type { Meters } from '../../../core/role.ts'
 import type { Output, OutputFacts, OutputOpener } from './ports.ts'
 import { createLastMinute } from './reception.ts'
@@ -108,7 +108,7 @@ const SILENCE_DB = -96
 
 export class OutputCare {
   readonly #parts: OutputCareParts
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   readonly #minute
   readonly #listeners = new Set<(meters: Meters) => void>()
   #state: OutputState = 'starting'
@@ -127,7 +127,7 @@ export class OutputCare {
 
   constructor(parts: OutputCareParts) {
     this.#parts = parts
-    this.#backoff = createBackoff(parts.retry)
+    this.#backoff = new Backoff(parts.retry)
     this.#minute = createLastMinute(parts.clock, ['underruns', 'skippedMs'])
   }
 

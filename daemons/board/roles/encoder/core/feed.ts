@@ -3,7 +3,7 @@
 import { atMost, type Clock, type Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { type BackoffLimits, createBackoff, createSerialTurn } from '#kit/pure/pace.ts'
+import { Backoff, type BackoffLimits, createSerialTurn } from '#kit/pure/pace.ts'
 import { type CardOptions, sourceFragment } from '../../../core/sound/card.ts'
 import { type AudioSource, sourceName } from '../../../core/sound/sound.ts'
 import { SAMPLE_RATE, type StreamEncoding } from '../../../wire/streams/description.ts'
@@ -125,7 +125,7 @@ const MOST_WAIT_MS = 2000
 
 export class FeedCare {
   readonly #parts: FeedCareParts
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   /** Opens and closes one after the other: a card is free only after its last user has closed it. */
   readonly #inTurn = createSerialTurn()
   #state: FeedState = 'opening'
@@ -139,7 +139,7 @@ export class FeedCare {
   constructor(parts: FeedCareParts) {
     this.#parts = parts
     this.#source = parts.source
-    this.#backoff = createBackoff(parts.retry)
+    this.#backoff = new Backoff(parts.retry)
   }
 
   get state(): FeedState {

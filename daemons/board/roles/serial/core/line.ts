@@ -11,7 +11,7 @@ import type {
 } from '#kit/line/line.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { stopBitsFault } from '#kit/pure/line.ts'
-import { type BackoffLimits, createBackoff, createSerialTurn } from '#kit/pure/pace.ts'
+import { Backoff, type BackoffLimits, createSerialTurn } from '#kit/pure/pace.ts'
 import { LINE_STATE } from '../wire/com-port.ts'
 
 // The driver's counters, summed over every opening of the line.
@@ -113,7 +113,7 @@ interface KeptLineParts {
 /** Starts in state `off`. */
 export class KeptLine {
   readonly #parts: KeptLineParts
-  readonly #backoff: ReturnType<typeof createBackoff>
+  readonly #backoff: Backoff
   #state: SerialPortState = 'off'
   #fault: Fault | undefined
   #line: ControlledLine | undefined
@@ -125,7 +125,7 @@ export class KeptLine {
 
   constructor(parts: KeptLineParts) {
     this.#parts = parts
-    this.#backoff = createBackoff(parts.retry)
+    this.#backoff = new Backoff(parts.retry)
   }
 
   get state(): SerialPortState {

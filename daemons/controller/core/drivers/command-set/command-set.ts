@@ -152,7 +152,10 @@ async function openDevice(
   context: DriverContext,
   { device, digest }: Definition,
 ): Promise<DriverSession> {
-  const config: ReadonlyMap<string, ReadArg> = readConfig(device, configOf(row, device, context.secret))
+  const config: ReadonlyMap<string, ReadArg> = readConfig(
+    device,
+    configOf(row, device, (column) => context.secret(column)),
+  )
   const stopper = new AbortController()
   let send: (bytes: Uint8Array) => Promise<void> = async () => {}
   const session = new DeviceSession({

@@ -112,28 +112,28 @@ interface Reach {
 
 const AWAY = 'the broker says that it is offline'
 
-function createReach({ online, away, report }: DriverContext): Reach {
+function createReach(context: DriverContext): Reach {
   let isAway = false
   const zonesAway = new Set<number>()
   /** The last state of each zone: it counts again when it is back. */
   const states = new Map<number, Json>()
   return {
-    connected: () => void (isAway ? away(AWAY) : online(true)),
+    connected: () => void (isAway ? context.away(AWAY) : context.online(true)),
     device(isThere) {
       isAway = !isThere
-      if (isThere) online(true)
-      else away(AWAY)
+      if (isThere) context.online(true)
+      else context.away(AWAY)
     },
     zone({ id }, isThere) {
       if (isThere ? !zonesAway.delete(id) : zonesAway.has(id)) return
       if (!isThere) zonesAway.add(id)
-      report({ zoneId: id }, { state: isThere ? (states.get(id) ?? 'ok') : 'unknown' })
+      context.report({ zoneId: id }, { state: isThere ? (states.get(id) ?? 'ok') : 'unknown' })
     },
     report(target, patch) {
       if (!('zoneId' in target)) return
       if (patch.state !== undefined) states.set(target.zoneId, patch.state)
       const isZoneAway = zonesAway.has(target.zoneId)
-      report(target, isZoneAway ? { ...patch, state: 'unknown' } : patch)
+      context.report(target, isZoneAway ? { ...patch, state: 'unknown' } : patch)
     },
     check(zone) {
       if (isAway) throw new Fault('device_unreachable', AWAY)

@@ -4,7 +4,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { foldedName } from '../../control/reading.ts'
 import { boundedCopy, type Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
-import type { Driver, DriverCommand, DriverContext } from '../driver.ts'
+import type { Ack, Driver, DriverCommand, DriverContext, DriverSession } from '../driver.ts'
 
 /** The settings in device.config. */
 interface Behaviour {
@@ -94,25 +94,58 @@ export function createSimDriver(mostDevices = MOST_DEVICES): Driver {
       context.online(true)
       const kept = opened(device, zones, context)
       for (const [zoneId, values] of kept) context.report({ zoneId }, values)
-      const apply = ({ id, type }: Row, command: DriverCommand) => {
-        const before = kept.get(id) ?? {}
-        const values = type === 'audio' || type === 'av' ? withSound(before, command) : withEffect(before, command)
-        kept.set(id, values)
-        context.report({ zoneId: id }, values)
-      }
-      return {
-        async execute(command, signal) {
-          await delayed(behaviour, context, signal)
-          if (isAmong(behaviour.fails, command.verb))
-            throw new Fault('sim_failed', `the simulated device ${device.id} is set to fail`)
-          // A command to the whole device applies to all its zones.
-          for (const zone of command.zone ? [command.zone] : zones) apply(zone, command)
-          return {}
-        },
-        ...(behaviour.counts ? { poll: counting(zones, context) } : {}),
-        async close() {},
-      }
+      const Session = behaviour.counts ? CountingSession : SimSession
+      return new Session({ device, zones, context, behaviour, kept })
     },
+  }
+}
+
+interface SimParts {
+  device: Row
+  zones: readonly Row[]
+  context: DriverContext
+  behaviour: Behaviour
+  /** What its zones do, by id. */
+  kept: Map<number, Values>
+}
+
+class SimSession implements DriverSession {
+  protected readonly parts: SimParts
+
+  constructor(parts: SimParts) {
+    this.parts = parts
+  }
+
+  async execute(command: DriverCommand, signal: AbortSignal): Promise<Ack> {
+    const { device, zones, context, behaviour } = this.parts
+    await delayed(behaviour, context, signal)
+    if (isAmong(behaviour.fails, command.verb))
+      throw new Fault('sim_failed', `the simulated device ${device.id} is set to fail`)
+    // A command to the whole device applies to all its zones.
+    for (const zone of command.zone ? [command.zone] : zones) this.#apply(zone, command)
+    return {}
+  }
+
+  async close(): Promise<void> {}
+
+  #apply({ id, type }: Row, command: DriverCommand): void {
+    const { context, kept } = this.parts
+    const before = kept.get(id) ?? {}
+    const values = type === 'audio' || type === 'av' ? withSound(before, command) : withEffect(before, command)
+    kept.set(id, values)
+    context.report({ zoneId: id }, values)
+  }
+}
+
+/** A busy device: thousands of these show how much a building can do at once. */
+class CountingSession extends SimSession {
+  #count = 0
+
+  async poll(): Promise<void> {
+    const { zones, context } = this.parts
+    const name = COUNTED[this.#count % COUNTED.length] ?? 'level'
+    this.#count++
+    for (const { id } of zones) context.report({ zoneId: id }, { [name]: this.#count, value: context.clock.epochMs() })
   }
 }
 
@@ -151,16 +184,6 @@ function withSound(before: Values, command: DriverCommand): Values {
   const place = boundedCopy({ mcast, port, source: input }, LONGEST_VALUE)
   if (place === undefined) throw new Fault('sim_failed', `a simulated zone takes values of ${LONGEST_VALUE} characters`)
   return { ...before, ...(place as Values), state: 'playing' }
-}
-
-/** A busy device: thousands of these show how much a building can do at once. */
-function counting(zones: readonly Row[], { clock, report }: DriverContext): () => Promise<void> {
-  let count = 0
-  return async () => {
-    const name = COUNTED[count % COUNTED.length] ?? 'level'
-    count++
-    for (const { id } of zones) report({ zoneId: id }, { [name]: count, value: clock.epochMs() })
-  }
 }
 
 /** A value given with `on` decides: {"on": false} is off. */
