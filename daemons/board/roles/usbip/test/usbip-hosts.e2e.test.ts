@@ -8,10 +8,15 @@ import { importFrom, said, startWorld, until } from './usbip-world.ts'
 
 const noClient = spawnSync('usbip', ['version']).error ? 'the package usbip is not installed' : false
 
+/** One board for all, which each test gets with its device offered and nobody at it. */
+const { board, port, state, usb } = await startWorld(t, ['usbip.op_timeout_ms=2000'])
+const offered = async () => {
+  await board.post('/api/usbip', { enabled: 'on', allow: '' })
+  if (!(await until(async () => (await state()).device?.state === 'exported'))) throw new Error('it is not offered')
+}
+
 t.test('B.endpoints a host that leaves frees the device; a device pulled and plugged in is shared again', async (t) => {
-  const { board, port, state, usb } = await startWorld(t)
-  await board.post('/api/usbip', { enabled: 'on' })
-  await until(async () => (await state()).device?.state === 'exported')
+  await offered()
   const { host } = await importFrom(t, port)
   await until(() => usb.statusOf('1-1') === '2')
   host.destroy()
@@ -23,12 +28,13 @@ t.test('B.endpoints a host that leaves frees the device; a device pulled and plu
   usb.plug({ busId: '1-2', serial: 'A5069RR4' })
   t.ok(await until(async () => (await state()).device?.state === 'exported'))
   t.ok(await until(() => usb.driverOf('1-2') === 'usbip-host'))
+  usb.unplug('1-2')
+  t.ok(await until(async () => (await state()).device === null))
+  usb.plug({ busId: '1-1', serial: 'A5069RR4' })
 })
 
 t.test('a stranger is closed before a byte is read, and the list is applied at once', async (t) => {
-  const { board, port, state } = await startWorld(t)
-  await board.post('/api/usbip', { enabled: '1' })
-  await until(async () => (await state()).device?.state === 'exported')
+  await offered()
   const { status } = await importFrom(t, port)
   t.equal(status, 'ok')
   await board.post('/api/usbip', { allow: '192.0.2.0/24' })
@@ -46,37 +52,15 @@ t.test('a stranger is closed before a byte is read, and the list is applied at o
 })
 
 t.test('the stock client lists the device, and is answered when it asks for it', { skip: noClient }, async (t) => {
-  const { board, port, state } = await startWorld(t)
-  await board.post('/api/usbip', { enabled: '1' })
-  await until(async () => (await state()).device?.state === 'exported')
+  await offered()
   const listed = await said('usbip', ['--tcp-port', String(port), 'list', '-r', '127.0.0.1'])
   t.match(listed, /1-1: .*\(0403:6001\)/)
   t.match(listed, /Vendor Specific Class/i)
 })
 
-t.test('B.auth.1 /usbip.sh and /usbip.ps1 are made for the name in the request, without a password', async (t) => {
-  const { board, port } = await startWorld(t)
-  await board.post('/api/usbip', { device: '0403:6001' })
-  t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
-  t.equal((await board.get('/api/usbip')).status, 401)
-  const { status, headers, body } = await board.get('/usbip.sh')
-  t.equal(status, 200)
-  t.match(headers.get('content-type'), /^text\/x-shellscript/)
-  t.match(body, /^host='127\.0\.0\.1'$/m)
-  t.ok(body.includes(`port='${port}'`))
-  t.ok(body.includes("device='0403:6001'"))
-  t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
-  const windows = await board.get('/usbip.ps1')
-  t.equal(windows.status, 200)
-  t.match(windows.headers.get('content-type'), /^text\/plain/)
-  t.match(windows.body, /^\$BoardHost = '127\.0\.0\.1'\r$/m)
-  t.ok(windows.body.includes(`$BoardPort = '${port}'`))
-})
-
 t.test('a thousand connections of one host keep nobody else out, and leave nothing behind', async (t) => {
-  const { board, port, state } = await startWorld(t, ['usbip.op_timeout_ms=2000'])
-  await board.post('/api/usbip', { enabled: '1' })
-  await until(async () => (await state()).device?.state === 'exported')
+  await offered()
+  const before = await connections()
   const flood = Array.from({ length: 1000 }, (_, i) => {
     const host = connect({ port, host: '127.0.0.1' })
     host.on('error', () => {})
@@ -94,8 +78,30 @@ t.test('a thousand connections of one host keep nobody else out, and leave nothi
   t.equal((await board.get('/api/status')).status, 200)
   t.ok(await until(() => flood.every((host) => host.closed)), 'all are closed')
   t.equal((await importFrom(t, port)).status, 'ok')
+  t.equal((await connections()) - before, 1002, 'each is counted once')
+})
+
+t.test('B.auth.1 /usbip.sh and /usbip.ps1 are made for the name in the request, without a password', async (t) => {
+  await board.post('/api/usbip', { device: '0403:6001' })
+  t.equal((await board.post('/api/password', { password: 'correct horse' })).status, 200)
+  t.equal((await board.get('/api/usbip')).status, 401)
+  const { status, headers, body } = await board.get('/usbip.sh')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/x-shellscript/)
+  t.match(body, /^host='127\.0\.0\.1'$/m)
+  t.ok(body.includes(`port='${port}'`))
+  t.ok(body.includes("device='0403:6001'"))
+  t.equal(spawnSync('sh', ['-n'], { input: body }).status, 0, 'a shell reads it')
+  const windows = await board.get('/usbip.ps1')
+  t.equal(windows.status, 200)
+  t.match(windows.headers.get('content-type'), /^text\/plain/)
+  t.match(windows.body, /^\$BoardHost = '127\.0\.0\.1'\r$/m)
+  t.ok(windows.body.includes(`$BoardPort = '${port}'`))
+})
+
+/** All that the board has counted, however they ended. */
+async function connections(): Promise<number> {
   const { body: metrics } = await board.get('/metrics')
   const counts = [...metrics.matchAll(/plantroom_usbip_connections_total\{outcome="(\w+)"\} (\d+)/g)]
-  const total = counts.reduce((sum, [, , count]) => sum + Number(count), 0)
-  t.equal(total, 1002, 'each is counted once')
-})
+  return counts.reduce((sum, [, , count]) => sum + Number(count), 0)
+}

@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
+import type { Owner } from '#kit/test/running-daemon.ts'
 import { until as awaited } from '#kit/test/until.ts'
 import { startBoard } from '../../../test/running-board.ts'
 import { openImportReply, requestBytes } from '../wire/op.ts'
@@ -17,7 +18,7 @@ const HELPER = join(
 )
 
 /** The fake kernel obeys every few ms; the helper is real. */
-export async function startWorld(t: Test, sets: readonly string[] = []) {
+export async function startWorld(t: Owner, sets: readonly string[] = []) {
   const usb = new FakeUsb(t)
   usb.plug({ busId: '1-1', serial: 'A5069RR4' })
   const kernel = setInterval(() => usb.obey(), 5)
