@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
-import type { Machine } from './network.ts'
+import { asksOf, type Machine } from './network.ts'
 
 const run = promisify(execFile)
 
@@ -45,17 +45,17 @@ export async function boardOn(
     const line = [...before, 'curl', '-sS', '--max-time', '25', ...args, own + path]
     return (await run(program, line, { timeout: 30_000 })).stdout
   }
-  const peers = async () => JSON.parse(await curl('/api/peers')) as Peer[]
+  const ask = await asksOf(t, machine, port)
+  const peers = async () => JSON.parse(await ask('/api/peers')) as Peer[]
   const others = async () => (await peers()).filter(({ self }) => !self)
   /** The other boards that are present, or may be. */
   const present = async () => (await others()).filter(({ state }) => state !== 'absent')
 
   /** Changes settings, as the form does, and waits until the board is back. */
   async function change(settings: Record<string, string>): Promise<void> {
-    const now = JSON.parse(await curl('/api/config')) as Record<string, unknown>
-    const form = new URLSearchParams()
-    for (const [name, value] of Object.entries({ ...now, ...settings })) form.set(name, String(value))
-    await curl('/api/config', '--data', form.toString())
+    const now = JSON.parse(await ask('/api/config')) as Record<string, unknown>
+    const all = Object.entries({ ...now, ...settings }).map(([name, value]) => [name, String(value)])
+    await ask('/api/config', Object.fromEntries(all))
   }
   if (options.name) await change({ name: options.name })
   return { ...daemon, curl, peers, others, present, change, stateFolder }

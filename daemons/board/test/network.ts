@@ -1,8 +1,17 @@
 /** A network of machines made of namespaces: a bridge, and behind each port a machine with its own address. */
-import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { noCables } from '#kit/test/cables.ts'
+import type { Owner } from '#kit/test/running-daemon.ts'
+
+/** Reached only by failures. */
+const ANSWER_MS = 25_000
 
 /** Why it cannot be made here; undefined if it can. */
 export function noNetworkBecause(): string | undefined {
@@ -75,6 +84,32 @@ export function makeNetwork(t: Test): Network {
       }
       return machine
     },
+  }
+}
+
+/** Asks a daemon on a machine. @returns the body of its answer. @throws Error if it does not answer */
+export type Asks = (path: string, form?: Readonly<Record<string, string>>) => Promise<string>
+
+/** A way to a port of a machine for a test that asks often: curl in its namespace would take longer than the answer. */
+export async function asksOf(t: Owner, { within }: Machine, port: number): Promise<Asks> {
+  const folder = mkdtempSync(join(tmpdir(), 'forward-'))
+  const socketPath = join(folder, 'socket')
+  const script = join(import.meta.dirname, 'peer/forward-child.ts')
+  const [program = '', ...args] = [...within, process.execPath, script, socketPath, String(port)]
+  const forward = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => {
+    forward.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  })
+  await once(forward.stdout, 'data')
+  return async (path, form) => {
+    const body = form && new URLSearchParams(form).toString()
+    const headers = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }
+    const method = body === undefined ? 'GET' : 'POST'
+    const asked = request({ socketPath, path, method, agent: false, timeout: ANSWER_MS, headers }).end(body)
+    asked.on('timeout', () => asked.destroy(new Error(`${path}: no answer within ${ANSWER_MS} ms`)))
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    return await text(answer)
   }
 }
 

@@ -1,14 +1,11 @@
 /** An encoder and a decoder on one wire: the stream is found, routed, and played by the clock that both follow. */
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { findProgram } from '../io/ptp.ts'
-import { type Machine, makeNetwork, noNetworkBecause } from './network.ts'
+import { asksOf, type Machine, makeNetwork, noNetworkBecause } from './network.ts'
 
-const run = promisify(execFile)
 const ptp4lMissing = findProgram('ptp4l') === undefined ? 'ptp4l is not installed' : false
 const skip = noNetworkBecause() ?? (ptp4lMissing || gstMissing())
 
@@ -22,11 +19,8 @@ async function boardOn(t: Test, machine: Machine, sets: readonly string[]) {
     listen: '0.0.0.0:80',
     sets: [...always, ...sets],
   })
-  async function ask(path: string, ...args: string[]) {
-    const [program = '', ...before] = machine.within
-    const line = [...before, 'curl', '-sS', '--max-time', '5', ...args, `http://127.0.0.1${path}`]
-    return JSON.parse((await run(program, line, { timeout: 10_000 })).stdout)
-  }
+  const asks = await asksOf(t, machine, 80)
+  const ask = async (path: string, form?: Record<string, string>) => JSON.parse(await asks(path, form))
   const check = async (name: string) => {
     const { decoder } = await ask('/api/status')
     return decoder.checks.find((one: { name: string }) => one.name === name)
@@ -44,7 +38,7 @@ t.test('a decoder plays by the clock of its encoder, and says so if it follows a
     boardOn(t, apart, ['board.role=decoder', 'audio.sink=null', 'ptp.domain=5']),
   ])
   const { encoder: sent } = await encoder.ask('/api/status')
-  const form = ['-d', `mcast=${sent.stream.mcast}`, '-d', `port=${sent.stream.port}`, '-d', 'link_ms=400']
+  const form = { mcast: sent.stream.mcast, port: String(sent.stream.port), link_ms: '400' }
   await until(
     'the stream names a grandmaster',
     async () => {
@@ -53,7 +47,7 @@ t.test('a decoder plays by the clock of its encoder, and says so if it follows a
     },
     LOCK_MS,
   )
-  await Promise.all([decoder, third].map((board) => board.ask('/api/route', ...form)))
+  await Promise.all([decoder, third].map((board) => board.ask('/api/route', form)))
   const isHeard = (view: { playing: boolean; meters: { peak_db: (number | null)[] } }) =>
     view.playing && view.meters.peak_db.every((db) => db !== null && db > -30)
   await until('it plays, and is heard', async () => isHeard((await decoder.ask('/api/status')).decoder), LOCK_MS)

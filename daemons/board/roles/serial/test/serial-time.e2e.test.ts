@@ -5,19 +5,21 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { plugIn } from '#kit/test/line/named-pty.ts'
 import { until } from '#kit/test/until.ts'
-import { makeNetwork, noNetworkBecause } from '../../../test/network.ts'
+import { asksOf, makeNetwork, noNetworkBecause } from '../../../test/network.ts'
 import { startBoard } from '../../../test/running-board.ts'
-import { client, serialRig } from './serial-rig.ts'
+import { client, serialRigs } from './serial-rig.ts'
 
 const run = promisify(execFile)
 const noSs = existsSync('/usr/bin/ss') || existsSync('/bin/ss') ? false : 'needs iproute2'
 const noNamespace = existsSync('/usr/bin/socat') ? (noNetworkBecause() ?? false) : 'needs socat'
 
+const rigFor = serialRigs(t)
+
 t.test(
   'B.serial settings are changed under load without a lost byte, and no client is dropped',
   { timeout: 90_000 },
   async (t) => {
-    const rig = await serialRig(t, ['raw', 'rfc2217'])
+    const rig = await rigFor(t, ['raw', 'rfc2217'])
     for (const [index, device] of rig.devices.entries()) {
       device.onBytes((bytes) => void device.write(bytes))
       const one = await client(t, rig.ports[index] ?? 0)
@@ -66,17 +68,17 @@ function withoutTelnet(bytes: Buffer): Buffer {
 }
 
 t.test('B.serial.drop one client is dropped by its id, and that is in the journal', { timeout: 60_000 }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
+  const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [one, other] = [await client(t, port), await client(t, port)]
   await until('both are in', async () => (await rig.port()).clients.length === 2)
   const [{ id, client_port }] = (await rig.port()).clients
   const [gone, stays] = one.socket.localPort === client_port ? [one, other] : [other, one]
-  const dropped = await rig.post('/api/serial/drop', { port: '1', client: String(id) })
+  const dropped = await rig.post('/api/serial/drop', { port: String(rig.numberOf(1)), client: String(id) })
   t.match(dropped, { status: 200, body: { dropped: id } })
   await until('it has gone', () => gone.isClosed)
   t.equal(stays.isClosed, false)
-  t.match(await rig.post('/api/serial/drop', { port: '1', client: String(id) }), {
+  t.match(await rig.post('/api/serial/drop', { port: String(rig.numberOf(1)), client: String(id) }), {
     status: 404,
     body: { error: 'unknown_client' },
   })
@@ -84,7 +86,7 @@ t.test('B.serial.drop one client is dropped by its id, and that is in the journa
 })
 
 t.test('B.serial keep-alive finds a vanished peer within 60 s', { timeout: 60_000, skip: noSs }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
+  const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   await client(t, port)
   await until('it is in', async () => (await rig.port()).clients.length === 1)
@@ -102,7 +104,7 @@ async function clientBehindCable(t: Test) {
   t.teardown(() => device.unplug())
   const patience = ['keepalive_idle_s=1', 'keepalive_interval_s=1', 'keepalive_count=2', 'user_timeout_ms=2000']
   await startBoard(t, {
-    listen: '10.77.0.2:8080',
+    listen: '0.0.0.0:8080',
     within: server.within,
     sets: [
       `serial.devices=${JSON.stringify([device.path])}`,
@@ -110,11 +112,9 @@ async function clientBehindCable(t: Test) {
       ...patience.map((s) => `serial.${s}`),
     ],
   })
-  const ask = async (...words: string[]) => {
-    const [program = '', ...args] = [...server.within, 'curl', '-s', 'http://10.77.0.2:8080/api/serial', ...words]
-    return JSON.parse((await run(program, args, { timeout: 5000 })).stdout)
-  }
-  const set = await ask('-d', 'port=1&enabled=1&mode=raw&tcp_port=4001')
+  const asks = await asksOf(t, server, 8080)
+  const ask = async (form?: Record<string, string>) => JSON.parse(await asks('/api/serial', form))
+  const set = await ask({ port: '1', enabled: '1', mode: 'raw', tcp_port: '4001' })
   t.notOk(set.error, JSON.stringify(set))
   const [program = '', ...args] = [...peer.within, 'socat', '-u', 'TCP:10.77.0.2:4001', '-']
   const far = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] })

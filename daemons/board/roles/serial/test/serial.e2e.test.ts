@@ -5,13 +5,14 @@ import t from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
 import { faultsOf } from '../../../test/running-board.ts'
-import { client, serialRig } from './serial-rig.ts'
+import { client, serialRig, serialRigs } from './serial-rig.ts'
 
 const noSocat = existsSync('/usr/bin/socat') ? false : 'needs socat'
+const rigFor = serialRigs(t, { sets: ['serial.write_idle_ms=0'] })
 const ALL = Buffer.from(Array.from({ length: 4096 }, (_, at) => (at * 7) & 255))
 
 t.test('B.serial.raw socat passes every byte value both ways', { timeout: 60_000, skip: noSocat }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
+  const rig = await rigFor(t, ['raw'])
   const [device] = rig.devices
   device?.onBytes((bytes) => void device.write(bytes))
   const socat = spawn('socat', ['-,ignoreeof', `TCP:127.0.0.1:${rig.ports[0]},nodelay`])
@@ -27,7 +28,7 @@ t.test(
   'B.serial a port is off until it is switched on, saved, and open again after a restart',
   { timeout: 60_000 },
   async (t) => {
-    const rig = await serialRig(t, ['raw'])
+    const rig = await rigFor(t, ['raw'])
     const [device] = rig.devices
     await rig.set({ enabled: 0 })
     const off = await rig.port()
@@ -35,7 +36,10 @@ t.test(
     t.same(off.clients, [])
     t.equal((await client(t, rig.ports[0] ?? 0)).isClosed, true)
     const answer = await rig.set({ enabled: 'on', label: 'Boiler 2', parity: 'none', stop_bits: '2' })
-    t.match(answer, { status: 200, body: { port: 1, enabled: true, state: 'open', label: 'Boiler 2', stop_bits: 2 } })
+    t.match(answer, {
+      status: 200,
+      body: { port: rig.numberOf(1), enabled: true, state: 'open', label: 'Boiler 2', stop_bits: 2 },
+    })
     t.match((await rig.get('/api/status')).body.verdict, {
       state: 'ok',
       text: 'One serial port is open, nobody is connected.',
@@ -83,7 +87,7 @@ t.test(
   'B.serial.allow addresses and networks of both families are checked before a byte is read',
   { timeout: 60_000 },
   async (t) => {
-    const rig = await serialRig(t, ['raw'])
+    const rig = await rigFor(t, ['raw'])
     const [port = 0] = rig.ports
     const mayCome = async (allow: string, host: string, from?: string) => {
       await rig.set({ allow })
@@ -113,7 +117,7 @@ t.test(
   'B.serial.allow a client that is no longer allowed is dropped at once, others stay',
   { timeout: 60_000 },
   async (t) => {
-    const rig = await serialRig(t, ['raw'])
+    const rig = await rigFor(t, ['raw'])
     const [port = 0] = rig.ports
     const stays = await client(t, port, '127.0.0.1', '127.0.0.5')
     const goes = await client(t, port, '127.0.0.1', '127.0.0.6')
@@ -126,7 +130,7 @@ t.test(
 )
 
 t.test('B.serial.write all read; the setting decides which clients may write', { timeout: 60_000 }, async (t) => {
-  const rig = await serialRig(t, ['raw'], { sets: ['serial.write_idle_ms=0'] })
+  const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [device] = rig.devices
   let line = ''
@@ -163,7 +167,7 @@ t.test('B.serial.write all read; the setting decides which clients may write', {
 })
 
 t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 90_000 }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
+  const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const clients = await Promise.all(Array.from({ length: 64 }, () => client(t, port)))
   await until('all are in', async () => (await rig.port()).clients.length === 64)
@@ -179,7 +183,7 @@ t.test('B.serial 64 clients hear every byte, a 65th is refused', { timeout: 90_0
 })
 
 t.test('B.serial a slow client is dropped and counted, and another misses nothing', { timeout: 90_000 }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
+  const rig = await rigFor(t, ['raw'])
   const [port = 0] = rig.ports
   const [slow, quick] = [await client(t, port), await client(t, port)]
   await until('both are in', async () => (await rig.port()).clients.length === 2)
@@ -195,14 +199,17 @@ t.test('B.serial a slow client is dropped and counted, and another misses nothin
 })
 
 t.test('B.serial an unplugged device keeps its clients, and comes back on its own', { timeout: 60_000 }, async (t) => {
-  const rig = await serialRig(t, ['raw'])
+  const rig = await rigFor(t, ['raw'])
   const [device] = rig.devices
   const one = await client(t, rig.ports[0] ?? 0)
   await until('it is in', async () => (await rig.port()).clients.length === 1)
   await device?.unplug()
   await until('it is absent', async () => (await rig.port()).state === 'absent')
   t.match(await rig.port(), { fault: { code: /line_(gone|absent)/ }, clients: { length: 1 } })
-  t.match((await rig.get('/api/status')).body.verdict, { state: 'warn', text: /^Port 1: / })
+  t.match((await rig.get('/api/status')).body.verdict, {
+    state: 'warn',
+    text: new RegExp(`^Port ${rig.numberOf(1)}: `),
+  })
   one.socket.write('nobody hears this')
   await until('it is thrown away', async () => (await rig.port()).counters.bytes_discarded === 17)
   device?.replug()
