@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Test } from 'tap'
+import type { Owner } from '#kit/test/running-daemon.ts'
 import { type Manifest, signedPart } from '../wire/firmware-image.ts'
 
 /** A key pair, and a folder with the public key as a board would have it. */
@@ -12,7 +12,7 @@ export interface KeysForTest {
   folder: string
 }
 
-export function keysForTest(t: Test): KeysForTest {
+export function keysForTest(t: Owner): KeysForTest {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   const folder = mkdtempSync(join(tmpdir(), 'keys-'))
   t.teardown(() => rmSync(folder, { recursive: true }))

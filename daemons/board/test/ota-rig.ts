@@ -7,7 +7,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Test } from 'tap'
+import type { Owner } from '#kit/test/running-daemon.ts'
 import type { Manifest } from '../wire/firmware-image.ts'
 import { imageOf, keysForTest } from './made-image.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
@@ -30,7 +30,7 @@ export interface OtaRig {
  * @param keep how the command keeps an image: by `cp`, or by `ln` where a copy would take gigabytes
  */
 export async function otaRig(
-  t: Test,
+  t: Owner,
   { sets = [] as string[], within = [] as string[], keep = 'cp' as 'cp' | 'ln' } = {},
 ): Promise<OtaRig> {
   const keys = keysForTest(t)
