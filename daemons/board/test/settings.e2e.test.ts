@@ -15,8 +15,8 @@ async function begunAnew(board: RunningBoard, times: number, before = 1): Promis
   await until(`restarted ${times} times`, () => startsOf(board) >= before + times)
 }
 
-/** A board for tests that need no first start, and leave its role as it was. */
-const shared = await startBoard(t, { sets })
+/** A board for tests that need no first start, and leave its role as it was; it tells its pages of changes alone. */
+const shared = await startBoard(t, { sets: [...sets, 'feed.most_ms=60000'] })
 
 const start = (t: Test, more: string[] = []) => startBoard(t, { sets: [...sets, ...more] })
 
@@ -108,12 +108,14 @@ t.test('GET /api/config/form has every setting with its allowed values', async (
 })
 
 t.test('B.endpoints POST /api/reboot sends its complete answer, then restarts', async (t) => {
-  const board = await start(t)
+  const board = shared
+  const starts = startsOf(board)
+  const { body: before } = await board.get('/api/journal')
   const { status, body } = await board.post('/api/reboot')
   t.strictSame([status, body], [202, { reboots: true, about_s: 2 }])
-  await begunAnew(board, 1)
+  await begunAnew(board, 1, starts)
   t.equal((await board.get('/api/status')).body.last_start.reason, 'reboot')
-  t.match((await board.get('/api/journal')).body, [{ what: 'restart' }])
+  t.match((await board.get('/api/journal')).body, [{ what: 'restart' }, ...before])
 })
 
 t.test('a factory reset is confirmed by the hostname, forgets everything, and restarts', async (t) => {
@@ -158,18 +160,8 @@ t.test('B.endpoints GET /api/status shows the state of board and machine; unknow
   for (const { address, prefix } of body.addresses) t.ok(address && prefix > 0)
 })
 
-t.test('a board says whether it was killed or stopped', async (t) => {
-  const board = await start(t)
-  await board.stop('SIGKILL')
-  const again = await startBoard(t, { sets, stateFolder: board.stateFolder })
-  t.equal((await again.get('/api/status')).body.last_start.reason, 'crash')
-  await again.stop()
-  const third = await startBoard(t, { sets, stateFolder: board.stateFolder })
-  t.equal((await third.get('/api/status')).body.last_start.reason, 'service')
-})
-
 t.test('a page that watches gets the status at once, every second, and soon after a change', async (t) => {
-  const board = await start(t, ['feed.most_ms=60000'])
+  const board = shared
   const socket = new WebSocket(`${board.url.replace('http', 'ws')}/ws`)
   const heard: { type: string; status: { identify_until: number | null } }[] = []
   socket.on('message', (data) => heard.push(JSON.parse(String(data))))
@@ -192,6 +184,16 @@ t.test('/metrics has the machine and the board, and leaves out unknown values', 
   t.match(text, /plantroom_board_memory_total_bytes \d+/)
   const { body: status } = await board.get('/api/status')
   t.equal(/^plantroom_board_temperature_celsius \S+$/m.test(text), status.temperature_c !== null)
+})
+
+t.test('a board says whether it was killed or stopped', async (t) => {
+  const { stateFolder } = shared
+  await shared.stop('SIGKILL')
+  const again = await startBoard(t, { sets, stateFolder })
+  t.equal((await again.get('/api/status')).body.last_start.reason, 'crash')
+  await again.stop()
+  const third = await startBoard(t, { sets, stateFolder })
+  t.equal((await third.get('/api/status')).body.last_start.reason, 'service')
 })
 
 function texts(settings: object): Record<string, string> {
