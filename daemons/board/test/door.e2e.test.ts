@@ -154,7 +154,8 @@ t.test('a new password ends sockets and tickets of the old one at once', async (
 })
 
 t.test('from the tenth wrong password the answer takes longer, and the right one none', async (t) => {
-  const board = await start(t, ['http.max_connections=400'])
+  const guarded = ['http.max_connections=400', 'http.login_wait_max_ms=2000']
+  const board = await start(t, guarded)
   await board.post('/api/password', { password: 'right' })
   const took = async (password: string) => {
     const beganMs = performance.now()
@@ -178,7 +179,7 @@ t.test('from the tenth wrong password the answer takes longer, and the right one
   await guessAt(t, way, async () => {
     await board.stop()
     const { stateFolder } = board
-    return (await startBoard(t, { stateFolder, sets: [...sets, 'http.max_connections=400'] })).url
+    return (await startBoard(t, { stateFolder, sets: [...sets, ...guarded] })).url
   })
 })
 
