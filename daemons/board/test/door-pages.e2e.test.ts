@@ -124,9 +124,16 @@ async function isBlinking(board: RunningBoard, password?: string): Promise<boole
 
 t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, async (t) => {
   const browser = await launchBrowser(t, [RESOLVED])
+  const board = await start(t)
+  /** A board for the next test: without a password, and its lamp does not blink. */
+  const quiet = () => board.post('/api/identify', { on: '0' })
+  async function lock(t: Test): Promise<void> {
+    t.teardown(() => board.post('/api/password', { password: '' }, PASSWORD))
+    await board.post('/api/password', { password: PASSWORD })
+  }
 
   await t.test('the same board: its page posts, reads, and opens the socket', async (t) => {
-    const board = await start(t)
+    await quiet()
     const page = await tabAt(browser, board.url)
     t.equal(await send(page, '/api/identify', post('on=1')), '200')
     t.equal(await isBlinking(board), true)
@@ -135,7 +142,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
   })
 
   await t.test('the same board under its other name is the same board', async (t) => {
-    const board = await start(t)
+    await quiet()
     const byName = board.url.replace('127.0.0.1', 'lobby.example')
     const page = await tabAt(browser, board.url)
     t.equal(await send(page, `${byName}/api/identify`, post('on=1')), 'unread', 'loopback is not a particular board')
@@ -146,8 +153,8 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
   })
 
   await t.test('once there is a password the browser asks for it, and the page works with it', async (t) => {
-    const board = await start(t)
-    await board.post('/api/password', { password: PASSWORD })
+    await quiet()
+    await lock(t)
     const stranger = await (await browser.newContext()).newPage()
     t.equal((await stranger.goto(board.url).catch(() => null))?.status() ?? 401, 401)
     const page = await tabAt(browser, board.url, PASSWORD)
@@ -167,8 +174,8 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
 
   for (const password of [undefined, PASSWORD])
     await t.test(`a foreign site achieves nothing, ${password ? 'with' : 'without'} the password`, async (t) => {
-      const board = await start(t)
-      if (password) await board.post('/api/password', { password })
+      await quiet()
+      if (password) await lock(t)
       const site = await strangeSite(t)
       const page = await tabAt(browser, site, password)
       const at = `${board.url}/api/identify`
@@ -213,7 +220,7 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
   })
 
   await t.test('a name rebound to the board is unknown to the board', async (t) => {
-    const board = await start(t)
+    await quiet()
     const name = await bendableName(t, await strangeSite(t))
     const page = await tabAt(browser, name.url)
     t.equal(await page.title(), 'Strange')
@@ -228,7 +235,8 @@ t.test('B.auth.2 pages and the board', { skip: noBrowser, timeout: 170_000 }, as
   })
 
   await t.test('another port of the same machine is another site', async (t) => {
-    const [board, other] = [await start(t), await start(t)]
+    await quiet()
+    const other = await start(t)
     const page = await tabAt(browser, other.url)
     t.equal(await send(page, `${board.url}/api/identify`, post('on=1')), 'unread')
     t.equal(await send(page, `${board.url}/api/status`), 'unread')
