@@ -21,12 +21,14 @@ const atEnd: (() => Promise<void>)[] = []
 Object.assign(globalThis, { [AT_END]: atEnd })
 
 /** What a file imports as tap: the test of that file. */
-const TAP_OF_FILE = `export const t = new Proxy({}, {
+const TAP_OF_FILE = `const reading = () => globalThis[Symbol.for(${JSON.stringify(READING.description)})]
+export const t = new Proxy({}, {
   get(_, name) {
-    const test = globalThis[Symbol.for(${JSON.stringify(READING.description)})]
+    const test = reading()
     const found = test[name]
     return typeof found === 'function' ? found.bind(test) : found
   },
+  set: (_, name, value) => Reflect.set(reading(), name, value),
 })
 export default t`
 

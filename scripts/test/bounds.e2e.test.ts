@@ -88,8 +88,12 @@ for (const { name, sets, prepare, open, body } of attacked)
 
 const started = [...attacked, { name: 'controller', sets: [], open: '/api/health' }]
 
-for (const { name, sets, open } of started)
-  t.test(`the ${name} lives where it may open 64 files, and answers when those who took them have gone`, async (t) => {
+// They wait, and share nothing.
+t.jobs = 3
+
+for (const { name, sets, open } of started) {
+  const title = `the ${name} lives where it may open 64 files, and answers when those who took them have gone`
+  t.test(title, { buffered: true }, async (t) => {
     const within = ['sh', '-c', 'ulimit -n 64; exec "$0" "$@"']
     const daemon = await startDaemon(t, name, { sets, within })
     t.match(daemon.output(), /few files may be open/)
@@ -102,6 +106,7 @@ for (const { name, sets, open } of started)
     t.equal(await daemon.stop(), 0)
     t.notMatch(daemon.output(), /EMFILE|uncaught|unhandled|\n {4}at /i)
   })
+}
 
 /** So many connections from each of eight addresses, which read nothing. Some may be turned away. */
 async function connectAll(t: Test, { url }: RunningDaemon, by: { from: number; each: number }): Promise<Socket[]> {
