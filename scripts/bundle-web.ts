@@ -3,10 +3,11 @@
  * opened.
  */
 import { globSync } from 'node:fs'
-import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { build, type Metafile, type Plugin } from 'esbuild'
+import { packedPage } from '#kit/http/static-pages.ts'
 import { isMain } from './is-main.ts'
 
 /**
@@ -20,8 +21,8 @@ export interface WebBundle {
   /** Daemon whose `daemons/<daemon>/web/main.ts` and `main.css` are bundled. */
   daemon: string
   /**
-   * Output folder, emptied first: `index.html`, `app-<hash>.js`, `app-<hash>.css`, `part-<hash>.js`, `icon.svg`, source
-   * maps.
+   * Output folder, emptied first: `index.html`, `app-<hash>.js`, `app-<hash>.css`, `part-<hash>.js`, `icon.svg`, those
+   * that are worth it packed as `<name>.gz`, source maps.
    */
   outDir: string
 }
@@ -160,7 +161,15 @@ export async function bundleWeb({ daemon, outDir }: WebBundle): Promise<PageWeig
   await copyFile(join(root, 'kit/web/icon.svg'), join(outDir, 'icon.svg'))
   const names = { js: basename(js), css: basename(css), print: basename(outputOf(metafile, PRINT)) }
   await writeFile(join(outDir, 'index.html'), pageOf(`Plantroom ${daemon}`, names))
+  await packAll(outDir)
   return await weigh(metafile, root, { js, css })
+}
+
+async function packAll(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const packed = name.endsWith('.map') ? undefined : packedPage(name, await readFile(join(folder, name)))
+    if (packed) await writeFile(join(folder, `${name}.gz`), packed)
+  }
 }
 
 function outputOf(metafile: Metafile, entry: string): string {

@@ -1,6 +1,6 @@
 /** The built pages, compressed in memory: what was read at the start is served until the end. */
 import { createHash } from 'node:crypto'
-import { type Dirent, readdirSync, readFileSync } from 'node:fs'
+import { type Dirent, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, relative, sep } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -93,24 +93,32 @@ function filesOf(folder: string): Dirent[] {
   } catch (cause) {
     throw new Fault('pages_missing', `the pages cannot be read from ${folder}: build them first`, { cause })
   }
-  // Source maps are for debugging and not served; they are four fifths of the bytes.
-  return entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.') && !entry.name.endsWith('.map'))
+  // Source maps are for debugging and not served; they are four fifths of the bytes. What is packed stands beside its file.
+  return entries.filter((entry) => entry.isFile() && !/^\.|\.(map|gz)$/.test(entry.name))
 }
 
 function loadPage(folder: string, file: string): Omit<Page, 'policy'> {
-  const bytes = readFileSync(file)
   const name = relative(folder, file).split(sep).join('/')
-  const extension = extname(name)
-  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
-  const pays = bytes.length >= LEAST_COMPRESSED_BYTES && !PACKED.has(extension)
+  const built = existsSync(`${file}.gz`) ? readFileSync(`${file}.gz`) : undefined
+  const plain = built ?? readFileSync(file)
+  const packed = built ?? packedPage(name, plain)
   return {
     path: `/${name.replace(/(^|\/)index\.html$/, '$1')}`,
-    type: TYPES[extension] ?? 'application/octet-stream',
+    type: TYPES[extname(name)] ?? 'application/octet-stream',
     cacheControl: HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
-    etag: hash,
-    bytes: pays ? exactly(gzipSync(bytes, { level: 9 })) : bytes,
-    isPacked: pays,
+    etag: createHash('sha256').update(plain).digest('base64url').slice(0, 22),
+    bytes: packed ?? plain,
+    isPacked: packed !== undefined,
   }
+}
+
+/**
+ * A file of pages gzipped, undefined if that does not pay. A bundle has it beside the file as `<name>.gz`: packing takes
+ * longer than all else that is done with pages at a start.
+ */
+export function packedPage(name: string, bytes: Uint8Array): Buffer | undefined {
+  if (bytes.length < LEAST_COMPRESSED_BYTES || PACKED.has(extname(name))) return undefined
+  return exactly(gzipSync(bytes, { level: 9 }))
 }
 
 /**

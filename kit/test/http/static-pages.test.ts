@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createMetrics } from '../../http/metrics.ts'
 import { serve } from './server-here.ts'
@@ -80,6 +80,19 @@ t.test('compresses text for clients that accept it, under a separate ETag', asyn
     t.equal((await get(port, '/', { 'accept-encoding': refused })).headers['content-encoding'], undefined, refused)
   const font = await get(port, '/fonts/a.woff2', { 'accept-encoding': 'gzip' })
   t.same([font.headers['content-encoding'], font.body.length], [undefined, 2000])
+})
+
+t.test('what a bundle has packed is served as it is, and has no path of its own', async (t) => {
+  const folder = folderOf(t)
+  const packed = gzipSync(html, { level: 1 })
+  writeFileSync(join(folder, 'index.html.gz'), packed)
+  const { port } = await serve(t, { web: { folder } })
+  const plain = await get(port, '/')
+  t.equal(String(plain.body), html)
+  const answer = await get(port, '/', { 'accept-encoding': 'gzip' })
+  t.ok(answer.body.equals(packed))
+  t.equal(answer.headers.etag, `"${String(plain.headers.etag).slice(1, -1)}.gz"`)
+  t.equal((await get(port, '/index.html.gz')).status, 404)
 })
 
 t.test('serves only files that were read at the start', async (t) => {
