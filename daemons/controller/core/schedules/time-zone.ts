@@ -24,28 +24,9 @@ export interface TimeZone {
  * @throws Fault `schedule_invalid` for a name that it does not know
  */
 export function openTimeZone(name: string): TimeZone {
-  formatOf(name)
+  offsetsOf(name)
 
-  /** How far the wall clock is ahead of UTC at an instant, in whole minutes as zones have been since 1972. */
-  function offsetAt(atMs: number): number {
-    const parts = { year: 0, month: 1, day: 1, hour: 0, minute: 0 }
-    for (const { type, value } of formatOf(name).formatToParts(atMs))
-      if (type in parts) parts[type as keyof typeof parts] = Number(value)
-    const wallMs = Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute)
-    return wallMs - Math.floor(atMs / MINUTE_MS) * MINUTE_MS
-  }
-
-  /** The first instant with the later offset. */
-  function changeBetween(fromMs: number, untilMs: number): number {
-    const before = offsetAt(fromMs)
-    let [low, high] = [fromMs / MINUTE_MS, untilMs / MINUTE_MS]
-    while (high - low > 1) {
-      const middle = Math.floor((low + high) / 2)
-      if (offsetAt(middle * MINUTE_MS) === before) low = middle
-      else high = middle
-    }
-    return high * MINUTE_MS
-  }
+  const offsetAt: Offsets = (atMs) => offsetsOf(name)(atMs)
 
   return {
     name,
@@ -59,24 +40,82 @@ export function openTimeZone(name: string): TimeZone {
         const wallMs = dayMs + minute * MINUTE_MS
         const shown = [early, late].flatMap((offset) => (offsetAt(wallMs - offset) === offset ? [wallMs - offset] : []))
         if (isElapsed) return shown
-        return [shown.length === 0 ? changeBetween(wallMs - late, wallMs - early) : Math.min(...shown)]
+        return [shown.length === 0 ? changeBetween(offsetAt, wallMs - late, wallMs - early) : Math.min(...shown)]
       })
       return [...new Set(instants)].sort((one, other) => one - other)
     },
   }
 }
 
-/** Formats that are kept: each takes 40 kB beside the heap, and a building has one zone or two. */
-const KEPT_FORMATS = 16
-const formats = new Map<string, Intl.DateTimeFormat>()
+/**
+ * Zones that are kept: each takes 40 kB beside the heap for its format, and 15 kB for its days. A building has one zone
+ * or two.
+ */
+const KEPT_ZONES = 16
+/**
+ * Days whose offset is kept for each zone: a schedule is asked for its next time again and again, and Intl takes longer
+ * for one offset than the rest of the search.
+ */
+const KEPT_DAYS = 400
 
-function formatOf(name: string): Intl.DateTimeFormat {
-  const format = formats.get(name) ?? newFormat(name)
-  formats.delete(name)
-  formats.set(name, format)
-  const [oldest] = formats.keys()
-  if (formats.size > KEPT_FORMATS && oldest !== undefined) formats.delete(oldest)
-  return format
+/** How far the wall clock of a zone is ahead of UTC at an instant. */
+type Offsets = (atMs: number) => number
+
+const zones = new Map<string, Offsets>()
+
+function offsetsOf(name: string): Offsets {
+  const offsets = zones.get(name) ?? readOffsets(newFormat(name))
+  zones.delete(name)
+  zones.set(name, offsets)
+  const [oldest] = zones.keys()
+  if (zones.size > KEPT_ZONES && oldest !== undefined) zones.delete(oldest)
+  return offsets
+}
+
+function readOffsets(format: Intl.DateTimeFormat): Offsets {
+  const midnights = new Map<number, number>()
+  const changes = new Map<number, number>()
+
+  /** In whole minutes, as zones have been since 1972. */
+  function read(atMs: number): number {
+    const parts = { year: 0, month: 1, day: 1, hour: 0, minute: 0 }
+    for (const { type, value } of format.formatToParts(atMs))
+      if (type in parts) parts[type as keyof typeof parts] = Number(value)
+    const wallMs = Date.UTC(parts.year, parts.month - 1, parts.day, parts.hour, parts.minute)
+    return wallMs - Math.floor(atMs / MINUTE_MS) * MINUTE_MS
+  }
+
+  const atMidnight = (day: number): number => remembered(midnights, day, () => read(day * DAY_MS))
+  const changeOn = (day: number): number =>
+    remembered(changes, day, () => changeBetween(read, day * DAY_MS, (day + 1) * DAY_MS))
+
+  return (atMs) => {
+    const day = Math.floor(atMs / DAY_MS)
+    const [before, after] = [atMidnight(day), atMidnight(day + 1)]
+    // No zone changes twice within a day of UTC.
+    return before === after || atMs < changeOn(day) ? before : after
+  }
+}
+
+function remembered(values: Map<number, number>, day: number, find: () => number): number {
+  const known = values.get(day)
+  if (known !== undefined) return known
+  const value = find()
+  if (values.size >= KEPT_DAYS) values.clear()
+  values.set(day, value)
+  return value
+}
+
+/** The first instant, in whole minutes, with the later offset. */
+function changeBetween(offsetAt: Offsets, fromMs: number, untilMs: number): number {
+  const before = offsetAt(fromMs)
+  let [low, high] = [fromMs / MINUTE_MS, untilMs / MINUTE_MS]
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (offsetAt(middle * MINUTE_MS) === before) low = middle
+    else high = middle
+  }
+  return high * MINUTE_MS
 }
 
 function newFormat(name: string): Intl.DateTimeFormat {
