@@ -4,6 +4,10 @@ import WebSocket from 'ws'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
+
+/** For all tests but the one of a ticket's age; a client that sends three bad messages is disconnected. */
+const gateway = await sharedGateway(['feed.bad_messages=3'])
 
 const socketUrl = (gateway: RunningGateway, query = '') => `${gateway.url.replace('http', 'ws')}/ws${query}`
 
@@ -23,12 +27,11 @@ async function refusal(url: string, options: WebSocket.ClientOptions = {}): Prom
 }
 
 t.test('A.authentication.1 /ws accepts the header, sends events, and refuses a client without a token', async (t) => {
-  const gateway = await startGateway(t)
-  const token = await gateway.setUp()
+  const token = gateway.token()
   const device = openPty()
   t.teardown(() => device.close())
   const settings = { framing: 'delimiter', delimiter_hex: '0A' }
-  await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+  await gateway.openPort(t, device.path, { protocol: 'raw', settings })
   t.equal(await refusal(socketUrl(gateway)), 401)
   t.equal(await refusal(socketUrl(gateway), { headers: { authorization: 'Bearer nonsense' } }), 401)
 
@@ -47,8 +50,6 @@ t.test('A.authentication.1 /ws accepts the header, sends events, and refuses a c
 })
 
 t.test('a ticket opens one socket, once, and a page of another origin opens none', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
   const ticket = async () => (await gateway.call('POST', '/api/ticket')).body.ticket as string
   const first = await ticket()
   const socket = new WebSocket(socketUrl(gateway, `?ticket=${first}`), { origin: gateway.url })
@@ -67,13 +68,11 @@ t.test('a ticket that is too old opens none', async (t) => {
 })
 
 t.test('a listener gets the port and the events it asked for, and no others', async (t) => {
-  const gateway = await startGateway(t)
-  const token = await gateway.setUp()
+  const token = gateway.token()
   const [device, other] = [openPty(), openPty()]
   t.teardown(() => Promise.all([device.close(), other.close()]))
   const settings = { framing: 'delimiter', delimiter_hex: '0A' }
-  for (const { path } of [device, other])
-    await gateway.call('PUT', gateway.portPath(path), { protocol: 'raw', settings })
+  for (const { path } of [device, other]) await gateway.openPort(t, path, { protocol: 'raw', settings })
   const listener = async (wish: object) => {
     const socket = new WebSocket(socketUrl(gateway), { headers: { authorization: `Bearer ${token}` } })
     t.teardown(() => socket.terminate())
@@ -106,8 +105,7 @@ t.test('a listener gets the port and the events it asked for, and no others', as
 })
 
 t.test('a client that keeps sending messages that are not understood is disconnected', async (t) => {
-  const gateway = await startGateway(t, { sets: ['feed.bad_messages=3'] })
-  const token = await gateway.setUp()
+  const token = gateway.token()
   const socket = new WebSocket(socketUrl(gateway), { headers: { authorization: `Bearer ${token}` } })
   const got = listen(socket)
   await once(socket, 'open')

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
@@ -11,8 +10,9 @@ import { sharedGateway } from './shared-gateway.ts'
 
 const other = 'another battery staple'
 
-/** A gateway for tests that leave its people and keys as they found them. */
-const shared = await sharedGateway()
+/** A gateway for tests that leave its people and keys as they found them; its journal is read first, its end is last. */
+const sets = ['log.level="debug"', 'journal.entries=100']
+const shared = await sharedGateway(sets)
 
 async function socketOf(t: Test, gateway: RunningGateway, token: string) {
   const headers = { authorization: `Bearer ${token}` }
@@ -29,6 +29,50 @@ async function signIn(gateway: RunningGateway, username: string, secret = passwo
   const answer = await gateway.call('POST', '/api/login', { username, password: secret }, null)
   return { ...answer, token: answer.body.token as string }
 }
+
+t.test('the journal says who did what and who was turned away, page by page and as a file', async (t) => {
+  const gateway = shared
+  const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })
+  await gateway.call('POST', '/api/users', { username: 'bob', password, role: 'viewer' })
+  await gateway.call('PATCH', '/api/users/bob', { role: 'admin', password: other })
+  await gateway.call('DELETE', '/api/users/bob')
+  await gateway.call('GET', '/api/users', undefined, body.key)
+  await gateway.call('DELETE', `/api/keys/${body.id}`)
+  for (let times = 0; times < 4; times++)
+    await gateway.call('POST', '/api/login', { username: 'my secret pass', password: 'guess' }, null)
+
+  const entries = (await gateway.call('GET', '/api/journal')).body
+  t.match(entries.toReversed(), [
+    { seq: 1, who: 'admin', what: 'administrator made', from: '127.0.0.1' },
+    { who: 'admin', what: 'key made', target: 'pump', detail: { id: body.id, role: 'viewer' } },
+    { who: 'admin', what: 'user made', target: 'bob', detail: { role: 'viewer' } },
+    { who: 'admin', what: 'user changed', target: 'bob', detail: { role: 'admin', password: 'changed' } },
+    { who: 'admin', what: 'user removed', target: 'bob' },
+    { who: 'key:pump', what: 'key refused', detail: { error: 'forbidden', times: 1 }, kind: 'refusal' },
+    { who: 'admin', what: 'key removed', target: 'pump' },
+    { who: 'nobody', what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, kind: 'refusal' },
+  ])
+  t.equal(entries.length, 8, 'four guesses are one entry until their time is over')
+  t.notMatch(JSON.stringify(entries), /secret|guess|battery|plk_/)
+
+  const page = async (query: string) => (await gateway.call('GET', `/api/journal?${query}`)).body
+  const first = await page('limit=3')
+  const second = await page(`limit=100&before=${first.at(-1).seq}`)
+  t.same([...first, ...second], entries)
+  t.equal((await page('who=PUMP')).length, 1)
+  t.equal((await page('what=user')).length, 3)
+  t.equal((await gateway.call('GET', '/api/journal?before=x')).status, 400)
+
+  const { ticket } = (await gateway.call('POST', '/api/ticket')).body
+  const file = await gateway.call('GET', `/api/journal/export?ticket=${ticket}`, undefined, null)
+  t.match(file.headers.get('content-disposition'), /attachment; filename="journal-\d{4}-\d\d-\d\d\.ndjson"/)
+  t.equal(file.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
+  const lines = (file.body as string).trimEnd().split('\n')
+  t.same(
+    lines.map((line) => JSON.parse(line)),
+    entries.toReversed(),
+  )
+})
 
 t.test('A.login two users: each signs in by name, and a body with only the password gets a clear answer', async (t) => {
   const gateway = shared
@@ -75,18 +119,22 @@ t.test('a new role, a new password and a removal end sign-ins, tickets and socke
 })
 
 t.test('users change their own password with the present one, and continue with a new token', async (t) => {
-  const gateway = await startGateway(t)
-  const token = await gateway.setUp()
-  const elsewhere = (await signIn(gateway, 'admin')).token
-  const change = (current: string) => gateway.call('POST', '/api/me/password', { current, password: other })
+  const gateway = shared
+  await gateway.call('POST', '/api/users', { username: 'ann', password, role: 'admin' })
+  t.teardown(() => gateway.call('DELETE', '/api/users/ann'))
+  const token = (await signIn(gateway, 'ann')).token
+  const elsewhere = (await signIn(gateway, 'ann')).token
+  const change = (current: string) => gateway.call('POST', '/api/me/password', { current, password: other }, token)
   t.match(await change('wrong'), { status: 403, body: { error: 'wrong_password' } })
-  t.match(await gateway.call('PATCH', '/api/users/admin', { password: other }), { body: { error: 'own_password' } })
+  t.match(await gateway.call('PATCH', '/api/users/ann', { password: other }, token), {
+    body: { error: 'own_password' },
+  })
   const { status, body } = await change(password)
   t.equal(status, 200)
   for (const dead of [token, elsewhere]) t.equal((await gateway.call('GET', '/api/me', undefined, dead)).status, 401)
   t.equal((await gateway.call('GET', '/api/me', undefined, body.token)).status, 200)
-  t.equal((await signIn(gateway, 'admin')).status, 401)
-  t.equal((await signIn(gateway, 'admin', other)).status, 200)
+  t.equal((await signIn(gateway, 'ann')).status, 401)
+  t.equal((await signIn(gateway, 'ann', other)).status, 200)
   const guess = async () => {
     const beganMs = performance.now()
     const wish = { current: 'guess', password: other }
@@ -196,11 +244,9 @@ t.test('bad requests for keys are answered with all faults at once', async (t) =
 t.test(
   'A.authentication.2 a restart ends tokens and keeps keys and users; no key is stored in plain text',
   async (t) => {
-    const stateFolder = mkdtempSync(join(tmpdir(), 'people-'))
-    t.teardown(() => rmSync(stateFolder, { recursive: true, force: true }))
-    const sets = ['log.level="debug"']
-    const first = await startGateway(t, { stateFolder, sets })
-    const token = await first.setUp()
+    const first = shared
+    const { stateFolder } = first
+    const token = first.token()
     await first.call('POST', '/api/users', { username: 'bob', password, role: 'admin' })
     const { body } = await first.call(
       'POST',
@@ -230,48 +276,3 @@ t.test(
     t.equal(statSync(join(stateFolder, 'keys.json')).mode & 0o777, 0o600)
   },
 )
-
-t.test('the journal says who did what and who was turned away, page by page and as a file', async (t) => {
-  const gateway = await startGateway(t, { sets: ['journal.entries=100', 'http.login_free_tries=100'] })
-  await gateway.setUp()
-  const { body } = await gateway.call('POST', '/api/keys', { name: 'pump', role: 'viewer' })
-  await gateway.call('POST', '/api/users', { username: 'bob', password, role: 'viewer' })
-  await gateway.call('PATCH', '/api/users/bob', { role: 'admin', password: other })
-  await gateway.call('DELETE', '/api/users/bob')
-  await gateway.call('GET', '/api/users', undefined, body.key)
-  await gateway.call('DELETE', `/api/keys/${body.id}`)
-  for (let times = 0; times < 30; times++)
-    await gateway.call('POST', '/api/login', { username: 'my secret pass', password: 'guess' }, null)
-
-  const entries = (await gateway.call('GET', '/api/journal')).body
-  t.match(entries.toReversed(), [
-    { seq: 1, who: 'admin', what: 'administrator made', from: '127.0.0.1' },
-    { who: 'admin', what: 'key made', target: 'pump', detail: { id: body.id, role: 'viewer' } },
-    { who: 'admin', what: 'user made', target: 'bob', detail: { role: 'viewer' } },
-    { who: 'admin', what: 'user changed', target: 'bob', detail: { role: 'admin', password: 'changed' } },
-    { who: 'admin', what: 'user removed', target: 'bob' },
-    { who: 'key:pump', what: 'key refused', detail: { error: 'forbidden', times: 1 }, kind: 'refusal' },
-    { who: 'admin', what: 'key removed', target: 'pump' },
-    { who: 'nobody', what: 'sign-in refused', detail: { error: 'wrong_login', times: 1 }, kind: 'refusal' },
-  ])
-  t.equal(entries.length, 8, 'thirty guesses are one entry until their time is over')
-  t.notMatch(JSON.stringify(entries), /secret|guess|battery|plk_/)
-
-  const page = async (query: string) => (await gateway.call('GET', `/api/journal?${query}`)).body
-  const first = await page('limit=3')
-  const second = await page(`limit=100&before=${first.at(-1).seq}`)
-  t.same([...first, ...second], entries)
-  t.equal((await page('who=PUMP')).length, 1)
-  t.equal((await page('what=user')).length, 3)
-  t.equal((await gateway.call('GET', '/api/journal?before=x')).status, 400)
-
-  const { ticket } = (await gateway.call('POST', '/api/ticket')).body
-  const file = await gateway.call('GET', `/api/journal/export?ticket=${ticket}`, undefined, null)
-  t.match(file.headers.get('content-disposition'), /attachment; filename="journal-\d{4}-\d\d-\d\d\.ndjson"/)
-  t.equal(file.headers.get('content-type'), 'application/x-ndjson; charset=utf-8')
-  const lines = (file.body as string).trimEnd().split('\n')
-  t.same(
-    lines.map((line) => JSON.parse(line)),
-    entries.toReversed(),
-  )
-})

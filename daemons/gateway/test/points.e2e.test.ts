@@ -4,28 +4,26 @@ import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
-import { stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { noLibmodbus, nullModem, startLibmodbus } from './peer/libmodbus.ts'
-import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+import { password, startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 const run = promisify(execFile)
 const skip = noLibmodbus ?? false
 const noMbpoll = existsSync('/usr/bin/mbpoll') ? skip : 'needs mbpoll'
 const modbus = { protocol: 'modbus-rtu', line: { baud: 19_200 } }
 
+/** For all tests; the last one restarts it. */
+const gateway = await sharedGateway(['modbus_tcp.host=127.0.0.1'])
+
 /** A port on a libmodbus unit 17 whose register n holds 3 * n. */
-async function busOf(t: Test, options: Parameters<typeof startGateway>[1] = {}, settings: object = {}) {
+async function busOf(t: Test, settings: object = {}) {
   const [ours, theirs] = nullModem(t)
   await startLibmodbus(t, theirs.path, 17)
-  const gateway = await startGateway(t, options)
-  await gateway.setUp()
-  t.equal((await gateway.call('PUT', gateway.portPath(ours.path), { ...modbus, settings })).status, 200)
-  return { gateway, path: ours.path, points: pointsOf(gateway, ours.path) }
-}
-
-function pointsOf(gateway: RunningGateway, path: string) {
-  return async () => (await gateway.call('GET', gateway.portPath(path, '/points'))).body
+  t.equal((await gateway.openPort(t, ours.path, { ...modbus, settings })).status, 200)
+  const points = async () => (await gateway.call('GET', gateway.portPath(ours.path, '/points'))).body
+  return { path: ours.path, points }
 }
 
 const register = (address: number, keys: object = {}) => ({
@@ -39,7 +37,7 @@ const register = (address: number, keys: object = {}) => ({
 })
 
 t.test('A.points values of a libmodbus unit are right while others read it at once', { skip }, async (t) => {
-  const { gateway, path, points } = await busOf(t, {}, { response_timeout_ms: 2000, stale_after_ms: 10_000 })
+  const { path, points } = await busOf(t, { response_timeout_ms: 2000, stale_after_ms: 10_000 })
   const table = [
     ...Array.from({ length: 20 }, (_, at) => register(at)),
     register(30, { type: 'u32', scale: 0.001 }),
@@ -71,7 +69,7 @@ t.test(
   { skip: noMbpoll },
   async (t) => {
     const tcpPort = await freePort()
-    const { gateway, path, points } = await busOf(t, { sets: ['modbus_tcp.host=127.0.0.1'] }, { tcp_port: tcpPort })
+    const { path, points } = await busOf(t, { tcp_port: tcpPort })
     const table = [...Array.from({ length: 8 }, (_, at) => register(at)), register(70, { pollMs: 86_400_000 })]
     await gateway.call('PUT', gateway.portPath(path, '/points'), { points: table })
     await until('it was read', async () => (await points()).points[8].value === 210)
@@ -88,7 +86,7 @@ t.test(
 )
 
 t.test('a value that an operator writes and reads is published as an event', { skip }, async (t) => {
-  const { gateway, path, points } = await busOf(t)
+  const { path, points } = await busOf(t)
   await gateway.call('PUT', gateway.portPath(path, '/points'), { points: [register(10, { pollMs: 86_400_000 })] })
   await until('it was read', async () => (await points()).points[0].value === 30)
   const ask = (body: object) => gateway.call('POST', gateway.portPath(path, '/rest/request'), { unitId: 17, ...body })
@@ -100,12 +98,30 @@ t.test('a value that an operator writes and reads is published as an event', { s
   t.match(values.at(-1).payload, { name: 'r10', unitId: 17, value: 444, previous: 30, quality: 'good' })
 })
 
+t.test('A.templates a device is added by its template, with the source of its registers', async (t) => {
+  const { status, body: templates } = await gateway.call('GET', '/api/templates/modbus')
+  t.equal(status, 200)
+  t.ok(templates.length >= 12)
+  for (const { source, points, line } of templates) {
+    t.ok(source.title && source.revision && source.note)
+    t.ok(points.length > 0 && line.baud > 0)
+  }
+  const [ours] = nullModem(t)
+  await gateway.openPort(t, ours.path, modbus)
+  const added = await gateway.call('POST', gateway.portPath(ours.path, '/points'), {
+    template: 'eastron-sdm120',
+    unitId: 3,
+    prefix: 'flat 1 ',
+  })
+  t.equal(added.status, 201)
+  t.match(added.body.points[0], { name: 'flat 1 voltage', unitId: 3, template: 'eastron-sdm120', unit: 'V' })
+})
+
 t.test(
   'points survive a restart and a change of the port, and are changed without opening it again',
   { skip },
   async (t) => {
-    const stateFolder = stateFolderOf(t)
-    const { gateway, path, points } = await busOf(t, { stateFolder })
+    const { path, points } = await busOf(t)
     const at = (rest: string) => gateway.portPath(path, rest)
     await gateway.call('PUT', at('/points'), { points: [register(10)] })
     const { body: before } = await gateway.call('GET', at(''))
@@ -116,7 +132,7 @@ t.test(
     await gateway.call('PUT', at(''), { ...modbus, settings: { merge_gap: 0 } })
     t.match(await points(), { points: [{ name: 'cold water', scale: 0.1 }] })
     await gateway.stop()
-    const again = await startGateway(t, { stateFolder })
+    const again = await startGateway(t, { stateFolder: gateway.stateFolder })
     const login = await again.call('POST', '/api/login', { password })
     await until('it is read after the restart', async () => {
       const { points: found } = (await again.call('GET', again.portPath(path, '/points'), undefined, login.body.token))
@@ -125,24 +141,3 @@ t.test(
     })
   },
 )
-
-t.test('A.templates a device is added by its template, with the source of its registers', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
-  const { status, body: templates } = await gateway.call('GET', '/api/templates/modbus')
-  t.equal(status, 200)
-  t.ok(templates.length >= 12)
-  for (const { source, points, line } of templates) {
-    t.ok(source.title && source.revision && source.note)
-    t.ok(points.length > 0 && line.baud > 0)
-  }
-  const [ours] = nullModem(t)
-  await gateway.call('PUT', gateway.portPath(ours.path), modbus)
-  const added = await gateway.call('POST', gateway.portPath(ours.path, '/points'), {
-    template: 'eastron-sdm120',
-    unitId: 3,
-    prefix: 'flat 1 ',
-  })
-  t.equal(added.status, 201)
-  t.match(added.body.points[0], { name: 'flat 1 voltage', unitId: 3, template: 'eastron-sdm120', unit: 'V' })
-})

@@ -9,7 +9,7 @@ import { openPty } from '#native/serial/index.ts'
 import { startGateway } from './running-gateway.ts'
 import { sharedGateway } from './shared-gateway.ts'
 
-/** One for all tests that need no start of their own: a device that returns is opened soon, and TCP is on loopback. */
+/** One for all tests that need no start of their own, and the last one restarts it: a device that returns is opened soon, and TCP is on loopback. */
 const gateway = await sharedGateway([
   'raw_tcp.host=127.0.0.1',
   'ports.retry_first_ms=50',
@@ -194,26 +194,6 @@ t.test(
   },
 )
 
-t.test('settings, ports and users are there again after a restart', async (t) => {
-  const first = await startGateway(t)
-  await first.setUp()
-  const device = openPty()
-  t.teardown(() => device.close())
-  await first.call('PUT', first.portPath(device.path), delimited)
-  await first.call('PATCH', '/api/system', { name: 'Plant room B2' })
-  const token = first.token()
-  t.equal(await first.stop(), 0)
-
-  const second = await startGateway(t, { stateFolder: first.stateFolder })
-  t.match(await second.call('GET', '/api/me', undefined, token), { status: 401 })
-  const login = await second.call('POST', '/api/login', { password: 'correct horse battery' })
-  t.equal(login.status, 200)
-  const ports = await second.call('GET', '/api/ports', undefined, login.body.token)
-  const own = ports.body.find(({ path }: { path: string }) => path === device.path)
-  t.match(own, { state: 'open', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } })
-  t.match((await second.call('GET', '/api/status')).body, { name: 'Plant room B2', adminConfigured: true })
-})
-
 function hexOf(bytes: Buffer): string {
   return bytes
     .toString('hex')
@@ -249,3 +229,21 @@ t.test(
     await until('a client reaches the line', () => heard() === 'AB')
   },
 )
+
+t.test('settings, ports and users are there again after a restart', async (t) => {
+  const device = openPty()
+  t.teardown(() => device.close())
+  await gateway.openPort(t, device.path, delimited)
+  await gateway.call('PATCH', '/api/system', { name: 'Plant room B2' })
+  const token = gateway.token()
+  t.equal(await gateway.stop(), 0)
+
+  const second = await startGateway(t, { stateFolder: gateway.stateFolder })
+  t.match(await second.call('GET', '/api/me', undefined, token), { status: 401 })
+  const login = await second.call('POST', '/api/login', { password: 'correct horse battery' })
+  t.equal(login.status, 200)
+  const ports = await second.call('GET', '/api/ports', undefined, login.body.token)
+  const own = ports.body.find(({ path }: { path: string }) => path === device.path)
+  t.match(own, { state: 'open', settings: { framing: 'delimiter', delimiter_hex: '0D 0A' } })
+  t.match((await second.call('GET', '/api/status')).body, { name: 'Plant room B2', adminConfigured: true })
+})

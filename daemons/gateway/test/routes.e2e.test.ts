@@ -3,9 +3,14 @@ import { hostname } from 'node:os'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { openPty } from '#native/serial/index.ts'
-import { password, type RunningGateway, startGateway } from './running-gateway.ts'
+import { password, startGateway } from './running-gateway.ts'
 
 const run = promisify(execFile)
+
+const OTHER_PASSWORD = 'another correct horse'
+
+/** For all tests, in this order: nobody has set it up at first. */
+const gateway = await startGateway(t)
 
 interface Curled {
   status: number
@@ -13,12 +18,7 @@ interface Curled {
 }
 
 /** One request with curl, as an integrator types it. */
-async function curl(
-  gateway: RunningGateway,
-  method: string,
-  path: string,
-  options: { body?: unknown; token?: string },
-) {
+async function curl(method: string, path: string, options: { body?: unknown; token?: string }) {
   const args = ['-sS', '-X', method, '-w', '\n%{http_code}', gateway.url + path]
   if (options.token) args.push('-H', `Authorization: Bearer ${options.token}`)
   if (options.body !== undefined) args.push('-H', 'Content-Type: application/json', '-d', JSON.stringify(options.body))
@@ -27,8 +27,22 @@ async function curl(
   return { status: Number(stdout.slice(cut + 1)), body: stdout.slice(0, cut) } as Curled
 }
 
+t.test('a page whose own name resolves to this box (DNS rebinding) cannot make itself the administrator', async (t) => {
+  const body = JSON.stringify({ username: 'eve', password })
+  const refused = async (head: string, more: string[]) => {
+    const heads = ['-H', head, '-H', 'Content-Type: application/json']
+    return JSON.parse((await run('curl', ['-sS', ...heads, ...more, `${gateway.url}/api/setup`])).stdout)
+  }
+  for (const more of [[], ['-d', body]]) {
+    for (const host of ['rebound.example', `${hostname()}.evil.example`])
+      t.match(await refused(`Host: ${host}`, more), { error: 'foreign_host', message: /http\.hosts/ }, host)
+    for (const sign of ['Via: 1.1 x', 'X-Real-IP: 203.0.113.9', 'cf-connecting-ip: 203.0.113.9', 'FORWARDED: for=x'])
+      t.match(await refused(sign, more), { error: 'relayed' }, sign)
+  }
+  t.match(await gateway.call('GET', '/api/status'), { body: { adminConfigured: false } })
+})
+
 t.test('A.endpoints every route answers curl, and nobody gets in without a token', async (t) => {
-  const gateway = await startGateway(t)
   const device = openPty()
   t.teardown(() => device.close())
   const port = `/api/ports/${encodeURIComponent(device.path)}`
@@ -39,7 +53,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   async function ask(route: string, path: string, expected: number, body?: unknown) {
     asked.add(route)
     const [method = ''] = route.split(' ')
-    const answer = await curl(gateway, method, path, { body, token })
+    const answer = await curl(method, path, { body, token })
     t.equal(answer.status, expected, `${method} ${path} ${answer.body.slice(0, 200)}`)
     // The contents of lists, texts and streams are not checked.
     return /^\{.*\}$/.test(answer.body) ? JSON.parse(answer.body) : {}
@@ -119,7 +133,7 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   await ask('GET /metrics', '/metrics', 200)
   const description = await ask('GET /api/openapi.json', '/api/openapi.json', 200)
   await ask('DELETE /api/ports/{path}', port, 204)
-  const own = { current: password, password: 'another correct horse' }
+  const own = { current: password, password: OTHER_PASSWORD }
   token = (await ask('POST /api/me/password', '/api/me/password', 200, own)).token
   await ask('POST /api/logout', '/api/logout', 200)
 
@@ -131,15 +145,14 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   const open = ['GET /api/status', 'GET /api/system/ca-cert', 'GET /api/setup', 'POST /api/setup', 'POST /api/login']
   for (const route of described.filter((each) => !open.includes(each))) {
     const [method = '', path = ''] = route.split(' ')
-    const { status } = await curl(gateway, method, path.replaceAll(/[{}]/g, ''), {})
+    const { status } = await gateway.call(method, path.replaceAll(/[{}]/g, ''), undefined, null)
     t.equal(status, 401, `A.authentication.1 ${route} without a token`)
   }
-  t.equal((await curl(gateway, 'GET', '/api/me', { token })).status, 401, 'a token that was signed out is dead')
+  t.equal((await curl('GET', '/api/me', { token })).status, 401, 'a token that was signed out is dead')
 })
 
 t.test('bad input is answered with a sentence that names it', async (t) => {
-  const gateway = await startGateway(t)
-  await gateway.setUp()
+  const { token } = (await gateway.call('POST', '/api/login', { password: OTHER_PASSWORD })).body
   const device = openPty()
   t.teardown(() => device.close())
   const port = gateway.portPath(device.path)
@@ -177,28 +190,12 @@ t.test('bad input is answered with a sentence that names it', async (t) => {
     ['GET', '/api/nothing', undefined, 404, /./],
   ]
   for (const [method, path, body, status, sentence] of cases) {
-    const answer = await gateway.call(method, path, body)
+    const answer = await gateway.call(method, path, body, token)
     t.equal(answer.status, status, `${method} ${path} ${JSON.stringify(answer.body)}`)
     t.match(answer.body.message, sentence)
     t.type(answer.body.error, 'string')
   }
-  await gateway.call('PUT', port, { protocol: 'raw' })
-  const sent = await gateway.call('POST', `${port}/rest/tx`, { hex: '01 0Z' })
+  await gateway.call('PUT', port, { protocol: 'raw' }, token)
+  const sent = await gateway.call('POST', `${port}/rest/tx`, { hex: '01 0Z' }, token)
   t.match(sent, { status: 400, body: { error: 'bad_hex', message: /5/ } })
-})
-
-t.test('a page whose own name resolves to this box (DNS rebinding) cannot make itself the administrator', async (t) => {
-  const gateway = await startGateway(t)
-  const body = JSON.stringify({ username: 'eve', password })
-  const refused = async (head: string, more: string[]) => {
-    const heads = ['-H', head, '-H', 'Content-Type: application/json']
-    return JSON.parse((await run('curl', ['-sS', ...heads, ...more, `${gateway.url}/api/setup`])).stdout)
-  }
-  for (const more of [[], ['-d', body]]) {
-    for (const host of ['rebound.example', `${hostname()}.evil.example`])
-      t.match(await refused(`Host: ${host}`, more), { error: 'foreign_host', message: /http\.hosts/ }, host)
-    for (const sign of ['Via: 1.1 x', 'X-Real-IP: 203.0.113.9', 'cf-connecting-ip: 203.0.113.9', 'FORWARDED: for=x'])
-      t.match(await refused(sign, more), { error: 'relayed' }, sign)
-  }
-  t.match(await gateway.call('GET', '/api/status'), { body: { adminConfigured: false } })
 })

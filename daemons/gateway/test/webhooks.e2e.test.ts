@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
-import { type RunningGateway, startGateway } from './running-gateway.ts'
+import { sharedGateway } from './shared-gateway.ts'
 
 interface Delivery {
   headers: IncomingHttpHeaders
@@ -36,21 +36,21 @@ async function targetOf(
   return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in` }
 }
 
-async function rawPort(t: Test, gateway: RunningGateway) {
-  await gateway.setUp()
+/** @param sets of the gateway */
+async function rawPort(t: Test, sets: string[] = []) {
+  const gateway = await sharedGateway(sets)
   const device = openPty()
   t.teardown(() => device.close())
   const settings = { framing: 'delimiter', delimiter_hex: '0A' }
-  await gateway.call('PUT', gateway.portPath(device.path), { protocol: 'raw', settings })
+  await gateway.openPort(t, device.path, { protocol: 'raw', settings })
   const hooks = gateway.portPath(device.path, '/webhooks')
-  return { device, hooks, add: async (body: object) => (await gateway.call('POST', hooks, body)).body }
+  return { gateway, device, hooks, add: async (body: object) => (await gateway.call('POST', hooks, body)).body }
 }
 
 t.test(
   'A.webhooks.2 A.webhooks.3 a delivery has the headers of the document, and openssl agrees with its signature',
   async (t) => {
-    const gateway = await startGateway(t)
-    const { add, device } = await rawPort(t, gateway)
+    const { gateway, add, device } = await rawPort(t)
     const signed = await targetOf(t)
     const plain = await targetOf(t)
     await add({ url: signed.url, secret: 'sésame', events: ['frame'], headers: { authorization: 'Basic YTpi' } })
@@ -77,8 +77,8 @@ t.test(
 
 t.test('A.webhooks.5 a target that hangs, refuses or is down does not delay the bus or another target', async (t) => {
   // Without pauses each failing target is tried for each event.
-  const gateway = await startGateway(t, { sets: ['webhooks.timeout_ms=300', 'webhooks.pause_after=1000'] })
-  const { add, device, hooks } = await rawPort(t, gateway)
+  const sets = ['webhooks.timeout_ms=300', 'webhooks.pause_after=1000']
+  const { gateway, add, device, hooks } = await rawPort(t, sets)
   const good = await targetOf(t)
   const hanging = await targetOf(t, () => {})
   const refusing = await targetOf(t, (response) => response.writeHead(500).end())
@@ -112,8 +112,7 @@ t.test('A.webhooks.5 a target that hangs, refuses or is down does not delay the 
 t.test(
   'A.webhooks.config an update is partial, the secret is never shown, a dead target is paused, deleting ends it',
   async (t) => {
-    const gateway = await startGateway(t)
-    const { add, device, hooks } = await rawPort(t, gateway)
+    const { gateway, add, device, hooks } = await rawPort(t)
     const target = await targetOf(t)
     const hook = await add({ url: target.url, secret: 'open sesame', events: ['port'] })
     t.match(hook, { url: target.url, events: ['port'], enabled: true, headers: {}, hasSecret: true })
