@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { openHomes } from '#kit/auth/homes.ts'
 import { hashPassword } from '#kit/auth/password.ts'
 import { createSignInLimiter, type SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import { loginBounds, parseListen } from '#kit/config/tables.ts'
+import { listenArgs, loginBounds, parseListen } from '#kit/config/tables.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
@@ -84,7 +84,8 @@ export async function assemble(context: Context): Promise<Assembled> {
     live.feed?.changed()
     live.watch?.changed()
   }
-  const restartSelf = (reason: RestartReason) => context.restart({ reason, args: listenArgs(config, live.server) })
+  const restartSelf = (reason: RestartReason) =>
+    context.restart({ reason, args: listenArgs(config.http.listen, live.server?.address().port) })
   const common = await furnish(context, { onChange, restartSelf })
   const { helper, machine, records, settings, starts } = common
   const { role } = settings.running
@@ -311,10 +312,4 @@ function serverOf(context: Context, common: Common, { house, status, feed, meter
 
 function uploadBounds({ ota }: BoardConfig): UploadBounds {
   return { maxBytes: ota.max_bytes, idleMs: ota.idle_ms, wholeMs: ota.receive_ms }
-}
-
-/** Keeps a port that was picked automatically over a restart, so that an open page finds the board again. */
-function listenArgs(config: BoardConfig, server: HttpServer | undefined): string[] {
-  if (parseListen(config.http.listen).port !== 0 || server === undefined) return []
-  return ['--listen', config.http.listen.replace(/:0+$/, `:${server.address().port}`)]
 }

@@ -39,6 +39,15 @@ export function urlOfListen({ host, port }: ListenAddress, scheme: 'http' | 'htt
   return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
+/**
+ * Arguments for a daemon that goes on in this one's place: one that took a free port keeps it.
+ * @param port where it listens now; undefined before it does
+ */
+export function listenArgs(listen: string, port: number | undefined): string[] {
+  if (parseListen(listen).port !== 0 || port === undefined) return []
+  return ['--listen', listen.replace(/:0+$/, `:${port}`)]
+}
+
 // The config table `mdns`: how daemons find each other.
 
 /** The `mdns` table. */

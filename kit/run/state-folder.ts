@@ -15,6 +15,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Fault } from '../pure/fault.ts'
+import { finishRestore, LOCK_FILE } from '../store/restore.ts'
 import { makePlain, syncFolder, systemDisk } from '../store/store.ts'
 
 // Ownership, for when root runs on the folder. Whoever owns it, or one above it, may replace anything in it at any
@@ -33,8 +34,6 @@ export interface OwnedFolder {
   isThere: boolean
   /** Owner of the first folder on the way from / that is not root's; undefined if all are root's. */
   owner: Owner | undefined
-  /** Whether the folder itself is that user's, but not the one it is in. */
-  isOwnerOfItAlone: boolean
   /** The first of root's folders on the way that the owner may not enter. */
   barrier: string | undefined
 }
@@ -50,7 +49,7 @@ const NOGROUP = 65_534
  */
 export function ownerOfFolder(folder: string): OwnedFolder {
   const names = resolve(folder).split('/').filter(Boolean)
-  const found: OwnedFolder = { path: '/', isThere: true, owner: undefined, isOwnerOfItAlone: false, barrier: undefined }
+  const found: OwnedFolder = { path: '/', isThere: true, owner: undefined, barrier: undefined }
   /** Root's folders on the way, which the owner must be able to enter. */
   const passed: { path: string; stats: Stats }[] = []
   let links = 0
@@ -64,11 +63,9 @@ export function ownerOfFolder(folder: string): OwnedFolder {
     if (stats === undefined) {
       found.path = path
       found.isThere = false
-      found.isOwnerOfItAlone = false
       continue
     }
     refuseMixed(path, stats, found.owner)
-    if (stats.uid !== 0) found.isOwnerOfItAlone = found.owner === undefined && !stats.isSymbolicLink()
     if (stats.uid !== 0) found.owner ??= { uid: stats.uid, gid: stats.gid === 0 ? NOGROUP : stats.gid }
     if (stats.isSymbolicLink()) {
       if (++links > MOST_LINKS)
@@ -138,8 +135,6 @@ export interface StateUse {
   reads?: readonly string[]
   /** A file of the caller that is replaced whole. */
   writes?: string
-  /** Whether the folder is replaced by another, as by a restore. */
-  replaces?: boolean
 }
 
 /** What a process gets that acts as the owner of a state folder; descriptors by number. */
@@ -147,8 +142,6 @@ export interface Handed {
   owner: Owner
   reads: Readonly<Record<string, number>>
   writes: number | undefined
-  /** An empty folder beside the state folder, with the same owner, to take its place. */
-  fresh: string | undefined
 }
 
 /**
@@ -199,15 +192,13 @@ export interface StateLock {
   release(): void
 }
 
-/** The lock file; empty, and never removed, since a removed one can be locked twice. */
-export const LOCK_FILE = 'daemon.lock'
-
 /**
- * Locks a state folder for this process.
+ * Locks a state folder for this process, and goes on with a restore that was cut off there.
  *
  * Node has no flock, and a file with a process id in it outlives a SIGKILL and can be replaced by two at once. SQLite,
  * which is built in, takes a POSIX lock on a file of its own in one call; the kernel releases it with the process.
- * @throws Fault `state_locked` if another process holds it, `state_unusable` if the folder cannot be written
+ * @throws Fault `state_locked` if another process holds it, `state_unusable` if the folder cannot be written,
+ * `restore_unfinished`
  */
 export function lockState(folder: string): StateLock {
   const path = join(folder, LOCK_FILE)
@@ -222,6 +213,12 @@ export function lockState(folder: string): StateLock {
     throw faultOfLock(folder, error)
   }
   const held = database
+  try {
+    finishRestore(folder)
+  } catch (fault) {
+    held.close()
+    throw fault
+  }
   return { release: () => held.close() }
 }
 

@@ -4,11 +4,8 @@
  * process does nothing in the folder. docs/decisions/state-files-and-backups.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { accessSync, chownSync, closeSync, constants, mkdirSync, openSync, rmdirSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
+import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { exitCodes } from '#kit/run/arguments.ts'
 import {
@@ -89,10 +86,9 @@ async function findFolder({ folder, makes }: StateUse): Promise<OwnedFolder> {
 
 async function callAsOwner(found: Owned, use: StateUse, argv: readonly string[]): Promise<number> {
   const reads = new Map(openReads(use.reads ?? []))
-  const fresh = use.replaces && found.isOwnerOfItAlone ? makeFresh(found) : undefined
   let code: number = exitCodes.failed
   const call = async (writes?: number) => {
-    code = await spawned({ found, reads, writes, fresh, argv })
+    code = await spawned({ found, reads, writes, argv })
     return code === exitCodes.fine
   }
   try {
@@ -100,7 +96,6 @@ async function callAsOwner(found: Owned, use: StateUse, argv: readonly string[])
     else await toFile(use.writes, call)
   } finally {
     for (const descriptor of reads.values()) closeSync(descriptor)
-    if (fresh !== undefined) removeEmpty(fresh)
   }
   return code
 }
@@ -124,48 +119,27 @@ async function toFile(path: string, write: (descriptor: number) => Promise<boole
   })
 }
 
-/** The replacement for the folder: only root creates anything beside it, so nobody can take over the name. */
-function makeFresh({ path, owner }: Owned): string {
-  const fresh = `${path}.restore-${randomBytes(6).toString('hex')}`
-  mkdirSync(fresh, { mode: 0o700 })
-  chownSync(fresh, owner.uid, owner.gid)
-  return fresh
-}
-
-/** Its owner has emptied it, or was killed and left files in it; root must not follow the owner's names. */
-function removeEmpty(folder: string): void {
-  try {
-    rmdirSync(folder)
-  } catch {
-    // It has taken the folder's place, or stays under a name that says what it was.
-  }
-}
-
 interface Call {
   found: Owned
   reads: ReadonlyMap<string, number>
   writes: number | undefined
-  fresh: string | undefined
   argv: readonly string[]
 }
 
-async function spawned({ found, reads, writes, fresh, argv }: Call): Promise<number> {
-  const stdio: (number | 'inherit' | 'ipc')[] = ['inherit', 'inherit', 'inherit']
+async function spawned({ found, reads, writes, argv }: Call): Promise<number> {
+  const stdio: (number | 'inherit')[] = ['inherit', 'inherit', 'inherit']
   /** @returns its descriptor number in the child */
   const given = (descriptor: number) => stdio.push(descriptor) - 1
   const told: Handed = {
     owner: found.owner,
     reads: Object.fromEntries([...reads].map(([path, descriptor]) => [path, given(descriptor)])),
     writes: writes === undefined ? undefined : given(writes),
-    fresh,
   }
   const program = [process.execPath, ...process.execArgv, process.argv[1] ?? '', ...argv]
-  const inSight = found.barrier === undefined ? [] : behind(found.barrier, found.path, fresh)
-  if (fresh !== undefined) stdio.push('ipc')
+  const inSight = found.barrier === undefined ? [] : behind(found.barrier, found.path)
   const [file = '', ...words] = [...inSight, ...program]
   const env = { ...process.env, [HANDED_VARIABLE]: JSON.stringify(told) }
   const child = spawn(file, words, { stdio, env })
-  if (fresh !== undefined) child.on('message', () => void swapFor(child, found.path, fresh))
   return await ended(child)
 }
 
@@ -175,23 +149,18 @@ async function spawned({ found, reads, writes, fresh, argv }: Call): Promise<num
  */
 const SHOW = `set -e
 umask 022
-barrier=$1 folder=$2 fresh=$3
-shift 3
+barrier=$1 folder=$2
+shift 2
 exec 8< "$folder"
-[ -z "$fresh" ] || exec 9< "$fresh"
 mount -t tmpfs -o mode=755,size=1m,nosuid,nodev plantroom "$barrier"
 mkdir -p "$folder"
 mount --no-canonicalize --bind /proc/self/fd/8 "$folder"
-if [ -n "$fresh" ]; then
-  mkdir -p "$fresh"
-  mount --no-canonicalize --bind /proc/self/fd/9 "$fresh"
-fi
-exec 8<&- 9<&-
+exec 8<&-
 exec "$@"
 `
 
-function behind(barrier: string, folder: string, fresh = ''): string[] {
-  return ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', SHOW, 'sh', barrier, folder, fresh]
+function behind(barrier: string, folder: string): string[] {
+  return ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', SHOW, 'sh', barrier, folder]
 }
 
 async function ended(child: ChildProcess): Promise<number> {
@@ -212,37 +181,4 @@ async function ended(child: ChildProcess): Promise<number> {
     process.off('SIGINT', forward)
     process.off('SIGTERM', forward)
   }
-}
-
-/** Result of replacing a folder, sent to the process that requested it. */
-export type Swapped = { before: string } | { failed: string }
-
-async function swapFor(child: ChildProcess, folder: string, fresh: string): Promise<void> {
-  const answer: Swapped = await swapFolders(folder, fresh).then(
-    (before) => ({ before }),
-    ({ message }) => ({ failed: message }),
-  )
-  child.send?.(answer)
-}
-
-/**
- * Replaces a folder with another. Node has no call that swaps two folders; if the second step fails the first is
- * undone.
- * @returns where the former contents are kept
- * @throws Fault `restore_failed`
- */
-export async function swapFolders(folder: string, fresh: string): Promise<string> {
-  const before = `${folder}.before-${new Date(systemClock.epochMs()).toISOString().replace(/[-:.]/g, '')}`
-  try {
-    await rename(folder, before)
-  } catch (cause) {
-    throw new Fault('restore_failed', `${folder} could not be replaced; it is as it was`, { cause })
-  }
-  try {
-    await rename(fresh, folder)
-  } catch (cause) {
-    await rename(before, folder)
-    throw new Fault('restore_failed', `${folder} could not be replaced; it is as it was`, { cause })
-  }
-  return before
 }

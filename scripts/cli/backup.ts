@@ -1,10 +1,12 @@
 /** `plantroom backup`: the state of a daemon in one file. */
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
-import { Fault } from '#kit/pure/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
-import { packState } from './archive.ts'
+import { writeWhole } from '#kit/run/state-folder.ts'
+import { packState } from '#kit/store/backup.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { requireDaemon } from './daemons.ts'
 
@@ -28,10 +30,32 @@ Exit codes: 0 written, 1 failed, 2 wrong usage.
   async run(argv, world) {
     const { name, folder, file } = read(argv, world)
     if (!existsSync(folder)) throw new Fault('backup_failed', `there is no state folder ${folder}`)
-    const count = await packState(folder, file, { daemon: name, version, at: systemClock.epochMs() })
+    const about = { daemon: name, version, at: systemClock.epochMs(), secrets: 'all' } as const
+    let count = 0
+    const staging = makeStaging()
+    try {
+      await writeWhole(file, async (to) => {
+        count = (await packState(to, { folder, staging, about })).files.length
+        return true
+      })
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException
+      throw faultOf(cause, 'backup_failed', `${file} could not be written (${code})`)
+    } finally {
+      rmSync(staging, { recursive: true, force: true })
+    }
     world.out(`${count} files of ${name} are in ${file}.\n`)
     return exitCodes.fine
   },
+}
+
+/** A folder the owner of the state may write to: the caller's TMPDIR is not always one. */
+function makeStaging(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'plantroom-backup-'))
+  } catch {
+    return mkdtempSync('/tmp/plantroom-backup-')
+  }
 }
 
 function read(argv: readonly string[], world: World) {

@@ -1,18 +1,19 @@
 /** `plantroom restore`: replaces a daemon's state with a backup, and keeps the former state. */
-import { mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { closeSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { systemClock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { exitCodes, stateFolderOf } from '#kit/run/arguments.ts'
+import { exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
 import type { Daemon } from '#kit/run/daemon.ts'
-import { handed, lockState } from '#kit/run/state-folder.ts'
+import { lockState, openToRead } from '#kit/run/state-folder.ts'
+import type { Manifest } from '#kit/store/archive.ts'
+import { unpackState } from '#kit/store/backup.ts'
+import { commitRestore, finishRestore, formerState, makeNewState, RESTORE_FOLDER } from '#kit/store/restore.ts'
 import { makeFolder } from '#kit/store/store.ts'
-import { type Manifest, unpackState } from './archive.ts'
-import { type Swapped, swapFolders } from './as-owner.ts'
 import { type Command, parseCommand, requireWords, type World } from './command.ts'
 import { loadDaemon, requireDaemon } from './daemons.ts'
-import { faultOfDatabase, isDatabase } from './state-database.ts'
 
-const form = 'restore DAEMON [--state DIR] FILE'
+const form = 'restore DAEMON [--state DIR] FILE|--undo'
 
 /** Restores a backup while the daemon is stopped. */
 export const restore: Command = {
@@ -20,27 +21,24 @@ export const restore: Command = {
   summary: 'put a backup in the place of the state, while the daemon is stopped',
   help: `plantroom ${form}
 
-Checks FILE whole, its databases too, then puts it in the place of the state of DAEMON. What was there is kept beside
-it, under the name of the folder with .before- and the time.
+Checks FILE whole, its databases too, then puts it in the place of the state of DAEMON. What was there is kept in the
+folder restore/before of the state, until the next restore.
   --state DIR    default /var/lib/plantroom/<daemon>
+  --undo         puts back what was there before the last restore, and keeps what that put in place
 Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is no good backup of DAEMON.
 `,
   stateUse(argv, world) {
     const { name, folder, file } = read(argv, world)
-    return { daemon: name, folder, makes: true, reads: [file], replaces: true }
+    return { daemon: name, folder, makes: true, reads: file === undefined ? [] : [file] }
   },
   async run(argv, world) {
-    const { name, folder: given, file } = read(argv, world)
+    const { name, folder, file } = read(argv, world)
     const daemon = await loadDaemon(world.daemonsFolder, name)
-    await makeFolder(given)
-    // The folder may be a link, as with systemd's DynamicUser: its target is swapped.
-    const folder = await realpath(given)
+    await makeFolder(folder)
     const lock = lockState(folder)
     try {
-      const { manifest, before } = await putInPlace(folder, file, daemon)
-      const made = new Date(manifest.at).toISOString()
-      world.out(`${manifest.files.length} files of ${name}, backed up at ${made}, are in place.\n`)
-      world.out(`What was there is in ${before}.\n`)
+      world.out(file === undefined ? undo(folder, name) : await putInPlace(folder, file, daemon))
+      world.out(`What was there is in ${join(folder, RESTORE_FOLDER, 'before')}.\n`)
       return exitCodes.fine
     } finally {
       lock.release()
@@ -48,64 +46,55 @@ Exit codes: 0 restored, 1 failed or the daemon runs, 2 wrong usage, or FILE is n
   },
 }
 
+const BY = 'command line'
+
 function read(argv: readonly string[], world: World) {
-  const { values, positionals } = parseCommand(argv, { state: { type: 'string' } })
-  requireWords(positionals, 2, 2, form)
-  const [name = '', file = ''] = positionals
+  const { values, positionals } = parseCommand(argv, { state: { type: 'string' }, undo: { type: 'boolean' } })
+  const words = values.undo ? 1 : 2
+  requireWords(positionals, words, words, form)
+  const [name = '', file] = positionals
   requireDaemon(world.daemonsFolder, name)
-  return { name, folder: resolve(values.state ?? stateFolderOf({ name, env: world.env })), file: resolve(file) }
+  const folder = resolve(values.state ?? stateFolderOf({ name, env: world.env }))
+  return { name, folder, file: file === undefined ? undefined : resolve(file) }
 }
 
-async function putInPlace(
-  folder: string,
-  file: string,
-  { name, checkState }: Daemon,
-): Promise<{ manifest: Manifest; before: string }> {
-  const given = handed()?.fresh
-  const fresh = given ?? `${folder}.restore`
-  if (given === undefined) {
-    await rm(fresh, { recursive: true, force: true })
-    await mkdir(fresh, { mode: 0o700 })
-  }
+function undo(folder: string, name: string): string {
+  const nowMs = systemClock.epochMs()
+  commitRestore(folder, { by: BY, at: nowMs, what: 'undo', madeAt: formerState(folder)?.at ?? nowMs })
+  finishRestore(folder)
+  return `The state of ${name} is what it was before the last restore.\n`
+}
+
+async function putInPlace(folder: string, file: string, { name, checkState }: Daemon): Promise<string> {
+  const fresh = makeNewState(folder)
+  let manifest: Manifest
+  const from = openBackup(file)
   try {
-    const manifest = await unpackState(file, fresh)
-    if (manifest.daemon !== name)
-      throw new Fault('bad_backup', `${file} is the state of ${manifest.daemon}, expected that of ${name}`)
-    await checkFiles(fresh)
-    await checkState?.(fresh)
-    const before = given === undefined ? await swapFolders(folder, fresh) : await askToSwap()
-    return { manifest, before }
-  } catch (error) {
-    for (const name of await readdir(fresh)) await rm(join(fresh, name), { recursive: true, force: true })
-    if (given === undefined) await rm(fresh, { recursive: true, force: true })
-    throw error
-  }
-}
-
-/** State files are JSON, or databases: an unreadable one would keep the daemon from starting. */
-async function checkFiles(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (name.endsWith('.json')) await checkJson(folder, name)
-    const fault = isDatabase(name) ? faultOfDatabase(join(folder, name)) : undefined
-    if (fault !== undefined) throw new Fault('bad_backup', `${name} in the backup is damaged: ${fault}`)
-  }
-}
-
-async function checkJson(folder: string, name: string): Promise<void> {
-  try {
-    JSON.parse(await readFile(join(folder, name), 'utf8'))
+    manifest = await unpackState(from, fresh, { daemon: name, version, checkState, bounds: UNBOUNDED })
   } catch (cause) {
-    throw new Fault('bad_backup', `${name} in the backup is damaged: it was so when it was backed up`, { cause })
+    rmSync(fresh, { recursive: true, force: true })
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (code !== 'bad_backup') throw new Fault('restore_failed', `${file} could not be unpacked (${code})`, { cause })
+    throw new Fault('bad_backup', `${file} is not restored, and nothing was changed: ${message}`, { cause })
+  } finally {
+    closeSync(from)
   }
+  commitRestore(folder, { by: BY, at: systemClock.epochMs(), what: 'backup', madeAt: manifest.at })
+  finishRestore(folder)
+  return `${manifest.files.length} files of ${name}, backed up at ${new Date(manifest.at).toISOString()}, are in place.\n`
 }
 
-/** The owner may change nothing in the parent folder, so the caller swaps them. @throws Fault `restore_failed` */
-async function askToSwap(): Promise<string> {
-  const answer = await new Promise<Swapped>((resolve, reject) => {
-    process.once('message', (message) => resolve(message as Swapped))
-    process.once('disconnect', () => reject(new Fault('restore_failed', 'nobody answered; the state is as it was')))
-    process.send?.('whole')
-  })
-  if ('failed' in answer) throw new Fault('restore_failed', answer.failed)
-  return answer.before
+/** Whoever types this command has seen how large the file is, and the disk is theirs. */
+const UNBOUNDED = { unpackedBytes: Number.MAX_SAFE_INTEGER }
+
+/** @throws Fault `bad_backup` */
+function openBackup(file: string): number {
+  try {
+    return openToRead(file)
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new Fault('bad_backup', code === 'ENOENT' ? `there is no file ${file}` : `${file} cannot be read (${code})`, {
+      cause,
+    })
+  }
 }

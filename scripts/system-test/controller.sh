@@ -55,7 +55,7 @@ goes_back_to_a_backup() {
   plantroom controller import --replace /tmp/other.json && plantroom restore controller /tmp/controller.tar.gz || return 1
   systemctl start "$unit" && until_true 10 controller_answers && still_has_its_site && state_is_the_services_own
   local code=$?
-  rm -rf "$kept".before-*
+  rm -rf "$kept"/restore
   return "$code"
 }
 gets_a_new_password() {

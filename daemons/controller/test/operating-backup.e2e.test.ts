@@ -33,7 +33,9 @@ t.test(
 
     const other = join(folder, 'other')
     t.match(await plantroom(['restore', 'controller', '--state', other, archive]), { code: 0 })
-    t.same(readdirSync(other).sort(), ['audit.db', 'controller.db', 'homes.json', 'journal.jsonl', 'set-up.json'])
+    t.same(readdirSync(other).sort(), [
+      ...['audit.db', 'controller.db', 'daemon.lock', 'homes.json', 'journal.jsonl', 'restore', 'set-up.json'],
+    ])
     t.equal(statSync(join(other, 'controller.db')).mode & 0o077, 0)
     const again = await startDaemon(t, 'controller', { stateFolder: other, sets: SETS })
     const headers = { authorization: `Bearer ${await tokenOf(again)}` }

@@ -45,7 +45,7 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
 const STATELESS = ['status', 'check-config', 'firmware']
 
 /** Names in the folder that the commands open, and what is beside them for an instant. */
-const NAMES = ['daemon.lock', 'journal.jsonl', 'users.json', 'controller.db', 'audit.db']
+const NAMES = ['daemon.lock', 'journal.jsonl', 'users.json', 'controller.db', 'audit.db', 'restore']
 const BESIDE = ['', '.tmp', '.bak', '.bak.tmp', '.new', '-wal', '-shm', '-journal']
 
 interface Place {
@@ -133,9 +133,9 @@ for (const [name, call] of Object.entries(CALLS)) {
     const links = files.map((file, at) => `ln -s ../own/${at % 2 === 0 ? 'victim' : `made-${file}`} ${file}`)
     asEve(links.join(' && '), place.state)
     place.run(call)
-    asEve(`rm -f * && ln -s ../own/made-lock daemon.lock && mkfifo ${NAMES.slice(1).join(' ')}`, place.state)
+    asEve(`rm -rf * && ln -s ../own/made-lock daemon.lock && mkfifo ${NAMES.slice(1).join(' ')}`, place.state)
     t.notMatch(place.run(call), { code: null }, 'a pipe keeps nobody waiting')
-    const after = rootsOwn(place).filter((line) => !/\/own\/file |state\.before-/.test(line))
+    const after = rootsOwn(place).filter((line) => !/\/own\/file /.test(line))
     t.same(
       after,
       before.filter((line) => !/\/own\/file /.test(line)),
@@ -181,7 +181,7 @@ t.test(
     writeFileSync(join(place.state, 'later'), 'x')
     t.match(place.run(['restore', 'controller', ...at, archive]), {
       code: 0,
-      said: /What was there is in .*state\.before-/,
+      said: /What was there is in .*state\/restore\/before\./,
     })
     t.notOk(existsSync(join(place.state, 'later')))
     t.same(
@@ -190,22 +190,15 @@ t.test(
       'all of it is the owner’s',
     )
     t.match(place.run(['controller', 'import', site, ...at]), { code: 0, said: /nothing was changed/ })
-    t.same(
-      readdirSync(place.folder).filter((name) => name.includes('.restore')),
-      [],
-      'nothing is left beside it',
-    )
+    const beside = readdirSync(place.folder)
     t.match(place.run(['backup', 'controller', ...at, join(place.own, 'no/b.tar.gz')]), {
       code: 1,
       said: /could not be written \(ENOENT\)/,
     })
     writeFileSync(archive, 'nonsense')
-    t.match(place.run(['restore', 'controller', ...at, archive]), { code: 2, said: /no archive that tar can read/ })
-    t.same(
-      readdirSync(place.folder).filter((name) => name.includes('.restore')),
-      [],
-      'nor after a refusal',
-    )
+    t.match(place.run(['restore', 'controller', ...at, archive]), { code: 2, said: /it is no backup of Plantroom/ })
+    t.same(readdirSync(place.folder), beside, 'nothing is left beside it')
+    t.same(readdirSync(join(place.state, 'restore')).sort(), ['before', 'done.json'], 'nor of what was refused')
     t.end()
   },
 )

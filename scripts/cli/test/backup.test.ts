@@ -1,11 +1,12 @@
 /** plantroom backup and restore: what goes in comes out, and nothing bad gets in. */
-import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
+import { closeSync, openSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
+import { version } from '#kit/run/arguments.ts'
 import { lockState } from '#kit/run/state-folder.ts'
+import { packState } from '#kit/store/backup.ts'
 import { backup } from '../backup.ts'
 import { restore } from '../restore.ts'
 import { runCommand } from './world.ts'
@@ -28,13 +29,25 @@ t.test('puts everything back, and keeps what was there', async (t) => {
   await writeFile(join(at(t, 'state'), 'users.json'), 'changed')
   t.match(await put(t), {
     code: 0,
-    out: /^3 files of small, backed up at .*, are in place\.\nWhat was there is in .*\.before-/,
+    out: /^3 files of small, backed up at .*, are in place\.\nWhat was there is in .*restore\/before\./,
   })
   t.equal(await readFile(join(at(t, 'state'), 'users.json'), 'utf8'), '{"version":1}')
   t.equal(await readFile(join(at(t, 'state'), 'sub/a'), 'utf8'), 'A')
-  t.same((await readdir(at(t, 'state'))).sort(), ['sub', 'users.json', 'users.json.bak'])
-  const before = (await readdir(t.testdirName)).find((name) => name.startsWith('state.before-'))
-  t.equal(await readFile(join(at(t, before ?? ''), 'users.json'), 'utf8'), 'changed')
+  t.same((await readdir(at(t, 'state'))).sort(), ['daemon.lock', 'restore', 'sub', 'users.json', 'users.json.bak'])
+  t.equal(await readFile(join(at(t, 'state'), 'restore/before/users.json'), 'utf8'), 'changed')
+})
+
+t.test('puts back what was there before, and takes no former state into a backup', async (t) => {
+  const undo = () => runCommand(restore, ['small', '--state', at(t, 'state'), '--undo'])
+  t.match(await undo(), { code: 'nothing_to_undo' })
+  await save(t)
+  await writeFile(join(at(t, 'state'), 'users.json'), '"changed"')
+  await put(t)
+  t.match(await save(t), { code: 0, out: /^3 files of small/ })
+  t.match(await undo(), { code: 0, out: /is what it was before the last restore/ })
+  t.equal(await readFile(join(at(t, 'state'), 'users.json'), 'utf8'), '"changed"')
+  t.match(await undo(), { code: 0 })
+  t.equal(await readFile(join(at(t, 'state'), 'users.json'), 'utf8'), '{"version":1}')
 })
 
 t.test('restores to a box that has no state yet', async (t) => {
@@ -72,47 +85,47 @@ t.test('says so when the backup cannot be written', async (t) => {
   t.match(await put(t), { code: 'bad_backup', err: /there is no file .*b\.tar\.gz/ })
 })
 
-/** Packs a folder of files as if it were a backup. */
-function forge(t: Test, files: Record<string, string>, list?: object): void {
-  const folder = t.testdir({
-    forged: list ? { ...files, 'plantroom-backup.json': JSON.stringify(list) } : files,
-    state: {},
+/** Packs files as if they were the state of a daemon. */
+async function forge(t: Test, files: Record<string, string>, about: { daemon?: string; version?: string } = {}) {
+  const folder = t.testdir({ forged: files, state: {} })
+  const to = openSync(at(t, 'b.tar.gz'), 'w')
+  await packState(to, {
+    ...{ folder: join(folder, 'forged'), staging: folder },
+    about: { ...{ daemon: 'small', version, at: 1, secrets: 'all' }, ...about },
   })
-  execFileSync('tar', ['-czf', at(t, 'b.tar.gz'), '-C', join(folder, 'forged'), '.'])
+  closeSync(to)
 }
 
-const list = (more: object) => ({ format: 1, daemon: 'small', version: '1', at: 1, files: [], ...more })
-const SHA_OF_A = '559aead08264d5795d3909718cdd05abd49572e84fe55590eef31a88a08fdffd'
-
-for (const [what, sentence, files, manifest] of [
-  ['has no list', /not a backup of Plantroom/, { a: 'A' }, undefined],
-  ['is of another form', /another version/, {}, list({ format: 2 })],
-  ['is another daemon’s', /state of board, expected that of small/, {}, list({ daemon: 'board' })],
-  ['holds a file too many', /holds a, which its list does not name/, { a: 'A' }, list({})],
-  ['lacks a file', /lacks a/, {}, list({ files: [{ path: 'a', sizeBytes: 1, sha256: SHA_OF_A }] })],
-  ['was changed', /checksum differs/, { a: 'B' }, list({ files: [{ path: 'a', sizeBytes: 1, sha256: SHA_OF_A }] })],
+for (const [what, sentence, files, about] of [
+  ['is another daemon’s', /state of board, expected that of small/, {}, { daemon: 'board' }],
   [
-    'has damaged state',
-    /a\.json .* damaged/,
-    { 'a.json': 'A' },
-    list({ files: [{ path: 'a.json', sizeBytes: 1, sha256: SHA_OF_A }] }),
+    'is of a newer version',
+    /made by version 999\.0\.0, and this is .*: install that one first/,
+    {},
+    { version: '999.0.0' },
   ],
+  ['has damaged state', /a\.json in it is damaged/, { 'a.json': 'A' }, {}],
 ] as const)
   t.test(`refuses a backup that ${what}, and leaves the state alone`, async (t) => {
-    forge(t, files, manifest)
+    await forge(t, files, about)
     await writeFile(join(at(t, 'state'), 'users.json'), 'mine')
     t.match(await put(t), { code: 'bad_backup', err: sentence })
     t.equal(await readFile(join(at(t, 'state'), 'users.json'), 'utf8'), 'mine')
-    t.same((await readdir(t.testdirName)).sort(), ['b.tar.gz', 'forged', 'state'])
+    t.same((await readdir(at(t, 'state'))).sort(), ['daemon.lock', 'restore', 'users.json'])
+    t.same(await readdir(join(at(t, 'state'), 'restore')), [])
   })
 
-t.test('refuses links in a backup, and what is no archive', async (t) => {
-  const folder = t.testdir({ forged: { 'plantroom-backup.json': JSON.stringify(list({})) }, state: {} })
-  await symlink('/etc/passwd', join(folder, 'forged/link'))
-  execFileSync('tar', ['-czf', at(t, 'b.tar.gz'), '-C', join(folder, 'forged'), '.'])
-  t.match(await put(t), { code: 'bad_backup', err: /link is neither a file nor a folder/ })
+t.test('an older version is taken', async (t) => {
+  await forge(t, { 'a.json': '{}' }, { version: '0.0.1' })
+  t.match(await put(t), { code: 0 })
+})
+
+t.test('refuses what is no backup, and a pipe', async (t) => {
   await writeFile(at(t, 'b.tar.gz'), 'nonsense')
-  t.match(await put(t), { code: 'bad_backup', err: /no archive that tar can read/ })
+  t.match(await put(t), {
+    code: 'bad_backup',
+    err: /b\.tar\.gz is not restored, and nothing was changed: it is no backup/,
+  })
 })
 
 /** A database with a log ahead and one row, held open so that the row is in the log alone. */
@@ -128,7 +141,9 @@ t.test('a database is backed up with what is in its log, and without the log', a
   t.match(await save(t), { code: 0, out: /^5 files of small are in / })
   database.close()
   t.match(await put(t, 'new'), { code: 0 })
-  t.same((await readdir(at(t, 'new'))).sort(), ['old.db.broken', 'site.db', 'sub', 'users.json', 'users.json.bak'])
+  t.same((await readdir(at(t, 'new'))).sort(), [
+    ...['daemon.lock', 'old.db.broken', 'restore', 'site.db', 'sub', 'users.json', 'users.json.bak'],
+  ])
   const restored = new DatabaseSync(join(at(t, 'new'), 'site.db'))
   t.match(restored.prepare('SELECT name FROM house').all(), [{ name: 'mill' }])
   restored.close()
@@ -139,10 +154,20 @@ t.test('a damaged database is not backed up over a good backup, and is not resto
   await writeFile(join(at(t, 'state'), 'site.db'), 'no database '.repeat(1000))
   t.match(await save(t), { code: 'backup_failed', err: /site\.db cannot be copied/ })
   t.equal(await readFile(at(t, 'b.tar.gz'), 'utf8'), 'older')
-  const text = 'no database '.repeat(1000)
-  const sha256 = createHash('sha256').update(text).digest('hex')
-  forge(t, { 'site.db': text }, list({ files: [{ path: 'site.db', sizeBytes: text.length, sha256 }] }))
-  t.match(await put(t), { code: 'bad_backup', err: /site\.db in the backup is damaged: .*not a database/ })
+})
+
+t.test('a damaged database in a whole backup is not restored', async (t) => {
+  const database = openDatabase(join(at(t, 'state'), 'site.db'))
+  database.close()
+  const folder = t.testdirName
+  const to = openSync(at(t, 'b.tar.gz'), 'w')
+  await packState(to, {
+    ...{ folder: join(folder, 'state'), staging: folder },
+    about: { daemon: 'small', version, at: 1, secrets: 'all' },
+    onCopied: (copy) => writeFileSync(copy, 'no database '.repeat(1000)),
+  })
+  closeSync(to)
+  t.match(await put(t), { code: 'bad_backup', err: /site\.db in it is damaged: .*not a database/ })
 })
 
 t.test('a daemon that could not start with a backup has the last word', async (t) => {

@@ -2,7 +2,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
-import { Fault } from '#kit/pure/fault.ts'
+import { Fault } from '../pure/fault.ts'
 
 /** How long a daemon may lock its database, such as during a checkpoint, before a copy is abandoned. */
 const BUSY_MS = 5000

@@ -1,11 +1,11 @@
-/** Tests of cli/state-database.ts: copies of a database that is being written to. */
+/** Tests of store/state-database.ts: copies of a database that is being written to. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { type Test, t } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { copyDatabase, faultOfDatabase, isDatabase, isPartOfDatabase } from '../state-database.ts'
+import { copyDatabase, faultOfDatabase, isDatabase, isPartOfDatabase } from '../../store/state-database.ts'
 
 const ROWS = 2000
 
