@@ -43,7 +43,7 @@ function bookOf(daemon: string): Book {
   if (known) return known
   const file = join(import.meta.dirname, `../../build/answers/${daemon}.json`)
   const { operations, shared } = JSON.parse(readFileSync(file, 'utf8')) as Book & { shared: SharedSchemas }
-  const ajv = new Ajv2020({ strict: false, allErrors: true })
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { password: true } })
   // Target of `$ref` in responses.
   ajv.addSchema({ $id: 'shared', components: { schemas: shared } })
   const book = { operations, ajv }

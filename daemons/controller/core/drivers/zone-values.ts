@@ -25,12 +25,24 @@ const FIXED: ReadonlyMap<string, Setting> = new Map<string, Setting>([
 /** The value that a command sets. Other verbs than the common ones are the names of their fields. */
 export function settingOf({ verb, args }: DriverCommand): Setting {
   const name = foldedName(verb)
-  const given = Object.entries(args).find(([key]) => foldedName(key) === name)?.[1] ?? args.value
+  const given = givenIn(name, args)
   const fixed = FIXED.get(name)
   if (!fixed) return { field: name, value: given ?? null }
   // A value given with the verb decides: {"on": false} is off.
   if (fixed.value === true && given === false) return { ...fixed, value: false }
   return fixed
+}
+
+/** The value beside a verb: under its own name, or as `value`. @param name of the verb, folded */
+export function givenIn(name: string, args: DriverCommand['args']): Json | undefined {
+  const named = (wanted: string) => Object.entries(args).find(([key]) => foldedName(key) === wanted)?.[1]
+  return named(name) ?? named('value')
+}
+
+/** Whether a command switches: to on, open or locked, or to what is not; undefined for other verbs. */
+export function switchedBy(command: DriverCommand): boolean | undefined {
+  const { field, value } = settingOf(command)
+  return FIXED.has(foldedName(command.verb)) && field !== 'mute' ? value === true || value === 100 : undefined
 }
 
 /** The number that a command sets. @throws Fault `driver_value` */

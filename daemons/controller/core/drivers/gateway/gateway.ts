@@ -25,7 +25,7 @@ import {
   type Place,
   tcpPlaceOf,
 } from '../driver.ts'
-import { type KnownPoint, wantedOf, type ZonePoints, zonePatch, zonePointsOf } from './zone-points.ts'
+import { type KnownPoint, readingsPatch, wantedOf, type ZonePoints, zonePointsOf } from './zone-points.ts'
 
 /** An older table is read again before a point is written: somebody may have moved the point to another register. */
 const TABLE_MS = 10_000
@@ -232,7 +232,7 @@ class GatewaySession implements DriverSession {
     const points = this.#ports.get(zone.port)?.points
     this.#context.report(
       { zoneId: zone.id },
-      zonePatch(zone, (point) => points?.get(point)),
+      readingsPatch(zone, (point) => points?.get(point)),
     )
   }
 

@@ -6,6 +6,7 @@ import { foldedName } from '../../control/reading.ts'
 import type { Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
 import type { DriverCommand } from '../driver.ts'
+import { givenIn, switchedBy } from '../zone-values.ts'
 
 export interface ZonePoints {
   id: number
@@ -50,7 +51,7 @@ const STATES: readonly (readonly [words: readonly string[], on: string, off: str
 ]
 
 /** What a zone does now. A value that is not that of now is null, `state` is unknown then, and `error` says why. */
-export function zonePatch(zone: ZonePoints, known: KnownPoints): Record<string, Json> {
+export function readingsPatch(zone: ZonePoints, known: KnownPoints): Record<string, Json> {
   const patch: Record<string, Json> = { error: null, quality: 'good' }
   let state: Json = 'ok'
   for (const link of zone.links) {
@@ -100,15 +101,6 @@ function whyNot(point: string, reading: PointReading | undefined): string {
 
 // What a command sets.
 
-/** Verbs that switch, as the value of a bit. */
-const SWITCHES: ReadonlyMap<string, boolean> = new Map([
-  ['on', true],
-  ['off', false],
-  ['open', true],
-  ['close', false],
-  ['lock', true],
-  ['unlock', false],
-])
 /** Verbs that set the one value that a zone has. */
 const VALUE_VERBS: ReadonlySet<string> = new Set(['level', 'setpoint', 'position', 'volume', 'value', 'temperature'])
 
@@ -118,19 +110,17 @@ const VALUE_VERBS: ReadonlySet<string> = new Set(['level', 'setpoint', 'position
  */
 export function wantedOf(
   zone: ZonePoints,
-  { verb, args }: Pick<DriverCommand, 'verb' | 'args'>,
+  command: DriverCommand,
   known: KnownPoints,
 ): { point: string; value: number | string | boolean } {
+  const { verb, args } = command
   const name = foldedName(verb)
-  const given = valueOfArgs(name, args)
-  const isSwitched = SWITCHES.get(name)
+  const given = givenIn(name, args)
+  const isSwitched = switchedBy(command)
   if (isSwitched !== undefined || name === 'toggle') {
     const link = linkOf(zone, 'on') ?? linkOf(zone, 'state') ?? firstLink(zone)
     const isOn = isSwitched ?? !isOnNow(zone, link, known)
-    return {
-      point: link.point,
-      value: switchedTo(zone, known(link.point), name === 'on' && given === false ? false : isOn),
-    }
+    return { point: link.point, value: switchedTo(zone, known(link.point), isOn) }
   }
   const link = linkOf(zone, name) ?? (VALUE_VERBS.has(name) ? linkOf(zone, null) : undefined)
   if (link === undefined)
@@ -139,11 +129,6 @@ export function wantedOf(
   if (typeof given !== 'number' && typeof given !== 'string' && typeof given !== 'boolean')
     throw new Fault('driver_value', `${JSON.stringify(verb)} needs a value, as ${JSON.stringify({ [verb]: 1 })}`)
   return { point: link.point, value: given }
-}
-
-function valueOfArgs(name: string, args: Readonly<Record<string, Json>>): Json | undefined {
-  const entry = Object.entries(args).find(([key]) => foldedName(key) === name)
-  return (entry ?? Object.entries(args).find(([key]) => foldedName(key) === 'value'))?.[1]
 }
 
 function linkOf({ links }: ZonePoints, field: string | null): PointLink | undefined {
