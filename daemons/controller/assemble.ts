@@ -1,5 +1,6 @@
 /** Assembles the controller: with assemble/ the only place that knows both io/ and api/. */
 import { join } from 'node:path'
+import { listenArgs } from '#kit/config/tables.ts'
 import { measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import type { Route } from '#kit/http/route.ts'
@@ -12,12 +13,14 @@ import { hookRoutes } from './api/hook-routes.ts'
 import { houseCallers, restSurface } from './api/rest-surface.ts'
 import { UI_FAULT_STATUS } from './api/ui-gate.ts'
 import { deviceWebhookRoute } from './api/webhook-routes.ts'
+import { openBackups, tellRestore } from './assemble/backup.ts'
 import { alarmsOf, reportAudit } from './assemble/conditions.ts'
 import { boundHeapGrowth, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
 import type { ControllerConfig } from './config.ts'
 import { isWithoutAccounts } from './core/access/people.ts'
+import type { Backups } from './core/backups.ts'
 import { FoundDaemons } from './core/drivers/found.ts'
 import { limitsOf } from './core/keys.ts'
 import { AuditFile } from './io/audit-file.ts'
@@ -32,6 +35,7 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const { clock, config, importFile, log, parts, stateFolder } = context
   if (importFile !== undefined) await importAtStart(stateFolder, importFile, { ...importParts(config, clock), log })
   const records = openRecords(context)
+  tellRestore(context, records)
   const onFailing = (fault: unknown) => reportAudit(records.ledger, fault)
   const audit = new AuditFile({ folder: stateFolder, clock, log, limits: config.audit, onFailing })
   const metrics = createMetrics({ process: true })
@@ -47,7 +51,11 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   const says = () => ({ role: 'controller', name: 'Plantroom controller' })
   parts.add(alarmsOf(house, rules.postman, says))
   const found = new FoundDaemons(clock, site.book, limitsOf(config.found))
-  const server = serverOf({ house, brought: rules, found }, metrics)
+  const live: { server?: HttpServer } = {}
+  const backups = openBackups(house, () => listenArgs(config.http.listen, live.server?.address().port))
+  parts.add({ name: 'backups', start: () => {}, stop: () => backups.close() })
+  const server = serverOf({ house, brought: rules, found, backups }, metrics)
+  live.server = server
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add({ name: 'first account', start: () => tellWithoutAccounts(house), stop: () => {} })
   parts.add({ name: 'not driven', start: () => logNotDriven(house.site.book, house.drivers, log), stop: () => {} })
@@ -66,13 +74,14 @@ interface Served {
   house: House
   brought: Brought
   found: FoundDaemons
+  backups: Backups
 }
 
-function serverOf({ house, brought, found }: Served, metrics: Metrics): HttpServer {
+function serverOf({ house, brought, found, backups }: Served, metrics: Metrics): HttpServer {
   const { audit, context } = house
   const { clock, config, log, version } = context
   const { rules, isRestEnabled } = brought
-  const ui = openUi(house, brought, found)
+  const ui = openUi(house, brought, { found, backups })
   return createHttpServer({
     log,
     clock,

@@ -8,6 +8,7 @@ import { driverKeys, historyKeys, liveKeys } from './core/device-keys.ts'
 import { foundKeys } from './core/drivers/found.ts'
 import {
   auditKeys,
+  backupKeys,
   countKey,
   dataKeys,
   letterKeys,
@@ -65,6 +66,7 @@ export const config = Type.Object(
     socket: socketKeys,
     tunnel,
     audit: auditKeys,
+    backup: backupKeys,
     journal: journalTable(),
     ledger: ledgerTable(),
     alarms: alarmsTable(mailAlarmKeys()),

@@ -1,6 +1,7 @@
 /** The controller as a process. */
 import { daemon } from '#kit/run/daemon.ts'
-import { checkState, openAccounts, refusals, siteCommands } from './assemble/commands.ts'
+import { checkState } from './assemble/backup.ts'
+import { openAccounts, refusals, siteCommands } from './assemble/commands.ts'
 import { assemble } from './assemble.ts'
 import { config, DEFAULT_PORT, memory } from './config.ts'
 

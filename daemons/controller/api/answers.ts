@@ -126,6 +126,7 @@ export const auditAnswer = object({
       target: orNull(text),
       run_id: orNull(Type.Integer()),
       action: orNull(text),
+      unit: orNull(Type.String({ description: 'of the zone that was asked, as it is now' })),
       outcome: orNull(Type.Enum(['done', 'partly', 'failed', 'refused', 'running'])),
       detail: orNull(text),
     }),
@@ -169,6 +170,32 @@ export const foundAnswer = object({
       device: orNull(object({ id: count, name: text, moved: yesNo })),
     }),
   ),
+})
+
+const progress = object({
+  done_bytes: count,
+  of_bytes: orNull(Type.Integer({ description: 'of about so many; null where it is not known' })),
+})
+
+export const backupAnswer = object({
+  state: Type.Enum(['idle', 'making', 'made', 'taking', 'checking', 'checked', 'restarting']),
+  progress: orNull(progress),
+  backup: orNull(
+    object({
+      made_at: instant,
+      version: text,
+      files: count,
+      size_bytes: count,
+      all_secrets: Type.Boolean({ description: 'whether secrets of other machines are in it' }),
+      site: orNull(text),
+      zones: count,
+      people: count,
+    }),
+  ),
+  failed: orNull(Type.String({ description: 'why the last backup was not made' })),
+  former: orNull(object({ by: text, at: instant, what: Type.Enum(['backup', 'undo']), made_at: instant })),
+  name: Type.String({ description: 'what has to be typed to confirm a restore' }),
+  most_bytes: count,
 })
 
 export const notDrivenAnswer = object({

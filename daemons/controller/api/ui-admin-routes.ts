@@ -66,6 +66,9 @@ const auditQuery = Type.Object(
     user: words(),
     reason: words(),
     path: words(),
+    zone: words(),
+    device: words(),
+    trouble: Type.Optional(Type.Boolean()),
     granted: Type.Optional(Type.Boolean()),
     from: time(),
     to: time(),
@@ -109,7 +112,7 @@ export function uiAdminRoutes(gate: UiGate, parts: UiAdminParts): Route[] {
   ]
 }
 
-function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
+function auditRoute(gate: UiGate, { audit, book }: UiAdminParts): Route {
   return gate.elevated({
     method: 'GET',
     path: '/ui/audit',
@@ -120,7 +123,8 @@ function auditRoute(gate: UiGate, { audit }: UiAdminParts): Route {
       const { reason, ...rest } = readAudit({ ...(query as object) })
       const filter: AuditFilter = reason === undefined ? rest : { ...rest, reason: reason as AuditReason }
       const { rows, before } = await audit.auditList(filter)
-      return granted({ rows: rows.filter((row) => isTold(row, session)).map(auditView), before })
+      const told = rows.filter((row) => isTold(row, session))
+      return granted({ rows: told.map((row) => auditView(row, book)), before })
     },
   })
 }
@@ -149,11 +153,16 @@ function textOrNull(value: Json | undefined): string | null {
   return typeof value === 'string' ? value : null
 }
 
-function auditView({ requestType, elapsedMs, clientIp, userId, runId, facts, ...row }: AuditRow) {
+function auditView(
+  { requestType, elapsedMs, clientIp, userId, runId, facts, ...row }: AuditRow,
+  book: Pick<Book, 'row'>,
+) {
   const type: AuditRecord['requestType'] = requestType
   const { action, outcome, detail } = facts ?? { action: null, outcome: null, detail: null }
   const who = { client_ip: clientIp, user_id: userId }
-  return { ...row, request_type: type, elapsed_ms: elapsedMs, ...who, run_id: runId, action, outcome, detail }
+  const zoneId = /^zone (\d+)$/.exec(row.target ?? '')?.[1]
+  const unit = zoneId === undefined ? null : textOrNull(book.row('zone', Number(zoneId))?.unit)
+  return { ...row, request_type: type, elapsed_ms: elapsedMs, ...who, run_id: runId, action, unit, outcome, detail }
 }
 
 /** Most rows in one answer. */

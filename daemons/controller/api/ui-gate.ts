@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { callingPage } from '#kit/http/browser-rule.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
-import { type Ask, type RefusedAsk, Reply, type Route, route, type WhoMay } from '#kit/http/route.ts'
+import { type Ask, type RefusedAsk, Reply, type Route, route, type UploadBounds, type WhoMay } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
@@ -144,6 +144,8 @@ interface UiRouteSpec<Asked> {
   /** The schemas by which its handler parses the body and the query. */
   body?: Readable
   query?: Readable
+  /** The body, of any type, is passed on as it arrives. */
+  upload?: UploadBounds
   /** Only if the request uses an address or name of this machine. */
   ownHostOnly?: boolean
   /**
@@ -188,6 +190,10 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   setup_remote: 403,
   audit_read_failed: 500,
   bad_message: 400,
+  bad_backup: 400,
+  no_backup: 409,
+  backup_busy: 409,
+  backup_failed: 507,
   found_gone: 404,
   found_known: 409,
   webhook_refused: 401,
@@ -252,7 +258,7 @@ export function createUiGate(parts: UiGateParts): UiGate {
       ...(spec.replyType === undefined ? {} : { replyType: spec.replyType }),
       refusal,
       // Parsed by the handler, after the gate: so errors in it are recorded like any other refusal.
-      ...(spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
+      ...(spec.upload ? { upload: spec.upload } : spec.method === 'GET' ? { query: ANYTHING } : { body: ANYTHING }),
       reads: { body: spec.body?.schema, query: spec.query?.schema },
       onRefused: (refused) => recordRefused(parts, spec, refused),
       handle: (ask) => serve(parts, spec, { ask, run: (given) => spec.handle(Object.assign(given, enter(given))) }),

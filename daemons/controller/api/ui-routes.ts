@@ -23,6 +23,7 @@ import type {
 } from '../core/surfaces.ts'
 import { type SocketCaller, type SocketLimits, type SocketParts, socketRoute } from './socket.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
+import { type UiBackupParts, uiBackupRoutes } from './ui-backup-routes.ts'
 import { uiDeviceRoutes } from './ui-device-routes.ts'
 import { createUiGate } from './ui-gate.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
@@ -33,6 +34,8 @@ import { uiZoneRoutes } from './ui-zone-routes.ts'
 interface UiLimits extends SocketLimits {
   ticketLifeMs: number
   maxTickets: number
+  /** Of a backup that is sent. */
+  backup: UiBackupParts['uploadBounds']
 }
 
 /** What the pages depend on. */
@@ -44,6 +47,7 @@ export interface UiParts {
   /** What only the socket depends on. */
   socket: Pick<SocketParts, 'people' | 'answerData' | 'writes' | 'attributes' | 'sights'>
   rest: UiRest
+  backups: UiBackupParts['backups']
   pending: UiPending
   tables: UiTables
   ledger: Ledger
@@ -92,5 +96,6 @@ export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ende
     ...uiAdminRoutes(gate, parts),
     ...uiTableRoutes(gate, parts),
     ...uiDeviceRoutes(gate, parts),
+    ...uiBackupRoutes(gate, { backups: parts.backups, uploadBounds: parts.limits.backup }),
   ]
 }

@@ -1,6 +1,6 @@
-/** The commands on a controller's state: import, export, simulate, replay, passwords, the check of a backup. */
-import { existsSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+/** The commands on a controller's state: import, export, simulate, replay, passwords. */
+import { writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { loadConfig } from '#kit/config/load.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -23,10 +23,8 @@ import type { Book, Row } from '../core/site/book.ts'
 import type { Change } from '../core/site/changes.ts'
 import { type NotDriven, notDriven } from '../core/site/not-driven.ts'
 import { exportSite } from '../core/site/site-file.ts'
-import { AUDIT_FILE } from '../io/audit-file.ts'
-import { isAudit } from '../io/audit-reader.ts'
 import { openSiteStore, type SiteStore } from '../io/database.ts'
-import { DATABASE_FILE, hasDatabase, tryDatabase } from '../io/database-file.ts'
+import { hasDatabase } from '../io/database-file.ts'
 import { hashPassword } from '../io/people.ts'
 import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
 import { driversOf, importParts } from './house.ts'
@@ -352,30 +350,4 @@ function changesFor({ book, nextId }: SiteStore, username: string, kept: { hash:
   if (user === undefined)
     return firstAccount({ username, ...kept, siteName: UNNAMED_SITE, timeZone: null }, { book, nowMs, nextId })
   return [{ kind: 'change', table, id: user.id, columns: { ...kept, updated_at: nowMs } }]
-}
-
-// Checks a backup: whether a controller could start with its files, before they replace the present ones.
-
-/** What a database fault means for a backup; other faults are reported as they are. */
-const MEANINGS: ReadonlyMap<string, string> = new Map([
-  ['database_foreign', 'is a database of another program'],
-  ['database_newer', 'was written by a newer version: install that one first'],
-  ['database_damaged', 'is damaged: a row of it cannot be read'],
-])
-
-/** @throws Fault `bad_backup` */
-export function checkState(folder: string): void {
-  if (hasDatabase(folder)) tryToOpen(join(folder, DATABASE_FILE))
-  const audit = join(folder, AUDIT_FILE)
-  if (existsSync(audit) && !isAudit(audit))
-    throw new Fault('bad_backup', `${AUDIT_FILE} in the backup is no audit of a controller`)
-}
-
-function tryToOpen(path: string): void {
-  try {
-    tryDatabase(path, systemClock.epochMs())
-  } catch (cause) {
-    const { code, message } = cause as Fault
-    throw new Fault('bad_backup', `${DATABASE_FILE} in the backup ${MEANINGS.get(code) ?? message}`, { cause })
-  }
 }

@@ -6,6 +6,7 @@ import { createUi, type Ui, type UiParts } from '../api/ui-routes.ts'
 import { firstAccount, isWithoutAccounts } from '../core/access/people.ts'
 import type { SignInResult } from '../core/access/sign-in.ts'
 import type { AuditBook, AuditFacts, AuditOutcome, AuditReason, Outcome } from '../core/audit.ts'
+import type { Backups } from '../core/backups.ts'
 import { createWrites } from '../core/control/writing.ts'
 import type { FoundDaemons } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
@@ -102,23 +103,57 @@ export function tellWithoutAccounts({ context, site }: House): void {
 // The audit as the page queries it: by parts of names, newest first, within the limits of one search.
 
 /** One search looks at a limited number of rows; older ones are found by asking for those before the last one. */
-function auditBook(audit: AuditFile): AuditBook & UiAudit {
+function auditBook(audit: AuditFile, book: Pick<Book, 'rows'>): AuditBook & UiAudit {
   return {
     add: (record, isAwaited) => audit.add(record, isAwaited),
     takes: () => audit.takes(),
     late: (record) => audit.late(record),
-    async auditList({ user, path, from, to, before, ...exact }) {
+    async auditList({ user, path, from, to, before, trouble, zone, device, ...exact }) {
+      const isAsked = askedTargets(book, { zone, device })
       const { rows, next } = await audit.list({
         ...exact,
         ...(before === undefined ? {} : { beforeId: before }),
         ...(from === undefined ? {} : { fromAt: from }),
         ...(to === undefined ? {} : { untilAt: to }),
         fits: (row) =>
-          (user === undefined || holds(row.username, user)) && (path === undefined || holds(row.path, path)),
+          (user === undefined || holds(row.username, user)) &&
+          (path === undefined || holds(row.path, path)) &&
+          (trouble === undefined || isTrouble(row) === trouble) &&
+          isAsked(row),
       })
       return { rows: rows.map(auditRowOf), before: next }
     },
   }
+}
+
+/** Whether it was refused, failed, or was done in part: what somebody may have to do something about. */
+function isTrouble({ granted, outcome, status }: Row): boolean {
+  return granted !== true || outcome === 'failed' || outcome === 'partly' || Number(status) >= 500
+}
+
+/**
+ * Which records are of these zones and devices: by their present names, and by the names that were recorded, as a zone
+ * may have been renamed or removed since. A device's are those of its zones too.
+ */
+function askedTargets(
+  book: Pick<Book, 'rows'>,
+  { zone, device }: { zone: string | undefined; device: string | undefined },
+): (row: Row) => boolean {
+  const ids = (table: string, part: string) =>
+    new Set<Json>(book.rows(table).flatMap(({ id, name }) => (String(id) === part || holds(name, part) ? [id] : [])))
+  const targets = (kind: string, known: ReadonlySet<Json>) => Array.from(known, (id) => `${kind} ${id}`)
+  const isOf = (kind: string, part: string, known: ReadonlySet<Json>) => (row: Row) =>
+    known.has(row.target ?? null) ||
+    (holds(row.target, `${kind} `) && holds(/ on "(.*)"$/.exec(String(row.action))?.[1], part))
+  const tests: ((row: Row) => boolean)[] = []
+  if (zone !== undefined) tests.push(isOf('zone', zone, new Set(targets('zone', ids('zone', zone)))))
+  if (device !== undefined) {
+    const devices = ids('device', device)
+    const zones = book.rows('zone').flatMap(({ id, device_id: of }) => (devices.has(of ?? null) ? [id] : []))
+    const known = [...targets('device', devices), ...targets('zone', new Set(zones))]
+    tests.push(isOf('device', device, new Set(known)))
+  }
+  return (row) => tests.every((fits) => fits(row))
 }
 
 function holds(text: unknown, part: string): boolean {
@@ -229,7 +264,13 @@ function socketOf(
   }
 }
 
-export function openUi(house: House, brought: Brought, found: FoundDaemons): Ui {
+/** What the pages have beside the building itself. */
+interface UiWorld {
+  found: FoundDaemons
+  backups: Backups
+}
+
+export function openUi(house: House, brought: Brought, { found, backups }: UiWorld): Ui {
   const { context, audit, site } = house
   const { clock, config, log } = context
   const { control, originOf } = brought
@@ -242,16 +283,20 @@ export function openUi(house: House, brought: Brought, found: FoundDaemons): Ui 
       schedules: () => control.automation.schedules.list(),
       triggers: () => control.automation.triggers.list(),
     },
-    audit: auditBook(audit),
+    audit: auditBook(audit, site.book),
     socket,
     rest: restOf(house, brought.isRestEnabled),
+    backups,
     pending: pendingOf(house, brought),
     tables: tablesOf(site, socket.writes),
     ...{ ledger: house.records.ledger, journal: house.records.journal },
     found: foundOf(house, found),
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
-    limits: { ...limitsOf(config.ui), ...limitsOf(config.socket), recordMs: config.audit.record_ms },
+    limits: {
+      ...{ ...limitsOf(config.ui), ...limitsOf(config.socket), recordMs: config.audit.record_ms },
+      backup: { maxBytes: config.backup.bytes, idleMs: config.backup.idle_ms, wholeMs: config.backup.whole_ms },
+    },
   })
   // A session that ended with Apply All is closed now, not at the next beat.
   brought.changed.onChange(ui.closeEnded)

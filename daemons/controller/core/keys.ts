@@ -315,6 +315,33 @@ export const socketKeys = Type.Object(
   { additionalProperties: false, default: {}, description: 'the socket /ws' },
 )
 
+// Table `backup`.
+
+/** Limits on backups that are made and restored on the page. */
+export const backupKeys = Type.Object(
+  {
+    bytes: countKey('bytes', 1_073_741_824, [1_048_576, 1_099_511_627_776], 'the largest backup that the page takes'),
+    unpacked_bytes: countKey(
+      'bytes',
+      8_589_934_592,
+      [1_048_576, 1_099_511_627_776],
+      'what all files of such a backup may have together',
+    ),
+    idle_ms: countKey('ms', 30_000, [1000, 600_000], 'how long a backup that is sent may stand still'),
+    whole_ms: countKey('ms', 3_600_000, [10_000, 86_400_000], 'how long sending it may take'),
+    kept_ms: countKey(
+      'ms',
+      900_000,
+      [10_000, 86_400_000],
+      'how long one that was made can be saved, and one that was checked can be confirmed',
+    ),
+  },
+  { additionalProperties: false, default: {}, description: 'backups on the page' },
+)
+
+/** Heap of the thread that makes and checks them: rows with secrets are read at once, everything else in pieces. */
+export const BACKUP_HEAP_MIB = { old: 128, young: 8 }
+
 // Table `audit`.
 
 /** How much of the audit is kept, and how it is written to disk. */

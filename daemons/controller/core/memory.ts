@@ -13,7 +13,7 @@ import {
   signInRows,
   threadRow,
 } from '#kit/pure/memory-plan.ts'
-import { AUDIT_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
+import { AUDIT_HEAP_MIB, BACKUP_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
 import { KEPT_PLANS } from './macros/plan.ts'
 
 /** Bodies of commands and queries may be up to this size, inclusive. @source document 1, Limits */
@@ -276,6 +276,11 @@ function callRows(): MemoryRow[] {
       shownBy: 'daemons/controller/test/io/audit-file.test.ts',
     },
     threadRow(
+      'the thread that makes and checks backups, with what it unpacks and writes',
+      BACKUP_HEAP_MIB.old + BACKUP_HEAP_MIB.young,
+      'daemons/controller/test/backup.e2e.test.ts',
+    ),
+    threadRow(
       'the thread that writes the audit',
       AUDIT_HEAP_MIB.old + AUDIT_HEAP_MIB.young,
       'daemons/controller/test/io/audit-file.test.ts',
@@ -322,6 +327,7 @@ export function memoryPlan(): MemoryPlan {
       'Node and V8': NODE_TASKS,
       'threads that hash passwords': 'people.password_workers',
       'threads that write the site and the audit': 2,
+      'the thread that makes and checks backups': 1,
     },
   }
 }

@@ -2,6 +2,7 @@
 import type { Origin, Session } from './access/accounts.ts'
 import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
+import type { Backups } from './backups.ts'
 import type { FoundDaemon } from './drivers/found.ts'
 import type { Json } from './json.ts'
 import type { Row } from './site/book.ts'
@@ -169,6 +170,11 @@ export interface AuditFilter {
   /** Part of the path, without case. */
   path?: string
   granted?: boolean
+  /** Refused, failed, or done in part; or none of these. */
+  trouble?: boolean
+  /** Part of the name of the zone or device that was asked, without case, or its id. */
+  zone?: string
+  device?: string
   /** From this instant on, and before that one. */
   from?: number
   to?: number
@@ -200,6 +206,9 @@ export interface UiRest {
   /** Durable when the promise resolves. */
   set(isOn: boolean, by: Session): Promise<void>
 }
+
+/** Backups of all that the controller knows. */
+export type UiBackups = Pick<Backups, 'view' | 'make' | 'read' | 'take' | 'restore' | 'undo' | 'discard'>
 
 /** The tables of the site, for an administrator's forms. */
 export interface UiTables {

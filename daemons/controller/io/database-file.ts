@@ -64,7 +64,8 @@ export function openDatabase(path: string, nowMs: number, busyMs: number): Datab
 export function tryDatabase(path: string, nowMs: number): void {
   const database = openDatabase(path, nowMs, 0)
   try {
-    for (const table of bookTables()) readTable(database, path, table)
+    // A history may be longer than memory holds.
+    for (const table of bookTables()) for (const _ of rowsOf(database, path, table));
   } finally {
     database.close()
   }
@@ -74,14 +75,16 @@ export function tryDatabase(path: string, nowMs: number): void {
  * The rows of a table by id: all, or only the newest plus those that have not ended. @throws Fault `database_damaged`
  */
 export function readTable(database: DatabaseSync, path: string, table: Table, most?: number): Row[] {
+  // Row by row: reading all at once would hold every row twice.
+  return [...rowsOf(database, path, table, most)]
+}
+
+function* rowsOf(database: DatabaseSync, path: string, table: Table, most?: number): Generator<Row> {
   try {
     const statement = database.prepare(selectStatement(table, most))
     statement.setReturnArrays(true)
     const decode = rowDecoder(table)
-    const rows: Row[] = []
-    // Row by row: reading all at once would hold every row twice.
-    for (const values of statement.iterate() as unknown as Iterable<unknown[]>) rows.push(decode(values))
-    return rows
+    for (const values of statement.iterate() as unknown as Iterable<unknown[]>) yield decode(values)
   } catch (error) {
     throw error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ERR_OUT_OF_RANGE'
       ? damaged(path, `a row of ${table.name} cannot be read`, error)

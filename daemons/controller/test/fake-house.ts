@@ -7,6 +7,7 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
+import { type BackupFacts, Backups } from '../core/backups.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
@@ -53,6 +54,8 @@ export interface FakeHouse {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   found: FoundDaemon[]
+  /** Backups that were sent, what was put in place, and how often the controller was restarted. */
+  backup: { sent: string[]; commits: { by: string; what: string }[]; restarts: number }
   /** What was asked to become a device. */
   adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
@@ -87,6 +90,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     written: [],
     attributeListeners: new Set(),
     found: [],
+    backup: { sent: [], commits: [], restarts: 0 },
     adopted: [],
     rest: { isSet: true, isRunning: true },
     schedules: [],
@@ -118,6 +122,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
       },
     },
     pending: pendingOf(house),
+    backups: backupsOf(house, clock),
     tables: tablesOf(house, bookOf(house, revisions)),
     ledger: emptyLedger,
     journal: { record: () => {} },
@@ -153,6 +158,43 @@ function foundOf(house: State): UiParts['found'] {
   }
 }
 
+/** The real rules over a disk that keeps texts: one that begins with `bad` is refused. */
+function backupsOf({ backup }: State, clock: Clock): Backups {
+  const facts = (sizeBytes: number): BackupFacts => ({
+    ...{ madeAt: 1_900_000_000_000, version: '1.2.3', files: 5, sizeBytes, hasAllSecrets: false },
+    ...{ site: 'Harbour House', zones: 8, people: 2 },
+  })
+  return new Backups({
+    clock,
+    disk: {
+      pack: async () => facts(9),
+      open: () =>
+        (async function* () {
+          yield Buffer.from('a backup\n')
+        })(),
+      async take(bytes) {
+        let text = ''
+        for await (const chunk of bytes) text += Buffer.from(chunk).toString()
+        backup.sent.push(text)
+      },
+      async check() {
+        const text = backup.sent.at(-1) ?? ''
+        if (text.startsWith('bad')) throw new Fault('bad_backup', 'it is damaged')
+        return facts(text.length)
+      },
+      commit: (note) => void backup.commits.push(note),
+      former: () => undefined,
+      drop: () => {},
+    },
+    siteName: () => 'Harbour House',
+    restart: () => void backup.restarts++,
+    record: () => {},
+    limits: { bytes: BACKUP_BYTES, keptMs: 60_000 },
+  })
+}
+
+const BACKUP_BYTES = 1000
+
 const LIMITS = {
   coalesceMs: 20,
   beatMs: 500,
@@ -162,6 +204,7 @@ const LIMITS = {
   ticketLifeMs: 10_000,
   maxTickets: 16,
   recordMs: 2000,
+  backup: { maxBytes: BACKUP_BYTES, idleMs: 5000, wholeMs: 60_000 },
   ...{ behindMs: 5000, endMs: 30_000, signInMs: 10_000, strangers: 3, perAccount: 4, messages: 50, badMessages: 5 },
   ...{ requests: 4, accountRequests: 5, allRequests: 8, requestBytes: 2_000_000, ids: 3 },
 }
@@ -395,7 +438,18 @@ function auditOf(house: State): UiParts['audit'] {
     async add(record: AuditRecord) {
       house.records.unshift({ id: house.records.length + 1, ...record })
     },
-    async auditList({ user, reason, path, granted, from = 0, to = Number.MAX_VALUE, before = Infinity, limit }) {
+    async auditList({
+      user,
+      reason,
+      path,
+      granted,
+      trouble,
+      zone,
+      from = 0,
+      to = Number.MAX_VALUE,
+      before = Infinity,
+      limit,
+    }) {
       const has = (text: string | null, part = '') => (text ?? '').toLowerCase().includes(part.toLowerCase())
       const fits = house.records.filter(
         (row) =>
@@ -405,6 +459,8 @@ function auditOf(house: State): UiParts['audit'] {
           has(row.username, user) &&
           has(row.path, path) &&
           (granted === undefined || row.granted === granted) &&
+          (trouble === undefined || (!row.granted || row.facts?.outcome === 'failed') === trouble) &&
+          has(row.facts?.action ?? null, zone) &&
           (reason === undefined || row.reason === reason),
       )
       return { rows: fits.slice(0, limit), before: fits.length > limit ? (fits[limit - 1]?.id ?? null) : null }

@@ -237,26 +237,42 @@ async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promi
     username: 'bms',
     granted: false,
     reason: 'scope_denied',
-    target: 'zone 12',
+    target: 'zone 1',
     runId: null,
+    facts: { action: 'level 40 on "Ceiling"', outcome: 'refused', detail: null },
+  })
+  await house.parts.audit.add({
+    ...{ at: Date.now(), requestType: 'ui', method: 'POST', path: '/ui/command', status: 200, elapsedMs: 5012 },
+    ...{
+      clientIp: '10.20.4.41',
+      userId: 2,
+      username: 'ada',
+      granted: true,
+      reason: null,
+      target: 'zone 4',
+      runId: null,
+    },
+    facts: { action: 'close on "Window blinds"', outcome: 'failed', detail: 'driver_timeout: no answer within 5 s' },
   })
   await visit('audit')
-  await page.getByRole('cell', { name: 'out of scope' }).first().waitFor()
+  const outOfScope = page.getByRole('button', { name: 'bms asked Ceiling for level 40: refused, out of scope.' })
+  await outOfScope.waitFor()
+  await page.getByRole('button', { name: 'Window blinds refused: no answer within 5 s. ada asked' }).waitFor()
   await page.getByRole('cell', { name: 'wrong name or password' }).waitFor()
-  await page.getByRole('button', { name: 'bms' }).click()
+  await outOfScope.click()
   await page.getByText('The zone or device is on no UI that the roles allow.').waitFor()
   await page.locator('.facts dd', { hasText: '10.20.4.40' }).waitFor()
   await look(t, 'audit')
   await page.getByLabel('Filter by reason').selectOption({ label: 'wrong code' })
-  await page.getByRole('cell', { name: 'out of scope' }).first().waitFor({ state: 'detached' })
+  await outOfScope.waitFor({ state: 'detached' })
   await page.getByRole('cell', { name: 'wrong code' }).waitFor()
   await page.getByLabel('Filter by user').fill('nobody of that name')
   await page.getByText('No call matches this choice').waitFor()
   await look(t, 'audit-none')
   await page.getByRole('button', { name: 'Show all calls' }).click()
   t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is not lost with the button')
-  await page.getByRole('cell', { name: 'granted' }).first().waitFor()
-  await page.getByLabel('Filter by path').fill('pending')
+  await page.getByRole('cell', { name: 'looked at zones' }).first().waitFor()
+  await page.getByLabel('Filter by zone').fill('ceil')
   await page.getByLabel('Filter by time').selectOption({ label: 'from … until …' })
   const at = (minutes: number) => {
     const parts = { timeZone: 'Europe/Amsterdam', dateStyle: 'short', timeStyle: 'short', hourCycle: 'h23' } as const
@@ -269,11 +285,12 @@ async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promi
   await page.getByLabel('Until', { exact: true }).fill(at(-90))
   await page.getByText('Until lies before From').waitFor()
   await page.getByLabel('Until', { exact: true }).fill(at(0))
-  await page.getByRole('cell', { name: 'granted' }).first().waitFor()
+  await outOfScope.waitFor()
   await look(t, 'audit-until')
-  await page.getByText('Granted', { exact: true }).click()
+  await page.getByText('Done', { exact: true }).click()
+  await page.getByLabel('Filter by zone').fill('')
   await page.getByLabel('Filter by user').fill('sam')
-  await page.getByRole('cell', { name: 'granted' }).first().waitFor()
+  await page.getByRole('cell', { name: 'sam signed in' }).first().waitFor()
 }
 
 async function schedule(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {

@@ -1,6 +1,7 @@
 /** The tables of the built controller as an elevated session reads them: all of them, with their columns and types. */
 import t from 'tap'
 import { openRestSite } from './rest-site.ts'
+import { rowsOfOtherTables } from './rest-site-rows.ts'
 
 /** Sent as true and false. @source document 1, Entity rows; the controller's own tables */
 const FLAGS =
@@ -54,33 +55,8 @@ const COLUMNS: Record<string, string> = {
   mail_queue: '',
 }
 
-/** A row for each table that `restRows` leaves empty. Words that begin with `hush` are secrets. */
-const rows = {
-  zone_group: [{ id: 1, name: 'House' }],
-  attribute_history: [{ id: 1, attribute_id: 1, value: '39', at: 1_700_000_000_000 }],
-  command: [{ id: 1, name: 'on' }],
-  av_source: [{ id: 1, name: 'Camera', stream: { url: 'rtsp://camera', password: 'hush1' } }],
-  av_zone: [{ id: 1, name: 'Bar', zone_id: 1, source_id: 1, volume: 0.5, mute: true }],
-  channel_provider: [{ id: 1, name: 'Air', config: { apiKey: 'hush2', region: 'nl' } }],
-  channel: [{ id: 1, provider_id: 1, name: 'One', number: 101.3 }],
-  ui_theme: [{ id: 1, name: 'Night', dark: true }],
-  ui_page_ui: [{ id: 1, ui_id: 1, name: 'Home' }],
-  ui_widget: [{ id: 1, name: 'Clock' }],
-  ui_page_widget: [{ id: 1, page_id: 1, widget_id: 1, x: 0, y: 0 }],
-  ui_control: [{ id: 1, ui_id: 1, zone_type: 'switch' }],
-  ui_macro: [{ id: 1, ui_id: 1, macro_id: 1 }],
-  ui_zone_group_ui: [{ id: 1, ui_id: 1, zone_group_id: 1 }],
-  web_service: [
-    { id: 1, name: 'Weather', headers: { 'x-token': 'hush3', accept: 'json' }, api_key: 'hush4', secret: 'hush5' },
-  ],
-  license: [{ id: 1, key_hint: 'ABCD', token: 'hush6' }],
-  setting: [{ id: 1, key: 'api_token_life', value: '3600000' }],
-  trigger: [{ id: 1, name: 'Door', macro_id: 1, kind: 'webhook', secret: 'hush7' }],
-  schedule: [{ id: 1, name: 'Dusk', macro_id: 1 }],
-}
-
 t.test('1 Entity rows: tables and columns', async (t) => {
-  const site = await openRestSite(t, { rows })
+  const site = await openRestSite(t, { rows: rowsOfOtherTables })
   const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
   await site.post('/api/control/macro', { macro_id: 1 }, ada)
   await site.stage({ device: [{ name: 'Line', password: 'hush8' }] })

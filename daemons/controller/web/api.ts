@@ -54,6 +54,8 @@ export interface AuditEntry {
   run_id: number | null
   /** For commands and macros: `level 40 on "Hall"`, the result, and the reason. */
   action: string | null
+  /** Of the zone that was asked, as it is now. */
+  unit: string | null
   outcome: string | null
   detail: string | null
 }
@@ -119,6 +121,31 @@ export interface Devices {
   off: number
   matching: number
   devices: DeviceSeen[]
+}
+
+/** A backup that was made, or that was checked. Times in epoch ms. */
+export interface BackupFacts {
+  made_at: number
+  version: string
+  files: number
+  size_bytes: number
+  all_secrets: boolean
+  site: string | null
+  zones: number
+  people: number
+}
+
+/** Backups as they are now. */
+export interface Backup {
+  state: 'idle' | 'making' | 'made' | 'taking' | 'checking' | 'checked' | 'restarting'
+  progress: { done_bytes: number; of_bytes: number | null } | null
+  backup: BackupFacts | null
+  failed: string | null
+  /** What was there before the last restore, and who replaced it. */
+  former: { by: string; at: number; what: 'backup' | 'undo'; made_at: number } | null
+  /** What has to be typed to confirm. */
+  name: string
+  most_bytes: number
 }
 
 /** A board or gateway that announces itself; every text is what it says of itself. */
@@ -205,6 +232,11 @@ export const api = {
   automation: () => call<Automation>('GET /ui/automation'),
   found: () => call<Found>('GET /ui/found'),
   adopt: (wish: { id: string; name?: string; secret?: string }) => call<unknown>('POST /ui/found/adopt', wish),
+  backup: () => call<Backup>('GET /ui/backup'),
+  makeBackup: () => call<Backup>('POST /ui/backup', {}),
+  discardBackup: () => call<unknown>('POST /ui/backup/discard', {}),
+  restore: (name: string) => call<unknown>('POST /ui/backup/restore', { name }, { answerMs: LONG_MS }),
+  undoRestore: (name: string) => call<unknown>('POST /ui/backup/undo', { name }, { answerMs: LONG_MS }),
   setRest: (enabled: boolean) => call<Rest>('PUT /ui/rest', { enabled }),
   pending: () => call<Pending>('GET /ui/pending'),
   apply: (revision: number) => call<{ applied: number }>('POST /ui/pending/apply', { revision }, { answerMs: LONG_MS }),

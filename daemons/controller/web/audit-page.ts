@@ -1,17 +1,21 @@
-/** The audit page: who asked for what, from where, with what result; dates are picked in the site's zone. */
+/** The audit page: sentences of who did what, and what came of it; dates are picked in the site's zone. */
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, isLost, zone } from '#kit/web/contact.ts'
 import { segments } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { count, dateOf, ended, many, THIN, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
-import { Act, type Lit, lamp, say } from '#kit/web/parts.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { dateOf, many, timeOf } from '#kit/web/numbers.ts'
+import { Act, lamp, say } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { focusMain } from '#kit/web/shell.ts'
 import { filterInput } from '#kit/web/tools.ts'
 import { type AuditEntry, type AuditPage as AuditRows, api } from './api.ts'
+import { auditSentence, outcomeLit, reasonChoices } from './audit-words.ts'
 import * as texts from './texts.ts'
+
+const AuditDetails = lazy(async () => (await import('./audit-details.ts')).AuditDetails)
 
 // Dates and times as they are picked, in the site's zone: the wall clock of the building, wherever the reader is.
 
@@ -57,130 +61,13 @@ function formatOf(zone: string | undefined): Intl.DateTimeFormat {
   return format
 }
 
-// Reasons in plain words: why a call was refused, and where to change that.
-
-/** A short form for the row, and what to do about it. */
-interface Words {
-  short: string
-  more: string
-}
-
-const REASONS: Readonly<Record<string, Words>> = {
-  malformed_body: { short: texts.malformedBodyShort, more: texts.malformedBodyMore },
-  missing_credential: {
-    short: texts.nameOrPasswordMissing,
-    more: texts.missingCredentialMore,
-  },
-  invalid_credential: {
-    short: texts.wrongNameOrPassword,
-    more: texts.invalidCredentialMore,
-  },
-  no_sites: { short: texts.noSite, more: texts.noSitesMore },
-  no_roles: { short: texts.noRole, more: texts.noRolesMore },
-  '2fa_required': { short: texts.codeMailed, more: texts.codeMailedMore },
-  '2fa_mismatch': { short: texts.wrongCode, more: texts.wrongCodeMore },
-  '2fa_no_email': { short: texts.noMailAddress, more: texts.noMailAddressMore },
-  invalid_session: {
-    short: texts.notSigned,
-    more: texts.invalidSessionMore,
-  },
-  remote_denied: {
-    short: texts.fromOutside,
-    more: texts.remoteDeniedMore,
-  },
-  unauthorized: { short: texts.handoffRefused, more: texts.unauthorizedMore },
-  role_denied: {
-    short: texts.roleDeniedShort,
-    more: texts.roleDeniedMore,
-  },
-  elevation_denied: { short: texts.needsElevation, more: texts.elevationDeniedMore },
-  scope_denied: { short: texts.outOfScope, more: texts.scopeDeniedMore },
-  unknown_macro: { short: texts.noSuchMacro, more: texts.unknownMacroMore },
-  elevated_table: { short: texts.closedTable, more: texts.elevatedTableMore },
-  invalid_projection: { short: texts.renamedColumn, more: texts.invalidProjectionMore },
-  redacted_filter: { short: texts.filterOnSecret, more: texts.redactedFilterMore },
-  secure_filtered: {
-    short: texts.secureValuesLeftOut,
-    more: texts.secureFilteredMore,
-  },
-  invalid_action: { short: texts.noSuchAction, more: texts.invalidActionMore },
-  not_implemented: { short: texts.cannotBeWritten, more: texts.notImplementedMore },
-  rest_disabled: { short: texts.restIsOff, more: texts.restDisabledMore },
-  method_not_allowed: { short: texts.wrongMethod, more: texts.methodNotAllowedMore },
-  bad_target: {
-    short: texts.targetUnclear,
-    more: texts.badTargetMore,
-  },
-  bad_command: {
-    short: texts.noCommand,
-    more: texts.badCommandMore,
-  },
-  bad_args: {
-    short: texts.argsNotAllowed,
-    more: texts.badArgsMore,
-  },
-  bad_fields: { short: texts.wrongFields, more: texts.badFieldsMore },
-  unknown_entity: { short: texts.noSuchTable, more: texts.unknownEntityMore },
-  unknown_modifier: { short: texts.unknownModifier, more: texts.unknownModifierMore },
-  bad_query: { short: texts.unreadableQuery, more: texts.badQueryMore },
-  busy: {
-    short: texts.tooManyAtOnce,
-    more: texts.busyMore,
-  },
-  trigger_limit: { short: texts.tooOften, more: texts.triggerLimitMore },
-  missed: { short: texts.missedTime, more: texts.missedMore },
-  foreign_origin: {
-    short: texts.pageOfAnotherSite,
-    more: texts.foreignOriginMore,
-  },
-  pin_rests: { short: texts.pinRestsShort, more: texts.pinRestsMore },
-  duress: { short: texts.duressShort, more: texts.duressMore },
-  password_change_required: { short: texts.mustChangeShort, more: texts.mustChangeMore },
-}
-
-/** Every reason with its short words, for the filter. */
-export const reasonChoices: readonly (readonly [reason: string, words: string])[] = Object.entries(REASONS)
-  .map(([reason, { short }]) => [reason, short] as const)
-  .sort(([, one], [, other]) => one.localeCompare(other))
-
-/** The result in a few words. */
-export function outcomeWords({ granted, reason, status, outcome }: AuditEntry): string {
-  if (reason !== null) return Object.hasOwn(REASONS, reason) ? (REASONS[reason]?.short ?? reason) : reason
-  if (outcome !== null && Object.hasOwn(OUTCOMES, outcome)) return OUTCOMES[outcome]?.words ?? outcome
-  return granted ? texts.isGranted : texts.auditFailed(status)
-}
-
-/** The same in a sentence, with the message of the device or the macro. */
-export function outcomeSentence(entry: AuditEntry): string {
-  const { granted, reason, status, outcome, detail } = entry
-  const more = detail === null ? '' : ` ${ended(detail)}`
-  if (reason !== null && Object.hasOwn(REASONS, reason)) return `${REASONS[reason]?.more ?? reason}${more}`
-  if (outcome !== null && Object.hasOwn(OUTCOMES, outcome))
-    return texts.answeredWith(OUTCOMES[outcome]?.sentence, status, more)
-  if (granted) return texts.auditAnsweredWith(status)
-  return texts.answeredWithNothingElseIsRecorded(status)
-}
-
-/** Results of commands and macros that were granted. */
-const OUTCOMES: Readonly<Record<string, { words: string; sentence: string; lit: Lit }>> = {
-  done: { words: texts.done, sentence: texts.doneSentence, lit: 'ok' },
-  partly: { words: texts.doneInPart, sentence: texts.partlySentence, lit: 'warn' },
-  failed: { words: texts.auditNotDone, sentence: texts.failedSentence, lit: 'fault' },
-  running: { words: texts.stillRan, sentence: texts.runningSentence, lit: 'busy' },
-}
-
-/** Green means done or read: a granted command that its device refused is not green. */
-export function outcomeLit({ granted, reason, status, outcome }: AuditEntry): Lit {
-  if (reason === 'duress') return 'fault'
-  if (!granted || reason !== null || status >= 500) return 'warn'
-  return outcome !== null && Object.hasOwn(OUTCOMES, outcome) ? (OUTCOMES[outcome]?.lit ?? 'ok') : 'ok'
-}
-
 /** The filter of the list. */
 export interface AuditChoice {
-  outcome: 'all' | 'refused' | 'granted'
+  outcome: 'all' | 'trouble' | 'done'
   user: string
-  path: string
+  /** Part of a name, or an id. */
+  zone: string
+  device: string
   reason: string
   /** Hours back, `picked` to use `from` and `until`, empty for all. */
   hours: string
@@ -189,11 +76,12 @@ export interface AuditChoice {
   until: string
 }
 
-/** Only refused calls: they are why one opens the audit. */
+/** What was refused or failed: that is why one opens the audit. */
 export const FIRST_CHOICE: AuditChoice = {
-  outcome: 'refused',
+  outcome: 'trouble',
   user: '',
-  path: '',
+  zone: '',
+  device: '',
   reason: '',
   hours: '',
   from: '',
@@ -230,9 +118,9 @@ export function isBackward(choice: AuditChoice, time: AuditTime): boolean {
 /** The query for a filter. */
 export function auditQuery(choice: AuditChoice, time: AuditTime, before: number | null): string {
   const query = new URLSearchParams({ limit: '100' })
-  if (choice.outcome !== 'all') query.set('granted', String(choice.outcome === 'granted'))
-  if (choice.user.trim() !== '') query.set('user', choice.user.trim())
-  if (choice.path.trim() !== '') query.set('path', choice.path.trim())
+  if (choice.outcome !== 'all') query.set('trouble', String(choice.outcome === 'trouble'))
+  for (const part of ['user', 'zone', 'device'] as const)
+    if (choice[part].trim() !== '') query.set(part, choice[part].trim())
   if (choice.reason !== '') query.set('reason', choice.reason)
   const { fromMs, untilMs } = auditSpan(choice, time)
   if (fromMs !== undefined) query.set('from', String(fromMs))
@@ -261,23 +149,24 @@ interface AuditToolsFacts {
 /** The filter controls. Times are those of the building, which may differ from the reader's. */
 function AuditTools({ choice, choose, children }: AuditToolsFacts): VNode {
   const change = (part: Partial<AuditChoice>): void => choose({ ...choice, ...part })
-  const isGranted = choice.outcome === 'granted'
+  const isDone = choice.outcome === 'done'
   return html`<header class="tools audit-tools">
     ${segments({
       label: texts.outcome,
       name: 'outcome',
       value: choice.outcome,
       options: [
-        ['refused', texts.refused],
-        ['granted', texts.granted],
+        ['trouble', texts.refusedOrFailed],
+        ['done', texts.wasDone],
         ['all', texts.all],
       ],
       choose: (outcome) =>
-        change({ outcome: outcome as AuditChoice['outcome'], reason: outcome === 'granted' ? '' : choice.reason }),
+        change({ outcome: outcome as AuditChoice['outcome'], reason: outcome === 'done' ? '' : choice.reason }),
     })}
     ${filterInput({ filter: choice.user, setFilter: (user) => change({ user }), label: texts.filterByUser, placeholder: texts.user, isFirst: true })}
-    ${filterInput({ filter: choice.path, setFilter: (path) => change({ path }), label: texts.filterByPath, placeholder: texts.path })}
-    ${select({ label: texts.filterByReason, value: choice.reason, options: [['', texts.anyReason], ...reasonChoices], isOff: isGranted, pick: (reason) => change({ reason }) })}
+    ${filterInput({ filter: choice.zone, setFilter: (zone) => change({ zone }), label: texts.filterByZone, placeholder: texts.zoneOf })}
+    ${filterInput({ filter: choice.device, setFilter: (device) => change({ device }), label: texts.filterByDevice, placeholder: texts.deviceOf })}
+    ${select({ label: texts.filterByReason, value: choice.reason, options: [['', texts.anyReason], ...reasonChoices], isOff: isDone, pick: (reason) => change({ reason }) })}
     ${select({ label: texts.filterByTime, value: choice.hours, options: TIMES, pick: (hours) => change({ hours }) })}
     <div class="acts">${children}</div>
     ${choice.hours === 'picked' ? span(choice, change) : null}</header>`
@@ -382,7 +271,7 @@ interface Opening {
 
 function table(rows: AuditEntry[] | null, opening: Opening): Child {
   if (rows === null) return say('busy', texts.askingForRecord, texts.newest100Calls)
-  return html`<table class="table fold journal audit"><thead><tr><th class="lit"><span class="sr">State</span></th><th>When</th><th>Who</th><th>What</th><th>Outcome</th><th class="wide">From</th></tr></thead>
+  return html`<table class="table fold journal audit"><thead><tr><th class="lit"><span class="sr">State</span></th><th>What happened</th><th class="when">When</th><th class="wide">From</th></tr></thead>
     <tbody>${rows.flatMap((entry) => rowsOf(entry, opening))}</tbody></table>`
 }
 
@@ -394,14 +283,13 @@ function nothing(choice: AuditChoice, showAll: () => void, older: VNode | null):
   const { outcome, ...others } = choice
   if (Object.values(others).some((part) => part !== ''))
     return say('off', texts.noCallFitsChoice, texts.noCallMatchesAll, all)
-  if (outcome === 'refused') return say('ok', texts.noCallWasRefused, texts.grantedAreUnderAll, all)
+  if (outcome === 'trouble') return say('ok', texts.noCallWasRefused, texts.grantedAreUnderAll, all)
   return say('off', texts.nothingWasAskedYet, texts.everyCallOfRestApi)
 }
 
 function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
-  const { id, at, username, method, path, target, action, granted, client_ip: from } = entry
+  const { id, at, granted, client_ip: from } = entry
   const lit = outcomeLit(entry)
-  const words = outcomeWords(entry)
   const isOpen = opened === id
   const toggle = (): void => open(isOpen ? null : id)
   const isToday = dateOf(at, zone.value) === dateOf(daemonNow(), zone.value)
@@ -411,44 +299,10 @@ function rowsOf(entry: AuditEntry, { opened, open }: Opening): VNode[] {
     toggle()
   }
   const row = html`<tr key=${id} class=${isOpen ? 'chosen' : ''} onClick=${toggle}>
-    <td class="lit">${lamp(lit, granted ? (lit === 'ok' ? texts.grantedLit : texts.grantedSeeOutcome) : texts.refusedLit)}</td><td class="when">${when}</td>
-    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}><b>${username ?? (isOwn(entry) ? texts.theBuilding : texts.nobody)}</b></button></td>
-    <td class="setup">${action === null ? null : html`<b>${action}</b> · `}<span class="mono">${method} ${path}</span>${target === null ? '' : ` · ${target}`}</td>
-    <td class="state" data-s=${lit}>${words}</td><td class="wide mono faint">${from}</td></tr>`
+    <td class="lit">${lamp(lit, granted ? (lit === 'ok' ? texts.grantedLit : texts.grantedSeeOutcome) : texts.refusedLit)}</td>
+    <td class="name"><button class="link" type="button" aria-expanded=${isOpen} onClick=${press}>${auditSentence(entry)}</button></td>
+    <td class="when">${when}</td><td class="wide mono faint">${from}</td></tr>`
   return isOpen
-    ? [
-        row,
-        html`<tr key=${`${id} facts`} class="facts"><td colspan="6"><p>${outcomeSentence(entry)}</p><dl>${facts(entry)}</dl></td></tr>`,
-      ]
+    ? [row, html`<tr key=${`${id} facts`} class="facts"><td colspan="4"><${AuditDetails} entry=${entry} /></td></tr>`]
     : [row]
-}
-
-/** By `request_type`. */
-const SURFACES: Readonly<Record<string, string>> = {
-  ui: texts.page,
-  socket: texts.socket,
-  rest_api: texts.restApi,
-  hook: texts.ofWebhook,
-  schedule: texts.ofSchedule,
-  trigger: texts.ofTrigger,
-}
-
-/** Whether the building itself started it. */
-function isOwn({ request_type: type }: AuditEntry): boolean {
-  return type === 'schedule' || type === 'trigger'
-}
-
-function facts(entry: AuditEntry): VNode[] {
-  const listed: [string, string][] = [
-    [texts.auditAt, `${dateOf(entry.at, zone.value)} ${timeOf(entry.at, zone.value, 'ms')}`],
-    [texts.from, entry.client_ip],
-    [texts.auditBy, SURFACES[entry.request_type] ?? entry.request_type],
-    [texts.action, entry.action ?? UNKNOWN],
-    [texts.target, entry.target ?? UNKNOWN],
-    [texts.status, String(entry.status)],
-    [texts.took, `${count(entry.elapsed_ms)}${THIN}ms`],
-    [texts.reason, entry.reason ?? UNKNOWN],
-    [texts.macroRun, entry.run_id === null ? UNKNOWN : String(entry.run_id)],
-  ]
-  return listed.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)
 }

@@ -1,14 +1,17 @@
-/** The system page: the REST switch, what is found on the network, and what of the site has no effect. */
+/** The system page: the REST switch, backups, what is found on the network, and what of the site has no effect. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { count } from '#kit/web/numbers.ts'
 import { Act, chip, lamp, say } from '#kit/web/parts.ts'
 import { api, type NotDrivenRows, type Rest } from './api.ts'
 import { FoundPanel } from './found-panel.ts'
 import * as texts from './texts.ts'
+
+const BackupPanel = lazy(async () => (await import('./backup-panel.ts')).BackupPanel)
 
 const RESTART = 'systemctl restart plantroom-controller'
 
@@ -39,6 +42,7 @@ export function SystemPage(): VNode {
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
       ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? texts.systemRuns : texts.off) : null}</header>
       ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>
+    <${BackupPanel} />
     <${FoundPanel} />
     ${left === null ? null : notDrivenPanel(left)}`
 }

@@ -201,7 +201,66 @@ export const value = 'Value'
 export const yes = 'yes'
 export const no = 'no'
 
-// Audit (audit-page.ts)
+// Audit (audit-words.ts, audit-page.ts)
+
+/** What a call does, if it was done and if it was not. */
+interface Deed {
+  done: string
+  wanted: string
+}
+const deed = (done: string, wanted: string): Deed => ({ done, wanted })
+
+export const refusedByDevice = (name: string, why: string, asked: string) => `${name} refused: ${why}. ${asked}.`
+export const refusedBecause = (why: string) => `refused, ${why}`
+export const noReasonGiven = 'it gave no reason'
+export const somebody = 'Somebody'
+export const somebodyAt = (address: string) => `Somebody at ${address}`
+export const ranBy = (kind: string, name: string) => `The ${kind === 'hook' ? 'webhook' : kind} ${name}`
+export const askedFor = (name: string, wish: string) => `asked ${name} for ${wish}`
+export const setTo = (name: string, value: string) => `set ${name} to ${value}`
+export const sentTo = (name: string, wish: string) => `sent ${wish} to ${name}`
+/** What is said before the name of the zone. */
+export const doneVerbs: Readonly<Record<string, string>> = {
+  on: 'switched on',
+  off: 'switched off',
+  open: 'opened',
+  close: 'closed',
+  lock: 'locked',
+  unlock: 'unlocked',
+  mute: 'muted',
+  unmute: 'unmuted',
+  stop: 'stopped',
+  up: 'turned up',
+  down: 'turned down',
+}
+export const macroFailed = (name: string, why: string, asked: string) => `The macro ${name} failed: ${why}. ${asked}.`
+export const runsMacro = (name: string) => deed(`ran the macro ${name}`, `asked for the macro ${name}`)
+export const endsMacro = (name: string) => deed(`ended the macro ${name}`, `asked to end the macro ${name}`)
+export const setsAttribute = (name: string) => deed(`set the attribute ${name}`, `asked to set the attribute ${name}`)
+export const readsTable = (table: string) => deed(`read the table ${table}`, `asked for the table ${table}`)
+export const looksAt = (page: string) => deed(`looked at ${page}`, `asked for ${page}`)
+export const triedTo = (toDo: string) => `tried to ${toDo}`
+export const callsPath = (call: string) => deed(`called ${call}`, `called ${call}`)
+/**
+ * Calls by method and path: what was done, and what was tried if that is said otherwise. Others are told by these. Only
+ * literals are left out of bundles that need none of them.
+ */
+export const calls: Readonly<Record<string, readonly [done: string, toDo?: string]>> = {
+  'POST /api/token': ['signed in over REST', 'sign in over REST'],
+  'POST /ui/sign-in': ['signed in', 'sign in'],
+  'POST /ui/sign-out': ['signed out'],
+  'POST /ui/password': ['changed the own password', 'change the own password'],
+  'POST /ui/command': ['sent a command'],
+  'POST /ui/ledger/acknowledge': ['acknowledged an entry of Today', 'acknowledge an entry of Today'],
+  'POST /ui/rows': ['changed the site', 'change the site'],
+  'PUT /ui/rest': ['set the REST switch'],
+  'POST /ui/pending/apply': ['applied all pending changes', 'apply all pending changes'],
+  'POST /ui/backup': ['made a backup', 'make a backup'],
+  'GET /ui/backup/file': ['saved a backup', 'save a backup'],
+  'POST /ui/backup/file': ['sent a backup to be checked', 'send a good backup'],
+  'POST /ui/backup/restore': ['restored a backup', 'restore a backup'],
+  'POST /ui/backup/undo': ['took a restore back', 'take a restore back'],
+}
 
 export const malformedBodyMore = 'The body was not JSON, or was over 256 KB.'
 export const nameOrPasswordMissing = 'name or password missing'
@@ -300,13 +359,15 @@ export const lastHour = 'last hour'
 export const lastDay = 'last day'
 export const lastWeek = 'last week'
 export const outcome = 'Outcome'
-export const refused = 'Refused'
-export const granted = 'Granted'
+export const refusedOrFailed = 'Refused, failed'
+export const wasDone = 'Done'
 export const all = 'All'
 export const filterByUser = 'Filter by user'
-export const user = 'User'
-export const filterByPath = 'Filter by path'
-export const path = 'Path'
+export const user = 'Person'
+export const filterByZone = 'Filter by zone'
+export const zoneOf = 'Zone'
+export const filterByDevice = 'Filter by device'
+export const deviceOf = 'Device'
 export const filterByReason = 'Filter by reason'
 export const anyReason = 'any reason'
 export const filterByTime = 'Filter by time'
@@ -322,20 +383,21 @@ export const noCallCanMatch = 'No call can match. Pick a later Until, or an earl
 export const noneOfNewestMatches = 'None of the newest calls matches'
 export const olderWereNotSearched = 'Older ones were not searched yet: one search covers a limited number.'
 export const noCallFitsChoice = 'No call matches this choice'
-export const noCallMatchesAll = 'No recorded call has this outcome, user, path, reason and time.'
-export const noCallWasRefused = 'No call was refused'
-export const grantedAreUnderAll = 'Granted calls are listed under All.'
+export const noCallMatchesAll = 'No recorded call has this outcome, person, zone, device, reason and time.'
+export const noCallWasRefused = 'Nothing was refused, and nothing failed'
+export const grantedAreUnderAll = 'What was done is listed under All.'
 export const nothingWasAskedYet = 'Nothing was asked yet'
 export const everyCallOfRestApi = 'Every call of the REST API and of these pages appears here.'
 export const auditAt = 'At'
 export const auditBy = 'By'
+export const auditCall = 'Call'
 export const page = 'a page'
 export const restApi = 'the REST API'
 export const socket = 'the socket'
 export const ofWebhook = 'a webhook'
 export const ofSchedule = 'a schedule'
 export const ofTrigger = 'a trigger'
-export const theBuilding = 'the building'
+export const theBuilding = 'The building'
 export const action = 'Action'
 export const target = 'Target'
 export const status = 'Status'
@@ -347,7 +409,6 @@ export const isGranted = 'granted'
 export const grantedLit = 'Granted'
 export const grantedSeeOutcome = 'Granted, see the outcome'
 export const refusedLit = 'Refused'
-export const nobody = 'nobody'
 
 // Schedule (schedule-page.ts)
 
@@ -477,6 +538,54 @@ export const secretIsNotSet = 'Not set.'
 export const forgetSecret = (name: string) => `Remove ${name.toLowerCase()}`
 export const nameOrId = 'By name, or by id where a name stands twice.'
 export const noneToChoose = 'There are none to choose yet.'
+
+// Backups (backup-panel.ts)
+
+export const askingForBackup = 'Asking for the state of backups'
+export const backupCouldNotBeRead = 'The state of backups could not be read'
+export const backupStates: Readonly<Record<string, string>> = {
+  making: 'Is made',
+  taking: 'Is sent',
+  checking: 'Is checked',
+  restarting: 'Restarts',
+}
+export const whatIsInBackup =
+  'A backup is one file with all that this controller knows: the site, people with the hashes of their passwords and PINs, values and their history, macro runs, journal and audit. Keep it like a key. Passwords and keys of devices and services are not in it:'
+export const whatElseHasThem = 'on the machine itself writes one with these as well.'
+export const makingBackup = 'Making the backup'
+export const backupIsReady = (size: string, time: string) => `The backup of ${time} is ready, ${size}.`
+export const backupIsSaved = 'The backup is being saved by the browser.'
+export const howToRestore = 'Pick a backup. It is checked first, and nothing is changed before you confirm it.'
+export const sendingBackup = 'Sending the backup'
+export const checkingBackup = 'Checking all of it'
+export const somebodySendsBackup = 'A backup is being sent from another page.'
+export const backupIsTooLarge = (size: string, most: string) =>
+  `It has ${size}, and at most ${most} are taken (backup.bytes of controller.toml). Nothing was changed`
+export const backupWasStopped = 'Sending was stopped. Nothing was changed'
+export const backupWasCut = 'The connection was cut while it was sent. Nothing was changed'
+export const backupIsGood = (site: string) => `The backup of ${site} is whole and can be restored.`
+export const backupMade = 'Made'
+export const backupVersion = 'By version'
+export const backupSize = 'Size'
+export const backupHolds = 'Holds'
+export const backupSecrets = 'Passwords of devices and services'
+export const secretsOfBackup = 'are in it'
+export const secretsThatAreHere = 'are not in it; those that are set here now stay with the same devices and services'
+export const restoreQuestion = (name: string) => `Restore a backup over ${name}?`
+export const whatRestoreMeans = (made: string) =>
+  `Everything here becomes what it was when the backup was made, ${made}: zones, people and passwords, macros, history, audit. The controller restarts, about 10 s, and everybody signs in again, with the passwords of then. What is here now is kept and can be put back.`
+export const restoreAct = 'Restore the backup'
+export const undoQuestion = (name: string) => `Take the restore of ${name} back?`
+export const whatUndoMeans = (at: string) =>
+  `Everything becomes what it was before ${at}. What has happened since is kept, and can be put back in the same way. The controller restarts, about 10 s, and everybody signs in again.`
+export const putBack = 'Put it back'
+export const keepAsItIs = 'Keep what is here'
+export const restartsWithIt = 'The controller restarts with it'
+export const signInAfterwards = 'This page comes back by itself. Sign in with a name and password of then.'
+export const backupWasRestored = (by: string, made: string) => `${by} restored the backup of ${made}.`
+export const restoreWasUndone = (by: string) => `${by} took a restore back.`
+export const formerIsKept = 'What was there before is kept until the next restore.'
+
 // Found on the network (found-panel.ts)
 
 export const newOnes = (figure: string) => `${figure} new`

@@ -120,7 +120,7 @@ export function targetTable(column: Column, values: (column: string) => Json | u
  * other systems, and importing it again must not lose them. In a list, an item gets them back only from an item in the
  * same place that is otherwise equal.
  */
-function keepSecrets(next: Json, before: Json): Json {
+export function keepSecrets(next: Json, before: Json): Json {
   if (isList(next)) {
     if (!isList(before)) return next
     const isSecretPair = secretPairs(next)

@@ -2,17 +2,7 @@
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import type { AuditRow, PendingChange } from '../../core/surfaces.ts'
-import { harbourHouse } from '../harbour-house.ts'
-import { serveUi } from '../ui-server.ts'
-
-async function here(t: { teardown(run: () => unknown): void }, username: 'ada' | 'sam' = 'sam') {
-  const house = harbourHouse()
-  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
-  const { visitor } = await serveUi(t, house)
-  const browser = visitor()
-  await browser.call('POST', '/ui/sign-in', { username, password: house.people.get(username)?.password })
-  return { house, browser }
-}
+import { signedIn } from './signed-in.ts'
 
 const row = (id: number, more: Partial<AuditRow> = {}): AuditRow => ({
   id,
@@ -45,7 +35,7 @@ const change = (more: Partial<PendingChange> = {}): PendingChange => ({
 })
 
 t.test('is for elevated sessions only', async (t) => {
-  const { browser, house } = await here(t, 'ada')
+  const { browser, house } = await signedIn(t, 'ada')
   house.pending.push(change())
   const calls = [
     ['GET', '/ui/audit'],
@@ -68,7 +58,7 @@ t.test('is for elevated sessions only', async (t) => {
 })
 
 t.test('1 Audit record: finds calls by user, reason, path, outcome and time, and pages back', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   house.records = [
     row(6, { username: 'ada', path: '/api/token', granted: false, reason: 'invalid_credential', target: null }),
     row(5),
@@ -100,7 +90,7 @@ t.test('1 Audit record: finds calls by user, reason, path, outcome and time, and
 })
 
 t.test('says what is wrong with a filter, and records that it was refused', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   for (const query of [
     'limit=0',
     'limit=501',
@@ -117,7 +107,7 @@ t.test('says what is wrong with a filter, and records that it was refused', asyn
 })
 
 t.test('1 What the service does: sets the REST switch, and says that it takes effect after a restart', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   t.same((await browser.call('GET', '/ui/rest')).body, { enabled: true, running: true, waits_for_restart: false })
   const off = { enabled: false, running: true, waits_for_restart: true }
   t.same((await browser.call('PUT', '/ui/rest', { enabled: false })).body, off)
@@ -128,7 +118,7 @@ t.test('1 What the service does: sets the REST switch, and says that it takes ef
 })
 
 t.test('1 Audit record: a refusal by the server itself is recorded with the status that was sent', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const cases: [fault: unknown, status: number][] = [
     [new Fault('store_write_failed', 'the disk is full'), 507],
     [new Fault('nobody_knows', 'a fault in no table'), 500],
@@ -142,7 +132,7 @@ t.test('1 Audit record: a refusal by the server itself is recorded with the stat
 })
 
 t.test('shows what will change, column by column, and for secrets only that they change', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const secret = { column: 'password', isSecret: true, before: 'old secret', after: 'new secret' }
   house.pending.push(change(), change({ id: 2, table: 'device', columns: [secret] }))
   const { body } = await browser.call('GET', '/ui/pending')
@@ -157,7 +147,7 @@ t.test('shows what will change, column by column, and for secrets only that they
 })
 
 t.test('applies and discards only the changes that were shown', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   house.pending.push(change())
   const { revision } = (await browser.call('GET', '/ui/pending')).body
   house.pending.push(change({ id: 2 }))
@@ -172,7 +162,7 @@ t.test('applies and discards only the changes that were shown', async (t) => {
 })
 
 t.test('names the row that does not fit, and applies nothing', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   house.pending.push(change(), change({ id: 2, name: 'refused' }))
   const { revision } = (await browser.call('GET', '/ui/pending')).body
   t.match(await browser.call('POST', '/ui/pending/apply', { revision }), {
@@ -186,18 +176,18 @@ t.test('names the row that does not fit, and applies nothing', async (t) => {
 })
 
 t.test('lists what in the site has no effect yet, only for elevated sessions', async (t) => {
-  const { browser } = await here(t)
+  const { browser } = await signedIn(t)
   const { status, body } = await browser.call('GET', '/ui/not-driven')
   t.same(
     [status, body],
     [200, { rows: [{ row: 'credential 1 "ftp"', why: 'nothing signs in with credentials yet' }], count: 1 }],
   )
-  const { browser: plain } = await here(t, 'ada')
+  const { browser: plain } = await signedIn(t, 'ada')
   t.equal((await plain.call('GET', '/ui/not-driven')).status, 403)
 })
 
 t.test('schedules and triggers are listed for elevated sessions, each with its macro', async (t) => {
-  const { house, browser } = await here(t)
+  const { house, browser } = await signedIn(t)
   const schedule = { id: 3, created_at: 0, updated_at: 0, name: 'Closing', kind: 'at', macro_id: 5 }
   const trigger = { ...schedule, kind: 'webhook', macro_id: 99, enabled: false }
   house.schedules = [{ row: schedule, nextAt: 5000, lastAt: 4000, flaw: null }]
@@ -209,6 +199,6 @@ t.test('schedules and triggers are listed for elevated sessions, each with its m
     ],
     triggers: [{ macro_id: 99, macro: null, enabled: false, flaw: 'no secret', last_at: null }],
   })
-  const other = await here(t, 'ada')
+  const other = await signedIn(t, 'ada')
   t.match(await other.browser.call('GET', '/ui/automation'), { status: 403, body: { error: 'not_elevated' } })
 })

@@ -1,19 +1,9 @@
 /** Tests of api/ui-device-routes.ts. */
-import t, { type Test } from 'tap'
-import { harbourHouse } from '../harbour-house.ts'
-import { serveUi } from '../ui-server.ts'
-
-async function here(t: Test, username: 'ada' | 'sam' = 'sam') {
-  const house = harbourHouse()
-  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
-  const { visitor } = await serveUi(t, house)
-  const browser = visitor()
-  await browser.call('POST', '/ui/sign-in', { username, password: house.people.get(username)?.password })
-  return { house, browser }
-}
+import t from 'tap'
+import { signedIn } from './signed-in.ts'
 
 t.test('devices that are away come first, with their error and the zones they have', async (t) => {
-  const { browser } = await here(t)
+  const { browser } = await signedIn(t)
   const { body } = await browser.call('GET', '/ui/devices')
   t.match(body, { online: 2, offline: 1, unknown: 1, off: 0, matching: 4 })
   const devices = body.devices as { id: number }[]
@@ -26,7 +16,7 @@ t.test('devices that are away come first, with their error and the zones they ha
 })
 
 t.test('devices are found by name, driver or error, and counted in full', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   house.change('device', [
     { id: 1, name: 'Rack', driver: 'tcp', enabled: false },
     { id: 3, name: 'Bus', driver: 'knx' },
@@ -42,6 +32,6 @@ t.test('devices are found by name, driver or error, and counted in full', async 
 })
 
 t.test('devices are shown to elevated sessions only: an error may name an address', async (t) => {
-  const { browser } = await here(t, 'ada')
+  const { browser } = await signedIn(t, 'ada')
   t.match(await browser.call('GET', '/ui/devices'), { status: 403, body: { error: 'not_elevated' } })
 })

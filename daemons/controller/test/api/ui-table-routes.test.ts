@@ -1,20 +1,10 @@
 /** Tests of api/ui-table-routes.ts. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { refused } from '../fake-house.ts'
-import { harbourHouse } from '../harbour-house.ts'
-import { serveUi } from '../ui-server.ts'
-
-async function here(t: Test, username: 'ada' | 'sam' = 'sam') {
-  const house = harbourHouse()
-  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
-  const { visitor } = await serveUi(t, house)
-  const browser = visitor()
-  await browser.call('POST', '/ui/sign-in', { username, password: house.people.get(username)?.password })
-  return { house, browser }
-}
+import { signedIn } from './signed-in.ts'
 
 t.test('tables are for elevated sessions only', async (t) => {
-  const { browser, house } = await here(t, 'ada')
+  const { browser, house } = await signedIn(t, 'ada')
   for (const [method, path, body] of [
     ['GET', '/ui/tables'],
     ['GET', '/ui/rows?table=zone'],
@@ -26,7 +16,7 @@ t.test('tables are for elevated sessions only', async (t) => {
 })
 
 t.test('rows are found, without secrets', async (t) => {
-  const { browser } = await here(t)
+  const { browser } = await signedIn(t)
   const { body } = await browser.call('GET', '/ui/rows?table=zone&find=boil')
   t.match(body, { rows: [{ id: 7, name: 'Boiler', names: { device_id: 'Plant' }, pending: null }], next: null })
   const people = await browser.call('GET', '/ui/rows?table=auth_user')
@@ -34,7 +24,7 @@ t.test('rows are found, without secrets', async (t) => {
 })
 
 t.test('a new row gets an id of its own, so that it is not taken for one of the same name', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const values = { name: 'Ceiling', device_id: 'Plant' }
   t.match(await browser.call('POST', '/ui/rows', { table: 'zone', values }), { status: 200, body: { pending: 1 } })
   await browser.call('POST', '/ui/rows', { table: 'zone', id: 3, values: { name: 'Heating' } })
@@ -47,7 +37,7 @@ t.test('a new row gets an id of its own, so that it is not taken for one of the 
 })
 
 t.test('of two editors with the same row open the second does not undo the first', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const { body } = await browser.call('GET', '/ui/rows?table=zone&id=7')
   const [{ values: seen }] = body.rows as [{ values: { name: string } }]
   house.change(
@@ -66,7 +56,7 @@ t.test('of two editors with the same row open the second does not undo the first
 })
 
 t.test('faults of the row are told at its fields, those elsewhere by their path', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const fields = [
     { field: 'zone[0].min', message: 'must be a number, is text' },
     { field: 'zone 12.device_id', message: 'there is no device 9' },
@@ -79,7 +69,7 @@ t.test('faults of the row are told at its fields, those elsewhere by their path'
 })
 
 t.test('a table that no form changes is refused, with the nearest one', async (t) => {
-  const { browser } = await here(t)
+  const { browser } = await signedIn(t)
   for (const [method, path, body] of [
     ['GET', '/ui/rows?table=zones'],
     ['POST', '/ui/rows', { table: 'zones', values: {} }],

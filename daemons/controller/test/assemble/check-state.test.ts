@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
-import { checkState } from '../../assemble/commands.ts'
+import { checkState } from '../../assemble/backup.ts'
 import { importFirstSite } from '../../io/site-import.ts'
 import { bytesOf, parts } from '../io/store-parts.ts'
 

@@ -1,18 +1,11 @@
-/** Tests of web/sign-in.ts, web/zones-page.ts, web/audit-page.ts and web/pending-page.ts. */
+/** Tests of web/sign-in.ts, web/zones-page.ts, web/audit-page.ts, web/audit-words.ts and web/pending-page.ts. */
 import t from 'tap'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import type { AuditReason } from '../../core/audit.ts'
-import { RunFault, type RunStep } from '../../web/api.ts'
-import {
-  type AuditChoice,
-  auditQuery,
-  FIRST_CHOICE,
-  isBackward,
-  outcomeLit,
-  outcomeSentence,
-  outcomeWords,
-  reasonChoices,
-} from '../../web/audit-page.ts'
+import { type AuditEntry, RunFault, type RunStep } from '../../web/api.ts'
+import { outcomeSentence } from '../../web/audit-details.ts'
+import { type AuditChoice, auditQuery, FIRST_CHOICE, isBackward } from '../../web/audit-page.ts'
+import { auditSentence, outcomeLit, outcomeWords, reasonChoices } from '../../web/audit-words.ts'
 import { changeTitle, columnTexts, refusedRows } from '../../web/pending-page.ts'
 import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in.ts'
 import { pendingSentence } from '../../web/state.ts'
@@ -148,7 +141,7 @@ t.test('1 Audit denial reasons: each has plain words', async (t) => {
   t.equal(outcomeWords({ ...entry, reason: 'constructor' }), 'constructor')
 })
 
-const row = {
+const row: AuditEntry = {
   id: 1,
   at: 0,
   request_type: 'ui',
@@ -165,15 +158,73 @@ const row = {
   action: null,
   outcome: null,
   detail: null,
+  unit: null,
 }
+
+t.test('tells a call in a sentence: who did what, and what came of it', async (t) => {
+  const ada = { ...row, username: 'ada', outcome: 'done' }
+  const said = (more: Partial<AuditEntry>) => auditSentence({ ...ada, ...more })
+  const unit = '%'
+  t.equal(said({ action: 'level 40 on "Hall ceiling"', unit }), 'ada set Hall ceiling to 40\u202f%: done.')
+  t.equal(said({ action: 'setpoint 21.5 on "Hall"' }), 'ada set Hall to 21.5: done.')
+  t.equal(said({ action: 'on on "Sign \\"A\\" on the roof"' }), 'ada switched on Sign "A" on the roof: done.')
+  t.equal(said({ action: 'unlock (code …) on "Front door"' }), 'ada sent unlock (code …) to Front door: done.')
+  t.equal(said({ action: 'unlock on "Front door"' }), 'ada unlocked Front door: done.')
+  t.equal(said({ action: 'picture_mode … on "Wall"' }), 'ada sent picture_mode … to Wall: done.')
+  t.equal(
+    said({ action: 'on on "Projector"', outcome: 'failed', detail: 'driver_timeout: no answer within 5 s' }),
+    'Projector refused: no answer within 5 s. ada asked Projector for on.',
+  )
+  t.equal(
+    said({
+      action: 'level 40 on "Hall"',
+      unit,
+      granted: false,
+      outcome: 'refused',
+      reason: 'scope_denied',
+      status: 403,
+    }),
+    'ada asked Hall for level 40\u202f%: refused, out of scope.',
+  )
+  t.equal(said({ action: 'macro "Night"', outcome: 'partly' }), 'ada ran the macro Night: done in part.')
+  t.equal(
+    said({ action: 'macro "Night"', outcome: 'failed', detail: 'x: step 2' }),
+    'The macro Night failed: step 2. ada asked for the macro Night.',
+  )
+  t.equal(said({ action: 'cancel macro "Night"' }), 'ada ended the macro Night: done.')
+  t.equal(
+    said({ username: null, request_type: 'schedule', action: 'macro "Night" by schedule "Dusk"' }),
+    'The schedule Dusk ran the macro Night: done.',
+  )
+  t.equal(said({ action: 'set "mode"' }), 'ada set the attribute mode: done.')
+})
+
+t.test('tells calls that are no commands by what they are for, and others by their path', async (t) => {
+  const said = (more: object) => auditSentence({ ...row, username: 'ada', ...more })
+  t.equal(said({ method: 'POST', path: '/ui/sign-in' }), 'ada signed in.')
+  const guess = { username: null, client_ip: '10.0.0.9', granted: false, reason: 'invalid_credential' }
+  t.equal(
+    said({ ...guess, method: 'POST', path: '/api/token' }),
+    'Somebody at 10.0.0.9 tried to sign in over REST: refused, wrong name or password.',
+  )
+  t.equal(said({ path: '/api/data/zone', target: 'entity zone' }), 'ada read the table zone.')
+  t.equal(said({ path: '/ui/me' }), 'ada looked at me.')
+  t.equal(said({ path: '/api/me' }), 'ada called GET /api/me.')
+  t.equal(said({ path: '/ui/zones', status: 500, granted: false }), 'ada asked for zones: failed, 500.')
+  t.equal(
+    said({ method: 'POST', path: '/ui/command', target: 'zone 12', granted: false, reason: 'scope_denied' }),
+    'ada sent a command: refused, out of scope.',
+  )
+  t.equal(said({ path: '/constructor', method: 'POST' }), 'ada called POST /constructor.')
+})
 
 t.test('asks for the chosen filters, and leaves out the others', async (t) => {
   const nothing: AuditChoice = { ...FIRST_CHOICE, outcome: 'all', user: ' ' }
   t.equal(auditQuery(nothing, { nowMs: 0, zone: 'UTC' }, null), 'limit=100')
-  const some: AuditChoice = { ...FIRST_CHOICE, user: 'a&b', path: '/api', reason: 'no_roles', hours: '1' }
+  const some: AuditChoice = { ...FIRST_CHOICE, user: 'a&b', zone: 'Hall', device: '3', reason: 'no_roles', hours: '1' }
   t.equal(
     auditQuery(some, { nowMs: 3_600_500.7, zone: 'UTC' }, 9),
-    'limit=100&granted=false&user=a%26b&path=%2Fapi&reason=no_roles&from=500&before=9',
+    'limit=100&trouble=true&user=a%26b&zone=Hall&device=3&reason=no_roles&from=500&before=9',
   )
 })
 
