@@ -4,6 +4,7 @@ import http from 'node:http'
 import https from 'node:https'
 import tls from 'node:tls'
 import { type Static, type TProperties, Type } from 'typebox'
+import { Value } from 'typebox/value'
 import { atMost, type Clock, type Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
 import { exchange } from '../net/post.ts'
@@ -13,10 +14,13 @@ import { Fault, faultOf } from '../pure/fault.ts'
 import { Backoff } from '../pure/pace.ts'
 import { durationText } from '../pure/text.ts'
 import type { Part } from '../run/parts.ts'
+import { createStore } from '../store/store.ts'
 import type { Ledger } from './ledger.ts'
 import { type Conditions, type LedgerEntry, severities } from './ledger-entry.ts'
 
 // Settings.
+
+const MOST_ENTRIES = 1000
 
 function count(byDefault: number, minimum: number, maximum: number, description: string) {
   return Type.Integer({ default: byDefault, minimum, maximum, description })
@@ -67,7 +71,7 @@ export function alarmsTable<Own extends TProperties>(own: Own) {
         3_600_000,
         'wait before a message, so that what comes together is told together',
       ),
-      entries: count(50, 1, 1000, 'entries in one message; of more, the oldest are only counted'),
+      entries: count(50, 1, MOST_ENTRIES, 'entries in one message; of more, the oldest are only counted'),
       retry_first_ms: milliseconds(10_000, 10, 3_600_000, 'wait after a message that was not taken; doubles each time'),
       retry_max_ms: milliseconds(900_000, 10, 86_400_000, 'longest such wait'),
       give_up_ms: milliseconds(86_400_000, 1000, 604_800_000, 'age at which what could not be told is only counted'),
@@ -105,6 +109,7 @@ interface AlarmPartNeeds {
   clock: Clock
   log: Log
   config: { alarms: AlarmsConfig }
+  stateFolder: string
 }
 
 /**
@@ -113,13 +118,32 @@ interface AlarmPartNeeds {
  * @throws Fault `ca_file_unreadable`, `alarm_secret_unreadable`
  */
 export function alarmPart(
-  { clock, config: { alarms: config }, log }: AlarmPartNeeds,
+  { clock, config: { alarms: config }, log, stateFolder: folder }: AlarmPartNeeds,
   ledger: AlarmParts['ledger'],
   { says, ways = [] }: { says: () => AlarmSender; ways?: readonly (AlarmWay | undefined)[] },
 ): Part {
   const all = [webhookWay(config, clock, says), ...ways].filter((way) => way !== undefined)
-  const alarms = startAlarms({ clock, log, ledger, ways: all, config })
-  return { name: 'alarms', start: () => {}, stop: () => alarms.close(), stopDeadlineMs: 3 * LAST_MS }
+  const store = createStore<Untold>({ folder, name: 'alarms', check: checkUntold, initial: () => ({}), log, clock })
+  const save = (untold: Untold) => store.save(untold)
+  const alarms = startAlarms({ clock, log, ledger, ways: all, config, save })
+  async function start(): Promise<void> {
+    if (all.length === 0) return
+    // What it was to tell is in the ledger all the same.
+    alarms.resume(await store.load().catch((fault) => void log.error('alarms not resumed', { fault })))
+  }
+  return { name: 'alarms', start, stop: () => alarms.close(), stopDeadlineMs: 3 * LAST_MS }
+}
+
+/** What each way has not told yet: entries by number, and how many found no room. */
+const untold = Type.Record(
+  Type.String(),
+  Type.Object({ ids: Type.Array(Type.Integer(), { maxItems: MOST_ENTRIES }), omitted: Type.Integer({ minimum: 0 }) }),
+)
+type Untold = Static<typeof untold>
+
+function checkUntold(value: unknown): Untold {
+  if (Value.Check(untold, value)) return value
+  throw new Fault('store_damaged', 'it is no list of alarms')
 }
 
 // One way to be told: what waits, and the messages of the last hour.
@@ -148,8 +172,10 @@ export interface AlarmWay {
 interface AlarmParts {
   clock: Clock
   log: Log
-  ledger: Pick<Ledger, 'onTold'> & Conditions
+  ledger: Pick<Ledger, 'onTold' | 'entry'> & Conditions
   ways: readonly AlarmWay[]
+  /** Keeps what is not told yet over a restart or a power cut. */
+  save(untold: Untold): Promise<void>
   config: Pick<
     AlarmsConfig,
     'per_hour' | 'gather_ms' | 'entries' | 'retry_first_ms' | 'retry_max_ms' | 'give_up_ms' | 'timeout_ms'
@@ -157,18 +183,48 @@ interface AlarmParts {
 }
 
 const HOUR_MS = 3_600_000
+/** What changes within this time is kept by one write. */
+const SAVE_MS = 1000
 /** Time for a last message when the daemon stops. */
 const LAST_MS = 2000
 /** What a way that fails is called in the ledger; it is not told by the same way. */
 const UNDELIVERED = 'alarm_undelivered'
 
-/** @returns ends it; what waits is sent once more, within the time of one message */
-export function startAlarms({ ledger, ways, ...parts }: AlarmParts): { close(): Promise<void> } {
-  const queues = ways.map((way) => ({ way, queue: new WayQueue({ ...parts, ledger }, way) }))
+interface Alarms {
+  /** Goes on with what the run before has not told; undefined if that is not known. */
+  resume(before: Untold | undefined): void
+  /** Ends it; what waits is sent once more, within the time of one message, and else kept for the next run. */
+  close(): Promise<void>
+}
+
+export function startAlarms({ ledger, save, ways, ...parts }: AlarmParts): Alarms {
+  const { clock, log } = parts
+  const queues = ways.map((way) => ({ way, queue: new WayQueue({ ...parts, ledger, changed }, way) }))
+  let timer: Timer | undefined
+  /** A disk that refuses is the ledger's to report: it has the entries themselves. */
+  const saveNow = () =>
+    save(Object.fromEntries(queues.map(({ way, queue }) => [way.name, queue.untold()]))).catch((fault) =>
+      log.warning('alarms not kept', { fault }),
+    )
+  function changed(): void {
+    timer ??= clock.after(SAVE_MS, () => {
+      timer = undefined
+      void saveNow()
+    })
+  }
   ledger.onTold((entry, event) => {
     for (const { way, queue } of queues) if (isFor(way, entry)) queue.add({ ...entry, event })
   })
-  return { close: async () => void (await Promise.all(queues.map(({ queue }) => queue.close()))) }
+  return {
+    resume(before = {}) {
+      for (const { way, queue } of queues) queue.resume(before[way.name] ?? { ids: [], omitted: 0 })
+    },
+    async close() {
+      await Promise.all(queues.map(({ queue }) => queue.close()))
+      timer?.cancel()
+      if (timer !== undefined) await saveNow()
+    },
+  }
 }
 
 function isFor({ name, severity }: AlarmWay, entry: LedgerEntry): boolean {
@@ -176,20 +232,28 @@ function isFor({ name, severity }: AlarmWay, entry: LedgerEntry): boolean {
   return severities.indexOf(entry.severity) <= severities.indexOf(severity)
 }
 
+/** What one way needs. */
+interface WayParts extends Omit<AlarmParts, 'ways' | 'save'> {
+  /** What is not told yet has changed. */
+  changed(): void
+}
+
 class WayQueue {
-  readonly #parts: Omit<AlarmParts, 'ways'>
+  readonly #parts: WayParts
   readonly #way: AlarmWay
   readonly #waits: Backoff
   readonly #stopper = new AbortController()
   /** By entry: of one that opened and ended meanwhile, only the end is told, which says both. */
   #waiting = new Map<number, { item: AlarmItem; sinceMs: number }>()
   #omitted = 0
+  /** Numbers of the entries in the message that is being sent. */
+  #underWay: readonly number[] = []
   /** Monotonic instants of the messages taken within the last hour. */
   #sentMs: number[] = []
   #timer: Timer | undefined
   #sending: Promise<void> | undefined
 
-  constructor(parts: Omit<AlarmParts, 'ways'>, way: AlarmWay) {
+  constructor(parts: WayParts, way: AlarmWay) {
     const { retry_first_ms: firstMs, retry_max_ms: maxMs } = parts.config
     this.#parts = parts
     this.#way = way
@@ -202,7 +266,25 @@ class WayQueue {
     this.#waiting.delete(item.id)
     this.#waiting.set(item.id, { item, sinceMs })
     this.#bound()
+    this.#parts.changed()
     this.#plan(config.gather_ms)
+  }
+
+  untold(): Untold[string] {
+    return { ids: [...new Set([...this.#underWay, ...this.#waiting.keys()])], omitted: this.#omitted }
+  }
+
+  /** Entries as they are now: one that is over meanwhile is told as such. One that was dropped is only counted. */
+  resume({ ids, omitted }: Untold[string]): void {
+    this.#omitted += omitted
+    for (const id of ids) {
+      try {
+        const entry = this.#parts.ledger.entry(id)
+        this.add({ ...entry, event: entry.until === null ? 'opened' : 'ended' })
+      } catch {
+        this.#omitted++
+      }
+    }
   }
 
   async close(): Promise<void> {
@@ -243,6 +325,7 @@ class WayQueue {
   async #send(timeoutMs: number): Promise<void> {
     const { clock, config, ledger } = this.#parts
     const [taken, omitted] = [this.#waiting, this.#omitted]
+    this.#underWay = [...taken.keys()]
     this.#waiting = new Map()
     this.#omitted = 0
     let waitMs = config.gather_ms
@@ -258,6 +341,8 @@ class WayQueue {
       ledger.raise(undelivered(this.#way.name, faultOf(error, 'webhook_unreachable', String(error)).message))
     }
     this.#sending = undefined
+    this.#underWay = []
+    this.#parts.changed()
     this.#plan(waitMs)
   }
 

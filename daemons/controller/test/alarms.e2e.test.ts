@@ -1,5 +1,5 @@
 /** Alarms of the real controller by mail and webhook: an independent mail server, and a target that refuses at first. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,9 +18,22 @@ const HOOK_WORD = 'word of the webhook'
 /** Names that try to get out of a header, and a name with letters. */
 const NAMES = ['Rack', 'Küche: Rack 2', 'Rack%0d%0aBcc: eve@example.org', '=?utf-8?q?=0d=0aBcc:_eve@example.org?=']
 
+/** Devices with these names, none of which is there. */
+function siteOf(port: number, names: readonly string[]) {
+  return {
+    site: [{ name: 'Mill' }],
+    device: names.map((name, at) => ({
+      ...{ id: at + 1, name, driver: 'tcp', transport: { host: '127.0.0.1', port }, password: `device word ${at}` },
+    })),
+    zone: names.map((_, at) => ({ name: `Hall ${at + 1}`, device_id: at + 1, address: 'hall' })),
+    auth_role: [{ name: 'Administrator', elevated: true, rules: ['allow api *'] }],
+    auth_user: [{ username: 'ada', password: PASSWORD, roles: ['Administrator'], sites: ['Mill'] }],
+  }
+}
+
 /** A target that answers 500 as often as it is told. */
 async function startTarget(refusals: number) {
-  const taken: { body: string; signature: unknown; entries: { id: number; event: string; where: string }[] }[] = []
+  const taken: { body: string; signature: unknown; entries: { what: string; where: string }[] }[] = []
   let asked = 0
   const server = createServer((request, response) => {
     const parts: Buffer[] = []
@@ -43,19 +56,9 @@ t.test(
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'alarms-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-    const port = await freePort()
-    const site = {
-      site: [{ name: 'Mill' }],
-      device: NAMES.map((name, at) => ({
-        ...{ id: at + 1, name, driver: 'tcp', transport: { host: '127.0.0.1', port }, password: `device word ${at}` },
-      })),
-      zone: NAMES.map((_, at) => ({ name: `Hall ${at + 1}`, device_id: at + 1, address: 'hall' })),
-      auth_role: [{ name: 'Administrator', elevated: true, rules: ['allow api *'] }],
-      auth_user: [{ username: 'ada', password: PASSWORD, roles: ['Administrator'], sites: ['Mill'] }],
-    }
     const [file, state] = [join(folder, 'site.json'), join(folder, 'state')]
     const words = { mail: join(folder, 'mail-word'), hook: join(folder, 'hook-word') }
-    writeFileSync(file, JSON.stringify(site))
+    writeFileSync(file, JSON.stringify(siteOf(await freePort(), NAMES)))
     writeFileSync(words.mail, `${MAIL_WORD}\n`)
     writeFileSync(words.hook, `${HOOK_WORD}\n`)
     t.match(await plantroom(['controller', 'import', file, '--state', state, '--config', '/dev/null']), { code: 0 })
@@ -113,6 +116,33 @@ t.test(
         t.notOk(text.includes(word), `${word} is not in ${what}`)
   },
 )
+
+t.test('an alarm that nobody took is told after a power cut', { timeout: 120_000 }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'alarms-cut-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const [file, state] = [join(folder, 'site.json'), join(folder, 'state')]
+  writeFileSync(file, JSON.stringify(siteOf(await freePort(), ['Rack'])))
+  t.match(await plantroom(['controller', 'import', file, '--state', state, '--config', '/dev/null']), { code: 0 })
+  const target = await startTarget(Number.POSITIVE_INFINITY)
+  const start = (url: string) =>
+    startDaemon(t, 'controller', {
+      stateFolder: state,
+      sets: [...SETS, `alarms.url="${url}"`, 'alarms.gather_ms=100', 'alarms.retry_first_ms=100', 'ledger.save_ms=10'],
+    })
+  const daemon = await start(target.url)
+  await post(daemon, '/api/control/command', { zone: 'Hall 1', command: 'on' }, await tokenOf(daemon))
+  const kept = () => readFileSync(join(state, 'alarms.json'), 'utf8')
+  await until('it waits, and is kept', () => {
+    return target.asked() > 1 && existsSync(join(state, 'alarms.json')) && /"ids": \[\s*\d/.test(kept())
+  })
+  await daemon.stop('SIGKILL')
+
+  const again = await startTarget(0)
+  await start(again.url)
+  await until('it is told', () => again.taken.length > 0)
+  t.match(again.taken[0]?.entries, [{ what: 'device_offline', where: 'device 1 Rack' }])
+  await until('nothing waits any more', () => /"ids": \[\]/.test(kept()))
+})
 
 /** A letter with its lines and words joined again, as a reader shows it. */
 function unfolded(content: string): string {

@@ -42,6 +42,10 @@ function stage(severity: Severity = 'fault', more: Partial<typeof config> = {}) 
     onTold: (listener: ToldListener) => {
       tell = listener
     },
+    entry(id: number) {
+      if (id > 100) throw new Error('there is no such entry')
+      return entryOf(id)
+    },
     raise: (condition: Condition) => void raised.push(condition),
     clear: (what: string, where: string) => void cleared.push(`${what} ${where}`),
     happened: () => {},
@@ -54,10 +58,12 @@ function stage(severity: Severity = 'fault', more: Partial<typeof config> = {}) 
       told.push(message)
     },
   }
-  const alarms = startAlarms({ clock, log: silentLog, ledger, ways: [way], config: { ...config, ...more } })
+  const saved: Parameters<Parameters<typeof startAlarms>[0]['save']>[0][] = []
+  const save = async (untold: (typeof saved)[number]) => void saved.push(untold)
+  const alarms = startAlarms({ clock, log: silentLog, ledger, ways: [way], config: { ...config, ...more }, save })
   const opened = (entry: LedgerEntry) => tell(entry, 'opened')
   const ended = (entry: LedgerEntry) => tell({ ...entry, until: 1, ended: 'cleared' }, 'ended')
-  return { alarms, cleared, clock, ended, opened, raised, state, told }
+  return { alarms, cleared, clock, ended, opened, raised, saved, state, told }
 }
 
 const ids = ({ items }: AlarmMessage) => items.map(({ id, event }) => `${id} ${event}`)
@@ -145,6 +151,31 @@ t.test('what waits when the daemon stops is sent once more', async (t) => {
   opened(entryOf(1))
   await alarms.close()
   t.same(told.map(ids), [['1 opened']])
+})
+
+t.test('what was not told is kept over a power cut, and told by the next run', async (t) => {
+  const { clock, opened, saved, state } = stage()
+  state.refuses = true
+  for (let id = 1; id <= 5; id++) opened(entryOf(id))
+  await clock.run(6000)
+  t.same(saved.at(-1), { webhook: { ids: [3, 4, 5], omitted: 2 } }, 'while it is tried again, too')
+  state.refuses = false
+  await clock.run(20_000)
+  t.same(saved.at(-1), { webhook: { ids: [], omitted: 0 } })
+
+  const next = stage()
+  next.alarms.resume({ webhook: { ids: [3, 999], omitted: 2 }, another: { ids: [1], omitted: 0 } })
+  await next.clock.run(5000)
+  t.same(next.told.map(ids), [['3 opened']])
+  t.equal(next.told[0]?.omitted, 3, 'an entry that was dropped meanwhile is counted')
+})
+
+t.test('what is refused at the end is kept', async (t) => {
+  const { alarms, opened, saved, state } = stage()
+  state.refuses = true
+  opened(entryOf(1))
+  await alarms.close()
+  t.same(saved.at(-1), { webhook: { ids: [1], omitted: 0 } })
 })
 
 const keys = { ...config, url_severity: 'fault', secret_file: '', ca_file: '' } as const
