@@ -74,8 +74,7 @@ function commandOf(wish: string, name: string, unit: string | null): Asked {
   const wanted = texts.askedFor(name, said)
   const failed = (why: string, asked: string): string => texts.refusedByDevice(name, why, asked)
   if (isValue) return { done: texts.setTo(name, said.slice(verb.length + 1)), wanted, failed }
-  const done = Object.hasOwn(texts.doneVerbs, wish) ? `${texts.doneVerbs[wish]} ${name}` : texts.sentTo(name, said)
-  return { done, wanted, failed }
+  return { done: texts.sentTo(name, said), wanted, ...texts.plainDeed(wish, name), failed }
 }
 
 const VALUE_VERBS: ReadonlySet<string> = new Set(['level', 'setpoint', 'temperature', 'position', 'volume', 'value'])
@@ -92,9 +91,9 @@ function callOf({ method, path, target }: AuditEntry): Asked {
   return { done, wanted: toDo === undefined ? done : texts.triedTo(toDo) }
 }
 
-/** `driver_timeout: device 3 did not answer` without its code. */
+/** `driver_failed: device 3: it is jammed` without its code and its device. */
 function withoutCode(detail: string | null): string {
-  return (detail ?? texts.noReasonGiven).replace(/^[a-z0-9_]+: /, '').replace(/[.]$/, '')
+  return (detail ?? texts.noReasonGiven).replace(/^[a-z0-9_]+: (device \d+: )?/, '').replace(/[.]$/, '')
 }
 
 // Reasons and outcomes in a few words; audit-details.ts has the sentences.

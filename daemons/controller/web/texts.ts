@@ -219,19 +219,11 @@ export const ranBy = (kind: string, name: string) => `The ${kind === 'hook' ? 'w
 export const askedFor = (name: string, wish: string) => `asked ${name} for ${wish}`
 export const setTo = (name: string, value: string) => `set ${name} to ${value}`
 export const sentTo = (name: string, wish: string) => `sent ${wish} to ${name}`
-/** What is said before the name of the zone. */
-export const doneVerbs: Readonly<Record<string, string>> = {
-  on: 'switched on',
-  off: 'switched off',
-  open: 'opened',
-  close: 'closed',
-  lock: 'locked',
-  unlock: 'unlocked',
-  mute: 'muted',
-  unmute: 'unmuted',
-  stop: 'stopped',
-  up: 'turned up',
-  down: 'turned down',
+/** A verb that needs no more words; undefined for others. */
+export function plainDeed(verb: string, name: string): Deed | undefined {
+  if (/^(on|off)$/.test(verb)) return deed(`switched ${verb} ${name}`, `asked ${name} to switch ${verb}`)
+  if (!/^((un)?lock|(un)?mute|open|close)$/.test(verb)) return undefined
+  return deed(`${verb}${verb.endsWith('e') ? 'd' : 'ed'} ${name}`, `asked ${name} to ${verb}`)
 }
 export const macroFailed = (name: string, why: string, asked: string) => `The macro ${name} failed: ${why}. ${asked}.`
 export const runsMacro = (name: string) => deed(`ran the macro ${name}`, `asked for the macro ${name}`)
@@ -550,8 +542,8 @@ export const backupStates: Readonly<Record<string, string>> = {
   restarting: 'Restarts',
 }
 export const whatIsInBackup =
-  'A backup is one file with all that this controller knows: the site, people with the hashes of their passwords and PINs, values and their history, macro runs, journal and audit. Keep it like a key. Passwords and keys of devices and services are not in it:'
-export const whatElseHasThem = 'on the machine itself writes one with these as well.'
+  'One file with all that this controller knows, from zones to the audit. Hashes of passwords are in it: keep it like a key. Passwords and keys of devices and services are left out;'
+export const whatElseHasThem = 'on the machine itself writes these too.'
 export const makingBackup = 'Making the backup'
 export const backupIsReady = (size: string, time: string) => `The backup of ${time} is ready, ${size}.`
 export const backupIsSaved = 'The backup is being saved by the browser.'

@@ -172,8 +172,8 @@ t.test('tells a call in a sentence: who did what, and what came of it', async (t
   t.equal(said({ action: 'unlock on "Front door"' }), 'ada unlocked Front door: done.')
   t.equal(said({ action: 'picture_mode … on "Wall"' }), 'ada sent picture_mode … to Wall: done.')
   t.equal(
-    said({ action: 'on on "Projector"', outcome: 'failed', detail: 'driver_timeout: no answer within 5 s' }),
-    'Projector refused: no answer within 5 s. ada asked Projector for on.',
+    said({ action: 'on on "Projector"', outcome: 'failed', detail: 'driver_failed: device 3: no answer within 5 s' }),
+    'Projector refused: no answer within 5 s. ada asked Projector to switch on.',
   )
   t.equal(
     said({
