@@ -44,8 +44,8 @@ interface Meant {
 }
 
 /**
- * Object branches are told apart by a property that is a constant in each of them (`mode`, `kind`); a single object (or
- * list) branch beside `null` is meant by every object (or list).
+ * Object branches are told apart by a property that is a constant in each of them (`mode`, `kind`), else by one that
+ * only one of them needs; a single object (or list) branch beside `null` is meant by every object (or list).
  */
 export function branchMeant(branches: readonly JsonSchema[], value: unknown): Meant {
   if (Array.isArray(value)) return { index: loneOf(branches, 'array'), tag: undefined }
@@ -56,11 +56,20 @@ export function branchMeant(branches: readonly JsonSchema[], value: unknown): Me
   const name = Object.keys(objects[0]?.properties ?? {}).find((property) =>
     objects.every((branch) => branch.properties?.[property]?.const !== undefined),
   )
-  if (name === undefined) return { index: undefined, tag: undefined }
+  if (name === undefined) return { index: indexByNeed(branches, value), tag: undefined }
   const seen = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
   const index = branches.findIndex((branch) => branch.properties?.[name]?.const === seen && seen !== undefined)
   const values = objects.map((branch) => branch.properties?.[name]?.const)
   return { index: index < 0 ? undefined : index, tag: { name, values } }
+}
+
+/** The branch that needs a property which the value has, and which no other branch knows. */
+function indexByNeed(branches: readonly JsonSchema[], value: object): number | undefined {
+  const isKnownBy = (name: string) => (branch: JsonSchema) => Object.hasOwn(branch.properties ?? {}, name)
+  const index = branches.findIndex(({ required = [] }) =>
+    required.some((name) => Object.hasOwn(value, name) && branches.filter(isKnownBy(name)).length === 1),
+  )
+  return index < 0 ? undefined : index
 }
 
 function loneOf(branches: readonly JsonSchema[], type: string): number | undefined {

@@ -139,3 +139,23 @@ t.test('throws nothing but its Fault, whatever the input', async (t) => {
     fc.property(near, (value) => void faultsOf(value)),
   )
 })
+
+t.test('of objects without a mark, the one is meant that needs a field which no other knows', async (t) => {
+  const strict = { additionalProperties: false }
+  const named = Type.Object({ name: Type.String(), record: Type.String(), every: Type.Number({ default: 60 }) }, strict)
+  const placed = Type.Object(
+    { name: Type.String(), address: Type.Integer(), every: Type.Number({ default: 10 }) },
+    strict,
+  )
+  const checkOne = createCheck(Type.Object({ point: Type.Union([placed, named]) }, strict))
+  t.same(checkOne({ point: { name: 'a', record: 'energy' } }), {
+    value: { point: { name: 'a', record: 'energy', every: 60 } },
+    faults: [],
+  })
+  t.same(checkOne({ point: { name: 'a', address: 3 } }).value, { point: { name: 'a', address: 3, every: 10 } })
+  t.match(checkOne({ point: { name: 'a', adress: 1, record: 'energy' } }).faults, [
+    { field: 'point.adress', message: /is not known/ },
+  ])
+  t.match(checkOne({ point: { name: 'a', address: 'x' } }).faults, [{ field: 'point.address' }])
+  t.match(checkOne({ point: { name: 'a' } }).faults, [{ field: 'point' }], 'neither is meant')
+})
