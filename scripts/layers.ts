@@ -149,6 +149,11 @@ const PROTOCOLS: readonly { name: string; own: RegExp; mayKnow: RegExp }[] = [
     mayKnow: /^daemons\/gateway\/core\/(modbus\/|protocols\.ts$)/,
   },
   {
+    name: 'mbus',
+    own: /^daemons\/gateway\/(core|wire)\/mbus\//,
+    mayKnow: /^daemons\/gateway\/core\/(mbus\/|protocols\.ts$)/,
+  },
+  {
     name: 'equipment',
     own: /^daemons\/gateway\/core\/equipment\//,
     mayKnow: /^daemons\/gateway\/core\/(equipment\/|protocols\.ts$|memory\.ts$)/,

@@ -3,6 +3,8 @@ import { systemClock } from '#kit/clock.ts'
 import { climateSensor } from '../sim/climate-sensor.ts'
 import { energyMeter } from '../sim/energy-meter.ts'
 import { fanDrive } from '../sim/fan-drive.ts'
+import { heatMeter, waterMeter } from '../sim/heat-meter.ts'
+import { simulateMbusLine } from '../sim/mbus-meters.ts'
 import { type Duplex, simulateModbusLine } from '../sim/modbus-device.ts'
 import { relayBoard } from '../sim/relay-board.ts'
 import { withFaults } from '../sim/unit-faults.ts'
@@ -47,4 +49,27 @@ export function startCellar(duplex: Duplex): () => void {
     withFaults({ unit: climateSensor(13, clock), faults: { late: { afterMs: 450, chance: 0.3 } }, clock, seed: 13 }),
   ]
   return simulateModbusLine({ duplex, clock, baud: BAUD, units })
+}
+
+/** What meters usually have. */
+const MBUS_BAUD = 2400
+
+/** Points of the flats: the heat of two of them by primary address, the water by the number on its meter. */
+export const flatPoints: readonly object[] = [
+  { name: 'Flat 1 heat', unitId: 1, record: 'energy', unit: 'kWh', scale: 0.001, decimals: 0, pollMs: 5000 },
+  { name: 'Flat 1 power', unitId: 1, record: 'power', unit: 'kW', scale: 0.001, decimals: 2, pollMs: 5000 },
+  { name: 'Flat 1 flow', unitId: 1, record: 'flow temperature', unit: '°C', decimals: 1, pollMs: 5000 },
+  { name: 'Flat 2 heat', unitId: 2, record: 'energy', unit: 'kWh', scale: 0.001, decimals: 0, pollMs: 5000 },
+  { name: 'Cold water', unitId: 40_271_828, record: 'volume', unit: 'm³', decimals: 3, pollMs: 5000 },
+]
+
+/** Heat meters of two flats (addresses 1 and 2) and the water meter, which has no address of its own. @returns stops them */
+export function startFlats(duplex: Duplex): () => void {
+  const clock = systemClock
+  const meters = [
+    heatMeter({ address: 1, id: '21314159', clock }),
+    heatMeter({ address: 2, id: '21316022', clock }),
+    waterMeter({ address: 0, id: '40271828', clock }),
+  ]
+  return simulateMbusLine({ duplex, clock, baud: MBUS_BAUD, meters })
 }

@@ -8,7 +8,7 @@ import { type DemoBoards, startBoards } from './boards.ts'
 import { startBuilding } from './building.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
-import { cellarUnits, type DemoUnit, meterUnits, startCellar, startMeters } from './lines.ts'
+import { cellarUnits, type DemoUnit, flatPoints, meterUnits, startCellar, startFlats, startMeters } from './lines.ts'
 import { type Lobby, startLobby } from './lobby.ts'
 import { NAMED_LINES, type NamedLine, openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
@@ -28,6 +28,7 @@ export interface Scene {
   lobby: Lobby
   meters: string
   cellar: string
+  flats: string
   scale: string
   /** Modbus TCP of the meters. */
   tcpPort: number
@@ -43,6 +44,8 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   undo.push(startMeters(meters))
   const cellar = opened('cellar', undo)
   undo.push(startCellar(cellar))
+  const flats = opened('flats', undo)
+  undo.push(startFlats(flats))
   const scale = opened('scale', undo)
   undo.push(startScale(scale))
   const sink = await openSink()
@@ -58,6 +61,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   const api = await setUpGateway(gateway.url, { username: demoLogin.admin, password: demoLogin.password })
   await setUpBus(api, { path: meters.path, settings: { tcp_port: tcpPort } }, meterUnits)
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
+  await setUpFlats(api, flats.path)
   await setUpScale(api, scale.path, sink.url)
   const apiKey = await letOthersIn(api, meters.path)
   const key = await keyOf(api, { name: 'building', role: 'admin', ports: [meters.path] })
@@ -65,7 +69,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   const driven = { gateway: { url: gateway.url, line: meters.path, key }, lobby }
   const all = [boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk]
   const [building] = await Promise.all([startBuilding(stateFolder, driven, undo), meet(all.map(({ url }) => url))])
-  const lines = { meters: meters.path, cellar: cellar.path, scale: scale.path }
+  const lines = { meters: meters.path, cellar: cellar.path, flats: flats.path, scale: scale.path }
   return { gateway, building, boards, lobby, ...lines, tcpPort, apiKey }
 }
 
@@ -82,6 +86,11 @@ async function setUpBus(
 ): Promise<void> {
   await call('PUT', portPath(path), { protocol: 'modbus-rtu', settings })
   for (const unit of units) await call('POST', portPath(path, '/points'), unit)
+}
+
+async function setUpFlats({ call }: ApiClient, path: string): Promise<void> {
+  await call('PUT', portPath(path), { protocol: 'mbus', line: { baud: 2400, parity: 'even' } })
+  await call('PUT', portPath(path, '/points'), { points: flatPoints })
 }
 
 async function setUpScale({ call }: ApiClient, path: string, webhookUrl: string): Promise<void> {

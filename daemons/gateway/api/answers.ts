@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { roles } from '#kit/auth/credentials.ts'
 import { count, fault, instant, object, orNull, text } from '#kit/http/route.ts'
 import { lineSettings } from '#kit/pure/line.ts'
-import { pointDefinition } from '../core/points/definition.ts'
+import { pointDefinition, recordPoint } from '../core/points/definition.ts'
 import { protocols } from '../core/protocols.ts'
 
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
@@ -99,8 +99,7 @@ export const modbusAnswer = object({
 
 const pointValue = orNull(Type.Union([Type.Number(), text, Type.Boolean()]))
 
-export const pointAnswer = object({
-  ...pointDefinition.properties,
+const liveValue = {
   revision,
   value: pointValue,
   text: orNull(text),
@@ -109,7 +108,12 @@ export const pointAnswer = object({
   changedAt: orNull(instant),
   readAt: orNull(instant),
   fault: orNull(fault),
-})
+}
+
+export const pointAnswer = Type.Union([
+  object({ ...pointDefinition.properties, ...liveValue }),
+  object({ ...recordPoint.properties, ...liveValue }),
+])
 
 export const pointsAnswer = object({
   revision,
@@ -159,7 +163,71 @@ export const registersAnswer = object({
   writtenAt: orNull(instant),
 })
 
-export const scanAnswer = object({
+/** Who a meter is, and how it is reached. */
+const meterAnswer = object({
+  id: text,
+  manufacturer: orNull(text),
+  version: orNull(count),
+  medium: object({ code: count, name: text }),
+})
+
+export const readingAnswer = object({
+  unitId: count,
+  address: orNull(Type.Integer({ minimum: 0, description: 'primary address that was asked' })),
+  secondary: orNull(Type.String({ description: 'secondary address of the meter, as it tells it' })),
+  meter: orNull(meterAnswer),
+  accessNumber: orNull(count),
+  status: Type.Array(text, { description: 'what the meter says of itself; empty: all is well' }),
+  isEncrypted: Type.Boolean(),
+  isComplete: Type.Boolean({ description: 'the meter had no more to tell' }),
+  problem: orNull(Type.String({ description: 'why not all of it was read' })),
+  records: Type.Array(
+    object({
+      record: Type.String({ description: 'its name, for points' }),
+      quantity: text,
+      value: orNull(Type.Union([Type.Number(), text])),
+      unit: orNull(text),
+      problem: orNull(text),
+      function: Type.Enum(['instantaneous', 'maximum', 'minimum', 'error']),
+      storage: count,
+      tariff: count,
+      subunit: count,
+      headerHex: Type.String({ description: 'its data and value information as it was sent' }),
+      dataHex: text,
+    }),
+  ),
+  restHex: Type.Array(text, { description: 'what only the maker can read, of each telegram that has it' }),
+  telegramsHex: Type.Array(text, { description: 'the frames as they came' }),
+})
+
+export const initAnswer = object({ unitId: count })
+
+const mbusScanAnswer = object({
+  by: Type.Enum(['primary', 'secondary']),
+  from: orNull(count),
+  to: orNull(count),
+  mask: orNull(text),
+  state: Type.Enum(['running', 'done', 'cancelled', 'failed']),
+  asked: count,
+  progress: Type.Number({ minimum: 0, maximum: 1 }),
+  current: orNull(text),
+  found: Type.Array(
+    object({
+      unitId: count,
+      address: orNull(count),
+      secondary: orNull(text),
+      meter: orNull(meterAnswer),
+      tookMs: orNull(Type.Number()),
+    }),
+  ),
+  collisions: Type.Array(text, { description: 'addresses where several answer that cannot be told apart' }),
+  startedAt: instant,
+  endedAt: orNull(instant),
+  etaMs: orNull(Type.Number()),
+  fault: orNull(fault),
+})
+
+const modbusScanAnswer = object({
   from: count,
   to: count,
   fc: count,
@@ -176,6 +244,8 @@ export const scanAnswer = object({
   etaMs: orNull(Type.Number()),
   fault: orNull(fault),
 })
+
+export const scanAnswer = Type.Union([modbusScanAnswer, mbusScanAnswer])
 
 const deviceValue = Type.Union([text, Type.Number(), Type.Boolean(), Type.Null()])
 

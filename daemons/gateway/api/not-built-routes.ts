@@ -7,8 +7,6 @@ import { portParams } from './port-routes.ts'
 
 const actions = [
   { action: 'send', protocol: 'bacnet-mstp', does: 'Send a BACnet MS/TP frame' },
-  { action: 'read', protocol: 'mbus', does: 'Read an M-Bus meter' },
-  { action: 'init', protocol: 'mbus', does: 'Reset the link of an M-Bus meter' },
   { action: 'set-point', protocol: 'dnp3', does: 'Set a point of a DNP3 outstation' },
   { action: 'set-iin', protocol: 'dnp3', does: 'Set internal indications of a DNP3 outstation' },
 ] as const

@@ -6,12 +6,14 @@ import type { FieldFault } from '#kit/http/schema.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import { type PointBook, pointFaults } from '../core/points/book.ts'
 import {
+  type AnyPoint,
+  anyPoint,
   MOST_POINTS,
-  type PointDefinition,
   type PointTemplate,
   pointDefinition,
   pointName,
   pointTemplate,
+  recordPoint,
   type TemplateLibrary,
   unitNumber,
 } from '../core/points/definition.ts'
@@ -22,18 +24,18 @@ import { portParams } from './port-routes.ts'
 
 /** Body of PUT: the whole table. `points.max` bounds the number of points. */
 const pointTableBody = Type.Object(
-  { points: Type.Array(pointDefinition, { maxItems: MOST_POINTS }) },
+  { points: Type.Array(anyPoint, { maxItems: MOST_POINTS }) },
   { additionalProperties: false },
 )
 
-const checkPoint = createCheck(pointDefinition)
+const checkPoint = createCheck(anyPoint)
 
 /** The faults between fields and names of the points that fit their schema, even if others of the table do not. */
 function faultsBesideShape(body: unknown): FieldFault[] {
   const points = (body as { points?: unknown } | null)?.points
   if (!Array.isArray(points) || points.length > MOST_POINTS) return []
   const checked = points.map((point) => checkPoint(point))
-  return pointFaults(checked.map(({ faults, value }) => (faults.length > 0 ? undefined : (value as PointDefinition))))
+  return pointFaults(checked.map(({ faults, value }) => (faults.length > 0 ? undefined : (value as AnyPoint))))
 }
 
 /** Body of POST: a device by its template. */
@@ -51,10 +53,14 @@ const newDeviceBody = Type.Object(
   { additionalProperties: false },
 )
 
-const { name: _inPath, ...fieldsBesideName } = pointDefinition.properties
+const { name: _inPath, ...registerFields } = pointDefinition.properties
+const { name: _inPathToo, ...recordFields } = recordPoint.properties
 
 /** Body of POST to a name: the rest of one point. */
-const newPointBody = Type.Object(fieldsBesideName, { additionalProperties: false })
+const newPointBody = Type.Union([
+  Type.Object(registerFields, { additionalProperties: false }),
+  Type.Object(recordFields, { additionalProperties: false }),
+])
 
 /** The position of a new point in the table. */
 const newPointQuery = Type.Object(
@@ -67,9 +73,12 @@ const newPointQuery = Type.Object(
 )
 
 /** Body of PATCH: any fields of a point; what is left out stays, so nothing has a default. */
-const pointChangeBody = Type.Unsafe<Partial<PointDefinition>>({
+const pointChangeBody = Type.Unsafe<Partial<AnyPoint>>({
   type: 'object',
-  properties: Object.fromEntries(Object.entries(pointDefinition.properties).map(withoutDefault)),
+  // Where both kinds have a field of their own, the wider one is taken; the book checks which kind the point is.
+  properties: Object.fromEntries(
+    Object.entries({ ...pointDefinition.properties, ...recordPoint.properties }).map(withoutDefault),
+  ),
   additionalProperties: false,
 })
 

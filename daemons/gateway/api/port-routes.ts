@@ -12,7 +12,16 @@ import { type PortRegistry, type PortView, requireAction, requireFace } from '..
 import { portRevision } from '../core/lines/ports.ts'
 import { seesPort } from '../core/people/keys.ts'
 import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
-import { commandAnswer, equipmentAnswer, eventsAnswer, modbusAnswer, portShape, sentAnswer } from './answers.ts'
+import {
+  commandAnswer,
+  equipmentAnswer,
+  eventsAnswer,
+  initAnswer,
+  modbusAnswer,
+  portShape,
+  readingAnswer,
+  sentAnswer,
+} from './answers.ts'
 import { faultStatus } from './fault-status.ts'
 
 // Bodies and answers of the port routes.
@@ -328,6 +337,52 @@ export function equipmentRoutes({ registry, recorder }: { registry: PortRegistry
         const tell = (detail: object) => recorder.sent(ask, 'command sent', path, { ...ask.body, ...detail })
         const acting = requireAction(registry.require(path), 'command')(ask.body, ask.signal)
         const answer = await orTold(acting, tell)
+        await tell({})
+        return answer
+      },
+    }),
+  ]
+}
+
+/** A meter by its primary or its secondary address; core/mbus/mbus.ts checks that it is one of the two. */
+const meterBody = Type.Object(
+  {
+    address: Type.Optional(Type.Integer({ minimum: 0, maximum: 255, description: 'primary address, 0 to 250' })),
+    secondary: Type.Optional(
+      Type.String({
+        pattern: '^[0-9A-Fa-f]{8}([0-9A-Fa-f]{8})?$',
+        description: 'identification number on the meter, 8 digits, or with manufacturer, version and medium 16',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Routes of M-Bus meters. A read is not journalled, as it changes nothing. */
+export function meterRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/read',
+      who: 'admin',
+      reply: readingAnswer,
+      summary: 'Read an M-Bus meter: all telegrams, decoded to records',
+      params: portParams,
+      body: meterBody,
+      handle: (ask) => requireAction(registry.require(ask.params.path), 'read')(ask.body, ask.signal),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/init',
+      who: 'admin',
+      reply: initAnswer,
+      summary: 'Reset the link of an M-Bus meter; at address 255 of all, which do not answer',
+      params: portParams,
+      body: meterBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const tell = (detail: object) => recorder.sent(ask, 'meter reset', path, { ...ask.body, ...detail })
+        const answer = await orTold(requireAction(registry.require(path), 'init')(ask.body, ask.signal), tell)
         await tell({})
         return answer
       },

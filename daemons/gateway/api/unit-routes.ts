@@ -9,7 +9,7 @@ import { portParams } from './port-routes.ts'
 
 const unitParams = Type.Object({
   ...portParams.properties,
-  unitId: Type.Integer({ minimum: 1, maximum: 247, description: 'number of the unit on the line' }),
+  unitId: Type.Integer({ minimum: 0, maximum: 5_294_967_295, description: 'number of the unit on the line' }),
 })
 
 interface UnitRouteParts {
@@ -46,18 +46,36 @@ export function unitRoutes({ registry, recorder, onForgotten }: UnitRouteParts):
   ]
 }
 
-// Routes of a scan: which units are on a Modbus line.
+// Routes of a scan: which units are on a Modbus line, or which meters on an M-Bus line.
 
-const unitId = (fallback: number, description: string) =>
-  Type.Integer({ default: fallback, minimum: 1, maximum: 247, description })
+const unitId = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 250, description }))
 
-/** One coil or register is read of each unit. */
+/** Of a Modbus unit one coil or register is read, of a meter all it has. */
 const scanBody = Type.Object(
   {
-    from: unitId(1, 'first unit'),
-    to: unitId(247, 'last unit'),
-    fc: Type.Integer({ default: 3, minimum: 1, maximum: 4, description: 'function to ask by: 1 to 4' }),
-    address: Type.Integer({ default: 0, minimum: 0, maximum: 65_535, description: 'coil or register, counted from 0' }),
+    from: unitId('first unit, or first primary address of a meter; left out: 1, of meters 0'),
+    to: unitId('last one; left out: 247, of meters 250'),
+    fc: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 4, description: 'Modbus: function to ask by, 1 to 4; left out: 3' }),
+    ),
+    address: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 65_535,
+        description: 'Modbus: coil or register, counted from 0; left out: 0',
+      }),
+    ),
+    by: Type.Optional(
+      Type.Enum(['primary', 'secondary'], {
+        description: 'M-Bus: by which address meters are searched for; left out: primary',
+      }),
+    ),
+    mask: Type.Optional(
+      Type.String({
+        pattern: '^[0-9A-Fa-f]{8}([0-9A-Fa-f]{8})?$',
+        description: 'M-Bus by secondary: 8 or 16 digits, F for any digit of the number, FF for any other byte',
+      }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -73,12 +91,12 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
       who: 'admin',
       status: 202,
       reply: scanAnswer,
-      summary: 'Scan a Modbus line for units, in gaps between polls; answers the job',
+      summary: 'Scan a line for Modbus units or M-Bus meters, in gaps between polls; answers the job',
       params: portParams,
       body: scanBody,
       async handle(ask) {
         const job = scanOf(ask.params.path).start(ask.body)
-        await recorder.changed(ask, 'scan started', ask.params.path, ask.body)
+        await recorder.changed(ask, 'scan started', ask.params.path, askedOf(job))
         return new Reply(202, job)
       },
     }),
@@ -107,6 +125,12 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
       },
     }),
   ]
+}
+
+/** What a scan was asked for, with what was left out. */
+function askedOf(job: object): object {
+  const names: readonly string[] = Object.keys(scanBody.properties)
+  return Object.fromEntries(Object.entries(job).filter(([name, value]) => names.includes(name) && value !== null))
 }
 
 // Routes of the registers that a port in mode slave serves to the master on its line.

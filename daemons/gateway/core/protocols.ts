@@ -3,13 +3,19 @@ import type { LinkType } from '../wire/pcap.ts'
 import { type EquipmentWorld, equipmentProtocol } from './equipment/equipment.ts'
 import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
 import type { PortRecord } from './lines/ports.ts'
+import { type MbusWorld, mbusProtocol } from './mbus/mbus.ts'
 import { type ModbusWorld, modbusProtocol } from './modbus/modbus.ts'
 import { type RawWorld, rawProtocol } from './raw/raw.ts'
 
-const list = { raw: rawProtocol, 'modbus-rtu': modbusProtocol, equipment: equipmentProtocol } as const
+const list = {
+  raw: rawProtocol,
+  'modbus-rtu': modbusProtocol,
+  mbus: mbusProtocol,
+  equipment: equipmentProtocol,
+} as const
 
 /** What the protocols need beside the line. */
-export type ProtocolWorld = RawWorld & ModbusWorld & EquipmentWorld
+export type ProtocolWorld = RawWorld & ModbusWorld & MbusWorld & EquipmentWorld
 
 /** The names of the protocols, as in `protocol` of a port. */
 export const protocols = Object.keys(list) as (keyof typeof list)[]

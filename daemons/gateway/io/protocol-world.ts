@@ -138,6 +138,7 @@ export function createProtocolWorld({
     retry,
     modbusCodec: createModbusSerialCodec(),
     modbusDebts: createBusDebts(clock),
+    mbusDebts: createBusDebts(clock),
     modbusIdentity: ['Plantroom', 'gateway', version],
     definitionOf: (name) => definitions.get(name),
     digest: digestOf,

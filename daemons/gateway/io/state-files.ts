@@ -30,7 +30,7 @@ import {
   type Users,
 } from '../core/people/users.ts'
 import { badPoints, pointFaults, refuseBadPoints } from '../core/points/book.ts'
-import { type PointTemplate, pointDefinition, pointTemplate, type TemplateLibrary } from '../core/points/definition.ts'
+import { anyPoint, type PointTemplate, pointTemplate, type TemplateLibrary } from '../core/points/definition.ts'
 import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
 import type { IdentityRecord } from '../core/status.ts'
 
@@ -103,7 +103,7 @@ const port = Type.Object(
     line: lineSettings,
     settings: Type.Record(Type.String(), Type.Unknown()),
     enabled: Type.Boolean(),
-    points: Type.Array(pointDefinition, { default: [] }),
+    points: Type.Array(anyPoint, { default: [] }),
     webhooks: Type.Array(webhook),
   },
   strict,

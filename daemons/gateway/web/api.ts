@@ -4,6 +4,7 @@ import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { call } from '#kit/web/call.ts'
 import type { UnitView } from '../core/bus/units.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
+import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
 import type { RegisterView } from '../core/modbus/slave-registers.ts'
 import type { KeyView } from '../core/people/keys.ts'
@@ -61,13 +62,16 @@ function query(facts: object): string {
   return new URLSearchParams(words as [string, string][]).toString()
 }
 
+/** A scan of a Modbus line, or of an M-Bus line. */
+export type ScanJob = ModbusScanJob | MbusScanJob
+
 /** Calls about units, scans and registers. */
 export const busApi = {
   units: (path: string) => call<UnitView[]>(`GET ${portRoute(path, '/units')}`),
   forgetUnit: (path: string, unitId: number) => call(`DELETE ${portRoute(path, `/units/${unitId}`)}`),
-  scan: (path: string) => call<ModbusScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
-  startScan: (path: string, body: object) => call<ModbusScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
-  cancelScan: (path: string) => call<ModbusScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),
+  scan: (path: string) => call<ScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
+  startScan: (path: string, body: object) => call<ScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
+  cancelScan: (path: string) => call<ScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),
   registers: (path: string, range: RegisterRange) =>
     call<RegisterView>(`GET ${portRoute(path, `/registers?${query(range)}`)}`),
   writeRegisters: (path: string, body: object) => call<RegisterView>(`PUT ${portRoute(path, '/registers')}`, body),
@@ -191,6 +195,23 @@ export interface ModbusAnswer {
   values?: (number | boolean)[] | null
 }
 
+/** Reply to the read of a meter. */
+export interface MeterReading {
+  unitId: number
+  meter: { id: string; manufacturer: string | null; medium: { name: string } } | null
+  status: string[]
+  isComplete: boolean
+  problem: string | null
+  records: {
+    record: string
+    value: number | string | null
+    unit: string | null
+    problem: string | null
+    function: string
+    storage: number
+  }[]
+}
+
 /** The device on a line, by its definition. */
 export interface Equipment {
   title: string
@@ -254,6 +275,10 @@ export const api = {
     call<{ sent: number }>(`POST ${portRoute(path, '/rest/tx')}`, { hex }, { answerMs: BUS_ANSWER_MS }),
   request: (path: string, body: object) =>
     call<ModbusAnswer>(`POST ${portRoute(path, '/rest/request')}`, body, { answerMs: BUS_ANSWER_MS }),
+  readMeter: (path: string, body: object) =>
+    call<MeterReading>(`POST ${portRoute(path, '/rest/read')}`, body, { answerMs: BUS_ANSWER_MS }),
+  initMeter: (path: string, body: object) =>
+    call<{ unitId: number }>(`POST ${portRoute(path, '/rest/init')}`, body, { answerMs: BUS_ANSWER_MS }),
   equipment: (path: string) => call<Equipment>(`GET ${portRoute(path, '/equipment')}`),
   command: (path: string, body: object) =>
     call<EquipmentAnswer>(`POST ${portRoute(path, '/rest/command')}`, body, { answerMs: BUS_ANSWER_MS }),

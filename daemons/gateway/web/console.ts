@@ -8,6 +8,7 @@ import { copyText, saveBytes } from '#kit/web/copy-and-save.ts'
 import { segments } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { age, bytesText, dateOf, fixed, timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, toast } from '#kit/web/parts.ts'
 import { token } from '#kit/web/session.ts'
@@ -139,6 +140,7 @@ export function Console({ port }: { port: Port }): VNode {
 const consoles: Readonly<Record<ProtocolName, (props: { port: Port }) => VNode>> = {
   raw: RawConsole,
   'modbus-rtu': ModbusConsole,
+  mbus: lazy(async () => (await import('./mbus-console.ts')).MbusConsole) as (props: { port: Port }) => VNode,
   equipment: EquipmentConsole,
 }
 

@@ -12,7 +12,7 @@ import { plate } from '#kit/web/shell.ts'
 import { api, type Port } from './api.ts'
 import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
 import * as texts from './texts.ts'
-import { deviceOf, protocolNames, shortPath } from './words.ts'
+import { deviceOf, protocolNames, shortPath, usualLine } from './words.ts'
 
 /** The API decides; checking here spares the way back from the last step to the first. */
 const LEAST_PASSWORD = 8
@@ -102,7 +102,7 @@ async function setUpLines(lines: readonly Port[], form: Form): Promise<Outcome[]
     const protocol = form.values.value[path]
     if (typeof protocol !== 'string' || protocol === '') continue
     try {
-      await api.setUpPort(path, { protocol, line: {}, settings: {} }, undefined)
+      await api.setUpPort(path, { protocol, line: usualLine(protocol), settings: {} }, undefined)
       outcomes.push({ path, fault: null })
     } catch (thrown) {
       outcomes.push({ path, fault: sentenceOf(thrown) })

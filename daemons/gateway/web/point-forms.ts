@@ -9,10 +9,10 @@ import { Act, icon, say, toast } from '#kit/web/parts.ts'
 import { useRevision } from '#kit/web/revision.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
-import type { PointTemplate } from '../core/points/definition.ts'
-import type { PointView } from '../core/points/values.ts'
+import type { PointDefinition, PointTemplate } from '../core/points/definition.ts'
 import { type Port, pointsApi } from './api.ts'
-import { definitionOf, type Shown } from './points.ts'
+import { definitionOf, isRecordPoint, type Shown } from './points.ts'
+import { recordBody, recordFields, recordValues } from './record-points.ts'
 import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 import { framingOf, shortPath } from './words.ts'
@@ -155,11 +155,13 @@ const MANY_WORDS = ['u32', 's32', 'u64', 'f32', 'f64']
 
 /** The form of a point; read-only for users who may change nothing. */
 export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
-  const form = useForm(valuesOf(point), point ? 'edit' : 'draft')
+  const isOfMeters = port.protocol === 'mbus'
+  const kind = isOfMeters ? ofRecords : ofRegisters
+  const form = useForm(kind.valuesOf(point), point ? 'edit' : 'draft')
   const revision = useRevision(point?.revision)
   const close = linkTo('port', port.path, 'points')
   async function save(): Promise<void> {
-    const body = bodyOf(form)
+    const body = kind.bodyOf(form)
     if (point) await revision.save((ifMatch) => pointsApi.change(port.path, point.name, body, ifMatch))
     else await pointsApi.insert(port.path, body)
     await again()
@@ -173,7 +175,7 @@ export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
   return html`<form class="panel dense" onSubmit=${submit} novalidate aria-label=${point ? texts.point(point.name) : texts.newPoint}>
     <header><h2>${point?.name ?? texts.newPoint}</h2><div class="acts"><a class="btn quiet icon" href=${close} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">${point?.fault ? html`<p class="small" data-s="warn">${point.fault.message}</p>` : null}
-      <fieldset class="plain" disabled=${!isAdmin.value}><div class="form">${fields(form, point === undefined)}</div></fieldset>${refusal(form)}</div>
+      <fieldset class="plain" disabled=${!isAdmin.value}><div class="form">${kind.fields(form, point === undefined)}</div></fieldset>${refusal(form)}</div>
     ${
       isAdmin.value
         ? html`<footer class="save">${point ? html`<${Removal} port=${port} point=${point} rows=${rows} again=${again} />` : null}
@@ -181,6 +183,18 @@ export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
         : html`<p class="foot small faint">An administrator changes points.</p>`
     }
   </form>`
+}
+
+/** What the form of a point has: those of a Modbus line are registers, those of meters records. */
+const ofRegisters = {
+  fields,
+  valuesOf: (point: Shown | undefined) => valuesOf(point && !isRecordPoint(point) ? point : undefined),
+  bodyOf,
+}
+const ofRecords = {
+  fields: recordFields,
+  valuesOf: (point: Shown | undefined) => recordValues(point && isRecordPoint(point) ? point : undefined),
+  bodyOf: recordBody,
 }
 
 function fields(form: Form, isNew: boolean): VNode {
@@ -206,9 +220,9 @@ function fields(form: Form, isNew: boolean): VNode {
     ${number('pollMs', texts.readEvery, { unit: 'ms' })}${isNumber ? number('deadband', texts.deadband, { hint: texts.deadbandHint }) : null}`
 }
 
-function valuesOf(point: PointView | undefined): Values {
+function valuesOf(point: PointDefinition | undefined): Values {
   const text = (value: unknown): string => (value === null || value === undefined ? '' : String(value))
-  const from = (name: keyof PointView, otherwise: string): string => (point ? text(point[name]) : otherwise)
+  const from = (name: keyof PointDefinition, otherwise: string): string => (point ? text(point[name]) : otherwise)
   return {
     name: from('name', ''),
     unitId: from('unitId', '1'),

@@ -16,6 +16,7 @@ import {
   ageCell,
   createPointTable,
   faultText,
+  isRecordPoint,
   judgePoints,
   matchingPoints,
   type PointTable,
@@ -100,7 +101,9 @@ function edit(): boolean {
 
 function tools(port: Port, filter: string, setFilter: (text: string) => void, isBeside: boolean): VNode {
   const acts = isAdmin.value
-    ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>
+    ? port.protocol === 'mbus'
+      ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>`
+      : html`<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>
       <a class=${isBeside ? 'btn' : 'btn primary'} href=${linkTo('port', port.path, 'points', 'templates')}>Add device</a>`
     : html`<span class="small faint">An administrator changes points.</span>`
   return html`<${Tools} filter=${filter} setFilter=${setFilter} label="Filter points" placeholder="voltage, unit 17, old">${acts}</${Tools}>`
@@ -152,8 +155,12 @@ function body({ port, rows, refused, filter, which, isBeside }: BodyFacts): Chil
 }
 
 function empty(port: Port, isBeside: boolean): VNode {
-  const text = texts.whatPointsAre
-  const acts = html`<div class="acts start"><a class="btn primary" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>
+  const isOfMeters = port.protocol === 'mbus'
+  const text = isOfMeters ? texts.whatMeterPointsAre : texts.whatPointsAre
+  const first = isOfMeters
+    ? html`<a class="btn primary" href=${linkTo('port', port.path)}>Read a meter</a>`
+    : html`<a class="btn primary" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>`
+  const acts = html`<div class="acts start">${first}
     <a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point by hand</a></div>`
   return say(
     'off',
@@ -165,6 +172,12 @@ function empty(port: Port, isBeside: boolean): VNode {
 
 const TABLES: Readonly<Record<number, string>> = { 1: 'coil', 2: 'discrete', 3: 'holding', 4: 'input' }
 
+/** Where its value comes from. */
+function placeOf(row: Shown): string {
+  if (isRecordPoint(row)) return row.record
+  return `${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}`
+}
+
 function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
   const href = linkTo('port', port.path, 'points', 'point', row.name)
   const isOdd = row.quality === 'bad' || row.quality === 'stale'
@@ -173,6 +186,6 @@ function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
     <td class="lit">${lamp(qualityLits[row.quality], qualityWords[row.quality])}</td>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under desk-only" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
     <td class="setup narrow-only" data-s=${isOdd ? qualityLits[row.quality] : undefined}>${isOdd ? note : texts.rowUnit(row.unitId)}</td>
-    <td class="n wide">${row.unitId}</td><td class="wide faint">${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}</td>
+    <td class="n wide">${row.unitId}</td><td class="wide faint">${placeOf(row)}</td>
     <td class="n wide faint">${age(row.pollMs, 1)}</td>${valueCell(row)}${ageCell(row, daemonNow(), false)}</tr>`
 }

@@ -6,14 +6,17 @@ import { age, listed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { type Judgement, type Lit, lamp } from '#kit/web/parts.ts'
 import { matches } from '#kit/web/tools.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
-import type { PointDefinition } from '../core/points/definition.ts'
+import type { AnyPoint, RecordPoint } from '../core/points/definition.ts'
 import type { PointQuality, PointView, PollingView, ValuePayload } from '../core/points/values.ts'
 import { pointsApi } from './api.ts'
 import * as texts from './texts.ts'
 
 /** A point, and how often its value changed since the page was opened. */
-export interface Shown extends PointView {
-  changes: number
+export type Shown = PointView & { changes: number }
+
+/** Whether a point is a record of a meter, not registers of a unit. */
+export function isRecordPoint(point: object): point is RecordPoint {
+  return 'record' in point
 }
 
 /** New values are drawn at most this often. */
@@ -122,13 +125,18 @@ export function definitionOf({
   fault,
   revision,
   ...rest
-}: PointView): PointDefinition {
-  const { changes, ...definition } = rest as PointDefinition & { changes?: number }
+}: PointView): AnyPoint {
+  const { changes, ...definition } = rest as AnyPoint & { changes?: number }
   return definition
 }
 
 /** The value as people write it: narrow spaces between thousands, a true minus, `on` and `off`. */
-export function pointValueText({ value, text, type }: Pick<PointView, 'value' | 'text' | 'type'>): string {
+export function pointValueText({
+  value,
+  text,
+  ...rest
+}: Pick<PointView, 'value' | 'text'> & { type?: string }): string {
+  const type = rest.type ?? (typeof value === 'string' ? 'string' : undefined)
   if (value === null || text === null) return UNKNOWN
   if (typeof value === 'boolean') return value ? 'on' : 'off'
   if (type === 'string' || !/^-?\d+(\.\d+)?$/.test(text)) return text
@@ -156,8 +164,8 @@ export const qualityWords: Readonly<Record<PointQuality, string>> = {
  * Why a value is not fresh, short enough for a table. The whole sentence is above the table and on the point's form.
  */
 export function faultText({ fault, quality, unitId }: PointView): string {
-  if (fault?.code === 'modbus_unit_silent') return texts.unitIsSilent(unitId)
-  if (fault?.code === 'modbus_timeout') return texts.unitDidNotAnswer(unitId)
+  if (fault?.code === 'modbus_unit_silent' || fault?.code === 'mbus_unit_silent') return texts.unitIsSilent(unitId)
+  if (fault?.code === 'modbus_timeout' || fault?.code === 'mbus_timeout') return texts.unitDidNotAnswer(unitId)
   return fault?.message ?? qualityWords[quality]
 }
 

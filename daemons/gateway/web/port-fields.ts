@@ -174,7 +174,21 @@ const modbusFields: readonly PortField[] = [
   ...framingFields,
 ]
 
-const bauds = ['1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
+/** Keys that an M-Bus line does not have: nothing comes twice there, and no meter is written to. */
+const NOT_OF_METERS = ['copy_window_ms', 'copy_answers', 'copy_trust_after', 'reread_ms']
+
+/** The fields of an M-Bus line. */
+const mbusFields: readonly PortField[] = [
+  ...askingFields,
+  { name: 'settings.retries', label: texts.retries, kind: 'number', unit: 'times', hint: texts.retriesHint },
+  rare('max_telegrams', texts.telegramsOfReading, { hint: texts.telegramsHint }),
+  rare('scan_selections', texts.selectionsOfScan),
+  rare('gap_ms', texts.gapBeforeRequest, { unit: 'ms', hint: texts.meterGapHint }),
+  ...limitFields.filter(({ name }) => !NOT_OF_METERS.includes(name.replace('settings.', ''))),
+  ...framingFields,
+]
+
+const bauds = ['300', '1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
 const same = (words: readonly string[]): (readonly [string, string])[] => words.map((word) => [word, word])
 
 /** Line settings, the same for every protocol. */
@@ -306,6 +320,7 @@ export const protocolFields: Readonly<Record<ProtocolName, readonly PortField[]>
     { name: 'settings.queue', label: texts.sendsWaiting, kind: 'number', hint: texts.moreAreRefused, rare: true },
   ],
   'modbus-rtu': modbusFields,
+  mbus: mbusFields,
   equipment: [
     {
       name: 'settings.definition',

@@ -213,11 +213,9 @@ export interface UnitsPanelProps {
 export function UnitsPanel({ port, units, refused, again }: UnitsPanelProps): VNode {
   const [opened, setOpened] = useState<number | null>(null)
   const isListening = port.settings?.mode === 'listen'
-  // A scan asks each unit for a register.
-  const scan =
-    isListening || port.protocol !== 'modbus-rtu'
-      ? null
-      : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? texts.scan : texts.lastScan}</a></div>`
+  const scan = isListening
+    ? null
+    : html`<div class="acts"><a class="btn quiet" href=${linkTo('port', port.path, 'scan')}>${isAdmin.value ? texts.scan : texts.lastScan}</a></div>`
   async function forget(unitId: number): Promise<void> {
     const isNoisy = units.find((view) => view.unitId === unitId)?.state === 'noisy'
     try {
@@ -424,6 +422,7 @@ export function PointsPart({ port, traffic }: { port: Port; traffic: Traffic }):
 function body(rows: readonly Shown[] | null, refused: string | null, port: Port): Child {
   if (rows === null) return refused === null ? null : say('fault', texts.pointsCouldNotBeRead, refused)
   if (rows.length === 0) {
+    if (port.protocol === 'mbus') return say('off', texts.noPoints, texts.whatMeterPointsAre)
     const add = html`<a class="btn" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>`
     return say('off', texts.noPoints, texts.whatPointsAreInShort, isAdmin.value ? add : null)
   }

@@ -12,7 +12,7 @@ import { lineFields, type PortField, portBody, portValues, protocolFields } from
 import { noLine } from './port-head.ts'
 import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
 import * as texts from './texts.ts'
-import { deviceOf, protocolNames, shortPath } from './words.ts'
+import { deviceOf, protocolNames, shortPath, usualLine } from './words.ts'
 
 /** The settings page. It is drawn once the line is known, because the form starts with the present settings. */
 export function PortSettings({ path }: { path: string }): VNode {
@@ -75,7 +75,7 @@ function Settings({ port }: { port: Port }): VNode {
   return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a>
       <h1>${port.configured ? texts.settingsOf(name) : texts.setUp(name)}</h1><p class="meta mono">${deviceOf(port) || port.path}</p></div>
     <form class="panel settings" onSubmit=${(event: Event) => void submit(event)} novalidate><div class="in stack">
-      <section class="group"><h2>Protocol</h2>${protocolChoice(form, protocol)}</section>
+      <section class="group"><h2>Protocol</h2>${protocolChoice(form, protocol, port.configured)}</section>
       <section class="group"><h2>Line</h2><div class="form">${drawn(lineFields, form)}</div></section>
       <section class="group"><h2>${protocolNames[protocol]}</h2><div class="form">${drawn(common(protocol), form)}</div>${rare(protocol, form)}</section>
       ${refusal(form)}</div>
@@ -85,13 +85,18 @@ function Settings({ port }: { port: Port }): VNode {
     </form>`
 }
 
-function protocolChoice(form: Form, protocol: ProtocolName): VNode {
+function protocolChoice(form: Form, protocol: ProtocolName, isConfigured: boolean): VNode {
+  function choose(value: string): void {
+    form.set('protocol', value)
+    if (isConfigured) return
+    for (const [name, usual] of Object.entries(usualLine(value))) form.set(`line.${name}`, String(usual))
+  }
   return segments({
     label: texts.protocol,
     name: 'protocol',
     value: protocol,
     options: Object.entries(protocolNames),
-    choose: (value) => form.set('protocol', value),
+    choose,
   })
 }
 

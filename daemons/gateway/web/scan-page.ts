@@ -8,8 +8,10 @@ import { type Child, html } from '#kit/web/html.ts'
 import { age, msText, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
+import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
-import { busApi, type Port } from './api.ts'
+import { busApi, type Port, type ScanJob } from './api.ts'
+import { foundMeters, judgeMbusScan, MbusScanStart } from './mbus-scan.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, portAt } from './state.ts'
 import * as texts from './texts.ts'
@@ -60,8 +62,13 @@ export function judgeScan(job: ModbusScanJob | null, { nowMs, zone }: When): Jud
 }
 
 /** The share of a scan that is done, 0..1. */
-export function progressOf({ asked, total }: ModbusScanJob): number {
-  return total === 0 ? 0 : asked / total
+export function progressOf(job: ScanJob): number {
+  if (isOfMeters(job)) return job.progress
+  return job.total === 0 ? 0 : job.asked / job.total
+}
+
+function isOfMeters(job: ScanJob): job is MbusScanJob {
+  return 'by' in job
 }
 
 /** What a found unit replied. */
@@ -82,7 +89,7 @@ export function ScanPage({ path }: { path: string }): VNode {
 }
 
 function Known({ port }: { port: Port }): VNode {
-  const [job, setJob] = useState<ModbusScanJob | null | undefined>(undefined)
+  const [job, setJob] = useState<ScanJob | null | undefined>(undefined)
   const look = useLook(
     async () => {
       try {
@@ -98,17 +105,21 @@ function Known({ port }: { port: Port }): VNode {
   const name = shortPath(port.path)
   return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a><h1>Scan ${name}</h1></div>
     ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.scanCouldNotBeRead, look.refused)}</section>` : null}
-    ${job === undefined ? null : verdict(judgeScan(job, { nowMs: daemonNow(), zone: zone.value }))}
+    ${job === undefined ? null : verdict(judged(job, { nowMs: daemonNow(), zone: zone.value }))}
     ${job?.state === 'running' ? html`<${Running} port=${port} job=${job} setJob=${setJob} />` : null}
-    ${job !== undefined && job?.state !== 'running' && isAdmin.value ? html`<${Start} port=${port} last=${job} setJob=${setJob} />` : null}
+    ${job !== undefined && job?.state !== 'running' && isAdmin.value ? html`<${port.protocol === 'mbus' ? MbusScanStart : Start} port=${port} last=${job} setJob=${setJob} />` : null}
     ${job !== undefined && !isAdmin.value && job?.state !== 'running' ? html`<p class="soft">An administrator starts a scan: it asks every unit on the line something.</p>` : null}
-    ${job ? found(port, job) : null}`
+    ${job ? (isOfMeters(job) ? foundMeters(job) : found(port, job)) : null}`
+}
+
+function judged(job: ScanJob | null, when: When): Judgement {
+  return job !== null && isOfMeters(job) ? judgeMbusScan(job, when) : judgeScan(job, when)
 }
 
 interface StepProps {
   port: Port
-  job: ModbusScanJob
-  setJob: (job: ModbusScanJob) => void
+  job: ScanJob
+  setJob: (job: ScanJob) => void
 }
 
 function Running({ port, job, setJob }: StepProps): VNode {
@@ -140,7 +151,7 @@ function Start({
 }: {
   port: Port
   last: ModbusScanJob | null
-  setJob: (job: ModbusScanJob) => void
+  setJob: (job: ScanJob) => void
 }): VNode {
   const form = useForm({
     from: String(last?.from ?? 1),

@@ -23,6 +23,7 @@ export const ports = 'Ports'
 
 export const raw = 'Raw'
 export const modbusRtu = 'Modbus RTU'
+export const mbus = 'M-Bus'
 export const equipment = 'Equipment'
 export const notSetUp = 'not set up'
 export const opening = 'opening'
@@ -380,6 +381,42 @@ export const zoneOfCommand = 'Zone'
 export const sendCommand = 'Send a command to the device'
 export const deviceDid = (command: string) => `${command}: done`
 
+// Meters of M-Bus (mbus-console.ts, mbus-scan.ts, record-points.ts)
+
+export const meter = 'Meter'
+export const meterHint = 'Primary address, 0 to 250, or the number on the meter.'
+export const meterAct = 'Do'
+export const readMeter = 'Read'
+export const resetMeter = 'Reset link'
+export const meterIsReset = (unitId: number) => `Meter ${unitId} has acknowledged.`
+export const meterNamed = ({ id, manufacturer, medium }: { id: string; manufacturer: string; medium: string }) =>
+  `${`${manufacturer} ${id}`.trim()}, ${medium}`
+export const meterHasMore = 'it has more telegrams than are read'
+export const onlyItsMakerReads = 'only its maker can read it'
+export const heatEnergy = 'Heat, flat 1'
+export const record = 'Record'
+export const recordHint = 'As the console shows it when the meter is read.'
+export const metersAnswered = (number: number) =>
+  number === 0 ? 'No meter answered' : `${many(number, 'meter')} answered`
+export const addressesAsked = (number: number) => `${number === 1 ? '1 address' : `${number} addresses`} asked.`
+export const selectionsMade = (number: number) => `${many(number, 'selection')} made.`
+export const metersCollide = (where: string) => `Several answer at once at ${where}: give each an address of its own.`
+export const askingMeter = (current: string, found: string) => `Asking ${current}. ${found} so far.`
+export const endedAt = (since: string) => `Ended ${since}.`
+export const noMeterHint = 'Look at rate, parity and the level converter; most meters have 2400 baud, 8E1.'
+export const scanStopped = (found: string) => `Stopped. ${found}.`
+export const searchBy = 'Search by'
+export const primaryAddress = 'Primary address'
+export const secondaryAddress = 'Secondary address'
+export const fromAddress = 'From address'
+export const toAddress = 'To address'
+export const numberWithWildcards = 'Number'
+export const wildcardHint = 'F stands for any digit.'
+export const primaryScanHint =
+  'Each address is asked once. Meters without an address of their own are found by secondary address.'
+export const secondaryScanHint = 'Finds every meter by its number, also where several have one primary address.'
+export const atMeterAddress = (address: number) => `address ${address}`
+
 // Points (points-page.ts)
 
 export const points = 'Points'
@@ -394,6 +431,8 @@ export const noPointMatches = (filter: string) => `No point matches ${filter}`
 export const areHidden = (rows: string) => `${rows} are hidden.`
 export const whatPointsAre =
   'A point is a named value of a unit, read again and again: 230.6 V on register 0 of unit 1. There are templates for many devices; any register can be added by hand.'
+export const whatMeterPointsAre =
+  'A point is a named value of a meter, read again and again. Read a meter in the console of its line, and add what it tells.'
 export const rowUnit = (unitId: number | undefined) => `unit ${unitId}`
 
 // State of points (points.ts)
@@ -619,6 +658,13 @@ export const pollEvery = 'Ask every'
 export const askEveryHint = '0 takes what the definition says.'
 export const holdHint = 'Nothing is sent so long after an answer that is missing.'
 export const commandsWaiting = 'Commands waiting'
+
+export const retries = 'Asked again'
+export const retriesHint = 'If no valid answer came.'
+export const telegramsOfReading = 'Telegrams of one reading'
+export const telegramsHint = 'Of a meter with more than one.'
+export const selectionsOfScan = 'Selections of one scan'
+export const meterGapHint = 'Empty: 33 bits, as the standard says.'
 
 // Scan (scan-page.ts)
 

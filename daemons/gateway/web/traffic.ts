@@ -155,8 +155,9 @@ function valueText(value: unknown): string {
 function errorRow(event: PortEvent, fault: Record<string, unknown>): Row {
   const unit = typeof fault.unitId === 'number' ? fault.unitId : null
   const waitedMs = typeof fault.waitedMs === 'number' ? fault.waitedMs : null
-  const isMiss = fault.code === 'modbus_timeout' || fault.code === 'modbus_bad_reply'
-  const isSilent = fault.code === 'modbus_timeout' && waitedMs !== null
+  const isTimeout = /^(modbus|mbus)_timeout$/.test(String(fault.code))
+  const isMiss = isTimeout || /^(modbus|mbus)_bad_reply$/.test(String(fault.code))
+  const isSilent = isTimeout && waitedMs !== null
   return {
     ...base(event),
     id: `${event.timestamp} ${fault.code} ${unit}`,

@@ -18,6 +18,7 @@ export function shortPath(path: string): string {
 export const protocolNames: Readonly<Record<ProtocolName, string>> = {
   raw: texts.raw,
   'modbus-rtu': texts.modbusRtu,
+  mbus: texts.mbus,
   equipment: texts.equipment,
 }
 
@@ -25,7 +26,13 @@ export const protocolNames: Readonly<Record<ProtocolName, string>> = {
 const OF_UNITS: Readonly<Record<ProtocolName, boolean>> = {
   raw: false,
   'modbus-rtu': true,
+  mbus: true,
   equipment: false,
+}
+
+/** How a line of the protocol usually runs, where that differs from the defaults. */
+export function usualLine(protocol: string): { baud?: number; parity?: string } {
+  return protocol === 'mbus' ? { baud: 2400, parity: 'even' } : {}
 }
 
 /** Whether units are on its line, asked by the gateway or by another master; or it is a unit itself. */

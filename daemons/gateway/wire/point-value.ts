@@ -6,8 +6,8 @@ import { Fault } from '#kit/pure/fault.ts'
 
 // Decimal numbers without rounding, so that a scale of 0.1 is exact, and so are integers that no double can hold.
 
-/** `digits` times ten to the power of `exponent`. */
-interface Decimal {
+/** `digits` times ten to the power of `exponent`. @source our own */
+export interface Decimal {
   digits: bigint
   exponent: number
 }

@@ -70,7 +70,7 @@ function createOutcomes<Request extends BusRequest, Reply extends BusReply>(
       const { isFence, sent, sentAtMs } = transaction
       const waitedMs = Math.round(clock.monotonicMs() - sentAtMs)
       const fault = faults.noReply(sent.request, waitedMs, heard, holds.longestLateMs(sent.request.unitId))
-      holds.owe(sent, { sentAtMs, isFence })
+      if (!transaction.how.isWildcard) holds.owe(sent, { sentAtMs, isFence })
       if (units.isNobody(transaction)) {
         counts.scanUnanswered++
         return fault

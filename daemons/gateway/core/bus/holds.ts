@@ -173,14 +173,16 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     const was = one.isDoubted ? 'doubted' : one.mayRefuse && !(isRefusal && isAsked) ? 'missed' : 'refused'
     if (was === 'missed' && isCertain) unit.longestLateMs = Math.max(unit.longestLateMs, lateMs ?? 0)
     if (!unit.owed.some(({ mayRefuse }) => mayRefuse)) this.#free(unit)
-    const sent = { frame: one.frame, request: protocol.reopen(one.frame) }
+    const sent = { frame: one.frame, request: protocol.reopen(one) }
     return { sent, reply: protocol.openReply(sent, frame), tookMs: isCertain ? lateMs : null, was }
   }
 
   /** Whether a frame that is valid as the reply to this request may be the reply to an earlier one. */
   mayBeOwed(sent: Sent<Request>, frame: Uint8Array): boolean {
     const unit = this.#units.get(sent.request.unitId)
-    if (!unit || unit.owed.length === 0 || this.#answeredBy(unit, frame) < 0) return false
+    const at = unit ? this.#answeredBy(unit, frame) : -1
+    const one = unit?.owed[at]
+    if (!unit || !one || this.#parts.protocol.isRepeat?.(one, sent)) return false
     return this.#parts.protocol.isRefusal(frame) || !this.#isRetry(unit, sent)
   }
 
@@ -339,7 +341,9 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
   #add(unit: Unit<Request>, sent: Sent<Request>, how: Partial<Owed<Request>>): void {
     const sinceMs = this.#parts.clock.monotonicMs()
     // For all units: one that is never asked again would otherwise keep requests that are over.
-    for (const other of this.#units.values()) this.#owedBy(other)
+    for (const other of this.#units.values())
+      if (this.#owedBy(other).length === 0 && other !== unit && !other.timer && isBlank(other))
+        this.#units.delete(other.unitId)
     const one = {
       frame: sent.frame,
       request: this.#parts.protocol.withoutValues(sent.request),
@@ -401,4 +405,9 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
 
 function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, at) => byte === other[at])
+}
+
+/** Nothing was learned of it, such as of a number that was asked by mistake. */
+function isBlank({ known, longestLateMs, plainRefusals, refusedFences }: Unit<BusRequest>): boolean {
+  return known.length === 0 && longestLateMs === 0 && plainRefusals === 0 && refusedFences === 0
 }

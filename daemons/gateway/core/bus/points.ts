@@ -69,7 +69,7 @@ export function createBusPoints<Point extends PointBase, Request extends BusRequ
 
   set(points)
   return {
-    face: { set, list: () => table.list(), polling: () => poller.view() },
+    face: { takes: protocol.takes, set, list: () => table.list(), polling: () => poller.view() },
     hooks,
     start(asker) {
       if (asker) poller.start(asker)

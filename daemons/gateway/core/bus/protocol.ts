@@ -51,8 +51,8 @@ export interface Outstanding<Request extends BusRequest> extends Sent<Request> {
 interface Requests<Request extends BusRequest> {
   /** Builds the frame of a request. @throws Fault where the request has no frame */
   seal(request: Request): Sent<Request>
-  /** Reads the request back from its frame, where only what `withoutValues` leaves was kept. */
-  reopen(frame: Uint8Array): Request
+  /** The whole request, where only its frame and what `withoutValues` leaves were kept. */
+  reopen(kept: Sent<Request>): Request
   /** The request without what its frame contains as well: hundreds are kept, and values are large. */
   withoutValues(request: Request): Request
   /** Whether it is a broadcast, to which no unit replies. */
@@ -107,6 +107,11 @@ interface Replies<Request extends BusRequest, Reply extends BusReply> {
 interface Doubts<Request extends BusRequest, Reply extends BusReply> {
   /** Whether some frame, other than a refusal, would be valid as the reply to both. */
   isMistakable(one: Sent<Request>, other: Sent<Request>): boolean
+  /**
+   * Whether a reply to one is as good for the other, as where a unit repeats its last telegram when it is asked for it
+   * again; left out: never.
+   */
+  isRepeat?(one: Sent<Request>, other: Sent<Request>): boolean
   /** Whether it is a read that changes nothing. Once a unit has answered it, it can be sent again as a fence. */
   isFence(request: Request): boolean
   /**

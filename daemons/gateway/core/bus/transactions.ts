@@ -128,6 +128,8 @@ export interface AskHow {
   owner?: object
   /** Is sent to a silent unit too, in a gap between polls, and probes it: for a scan, which asks each unit once. */
   evenSilent?: boolean
+  /** Is for no unit in particular, as a search is: no unit is judged by what comes of it, and none owes its reply. */
+  isWildcard?: boolean
 }
 
 /** A proven reply, no matter who sent the request. */

@@ -24,6 +24,8 @@ export interface FoundUnit {
 
 /** What a protocol asks each unit, and what it learns from a reply. */
 export interface ScanProtocol<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
+  /** Fills in what was left out. @throws Fault `bad_fields` */
+  plan(body: ScanBody): Plan
   ask(plan: Plan, unitId: number): Sent<Request>
   /** What is reported of a unit beside its number and its time. */
   found(reply: Reply): Found
@@ -49,14 +51,24 @@ export type ScanJob<Plan extends ScanRange, Found> = Plan & {
   fault: { code: string; message: string } | null
 }
 
+/** What a caller asks of a scan; each protocol takes its own of these fields, and refuses the others by name. */
+export interface ScanBody {
+  from?: number
+  to?: number
+  fc?: number
+  address?: number
+  by?: 'primary' | 'secondary'
+  mask?: string
+}
+
 /** One scan at a time; the last one is kept. */
-export interface ScanFace<Plan extends ScanRange, Found> {
+export interface ScanFace<Job extends { state: ScanState } = { state: ScanState }> {
   /** @throws Fault `scan_running`, `bad_fields`, and what `whyNotOpen` gives */
-  start(plan: Plan): ScanJob<Plan, Found>
+  start(body: ScanBody): Job
   /** @throws Fault `no_scan` */
-  job(): ScanJob<Plan, Found>
+  job(): Job
   /** Does nothing to a scan that has ended. @throws Fault `no_scan` */
-  cancel(): ScanJob<Plan, Found>
+  cancel(): Job
 }
 
 interface UnitScanParts<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply> {
@@ -72,7 +84,7 @@ interface UnitScanParts<Plan extends ScanRange, Found, Request extends BusReques
 }
 
 export class UnitScan<Plan extends ScanRange, Found, Request extends BusRequest, Reply extends BusReply>
-  implements ScanFace<Plan, Found>
+  implements ScanFace<ScanJob<Plan, Found>>
 {
   readonly #parts: UnitScanParts<Plan, Found, Request, Reply>
   #job: Job<Plan, Found, Request, Reply> | undefined
@@ -81,8 +93,9 @@ export class UnitScan<Plan extends ScanRange, Found, Request extends BusRequest,
     this.#parts = parts
   }
 
-  start(plan: Plan): ScanJob<Plan, Found> {
-    const { isOpen, port, whyNotOpen } = this.#parts
+  start(body: ScanBody): ScanJob<Plan, Found> {
+    const { isOpen, port, protocol, whyNotOpen } = this.#parts
+    const plan = protocol.plan(body)
     if (plan.from > plan.to) {
       const message = `is ${plan.from}, above to, which is ${plan.to}`
       throw new Fault('bad_fields', `from ${message}`, { details: { fields: [{ field: 'from', message }] } })

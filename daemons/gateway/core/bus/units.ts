@@ -169,9 +169,9 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     return this.#units.get(unitId)?.breaker.isOpen ?? false
   }
 
-  /** Background work asks a number where no unit is known, so a missing reply is no fault. */
+  /** A search asks whoever is there, and background work a number where no unit is known: a missing reply is no fault. */
   isNobody({ how, sent }: Asking<Request>): boolean {
-    return how.priority === 'background' && !this.#units.has(sent.request.unitId)
+    return how.isWildcard === true || (how.priority === 'background' && !this.#units.has(sent.request.unitId))
   }
 
   /** Since when requests to it have been queued, by the monotonic clock. */
@@ -223,7 +223,8 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /** @param tookMs from the end of the request to the end of the reply; null if not known */
-  replied({ sent }: Asking<Request>, reply: Reply, tookMs: number | null): void {
+  replied({ how, sent }: Asking<Request>, reply: Reply, tookMs: number | null): void {
+    if (how.isWildcard) return
     const unit = this.#alive(sent.request.unitId)
     unit.counts.replies++
     if (tookMs !== null) unit.latency.add(tookMs)

@@ -5,6 +5,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { Line, LineSettings } from '#kit/line/line.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import type { LinkType } from '../../wire/pcap.ts'
+import type { ScanFace } from '../bus/unit-scan.ts'
 import type { UnitsFace } from '../bus/units.ts'
 import type { PointBase } from '../points/definition.ts'
 import type { PointsFace } from '../points/values.ts'
@@ -17,6 +18,7 @@ import type { PortRecord } from './ports.ts'
 export interface AdapterFaces {
   points?: PointsFace<PointBase>
   units?: UnitsFace
+  scan?: ScanFace
 }
 
 /** Actions on the line, by the name after `rest/` in the path. The API's schema has checked their arguments. */

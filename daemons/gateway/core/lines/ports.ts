@@ -1,7 +1,7 @@
 /** What the gateway needs from the outside for a line, and the stored record of a port. */
 import type { FoundLine, LineSettings } from '#kit/line/line.ts'
 import { revisionOf } from '#kit/revision.ts'
-import type { PointDefinition } from '../points/definition.ts'
+import type { AnyPoint } from '../points/definition.ts'
 import type { WebhookRecord } from '../webhooks/records.ts'
 
 /** Cuts a raw byte stream into frames. */
@@ -62,7 +62,7 @@ export interface PortRecord {
   /** Whether it is opened at start. */
   enabled: boolean
   /** They are not used while the port has a protocol without points. */
-  points: PointDefinition[]
+  points: AnyPoint[]
   webhooks: WebhookRecord[]
 }
 

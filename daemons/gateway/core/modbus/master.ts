@@ -12,7 +12,7 @@ import {
 import { Bus } from '../bus/bus.ts'
 import { busCounts, createBusFaults } from '../bus/faults.ts'
 import type { AskHow, BusHooks } from '../bus/transactions.ts'
-import { type ScanFace, type ScanJob, UnitScan } from '../bus/unit-scan.ts'
+import { type ScanBody, type ScanJob, UnitScan } from '../bus/unit-scan.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
 import type { ModbusAsker, ModbusReply, ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
@@ -45,10 +45,7 @@ export function requestOfBody(body: RequestBody): ModbusRequest {
   const known = modbusFunctions.get(body.fc)
   if (known) checkAll(body, known, refuse)
   else refuse('fc', `is ${body.fc}; known are ${[...modbusFunctions.keys()].join(', ')}`)
-  if (fields.length > 0) {
-    const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
-    throw new Fault('bad_fields', sentence, { details: { fields } })
-  }
+  refuseFields(fields)
   return {
     unitId: body.unitId,
     fc: body.fc,
@@ -154,9 +151,6 @@ declare module '../lines/adapter.ts' {
     /** Aborting `gone` withdraws the request if it has not been sent yet. */
     request?(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer>
   }
-  interface AdapterFaces {
-    scan?: ScanFace<ModbusScan, FoundBy>
-  }
 }
 
 /** A scan reads one coil or register at `address` with function 1 to 4 from each of the units `from` to `to`. */
@@ -173,6 +167,24 @@ interface FoundBy {
 }
 
 export type ModbusScanJob = ScanJob<ModbusScan, FoundBy>
+
+/** @throws Fault `bad_fields` with every fault in `details.fields` */
+function scanPlanOf({ address = 0, by, fc = 3, from = 1, mask, to = 247 }: ScanBody): ModbusScan {
+  const fields: { field: string; message: string }[] = []
+  for (const [field, unitId] of Object.entries({ from, to }))
+    if (unitId < 1 || unitId > 247)
+      fields.push({ field, message: `is ${unitId}, expected a whole number from 1 to 247` })
+  for (const [field, value] of Object.entries({ by, mask }))
+    if (value !== undefined) fields.push({ field, message: 'is of a scan for M-Bus meters; units are asked by number' })
+  refuseFields(fields)
+  return { from, to, fc, address }
+}
+
+function refuseFields(fields: readonly { field: string; message: string }[]): void {
+  if (fields.length === 0) return
+  const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
+  throw new Fault('bad_fields', sentence, { details: { fields } })
+}
 
 export type MasterHooks = BusHooks<ModbusRequest, ModbusReply>
 
@@ -220,6 +232,7 @@ export function createModbusMaster(
     settings,
     asker: bus,
     protocol: {
+      plan: scanPlanOf,
       ask: ({ fc, address }, unitId) => protocol.seal({ unitId, fc, address, quantity: 1 }),
       found: ({ exception }) => ({ exception }),
     },

@@ -6,6 +6,7 @@ import { createBusPoints, withPoints } from '../bus/points.ts'
 import type { BusDebts } from '../bus/transactions.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import type { PortRecord } from '../lines/ports.ts'
+import { isRecordPoint } from '../points/definition.ts'
 import { createModbusListener } from './listener.ts'
 import { createModbusMaster } from './master.ts'
 import { registerPoints } from './points.ts'
@@ -39,7 +40,8 @@ function makeModbus(record: PortRecord, context: AdapterContext, world: ModbusWo
   const protocol = createModbusRtu(world.modbusCodec)
   if (settings.mode === 'slave') return createModbusSlave(context, settings, protocol, world.modbusIdentity)
   const limits = { mergeGap: settings.merge_gap, mergeRegisters: settings.merge_registers }
-  const points = createBusPoints(context, settings, registerPoints(limits), record.points)
+  const own = record.points.filter((point) => !isRecordPoint(point))
+  const points = createBusPoints(context, settings, registerPoints(limits), own)
   if (settings.mode === 'listen')
     return withPoints(createModbusListener(context, settings, protocol, points.hooks), points)
   const hooks = Object.assign(points.hooks, { debts: world.modbusDebts(record.path) })

@@ -18,6 +18,7 @@ export function registerPoints(
   limits: PlanLimits,
 ): PointProtocol<PointDefinition, ModbusRequest, ModbusReply, ReadValues> {
   return {
+    takes: 'registers',
     planner: () => registerPlanner(limits),
     verdict,
     readingOf,

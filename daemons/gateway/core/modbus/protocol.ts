@@ -141,7 +141,7 @@ export function createModbusRtu(codec: ModbusCodec): ModbusRtu {
 const withoutCodec: Omit<ModbusRtu, 'seal' | 'openReply' | 'fenceFor' | 'echoCheck'> = {
   fault: (kind, ...words) => faults[kind](...words),
 
-  reopen: readModbusRequest,
+  reopen: ({ frame }) => readModbusRequest(frame),
   withoutValues({ values: _, ...request }) {
     return request
   },

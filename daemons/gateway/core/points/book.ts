@@ -6,7 +6,10 @@ import { pointLength } from '../../wire/point-value.ts'
 import type { AdapterFaces } from '../lines/adapter.ts'
 import { requireFace } from '../lines/port-registry.ts'
 import {
+  type AnyPoint,
+  isRecordPoint,
   type PointDefinition,
+  type PointKind,
   pointRevision,
   type TemplateLibrary,
   type TemplatePoint,
@@ -29,7 +32,7 @@ const MOST_LISTED = 32
  * Every fault of a list; the schema has already checked each field.
  * @param points undefined: a point that does not fit its schema, so it is not checked further
  */
-export function pointFaults(points: readonly (TemplatePoint | undefined)[]): PointFault[] {
+export function pointFaults(points: readonly (AnyPoint | TemplatePoint | undefined)[]): PointFault[] {
   const faults = points.flatMap((point, at) => (point ? faultsOf(point, `points[${at}].`) : []))
   const firstOf = new Map<string, number>()
   for (const [at, point] of points.entries()) {
@@ -42,15 +45,33 @@ export function pointFaults(points: readonly (TemplatePoint | undefined)[]): Poi
 }
 
 /** Throws Fault `bad_fields` with every fault at once; does nothing if the points are valid. */
-export function refuseBadPoints(points: readonly PointDefinition[]): void {
-  const faults = pointFaults(points)
+export function refuseBadPoints(points: readonly AnyPoint[], takes?: PointKind): void {
+  const faults = takes ? points.flatMap((point, at) => kindFaults(point, takes, `points[${at}].`)) : []
+  if (faults.length === 0) faults.push(...pointFaults(points))
   if (faults.length > 0) throw badPoints(faults)
 }
 
 /** The same for one point, whose fields are named without a path. */
-function refuseBadPoint(point: PointDefinition): void {
-  const faults = faultsOf(point, '')
+function refuseBadPoint(point: AnyPoint, takes: PointKind): void {
+  const kind = kindFaults(point, takes, '')
+  const faults = kind.length > 0 ? kind : faultsOf(point, '')
   if (faults.length > 0) throw badPoints(faults)
+}
+
+/** Fields that only points of the other kind have. */
+const ofRegisters = ['fc', 'address', 'type', 'wordOrder', 'byteOrder', 'bit', 'length', 'maxRegisters', 'noValue']
+
+/** A change of single fields may leave a point with some of both kinds. */
+function kindFaults(point: AnyPoint, takes: PointKind, path: string): PointFault[] {
+  const isRecord = isRecordPoint(point)
+  if (takes === 'registers')
+    return isRecord
+      ? [{ field: `${path}record`, message: 'is of points of M-Bus meters; this port reads registers' }]
+      : []
+  if (!isRecord)
+    return [{ field: `${path}record`, message: 'is missing; this port reads records of meters by their name' }]
+  const alien = ofRegisters.filter((name) => name in point)
+  return alien.map((name) => ({ field: path + name, message: 'is of points in registers; a record has its own' }))
 }
 
 /** Field faults in the form in which the HTTP layer reports those of a body. */
@@ -61,11 +82,24 @@ export function badPoints(faults: readonly PointFault[]): Fault {
   return new Fault('bad_fields', sentence, { details: { fields: faults.slice(0, MOST_LISTED) } })
 }
 
-type Refuse = (field: keyof TemplatePoint, message: string) => void
+type Refuse = (field: keyof TemplatePoint | 'unitId', message: string) => void
 
-function faultsOf(point: TemplatePoint, path: string): PointFault[] {
+/** Between a primary address and an identification number no meter is named. */
+const LAST_PRIMARY = 250
+const FIRST_NUMBER = 1000
+
+function faultsOf(point: AnyPoint | TemplatePoint, path: string): PointFault[] {
   const faults: PointFault[] = []
   const refuse: Refuse = (field, message) => faults.push({ field: path + field, message })
+  if (isRecordPoint(point)) {
+    checkScale(point, refuse)
+    if (point.unitId > LAST_PRIMARY && point.unitId < FIRST_NUMBER)
+      refuse('unitId', `is ${point.unitId}; a primary address is 0 to 250, an identification number 1000 or more`)
+    return faults
+  }
+  // The schema of a change does not know which kind of point it changes.
+  if ('unitId' in point && (point.unitId < 1 || point.unitId > 247))
+    refuse('unitId', `is ${point.unitId}, expected a whole number from 1 to 247`)
   checkPlace(point, refuse)
   checkBit(point, refuse)
   if (point.type === 'string' && point.length === null)
@@ -94,13 +128,17 @@ function checkBit({ bit, fc, type }: TemplatePoint, refuse: Refuse): void {
 
 /** Checks the fields that only numbers have. */
 function checkNumber(point: TemplatePoint, refuse: Refuse): void {
-  const { scale, type, wordOrder } = point
-  // A smaller scale is a typing mistake, and its decimals would be longer than any value.
-  if (Math.abs(scale) < 1e-12) refuse('scale', `is ${scale}; it is at least 1e-12 on either side of 0`)
+  const { type, wordOrder } = point
+  checkScale(point, refuse)
   if (type === 'string' && wordOrder !== 'big')
     refuse('wordOrder', 'is little; a text is in the order of its registers')
   if (type === 'string' || type === 'bit') checkNoNumber(point, refuse)
   else checkNoValue(point, refuse)
+}
+
+function checkScale({ scale }: Pick<TemplatePoint, 'scale'>, refuse: Refuse): void {
+  // A smaller scale is a typing mistake, and its decimals would be longer than any value.
+  if (Math.abs(scale) < 1e-12) refuse('scale', `is ${scale}; it is at least 1e-12 on either side of 0`)
 }
 
 function checkNoNumber(point: TemplatePoint, refuse: Refuse): void {
@@ -120,9 +158,9 @@ function checkNoValue(point: TemplatePoint, refuse: Refuse): void {
 /** What the book needs from the registry. Every operation throws Fault `unknown_port` if the port is not configured. */
 interface PointKeeper {
   port(path: string): { path: string; adapter: { readonly faces?: AdapterFaces } }
-  list(path: string): readonly PointDefinition[]
+  list(path: string): readonly AnyPoint[]
   /** Stores the points that `apply` returns. @throws Fault `store_write_failed`, and what `apply` throws */
-  change(path: string, apply: (points: readonly PointDefinition[]) => PointDefinition[]): Promise<void>
+  change(path: string, apply: (points: readonly AnyPoint[]) => AnyPoint[]): Promise<void>
   /** The number of points of all ports. */
   total(): number
 }
@@ -158,7 +196,7 @@ type ExpectedRevision = (revision: string) => void
 export interface PointBook {
   list(port: string): PointList
   /** @throws Fault `bad_fields`, `too_many_points`, `store_write_failed` */
-  replace(port: string, points: PointDefinition[], expected?: ExpectedRevision): Promise<PointList>
+  replace(port: string, points: AnyPoint[], expected?: ExpectedRevision): Promise<PointList>
   /** @throws Fault `unknown_template`, `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed` */
   add(port: string, device: NewDevice): Promise<PointList>
   /**
@@ -166,11 +204,16 @@ export interface PointBook {
    * @param at its index, from 0; the end if omitted or beyond the list
    * @throws Fault `point_exists`, `bad_fields`, `too_many_points`, `store_write_failed`
    */
-  insert(port: string, point: PointDefinition, at?: number): Promise<PointView>
+  insert(port: string, point: AnyPoint, at?: number): Promise<PointView>
   /** @throws Fault `unknown_point`, `point_exists`, `bad_fields`, `store_write_failed` */
-  change(port: string, name: string, change: Partial<PointDefinition>, expected?: ExpectedRevision): Promise<PointView>
+  change(port: string, name: string, change: Partial<AnyPoint>, expected?: ExpectedRevision): Promise<PointView>
   /** @throws Fault `unknown_point`, `store_write_failed` */
   remove(port: string, name: string, expected?: ExpectedRevision): Promise<void>
+}
+
+/** Points of the other kind are left from another protocol; they go with the next change. */
+function ofKind(points: readonly AnyPoint[], takes: PointKind): AnyPoint[] {
+  return points.filter((point) => isRecordPoint(point) === (takes === 'records'))
 }
 
 /** Longest name of a point. */
@@ -181,23 +224,25 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
 
   function listed(port: string): PointList {
     const face = faceOf(port)
-    return { revision: tableRevision(keeper.list(port)), points: face.list(), polling: face.polling() }
+    const revision = tableRevision(ofKind(keeper.list(port), face.takes))
+    return { revision, points: face.list(), polling: face.polling() }
   }
 
   /** The line reads the new points only after they are stored. */
   async function applied(
     port: string,
-    apply: (points: readonly PointDefinition[]) => PointDefinition[],
+    apply: (points: readonly AnyPoint[], takes: PointKind) => AnyPoint[],
   ): Promise<void> {
-    faceOf(port)
+    const { takes } = faceOf(port)
     await keeper.change(port, (before) => {
-      const after = apply(before)
-      refuseBadPoints(after)
+      const after = apply(ofKind(before, takes), takes)
+      refuseBadPoints(after, takes)
       refuseBeyond(after.length, keeper.total() - before.length + after.length)
       return after
     })
     // The port may have got another protocol meanwhile; its points then stay in its record.
-    keeper.port(port).adapter.faces?.points?.set(keeper.list(port))
+    const face = keeper.port(port).adapter.faces?.points
+    if (face?.takes === takes) face.set(keeper.list(port))
   }
 
   function refuseBeyond(count: number, total: number): void {
@@ -217,7 +262,8 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       return listed(port)
     },
     async add(port, device) {
-      faceOf(port)
+      if (faceOf(port).takes !== 'registers')
+        throw new Fault('wrong_protocol', `${port} reads records of meters; templates are of registers.`)
       const added = pointsOf(device, await templates.list())
       await applied(port, (before) => {
         const names = new Set(before.map(({ name }) => name))
@@ -228,16 +274,16 @@ export function createPointBook({ keeper, templates, limits }: PointBookParts): 
       return listed(port)
     },
     async insert(port, point, at) {
-      await applied(port, (before) => withOneMore(before, point, at))
+      await applied(port, (before, takes) => withOneMore(before, point, takes, at))
       return viewOf(faceOf(port), point.name)
     },
     async change(port, name, change, expected) {
-      await applied(port, (before) => {
+      await applied(port, (before, takes) => {
         const at = expectedAt(before, name, expected)
-        const after = { ...before[at], ...change } as PointDefinition
+        const after = { ...before[at], ...change } as AnyPoint
         if (before.some((point, index) => index !== at && point.name === after.name))
           throw pointExists([after.name], 'give this one another name')
-        refuseBadPoint(after)
+        refuseBadPoint(after, takes)
         return before.with(at, after)
       })
       return viewOf(faceOf(port), change.name ?? name)
@@ -253,9 +299,9 @@ function viewOf(face: PointsFace, name: string): PointView {
   return view
 }
 
-function withOneMore(before: readonly PointDefinition[], point: PointDefinition, at?: number): PointDefinition[] {
+function withOneMore(before: readonly AnyPoint[], point: AnyPoint, takes: PointKind, at?: number): AnyPoint[] {
   if (before.some(({ name }) => name === point.name)) throw pointExists([point.name], 'give this one another name')
-  refuseBadPoint(point)
+  refuseBadPoint(point, takes)
   return before.toSpliced(at ?? before.length, 0, point)
 }
 
@@ -281,7 +327,7 @@ function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibra
   }))
 }
 
-function expectedAt(points: readonly PointDefinition[], name: string, expected?: ExpectedRevision): number {
+function expectedAt(points: readonly AnyPoint[], name: string, expected?: ExpectedRevision): number {
   const at = points.findIndex((point) => point.name === name)
   const point = points[at]
   if (!point) throw unknownPoint(name)

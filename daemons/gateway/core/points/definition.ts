@@ -69,13 +69,56 @@ const pointKeys = {
 
 const templateId = orNull(Type.String({ minLength: 1, maxLength: 64 }), 'template it came from')
 
-/** One point as PUT accepts it and ports.json stores it. */
+/** A point in registers, coils or inputs, as PUT accepts it and ports.json stores it. */
 export const pointDefinition = Type.Object(
   { ...pointKeys, unitId: unitNumber, template: templateId },
   { additionalProperties: false },
 )
 
 export type PointDefinition = Static<typeof pointDefinition>
+
+/** A point in the records that a unit tells all at once, found by the name of its record. */
+export const recordPoint = Type.Object(
+  {
+    name: pointName,
+    unitId: Type.Integer({
+      minimum: 0,
+      maximum: 5_294_967_295,
+      description: 'primary address of the meter, 0 to 250, or the identification number on it, from 1000 on',
+    }),
+    record: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'name of the record as a reading of the meter gives it, such as energy or power maximum',
+    }),
+    scale: pointKeys.scale,
+    offset: pointKeys.offset,
+    unit: pointKeys.unit,
+    decimals: pointKeys.decimals,
+    pollMs: Type.Integer({
+      default: 60_000,
+      minimum: 100,
+      maximum: 86_400_000,
+      description: 'how often it is read, ms',
+    }),
+    deadband: pointKeys.deadband,
+    template: templateId,
+  },
+  { additionalProperties: false },
+)
+
+export type RecordPoint = Static<typeof recordPoint>
+
+/** One point of either kind. */
+export const anyPoint = Type.Union([pointDefinition, recordPoint])
+
+/** Any point that a port may have: which kind, says its protocol. */
+export type AnyPoint = PointDefinition | RecordPoint
+
+/** Whether a point is found by the name of a record. */
+export function isRecordPoint(point: object): point is RecordPoint {
+  return 'record' in point
+}
 
 const revisions = new WeakMap<object, string>()
 
@@ -154,7 +197,7 @@ export interface TemplateLibrary {
 
 /** What every point has, whatever its protocol. */
 export type PointBase = Pick<
-  PointDefinition,
+  RecordPoint,
   'name' | 'unitId' | 'unit' | 'decimals' | 'pollMs' | 'deadband' | 'template'
 > & {
   /** `string`: the values are texts. All other types belong to the protocol. */
@@ -182,8 +225,13 @@ export interface ReadPlanner<Point extends PointBase, Request> {
   forget(): void
 }
 
+/** Points in registers, or in named records. */
+export type PointKind = 'registers' | 'records'
+
 /** What a protocol knows about points. `Reading`: the values that one reply carries. */
 export interface PointProtocol<Point extends PointBase, Request, Reply, Reading> {
+  /** Which kind of points it takes. */
+  readonly takes: PointKind
   planner(): ReadPlanner<Point, Request>
   /**
    * Why a read failed. `extent`: the unit refuses its extent, or one place in it; `refused`: the unit has no such

@@ -3,7 +3,13 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import { type PointValue, valueText } from '../../wire/point-value.ts'
-import { type PointBase, type PointDefinition, type PointProtocol, pointRevision } from './definition.ts'
+import {
+  type PointBase,
+  type PointDefinition,
+  type PointKind,
+  type PointProtocol,
+  pointRevision,
+} from './definition.ts'
 
 // The quality of a point's value: state x event -> next state.
 
@@ -88,6 +94,8 @@ export interface PollingView {
 
 /** Points of one port, live. */
 export interface PointsFace<Point extends PointBase = PointDefinition> {
+  /** Which kind of points it takes. */
+  readonly takes: PointKind
   /** Replaces the points; those that are read as before keep their values and their times. */
   set(definitions: readonly Point[]): void
   list(): PointView<Point>[]

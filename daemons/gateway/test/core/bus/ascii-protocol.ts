@@ -108,7 +108,7 @@ const codes: Readonly<Record<BusFaultKind, string>> = {
 export const asciiProtocol: BusProtocol<AsciiRequest, AsciiReply> = {
   fault: (kind, ...words) => new Fault(codes[kind], ...words),
   seal,
-  reopen(frame) {
+  reopen({ frame }) {
     const text = textOf(frame)
     const value = text[3] === 'W' ? { value: Number(text.slice(7, 11)) } : {}
     return { unitId: Number(text.slice(1, 3)), item: Number(text.slice(4, 6)), ...value }
@@ -152,6 +152,7 @@ export const asciiProtocol: BusProtocol<AsciiRequest, AsciiReply> = {
 
 /** Each point has its own read; the reading is the reply itself. */
 export const asciiPoints: PointProtocol<AsciiPoint, AsciiRequest, AsciiReply, AsciiReply & { unitId: number }> = {
+  takes: 'registers',
   planner: () => ({
     plan: (points) =>
       points.map((point) => {

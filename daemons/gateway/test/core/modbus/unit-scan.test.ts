@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import type { UnitState } from '../../../core/bus/unit-health.ts'
-import type { AdapterFaces } from '../../../core/lines/adapter.ts'
+import type { ScanFace } from '../../../core/bus/unit-scan.ts'
 import type { ModbusScanJob } from '../../../core/modbus/master.ts'
 import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
@@ -20,7 +20,7 @@ async function lineOf(setup: ModbusLineSetup = {}) {
     say: (bytes, { unitId }) => [{ afterMs: unitId === 8 ? 450 : 20, bytes }],
     ...setup,
   })
-  const scan = on.adapter.faces?.scan as NonNullable<AdapterFaces['scan']>
+  const scan = on.adapter.faces?.scan as ScanFace<ModbusScanJob>
   return { on, scan }
 }
 

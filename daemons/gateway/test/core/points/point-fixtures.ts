@@ -39,6 +39,7 @@ export function bookOf(setup: { limits?: { max: number; total: number }; saving?
   })
   const polling = { reads: 0, pointsPerRead: null, periodSlipMs: null, overruns: 0 }
   const face: PointsFace<PointBase> = {
+    takes: 'registers',
     set: (points) => table.set(points as readonly PointDefinition[]),
     list: () => table.list(),
     polling: () => polling,
@@ -55,7 +56,7 @@ export function bookOf(setup: { limits?: { max: number; total: number }; saving?
       async change(path, apply) {
         const after = apply(list(path))
         await setup.saving?.()
-        kept.set(path, after)
+        kept.set(path, after as PointDefinition[])
       },
       total: () => [...kept.values()].reduce((sum, points) => sum + points.length, 0),
     },

@@ -1,0 +1,344 @@
+/**
+ * A scan for meters, in gaps between polls: each primary address is asked once for data; or meters are selected by
+ * their secondary address with wildcards, which become fewer where several meters answer at once.
+ */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { LAST_ADDRESS, SELECTED } from '../../wire/mbus/frames.ts'
+import {
+  type MeterIdentity,
+  SECONDARY_PATTERN,
+  secondaryOf,
+  unitOfId,
+  wholeSecondary,
+} from '../../wire/mbus/identity.ts'
+import { busFaultKind } from '../bus/faults.ts'
+import { type BusSettings, quarantineMs } from '../bus/settings.ts'
+import type { BusAsker } from '../bus/transactions.ts'
+import type { ScanBody, ScanFace } from '../bus/unit-scan.ts'
+import { type MbusReply, type MbusRequest, mbus } from './protocol.ts'
+import type { AddressTurns } from './reader.ts'
+
+/** A meter that was found. `address` is its primary one, as it named it; null where it named none. */
+interface FoundMeter {
+  unitId: number
+  address: number | null
+  secondary: string | null
+  meter: MeterIdentity | null
+  tookMs: number | null
+}
+
+type ScanState = 'running' | 'done' | 'cancelled' | 'failed'
+
+/** One scan, with what it was asked for. Instants are epoch milliseconds; unknown is null. */
+export interface MbusScanJob {
+  by: 'primary' | 'secondary'
+  /** Primary addresses; null of a scan by secondary address. */
+  from: number | null
+  to: number | null
+  /** The secondary address with wildcards that it began with; null of a scan by primary address. */
+  mask: string | null
+  state: ScanState
+  /** How many addresses were asked, or how many selections were made. */
+  asked: number
+  /** How much of the work is done, 0 to 1. */
+  progress: number
+  /** What is being asked: an address, or a secondary address with wildcards. */
+  current: string | null
+  found: FoundMeter[]
+  /** Where several meters answer that cannot be told apart, or one that is not understood. */
+  collisions: string[]
+  startedAt: number
+  endedAt: number | null
+  etaMs: number | null
+  fault: { code: string; message: string } | null
+}
+
+/** As many meters and collisions as one scan may find; a segment of M-Bus carries 250 meters. */
+const MOST_FOUND = 500
+
+interface ScanPlan {
+  by: 'primary' | 'secondary'
+  from: number
+  to: number
+  mask: string
+}
+
+export interface MbusScanParts {
+  port: string
+  clock: Clock
+  settings: BusSettings & { scan_selections: number }
+  turns: AddressTurns
+  asker: Pick<BusAsker<MbusRequest, MbusReply>, 'exchange' | 'withdraw'>
+  isOpen(): boolean
+  whyNotOpen(): Fault
+}
+
+/** One scan at a time; the last one is kept. */
+export class MbusScan implements ScanFace<MbusScanJob> {
+  readonly #parts: MbusScanParts
+  #job: Job | undefined
+
+  constructor(parts: MbusScanParts) {
+    this.#parts = parts
+  }
+
+  start(body: ScanBody): MbusScanJob {
+    const { isOpen, port, whyNotOpen } = this.#parts
+    const plan = planOf(body)
+    if (this.#job?.isRunning)
+      throw new Fault('scan_running', `${port} is being scanned; that scan ends by itself, or is cancelled.`)
+    if (!isOpen()) throw whyNotOpen()
+    this.#job = new Job(plan, this.#parts)
+    return this.#job.view()
+  }
+
+  job(): MbusScanJob {
+    return this.#last().view()
+  }
+
+  cancel(): MbusScanJob {
+    this.#last().end('cancelled')
+    return this.#last().view()
+  }
+
+  /** The line was closed or lost: the scan fails. */
+  lineClosed(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
+    this.#job?.end('failed', fault)
+  }
+
+  #last(): Job {
+    if (!this.#job) throw new Fault('no_scan', `${this.#parts.port} was not scanned since it was set up.`)
+    return this.#job
+  }
+}
+
+/** @throws Fault `bad_fields` */
+function planOf({ address, by = 'primary', fc, from = 0, mask = 'FFFFFFFF', to = LAST_ADDRESS }: ScanBody): ScanPlan {
+  const fields: { field: string; message: string }[] = []
+  const refuse = (field: string, message: string) => void fields.push({ field, message })
+  if (fc !== undefined) refuse('fc', 'is of a scan for Modbus units; meters are asked for all they have')
+  if (address !== undefined) refuse('address', 'is of a scan for Modbus units; meters are asked for all they have')
+  if (to > LAST_ADDRESS) refuse('to', `is ${to}, expected at most ${LAST_ADDRESS}`)
+  if (from > to) refuse('from', `is ${from}, above to, which is ${to}`)
+  if (!new RegExp(SECONDARY_PATTERN).test(mask))
+    refuse('mask', `is "${mask}", expected 8 or 16 hex digits, F for any digit of the number and FF for any other byte`)
+  if (fields.length > 0) {
+    const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
+    throw new Fault('bad_fields', sentence, { details: { fields } })
+  }
+  return { by, from, to, mask: wholeSecondary(mask) }
+}
+
+/** What came of one question: nothing, one meter, or something that is not one meter. */
+type Heard = { reply: MbusReply; tookMs: number } | 'nothing' | 'noise'
+
+/** One scan from start to end. */
+class Job {
+  readonly #parts: MbusScanParts
+  readonly #plan: ScanPlan
+  readonly #startedMs: number
+  readonly #startedEpochMs: number
+  readonly #found = new Map<string, FoundMeter>()
+  readonly #collisions: string[] = []
+  #state: ScanState = 'running'
+  #current: string | undefined
+  #asked = 0
+  #progress = 0
+  #endedEpochMs: number | undefined
+  #fault: Fault | undefined
+  #pause: { timer: Timer; resume: () => void } | undefined
+
+  constructor(plan: ScanPlan, parts: MbusScanParts) {
+    this.#plan = plan
+    this.#parts = parts
+    this.#startedMs = parts.clock.monotonicMs()
+    this.#startedEpochMs = parts.clock.epochMs()
+    // Never rejects: a failure ends the job.
+    void this.#work().then(
+      () => this.end('done'),
+      (error) => this.end('failed', faultOf(error, 'scan_failed', `${parts.port} could not be scanned.`)),
+    )
+  }
+
+  get isRunning(): boolean {
+    return this.#state === 'running'
+  }
+
+  end(state: 'done' | 'cancelled' | 'failed', fault?: Fault): void {
+    if (!this.isRunning) return
+    this.#state = state
+    this.#fault = fault
+    this.#current = undefined
+    this.#endedEpochMs = this.#parts.clock.epochMs()
+    this.#parts.asker.withdraw(this)
+    this.#parts.turns.withdraw(this, new Fault('scan_failed', 'The scan is over.'))
+    this.#pause?.timer.cancel()
+    this.#pause?.resume()
+  }
+
+  view(): MbusScanJob {
+    const { by, from, mask, to } = this.#plan
+    const isPrimary = by === 'primary'
+    return {
+      by,
+      from: isPrimary ? from : null,
+      to: isPrimary ? to : null,
+      mask: isPrimary ? null : mask,
+      state: this.#state,
+      asked: this.#asked,
+      progress: this.#state === 'done' ? 1 : Math.min(1, this.#progress),
+      current: this.#current ?? null,
+      found: [...this.#found.values()].sort((a, b) => a.unitId - b.unitId),
+      collisions: [...this.#collisions],
+      startedAt: this.#startedEpochMs,
+      endedAt: this.#endedEpochMs ?? null,
+      etaMs: this.#etaMs(),
+      fault: this.#fault ? { code: this.#fault.code, message: this.#fault.message } : null,
+    }
+  }
+
+  #etaMs(): number | null {
+    if (!this.isRunning || this.#progress === 0) return null
+    const spentMs = this.#parts.clock.monotonicMs() - this.#startedMs
+    return Math.round((spentMs * (1 - this.#progress)) / this.#progress)
+  }
+
+  async #work(): Promise<void> {
+    if (this.#plan.by === 'secondary') {
+      await this.#narrow(this.#plan.mask, 1)
+      return
+    }
+    const { from, to } = this.#plan
+    for (let address = from; address <= to && this.isRunning; address++) {
+      this.#current = String(address)
+      this.#asked++
+      await this.#askAddress(address)
+      this.#progress = (address - from + 1) / (to - from + 1)
+    }
+  }
+
+  async #askAddress(address: number): Promise<void> {
+    const target = { unitId: address, link: address, secondary: null }
+    const once = () =>
+      this.#inTurn({ ...target, kind: 'init' }, async () => {
+        const acknowledged = await this.#ask({ ...target, kind: 'init' }, false)
+        return acknowledged === 'nothing' ? 'nothing' : await this.#ask({ ...target, kind: 'read' }, false)
+      })
+    let heard = await once()
+    // Chance may have damaged it, but two meters at one address are never understood.
+    if (heard === 'noise') heard = await once()
+    if (heard === 'noise') this.#collisions.push(String(address))
+    else if (heard !== 'nothing') this.#add(heard, address)
+  }
+
+  // By secondary address: a tree of wildcards.
+
+  /**
+   * Selects with this mask: nobody, one meter, or several, for whom the first wildcard of the number becomes each digit
+   * in turn.
+   * @param share how much of the whole work it is
+   */
+  async #narrow(mask: string, share: number): Promise<void> {
+    if (!this.isRunning) return
+    const known = this.#found.size + this.#collisions.length
+    if (this.#asked >= this.#parts.settings.scan_selections || known >= MOST_FOUND)
+      throw new Fault(
+        'mbus_scan_too_long',
+        `The scan stopped after ${this.#asked} selections with ${known} answers, as settings.scan_selections allows ${this.#parts.settings.scan_selections} and a line has ${MOST_FOUND} meters at most: noise on the line answers like meters do.`,
+      )
+    this.#current = mask
+    this.#asked++
+    const heard = await this.#select(mask)
+    if (heard === 'noise') await this.#narrowNext(mask, share)
+    else {
+      if (heard !== 'nothing') this.#add(heard, null)
+      this.#progress += share
+    }
+  }
+
+  async #narrowNext(mask: string, share: number): Promise<void> {
+    const at = mask.slice(0, 8).indexOf('F')
+    const knownBefore = this.#found.size + this.#collisions.length
+    if (at < 0) this.#progress += share
+    else
+      for (let digit = 0; digit <= 9; digit++)
+        await this.#narrow(`${mask.slice(0, at)}${digit}${mask.slice(at + 1)}`, share / 10)
+    // Somebody has answered whom no digit reaches: two meters of one number, or one whose number is no number.
+    if (this.isRunning && this.#found.size + this.#collisions.length === knownBefore) this.#collisions.push(mask)
+  }
+
+  /** The acknowledgements of several may fall together to one, so that only their data shows that they are several. */
+  #select(mask: string): Promise<Heard> {
+    const target = { unitId: SELECTED, link: SELECTED, secondary: mask }
+    return this.#inTurn({ ...target, kind: 'select' }, async () => {
+      const acknowledged = await this.#ask({ ...target, kind: 'select' }, true)
+      if (typeof acknowledged === 'string') return acknowledged
+      const read = await this.#ask({ ...target, kind: 'read' }, true)
+      return read === 'nothing' ? 'noise' : read
+    })
+  }
+
+  #add({ reply, tookMs }: Exclude<Heard, string>, asked: number | null): void {
+    const meter = reply.telegram?.meter ?? null
+    const address = asked ?? addressIn(reply)
+    const unitId = asked ?? (meter ? unitOfId(meter.id) : SELECTED)
+    const secondary = meter && secondaryOf(meter)
+    const time = Math.round(tookMs * 10) / 10
+    this.#found.set(secondary ?? `at ${address}`, { unitId, address, secondary, meter, tookMs: time })
+  }
+
+  // Questions, one at a time at each address, behind all others.
+
+  async #inTurn(request: MbusRequest, work: () => Promise<Heard>): Promise<Heard> {
+    if (!this.isRunning) return 'nothing'
+    let leave: () => void
+    try {
+      leave = await this.#parts.turns.enter(request, { priority: 'background', owner: this })
+    } catch (error) {
+      if (!this.isRunning) return 'nothing'
+      throw error
+    }
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+
+  /** @param isWildcard it is for no meter in particular, so that none is blamed if nobody answers */
+  async #ask(request: MbusRequest, isWildcard: boolean): Promise<Heard> {
+    const { asker, clock, settings } = this.#parts
+    const deadlineMs = settings.request_deadline_ms + settings.background_wait_ms + quarantineMs(settings)
+    for (let left = settings.scan_tries; ; left--) {
+      const startMs = clock.monotonicMs()
+      const how = { priority: 'background', deadlineMs, evenSilent: true, owner: this, isWildcard } as const
+      const outcome = await asker.exchange(mbus.seal(request), how).then(
+        (reply) => (reply ? { reply, tookMs: clock.monotonicMs() - startMs } : 'nothing'),
+        (error) => faultOf(error, 'scan_failed', 'The line could not be asked.'),
+      )
+      if (!(outcome instanceof Fault)) return outcome
+      if (!this.isRunning) return 'nothing'
+      const kind = busFaultKind(outcome)
+      if (kind === 'badReply') return 'noise'
+      if (kind === 'noReply') return 'nothing'
+      const isLater = outcome.code === 'queue_full' || kind === 'expired' || kind === 'lineBusy'
+      if (left <= 1 || !isLater) throw outcome
+      await this.#wait(settings.background_wait_ms)
+    }
+  }
+
+  /** Ends early if the job ends. */
+  async #wait(delayMs: number): Promise<void> {
+    await new Promise<void>((resume) => {
+      this.#pause = { timer: this.#parts.clock.after(delayMs, resume), resume }
+    })
+    this.#pause = undefined
+  }
+}
+
+/** The primary address in a reply; the selected meter may name 253 instead of its own. */
+function addressIn({ frame }: MbusReply): number | null {
+  const address = frame[5] ?? SELECTED
+  return address <= LAST_ADDRESS ? address : null
+}
