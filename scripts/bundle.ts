@@ -150,6 +150,8 @@ const COMMAND = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 # Hashing a password takes 19 MiB; with a fixed threshold the C library gives them back.
 export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
+# Threads share two heaps of the C library: each further one holds memory that is free. A board's sound takes its own.
+case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
 case $1 in controller) own='${CONTROLLER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
 case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
 for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do

@@ -205,9 +205,13 @@ const MOST_LISTED = 32
 /**
  * Overrides Fastify's and ajv's defaults: nothing is removed, nothing in a JSON body is coerced, all faults come at
  * once. `ownProperties` keeps names such as `constructor` from being found on the prototype; `strict` is off because
- * schemas carry our own words (`unit`, `check`).
+ * schemas carry our own words (`unit`, `check`). Without `meta`, schemas are not checked against the schema of schemas,
+ * which would be compiled in each daemon: they are ours, and the tests of each description check them.
  */
-const settings = { allErrors: true, verbose: true, ownProperties: true, strict: false, useDefaults: false } as const
+const settings = {
+  ...{ allErrors: true, verbose: true, ownProperties: true, strict: false, useDefaults: false },
+  ...{ meta: false, validateSchema: false },
+} as const
 const strictAjv = withFormats(new Ajv({ ...settings, coerceTypes: false }))
 /** Query strings and path parameters are always text, so they are read as their declared type. */
 const textAjv = withFormats(new Ajv({ ...settings, coerceTypes: 'array' }))
