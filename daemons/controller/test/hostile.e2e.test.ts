@@ -20,41 +20,46 @@ async function cookieOf(site: RestSite, username: string): Promise<string> {
   return told.headers.getSetCookie().at(-1)?.split(';')[0] ?? ''
 }
 
-t.test('1 Authentication 5: a user limited to the building reads nothing from outside, on any surface', async (t) => {
+t.test('what ends a session ends it on every surface', async (t) => {
   const site = await openRestSite(t)
-  const proxy = { from: AWAY, headers: {}, paths: ['/metrics', '/openapi.json', '/api/me'] }
-  const tunnel = { from: HERE, headers: { 'svc-cloud-tunnel': '1' }, paths: ['/metrics'] }
-  for (const { paths, ...way } of [{ ...proxy, headers: {} }, tunnel]) {
-    for (const path of paths) {
-      const token = await site.tokenOf('lena')
-      t.equal((await site.call('GET', path, { token, from: HERE })).status, 200, path)
-      t.equal((await site.call('GET', path, { token, ...way })).status, 401, path)
-      t.equal((await site.call('GET', path, { token, from: HERE })).status, 401, `${path}, and the token is lost`)
-    }
-    const cookie = await cookieOf(site, 'lena')
-    t.equal((await site.call('GET', '/ui/me', { headers: { cookie }, from: HERE })).status, 200)
-    const headers = { ...way.headers, cookie }
-    t.equal((await site.call('GET', '/ui/me', { headers, from: way.from })).status, 401)
-  }
-})
 
-t.test('a new password, once it is applied, ends tokens, page sessions and nonces', async (t) => {
-  const site = await openRestSite(t)
-  const token = await site.tokenOf('olga')
-  const cookie = await cookieOf(site, 'olga')
-  const { nonce } = (await site.post('/api/session_handoff', {}, await site.tokenOf('omar'))).body
-  const me = async () => [
-    (await site.get('/api/me', token)).status,
-    (await site.call('GET', '/ui/me', { headers: { cookie } })).status,
-  ]
-  const kept = await hashPassword('close sesame')
-  await site.stage({ auth_user: ['olga', 'omar'].map((username) => ({ username, ...kept })) })
-  t.same(await me(), [200, 200], 'not before it is applied')
-  t.match((await site.applyAll()).body, { applied: 2 })
-  t.same(await me(), [401, 401])
-  const headers = { cookie: `svc_handoff=${nonce}`, 'content-type': 'application/json', origin: site.url() }
-  t.equal((await site.call('POST', '/ui/handoff', { headers, body: {} })).status, 401)
-  t.match((await site.post('/api/token', { username: 'olga', password: 'close sesame' })).body, { token: String })
+  await t.test(
+    '1 Authentication 5: a user limited to the building reads nothing from outside, on any surface',
+    async (t) => {
+      const proxy = { from: AWAY, headers: {}, paths: ['/metrics', '/openapi.json', '/api/me'] }
+      const tunnel = { from: HERE, headers: { 'svc-cloud-tunnel': '1' }, paths: ['/metrics'] }
+      for (const { paths, ...way } of [{ ...proxy, headers: {} }, tunnel]) {
+        for (const path of paths) {
+          const token = await site.tokenOf('lena')
+          t.equal((await site.call('GET', path, { token, from: HERE })).status, 200, path)
+          t.equal((await site.call('GET', path, { token, ...way })).status, 401, path)
+          t.equal((await site.call('GET', path, { token, from: HERE })).status, 401, `${path}, and the token is lost`)
+        }
+        const cookie = await cookieOf(site, 'lena')
+        t.equal((await site.call('GET', '/ui/me', { headers: { cookie }, from: HERE })).status, 200)
+        const headers = { ...way.headers, cookie }
+        t.equal((await site.call('GET', '/ui/me', { headers, from: way.from })).status, 401)
+      }
+    },
+  )
+
+  await t.test('a new password, once it is applied, ends tokens, page sessions and nonces', async (t) => {
+    const token = await site.tokenOf('olga')
+    const cookie = await cookieOf(site, 'olga')
+    const { nonce } = (await site.post('/api/session_handoff', {}, await site.tokenOf('omar'))).body
+    const me = async () => [
+      (await site.get('/api/me', token)).status,
+      (await site.call('GET', '/ui/me', { headers: { cookie } })).status,
+    ]
+    const kept = await hashPassword('close sesame')
+    await site.stage({ auth_user: ['olga', 'omar'].map((username) => ({ username, ...kept })) })
+    t.same(await me(), [200, 200], 'not before it is applied')
+    t.match((await site.applyAll()).body, { applied: 2 })
+    t.same(await me(), [401, 401])
+    const headers = { cookie: `svc_handoff=${nonce}`, 'content-type': 'application/json', origin: site.url() }
+    t.equal((await site.call('POST', '/ui/handoff', { headers, body: {} })).status, 401)
+    t.match((await site.post('/api/token', { username: 'olga', password: 'close sesame' })).body, { token: String })
+  })
 })
 
 t.test('1 Limits: long queries delay neither short ones nor health checks', async (t) => {

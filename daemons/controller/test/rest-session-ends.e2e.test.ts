@@ -26,74 +26,10 @@ async function heardBy(site: RestSite, device_id: number): Promise<string[]> {
 
 const user = (columns: object) => ({ auth_user: [{ username: 'olga', ...columns }] })
 
-t.test('1 Session token, next request: the account', async (t) => {
-  const site = await openRestSite(t)
-  const me = (token: string): Promise<Told> => site.get('/api/me', token)
-
-  await t.test('1 Authentication 4 a deleted account loses its token, and no other account does', async (t) => {
-    const [quinn, nora] = [await site.tokenOf('quinn'), await site.tokenOf('nora')]
-    await site.stage({ auth_user: usersBut('quinn') }, 'replace')
-    t.match(await me(quinn), refused, 'it does not wait for Apply All')
-    t.match(await site.applyAll(), { status: 200, body: { applied: Number } })
-    const told = await me(quinn)
-    t.match(told, refused)
-    t.match(await site.recordOf(told), { reason: 'invalid_session', status: 401, granted: false, user_id: null })
-    const handoff = await site.post('/api/session_handoff', {}, quinn)
-    t.match(handoff, { status: 401, body: { error: 'unauthorized' } }, 'an account that no longer exists')
-    t.match(await site.recordOf(handoff), { reason: 'unauthorized' })
-    t.equal((await me(nora)).status, 200)
-    const credentials = { username: 'quinn', password: PASSWORD }
-    t.match((await site.post('/api/token', credentials)).body, { message: 'invalid credential' })
-  })
-
-  await t.test('1 Authentication 4 a new account of the same name does not inherit the token', async (t) => {
-    const mark = await site.tokenOf('mark')
-    await site.stage({ auth_user: usersBut('mark').filter(({ username }) => username !== 'quinn') }, 'replace')
-    await site.applyAll()
-    const again = (restRows(1).auth_user as Rows).filter(({ username }) => username === 'mark')
-    await apply(t, site, { auth_user: again })
-    t.match(await me(mark), refused)
-    t.equal((await me(await site.tokenOf('mark'))).status, 200)
-  })
-
-  for (const [what, ended, mended] of [
-    ['disabled', { enabled: false }, { enabled: true }],
-    ['revoked', { revoked_at: Date.now() - 1000 }, { revoked_at: null }],
-    ['past its Valid Until', { valid_until: Date.now() - 1000 }, { valid_until: null }],
-    ['before its Valid From', { valid_from: Date.now() + 86_400_000 }, { valid_from: null }],
-  ] as const)
-    await t.test(`1 Session token, active -> dropped: of an account that is ${what}, for good`, async (t) => {
-      const [asked, unasked] = [await site.tokenOf('olga'), await site.tokenOf('olga')]
-      await apply(t, site, user(ended))
-      const told = await me(asked)
-      t.match(told, refused)
-      t.match(await site.recordOf(told), { reason: 'invalid_session', status: 401, granted: false })
-      const command = await site.post('/api/control/command', { zone_id: 1, command: 'on' }, asked)
-      t.match(command, refused)
-      await apply(t, site, user(mended))
-      t.match(await me(asked), refused, 'a token that was refused does not come back')
-      t.match(await me(unasked), refused, 'nor does one that was not used meanwhile')
-      t.equal((await me(await site.tokenOf('olga'))).status, 200)
-    })
-
-  await t.test('1 Session token, dropped: no driver is reached with a dropped token', async (t) => {
-    t.strictSame(await heardBy(site, 2), ['D2 last {}'])
-  })
-
-  await t.test('1 Session token, active -> dropped: the session of the page ends with it', async (t) => {
-    const page = { origin: site.url(), 'content-type': 'application/json' }
-    const body = { username: 'omar', password: PASSWORD }
-    const signedIn = await site.call('POST', '/ui/sign-in', { body, headers: page })
-    const headers = { cookie: signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
-    t.equal((await site.call('GET', '/ui/me', { headers })).status, 200)
-    await apply(t, site, { auth_user: [{ username: 'omar', enabled: false }] })
-    await apply(t, site, { auth_user: [{ username: 'omar', enabled: true }] })
-    t.equal((await site.call('GET', '/ui/me', { headers })).status, 401)
-  })
-})
+/** For both tests, in this order. */
+const site = await openRestSite(t)
 
 t.test('1 Authentication 3 the user is resolved again on every request', async (t) => {
-  const site = await openRestSite(t)
   const status = async (told: Promise<Told>) => (await told).status
 
   await t.test('1 Authentication 3 elevation that is granted or withdrawn counts from Apply All on', async (t) => {
@@ -169,5 +105,71 @@ t.test('1 Authentication 3 the user is resolved again on every request', async (
     t.match(told, refused)
     t.match(await site.recordOf(told), { reason: 'invalid_session', user_id: null })
     t.match(await me('10.65.0.1'), refused, 'it is dropped for good')
+  })
+})
+
+t.test('1 Session token, next request: the account', async (t) => {
+  site.lines.length = 0
+  const me = (token: string): Promise<Told> => site.get('/api/me', token)
+
+  await t.test('1 Authentication 4 a deleted account loses its token, and no other account does', async (t) => {
+    const [quinn, nora] = [await site.tokenOf('quinn'), await site.tokenOf('nora')]
+    await site.stage({ auth_user: usersBut('quinn') }, 'replace')
+    t.match(await me(quinn), refused, 'it does not wait for Apply All')
+    t.match(await site.applyAll(), { status: 200, body: { applied: Number } })
+    const told = await me(quinn)
+    t.match(told, refused)
+    t.match(await site.recordOf(told), { reason: 'invalid_session', status: 401, granted: false, user_id: null })
+    const handoff = await site.post('/api/session_handoff', {}, quinn)
+    t.match(handoff, { status: 401, body: { error: 'unauthorized' } }, 'an account that no longer exists')
+    t.match(await site.recordOf(handoff), { reason: 'unauthorized' })
+    t.equal((await me(nora)).status, 200)
+    const credentials = { username: 'quinn', password: PASSWORD }
+    t.match((await site.post('/api/token', credentials)).body, { message: 'invalid credential' })
+  })
+
+  await t.test('1 Authentication 4 a new account of the same name does not inherit the token', async (t) => {
+    const mark = await site.tokenOf('mark')
+    await site.stage({ auth_user: usersBut('mark').filter(({ username }) => username !== 'quinn') }, 'replace')
+    await site.applyAll()
+    const again = (restRows(1).auth_user as Rows).filter(({ username }) => username === 'mark')
+    await apply(t, site, { auth_user: again })
+    t.match(await me(mark), refused)
+    t.equal((await me(await site.tokenOf('mark'))).status, 200)
+  })
+
+  for (const [what, ended, mended] of [
+    ['disabled', { enabled: false }, { enabled: true }],
+    ['revoked', { revoked_at: Date.now() - 1000 }, { revoked_at: null }],
+    ['past its Valid Until', { valid_until: Date.now() - 1000 }, { valid_until: null }],
+    ['before its Valid From', { valid_from: Date.now() + 86_400_000 }, { valid_from: null }],
+  ] as const)
+    await t.test(`1 Session token, active -> dropped: of an account that is ${what}, for good`, async (t) => {
+      const [asked, unasked] = [await site.tokenOf('olga'), await site.tokenOf('olga')]
+      await apply(t, site, user(ended))
+      const told = await me(asked)
+      t.match(told, refused)
+      t.match(await site.recordOf(told), { reason: 'invalid_session', status: 401, granted: false })
+      const command = await site.post('/api/control/command', { zone_id: 1, command: 'on' }, asked)
+      t.match(command, refused)
+      await apply(t, site, user(mended))
+      t.match(await me(asked), refused, 'a token that was refused does not come back')
+      t.match(await me(unasked), refused, 'nor does one that was not used meanwhile')
+      t.equal((await me(await site.tokenOf('olga'))).status, 200)
+    })
+
+  await t.test('1 Session token, dropped: no driver is reached with a dropped token', async (t) => {
+    t.strictSame(await heardBy(site, 2), ['D2 last {}'])
+  })
+
+  await t.test('1 Session token, active -> dropped: the session of the page ends with it', async (t) => {
+    const page = { origin: site.url(), 'content-type': 'application/json' }
+    const body = { username: 'omar', password: PASSWORD }
+    const signedIn = await site.call('POST', '/ui/sign-in', { body, headers: page })
+    const headers = { cookie: signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? '' }
+    t.equal((await site.call('GET', '/ui/me', { headers })).status, 200)
+    await apply(t, site, { auth_user: [{ username: 'omar', enabled: false }] })
+    await apply(t, site, { auth_user: [{ username: 'omar', enabled: true }] })
+    t.equal((await site.call('GET', '/ui/me', { headers })).status, 401)
   })
 })

@@ -5,8 +5,10 @@ import { PASSWORD } from './rest-site-rows.ts'
 
 const refused = { status: 401, body: { error: 'invalid_session' } }
 
+/** For both tests, in this order. */
+const site = await openRestSite(t)
+
 t.test('1 Session token', async (t) => {
-  const site = await openRestSite(t)
   const me = (token: string | undefined, headers: Record<string, string> = {}, from?: string): Promise<Told> =>
     site.call('GET', '/api/me', { token, headers, ...(from === undefined ? {} : { from }) })
 
@@ -172,7 +174,6 @@ const CALLS: [method: string, path: string, body?: unknown][] = [
 ]
 
 t.test('1 What the service does: the switch takes effect after a restart', async (t) => {
-  const site = await openRestSite(t)
   const token = await site.tokenOf('olga')
   t.match(await flip(site, false), { status: 200, body: { enabled: false, running: true, waits_for_restart: true } })
   t.equal((await site.get('/api/me', token)).status, 200)

@@ -115,19 +115,6 @@ t.test('1 Guards: sessions with different rights', async (t) => {
   })
 })
 
-t.test('1 POST /api/control: args never end a line of a device, whatever counts as a line end', async (t) => {
-  const site = await openRestSite(t)
-  const olga = await site.tokenOf('olga')
-  const text = ['\r', '\n', '\u0085', '\u2028', '\u2029', '\u007f', '\u009b'].map((end) => `${end}Z2 on {}`).join('')
-  t.match((await site.post('/api/control/command', { zone_id: 1, command: 'say', args: { text } }, olga)).body, {
-    success: true,
-  })
-  const [line = ''] = site.lines
-  t.match(line, /^Z1 say \{/)
-  t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
-  t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads the same values')
-})
-
 t.test('the first account can be created only from inside the building', async (t) => {
   const stateFolder = stateFolderOf(t)
   const daemon = await startDaemon(t, 'controller', { stateFolder, sets: ['mdns.enabled=false'] })
@@ -153,25 +140,7 @@ t.test('the first account can be created only from inside the building', async (
   t.match(again, { status: 409, body: { error: 'not_first_start' } }, 'its audit names somebody')
 })
 
-t.test('Apply All and Discard at the same moment: one of them is carried out, and the other is told so', async (t) => {
-  const site = await openRestSite(t)
-  const page = await site.pageOf('ada')
-  const orders = [1, 2, 3].flatMap(() => [['apply', 'discard'] as const, ['discard', 'apply'] as const])
-  for (const [at, order] of orders.entries()) {
-    const name = `Hall ${at}`
-    await site.stage({ zone: [{ id: 1, name }] })
-    const { revision } = (await page('GET', '/ui/pending')).body
-    const [first, second] = await Promise.all(order.map((what) => page('POST', `/ui/pending/${what}`, { revision })))
-    const done = [first, second].filter((told) => told?.status === 200)
-    t.equal(done.length, 1, `${order}: ${first?.status} ${second?.status}`)
-    const isApplied = (await page('GET', '/ui/zones')).body.groups.some(({ zones }: { zones: { name: string }[] }) =>
-      zones.some((zone) => zone.name === name),
-    )
-    t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and the result is that of the one carried out')
-  }
-})
-
-t.test('1 Authentication 4: a run reaches nothing more on behalf of an account that is being closed', async (t) => {
+t.test('one house, and what its sessions may', async (t) => {
   const site = await openRestSite(t, {
     rows: {
       macro: [{ id: 1, name: 'when it is time' }],
@@ -181,40 +150,83 @@ t.test('1 Authentication 4: a run reaches nothing more on behalf of an account t
       ],
     },
   })
-  const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
-  const tell = (time: number) => site.post('/api/control/command', { zone_id: 4, command: 'time', args: { time } }, ada)
-  const waiting = async () => (await site.get('/api/data/macro_run?_null[ended_at]=true', ada)).body.length === 1
-  for (const [isClosed, expected] of [
-    [false, { success: true }],
-    [true, { success: false, error: 'not authorized' }],
-  ] as const) {
-    await tell(0)
-    const running = site.post('/api/control/macro', { macro_id: 1, args: { where: 1 } }, olga)
-    await until('it waits', waiting)
-    if (isClosed) await site.stage({ auth_user: [{ username: 'olga', enabled: false }] })
-    await tell(1)
-    t.match((await running).body, expected)
-  }
-  t.strictSame(site.lines, ['Z1 on {}'])
-})
 
-t.test(
-  '1 Authentication 4: an account that is being closed is signed out of the page at once, unless it may apply changes',
-  async (t) => {
-    const site = await openRestSite(t)
-    const [olga, ada] = [await site.pageOf('olga'), await site.pageOf('ada')]
-    const command = { zone_id: 1, command: 'on' }
-    t.equal((await olga('POST', '/ui/command', command)).status, 200)
-    await site.stage({ auth_user: ['olga', 'ada'].map((username) => ({ username, enabled: false })) })
-    t.equal((await olga('POST', '/ui/command', command)).status, 401)
-    t.match((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 401, 'and can no longer sign in')
-    t.strictSame(site.lines, ['Z1 on {}'])
-    const { revision } = (await ada('GET', '/ui/pending')).body
-    t.equal((await ada('POST', '/ui/pending/discard', { revision })).status, 200)
-    t.equal((await olga('GET', '/ui/me')).status, 401, 'a session that ended stays ended')
-    t.equal((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 200)
-  },
-)
+  await t.test('1 POST /api/control: args never end a line of a device, whatever counts as a line end', async (t) => {
+    site.lines.length = 0
+    const olga = await site.tokenOf('olga')
+    const text = ['\r', '\n', '\u0085', '\u2028', '\u2029', '\u007f', '\u009b'].map((end) => `${end}Z2 on {}`).join('')
+    t.match((await site.post('/api/control/command', { zone_id: 1, command: 'say', args: { text } }, olga)).body, {
+      success: true,
+    })
+    const [line = ''] = site.lines
+    t.match(line, /^Z1 say \{/)
+    t.notMatch(line, /[\p{Cc}\p{Zl}\p{Zp}]/u)
+    t.strictSame(JSON.parse(line.replace('Z1 say ', '')), { text }, 'and the device reads the same values')
+  })
+
+  await t.test(
+    'Apply All and Discard at the same moment: one of them is carried out, and the other is told so',
+    async (t) => {
+      const page = await site.pageOf('ada')
+      const orders = [1, 2, 3].flatMap(() => [['apply', 'discard'] as const, ['discard', 'apply'] as const])
+      for (const [at, order] of orders.entries()) {
+        const name = `Hall ${at}`
+        await site.stage({ zone: [{ id: 1, name }] })
+        const { revision } = (await page('GET', '/ui/pending')).body
+        const [first, second] = await Promise.all(
+          order.map((what) => page('POST', `/ui/pending/${what}`, { revision })),
+        )
+        const done = [first, second].filter((told) => told?.status === 200)
+        t.equal(done.length, 1, `${order}: ${first?.status} ${second?.status}`)
+        const isApplied = (await page('GET', '/ui/zones')).body.groups.some(
+          ({ zones }: { zones: { name: string }[] }) => zones.some((zone) => zone.name === name),
+        )
+        t.equal(isApplied, 'applied' in (done[0]?.body ?? {}), 'and the result is that of the one carried out')
+      }
+    },
+  )
+
+  await t.test(
+    '1 Authentication 4: an account that is being closed is signed out of the page at once, unless it may apply changes',
+    async (t) => {
+      site.lines.length = 0
+      const [olga, ada] = [await site.pageOf('olga'), await site.pageOf('ada')]
+      const command = { zone_id: 1, command: 'on' }
+      t.equal((await olga('POST', '/ui/command', command)).status, 200)
+      await site.stage({ auth_user: ['olga', 'ada'].map((username) => ({ username, enabled: false })) })
+      t.equal((await olga('POST', '/ui/command', command)).status, 401)
+      t.match((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 401, 'and can no longer sign in')
+      t.strictSame(site.lines, ['Z1 on {}'])
+      const { revision } = (await ada('GET', '/ui/pending')).body
+      t.equal((await ada('POST', '/ui/pending/discard', { revision })).status, 200)
+      t.equal((await olga('GET', '/ui/me')).status, 401, 'a session that ended stays ended')
+      t.equal((await (await site.pageOf('olga'))('GET', '/ui/me')).status, 200)
+    },
+  )
+
+  await t.test(
+    '1 Authentication 4: a run reaches nothing more on behalf of an account that is being closed',
+    async (t) => {
+      site.lines.length = 0
+      const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
+      const tell = (time: number) =>
+        site.post('/api/control/command', { zone_id: 4, command: 'time', args: { time } }, ada)
+      const waiting = async () => (await site.get('/api/data/macro_run?_null[ended_at]=true', ada)).body.length === 1
+      for (const [isClosed, expected] of [
+        [false, { success: true }],
+        [true, { success: false, error: 'not authorized' }],
+      ] as const) {
+        await tell(0)
+        const running = site.post('/api/control/macro', { macro_id: 1, args: { where: 1 } }, olga)
+        await until('it waits', waiting)
+        if (isClosed) await site.stage({ auth_user: [{ username: 'olga', enabled: false }] })
+        await tell(1)
+        t.match((await running).body, expected)
+      }
+      t.strictSame(site.lines, ['Z1 on {}'])
+    },
+  )
+})
 
 /** fetch sets its own Host. */
 function statusUnder(url: string, host: string): Promise<number | undefined> {
