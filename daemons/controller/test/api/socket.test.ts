@@ -2,10 +2,7 @@
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { readJson } from '#kit/http/dialect.ts'
-import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
-import { memoryPlan } from '../../core/memory.ts'
 import type { FakeHouse } from '../fake-house.ts'
 import { harbourHouse } from '../harbour-house.ts'
 import { serveUi } from '../ui-server.ts'
@@ -386,16 +383,6 @@ t.test('hearing does not count as use, asking does: an idle session is signed ou
   t.ok(uses.every((isUse) => isUse === false))
   await client.ask('me')
   t.ok(uses.includes(true))
-})
-
-t.test('messages under way take no more than their row says', async (t) => {
-  const size = 65_536
-  for (const piece of ['{},', '[],', '0,', '{"1":0},', '"a",']) {
-    const message = Buffer.from(`[${piece.repeat(Math.floor((size - 2) / piece.length)).slice(0, -1)}]`)
-    const bytes = await heapBytesOf(() => readJson(message))
-    const row = rowOf(memoryPlan().rows, 'requests over WebSockets', { 'socket.request_bytes': size })
-    t.ok(bytes < row.allBytes, `${piece}: ${bytes} bytes, of ${row.allBytes}`)
-  }
 })
 
 t.test('whoever has to change the password may do nothing else, and goes on with the new one', async (t) => {
