@@ -199,14 +199,18 @@ export function createMeterReader({ asker, clock, settings, turns }: ReaderParts
     }
   }
 
-  /** @returns asks one step after the other at the address of the meter, each again if its answer is missing */
+  /**
+   * @returns asks one step after the other at the address of the meter, each again if its answer is missing; but a poll
+   *   of a meter that is not there ends at once, as all meters that are selected wait for that address
+   */
   function stepsOf(target: MeterTarget, how: AskHow): AskStep {
     return async (step) => {
       for (let left = settings.retries; ; left--) {
         try {
           return await askOnce({ ...target, ...step }, how)
         } catch (error) {
-          if (left <= 0 || !isMiss(error)) throw error
+          const isGone = how.priority === 'poll' && step.kind !== 'read'
+          if (left <= 0 || isGone || !isMiss(error)) throw error
         }
       }
     }

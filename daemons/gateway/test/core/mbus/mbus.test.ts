@@ -260,6 +260,15 @@ t.test('a dead meter is silent, and its polls do not hold up those of the others
   t.ok(polls >= 28, `${polls} polls`)
 })
 
+t.test('a meter that cannot be selected does not hold up those that are selected after it', async (t) => {
+  const on = await mbusLine({
+    meters: [waterMeter(0, '12345678')],
+    points: [point('dead', 'volume', { unitId: 87_654_321 }), point('well', 'volume', { unitId: 12_345_678 })],
+  })
+  await on.clock.run(1000)
+  t.match(on.adapter.faces?.points?.list(), [{ quality: 'bad' }, { quality: 'good', value: 0.678 }])
+})
+
 t.test('a line keeps counts of so many meters, and no more', async (t) => {
   const on = await mbusLine({
     settings: { retries: 0, response_timeout_ms: 10, forget_unit_ms: 604_800_000, quarantine_ms: 100 },
