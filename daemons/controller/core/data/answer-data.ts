@@ -10,6 +10,7 @@ import type { LiveValues } from '../live/live-values.ts'
 import type { Sight } from '../live/socket-feed.ts'
 import { seenValue } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
+import { usualVerbs } from '../usual-verbs.ts'
 import { candidateRows, conditionCount, hasPattern, matcherOf, steppedMatcherOf } from './matching.ts'
 import {
   type Collector,
@@ -79,7 +80,8 @@ const ATTRIBUTES_A_STEP = 64
  * Returns the writer that adds live state to the rows of a table; rows of tables without live state are written as is.
  * A device gets state, ip_address (the current one, if known), last_seen, error and zones. A zone gets state, whatever
  * else it does, and attributes; what a secure attribute holds is null among it. An attribute gets `current`, an av_zone
- * the state of its zone and device. Live values never replace a column of the row, except a device's ip_address.
+ * the state of its zone and device. Live values never replace a column of the row, except those that mean the same
+ * thing live: a device's ip_address, and the position of a zone that has one.
  * @source document 1, Entity rows, Guards 5
  */
 function mergeOf(world: DataWorld, { table, sight, session: { isElevated } }: Ask, projection: Projection): Merge {
@@ -165,6 +167,7 @@ function zoneMerge(
 ): Merge {
   const attributes = schema.table('attribute')
   const isTaken = (name: string) => projection.names.has(name) || table.columns.has(name) || name === 'attributes'
+  const isAsked = projection.names.has(POSITION)
   /** Secret-bearing names are null for everyone; sensitive names are null for callers who are not elevated. */
   const seen = (facts: Readonly<Record<string, Json>>) =>
     Object.entries(isElevated ? facts : (schema.withoutSecrets(facts) ?? {})).map(([name, value]): [string, Json] => [
@@ -173,22 +176,45 @@ function zoneMerge(
     ])
   return function* (view, out) {
     const { values: now, secure } = values.zoneNow(view.row.id)
-    const facts = seen(now).flatMap(([name, value]) =>
-      isTaken(name) ? [] : [memberOf(name, !isElevated && secure.has(name) ? null : value)],
+    const own = values.attributesOf('zone', view.row.id)
+    const isPlaced = hasPosition(view.row, now, own)
+    const all = isPlaced && !Object.hasOwn(now, POSITION) ? { ...now, [POSITION]: null } : now
+    const facts = seen(all).flatMap(([name, value]) =>
+      isTaken(name) && !(isPlaced && name === POSITION)
+        ? []
+        : [memberOf(name, !isElevated && secure.has(name) ? null : value)],
     )
-    const json = withMembers(projection.json(view), facts)
+    const json = withMembers(
+      isPlaced && isAsked ? projection.jsonWithout(view, POSITION) : projection.json(view),
+      facts,
+    )
     if (!attributes || projection.names.has('attributes')) {
       out.add(json)
       return
     }
     out.add(openedFor(json, 'attributes'))
-    for (const [at, row] of values.attributesOf('zone', view.row.id).entries()) {
+    for (const [at, row] of own.entries()) {
       const json = jsonOf(views.view(attributes, row, isElevated), attributes)
       out.add(`${at > 0 ? ',' : ''}${withMembers(json, [memberOf('current', values.isCurrent(row))])}`)
       if ((at + 1) % ATTRIBUTES_A_STEP === 0) yield
     }
     out.add(']}')
   }
+}
+
+/** In a row of `zone` its place in a list; live, how far a blind is down. */
+const POSITION = 'position'
+
+/**
+ * Whether the zone itself has a position: it says one, has an attribute for it, or is of a type that can stop halfway.
+ * While that is unknown it is null: the place in a list would be taken for it.
+ */
+function hasPosition({ type }: Row, now: Readonly<Record<string, Json>>, attributes: readonly Row[]): boolean {
+  return (
+    Object.hasOwn(now, POSITION) ||
+    attributes.some(({ name }) => name === POSITION) ||
+    usualVerbs(type).includes('stop')
+  )
 }
 
 /** @param json an object, which may be `{}` */

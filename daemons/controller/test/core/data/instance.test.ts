@@ -193,3 +193,36 @@ t.test('a device with many zones is written in pieces that are never copied as a
   )
   t.match(device, { state: 'online', name: 'Amp' })
 })
+
+t.test('1 Entity rows the position of a blind is where it stands, not its place in a list', async (t) => {
+  const zone = (id: number, more: object) => ({ id, name: `Z${id}`, device_id: 1, position: 90 + id, ...more })
+  const tables: Tables = {
+    device: [{ name: 'Motors' }],
+    zone: [
+      zone(1, { type: 'blind' }),
+      zone(2, { type: 'blind' }),
+      zone(3, { type: 'dimmer' }),
+      zone(4, { type: 'screen' }),
+      zone(5, { type: 'roller shutter' }),
+    ],
+    attribute: [
+      { name: 'position', value: '12', secure: false, system_target: 'zone', target_id: 4 },
+      { name: 'position', value: '34', secure: true, system_target: 'zone', target_id: 5 },
+    ],
+  }
+  const live: HouseOptions = { zones: { 1: { state: 'ok', position: 30 }, 3: { state: 'on' }, 5: { position: 34 } } }
+  const rows = (query: string, caller = plainCaller, entity = 'zone') => {
+    const outcome = answerData(worldOf(tables, live), caller, entity, query)
+    if (outcome instanceof Promise || 'json' in outcome.body) throw new Error('no rows')
+    return JSON.parse(bodyText(outcome.body))
+  }
+  const positions = (list: { position?: unknown }[]) => list.map(({ position }) => position)
+  t.same(positions(rows('_instance=true')), [30, null, 93, null, null], 'unknown is null; a dimmer has a place alone')
+  t.same(positions(rows('_instance=true', elevatedCaller)), [30, null, 93, null, 34])
+  t.same(positions(rows('_instance=true', plainCaller, 'device')[0].zones), [30, null, 93, null, null])
+  t.same(positions(rows('')), [91, 92, 93, 94, 95], 'the row itself is as ever')
+  t.same(rows('_instance=true&_fields=id,position&id=1')[0].position, 30)
+  t.same(positions(rows('_instance=true&position=91')), [30], 'a filter asks for the row')
+  const text = JSON.stringify(rows('_instance=true'))
+  t.equal(text.match(/"position":/g)?.length, 5, 'it is there once')
+})
