@@ -339,7 +339,7 @@ export class Ledger implements Conditions {
 
   #known(id: number): Held {
     const one = this.#held.get(id)
-    if (!one) throw new Fault('unknown_entry', `The ledger has no entry ${id}: it was dropped, or never there.`)
+    if (!one) throw unknownEntry(id)
     return one
   }
 
@@ -364,6 +364,11 @@ export class Ledger implements Conditions {
     this.#file.dropped(entry.until ?? 0)
     return this.#held.delete(entry.id)
   }
+}
+
+/** Also for an entry that its reader may not see. */
+export function unknownEntry(id: number): Fault {
+  return new Fault('unknown_entry', `The ledger has no entry ${id}: it was dropped, or never there.`)
 }
 
 /** Reports that a file of the state cannot be written. @param fault undefined: it can again */

@@ -13,8 +13,10 @@ import {
 import type { Route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Journal } from '#kit/records/journal.ts'
-import type { Ledger } from '#kit/records/ledger.ts'
-import { type AuditReason, type AuditRecord, isTold } from '../core/audit.ts'
+import { type Ledger, unknownEntry } from '#kit/records/ledger.ts'
+import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
+import type { Session } from '../core/access/accounts.ts'
+import { type AuditReason, type AuditRecord, DURESS, isTold } from '../core/audit.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
 import type { Book } from '../core/site/book.ts'
@@ -209,6 +211,11 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
 const readLedger = createReader(ledgerQuery, '?', 'text')
 const readAcknowledge = createReader(acknowledgeBody)
 
+/** A wall panel shows nothing of an alarm by duress: whoever stands there may have forced it. */
+function shownTo({ byPin }: Session): (entry: LedgerEntry) => boolean {
+  return ({ what }) => byPin === undefined || what !== DURESS
+}
+
 function ledgerUiRoutes(gate: UiGate, { clock, journal, ledger }: UiAdminParts): Route[] {
   return [
     gate.elevated({
@@ -217,7 +224,8 @@ function ledgerUiRoutes(gate: UiGate, { clock, journal, ledger }: UiAdminParts):
       query: readLedger,
       reply: ledgerAnswer,
       summary: 'What was wrong, where, since when and how often, newest first',
-      handle: ({ query }) => granted(ledgerList(ledger, readLedger({ ...(query as object) }))),
+      handle: ({ query, session }) =>
+        granted(ledgerList(ledger, readLedger({ ...(query as object) }), shownTo(session))),
     }),
     gate.elevated({
       method: 'GET',
@@ -225,7 +233,7 @@ function ledgerUiRoutes(gate: UiGate, { clock, journal, ledger }: UiAdminParts):
       reply: Type.String(),
       replyType: 'text/csv',
       summary: 'The whole ledger as a table, CSV, newest first',
-      handle: () => ({ ...granted({}), file: ledgerExport(ledger, clock) }),
+      handle: ({ session }) => ({ ...granted({}), file: ledgerExport(ledger, clock, shownTo(session)) }),
     }),
     gate.elevated({
       method: 'POST',
@@ -235,7 +243,9 @@ function ledgerUiRoutes(gate: UiGate, { clock, journal, ledger }: UiAdminParts):
       isRecordedFirst: true,
       summary: 'Somebody has seen it and sees to it; the first name stays',
       handle({ body, session }) {
-        const entry = ledger.acknowledge(readAcknowledge(body).id, session.username)
+        const asked = readAcknowledge(body).id
+        if (!shownTo(session)(ledger.entry(asked))) throw unknownEntry(asked)
+        const entry = ledger.acknowledge(asked, session.username)
         const { id, what: target, where } = entry
         journal.record({
           who: session.username,

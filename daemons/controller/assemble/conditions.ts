@@ -3,6 +3,7 @@ import { alarmPart, mailWay } from '#kit/records/alarms.ts'
 import type { Conditions } from '#kit/records/ledger-entry.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { Postman } from '../core/access/accounts.ts'
+import { DURESS } from '../core/audit.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import type { House } from './house.ts'
@@ -36,6 +37,12 @@ export function reportRun(conditions: Conditions, book: Pick<Book, 'row'>, runId
   const where = typeof id === 'number' ? placeOf('macro', id, book.row('macro', id)) : 'a macro'
   const sentence = `Run ${runId} of ${where} failed: its trace says at which step.`
   conditions.happened({ what: 'macro_failed', where, severity: 'warning', sentence })
+}
+
+/** Somebody may be forced: told at once, and never on a wall panel. */
+export function reportDuress(conditions: Conditions, username: string, from: string): void {
+  const sentence = `The duress PIN of ${username} was typed at ${from}. Whoever stands there may be forced, and sees no alarm: do what was agreed for this, and do not ask back there.`
+  conditions.happened({ what: DURESS, where: `user ${username}`, severity: 'fault', sentence })
 }
 
 /** A letter that was given up. */

@@ -53,7 +53,7 @@ import {
   type SmtpSettings,
 } from '../io/people.ts'
 import { type AttributeChanges, type Automation, createAttributeChanges, openAutomation } from './automation.ts'
-import { reportDevices, reportMail, reportRun } from './conditions.ts'
+import { reportDevices, reportDuress, reportMail, reportRun } from './conditions.ts'
 import { type Changed, createChanged, type House, openHistory } from './house.ts'
 
 // People: passwords, mail, sessions, and the origin of calls.
@@ -94,6 +94,7 @@ async function openPeople({ context, records, site }: House): Promise<OpenPeople
       const what = event === 'duress' ? 'duress PIN used' : 'PIN rests after wrong ones'
       records.journal.record({ who: 'plantroom', from, what, target, kind: 'sign-in' })
       log.warning(event === 'duress' ? 'duress_pin' : 'pin_rests', { user: target, from })
+      if (event === 'duress') reportDuress(records.ledger, target, from)
     },
     hashPassword: (password) => hashPassword(password),
     waitingOf: site.waitingOf,

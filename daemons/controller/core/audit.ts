@@ -1,6 +1,7 @@
 /** Calls to the controller: the answer to a call, and its audit record. */
 import { atMost, type Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import type { Session } from './access/accounts.ts'
 import type { JsonBody } from './json.ts'
 import type { Row } from './site/book.ts'
 
@@ -94,10 +95,16 @@ interface AuditLog {
   add(record: AuditRecord, isAwaited?: boolean): Promise<void>
 }
 
-/** Whether a session may learn of a record: whoever is forced to sign in must not be seen to have raised an alarm. */
-export function isTold({ reason }: { readonly reason: unknown }, session: { readonly isUnderDuress?: true }): boolean {
-  return session.isUnderDuress !== true || (reason !== 'duress' && reason !== 'pin_rests')
+/**
+ * Whether a session may learn of a record: whoever is forced to sign in must not be seen to have raised an alarm, on no
+ * wall panel.
+ */
+export function isTold({ reason }: { readonly reason: unknown }, { byPin }: Pick<Session, 'byPin'>): boolean {
+  return byPin === undefined || (reason !== 'duress' && reason !== 'pin_rests')
 }
+
+/** The condition in the ledger that a duress PIN raises; hidden from the same sessions. */
+export const DURESS = 'duress_pin'
 
 /** A log that can tell before a call is carried out whether it will be able to record it. */
 export interface AuditBook extends AuditLog {

@@ -6,7 +6,7 @@ import { dialSocket } from './socket-client.ts'
 
 t.test('a wall panel signs in by PIN; a duress PIN raises an alarm that its session does not see', async (t) => {
   const changed: Record<string, object> = {
-    ada: { pin: '4711', duress_pin: '9911', two_factor_auth: true, email: 'ada@example.org' },
+    ada: { pin: '4711', duress_pin: '9911' },
     olga: { must_change_password: true },
     tara: { pin: '1234' },
   }
@@ -25,6 +25,7 @@ t.test('a wall panel signs in by PIN; a duress PIN raises an alarm that its sess
   const cookieOf = (told: { headers: Headers }) => told.headers.getSetCookie()[0]?.split(';')[0] ?? ''
   const as = (cookie: string, path: string) => site.call('GET', path, { headers: { cookie, origin: site.url() } })
 
+  const office = await page({ username: 'ada', password: PASSWORD }, '10.64.210.9')
   const plain = await page({ username: 'ada', pin: '4711' }, '10.64.210.1')
   t.match(plain, { status: 200, body: { signed_in: true, username: 'ada', elevated: true } })
   const duress = await page({ username: 'ada', pin: '9911' })
@@ -36,15 +37,37 @@ t.test('a wall panel signs in by PIN; a duress PIN raises an alarm that its sess
 
   const audit = async (cookie: string) =>
     (await as(cookie, '/ui/audit?path=sign-in')).body.rows as { reason: string; granted: boolean }[]
-  const seen = await audit(cookieOf(plain))
+  const seen = await audit(cookieOf(office))
   t.match(
     seen.filter(({ reason }) => reason === 'duress'),
     [{ granted: true, username: 'ada', path: '/ui/sign-in' }],
   )
-  t.notOk(
-    (await audit(cookieOf(duress))).some(({ reason }) => reason === 'duress'),
-    'the forced session does not see it',
-  )
+  const ledger = async (cookie: string) => (await as(cookie, '/ui/ledger')).body
+  const told = await ledger(cookieOf(office))
+  t.match(told.entries, [
+    {
+      what: 'duress_pin',
+      where: 'user ada',
+      severity: 'fault',
+      sentence: /The duress PIN of ada was typed at 10\.64\./,
+    },
+  ])
+  t.match((await as(cookieOf(office), '/ui/ledger/export')).body, /duress_pin/)
+  const acknowledge = (cookie: string, id: number) =>
+    site.call('POST', '/ui/ledger/acknowledge', {
+      body: { id },
+      headers: { cookie, origin: site.url(), 'content-type': 'application/json' },
+    })
+  const panels = [plain, duress, await page({ username: 'ada', pin: '4711' }, '10.64.210.8')].map(cookieOf)
+  for (const cookie of panels) {
+    t.notMatch(JSON.stringify(await audit(cookie)), /duress/, 'no wall panel tells of it')
+    t.notMatch(JSON.stringify(await ledger(cookie)), /duress/)
+    t.notMatch(JSON.stringify((await as(cookie, '/ui/ledger/export')).body), /duress/)
+    const [hidden, none] = [await acknowledge(cookie, told.entries[0].id), await acknowledge(cookie, 4711)]
+    t.match([hidden.status, none.status], [404, 404])
+    t.equal(hidden.body.message, none.body.message.replace('4711', told.entries[0].id))
+  }
+  t.match(await acknowledge(cookieOf(office), told.entries[0].id), { body: { acknowledgedBy: 'ada' } })
   t.match(site.output(), /duress_pin/)
 
   const socket = dialSocket(t, site, { from: '10.64.210.2' })

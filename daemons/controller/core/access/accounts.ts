@@ -74,8 +74,8 @@ export interface Session {
   surface: CallSurface
   /** On the page and the socket: this person may do nothing but change the password. */
   mustChangePassword: boolean
-  /** It began by a duress PIN: whoever stands beside must not learn of the alarm. */
-  isUnderDuress?: true
+  /** It began by a PIN, so it is on a wall panel: whoever stands there must not learn of an alarm by duress. */
+  byPin?: PinKind
   /** Combines the rules of all roles for this surface: a `deny` in one wins over an `allow` in another. */
   may(what: SocketFunction): boolean
   /** The UIs that the rules of the list `ui` allow, as rows of `ui`; `allow ui *` allows every UI. */
@@ -349,7 +349,9 @@ export function isLive(user: Row, nowMs: number): boolean {
 }
 
 /** How somebody signed in: by the password, by the PIN of a wall panel, or by the one that means duress. */
-export type SignedInBy = 'password' | 'pin' | 'duress_pin'
+export type SignedInBy = 'password' | PinKind
+
+type PinKind = 'pin' | 'duress_pin'
 
 /** An account at the time somebody signed in to it. */
 interface SignedInAs {

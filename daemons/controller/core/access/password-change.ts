@@ -32,7 +32,7 @@ interface PasswordChangeParts {
 export function createPasswordChange(parts: PasswordChangeParts): PasswordChange {
   const { accounts, keeper, limiter, passwords, sessions } = parts
 
-  return async ({ userId, username }, { current, password }, { origin, signal }) => {
+  return async ({ userId, username, byPin }, { current, password }, { origin, signal }) => {
     const before = accounts.withId(userId)
     const stored = typeof before?.hash === 'string' ? before.hash : undefined
     const who = { address: origin.clientIp, account: foldUsername(username) }
@@ -52,7 +52,8 @@ export function createPasswordChange(parts: PasswordChangeParts): PasswordChange
     await keeper.change('auth_user', userId, { ...kept, must_change_password: false })
     const after = accounts.withId(userId)
     if (after === undefined) return { outcome: WRONG }
-    const issued = sessions.beginUi(after)
+    // A wall panel stays one: whoever forced somebody to sign in there may also make him change the password.
+    const issued = sessions.beginUi(after, byPin)
     const body = { json: { success: true } }
     return { outcome: { status: 200, body, reason: null, target: `user ${userId}` }, issued }
   }

@@ -213,7 +213,7 @@ export function createUserSessions(parts: SessionsParts): Sessions {
     const user = userOf(holder)
     if (user === undefined) return undefined
     const session = accounts.sessionOf(user, surface)
-    if (holder.as.by === 'duress_pin') session.isUnderDuress = true
+    if (holder.as.by !== 'password') session.byPin = holder.as.by
     if (!mayCallFrom(session.roles, origin)) return undefined
     holderOf.set(session, holder)
     return session

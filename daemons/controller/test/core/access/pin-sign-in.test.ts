@@ -124,8 +124,22 @@ t.test('a duress PIN signs in as usual, is recorded as such and noted; its sessi
   t.match(outcome, { status: 200, reason: null, alarm: 'duress' })
   t.notOk('alarm' in plain.outcome)
   t.strictSame(pinEvents, [{ event: 'duress', username: 'Ada', clientIp: HERE.clientIp }])
-  t.equal(people.resolveUi(issued?.token, HERE)?.isUnderDuress, true)
-  t.equal(people.resolveUi(plain.issued?.token, HERE)?.isUnderDuress, undefined)
+  t.equal(people.resolveUi(issued?.token, HERE)?.byPin, 'duress_pin')
+  t.equal(people.resolveUi(plain.issued?.token, HERE)?.byPin, 'pin')
+})
+
+t.test('a wall panel stays one when somebody changes the password there', async (t) => {
+  for (const [pin, byPin] of [
+    [PIN.pin, 'pin'],
+    ['9999', 'duress_pin'],
+  ] as const) {
+    const { people } = world({ two_factor_auth: false })
+    const session = people.resolveUi((await people.signInUi({ ...PIN, pin }, HERE)).issued?.token, HERE)
+    if (session === undefined) throw new Error('no session')
+    const form = { current: RIGHT.password, password: 'another one' }
+    const { issued } = await people.changePassword(session, form, { origin: HERE })
+    t.equal(people.resolveUi(issued?.token, HERE)?.byPin, byPin)
+  }
 })
 
 t.test('a new PIN ends what the old one began, and nothing else', async (t) => {
