@@ -31,6 +31,13 @@ export interface Upload {
   stream: Readable
 }
 
+/** The whole body, where its bound is small enough for memory. @throws Fault as `Upload.stream` */
+export async function wholeUpload({ stream }: Upload): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const piece of stream) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}
+
 /** How long the rest of a refused upload is still read, so that its client gets to see the reason. */
 const LINGER_MS = 2000
 

@@ -108,7 +108,8 @@ function isEmpty(sent: unknown): boolean {
 /** Matches type and subtype: either side may have parameters such as a charset. */
 function mediaOf(content: Content, type: string): Content[string] | undefined {
   const essence = (of: string) => of.split(';', 1)[0]?.trim()
-  return Object.entries(content).find(([described]) => essence(described) === essence(type))?.[1]
+  const isInRange = (described: string) => described.endsWith('/*') && type.startsWith(described.slice(0, -1))
+  return Object.entries(content).find(([one]) => essence(one) === essence(type) || isInRange(one))?.[1]
 }
 
 function compiled(ajv: Ajv2020, schema: object): ValidateFunction {

@@ -132,7 +132,7 @@ export function canCall(): boolean {
 /**
  * Calls the daemon. If credentials are refused, the user is asked again and the call repeated, so nothing typed is
  * lost.
- * @param body sent as a form if it is one, else as JSON
+ * @param body sent as a form or a file if it is one, else as JSON
  * @throws CallFault if the daemon refused; NoContact if no answer came
  */
 export async function call<Answer>(target: Target, body?: unknown, options: CallOptions = {}): Promise<Answer> {
@@ -154,9 +154,11 @@ async function send(target: Target, body: unknown, used: string | null, options:
   const headers: Record<string, string> = {}
   if (used) headers.authorization = used
   if (options.ifMatch !== undefined) headers['if-match'] = `"${options.ifMatch}"`
-  const isForm = body instanceof URLSearchParams
-  if (body !== undefined && !isForm) headers['content-type'] = 'application/json'
-  const sent = body === undefined ? null : isForm ? body : JSON.stringify(body)
+  const isFile = body instanceof Blob
+  const isRaw = isFile || body instanceof URLSearchParams
+  if (body !== undefined && !isRaw) headers['content-type'] = 'application/json'
+  if (isFile) headers['content-type'] = 'application/octet-stream'
+  const sent = body === undefined ? null : isRaw ? body : JSON.stringify(body)
   const signal = AbortSignal.timeout(options.answerMs ?? ANSWER_MS)
   try {
     const kept = credentials?.isAlone ? 'omit' : 'same-origin'
@@ -168,7 +170,11 @@ async function send(target: Target, body: unknown, used: string | null, options:
 }
 
 async function bodyOf(reply: Response): Promise<unknown> {
-  const text = await reply.text()
+  // The answer may be cut off, or late, behind its head too.
+  const text = await reply.text().catch((cause: unknown) => {
+    lose()
+    throw new NoContact(cause)
+  })
   try {
     return text === '' ? undefined : JSON.parse(text)
   } catch {

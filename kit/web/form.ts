@@ -175,6 +175,8 @@ interface InputFacts extends FieldFacts {
   /** Suggestions; anything else may be typed as well. */
   options?: readonly string[]
   mono?: boolean
+  /** Hidden digits: a phone shows the keys for them. */
+  isDigits?: boolean
   /** Gets the focus when it appears. */
   first?: boolean
 }
@@ -189,7 +191,7 @@ export function input(facts: InputFacts): VNode {
   const control = html`<input
     ...${ariaOf(facts)}
     type=${type === 'password' ? 'password' : 'text'}
-    inputmode=${type === 'number' ? 'decimal' : undefined}
+    inputmode=${type === 'number' ? 'decimal' : facts.isDigits ? 'numeric' : undefined}
     autocomplete=${facts.autocomplete ?? 'off'}
     autocapitalize="off" spellcheck=${false}
     class=${facts.mono ? 'mono' : undefined}

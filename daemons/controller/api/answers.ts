@@ -99,6 +99,12 @@ const zone = object({
   maxVolume: Type.Optional(number),
 })
 
+const place = object({
+  zone_id: Type.Integer(),
+  x: Type.Number({ description: 'thousandths of the width, from the left' }),
+  y: Type.Number({ description: 'thousandths of the height, from the top' }),
+})
+
 export const zonesAnswer = object({
   site: object(site),
   now: instant,
@@ -106,7 +112,33 @@ export const zonesAnswer = object({
     object({ id: orNull(Type.Integer()), name: orNull(text), within: Type.Array(text), zones: Type.Array(zone) }),
   ),
   macros: Type.Array(object({ id: Type.Integer(), name: text, description: orNull(text) })),
+  favourites: object({ zones: Type.Array(Type.Integer()), macros: Type.Array(Type.Integer()) }),
+  plans: Type.Array(
+    object({
+      ...{ id: Type.Integer(), name: text, width: count, height: count },
+      version: Type.String({ description: 'another one for another picture' }),
+      zones: Type.Array(place, { description: 'of those above, where they are' }),
+    }),
+    { description: 'floor plans with any of these zones' },
+  ),
 })
+
+const plan = {
+  name: text,
+  ui_id: Type.Integer({ description: 'the UI whose people see it' }),
+  picture: object({ name: text, width: count, height: count }),
+  zones: Type.Array(place),
+}
+
+export const pictureAnswer = plan.picture
+
+export const plansAnswer = object({
+  plans: Type.Array(object({ id: Type.Integer(), ...plan, pending: orNull(Type.Enum(['add', 'change', 'remove'])) })),
+  uis: Type.Array(object({ id: Type.Integer(), name: text })),
+  zones: Type.Array(object({ id: Type.Integer(), name: text, room: orNull(text) })),
+})
+
+export const stagedAnswer = object({ success: Type.Literal(true), pending: count })
 
 export const auditAnswer = object({
   rows: Type.Array(

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { readJson } from '#kit/http/dialect.ts'
-import { object, Reply, type Route, type Upload, uploadRoute, yesNo } from '#kit/http/route.ts'
+import { object, Reply, type Route, type Upload, uploadRoute, wholeUpload, yesNo } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { isSignedBy } from '#kit/net/signature.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -58,7 +58,7 @@ export function hookRoutes(parts: HookParts): Route[] {
 
   async function called(named: string, body: Upload, { headers, clientIp }: Called): Promise<number> {
     count(networkOf(clientIp))
-    const bytes = await wholeOf(body)
+    const bytes = await wholeUpload(body)
     const hook = hooks.hook(named)
     const signature = headers['x-svc-signature']
     const isRight = isSignedBy(typeof signature === 'string' ? signature : '', bytes, hook?.secret ?? nobody)
@@ -118,13 +118,6 @@ export function hookRoutes(parts: HookParts): Route[] {
 interface Called {
   headers: IncomingHttpHeaders
   clientIp: string
-}
-
-/** @throws Fault `body_too_large`, `body_cut`, `request_timeout` */
-async function wholeOf({ stream }: Upload): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  for await (const piece of stream) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces)
 }
 
 /** No body at all is one without fields. @throws Fault `bad_json` */

@@ -199,6 +199,12 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   webhook_refused: 401,
   webhook_flood: 429,
   webhook_early: 503,
+  favourites_full: 409,
+  picture_refused: 422,
+  picture_large: 422,
+  plans_full: 409,
+  plan_unknown: 404,
+  plan_overtaken: 409,
 }
 
 /** Includes the faults that the server itself answers: the record contains the status that was sent. */

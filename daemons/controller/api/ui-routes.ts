@@ -18,6 +18,7 @@ import type {
   UiPending,
   UiPeople,
   UiRest,
+  UiRooms,
   UiSetUp,
   UiTables,
 } from '../core/surfaces.ts'
@@ -26,6 +27,7 @@ import { uiAdminRoutes } from './ui-admin-routes.ts'
 import { type UiBackupParts, uiBackupRoutes } from './ui-backup-routes.ts'
 import { uiDeviceRoutes } from './ui-device-routes.ts'
 import { createUiGate } from './ui-gate.ts'
+import { uiPlanRoutes } from './ui-plan-routes.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
 import { uiTableRoutes } from './ui-table-routes.ts'
 import { uiZoneRoutes } from './ui-zone-routes.ts'
@@ -36,6 +38,8 @@ interface UiLimits extends SocketLimits {
   maxTickets: number
   /** Of a backup that is sent. */
   backup: UiBackupParts['uploadBounds']
+  planBytes: number
+  planUploadMs: number
 }
 
 /** What the pages depend on. */
@@ -54,6 +58,7 @@ export interface UiParts {
   journal: Pick<Journal, 'record'>
   automation: UiAutomation
   found: UiFound
+  rooms: UiRooms
   book: Book
   live: LiveBook
   clock: Clock
@@ -97,5 +102,6 @@ export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ende
     ...uiTableRoutes(gate, parts),
     ...uiDeviceRoutes(gate, parts),
     ...uiBackupRoutes(gate, { backups: parts.backups, uploadBounds: parts.limits.backup }),
+    ...uiPlanRoutes(gate, parts),
   ]
 }

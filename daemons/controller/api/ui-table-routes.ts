@@ -7,6 +7,7 @@ import type { Outcome } from '../core/audit.ts'
 import { isList, isObject, type Json } from '../core/json.ts'
 import { overtaken, type Revision } from '../core/site/browse.ts'
 import type { UiTables } from '../core/surfaces.ts'
+import { stagedAnswer } from './answers.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
 /** Most rows of one answer. */
@@ -74,8 +75,6 @@ const rowsAnswer = object({
   ),
   next: orNull(Type.Integer({ description: 'more rows follow: ask for those after this id' })),
 })
-
-const stagedAnswer = object({ success: Type.Literal(true), pending: count })
 
 /** Each answers 403 `not_elevated` to other sessions. */
 export function uiTableRoutes(gate: UiGate, { tables }: { tables: UiTables }): Route[] {

@@ -1,13 +1,15 @@
 /** Zones on the pages: the list, commands and macros. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
+import { createReader, fieldsFault } from '#kit/http/check.ts'
 import type { Route } from '#kit/http/route.ts'
 import { siteView } from '../core/access/accounts.ts'
+import { seenFavourites } from '../core/live/favourites.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import { groupZones, listMacros } from '../core/live/zones.ts'
 import type { Book } from '../core/site/book.ts'
-import type { UiControl } from '../core/surfaces.ts'
-import { commanded, zonesAnswer } from './answers.ts'
+import type { UiControl, UiRooms } from '../core/surfaces.ts'
+import { commanded, doneAnswer, zonesAnswer } from './answers.ts'
 import { controlBody } from './rest-endpoints.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
@@ -17,19 +19,55 @@ interface UiZoneParts {
   book: Book
   live: LiveBook
   clock: Clock
+  rooms: Pick<UiRooms, 'favourites' | 'choose' | 'plans'>
 }
 
+const rowId = () => Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }))
+
+const readFavourite = createReader(
+  Type.Object({ zone_id: rowId(), macro_id: rowId(), favourite: Type.Boolean() }, { additionalProperties: false }),
+)
+
 /** Routes for what a person sees and does. @source document 1, POST /api/control/:action */
-export function uiZoneRoutes(gate: UiGate, { control, book, live, clock }: UiZoneParts): Route[] {
+export function uiZoneRoutes(gate: UiGate, { control, book, live, clock, rooms }: UiZoneParts): Route[] {
   return [
     gate.signed({
       method: 'GET',
       path: '/ui/zones',
       reply: zonesAnswer,
-      summary: 'Zones that this person may see and command, by room, with what they do now; and their macros',
+      summary:
+        'Zones that this person may see and command, by room, with what they do now; their macros, favourites and floor plans',
       handle({ session }) {
-        const groups = groupZones({ book, live }, session, control.scope(session))
-        return granted({ site: siteView(book), now: clock.epochMs(), groups, macros: listMacros(book, session) })
+        const scope = control.scope(session)
+        const groups = groupZones({ book, live }, session, scope)
+        const macros = listMacros(book, session)
+        const zones = new Set(groups.flatMap((group) => group.zones.map(({ id }) => id)))
+        const seen = { zones, macros: new Set(macros.map(({ id }) => id)) }
+        const own = {
+          favourites: seenFavourites(rooms.favourites(session), seen),
+          plans: rooms.plans.list(session, scope),
+        }
+        return granted({ site: siteView(book), now: clock.epochMs(), groups, macros, ...own })
+      },
+    }),
+    gate.signed({
+      method: 'PUT',
+      path: '/ui/favourite',
+      body: readFavourite,
+      reply: doneAnswer,
+      summary: 'Puts a zone or a macro among the own favourites, or takes it from there',
+      async handle({ session, body }) {
+        const { zone_id: zone, macro_id: macro, favourite: isFavourite } = readFavourite(body)
+        if ((zone === undefined) === (macro === undefined))
+          throw fieldsFault([{ field: 'zone_id', message: 'or macro_id is needed, one of the two' }])
+        const id = zone ?? macro ?? 0
+        const scope = control.scope(session)
+        const isSeen = () =>
+          zone === undefined
+            ? listMacros(book, session).some((one) => one.id === id)
+            : book.row('zone', id) !== undefined && (scope === 'all' || scope.has(id))
+        await rooms.choose(session, { kind: zone === undefined ? 'macros' : 'zones', id, isFavourite }, isSeen)
+        return granted({ success: true })
       },
     }),
     gate.signed({

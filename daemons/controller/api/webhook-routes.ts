@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Type } from 'typebox'
-import { Reply, type Route, type Upload, uploadRoute } from '#kit/http/route.ts'
+import { Reply, type Route, uploadRoute, wholeUpload } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { isSignedBy } from '#kit/net/signature.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -36,7 +36,7 @@ export function deviceWebhookRoute({ webhookOf, refusals, bodyBytes, bodyMs }: W
     async handle({ params, body, headers, remoteAddress: from }) {
       const { device } = params as unknown as { device: string }
       const webhook = /^\d{1,15}$/.test(device) ? webhookOf(Number(device)) : undefined
-      const bytes = await wholeOf(body)
+      const bytes = await wholeUpload(body)
       const isSigned = isSignedBy(signatureOf(headers), bytes, webhook?.secret ?? NO_SECRET)
       if (!webhook || !isSigned) {
         const group = `webhook ${networkOf(from)}`
@@ -51,11 +51,4 @@ export function deviceWebhookRoute({ webhookOf, refusals, bodyBytes, bodyMs }: W
 
 function signatureOf({ 'x-svc-signature': given }: IncomingHttpHeaders): string {
   return typeof given === 'string' ? given : ''
-}
-
-/** The exact bytes, which are what is signed. */
-async function wholeOf({ stream }: Upload): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk as Uint8Array)
-  return Buffer.concat(chunks)
 }

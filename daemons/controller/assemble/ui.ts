@@ -11,12 +11,14 @@ import { createWrites } from '../core/control/writing.ts'
 import type { FoundDaemons } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf } from '../core/keys.ts'
+import { chooseFavourite, favouritesOf } from '../core/live/favourites.ts'
 import { shownOnPages } from '../core/live/live-values.ts'
 import { createSights } from '../core/live/sight.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { Change } from '../core/site/changes.ts'
 import { notDriven } from '../core/site/not-driven.ts'
+import { createPlans, keepPicture, picturesIn } from '../core/site/plans.ts'
 import { isSecretColumn, settingOf, tableOf } from '../core/site/registry.ts'
 import type {
   AuditRow,
@@ -27,6 +29,7 @@ import type {
   UiPending,
   UiPeople,
   UiRest,
+  UiRooms,
   UiSetUp,
   UiTables,
 } from '../core/surfaces.ts'
@@ -34,6 +37,7 @@ import { AUDIT_FILE, type AuditFile } from '../io/audit-file.ts'
 import { namesAccounts } from '../io/audit-reader.ts'
 import type { StagedDifference } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
+import { openPictureFolder } from '../io/pictures.ts'
 import { stageRows } from '../io/site-import.ts'
 import { type House, importParts, logNotDriven } from './house.ts'
 import type { Brought } from './rules.ts'
@@ -291,6 +295,7 @@ export function openUi(house: House, brought: Brought, { found, backups }: UiWor
     tables: tablesOf(site, socket.writes),
     ...{ ledger: house.records.ledger, journal: house.records.journal },
     found: foundOf(house, found),
+    rooms: roomsOf(house),
     ...{ book: site.book, live: shownOnPages(brought.live, brought.values), clock, log, isSecure: config.http.tls },
     originOf: ({ remoteAddress, headers }) => originOf(remoteAddress, headers),
     limits: {
@@ -356,6 +361,29 @@ function foundOf({ context, records, site }: House, found: FoundDaemons): UiFoun
       await stageRows(site, { rows, remove: {} }, importParts(config, clock), author)
       records.journal.record({ who: author, from: 'page', what: 'device adopted', target: wish.id })
     },
+  }
+}
+
+function roomsOf({ context: { config, stateFolder }, site }: House): UiRooms {
+  const { book, keeper, pending } = site
+  const limits = limitsOf(config.people)
+  const folder = openPictureFolder({
+    ...{ stateFolder, most: config.ui.plan_pictures },
+    inUse() {
+      const waiting = pending.changes().flatMap((change) => {
+        if (change.kind === 'remove') return []
+        return change.kind === 'add' ? change.row.layout : change.columns.layout
+      })
+      return picturesIn([...book.rows('ui_page_ui').map(({ layout }) => layout), ...waiting])
+    },
+  })
+  return {
+    favourites: (session) => favouritesOf(book, session),
+    choose: (session, wish, isSeen) => chooseFavourite({ book, keeper, limits }, session, wish, isSeen),
+    plans: createPlans(book),
+    keepPicture: (bytes) => keepPicture(folder, bytes, config.ui.plan_pixels),
+    openPicture: (name) => folder.open(name),
+    hasPicture: (name) => folder.has(name),
   }
 }
 

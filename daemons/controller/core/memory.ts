@@ -76,6 +76,9 @@ const ID_BYTES = 64
 /** What one announces: sixteen texts of 128 characters, its names and addresses. */
 const DAEMON_BYTES = 8 * KIB
 
+/** An id in a list, of a row and of one that is written. */
+const FAVOURITE_BYTES = 64
+
 /** A session, nonce or code, with its holder. */
 const SESSION_BYTES = KIB
 
@@ -289,6 +292,16 @@ function callRows(): MemoryRow[] {
       ...{ what: 'sessions, nonces, tickets of pages', of: 'one of them', each: SESSION_BYTES, isHeap: true },
       many: (setting) => 2 * setting('people.sessions') + setting('people.nonces') + setting('ui.max_tickets'),
       shownBy: 'daemons/controller/test/core/access/token-store.test.ts',
+    },
+    {
+      ...{ what: 'favourites of people', of: 'favourite', each: FAVOURITE_BYTES, isHeap: true },
+      many: 'people.favourites_in_all',
+      shownBy: 'daemons/controller/test/core/live/favourites.test.ts',
+    },
+    {
+      // Its pieces, the whole, and what of it is kept: one is taken at a time.
+      ...{ what: 'the picture of a floor plan, while it is sent', all: (setting) => 3 * setting('ui.plan_bytes') },
+      shownBy: 'daemons/controller/test/api/ui-plan-routes.test.ts',
     },
     {
       ...{ what: 'requests over WebSockets under way', isHeap: true },

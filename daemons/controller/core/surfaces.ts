@@ -5,9 +5,11 @@ import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Backups } from './backups.ts'
 import type { FoundDaemon } from './drivers/found.ts'
 import type { Json } from './json.ts'
+import type { Favourites, FavouriteWish } from './live/favourites.ts'
 import type { Row } from './site/book.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
 import type { NotDriven } from './site/not-driven.ts'
+import type { PictureFolder, PlanDraft, Plans } from './site/plans.ts'
 
 // The REST surface: the rules it applies to each call, in its own order.
 
@@ -231,6 +233,18 @@ export interface UiFound {
    * @throws Fault `found_gone`, `found_known`
    */
   adopt(wish: { id: string; name?: string; secret?: string }, by: Session): Promise<void>
+}
+
+/** Favourites of people, and floor plans. */
+export interface UiRooms {
+  favourites(session: Session): Favourites
+  /** @throws Fault as `chooseFavourite` */
+  choose(session: Session, wish: FavouriteWish, isSeen: () => boolean): Promise<void>
+  plans: Plans
+  /** @throws Fault as `keepPicture` */
+  keepPicture(bytes: Uint8Array): Promise<PlanDraft['picture']>
+  openPicture: PictureFolder['open']
+  hasPicture: PictureFolder['has']
 }
 
 /** One row that will be added, changed or removed by Apply All. */

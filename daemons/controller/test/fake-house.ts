@@ -1,5 +1,6 @@
 /** A fake building behind the real routes of the pages: people, zones and records that a test can change. */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -10,9 +11,11 @@ import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
 import { type BackupFacts, Backups } from '../core/backups.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
+import { chooseFavourite, favouritesOf } from '../core/live/favourites.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
-import type { Book, Row } from '../core/site/book.ts'
+import type { Book, Keeper, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
+import { createPlans, keepPicture } from '../core/site/plans.ts'
 import type { AuditRow, AutomationRow, PendingChange } from '../core/surfaces.ts'
 
 /** Columns of a row besides those that every row has. */
@@ -56,6 +59,8 @@ export interface FakeHouse {
   found: FoundDaemon[]
   /** Backups that were sent, what was put in place, and how often the controller was restarted. */
   backup: { sent: string[]; commits: { by: string; what: string }[]; restarts: number }
+  /** Of floor plans, by name. */
+  pictures: Map<string, Uint8Array>
   /** What was asked to become a device. */
   adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
@@ -92,9 +97,9 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     found: [],
     backup: { sent: [], commits: [], restarts: 0 },
     adopted: [],
+    pictures: new Map(),
     rest: { isSet: true, isRunning: true },
-    schedules: [],
-    triggers: [],
+    ...{ schedules: [], triggers: [] },
     report(zoneId, patch) {
       house.zones.set(zoneId, { ...(house.zones.get(zoneId) ?? { state: 'unknown' }), ...patch })
       for (const hear of listeners) hear('zone', zoneId)
@@ -109,6 +114,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     },
   }
   const people = peopleOf(house)
+  const book = bookOf(house, revisions)
   const parts: UiParts = {
     people,
     control: controlOf(house),
@@ -123,12 +129,13 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     },
     pending: pendingOf(house),
     backups: backupsOf(house, clock),
-    tables: tablesOf(house, bookOf(house, revisions)),
+    tables: tablesOf(house, book),
     ledger: emptyLedger,
     journal: { record: () => {} },
+    rooms: roomsOf(house, book),
     automation: { schedules: () => house.schedules, triggers: () => house.triggers },
     found: foundOf(house),
-    book: bookOf(house, revisions),
+    book,
     setUp: setUpOf(house),
     live: liveOf(house, listeners),
     clock,
@@ -138,6 +145,37 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     limits: LIMITS,
   }
   return Object.assign(house, { parts })
+}
+
+/** Real favourites and plans over the rows of the house; pictures are kept in memory. */
+function roomsOf(house: State, book: Book): UiParts['rooms'] {
+  const keeper: Keeper = {
+    async change(table, id, columns) {
+      house.change(
+        table,
+        book.rows(table).map((row) => (row.id === id ? { ...row, ...columns } : row)),
+      )
+    },
+  }
+  const limits = { favourites: 3, favouritesInAll: 5 }
+  const folder = {
+    async put(bytes: Uint8Array, kind: string) {
+      const name = `${createHash('sha256').update(bytes).digest('hex')}.${kind}`
+      house.pictures.set(name, bytes)
+      return name
+    },
+  }
+  return {
+    favourites: (session) => favouritesOf(book, session),
+    choose: (session, wish, isSeen) => chooseFavourite({ book, keeper, limits }, session, wish, isSeen),
+    plans: createPlans(book),
+    keepPicture: (bytes) => keepPicture(folder, bytes, 1_000_000),
+    hasPicture: (name) => house.pictures.has(name),
+    openPicture(name) {
+      const bytes = house.pictures.get(name)
+      return bytes && { stream: Readable.from([bytes]), sizeBytes: bytes.length }
+    },
+  }
 }
 
 /** Nothing has happened here. */
@@ -203,6 +241,8 @@ const LIMITS = {
   socketsPerSession: 3,
   ticketLifeMs: 10_000,
   maxTickets: 16,
+  planBytes: 200_000,
+  planUploadMs: 5000,
   recordMs: 2000,
   backup: { maxBytes: BACKUP_BYTES, idleMs: 5000, wholeMs: 60_000 },
   ...{ behindMs: 5000, endMs: 30_000, signInMs: 10_000, strangers: 3, perAccount: 4, messages: 50, badMessages: 5 },

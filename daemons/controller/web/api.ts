@@ -2,9 +2,11 @@
 import { CallFault, call } from '#kit/web/call.ts'
 import type { PersonView, SiteView } from '../core/access/accounts.ts'
 import type { Json } from '../core/json.ts'
+import type { Favourites } from '../core/live/favourites.ts'
 import type { MacroView, ZoneGroup } from '../core/live/zones.ts'
 import type { RowsPage, RowView, TableView } from '../core/site/browse.ts'
 import type { NotDriven } from '../core/site/not-driven.ts'
+import type { PlanDraft, PlanView, PlanWish } from '../core/site/plans.ts'
 
 /** Answer of GET /ui/zones. */
 export interface Zones {
@@ -12,6 +14,15 @@ export interface Zones {
   now: number
   groups: ZoneGroup[]
   macros: MacroView[]
+  favourites: Favourites
+  plans: PlanView[]
+}
+
+/** Floor plans as they will be after Apply all, and what may be chosen for them. */
+export interface PlanDrafts {
+  plans: PlanDraft[]
+  uis: { id: number; name: string }[]
+  zones: { id: number; name: string; room: string | null }[]
 }
 
 /** The answer to a sign-in: a person, a challenge, or a refusal. */
@@ -207,6 +218,9 @@ const DEVICE_MS = 20_000
 /** Applying writes every row; a macro is answered after ten seconds at the latest. */
 const LONG_MS = 30_000
 
+/** A picture from a phone over a slow network. */
+const PICTURE_MS = 120_000
+
 /** Rows of a table in one answer. */
 const MOST_ROWS = 100
 
@@ -225,6 +239,13 @@ export const api = {
   command: (zoneId: number, command: string, args: Record<string, Json>) =>
     done('POST /ui/command', { zone_id: zoneId, command, args }, DEVICE_MS),
   macro: (macroId: number) => done('POST /ui/macro', { macro_id: macroId }, LONG_MS),
+  favourite: (kind: keyof Favourites, id: number, favourite: boolean) =>
+    call<unknown>('PUT /ui/favourite', { [kind === 'zones' ? 'zone_id' : 'macro_id']: id, favourite }),
+  plans: () => call<PlanDrafts>('GET /ui/plans'),
+  savePlan: (plan: PlanWish & { seen?: PlanDraft }) =>
+    call<{ pending: number }>('PUT /ui/plans', plan, { answerMs: LONG_MS }),
+  removePlan: (id: number) => call<{ pending: number }>('POST /ui/plans/remove', { id }, { answerMs: LONG_MS }),
+  sendPicture: (file: Blob) => call<PlanDraft['picture']>('POST /ui/plan/picture', file, { answerMs: PICTURE_MS }),
   audit: (query: string) => call<AuditPage>(`GET /ui/audit?${query}`),
   rest: () => call<Rest>('GET /ui/rest'),
   notDriven: () => call<NotDrivenRows>('GET /ui/not-driven'),
@@ -261,6 +282,8 @@ export interface Done {
   success: boolean
   error?: string
   message?: string
+  /** Of a command that a driver refused: then `error` is its sentence. */
+  code?: string
   state?: string
   steps?: readonly RunStep[]
 }
@@ -281,7 +304,8 @@ export class RunFault extends CallFault {
   readonly steps: readonly RunStep[]
 
   constructor(answer: Done) {
-    super(200, answer)
+    const { code, error, message = code === undefined ? undefined : error } = answer
+    super(200, { error: code ?? error, message })
     this.steps = answer.steps ?? []
   }
 }

@@ -24,13 +24,14 @@ import {
 } from './state.ts'
 import * as texts from './texts.ts'
 import { shortVerdict } from './zone-words.ts'
-import { ZonesPage } from './zones-page.ts'
 
-// The pages. All except the first are loaded when they are opened.
+// The pages, each loaded when it is opened.
 
 const SignIn = lazy(async () => (await import('./sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('./sign-in.ts')).SignedOut)
 const SetUp = lazy(async () => (await import('./set-up.ts')).SetUp)
+const ZonesPage = lazy(async () => (await import('./zones-page.ts')).ZonesPage)
+const PlanPage = lazy(async () => (await import('./plan-page.ts')).PlanPage)
 const PendingPage = lazy(async () => (await import('./pending-page.ts')).PendingPage)
 const TablesPage = lazy(async () => (await import('./tables-page.ts')).TablesPage)
 const DevicesPage = lazy(async () => (await import('./devices-page.ts')).DevicesPage)
@@ -55,6 +56,7 @@ interface PageEntry {
 
 const ENTRIES: readonly PageEntry[] = [
   { word: 'zones', label: texts.zones, icon: 'rooms', key: 'z' },
+  { word: 'plan', label: texts.floorPlan, icon: 'rooms', key: 'f', below: 'zones' },
   { word: 'today', label: texts.today, icon: 'today', key: 't', isElevated: true },
   { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true, below: 'today' },
   { word: 'schedule', label: texts.schedule, icon: 'waiting', key: 'h', isElevated: true },
@@ -81,7 +83,10 @@ function plateFacts(): PlateFacts {
 }
 
 function Signed({ person }: { person: PersonView }): VNode {
-  const entries = ENTRIES.filter(({ isElevated }) => person.elevated || !isElevated)
+  const hasPlan = person.elevated || (list.value?.plans.length ?? 0) > 0
+  const entries = ENTRIES.filter(
+    ({ isElevated, word }) => (person.elevated || !isElevated) && (word !== 'plan' || hasPlan),
+  )
   useEverywhereKeys(entries)
   const here = entries.find(({ word }) => word === place.value[0]) ?? entries[0]
   const facts = plateFacts()
@@ -119,6 +124,7 @@ function countText(count: number | null): string {
 }
 
 function page(word: string | undefined): VNode {
+  if (word === 'plan') return html`<${PlanPage} />`
   if (word === 'pending') return html`<${PendingPage} />`
   if (word === 'tables') return html`<${TablesPage} />`
   if (word === 'devices') return html`<${DevicesPage} />`

@@ -149,6 +149,7 @@ function useSignIn(username: string): SigningIn {
     other() {
       form.settle({ ...form.values.value, password: '', pin: '' })
       setByPin(!byPin)
+      retype(form)
     },
   }
 }
@@ -184,7 +185,7 @@ function fields({ form, challenge, byPin }: SigningIn, kind: 'again' | 'first' =
               label: texts.pin,
               type: 'password',
               autocomplete: 'off',
-              first: true,
+              isDigits: true,
               kind: 'wide code',
             })
           : input({
@@ -225,7 +226,7 @@ export function AccountPage(): VNode | null {
       [texts.roles, roles.join(', ') || '–'],
       [texts.elevated, elevated ? texts.elevatedMeans : texts.notElevatedMeans],
     ])}<footer><${Act} run=${() => void leave()}>Sign out</${Act}></footer></section>
-    <section class="panel narrow" aria-label=${texts.changePassword}><div class="in"><h2>${texts.changePassword}</h2><${ChangePassword} /></div></section>`
+    <section class="panel narrow" aria-label=${texts.changePassword}><div class="in stack"><h2>${texts.changePassword}</h2><${ChangePassword} /></div></section>`
 }
 
 /** The present password, the new one. Other sessions of this person end; this page goes on under a new one. */

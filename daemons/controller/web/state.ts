@@ -5,6 +5,7 @@ import { aheadMs, lose, zone as zoneOfTime } from '#kit/web/contact.ts'
 import { toast } from '#kit/web/parts.ts'
 import { type KeptSocket, keepSocket } from '#kit/web/socket.ts'
 import type { PersonView, SiteView } from '../core/access/accounts.ts'
+import type { Favourites } from '../core/live/favourites.ts'
 import type { FeedMessage } from '../core/live/socket-feed.ts'
 import type { ZoneState, ZoneView } from '../core/live/zones.ts'
 import { api, type Zones } from './api.ts'
@@ -185,6 +186,30 @@ export const zonesRefused = signal<string | null>(null)
 export const allZones = computed<ZoneView[]>(() =>
   (list.value?.groups ?? []).flatMap(({ zones }) => zones.map(current)),
 )
+
+/** The zones and macros that this person wants first. */
+export const favourites = computed<Favourites>(() => list.value?.favourites ?? { zones: [], macros: [] })
+
+/** Keeps a choice on the controller, and shows it once it is kept. */
+export async function markFavourite(kind: keyof Favourites, id: number, isFavourite: boolean): Promise<void> {
+  try {
+    await api.favourite(kind, id, isFavourite)
+  } catch (thrown) {
+    return toast(sentenceOf(thrown))
+  }
+  const known = list.value
+  if (known === null) return
+  const others = known.favourites[kind].filter((one) => one !== id)
+  list.value = { ...known, favourites: { ...known.favourites, [kind]: isFavourite ? [...others, id] : others } }
+}
+
+/** As wide as a phone; the same width from which the parts fold. */
+const NARROW = '(max-width: 44rem)'
+export const isNarrow = signal(typeof matchMedia !== 'undefined' && matchMedia(NARROW).matches)
+if (typeof matchMedia !== 'undefined')
+  matchMedia(NARROW).addEventListener('change', ({ matches }) => {
+    isNarrow.value = matches
+  })
 
 const told = createToldZones()
 

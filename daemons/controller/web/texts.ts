@@ -114,13 +114,14 @@ export const unauthorizedMeans = 'Your role does not allow this here.'
 export const unknownTargetMeans = 'The building no longer has this zone. Reload the page.'
 export const unknownMacroMeans = 'This macro no longer exists.'
 export const commandRequiredMeans = 'The controller found no command in what this page sent.'
-export const driverTimeoutMeans = 'The device did not answer within 5 s.'
-export const driverFailedMeans = 'The device refused the command, or the connection to it failed.'
-export const driverQueueFullMeans = 'Too many commands wait for this device. Try again in a moment.'
-export const driverUnknownMeans = 'No driver is set up for this device.'
-export const deviceDisabledMeans = 'The device is switched off in the settings.'
-export const commandDisabledMeans = 'This command is switched off in the settings.'
-export const zoneWithoutDeviceMeans = 'The zone has no device that can do this.'
+export const theDevice = 'The device'
+export const doesNotAnswer = (name: string) => `${name} does not answer. Try again.`
+export const couldNotDoIt = (name: string) => `${name} could not do this. Try again.`
+export const isBusy = (name: string) => `${name} is busy. Try again in a moment.`
+export const isNotSetUp = (name: string) => `${name} is not connected to anything yet.`
+export const isDisabled = (name: string) => `${name} is switched off in the settings.`
+export const isDisabledThere = (name: string) => `This is switched off for ${name} in the settings.`
+export const driverSays = (said: string) => `Its driver says: ${said}`
 export const notAuthorizedMeans = 'It includes something that your role does not allow.'
 export const macroRunsAlready = 'The macro is already running.'
 export const macroWaitTimeoutMeans = 'What it waited for did not happen in time.'
@@ -162,6 +163,16 @@ export const buildingHasNoZonesYet = 'This building has no zones yet'
 export const howToImport =
   'Import a site file on the machine that the controller runs on. Its changes wait under Pending until they are applied.'
 export const allZones = 'All zones'
+export const favouritesTitle = 'Favourites'
+export const isFavourite = (name: string) => `${name}: favourite`
+export const rooms = 'Rooms'
+export const allRooms = 'All rooms'
+export const nothingOn = 'Nothing on'
+export const isOnThere = (names: string) => `${names} on`
+export const someDoNotAnswer = 'something there is unknown'
+export const allMacros = (count: number) => `All ${counted(count, 'macro')}`
+export const otherMacros = (count: number) => counted(count, 'other macro')
+export const floorPlan = 'Floor plan'
 export const notInRoom = 'Not in a room'
 export const anotherStep = (type: string) => `a ${type}`
 export const commandOn = (command: string, target: string) => `${command} on ${target}`
@@ -171,6 +182,54 @@ export const humid = (percent: string) => `Humidity ${percent}${THIN}%`
 export const unknownValue = 'unknown'
 export const warmer = 'warmer'
 export const cooler = 'cooler'
+
+// Floor plan (plan-page.ts)
+
+export const noPlans = 'No floor plan yet'
+export const howPlansAreMade =
+  'A floor plan is a picture of a floor with the zones where they are. Whoever presses one has its controls.'
+export const makePlan = 'Make a plan'
+export const editPlans = 'Edit plans'
+export const floor = 'Floor'
+export const planOf = (name: string) => `Floor plan: ${name}`
+export const pictureIsMissing = 'The picture of this plan could not be shown. Its zones are in the list.'
+export const larger = 'Larger'
+export const onThisPlan = 'On this plan'
+export const noZonesOnPlan = 'No zones are on this plan yet.'
+
+// Editing floor plans (plan-editor.ts)
+
+export const askingForPlans = 'Asking for the plans'
+export const plansCouldNotBeRead = 'The plans could not be read'
+export const plans = 'Floor plans'
+export const newPlan = 'New plan'
+export const planIsGone = 'This plan is not there any more'
+export const somebodyRemovedPlan = 'Somebody has removed it meanwhile.'
+export const noUis = 'There is no UI yet'
+export const whatUisAre =
+  'A plan belongs to a UI, and whoever may see the UI may see the plan. Make one under Site, in the table UIs, and allow it to a role.'
+export const planName = 'Name of the floor'
+export const planUi = 'UI'
+export const planUiHint = 'Whoever may see this UI sees the plan, with those of its zones that are theirs.'
+export const picture = 'Picture'
+export const pictureHint = 'PNG, JPEG or WebP. SVG is not taken: it may run scripts.'
+export const pickPicture = 'Pick a picture'
+export const otherPicture = 'Other picture'
+export const sendingPicture = 'Sending the picture'
+export const firstPicture = 'Pick the picture of the floor first.'
+export const addZone = 'Add a zone'
+export const chooseZone = 'Choose a zone'
+export const fromLeft = 'from the left'
+export const fromTop = 'from the top'
+export const fromLeftOf = (name: string) => `${name}: per cent from the left`
+export const fromTopOf = (name: string) => `${name}: per cent from the top`
+export const placedAt = (name: string, x: string, y: string) =>
+  `${name}: ${x} % from the left, ${y} % from the top. Arrow keys move it.`
+export const takeOff = (name: string) => `Take ${name} off the plan`
+export const zonesOn = (count: number) => counted(count, 'zone')
+export const howToPlace = 'Drag a zone to its place, or focus it and use the arrow keys; with Shift in small steps.'
+export const removePlanQuestion = (name: string) => `Remove the plan ${name}?`
+export const removingPlanMeans = 'It goes with Apply all. Its zones stay.'
 
 // Pending (pending-page.ts)
 

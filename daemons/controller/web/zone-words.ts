@@ -2,6 +2,7 @@
 import { age, capital, fixed, listed, many, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import type { Judgement, Lit } from '#kit/web/parts.ts'
 import type { ZoneView } from '../core/live/zones.ts'
+import type { PlanPlace } from '../core/site/plans.ts'
 import * as texts from './texts.ts'
 
 /** A value and its unit; the unit is drawn lighter. */
@@ -42,7 +43,7 @@ const WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Whether its state is unknown: its device is away, or has reported nothing. */
-export function isUnknown({ values, device }: ZoneView): boolean {
+export function isUnknown({ values, device }: Pick<ZoneView, 'values' | 'device'>): boolean {
   if (device && device.state !== 'online') return true
   const { state, ...others } = values
   return (state === undefined || state === 'unknown') && Object.keys(others).length === 0
@@ -160,6 +161,17 @@ function onText(zones: readonly ZoneView[]): string {
   return texts.areOn(listed(on.map(({ name }) => name)), on.length)
 }
 
+/** One room in a few words: what is on, and how warm it is. */
+export function roomState(zones: readonly ZoneView[]): { lit: Lit; words: string } {
+  const warm = zones.find(
+    ({ values }) => typeof values.temperature === 'number' && !isUnknown({ values, device: null }),
+  )
+  const on = zones.filter(isOn).map(({ name }) => name)
+  const said = [on.length === 0 ? texts.nothingOn : texts.isOnThere(listed(on)), warm && shownText(headline(warm))]
+  const isWhole = !zones.some(isUnknown)
+  return { lit: isWhole ? 'ok' : 'gone', words: said.filter(Boolean).join(' · ') }
+}
+
 /** The same in a few words. */
 export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: string } {
   const unknown = zones.filter(isUnknown).length
@@ -172,4 +184,9 @@ export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: str
 /** A value as one text. */
 export function shownText({ value, unit }: Shown): string {
   return unit === '' ? value : `${value}${THIN}${unit}`
+}
+
+/** Where a zone is on a floor plan, in thousandths; the middle of its mark is the place. */
+export function placeStyle({ x, y }: Pick<PlanPlace, 'x' | 'y'>): { left: string; top: string } {
+  return { left: `${x / 10}%`, top: `${y / 10}%` }
 }

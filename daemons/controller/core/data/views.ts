@@ -57,7 +57,8 @@ export function registryFace(): SchemaFace {
 }
 
 function faceOf({ name, keeping, isOnDisk, columns }: Table): TableFace {
-  const faces = columns.map((column) => ({
+  const queried = columns.filter(({ isPrivate }) => isPrivate !== true)
+  const faces = queried.map((column) => ({
     name: column.name,
     type: column.type,
     isSecret: isSecretColumn(name, column.name),

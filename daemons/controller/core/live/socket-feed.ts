@@ -93,6 +93,9 @@ const SHAPE = [
   'ui_zone',
   'ui_zone_group_ui',
   'ui_macro',
+  'ui_page_ui',
+  'ui_page_widget',
+  'ui_widget',
   'auth_role',
   'auth_user_role',
 ]

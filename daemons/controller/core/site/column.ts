@@ -27,6 +27,8 @@ interface ColumnFacts {
   isAnyJson?: boolean
   /** The daemon's own data in a row of the site: kept if a file does not give it, and never exported. */
   isInner?: boolean
+  /** Between a person and the page: no query over REST or the socket has it. */
+  isPrivate?: boolean
   choices?: readonly string[]
   minimum?: number
   maximum?: number

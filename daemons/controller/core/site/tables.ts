@@ -170,6 +170,8 @@ export const peopleTables = [
       flag('must_change_password', false),
       secret('push_subscription'),
       text('language'),
+      // Zones and macros that this person wants first.
+      json('favourites', { isInner: true, isPrivate: true }),
     ],
     { label: 'username' },
   ),

@@ -1,15 +1,17 @@
-/** Tests of web/sign-in.ts, web/zones-page.ts, web/audit-page.ts, web/audit-words.ts and web/pending-page.ts. */
+/** Tests of web/sign-in.ts, web/zone-tile.ts, web/plan-editor.ts, web/audit-page.ts, web/audit-words.ts and web/pending-page.ts. */
 import t from 'tap'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import type { AuditReason } from '../../core/audit.ts'
+import { PLACES } from '../../core/site/plans.ts'
 import { type AuditEntry, RunFault, type RunStep } from '../../web/api.ts'
 import { outcomeSentence } from '../../web/audit-details.ts'
 import { type AuditChoice, auditQuery, FIRST_CHOICE, isBackward } from '../../web/audit-page.ts'
 import { auditSentence, outcomeLit, outcomeWords, reasonChoices } from '../../web/audit-words.ts'
 import { changeTitle, columnTexts, refusedRows } from '../../web/pending-page.ts'
+import { movedTo } from '../../web/plan-editor.ts'
 import { codeLifeText, signInSentence, typedCode } from '../../web/sign-in.ts'
-import { pendingSentence } from '../../web/state.ts'
-import { commandSentence, failedSteps, stepsOfFault } from '../../web/zones-page.ts'
+import { me, pendingSentence } from '../../web/state.ts'
+import { commandSentence, failedSteps, stepsOfFault } from '../../web/zone-tile.ts'
 
 t.test('never says whether the name or the password was wrong', async (t) => {
   const said = signInSentence('invalid_credential', 'invalid credential')
@@ -35,10 +37,47 @@ t.test('says why a command was not carried out', async (t) => {
   const fault = (status: number, error: string, message?: string) =>
     new CallFault(status, { error, ...(message ? { message } : {}) })
   t.equal(commandSentence(fault(403, 'unauthorized')), 'Your role does not allow this here.')
-  t.equal(commandSentence(fault(200, 'driver_timeout')), 'The device did not answer within 5 s.')
+  t.equal(commandSentence(fault(200, 'driver_timeout')), 'The device does not answer. Try again.')
   t.equal(commandSentence(fault(200, 'relay stuck')), 'Not done: relay stuck.')
   t.equal(commandSentence(fault(200, 'x', 'The lamp is broken.')), 'Not done: The lamp is broken.')
   t.match(commandSentence(new NoContact(null)), /not known whether this was done/)
+})
+
+t.test(
+  'tells what a device did not do by the name of its zone, and its driver to those who look after it',
+  async (t) => {
+    const fault = (code: string, error: string) => new RunFault({ success: false, error, code })
+    for (const said of [
+      'device 3 is offline: connect ECONNREFUSED 10.0.0.9:4370',
+      'device 3: 10.0.0.9 refuses connections',
+      'device 3: 10.0.0.9 cannot be reached (EHOSTUNREACH)',
+      'device 3: timed out',
+    ])
+      t.equal(commandSentence(fault('driver_failed', said), 'Projector'), 'Projector does not answer. Try again.', said)
+    const own = fault('driver_failed', 'device 3: ERR3 unavailable time')
+    t.equal(commandSentence(own, 'Projector'), 'Projector could not do this. Try again.')
+    t.equal(
+      commandSentence(fault('device_disabled', 'device 3 is disabled'), 'Screen'),
+      'Screen is switched off in the settings.',
+    )
+    const site = { name: null, time_zone: null }
+    const person = { username: 'sam', full_name: null, roles: [], must_change_password: false, site }
+    me.value = { ...person, elevated: true }
+    t.equal(
+      commandSentence(own, 'Projector'),
+      'Projector could not do this. Try again. Its driver says: device 3: ERR3 unavailable time.',
+    )
+    me.value = null
+  },
+)
+
+t.test('a zone is moved to whole thousandths, and stays on the plan', async (t) => {
+  const places = [
+    { zone_id: 1, x: 500, y: 500 },
+    { zone_id: 2, x: 1, y: 2 },
+  ]
+  t.same(movedTo(places, 1, { x: 1200, y: -3 }), [{ zone_id: 1, x: PLACES, y: 0 }, places[1]])
+  t.same(movedTo(places, 2, { x: 33.4, y: 66.6 })[1], { zone_id: 2, x: 33, y: 67 })
 })
 
 t.test('says which steps of a macro failed and why, also in macros that it called', async (t) => {
@@ -64,9 +103,9 @@ t.test('says which steps of a macro failed and why, also in macros that it calle
     },
   ]
   const sentences = [
-    'Step 2, a command: The device refused the command, or the connection to it failed.',
+    'Step 2, a command: The device could not do this. Try again.',
     'Step 3, 1, a command: It includes something that your role does not allow.',
-    'Step 5, level on zone 4: device 1 did not answer.',
+    'Step 5, level on zone 4: zone 4 does not answer. Try again.',
   ]
   t.same(failedSteps(steps), sentences)
   const fault = new RunFault({ success: false, error: 'driver_failed', steps })

@@ -9,6 +9,7 @@ import {
   judgeZones,
   quantity,
   rangeOf,
+  roomState,
   shortVerdict,
   shownText,
 } from '../../web/zone-words.ts'
@@ -99,4 +100,13 @@ t.test('judges all zones together: all known, some, or none', async (t) => {
   t.match(judgeZones([lost, lost]), { lit: 'fault', sentence: 'Both zones are unknown.' })
   t.same(shortVerdict([]), { lit: 'off', words: 'No zones' })
   t.same(shortVerdict([zone(), lost]), { lit: 'warn', words: '1 unknown' })
+})
+
+t.test('a room in a few words: what is on, how warm it is, and whether anything is unknown', async (t) => {
+  const heat = zone({ name: 'Heat', verbs: ['setpoint'], values: { state: 'heating', temperature: 20.5 } })
+  const said = (zones: ZoneView[]) => roomState(zones).words.replaceAll('\u202f', ' ')
+  t.equal(said([zone(), heat]), 'Ceiling on · 20.5 °C')
+  t.equal(said([zone({ values: { state: 'off', level: 0 } })]), 'Nothing on')
+  t.equal(roomState([zone(), heat]).lit, 'ok')
+  t.equal(roomState([zone({ device: { state: 'offline', lastSeenAt: null } })]).lit, 'gone')
 })

@@ -1,7 +1,7 @@
 /** Caching of rows. */
 import t from 'tap'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { createBlocks, createReady, jsonOf } from '../../../core/data/views.ts'
+import { createBlocks, createReady, jsonOf, registryFace } from '../../../core/data/views.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import type { Row } from '../../../core/site/book.ts'
 import { worldOf } from './data-house.ts'
@@ -62,4 +62,10 @@ t.test('rows from the disk are not cached', async (t) => {
     t.equal(jsonOf(view, table), jsonOf(world.views.view(table, row, isElevated), table))
     t.equal(view.json, undefined)
   }
+})
+
+t.test('what is between a person and the page is a column of no query', async (t) => {
+  const users = registryFace().table('auth_user')
+  t.ok(users?.columns.has('language'))
+  t.notOk(users?.columns.has('favourites'))
 })
