@@ -1,6 +1,5 @@
 /** A fake building behind the real routes of the pages: people, zones and records that a test can change. */
-import { createHash, randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
+import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '#kit/clock.ts'
 import { silentLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -8,15 +7,13 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
-import { type BackupFacts, Backups } from '../core/backups.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
-import { chooseFavourite, favouritesOf } from '../core/live/favourites.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
-import type { Book, Keeper, Row } from '../core/site/book.ts'
+import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
-import { createPlans, keepPicture } from '../core/site/plans.ts'
 import type { AuditRow, AutomationRow, PendingChange } from '../core/surfaces.ts'
+import { BACKUP_BYTES, backupsOf, type FakeFiles, roomsOf } from './fake-files.ts'
 
 /** Columns of a row besides those that every row has. */
 export type Columns = { readonly [column: string]: Json } & { readonly id: number }
@@ -35,7 +32,7 @@ export interface FakePerson {
 }
 
 /** The data behind the ports; tests change it. */
-export interface FakeHouse {
+export interface FakeHouse extends FakeFiles {
   parts: UiParts
   tables: Map<string, Columns[]>
   people: Map<string, FakePerson>
@@ -57,10 +54,6 @@ export interface FakeHouse {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   found: FoundDaemon[]
-  /** Backups that were sent, what was put in place, and how often the controller was restarted. */
-  backup: { sent: string[]; commits: { by: string; what: string }[]; restarts: number }
-  /** Of floor plans, by name. */
-  pictures: Map<string, Uint8Array>
   /** What was asked to become a device. */
   adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
@@ -96,8 +89,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     attributeListeners: new Set(),
     found: [],
     backup: { sent: [], commits: [], restarts: 0 },
-    adopted: [],
-    pictures: new Map(),
+    ...{ adopted: [], pictures: new Map() },
     rest: { isSet: true, isRunning: true },
     ...{ schedules: [], triggers: [] },
     report(zoneId, patch) {
@@ -147,37 +139,6 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
   return Object.assign(house, { parts })
 }
 
-/** Real favourites and plans over the rows of the house; pictures are kept in memory. */
-function roomsOf(house: State, book: Book): UiParts['rooms'] {
-  const keeper: Keeper = {
-    async change(table, id, columns) {
-      house.change(
-        table,
-        book.rows(table).map((row) => (row.id === id ? { ...row, ...columns } : row)),
-      )
-    },
-  }
-  const limits = { favourites: 3, favouritesInAll: 5 }
-  const folder = {
-    async put(bytes: Uint8Array, kind: string) {
-      const name = `${createHash('sha256').update(bytes).digest('hex')}.${kind}`
-      house.pictures.set(name, bytes)
-      return name
-    },
-  }
-  return {
-    favourites: (session) => favouritesOf(book, session),
-    choose: (session, wish, isSeen) => chooseFavourite({ book, keeper, limits }, session, wish, isSeen),
-    plans: createPlans(book),
-    keepPicture: (bytes) => keepPicture(folder, bytes, 1_000_000),
-    hasPicture: (name) => house.pictures.has(name),
-    openPicture(name) {
-      const bytes = house.pictures.get(name)
-      return bytes && { stream: Readable.from([bytes]), sizeBytes: bytes.length }
-    },
-  }
-}
-
 /** Nothing has happened here. */
 const emptyLedger = {
   list: () => [],
@@ -195,43 +156,6 @@ function foundOf(house: State): UiParts['found'] {
     },
   }
 }
-
-/** The real rules over a disk that keeps texts: one that begins with `bad` is refused. */
-function backupsOf({ backup }: State, clock: Clock): Backups {
-  const facts = (sizeBytes: number): BackupFacts => ({
-    ...{ madeAt: 1_900_000_000_000, version: '1.2.3', files: 5, sizeBytes, hasAllSecrets: false },
-    ...{ site: 'Harbour House', zones: 8, people: 2 },
-  })
-  return new Backups({
-    clock,
-    disk: {
-      pack: async () => facts(9),
-      open: () =>
-        (async function* () {
-          yield Buffer.from('a backup\n')
-        })(),
-      async take(bytes) {
-        let text = ''
-        for await (const chunk of bytes) text += Buffer.from(chunk).toString()
-        backup.sent.push(text)
-      },
-      async check() {
-        const text = backup.sent.at(-1) ?? ''
-        if (text.startsWith('bad')) throw new Fault('bad_backup', 'it is damaged')
-        return facts(text.length)
-      },
-      commit: (note) => void backup.commits.push(note),
-      former: () => undefined,
-      drop: () => {},
-    },
-    siteName: () => 'Harbour House',
-    restart: () => void backup.restarts++,
-    record: () => {},
-    limits: { bytes: BACKUP_BYTES, keptMs: 60_000 },
-  })
-}
-
-const BACKUP_BYTES = 1000
 
 const LIMITS = {
   coalesceMs: 20,
