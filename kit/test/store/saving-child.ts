@@ -11,7 +11,7 @@ const store = createStore({
   // Long enough to need more than one write to the disk.
   check: (value) => value as { n: number; filler: string },
   initial: () => ({ n: 0, filler: '' }),
-  // The real log would double the start time, and there are 200 starts.
+  // The real log would double the start time, and there are dozens of starts.
   log: { error() {} } as unknown as Log,
 })
 await store.load()

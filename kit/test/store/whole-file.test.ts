@@ -1,4 +1,4 @@
-/** A process that is killed while it saves, a hundred times; and a disk that is full. */
+/** A process that is killed while it saves, again and again; and a disk that is full. */
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,8 @@ import { t } from 'tap'
 import { silentLog } from '#kit/log.ts'
 import { createStore } from '#kit/store/store.ts'
 
-const KILLS = 100
+/** Each of five counts of values with each of eleven delays, once. */
+const KILLS = 5 * 11
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 /** Compiled once: a start is most of the time of a kill. */
@@ -56,7 +57,7 @@ function killWhileSaving(folder: string, first: number, { values, afterMs }: Kil
   })
 }
 
-t.test(`loses no acknowledged value in ${KILLS} kills while saving`, { timeout: 60_000 }, async (t) => {
+t.test(`loses no acknowledged value in ${KILLS} kills while saving`, { timeout: 120_000 }, async (t) => {
   const folder = join(t.testdir(), 'state')
   let sure = 0
   let kills = 0
