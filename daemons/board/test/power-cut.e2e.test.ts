@@ -1,6 +1,6 @@
 /**
  * Boards that are killed while something is being saved: an acknowledged save is there, completely. That a file is whole
- * however its writer ends is shown by a hundred kills of the store alone (kit/test/store/whole-file.test.ts); here whole
+ * however its writer ends is shown by dozens of kills of the store alone (kit/test/store/whole-file.test.ts); here whole
  * boards, one for each way in, show that it is kept by that store before it is acknowledged.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -172,9 +172,6 @@ t.test(
   'the saved state is always the old or the new one, complete, however the board ends',
   { timeout: TIMEOUT_MS },
   async (t) => {
-    // Node's compile cache is kept from one start to the next: a third of the time.
-    process.env.NODE_COMPILE_CACHE = t.testdir()
-    await (await startBoard(t, { sets })).stop()
     const kinds = [config, config, serial, usbip, passwords]
     const tallies = await Promise.all(kinds.map((kind) => lane(t, kind, KILLS / kinds.length)))
     for (const [index, { kills, acknowledged, cutOff }] of tallies.entries())
