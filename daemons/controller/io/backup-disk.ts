@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/pure/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { startThread } from '#kit/run/thread.ts'
 import { commitRestore, dropDrafts, formerState, workFolder } from '#kit/store/restore.ts'
 import type { BackupDisk, BackupFacts, BackupProgress } from '../core/backups.ts'
@@ -57,7 +57,14 @@ export function createBackupDisk({ folder, clock, version, limits }: BackupDiskN
     },
     check: (onProgress) =>
       inThread({ kind: 'check', folder, file: file(SENT), version, unpackedBytes: limits.unpackedBytes }, onProgress),
-    commit: (note) => commitRestore(folder, note),
+    commit(note) {
+      try {
+        commitRestore(folder, note)
+      } catch (cause) {
+        const { code } = cause as NodeJS.ErrnoException
+        throw faultOf(cause, 'backup_failed', `The disk did not take the decision (${code}). Nothing was changed.`)
+      }
+    },
     former: () => formerState(folder),
     drop: () => dropDrafts(folder),
   }

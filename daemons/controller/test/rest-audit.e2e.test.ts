@@ -109,3 +109,35 @@ function contentOf({ stateFolder }: RestSite): string {
   const names = readdirSync(stateFolder).filter((name) => name.startsWith('audit.db'))
   return names.map((name) => readFileSync(join(stateFolder, name), 'latin1')).join('')
 }
+
+t.test('the page finds calls by person, zone, device and outcome, under the names of now and of then', async (t) => {
+  const site = await openRestSite(t)
+  const [ada, olga] = [await site.tokenOf('ada'), await site.tokenOf('olga')]
+  await site.post(COMMAND, { zone: 'Lamp', level: 55 }, ada)
+  await site.post(COMMAND, { zone: 'Hall', command: 'on' }, olga)
+  await site.post(COMMAND, { device: 'Broken', command: 'on' }, ada)
+  await site.post(COMMAND, { zone: 'Vault', command: 'unlock' }, olga)
+  await site.stage({ zone: [{ id: 4, name: 'Lantern' }] })
+  t.equal((await site.applyAll()).status, 200)
+  const page = await site.pageOf('ada')
+  const found = async (query: string) =>
+    (await page('GET', `/ui/audit?path=control&${query}`)).body.rows.map((row: { action: string }) => row.action)
+  const [lamp, hall, broken, vault] = ['level 55 on "Lamp"', 'on on "Hall"', 'on on "Broken"', 'unlock on "Vault"']
+  t.same(await found(''), [vault, broken, hall, lamp])
+  t.same(await found('zone=lant'), [lamp], 'renamed since')
+  t.same(await found('zone=LAMP'), [lamp], 'by the name of then')
+  t.same(await found('zone=4'), [lamp])
+  t.same(await found('device=lights'), [lamp], 'a zone of it')
+  t.same(await found('device=Line'), [hall])
+  t.same(await found('device=6'), [broken])
+  t.same(await found('zone=a&device=doors'), [vault])
+  t.same(await found('zone=nowhere'), [])
+  t.same(await found('user=olga&trouble=true'), [vault])
+  t.same(await found('trouble=true'), [vault, broken], 'what failed at a device is trouble too')
+  t.same(await found('trouble=false'), [hall, lamp])
+  const { body } = await page('GET', '/ui/audit?path=control&limit=1')
+  t.same(await found(`limit=1&before=${body.before}`), [broken])
+  const olgas = await site.pageOf('olga')
+  for (const query of ['', 'zone=Hall', 'user=olga'])
+    t.match(await olgas('GET', `/ui/audit?${query}`), { status: 403, body: { error: 'not_elevated' } }, query)
+})
