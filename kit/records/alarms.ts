@@ -1,4 +1,4 @@
-/** Alarms: tells people and programs elsewhere what the ledger opened and closed, within a bound of messages an hour. */
+/** Alarms: messages about entries of the ledger to people (mail) and programs (webhook), limited in each hour. */
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
@@ -30,7 +30,7 @@ function milliseconds(byDefault: number, minimum: number, maximum: number, descr
   return Type.Integer({ default: byDefault, minimum, maximum, unit: 'ms', description })
 }
 
-/** The least urgent severity that a way tells. */
+/** The least urgent severity that is sent by one way. */
 function severityKey(of: string) {
   return Type.Enum([...severities], { default: 'fault', description: `least urgent entries that ${of} tells` })
 }
@@ -146,7 +146,7 @@ function checkUntold(value: unknown): Untold {
   throw new Fault('store_damaged', 'it is no list of alarms')
 }
 
-// One way to be told: what waits, and the messages of the last hour.
+// One way: the entries that wait for the next message, and the messages of the last hour.
 
 /** One entry in a message, as it was when it opened or ended. */
 interface AlarmItem extends LedgerEntry {
@@ -160,7 +160,7 @@ export interface AlarmMessage {
   omitted: number
 }
 
-/** A way to be told. */
+/** A way by which messages are sent. */
 export interface AlarmWay {
   /** For the ledger: `mail`, `webhook`. */
   name: string
@@ -187,7 +187,7 @@ const HOUR_MS = 3_600_000
 const SAVE_MS = 1000
 /** Time for a last message when the daemon stops. */
 const LAST_MS = 2000
-/** What a way that fails is called in the ledger; it is not told by the same way. */
+/** The condition of a way that fails; no message about it is sent by that way. */
 const UNDELIVERED = 'alarm_undelivered'
 
 interface Alarms {
@@ -346,7 +346,7 @@ class WayQueue {
     this.#plan(waitMs)
   }
 
-  /** What came meanwhile is newer, and what is too old is only counted. */
+  /** Puts entries back before those that came meanwhile; the ones that are too old are only counted. */
   #putBack(taken: ReadonlyMap<number, { item: AlarmItem; sinceMs: number }>, omitted: number): void {
     const { clock, config, log } = this.#parts
     const nowMs = clock.monotonicMs()
@@ -386,7 +386,7 @@ function undelivered(way: string, why: string) {
 
 // The two ways.
 
-/** Who tells it: in every message. */
+/** The sender that every message names. */
 interface AlarmSender {
   role: string
   name: string
@@ -444,7 +444,7 @@ function secretOf(file: string): string {
   }
 }
 
-/** What a mail says. */
+/** One mail. */
 interface AlarmMail {
   to: string
   subject: string

@@ -196,7 +196,7 @@ const FILE = 'journal.jsonl'
 const LONGEST_DETAIL = 2048
 const LONGEST_TEXT = 512
 const LINES_AT_ONCE = 200
-/** Beyond it counting on would soon end. */
+/** A greater number in a damaged file would leave no room to count on. */
 const LAST_SEQ = 2 ** 52
 /** The latest instant that a Date can hold. @source ECMA-262, 21.4.1.1 */
 const LAST_INSTANT = 8.64e15
@@ -275,7 +275,7 @@ function readEntries(path: string, log: Log): { entries: JournalEntry[]; lines: 
 }
 
 /**
- * A line that anything may have been done to: what is kept of it can be searched, counted and written again.
+ * Reads a line of the file, which may be damaged: only what can be searched, counted and written again is taken.
  * @param nextSeq used for an entry whose number is missing or out of order: a restored file, an older version
  */
 function entryOf(line: string, nextSeq: number): JournalEntry | undefined {

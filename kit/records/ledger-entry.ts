@@ -1,7 +1,7 @@
 /** One entry of the ledger: what parts of a daemon report, and how an entry is read back from the disk. */
 import { plainText } from '../pure/text.ts'
 
-/** Urgency: something does not do its work; it works, but look soon; it was worth noting. */
+/** How urgent a condition is: something does not do its work; it works, but look soon; it is worth noting. */
 export const severities = ['fault', 'warning', 'notice'] as const
 export type Severity = (typeof severities)[number]
 
@@ -38,20 +38,20 @@ export interface LedgerEntry extends Condition {
   acknowledgedAt: number | null
 }
 
-/** For the parts that report: quick, never throws, never waits for the disk. */
+/** How the parts of a daemon report conditions. Each call is quick, never throws and never waits for the disk. */
 export interface Conditions {
-  /** It is the case. Reporting it again while it lasts only renews the sentence. */
+  /** The condition holds. Raising it again while it lasts only replaces its sentence. */
   raise(condition: Condition): void
-  /** It is the case no more; without effect if it was not. */
+  /** The condition holds no more; does nothing if it did not hold. */
   clear(what: string, where: string): void
-  /** It happened, and is over. */
+  /** Something that happened and does not last. */
   happened(condition: Condition): void
 }
 
 /** Characters kept of each text. */
 const LONGEST = { what: 64, where: 256, sentence: 512, who: 128 } as const
 
-/** Texts come from devices and networks as well. */
+/** Shortens the texts and takes control characters out: some of them come from devices and networks. */
 export function plainCondition({ what, where, severity, sentence }: Condition): Condition {
   return {
     what: plainText(what, LONGEST.what),
@@ -61,17 +61,17 @@ export function plainCondition({ what, where, severity, sentence }: Condition): 
   }
 }
 
-/** The name of who acknowledged, as it is kept. */
+/** The name of whoever acknowledged, in the form in which it is kept. */
 export function plainWho(who: string): string {
   return plainText(who, LONGEST.who)
 }
 
-/** Beyond it counting on would soon end. */
+/** A greater id in a damaged file would leave no room to count on. */
 const LAST_ID = 2 ** 52
 /** The latest instant that a Date can hold. @source ECMA-262, 21.4.1.1 */
 const LAST_INSTANT = 8.64e15
 
-/** A line that anything may have been done to: what is kept of it can be shown, counted and written again. */
+/** Reads a line of the file, which may be damaged: only what can be shown, counted and written again is taken. */
 export function entryOf(line: string): LedgerEntry | undefined {
   try {
     const kept = JSON.parse(line) as LedgerEntry

@@ -28,7 +28,7 @@ interface FileParts {
 interface FileHooks {
   /** Every entry as it is now. */
   all(): LedgerEntry[]
-  /** The disk did not take a write; undefined: it takes them again. */
+  /** A write has failed; undefined: writes succeed again. */
   onDisk(fault: unknown): void
 }
 
@@ -41,7 +41,7 @@ export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: Fi
   let begunAt = begunIn(read[0]) ?? Math.min(clock.epochMs(), ...entries.map(({ since }) => since))
   const waits = new Backoff({ firstMs: Math.max(1, saveMs), maxMs: Math.max(saveMs, RETRY_MAX_MS) })
   const dirty = new Map<number, LedgerEntry>()
-  /** 0: written whole the next time, with its head. */
+  /** 0 if the file has to be written whole, with its first line. */
   let linesInFile = begunIn(read[0]) === undefined ? 0 : read.length
   let isFailing = false
   let writing: Promise<void> | undefined
@@ -84,7 +84,7 @@ export function openLedgerFile({ folder, clock, log, entries: most, saveMs }: Fi
   return {
     entries,
     begunAt: () => begunAt,
-    /** An entry that was over at this instant is not kept any more. */
+    /** An entry that ended at this instant was dropped: the ledger is complete only from then on. */
     dropped(until: number): void {
       begunAt = Math.max(begunAt, until)
     },

@@ -1,4 +1,4 @@
-/** The ledger of a daemon: which conditions there were, where, since when, until when, how often, and who saw to them. */
+/** The ledger of a daemon: its conditions, with place, beginning, end, count, and who acknowledged them. */
 import { type Static, Type } from 'typebox'
 import type { Clock, Timer } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -24,7 +24,10 @@ import { LEDGER_FILE, openLedgerFile } from './ledger-file.ts'
  */
 export type LedgerState = 'open' | 'resting' | 'former' | 'ended'
 
-/** `raised` and `cleared` by the part that sees it; `heldLong` the hold, or the time after a start, is over. */
+/**
+ * `raised` and `cleared` by the part that sees it; `heldLong` the hold, or the time after a start, is over, or the entry
+ * rests and its room is needed.
+ */
 export type LedgerEvent = 'raised' | 'cleared' | 'heldLong'
 
 /** A pair that is not listed does not change the state. */
@@ -204,7 +207,7 @@ export class Ledger implements Conditions {
     return counts
   }
 
-  /** Since when everything is in here, apart from what found no room. */
+  /** From this instant on the ledger is complete, but for conditions that found no room. */
   keptSince(): number {
     return this.#file.begunAt()
   }
@@ -270,7 +273,7 @@ export class Ledger implements Conditions {
     this.#tell(one, 'opened')
   }
 
-  /** It came back, was seen again after a restart, or lasts and is said anew. */
+  /** Raised again: it came back, was seen again after a restart, or lasts and has another sentence. */
   #renew(one: Held, { severity, sentence }: Condition): void {
     const { count, sentence: before, severity: was } = one.entry
     const hasReturned = one.state === 'resting'
@@ -287,13 +290,13 @@ export class Ledger implements Conditions {
     one.timer = this.#clock.after(this.#config.hold_ms, () => this.#settle(one))
   }
 
-  /** The hold is over, or nobody has seen it since the start. */
+  /** The hold is over, or the condition was not seen again after the start. */
   #settle(one: Held): void {
     const wasFormer = one.state === 'former'
     if (!this.#move(one, 'heldLong')) return
     this.#living.delete(keyOf(one.entry))
     if (wasFormer) this.#end(one, 'restart')
-    // Of what happened once, all has been said.
+    // One that happened once was told in full when it opened.
     if (one.entry.ended !== 'momentary' || one.entry.count > 1) this.#tell(one, 'ended')
   }
 
@@ -343,13 +346,21 @@ export class Ledger implements Conditions {
     return one
   }
 
-  /** Drops the oldest entry that is over for good. @returns false if there is none */
+  /**
+   * Drops the oldest entry that is over for good, else the oldest that rests: what comes and goes all the time must not
+   * keep out what lasts. @returns false if there is none
+   */
   #makeRoom(): boolean {
     for (const one of this.#held.values()) if (one.state === 'ended') return this.#drop(one)
+    for (const one of this.#held.values()) {
+      if (one.state !== 'resting') continue
+      this.#settle(one)
+      return this.#drop(one)
+    }
     return false
   }
 
-  /** By the monotonic clock where that is possible: a clock that is set for the first time must not drop everything. */
+  /** Ages go by the monotonic clock where possible: setting the wall clock for the first time must not drop everything. */
   #prune(): void {
     const nowMs = this.#clock.monotonicMs()
     this.#prunedMs = nowMs
@@ -396,7 +407,7 @@ function fits(entry: LedgerEntry, { before, open, severity, since, what, where }
   return where === undefined || entry.where.toLowerCase().includes(where.toLowerCase())
 }
 
-/** Log lines of a minute: so many, then one with the count of the rest. */
+/** Limits the log lines of each minute; the rest are counted in one further line. */
 function createLineBudget(clock: Clock, log: Log, most: number) {
   const levels = { fault: 'error', warning: 'warning', notice: 'notice' } as const
   let said = 0

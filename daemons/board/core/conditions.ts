@@ -1,4 +1,4 @@
-/** What the ledger is told of a board: whatever its role, its clock, its neighbours and its machine are in trouble with. */
+/** The conditions that a board reports to its ledger: what is wrong with its role, its clock and its neighbours. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Condition, Conditions } from '#kit/records/ledger-entry.ts'
 import type { FoundPeer } from './peers/peers.ts'
@@ -6,18 +6,18 @@ import type { PtpView } from './ptp/ptp.ts'
 import type { Verdict } from './role.ts'
 import { brokenCheck, type Check } from './sound/sound.ts'
 
-/** What is judged, each time something has changed. */
+/** Where conditions are read from, each time something may have changed. */
 interface BoardSources {
   role: string
   verdict(): Verdict
-  /** Of the role itself; if absent, its verdict is what there is to say. */
+  /** The conditions of the role itself; if absent, they follow from its verdict. */
   ofRole?: (() => readonly Condition[]) | undefined
   ptp?: (() => PtpView) | undefined
   peers(): readonly Pick<FoundPeer, 'name' | 'address' | 'state'>[]
   isTimeSynchronised(): boolean | null
 }
 
-/** Everything that is wrong now. */
+/** All conditions that hold now. */
 export function boardConditions(from: BoardSources): Condition[] {
   return [
     ...(from.ofRole?.() ?? verdictConditions(from.role, from.verdict())),
@@ -38,7 +38,7 @@ function verdictConditions(role: string, { state, text }: Verdict): Condition[] 
   return state === 'fault' ? [{ what: 'role_failed', where: role, severity: 'fault', sentence: text }] : []
 }
 
-/** A role with sound: silent while it should play or send, and why. A stopped one is not. */
+/** The conditions of a role with sound: it is silent while it should play or send. A stopped role reports nothing. */
 export function soundConditions(role: 'decoder' | 'encoder', { text }: Verdict, checks: readonly Check[]): Condition[] {
   const broken = brokenCheck(checks)
   if (broken?.state !== 'fault') return []
@@ -46,7 +46,7 @@ export function soundConditions(role: 'decoder' | 'encoder', { text }: Verdict, 
   return [{ what, where: role, severity: 'fault', sentence: text }]
 }
 
-/** The links of the chains that stand for the sound card. */
+/** The checks that concern the sound card. */
 const CARD_CHECKS: ReadonlySet<string> = new Set(['input', 'output'])
 
 function ptpConditions({ enabled, state, text }: PtpView): Condition[] {
@@ -63,13 +63,13 @@ function peerConditions({ address, name, state }: Pick<FoundPeer, 'name' | 'addr
 interface WatchParts {
   clock: Clock
   conditions: Conditions
-  /** How soon after a change it is judged; whatever changes meanwhile is judged once. */
+  /** Wait between a change and the look at all conditions; changes within it share one look. */
   leastMs: number
-  /** All that is wrong now. */
+  /** All conditions that hold now. */
   read(): readonly Condition[]
 }
 
-/** Tells the ledger what has come and what is over. */
+/** Raises conditions that are new, and clears those that hold no more. */
 export interface ConditionWatch {
   /** Something may have changed. */
   changed(): void

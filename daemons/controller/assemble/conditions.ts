@@ -1,4 +1,4 @@
-/** What the ledger is told of devices, macros, mail and the audit; and who is told of it by mail and webhook. */
+/** The conditions that the controller reports to its ledger, and the alarms about them. */
 import { alarmPart, mailWay } from '#kit/records/alarms.ts'
 import type { Conditions } from '#kit/records/ledger-entry.ts'
 import type { Part } from '#kit/run/parts.ts'
@@ -8,9 +8,9 @@ import type { LiveBook } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import type { House } from './house.ts'
 
-/** A device is an entry while it is offline: unknown is what is not driven. */
+/** Reports each device while it is offline. One whose state is unknown is not driven, and is not reported. */
 export function reportDevices(conditions: Conditions, live: LiveBook, book: Pick<Book, 'row'>): void {
-  /** Places as they were raised: a device may be renamed meanwhile. */
+  /** By device, the place under which it was raised: the device may be renamed meanwhile. */
   const raised = new Map<number, string>()
   live.onChange((kind, id) => {
     if (kind !== 'device') return
@@ -30,7 +30,7 @@ export function reportDevices(conditions: Conditions, live: LiveBook, book: Pick
 
 const OFFLINE = 'device_offline'
 
-/** A run of a macro that ended otherwise than done. Why is in its trace, which may hold what a caller sent. */
+/** Reports a run of a macro that failed. The reason stays in its trace, as it may contain what a caller sent. */
 export function reportRun(conditions: Conditions, book: Pick<Book, 'row'>, runId: number, result: string): void {
   if (result !== 'failed') return
   const id = book.row('macro_run', runId)?.macro_id
@@ -45,13 +45,13 @@ export function reportDuress(conditions: Conditions, username: string, from: str
   conditions.happened({ what: DURESS, where: `user ${username}`, severity: 'fault', sentence })
 }
 
-/** A letter that was given up. */
+/** Reports a letter that could not be delivered. */
 export function reportMail(conditions: Conditions, why: string): void {
   const sentence = `A letter was not taken: ${why}. Look at the table smtp of the settings.`
   conditions.happened({ what: 'mail_undelivered', where: 'mail', severity: 'warning', sentence })
 }
 
-/** @param fault undefined: the disk takes records again */
+/** Reports that the audit cannot be written. @param fault undefined: it can again */
 export function reportAudit(conditions: Conditions, fault: unknown): void {
   const [what, where] = ['audit_unwritable', 'audit.db']
   if (fault === undefined) {

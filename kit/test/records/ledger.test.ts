@@ -201,6 +201,30 @@ t.test('lists by what lasts, by place, by severity and by instant', async (t) =>
   await ledger.close()
 })
 
+t.test(
+  'entries that only rest do not keep out one that lasts: the oldest of them is over before its time',
+  async (t) => {
+    const { lines, open } = ledgerIn(t, { hold_ms: 86_400_000, log_lines: 1000 })
+    const ledger = open()
+    for (let at = 0; at < limits.entries; at++) {
+      ledger.raise(lost(`/dev/ttyUSB${at}`))
+      ledger.clear('line_absent', `/dev/ttyUSB${at}`)
+    }
+    for (let at = 0; at < 3; at++) ledger.raise(lost(`/dev/ttyS${at}`))
+    t.equal(ledger.leftOut(), 0)
+    t.same(ledger.openCounts(), { fault: 3, warning: 0, notice: 0 })
+    t.equal(ledger.list(all).length, limits.entries)
+    t.same(
+      lines.filter((line) => line.includes('condition ended')).map((line) => line.match(/where=(\S+)/)?.[1]),
+      ['/dev/ttyUSB0', '/dev/ttyUSB1', '/dev/ttyUSB2'],
+      'it is told that they are over',
+    )
+    ledger.raise(lost('/dev/ttyUSB0'))
+    t.match(ledger.list(all)[0], { id: limits.entries + 4, where: '/dev/ttyUSB0', count: 1 }, 'a new entry')
+    await ledger.close()
+  },
+)
+
 t.test('when it is full, the oldest that is over goes, and what finds no room is counted', async (t) => {
   const { clock, open } = ledgerIn(t, { entries: 100 })
   const ledger = open()

@@ -1,4 +1,4 @@
-/** What the ledger is told of a board. */
+/** The conditions that a board reports to its ledger. */
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import type { Condition } from '#kit/records/ledger-entry.ts'

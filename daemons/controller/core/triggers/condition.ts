@@ -9,16 +9,16 @@ import { holds, numberOf, type Op, opOf } from '../macros/values.ts'
 /**
  * - `unseen` its attribute has not been looked at since the start
  * - `ready` it does not hold
- * - `pending` it holds, and has to for a while
- * - `fired` its macro was started for this time that it holds, or it held at the start
+ * - `pending` it holds, and has to go on holding for its `for_ms`
+ * - `fired` it holds and its macro was started already, or it held at the start
  */
 export type ConditionState = 'unseen' | 'ready' | 'pending' | 'fired'
 
 /**
  * - `holds` it holds
- * - `held` it holds at the first look, and needs no while: nobody saw it begin
- * - `passed` it has held for its while
- * - `ended` it does not hold any more, its hysteresis included
+ * - `held` it holds at the first look and has no `for_ms`: nobody saw it begin
+ * - `passed` it has held for its `for_ms`
+ * - `ended` it holds no more, its hysteresis included
  */
 export type ConditionEvent = 'holds' | 'held' | 'passed' | 'ended'
 
@@ -79,7 +79,7 @@ export function readCondition(json: Json, longestMs: number): Condition | undefi
   return { op, value, hysteresis, forMs }
 }
 
-/** @returns undefined between the two, or for a text where numbers are compared: nothing is known of it then */
+/** @returns undefined within the hysteresis, or for a text where numbers are compared: neither is known then */
 export function judge({ op, value, hysteresis }: Condition, now: Json): 'holds' | 'ended' | undefined {
   const side = SIDES.get(op)
   if (side === undefined) return holds(now, op, value) ? 'holds' : 'ended'

@@ -1,4 +1,4 @@
-/** What the ledger is told of a port: its line, its units, its points and its webhooks, from the events of these. */
+/** The conditions that a port reports to the ledger, from the events of its line, units, points and webhooks. */
 import type { Conditions } from '#kit/records/ledger-entry.ts'
 import type { UnitPayload } from '../bus/units.ts'
 import type { ValuePayload } from '../points/values.ts'
@@ -19,21 +19,21 @@ export interface PausedTarget {
   reason: string
 }
 
-/** What is raised: `of` is what it goes with, so that it ends with it. */
+/** A condition that holds. `of` is the part of the port that it belongs to: it is cleared together with that part. */
 interface Raised {
   what: string
   where: string
   of: string
 }
 
-/** The place of a line, or of a part of it. A port is named first: who may see the port may see its entries. */
+/** Whether an entry is about a port or a part of it: whoever may see the port may see the entry. */
 export function isOfPort(where: string, port: string): boolean {
   return where === port || where.startsWith(`${port} `)
 }
 
 /**
- * One cause is one entry: while a line is lost nothing is said of its units and points, and while a unit is silent
- * nothing of its points.
+ * One cause is one entry: while a line is lost, its units and points report nothing, and while a unit is silent, its
+ * points report nothing.
  */
 export class PortConditions {
   readonly #conditions: Conditions
@@ -50,7 +50,7 @@ export class PortConditions {
     else if (event === 'value') this.#point(port, payload as ValuePayload)
   }
 
-  /** @param pause null: the target takes events again, or is not wanted any more */
+  /** @param pause null: the target takes events again, or its webhook was removed */
   webhook(port: string, id: string, pause: PausedTarget | null): void {
     const of = `webhook ${id}`
     if (pause === null) {
@@ -72,7 +72,7 @@ export class PortConditions {
     this.#clear(port, ({ of }) => isOfUnit(of, unitId))
   }
 
-  /** The points of a port have changed: of others nothing is said any more. */
+  /** The points of a port have changed: clears the conditions of those that are gone. */
   onlyPoints(port: string, names: readonly string[]): void {
     const kept = new Set(names.map((name) => pointPlace(port, name)))
     this.#clear(port, ({ where, of }) => isOfPoint(of) && !kept.has(where))
