@@ -117,6 +117,8 @@ export function readGatewayMessage(bytes: Uint8Array): GatewayMessage | undefine
 interface PortPoints {
   readings: readonly PointReading[]
   places: readonly PointPlace[]
+  /** Time of the answer by the gateway's clock, in epoch ms; null while it has read none of its points. */
+  saidAt: number | null
 }
 
 /** @returns undefined if it is no such answer @source docs/gateway.md, GET /api/ports/:path/points */
@@ -127,7 +129,22 @@ export function readPortPoints(bytes: Uint8Array): PortPoints | undefined {
   return {
     readings: points.flatMap((point) => readingOf(point) ?? []),
     places: points.flatMap((point) => placeOf(point) ?? []),
+    saidAt: saidAtOf(points),
   }
+}
+
+/**
+ * By the point that was read last: if the gateway's clock was set since an older reading, only the newest tells its
+ * time. Ages are rounded, so a millisecond is taken off: what is sent after the answer is never older than it.
+ */
+function saidAtOf(points: readonly unknown[]): number | null {
+  let newest: { ageMs: number; readAt: number } | undefined
+  for (const point of points) {
+    if (!isObject(point) || !Number.isFinite(point.ageMs) || !Number.isFinite(point.readAt)) continue
+    const { ageMs, readAt } = point as { ageMs: number; readAt: number }
+    if (newest === undefined || ageMs < newest.ageMs) newest = { ageMs, readAt }
+  }
+  return newest === undefined ? null : newest.readAt + newest.ageMs - 1
 }
 
 /** @returns why the gateway did not do it, in its own words @source docs/ERRORS.md, the shape of an error */

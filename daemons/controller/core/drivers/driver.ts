@@ -1,5 +1,5 @@
 /** The interface of device drivers, and the context they get. */
-import type { Clock } from '#kit/clock.ts'
+import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { ContentFraming } from '#kit/pure/frames.ts'
 import type { Json } from '../json.ts'
@@ -10,6 +10,13 @@ export interface DriverCommand {
   zone?: Row
   verb: string
   args: Readonly<Record<string, Json>>
+  /**
+   * Sent right before, in the same turn: no other command comes between the two, and if this one fails, the command
+   * itself is not sent.
+   */
+  lead?: Pick<DriverCommand, 'verb' | 'args'>
+  /** The id of the user who sent it; absent for the house itself. */
+  by?: number
 }
 
 /** A driver's report that a device has carried out a command. */
@@ -147,6 +154,48 @@ export interface DriverContext {
   ): Promise<BrokerConnection>
   /** @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `answer_too_long`, or the reason of `signal` */
   request(request: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer>
+}
+
+/** Timers of a driver: what one throws ends its session, and not the daemon. */
+export class DriverClock implements Clock {
+  readonly #clock: Clock
+  readonly #failed: (error: unknown) => void
+
+  constructor(clock: Clock, failed: (error: unknown) => void) {
+    this.#clock = clock
+    this.#failed = failed
+  }
+
+  epochMs(): number {
+    return this.#clock.epochMs()
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs()
+  }
+
+  after(delayMs: number, run: () => void): Timer {
+    return this.#clock.after(delayMs, () => this.#run(run))
+  }
+
+  soon(run: () => void): Timer {
+    return this.#clock.soon(() => this.#run(run))
+  }
+
+  every(periodMs: number, run: () => void): Timer {
+    const timer = this.#clock.every(periodMs, () => this.#run(run) || timer.cancel())
+    return timer
+  }
+
+  #run(run: () => void): boolean {
+    try {
+      run()
+      return true
+    } catch (error) {
+      this.#failed(error)
+      return false
+    }
+  }
 }
 
 /** The keys of `transport` and `config` that a driver reads of a row, whether it polls, and reads `command_set`. */

@@ -288,7 +288,7 @@ export class DeviceLane {
   #startJob(job: Job, session: HeldSession): void {
     this.#move('sent')
     const task = {
-      run: (held: HeldSession, signal: AbortSignal) => held.execute(job.command, signal),
+      run: (held: HeldSession, signal: AbortSignal) => executeInTurn(held, job.command, signal),
       resolve: (ack: Ack) => job.resolve(this.#taken(ack)),
       failed: (error: unknown) => job.reject(this.#failed(error)),
       dropped: job.reject,
@@ -345,6 +345,19 @@ export class DeviceLane {
   #move(event: LaneEvent): void {
     this.#state = nextLaneState(this.#state, event)
   }
+}
+
+/** A command with its lead; drivers get them one after the other. */
+async function executeInTurn(
+  session: HeldSession,
+  { lead, ...command }: DriverCommand,
+  signal: AbortSignal,
+): Promise<Ack> {
+  if (lead !== undefined) {
+    await session.execute({ ...command, ...lead }, signal)
+    signal.throwIfAborted()
+  }
+  return session.execute(command, signal)
 }
 
 /** Longest error message of a driver that is passed on. */

@@ -8,24 +8,25 @@ import { charsOf, type Json } from '../json.ts'
 import type { LiveKeeper, LiveTarget } from '../live/live-book.ts'
 import type { Row } from '../site/book.ts'
 import { within } from '../turns.ts'
-import type {
-  Ack,
-  BrokerConnection,
-  BrokerPlace,
-  BrokerUse,
-  Connection,
-  ConnectionEvents,
-  ConnectionPlace,
-  DeviceAnswer,
-  DeviceRequest,
-  DeviceWorld,
-  Driver,
-  DriverCommand,
-  DriverContext,
-  DriverSession,
-  DriverWorld,
-  Place,
-  Sender,
+import {
+  type Ack,
+  type BrokerConnection,
+  type BrokerPlace,
+  type BrokerUse,
+  type Connection,
+  type ConnectionEvents,
+  type ConnectionPlace,
+  type DeviceAnswer,
+  type DeviceRequest,
+  type DeviceWorld,
+  type Driver,
+  DriverClock,
+  type DriverCommand,
+  type DriverContext,
+  type DriverSession,
+  type DriverWorld,
+  type Place,
+  type Sender,
 } from './driver.ts'
 
 // A session: opened and closed within time limits; its context goes silent when it ends.
@@ -134,6 +135,7 @@ class SessionContext implements DriverContext {
   readonly #ground: DeviceWorld
   readonly #stop: AbortSignal
   readonly #listener: SessionListener
+  #clock: Clock | undefined
   #isSilent = false
   #ended: string | undefined
 
@@ -160,8 +162,12 @@ class SessionContext implements DriverContext {
     this.#ground.close()
   }
 
+  /** Made when it is wanted: most drivers set no timers. */
   get clock(): Clock {
-    return this.#parts.world.clock
+    this.#clock ??= new DriverClock(this.#parts.world.clock, (error) =>
+      this.#connectionLost(`its driver failed: ${error instanceof Error ? error.message : String(error)}`),
+    )
+    return this.#clock
   }
 
   chance(): number {
@@ -355,12 +361,27 @@ export class CommandQueue {
       this.#overtake(overtaken, command)
       return this.#wait(overtaken)
     }
-    if (this.#waiting.length >= queue)
+    if (this.#waiting.length >= queue && !this.#giveWay(command))
       throw new Fault('driver_queue_full', `${queue} commands wait for ${this.#name} already`)
     const job: Waiting = { command, chars: charsOfCommand(command), waiters: new Set() }
     this.#waiting.push(job)
     this.#count(job.chars)
     return this.#wait(job)
+  }
+
+  /**
+   * Takes a place from the user who has most in the queue, if who asks has fewer: nobody keeps others from a device by
+   * asking often. The house itself gives no place away.
+   */
+  #giveWay({ by }: DriverCommand): boolean {
+    const counts = new Map<number | undefined, number>()
+    for (const { command } of this.#waiting) counts.set(command.by, (counts.get(command.by) ?? 0) + 1)
+    const own = counts.get(by) ?? 0
+    counts.delete(undefined)
+    const [[most, count] = [undefined, 0]] = [...counts].toSorted(([, one], [, other]) => other - one)
+    const job = count > own + 1 ? this.#waiting.findLast(({ command }) => command.by === most) : undefined
+    if (job) this.#refuse(job, new Fault('driver_queue_full', `${count} commands of one user wait for ${this.#name}`))
+    return job !== undefined
   }
 
   /** Removes the next command from the queue. */
@@ -391,9 +412,12 @@ export class CommandQueue {
 
   /** Rejects the newest command and its waiting callers. */
   refuseNewest(fault: Fault): void {
-    const job = this.#waiting.pop()
-    if (!job) return
-    this.#gone(job)
+    const job = this.#waiting.at(-1)
+    if (job) this.#refuse(job, fault)
+  }
+
+  #refuse(job: Waiting, fault: Fault): void {
+    this.#remove(job)
     for (const { timer, reject } of job.waiters) {
       timer.cancel()
       reject(fault)
@@ -452,8 +476,8 @@ export class CommandQueue {
   }
 }
 
-function charsOfCommand({ args }: DriverCommand): number {
-  return COMMAND_CHARS + charsOf(args)
+function charsOfCommand({ args, lead }: DriverCommand): number {
+  return COMMAND_CHARS + charsOf(args) + (lead === undefined ? 0 : charsOf(lead.args))
 }
 
 /** The newer command replaces the older: the same zone and verb, and a value for each of its args. */

@@ -28,6 +28,9 @@ export function settingOf({ verb, args }: DriverCommand): Setting {
   const given = givenIn(name, args)
   const fixed = FIXED.get(name)
   if (!fixed) return { field: name, value: given ?? null }
+  // What unlocks is never called lock: a role may be allowed one of the two alone.
+  if (fixed.field === 'locked' && given === false)
+    throw new Fault('driver_value', 'lock and unlock take no false: each is a verb of its own')
   // A value given with the verb decides: {"on": false} is off.
   if (fixed.value === true && given === false) return { ...fixed, value: false }
   return fixed
@@ -51,6 +54,25 @@ export function numberIn({ field, value }: Setting, [least, most]: readonly [num
   if (number === undefined || number < least || number > most)
     throw new Fault('driver_value', `${field} has to be a number from ${least} to ${most} here`)
   return number
+}
+
+/** What `on` is for a zone that has a level and no switch. */
+export function fullLevel({ zone }: DriverCommand): number {
+  return typeof zone?.max === 'number' ? Math.min(zone.max, 100) : 100
+}
+
+/**
+ * Refuses a number beyond `min` and `max` of a zone that is one value, under whatever name its address has it. The gates
+ * compare only the common names, and of a zone of several values the bounds are for these alone.
+ * @throws Fault `driver_value`
+ */
+export function refuseBeyond({ zone, verb }: DriverCommand, { field, value }: Setting, ofZone: number): void {
+  const number = ofZone === 1 && field === foldedName(verb) ? decimalOf(value) : undefined
+  if (number === undefined || !zone) return
+  if (typeof zone.min === 'number' && number < zone.min)
+    throw new Fault('driver_value', `${field} ${number} is below ${zone.min}, the least of zone ${zone.id}`)
+  if (typeof zone.max === 'number' && number > zone.max)
+    throw new Fault('driver_value', `${field} ${number} is above ${zone.max}, the most of zone ${zone.id}`)
 }
 
 /** @throws Fault `driver_value` */

@@ -347,7 +347,12 @@ class BoundedStream extends Duplex {
 
   #take(chunk: Uint8Array): void {
     const { budget, clock, kept, limits } = this.#parts
-    const { ended, longest, held } = this.#packets.feed(chunk)
+    const { ended, longest, held, isExactlyOnce } = this.#packets.feed(chunk)
+    // Nobody asked for QoS 2, and the client would keep each such message until the broker releases it.
+    if (isExactlyOnce) {
+      this.destroy(new Error(`${this.#name} sent a message with QoS 2, where 1 was asked for`))
+      return
+    }
     if (longest > limits.mqttBytes) {
       this.destroy(new Error(`${this.#name} sent a message longer than drivers.mqtt_bytes (${limits.mqttBytes})`))
       return
@@ -366,10 +371,14 @@ class BoundedStream extends Duplex {
   }
 }
 
+/** Type of a packet. @source MQTT 3.1.1, 2.2.1 */
+const PUBLISH = 3
+
 /**
  * Follows packets through a stream: one byte of type, one to four of length, the rest.
- * @returns how many ended, the longest that has begun, and the bytes so far of the one that has not ended
- * @source MQTT 3.1.1, 2.2
+ * @returns how many ended, the longest that has begun, the bytes so far of the one that has not ended, and whether one
+ * is a PUBLISH with QoS 2
+ * @source MQTT 3.1.1, 2.2, 3.3.1
  */
 function createPacketCounter() {
   let left = 0
@@ -378,9 +387,10 @@ function createPacketCounter() {
   let head = 0
   let whole = 0
 
-  function feed(bytes: Uint8Array): { ended: number; longest: number; held: number } {
+  function feed(bytes: Uint8Array): { ended: number; longest: number; held: number; isExactlyOnce: boolean } {
     let ended = 0
     let longest = 0
+    let isExactlyOnce = false
     for (let at = 0; at < bytes.length; ) {
       if (left > 0) {
         const step = Math.min(left, bytes.length - at)
@@ -393,6 +403,7 @@ function createPacketCounter() {
       if (head === 0) {
         head = 1
         length = 0
+        isExactlyOnce ||= byte >> 4 === PUBLISH && (byte & 0b110) === 0b100
         continue
       }
       length += (byte & 0x7f) * 128 ** (head - 1)
@@ -404,7 +415,7 @@ function createPacketCounter() {
       whole = left = length
       if (left === 0) ended++
     }
-    return { ended, longest, held: left > 0 ? whole - left : head }
+    return { ended, longest, held: left > 0 ? whole - left : head, isExactlyOnce }
   }
   return { feed }
 }

@@ -84,8 +84,8 @@ interface HeldPoint extends KnownPoint {
   zones: ZonePoints[]
   /** The count of messages when it was told last. */
   toldAt: number
-  /** Timestamp of the gateway. */
-  timestamp: number
+  /** Since when its value is known, by the gateway's clock; undefined while that time is not known. */
+  timestamp: number | undefined
 }
 
 /** A port of the gateway that zones have points of. */
@@ -144,7 +144,7 @@ class GatewaySession implements DriverSession {
     const port = points && this.#ports.get(points.port)
     if (!points || !port) throw new Fault('point_address', `zone ${zone.id} has no points`)
     if (this.#context.clock.monotonicMs() - port.readMs > TABLE_MS) await this.#read(port, signal)
-    const { point, value } = wantedOf(points, { verb, args }, (named) => port.points.get(named))
+    const { point, value } = wantedOf(points, { zone, verb, args }, (named) => port.points.get(named))
     await this.#post(port.path, 'request', this.#write(port, point, value), signal)
     return {}
   }
@@ -160,14 +160,22 @@ class GatewaySession implements DriverSession {
     }
   }
 
-  /** The body of a webhook whose signature was right. One that is older than what is known was sent again. */
+  /**
+   * The body of a webhook whose signature was right. One that is older than what is known was sent again, by whoever
+   * overheard it: it says nothing, not even that the gateway is there. Where the time at the gateway is not known yet,
+   * a webhook is only a reason to read the points.
+   */
   tell(body: Uint8Array): void {
     const message = readGatewayMessage(body)
     if (message?.kind !== 'value') return
     const { port, reading, timestamp } = message
     const point = this.#ports.get(port)?.points.get(reading.name)
-    if (point && timestamp >= point.timestamp) this.#take(point, reading, timestamp)
-    this.#context.online(true)
+    if (point === undefined) return
+    if (point.timestamp === undefined) this.#readAll()
+    else if (timestamp >= point.timestamp) {
+      this.#take(point, reading, timestamp)
+      this.#context.online(true)
+    }
   }
 
   async close(): Promise<void> {
@@ -182,7 +190,7 @@ class GatewaySession implements DriverSession {
       const port = this.#ports.get(points.port) ?? { path: points.port, points: new Map(), readMs: 0 }
       this.#ports.set(port.path, port)
       for (const { point } of points.links) {
-        const held: HeldPoint = port.points.get(point) ?? { zones: [], toldAt: 0, timestamp: 0 }
+        const held: HeldPoint = port.points.get(point) ?? { zones: [], toldAt: 0, timestamp: undefined }
         if (!held.zones.includes(points)) held.zones.push(points)
         port.points.set(point, held)
       }
@@ -270,7 +278,9 @@ class GatewaySession implements DriverSession {
     const places = new Map(said?.places.map((place) => [place.name, place]))
     for (const [name, point] of port.points) {
       point.place = places.get(name)
-      if (point.toldAt <= askedAt) point.reading = readings.get(name)
+      if (point.toldAt > askedAt) continue
+      point.reading = readings.get(name)
+      point.timestamp = said?.saidAt ?? point.timestamp
     }
     port.readMs = this.#context.clock.monotonicMs()
     for (const zone of new Set([...port.points.values()].flatMap(({ zones }) => zones))) this.#report(zone)

@@ -6,7 +6,7 @@ import { foldedName } from '../../control/reading.ts'
 import type { Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
 import type { DriverCommand } from '../driver.ts'
-import { givenIn, switchedBy } from '../zone-values.ts'
+import { givenIn, refuseBeyond, switchedBy } from '../zone-values.ts'
 
 export interface ZonePoints {
   id: number
@@ -14,8 +14,8 @@ export interface ZonePoints {
   port: string
   links: readonly PointLink[]
   type: string
-  /** What off and on are where the point is a number. */
-  ends: readonly [off: number, on: number]
+  /** What off is where the point is a number; above it is on. */
+  off: number
 }
 
 /** What is known of a point. */
@@ -27,10 +27,10 @@ export interface KnownPoint {
 type KnownPoints = (point: string) => KnownPoint | undefined
 
 /** @param line the port of zones whose address names none. @throws Fault `point_address` */
-export function zonePointsOf({ id, address, type, min, max }: Row, line: string): ZonePoints {
+export function zonePointsOf({ id, address, type, min }: Row, line: string): ZonePoints {
   const { port, links } = readPointAddress(typeof address === 'string' ? address : '', line)
-  const ends = [typeof min === 'number' ? min : 0, typeof max === 'number' ? max : 100] as const
-  return { id, port, links, type: typeof type === 'string' ? type.toLowerCase() : '', ends }
+  const off = typeof min === 'number' ? min : 0
+  return { id, port, links, type: typeof type === 'string' ? type.toLowerCase() : '', off }
 }
 
 // What the zone does.
@@ -102,7 +102,7 @@ function whyNot(point: string, reading: PointReading | undefined): string {
 // What a command sets.
 
 /** Verbs that set the one value that a zone has. */
-const VALUE_VERBS: ReadonlySet<string> = new Set(['level', 'setpoint', 'position', 'volume', 'value', 'temperature'])
+const VALUE_VERBS: ReadonlySet<string> = new Set(['level', 'setpoint', 'position', 'volume', 'value'])
 
 /**
  * The point that a command is for, and its new value.
@@ -120,7 +120,7 @@ export function wantedOf(
   if (isSwitched !== undefined || name === 'toggle') {
     const link = linkOf(zone, 'on') ?? linkOf(zone, 'state') ?? firstLink(zone)
     const isOn = isSwitched ?? !isOnNow(zone, link, known)
-    return { point: link.point, value: switchedTo(zone, known(link.point), isOn) }
+    return { point: link.point, value: switchedTo(known(link.point), isOn, [zone.off, mostOf(command)]) }
   }
   const link = linkOf(zone, name) ?? (VALUE_VERBS.has(name) ? linkOf(zone, null) : undefined)
   if (link === undefined)
@@ -128,6 +128,7 @@ export function wantedOf(
   if (given === 'toggle') return { point: link.point, value: !isOnNow(zone, link, known) }
   if (typeof given !== 'number' && typeof given !== 'string' && typeof given !== 'boolean')
     throw new Fault('driver_value', `${JSON.stringify(verb)} needs a value, as ${JSON.stringify({ [verb]: 1 })}`)
+  refuseBeyond(command, { field: name, value: given }, zone.links.length)
   return { point: link.point, value: given }
 }
 
@@ -144,11 +145,22 @@ function isOnNow(zone: ZonePoints, { point }: PointLink, known: KnownPoints): bo
   if (reading?.quality !== 'good' || reading.value === null)
     throw new Fault('point_unwritable', `zone ${zone.id} cannot be toggled: ${whyNot(point, reading)}`)
   const { value } = reading
-  return typeof value === 'number' ? value > zone.ends[0] : isTrue(value)
+  return typeof value === 'number' ? value > zone.off : isTrue(value)
 }
 
-function switchedTo({ ends }: ZonePoints, point: KnownPoint | undefined, isOn: boolean): number | boolean {
-  return isBit(point) ? isOn : ends[isOn ? 1 : 0]
+/** @param ends what off and on are where the point is a number */
+function switchedTo(
+  point: KnownPoint | undefined,
+  isOn: boolean,
+  [off, on]: readonly [off: number, on: number],
+): number | boolean {
+  if (isBit(point)) return isOn
+  return isOn ? on : off
+}
+
+/** By the row that came with the command: the gates may have lowered its maximum. */
+function mostOf({ zone }: DriverCommand): number {
+  return typeof zone?.max === 'number' ? zone.max : 100
 }
 
 function takenBy({ links }: ZonePoints): string {

@@ -15,7 +15,7 @@ import type { Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
 import { type Driver, type DriverCommand, type DriverContext, type Place, tcpPlaceOf } from '../driver.ts'
 import { addressOf, columnOf, entriesOf, flawIn, inside, refuse, textIn } from '../row-config.ts'
-import { numberIn, type Setting, settingOf, switchIn, zonePatch } from '../zone-values.ts'
+import { fullLevel, numberIn, refuseBeyond, type Setting, settingOf, switchIn, zonePatch } from '../zone-values.ts'
 import { openTunnel, type Tunnel } from './tunnel.ts'
 
 const PORT = 3671
@@ -115,7 +115,9 @@ function written(
 ): { point: Point; value: number | boolean } {
   const { zone } = command
   const own = points.filter((point) => point.zone.id === zone?.id)
-  const { point, setting } = pointFor(settingOf(command), own, last)
+  const wanted = settingOf(command)
+  refuseBeyond(command, wanted, own.length)
+  const { point, setting } = pointFor(wanted, own, { last, full: fullLevel(command) })
   if (point.type.split('.')[0] === '1') return { point, value: switchIn(setting) }
   const number = typeof setting.value === 'boolean' ? Number(setting.value) : numberIn(setting, ANY)
   return { point, value: turned(point, number) }
@@ -126,7 +128,7 @@ const ANY = [-Number.MAX_VALUE, Number.MAX_VALUE] as const
 function pointFor(
   { field, value }: Setting,
   own: readonly Point[],
-  last: ReadonlyMap<Point, Json>,
+  { last, full }: { last: ReadonlyMap<Point, Json>; full: number },
 ): { point: Point; setting: Setting } {
   const named = (name: string) => own.find((point) => point.field === name)
   const found = (point: Point, value: Json) => ({ point, setting: { field: point.field, value } })
@@ -140,7 +142,7 @@ function pointFor(
   // A verb such as stop has no value: its telegram is the one.
   if (point) return found(point, value ?? true)
   const [level, move, only] = [named('level'), named('move'), own.length === 1 ? own[0] : undefined]
-  if (field === 'on' && level) return found(level, value === true ? 100 : 0)
+  if (field === 'on' && level) return found(level, value === true ? full : 0)
   if (field === 'position' && move && (value === 0 || value === 100)) return found(move, value === 0)
   if (field === 'value' && only) return found(only, value)
   const fields = own.map((one) => one.field).join(', ')

@@ -63,6 +63,8 @@ class OpenTunnel implements Tunnel {
   #channel = 0
   #sent = 0
   #heard = 0
+  /** Telegrams out of order, one after another. */
+  #strays = 0
   #beat: Timer | undefined
   /** One telegram at a time: the interface takes no second before the first is acknowledged. */
   #before: Promise<unknown> = Promise.resolve()
@@ -189,7 +191,8 @@ class OpenTunnel implements Tunnel {
   #readTunnelled(message: KnxMessage): boolean {
     const isNext = message.sequence === this.#heard
     const isAgain = message.sequence === ((this.#heard - 1) & 0xff)
-    if (!isNext && !isAgain) return false
+    if (!isNext && !isAgain) return this.#readStray()
+    this.#strays = 0
     this.#reply(tunnelAck(this.#channel, message.sequence))
     if (!isNext) return true
     this.#heard = (this.#heard + 1) & 0xff
@@ -198,6 +201,15 @@ class OpenTunnel implements Tunnel {
     if (telegram.kind === 'indication') this.#hear(telegram)
     else this.#settle(message, telegram)
     return true
+  }
+
+  /**
+   * An interface repeats what is not acknowledged, and then has to end the tunnel. Some go on instead: everything they
+   * say from then on would be out of order, while they still answer that the tunnel is there.
+   */
+  #readStray(): boolean {
+    if (++this.#strays > 1) this.#context.online(false, 'telegrams of the interface were lost on the way')
+    return false
   }
 
   #settle(message: KnxMessage, telegram: Telegram | undefined): void {

@@ -12,7 +12,7 @@ import type { Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
 import { type Connection, type Driver, type DriverCommand, type DriverContext, tcpPlaceOf } from '../driver.ts'
 import { columnOf, flawIn, inside, integerIn, refuse } from '../row-config.ts'
-import { numberIn, type Setting, settingOf, switchIn, zonePatch } from '../zone-values.ts'
+import { fullLevel, numberIn, refuseBeyond, type Setting, settingOf, switchIn, zonePatch } from '../zone-values.ts'
 import { groupsOf, type Point, pointsOf, type ReadGroup } from './points.ts'
 
 const PORT = 502
@@ -98,18 +98,25 @@ async function written(
   const setting = settingOf(command)
   const isToggle = setting.field === 'toggle'
   const wanted = isToggle ? { field: 'on', value: true } : setting
-  const { point, value } = pointFor(wanted, own, zone)
+  refuseBeyond(command, setting, own.length)
+  const { point, value } = pointFor(wanted, own, { zone, full: fullLevel(command) })
   if (!point.isWritable) throw new Fault('driver_value', `${point.field} of zone ${zone.id} can only be read`)
   if (isToggle) return { point, values: wordsFor(point, { field: point.field, value: (await now(point)) !== true }) }
   return { point, values: wordsFor(point, { field: point.field, value }) }
 }
 
-function pointFor({ field, value }: Setting, own: readonly Point[], zone: Row): { point: Point; value: Json } {
+/** @param full what `on` is where there is only a level */
+function pointFor(
+  { field, value }: Setting,
+  own: readonly Point[],
+  { zone, full }: { zone: Row; full: number },
+): { point: Point; value: Json } {
   const named = own.find((point) => point.field === field)
   if (named) return { point: named, value }
-  // A zone that has a level and no switch is on at 100 and off at 0; `value` is the only value that there is.
+  // A zone that has a level and no switch is on at 100, or at its maximum if that is less, and off at 0; `value` is the
+  // only value that there is.
   const level = own.find((point) => point.field === 'level')
-  if (field === 'on' && level) return { point: level, value: value === true ? 100 : 0 }
+  if (field === 'on' && level) return { point: level, value: value === true ? full : 0 }
   const [only, other] = own
   if (field === 'value' && only && !other) return { point: only, value }
   const fields = own.map((point) => point.field).join(', ')

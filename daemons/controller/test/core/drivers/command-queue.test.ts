@@ -224,3 +224,26 @@ t.test('commands with any args take no more memory than their row says', async (
     t.ok(bytes < allBytes, `${title}: ${bytes} bytes, of ${allBytes}`)
   }
 })
+
+t.test('a user who fills the queue gives way to others, and the house to nobody', async (t) => {
+  const queue = queueOf([['1 toggle'], ['1 toggle']], { queue: 6 })
+  const faults: string[] = []
+  const add = (by: number) => {
+    void queue.add({ ...commandOf(`${by} toggle`, {}), by }).catch((fault: Fault) => faults.push(`${by} ${fault.code}`))
+  }
+  for (let at = 0; at < 5; at++) add(7)
+  for (let at = 0; at < 3; at++) add(8)
+  await new Promise(setImmediate)
+  t.strictSame(
+    faults.toSorted(),
+    ['7', '7', '7', '8'].map((by) => `${by} driver_queue_full`),
+  )
+  t.strictSame(drained(queue), [
+    '1 toggle {}',
+    '1 toggle {}',
+    '7 toggle {}',
+    '7 toggle {}',
+    '8 toggle {}',
+    '8 toggle {}',
+  ])
+})

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { DriverContext, DriverSession } from '../../../core/drivers/driver.ts'
 import { hostStage } from './host-stage.ts'
 
 t.test('a device that cannot be opened is tried again after 1, 2, 4 ... 60 s', async (t) => {
@@ -252,4 +253,88 @@ t.test('a limited number of devices are opened at once, the others after them', 
   arrive[2]?.()
   await clock.run(0)
   t.equal(opened.length, 5)
+})
+
+t.test(
+  'a command and its lead are one turn: nothing comes between them, and a lead that fails ends both',
+  async (t) => {
+    const { book, clock, host, underWay } = hostStage()
+    const zone = book.row('zone', 1)
+    const lead = { verb: 'volume', args: { volume: 25 } }
+    const came: string[] = []
+    const execute = (verb: string, more: object = {}) =>
+      host.execute(1, { zone, verb, args: {}, ...more }).then(
+        () => came.push(verb),
+        (fault) => came.push(`${verb}: ${fault.message}`),
+      )
+    void execute('route', { lead })
+    void execute('stop')
+    for (const text of ['1 volume {"volume":25}', '1 route {}', '1 stop {}']) {
+      await clock.run(0)
+      t.equal(underWay.at(-1)?.text, text)
+      underWay.at(-1)?.resolve()
+    }
+    await clock.run(0)
+    t.strictSame(came, ['route', 'stop'])
+    void execute('route', { lead })
+    await clock.run(0)
+    underWay.at(-1)?.reject(new Error('it has no volume'))
+    await clock.run(0)
+    t.equal(underWay.length, 4, 'the route is not sent')
+    t.equal(came.at(-1), 'route: device 1: it has no volume')
+  },
+)
+
+t.test('a driver that fails in any of its functions loses its own device, and no other notices', async (t) => {
+  const crash = () => {
+    throw new Error('a mistake of the driver')
+  }
+  const done = (run: () => unknown) => ({
+    execute: async () => {
+      run()
+      return {}
+    },
+  })
+  const faults: Record<string, (context: DriverContext) => Partial<DriverSession>> = {
+    open: crash,
+    execute: () => ({ execute: crash }),
+    poll: () => ({ poll: crash }),
+    tell: () => ({ tell: crash }),
+    close: () => ({ close: crash }),
+    timer: ({ clock }) => done(() => clock.after(1, crash)),
+    soon: ({ clock }) => done(() => clock.soon(crash)),
+    every: ({ clock }) => done(() => clock.every(1, crash)),
+    hang: () => ({ execute: () => new Promise(() => {}), close: () => new Promise(() => {}) }),
+  }
+  for (const [name, fault] of Object.entries(faults)) {
+    const devices = [
+      { id: 1, driver: 'fake', poll_ms: 1000 },
+      { id: 2, driver: 'fake' },
+    ]
+    const zones = [
+      { id: 1, device_id: 1 },
+      { id: 2, device_id: 2 },
+    ]
+    const { ask, clock, host, live } = hostStage({
+      ...{ devices, zones },
+      open: async (device, context) =>
+        device.id === 1 ? fault(context) : { execute: async () => ({ answer: 'well' }) },
+    })
+    const bad = ask('1 on')
+    await clock.run(0)
+    t.doesNotThrow(() => host.webhookOf(1)?.tell(new Uint8Array()), name)
+    const good = ask('2 on', {}, 2)
+    await clock.run(0)
+    t.strictSame(good.came, { answer: 'well' }, name)
+    await clock.run(10_000)
+    t.ok(bad.came, `${name}: whoever asked is told`)
+    if (name === 'timer' || name === 'soon' || name === 'every')
+      t.match(live.device(1).error, /^its driver failed: a mistake of the driver$/, name)
+    const again = ask('2 off', {}, 2)
+    await clock.run(0)
+    t.strictSame(again.came, { answer: 'well' }, name)
+    const closing = host.close()
+    await clock.run(10_000)
+    await closing
+  }
 })

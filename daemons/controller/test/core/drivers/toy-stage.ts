@@ -58,6 +58,11 @@ export function toyStage(t: Test, { transport, device = {}, zone: more = {}, lim
   }
   const zone = book.row('zone', 1) as Row
   return {
+    /** Opens the device anew, as a changed row does. */
+    reopen() {
+      book.set('device', [{ ...(book.row('device', 1) as Row), name: 'Amp, again' }])
+      host.refresh()
+    },
     live,
     host,
     said,

@@ -218,3 +218,14 @@ t.test('topics are counted for each device and for all, and given back once', as
   await until('nothing is open', () => sockets.size === 0)
   ;(await brokers.join(place, use, never)).leave()
 })
+
+t.test('a broker that sends messages with QoS 2 is left: each would be kept until it released it', async (t) => {
+  const { place, sockets } = await fakeBroker(t)
+  const { brokers, use, heard, lost, never } = brokersOf()
+  await brokers.join(place, use, never)
+  const kept = (id: number) => Buffer.from([0x34, 6, 0, 1, 0x74, id >> 8, id & 0xff, 0x78])
+  for (const socket of sockets) socket.write(Buffer.concat([message('a'), kept(1), kept(2)]))
+  await until('it is lost', () => lost.length === 1)
+  t.match(lost[0], /sent a message with QoS 2, where 1 was asked for/)
+  t.notOk(heard.includes('x'))
+})

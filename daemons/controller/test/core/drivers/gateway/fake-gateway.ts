@@ -11,7 +11,7 @@ export const KEY = 'pr_key_of_the_controller'
 export function pointOf(name: string, more: Readonly<Record<string, unknown>> = {}) {
   return {
     ...{ name, unitId: 1, fc: 1, address: 0, type: 'bit', wordOrder: 'big', byteOrder: 'big', bit: null, length: null },
-    ...{ scale: 1, offset: 0, unit: null, quality: 'good', value: false, fault: null, readAt: 1 },
+    ...{ scale: 1, offset: 0, unit: null, quality: 'good', value: false, fault: null, readAt: 1, ageMs: 0 },
     ...more,
   }
 }

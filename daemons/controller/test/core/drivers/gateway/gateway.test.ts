@@ -107,6 +107,23 @@ t.test('a zone of several points has each as its field, and a verb writes its ow
   await t.rejects(command('dance'), { message: /no point of zone 1 takes "dance": on, off, toggle, on, level/ })
 })
 
+t.test('what is locked is not unlocked by the name of locking', async (t) => {
+  const { gateway, command } = await stageOf(t, { zone: { type: 'lock' } })
+  for (const args of [{ lock: false }, { LOCK: false }, { value: false }])
+    await t.rejects(command('lock', args), { message: /lock and unlock take no false/ })
+  t.strictSame(gateway.posts, [])
+})
+
+t.test('the bounds of a zone hold for its one point under any name', async (t) => {
+  const points = { [LINE]: [pointOf('relay 1', { fc: 3, type: 'u16' })] }
+  const zone = { address: `${LINE}#heat=relay 1`, max: 30 }
+  const { gateway, command } = await stageOf(t, { points, zone })
+  await t.rejects(command('heat', { heat: 200 }), { message: /heat 200 is above 30, the most of zone 1/ })
+  const unnamed = await stageOf(t, { points, zone: { type: 'thermostat', max: 30 } })
+  await t.rejects(unnamed.command('temperature', { temperature: 200 }), { message: /no point of zone 1 takes/ })
+  t.strictSame([...gateway.posts, ...unnamed.gateway.posts], [])
+})
+
 t.test('a value that the register cannot hold is refused with the range, and nothing is sent', async (t) => {
   const { gateway, command } = await stageOf(t, {
     points: { [LINE]: [pointOf('relay 1', { fc: 3, type: 's16', scale: 0.1 })] },
@@ -250,4 +267,35 @@ t.test('a message over the bound costs the gateway its connection, not the daemo
   gateway.say('x'.repeat(1_048_576))
   await until('it is lost', () => states.length > 0)
   t.match(states[0], /sent a message longer than drivers\.message_bytes \(4096\)/)
+})
+
+const WEBHOOKED = { config: { feed: 'webhook', webhook_secret: 'a secret shared by both' } }
+
+function webhookOf(timestamp: number, more: Readonly<Record<string, unknown>>): Uint8Array {
+  const payload = { ...pointOf('relay 1'), previous: null, ...more }
+  return Buffer.from(JSON.stringify({ port: LINE, event: 'value', timestamp, payload }))
+}
+
+t.test('a webhook that is sent again after the gateway was away changes nothing', async (t) => {
+  const points = { [LINE]: [pointOf('relay 1', { readAt: 1000 })] }
+  const { gateway, host, reading, reopen } = await stageOf(t, { points, device: WEBHOOKED })
+  const overheard = webhookOf(2000, { value: true })
+  t.equal(host.webhookOf(1)?.tell(overheard), true)
+  t.equal(reading().on, true)
+  gateway.tables.set(LINE, [pointOf('relay 1', { readAt: 5000, ageMs: 300 })])
+  reopen()
+  await until('it is open again', () => reading().on === false)
+  host.webhookOf(1)?.tell(overheard)
+  host.webhookOf(1)?.tell(webhookOf(5200, { value: true }))
+  t.equal(reading().on, false, 'older than the answer, even where it is newer than the last reading')
+  host.webhookOf(1)?.tell(webhookOf(5300, { value: true }))
+  t.equal(reading().on, true)
+})
+
+t.test('while the time at the gateway is not known, a webhook makes the points be read', async (t) => {
+  const unread = pointOf('relay 1', { readAt: null, ageMs: null, value: null, quality: 'unknown' })
+  const { gateway, host, reading } = await stageOf(t, { points: { [LINE]: [unread] }, device: WEBHOOKED })
+  host.webhookOf(1)?.tell(webhookOf(9000, { value: true }))
+  await until('they are read', () => gateway.asked() === 3)
+  t.equal(reading().state, 'unknown', 'what the webhook said is not believed')
 })

@@ -136,6 +136,13 @@ const endings: [string, (face: Awaited<ReturnType<typeof fakeInterface>>) => voi
     (face) => face.say('0610 0209 0000 15 00 0801000000000000'),
     /the interface has ended the tunnel/,
   ],
+  [
+    'counts on after telegrams that got lost',
+    (face) => {
+      for (const sequence of ['07', '08']) face.say(`0610 0420 0000 04 15 ${sequence} 00 29 00 bce0 1105 0901 01 00 81`)
+    },
+    /telegrams of the interface were lost on the way/,
+  ],
 ]
 for (const [title, end, reason] of endings)
   t.test(`an interface that ${title} is lost and asked anew`, async (t) => {

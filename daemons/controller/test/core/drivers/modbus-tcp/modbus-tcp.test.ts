@@ -172,3 +172,15 @@ t.test('rows are checked: gap, write_multiple, the address of a zone', async (t)
   t.match(flaw?.(row({ transport, config: { write_multiple: 1 } })), /write_multiple has to be true or false/)
   t.match(zoneFlaw?.(row({ address: 'x' }), row({})), /the address of zone 1 has "x", expected UNIT/)
 })
+
+t.test('the bounds of a zone hold for its one value under any name, and for on', async (t) => {
+  const [one, other] = [await startLibmodbusTcp(t), await startLibmodbusTcp(t)]
+  const heat = stage(t, one, { address: 'heat=1/holding/5', min: 10, max: 30 })
+  for (const value of [200, '2e2', 9])
+    await t.rejects(heat.command('heat', { heat: value }), { message: /heat (200|9) is (above 30|below 10)/ })
+  t.strictSame(await heat.command('heat', { heat: 30 }), {})
+  const dimmer = stage(t, other, { address: '1/holding/6', type: 'dimmer', max: 60 })
+  await dimmer.command('on')
+  await until('it is read back', () => dimmer.reading().level === 60)
+  t.equal(dimmer.reading().level, 60)
+})
