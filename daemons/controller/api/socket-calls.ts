@@ -8,7 +8,7 @@ import type { Outcome } from '../core/audit.ts'
 import type { Json } from '../core/json.ts'
 import { FEED_KINDS, type FeedWish } from '../core/live/socket-feed.ts'
 import type { Book } from '../core/site/book.ts'
-import type { Rules, SocketPeople, SocketWrites, UiControl } from '../core/surfaces.ts'
+import type { RowsWish, Rules, SocketPeople, SocketWrites, UiControl } from '../core/surfaces.ts'
 import { readPassword } from './password-form.ts'
 import { tokenOf } from './ui-gate.ts'
 
@@ -25,8 +25,8 @@ export interface SocketCalls {
 
 /** The socket that a request came over. */
 export interface SocketLink {
-  /** @throws Fault `too_many_sockets` */
-  checkRoom(userId: number, token: string): void
+  /** Takes a place until the request is answered; `adopt` keeps it. @throws Fault `too_many_sockets` */
+  claimRoom(userId: number, token: string): void
   adopt(token: string, session: Session): void
   /** Ends the session; somebody else may sign in then. */
   leave(): void
@@ -131,7 +131,7 @@ function entered(
 ): SocketAnswer {
   const session = people.sessionOf(token, from, true)
   if (session === undefined) return { outcome: NO_SESSION }
-  link.checkRoom(session.userId, token)
+  link.claimRoom(session.userId, token)
   const { userId: id, username } = session
   const outcome: Outcome = { ...granted({ ...more, ...personView(book, session) }), user: { id, username } }
   return { outcome, settle: () => link.adopt(token, session) }
@@ -272,13 +272,18 @@ const write = signedCall(
       {
         rows: Type.Record(Type.String(), Type.Array(Type.Unknown()), { default: {}, description: 'by table' }),
         remove: Type.Record(Type.String(), Type.Array(Type.Integer()), { default: {}, description: 'ids by table' }),
+        seen: Type.Record(Type.String(), Type.Array(Type.Object({ id: Type.Integer() })), {
+          default: {},
+          description: 'rows as they were read: a column of `rows` that is another by now is refused',
+        }),
       },
       closed,
     ),
   },
-  async ({ writes }, { fields: { rows, remove } }, session) => ({
-    outcome: await writes.write(session, { rows: rows as Readonly<Record<string, readonly Json[]>>, remove }),
-  }),
+  async ({ writes }, { fields }, session) => {
+    const { rows, remove, seen } = fields as typeof fields & Pick<RowsWish, 'rows' | 'seen'>
+    return { outcome: await writes.write(session, { rows, remove, seen }) }
+  },
 )
 
 function bad(sentence: string): Fault {

@@ -110,6 +110,8 @@ export function socketRoute(parts: SocketParts): SocketSurface {
     recognize,
     open(socket, caller) {
       const connection = new Connection(shared, socket, caller as SocketCaller)
+      // Of many that knocked at once, all were let in while none was open yet.
+      connection.checkRoom()
       open.add(connection)
       beats ??= clock.every(limits.beatMs, closeEnded)
       socket.onClose(() => {
@@ -127,13 +129,13 @@ export function socketRoute(parts: SocketParts): SocketSurface {
 /** @throws Fault `too_many_sockets` */
 function checkRoom({ open, parts: { limits } }: Shared, userId: number, token: string, own?: Connection): void {
   const others = [...open].filter((other) => other !== own)
-  const ofAccount = others.filter((other) => other.userId === userId).length
+  const ofAccount = others.filter((other) => other.holds('userId', userId)).length
   if (ofAccount >= limits.perAccount)
     throw new Fault(
       'too_many_sockets',
       `${ofAccount} sockets of this account are open; socket.per_account allows no more`,
     )
-  const ofSession = others.filter((other) => other.token === token).length
+  const ofSession = others.filter((other) => other.holds('token', token)).length
   if (ofSession >= limits.socketsPerSession)
     throw new Fault(
       'too_many_sockets',
@@ -176,10 +178,18 @@ function idOf(id: Json | undefined): string | number | null {
   throw new Fault('bad_message', `id is a whole number, or a text of at most ${LONGEST_ID} characters`)
 }
 
+/** A place that somebody has on a socket. */
+interface Claim {
+  userId: number
+  token: string
+}
+
 /** One open socket. It is bound to a bearer secret, and judged by it before each message in either direction. */
 class Connection {
   token: string | undefined
   userId: number | undefined
+  /** Who is signing in, while the record of that is on its way to the disk: each counts as if it were signed in. */
+  readonly #claims = new Set<Claim>()
   readonly #shared: Shared
   readonly #socket: Socket
   readonly #from: Origin
@@ -200,6 +210,16 @@ class Connection {
     const session = token === undefined ? undefined : shared.parts.people.sessionOf(token, from, false)
     if (token !== undefined && session !== undefined) this.#adopt(token, session)
     else this.#wait()
+  }
+
+  /** Whether this socket takes a place of an account or a session. */
+  holds<Key extends keyof Claim>(key: Key, value: Claim[Key]): boolean {
+    return this[key] === value || [...this.#claims].some((claim) => claim[key] === value)
+  }
+
+  /** @throws Fault `too_many_sockets`, which closes it */
+  checkRoom(): void {
+    if (this.token !== undefined && this.userId !== undefined) checkRoom(this.#shared, this.userId, this.token, this)
   }
 
   /** Closes it if its session is over, and tells what has changed for it. */
@@ -298,8 +318,9 @@ class Connection {
     const end = this.#underWay < parts.limits.requests ? load.begin(account, sizeBytes) : undefined
     if (end === undefined) return this.#answer(asked, BUSY)
     this.#underWay++
+    const link = this.#link()
     try {
-      const ask = { fields, from: this.#from, signal: this.#gone.signal, link: this.#link() }
+      const ask = { fields, from: this.#from, signal: this.#gone.signal, link }
       const answer =
         call.isRecordedFirst && !parts.audit.takes() ? unrecorded(false) : await call.run(parts, ask, session)
       await this.#answerKept(asked, answer, call.isRecordedFirst === true)
@@ -307,6 +328,7 @@ class Connection {
       if (isForLog(error)) parts.log.error('socket_request_failed', { type: call.type, error })
       this.#answer(asked, outcomeOf(error))
     } finally {
+      link.giveUpRoom()
       this.#underWay--
       end()
     }
@@ -360,8 +382,14 @@ class Connection {
   }
 
   #link() {
+    let claim: Claim | undefined
     return {
-      checkRoom: (userId: number, token: string) => checkRoom(this.#shared, userId, token, this),
+      claimRoom: (userId: number, token: string) => {
+        checkRoom(this.#shared, userId, token, this)
+        claim = { userId, token }
+        this.#claims.add(claim)
+      },
+      giveUpRoom: () => claim && this.#claims.delete(claim),
       adopt: (token: string, session: Session) => this.#adopt(token, session),
       leave: () => this.#leave(),
       subscribe: (wish: FeedWish, isWhole: boolean) => this.#subscribe(wish, isWhole),

@@ -358,7 +358,8 @@ function openAv(
 ): PerformAv {
   const { book } = site
   const secureOf = (zoneId: number) => values.zoneNow(zoneId).secure
-  const playing = createPlaying({ book, live, secureOf, put: (av) => site.touch('av_zone', av) })
+  const isSet = (zoneId: number, name: string) => values.isSet(zoneId, name)
+  const playing = createPlaying({ book, live, secureOf, isSet, put: (av) => site.touch('av_zone', av) })
   return createAv({ book, host, clock: context.clock, ...playing })
 }
 
@@ -373,7 +374,7 @@ function openMacros(house: House, needs: MacroNeeds): OpenMacros {
   const limits = macroLimitsOf(context.config.macros)
   const ports: MacroPorts = macroPorts(house, needs)
   const book = createMacroBook(site.book, limits)
-  const engine = new MacroEngine({ book, ports, limits })
+  const engine = new MacroEngine({ book, ports, limits, userRuns: context.config.macros.user_runs })
   return { engine, book, runMacro: createMacroCall({ book, engine, clock: context.clock, limits }) }
 }
 

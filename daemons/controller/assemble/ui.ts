@@ -258,6 +258,7 @@ function socketOf(
     answerData: rules.answerData,
     writes: createWrites({
       ...{ book, gates: control.gates, sights, setAttribute },
+      waiting: () => site.pending.changes(),
       stage: (wish, author) => stageRows(site, wish, importParts(config, clock), author),
       limits: { textChars: config.site.text_chars, writeRows: config.socket.write_rows },
     }),

@@ -205,6 +205,7 @@ export const dataKeys = Type.Object(
 export const macroKeys = Type.Object(
   {
     runs: countKey('', MACRO_LIMITS.runs, [1, 4096], 'runs that live at once'),
+    user_runs: countKey('', 16, [1, 4096], 'of those, runs that one user has asked for'),
     runs_per_macro: countKey('', MACRO_LIMITS.runsPerMacro, [1, 256], 'of one macro that names no max_runs'),
     steps: countKey('', MACRO_LIMITS.steps, [1, 10_000], 'steps of a macro, and steps a run takes'),
     plan_chars: countKey(
@@ -245,7 +246,7 @@ export const macroKeys = Type.Object(
 
 /** The limits of runs, which their traces name; the other keys are those of what starts them and of what they tell. */
 export function macroLimitsOf(table: Static<typeof macroKeys>): MacroLimits {
-  const { house_runs: _, house_waiting: __, letters_per_hour: ___, letter_ms: ____, ...own } = table
+  const { house_runs: _, house_waiting: __, letters_per_hour: ___, letter_ms: ____, user_runs: _____, ...own } = table
   return limitsOf(own)
 }
 

@@ -106,6 +106,8 @@ export interface AttributeWish {
 export interface RowsWish {
   rows: Readonly<Record<string, readonly Json[]>>
   remove: Readonly<Record<string, readonly number[]>>
+  /** Rows as their writer had seen them, each with its id: what is another by now is refused. */
+  seen?: Readonly<Record<string, readonly Json[]>>
 }
 
 /** The first account. */

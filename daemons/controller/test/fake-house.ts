@@ -221,6 +221,7 @@ function socketOf(house: State, people: UiParts['people']): UiParts['socket'] {
       zone: (id) => scoped(username, id),
       device: (id) => scoped(username, id),
       attribute: (id) => (scoped(username, id) ? { id, value: String(id) } : undefined),
+      attributeChange: (id) => scoped(username, id),
     }),
   }
 }

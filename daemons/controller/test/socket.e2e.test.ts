@@ -138,13 +138,24 @@ t.test('what each user hears and may, and when that changes', async (t) => {
       body: { fields: [{ message: 'there is no zone 77' }] },
     })
     t.match(await ada.ask('write', { remove: { device: [2] } }), { status: 400 }, 'zones still belong to it')
+    const seen = { zone: [{ id: 1, name: 'Hall', max: 80 }] }
+    t.match(await ada.ask('write', { rows: { zone: [{ id: 1, name: 'Lobby' }] }, seen }), {
+      status: 400,
+      body: { error: 'bad_fields', fields: [{ field: 'zone[0].name', message: /^Somebody else/ }] },
+    })
+    t.match(await ada.ask('write', { rows: { zone: [{ id: 1, max: 80 }] }, seen }), { body: { pending: 3 } })
+    t.match(await ada.ask('write', { remove: { credential: [1] } }), { body: { pending: 4 } })
+    t.match(await ada.ask('write', { rows: { credential: [{ id: 1, name: 'half of it' }] } }), {
+      status: 400,
+      body: { fields: [{ field: 'credential[0].id', message: /removed by Apply All/ }] },
+    })
     t.match(
       await ada.ask('query', { entity: 'zone', query: 'id=1' }),
       { body: [{ name: 'Hall' }] },
       'nothing is applied',
     )
     const from = olga.heard.length
-    t.equal((await site.applyAll()).body.applied, 3)
+    t.equal((await site.applyAll()).body.applied, 4)
     await olga.next('reload', () => true, from)
     t.match((await ada.ask('query', { entity: 'zone', query: 'id=1' })).body, [{ name: 'Foyer', max: 80 }])
   })

@@ -55,8 +55,8 @@ export interface Postman {
 
 // The caller, as every gate sees it: worked out anew for each request and never stored.
 
-/** Functions that role rules of the list `api` allow and deny. */
-export type ApiFunction = 'command' | 'macro' | 'query'
+/** Functions that role rules of the list `api` allow and deny. `raw`: commands to the bus behind a gateway. */
+export type ApiFunction = 'command' | 'macro' | 'query' | 'raw'
 
 /** Functions of the socket, which role rules of the list `socket` allow and deny. */
 export type SocketFunction = ApiFunction | 'subscribe' | 'set_attribute' | 'write'
@@ -118,12 +118,12 @@ const LISTS: readonly RuleList[] = ['api', 'ui', 'socket']
 
 /** Known functions. Rules may also name functions that do not exist yet, as document 1 does with `delete_macro`. */
 const FUNCTIONS: Readonly<Record<'api' | 'socket', readonly string[]>> = {
-  api: ['command', 'macro', 'query', 'delete_macro'],
-  socket: ['command', 'macro', 'query', 'subscribe', 'set_attribute', 'write'] satisfies SocketFunction[],
+  api: ['command', 'macro', 'query', 'raw', 'delete_macro'],
+  socket: ['command', 'macro', 'query', 'raw', 'subscribe', 'set_attribute', 'write'] satisfies SocketFunction[],
 }
 
 /** Functions of the socket that rules for `api` stand for in a role without a line `allow socket`. */
-const ON_BOTH: ReadonlySet<string> = new Set(['command', 'macro', 'query'] satisfies ApiFunction[])
+const ON_BOTH: ReadonlySet<string> = new Set(['command', 'macro', 'query', 'raw'] satisfies ApiFunction[])
 
 /** Faults reported per role. */
 const MOST_FAULTS = 20

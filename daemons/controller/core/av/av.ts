@@ -46,6 +46,8 @@ interface Sound {
   av: Row
   /** The lowest max_volume of its output; undefined if there is none. */
   limit: number | undefined
+  /** Who sent the command. */
+  by: Pick<DriverCommand, 'by'>
 }
 
 const HIGHEST = 100
@@ -59,7 +61,7 @@ const DOWN: ReadonlySet<string> = new Set('down step_down decrease volume_down'.
 /** Verbs that may make a silent zone sound. */
 const STARTS: ReadonlySet<string> = new Set(['route', 'on', 'play'])
 /** Verbs and args by which a driver may change how loud it is, in its own way. */
-const LOUD = /volume|gain|loud|ramp|fade|(?:^|_)db$/
+const LOUD = /volume|gain|loud|ramp|fade|db$|(?:^|[^a-z])vol(?:[^a-z]|$)/
 
 export function createAv(parts: AvParts): PerformAv {
   const av = new Av(parts)
@@ -79,19 +81,21 @@ class Av {
 
   perform(order: AvOrder): Promise<Ack> | undefined {
     const { zone, device } = order.target
-    const sound = this.#soundAt(order.target)
+    const sound = this.#soundAt(order.target, order)
     if (sound) return this.#performOn(sound, order)
+    refuseElevatedStream(this.#parts.book, order)
     if (zone) {
       if (this.#limits.ofZone(zone) !== undefined) refuseUnknown(order, `zone ${zone.id}`)
     } else if (device && isLimited(this.#parts.book, device)) refuseUnknown(order, `device ${device.id}`)
     return undefined
   }
 
-  #soundAt({ zone, device }: Target): Sound | undefined {
+  #soundAt({ zone, device }: Target, { caller }: AvOrder): Sound | undefined {
     const rows = zone ? this.#parts.book.rows('av_zone').filter(({ zone_id }) => zone_id === zone.id) : []
     const [av] = rows
     if (!zone || !device || !av) return undefined
-    return { zone, device, av, limit: this.#limits.ofZone(zone) }
+    const by = caller === undefined ? {} : { by: caller.session.userId }
+    return { zone, device, av, by, limit: this.#limits.ofZone(zone) }
   }
 
   #performOn(sound: Sound, order: AvOrder): Promise<Ack> | undefined {
@@ -103,6 +107,8 @@ class Av {
       const source = sourceOf(book, args)
       return source === null ? this.#stop(sound) : this.#select(sound, checkedSource(book, source, order))
     }
+    if (verb === 'route' && isLimitedTo(order))
+      return this.#select(sound, checkedSource(book, routedSource(book, args), order))
     if (verb === 'off' || verb === 'stop') return this.#stop(sound)
     if (verb === 'mute' || verb === 'unmute') return this.#mute(sound, verb, args)
     if (verb === 'all_off') return this.#allOff(sound, order)
@@ -112,31 +118,37 @@ class Av {
     if (verb === 'ramp')
       return this.#ramps.start(sound, rampOf(sound, args), (next) => this.#send(sound, 'volume', { volume: next }))
     refuseLoud(verb, args, sound.limit !== undefined && `zone ${sound.zone.id}`)
-    if (STARTS.has(verb)) return this.#hold(sound).then(() => this.#send(sound, order.verb, args))
+    if (STARTS.has(verb)) return this.#start(sound, { verb: order.verb, args })
     return undefined
   }
 
-  #send({ zone, device }: Sound, verb: string, args: DriverCommand['args']): Promise<Ack> {
-    return this.#parts.host.execute(device.id, { zone, verb, args })
+  #send({ zone, device, by }: Sound, verb: string, args: DriverCommand['args']): Promise<Ack> {
+    return this.#parts.host.execute(device.id, { zone, verb, args, ...by })
   }
 
-  /** Before anything is heard that may be louder than the limit. @param first the volume of a zone that was silent */
-  async #hold(sound: Sound, first?: number): Promise<void> {
-    const { volume } = this.#parts.soundOf(sound.zone.id)
-    const { limit = HIGHEST } = sound
+  /**
+   * Sends what makes a zone sound. A device that may be louder than the limit is turned down before, in the same turn:
+   * a stop that is asked for meanwhile comes behind both.
+   * @param first the volume of a zone that was silent
+   */
+  #start(sound: Sound, command: Pick<DriverCommand, 'verb' | 'args'>, first?: number): Promise<Ack> {
+    const { zone, device, by, limit = HIGHEST } = sound
+    const { volume } = this.#parts.soundOf(zone.id)
     const isTooLoud = sound.limit !== undefined && (volume === undefined || volume > limit)
     const wanted = first ?? (isTooLoud ? limit : undefined)
-    if (wanted !== undefined) await this.#send(sound, 'volume', { volume: Math.max(0, Math.min(wanted, limit)) })
+    if (wanted === undefined) return this.#send(sound, command.verb, command.args)
+    const lead = { verb: 'volume', args: { volume: Math.max(0, Math.min(wanted, limit)) } }
+    return this.#parts.host.execute(device.id, { zone, ...command, ...by, lead })
   }
 
   async #select(sound: Sound, source: Row): Promise<Ack> {
     const { default_volume: first } = sound.av
     const isFirst = this.#parts.soundOf(sound.zone.id).sourceId === null
-    await this.#hold(sound, isFirst && typeof first === 'number' ? first : undefined)
     const stream = isObject(source.stream) ? source.stream : {}
     const place = { input: source.input ?? null, output: sound.av.output ?? null }
     const given = Object.entries({ ...place, ...stream }).filter(([, value]) => value !== null)
-    await this.#send(sound, 'route', Object.fromEntries(given))
+    const route = { verb: 'route', args: Object.fromEntries(given) }
+    await this.#start(sound, route, isFirst && typeof first === 'number' ? first : undefined)
     this.#parts.chosen(sound.zone.id, source.id)
     return { answer: { source_id: source.id } }
   }
@@ -148,10 +160,9 @@ class Av {
   }
 
   async #mute(sound: Sound, verb: string, args: Args): Promise<Ack> {
-    const now = this.#parts.soundOf(sound.zone.id)
-    const isMuted = verb === 'unmute' ? false : muteOf(args, now.mute)
-    if (!isMuted && now.volume !== undefined) await this.#hold(sound)
-    return this.#send(sound, 'mute', { mute: isMuted })
+    const isMuted = verb === 'unmute' ? false : muteOf(args, this.#parts.soundOf(sound.zone.id).mute)
+    const command = { verb: 'mute', args: { mute: isMuted } }
+    return isMuted ? this.#send(sound, command.verb, command.args) : this.#start(sound, command)
   }
 
   #volume(sound: Sound, wish: number | 'up' | 'down', args: Args): Promise<Ack> {
@@ -163,13 +174,14 @@ class Av {
   }
 
   /** Zones that the caller may not command are left alone, and not named. */
-  async #allOff({ zone }: Sound, { args, refusal, caller }: AvOrder): Promise<Ack> {
+  async #allOff({ zone }: Sound, order: AvOrder): Promise<Ack> {
+    const { args, refusal, caller } = order
     const { book } = this.#parts
     const sounds = zonesFrom(book, zone, args).flatMap((each) => {
       const device = typeof each.device_id === 'number' ? book.row('device', each.device_id) : undefined
       const target = device ? { zone: each, device } : { zone: each }
       const isOpen = device?.enabled !== false && (caller === undefined || refusal(target, 'stop') === undefined)
-      return isOpen ? (this.#soundAt(target) ?? []) : []
+      return isOpen ? (this.#soundAt(target, order) ?? []) : []
     })
     const off: number[] = []
     const failed: { zone_id: number; error: string }[] = []
@@ -202,10 +214,38 @@ function sourceOf(book: Book, args: Args): Row | null {
   return source
 }
 
+/** Whether the command is for somebody without elevation, and so for the sources that he may select. */
+function isLimitedTo({ caller }: AvOrder): boolean {
+  return caller !== undefined && !caller.session.isElevated
+}
+
+/**
+ * A route says a stream or an input by its address, and the output of a matrix besides, which may be that of another
+ * zone. Without elevation it selects the source that has this address. @throws Fault `args_invalid`
+ */
+function routedSource(book: Book, { mcast = null, port = null, input = null }: Args): Row {
+  const isMeant = ({ stream, input: own }: Row) => {
+    if (mcast === null) return input !== null && typeof own === 'string' && own !== '' && String(input) === own
+    return isObject(stream) && stream.mcast === mcast && (port === null || stream.port === port)
+  }
+  const source = book.rows('av_source').find(isMeant)
+  if (source === undefined)
+    throw new Fault('args_invalid', 'no source has this stream or input: select one by its name')
+  return source
+}
+
+/** @throws Fault `not_authorized` for a stream that only elevated sessions may select, where a zone has no row of its own */
+function refuseElevatedStream(book: Book, order: AvOrder): void {
+  if (!isLimitedTo(order) || foldedName(order.verb) !== 'route') return
+  const said = new Set(Object.values(order.args).map((value) => String(value).trim()))
+  for (const source of book.rows('av_source'))
+    if (isObject(source.stream) && said.has(String(source.stream.mcast))) checkedSource(book, source, order)
+}
+
 /** A source on an elevated device is heard by elevated sessions alone. @throws Fault `not_authorized` */
-function checkedSource(book: Book, source: Row, { caller }: AvOrder): Row {
+function checkedSource(book: Book, source: Row, order: AvOrder): Row {
   const device = typeof source.device_id === 'number' ? book.row('device', source.device_id) : undefined
-  if (caller && !caller.session.isElevated && device?.elevated === true)
+  if (isLimitedTo(order) && device?.elevated === true)
     throw new Fault('not_authorized', 'the source is on an elevated device', {
       details: { reason: 'elevation_denied', target: `device ${device.id}` },
     })

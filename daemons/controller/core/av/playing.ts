@@ -8,6 +8,8 @@ interface PlayingParts {
   live: Pick<LiveBook, 'zone' | 'onChange'>
   /** The values of a zone that only elevated sessions may see. */
   secureOf(zoneId: number): ReadonlySet<string>
+  /** Whether somebody has set a value in place of what the device says. */
+  isSet(zoneId: number, name: string): boolean
   /** Replaces a row of av_zone in memory. */
   put(av: Row): void
 }
@@ -19,7 +21,7 @@ export interface Playing {
 }
 
 /** Follows the devices for the life of the daemon. The rows of a lost one have no source and no volume. */
-export function createPlaying({ book, live, secureOf, put }: PlayingParts): Playing {
+export function createPlaying({ book, live, secureOf, isSet, put }: PlayingParts): Playing {
   let shape = -1
   let byZone = new Map<number, number[]>()
   /** For devices that do not report what they play. */
@@ -45,7 +47,8 @@ export function createPlaying({ book, live, secureOf, put }: PlayingParts): Play
   function soundOf(zoneId: number): ReturnType<Playing['soundOf']> {
     const { volume, mute } = live.zone(zoneId)
     return {
-      volume: typeof volume === 'number' ? volume : undefined,
+      // An attribute that somebody sets makes no device quieter.
+      volume: typeof volume === 'number' && !isSet(zoneId, 'volume') ? volume : undefined,
       mute: typeof mute === 'boolean' ? mute : undefined,
       sourceId: sourceNow(zoneId),
     }

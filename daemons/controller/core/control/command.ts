@@ -157,11 +157,13 @@ export function createDispatcher({ book, host, limits, av }: DispatcherParts): D
     checkTarget: (caller, target, verb) => gates.refusal(caller, target, verb),
     async dispatch(first, wish, given, caller) {
       const isOwn = caller?.by !== 'command'
-      const { target, ...order } = followed({ target: first, verb: wish, args: given, isOwn }, caller)
-      checkEnabled(target)
+      const { target: found, ...order } = followed({ target: first, verb: wish, args: given, isOwn }, caller)
+      checkEnabled(found)
+      const target = found.zone ? { ...found, zone: gates.verbs.limited(found.zone) } : found
       const device = target.device as Row
       const read = gates.verbs.read(target, order, host.verbsOf(device))
-      const sent = { zone: target.zone, verb: read.verb, args: argsFor(target, read.args, caller) }
+      const by = caller && { by: caller.session.userId }
+      const sent = { zone: target.zone, verb: read.verb, args: argsFor(target, read.args, caller), ...by }
       const refusal = (next: Target, verb: string) => caller && gates.refusal(caller, next, verb)
       const done = av?.({ target, verb: sent.verb, args: sent.args, caller, refusal })
       if (done !== undefined) return done

@@ -13,8 +13,9 @@ import {
   decimalOf,
   foldedName,
   isCommonVerb,
+  isRaw,
   isValueArg,
-  RAW_VERBS,
+  mayWrite,
   readArgs,
   readVerb,
   type Target,
@@ -74,12 +75,33 @@ interface Wish {
   isOwn: boolean
 }
 
+/**
+ * Verbs that may do the same, depending on the driver: of a lock on a gateway `off` unlocks, as `unlock` does. A verb
+ * without a row of its own is elevated where one of these has a row that is.
+ */
+const ALIKE: ReadonlyMap<string, readonly string[]> = new Map([
+  ...alike('on open lock'),
+  ...alike('off close unlock'),
+  ...alike('level setpoint position volume value'),
+  ...alike('source select route'),
+  ...alike('mute unmute'),
+  ['toggle', 'on open lock off close unlock'.split(' ')],
+  ...'up down step_up step_down increase decrease volume_up volume_down volume_db ramp'
+    .split(' ')
+    .map((verb) => [verb, ['volume']] as const),
+])
+
+function alike(verbs: string): [verb: string, others: readonly string[]][] {
+  const all = verbs.split(' ')
+  return all.map((verb) => [verb, all.filter((other) => other !== verb)])
+}
+
 /** Verbs with the names of their args. */
 type KnownVerbs = ReadonlyMap<string, readonly string[]>
 
 /** The rules of the table `command`. A verb without a row is left to the driver. */
 interface Verbs {
-  /** Whether any matching row is elevated, even a disabled one. */
+  /** Whether any matching row is elevated, even a disabled one; without one, a row of a verb that may do the same. */
   isElevated(target: Target, verb: string): boolean
   /**
    * Verb and args as the driver gets them.
@@ -88,6 +110,8 @@ interface Verbs {
    * @throws Fault `command_disabled`; `args_invalid` by the nearest rows, by min and max of the zone, or by max_volume
    */
   read(target: Target, wish: Wish, known?: KnownVerbs): { verb: string; args: Args }
+  /** The zone as its driver gets it: its `max` is no higher than its max_volume, as `on` may mean the most. */
+  limited(zone: Row): Row
   /**
    * Why a verb is taken for a misspelt one: a driver that takes any verb would send it as it stands, and answer that it
    * was done. Known are those of the zone's type, of the table `command`, of its overrides, and the common ones.
@@ -101,7 +125,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
   const byName = derived(book, ['command'], () =>
     Map.groupBy(book.rows('command'), (row) => foldedName(String(row.name))),
   )
-  const limits = createVolumeLimits(book)
+  const bounds = createBounds(book, zonesOf)
 
   function speakingOf(target: Target, verb: string): readonly Row[] {
     const { zone, device } = target
@@ -115,25 +139,6 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
     )
   }
 
-  /** Out-of-range values are refused, not clamped: a setpoint of 200 is a typing error, and 30 was not meant either. */
-  function checkBounds(target: Target, verb: string, args: Args): void {
-    const values = Object.entries(args).filter(([name]) => isValueArg(verb, name))
-    if (values.length === 0) return
-    for (const bound of boundsOf(target))
-      for (const [name, value] of values) checkBound(bound, nameIn(verb, name), value)
-  }
-
-  /** A command to a whole device must keep the bounds of all its zones. */
-  function boundsOf({ zone, device }: Target): Bound[] {
-    const zones = zone ? [zone] : device ? zonesOf(device.id) : []
-    const ofZones = zones.flatMap((each): Bound[] => [
-      { of: `zone ${each.id}`, isVolume: false, least: each.min, most: each.max },
-      { of: `zone ${each.id}`, isVolume: true, least: null, most: limits.ofZone(each) },
-    ])
-    const most = limits.ofDevice(device?.id ?? 0)
-    return zone ? ofZones : [...ofZones, { of: `device ${device?.id}`, isVolume: true, least: null, most }]
-  }
-
   return {
     misspelt(target, verb) {
       const { zone, device } = target
@@ -142,7 +147,12 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
       const own = names.filter((name) => speakingOf(target, name).length > 0)
       return misspeltSentence(target, verb, [...zones.flatMap(verbsOfZone), ...own])
     },
-    isElevated: (target, verb) => speakingOf(target, verb).some((row) => row.elevated === true),
+    isElevated(target, verb) {
+      const own = speakingOf(target, verb)
+      const others = own.length > 0 ? [] : (ALIKE.get(foldedName(verb)) ?? [])
+      return [...own, ...others.flatMap((other) => speakingOf(target, other))].some((row) => row.elevated === true)
+    },
+    limited: bounds.limited,
     read(target, { verb: wish, args: given, isOwn }, known = new Map()) {
       const speaking = speakingOf(target, wish)
       const near = Math.max(...speaking.map(nearness))
@@ -156,7 +166,7 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
       // Rows whose names differ only in case or width are one command: all of them apply.
       for (const row of nearest) checkSchema(row, own)
       if (!nearest.some(saysLevel)) checkLevel(verb, own)
-      checkBounds(target, verb, own)
+      bounds.check(target, verb, own)
       return { verb, args }
     },
   }
@@ -228,7 +238,59 @@ function schemaNames({ args_schema: said }: Row): string[] {
   return isObject(said) && isObject(said.properties) ? Object.keys(said.properties) : []
 }
 
-/** The bounds of a value: `volume` has those of av_zone, every other value those of its zone. */
+/** Compares values with `min`, `max` and `max_volume` of their zones. */
+function createBounds(book: Book, zonesOf: (deviceId: number) => readonly Row[]) {
+  const limits = createVolumeLimits(book)
+
+  /** Out-of-range values are refused, not clamped: a setpoint of 200 is a typing error, and 30 was not meant either. */
+  function checkBounds(target: Target, verb: string, args: Args): void {
+    const values = Object.entries(args).filter(([name]) => isValueArg(verb, name))
+    if (values.length === 0) return
+    for (const bound of boundsOf(target))
+      for (const [name, value] of values) checkBound(bound, nameIn(verb, name), value)
+  }
+
+  /**
+   * What is written past the points is in numbers of the bus, which no limit can be compared with. Loudness may hurt,
+   * so a device with a max_volume takes none of it, whoever asks.
+   */
+  function checkRaw(target: Target, verb: string, args: Args): void {
+    const { device } = target
+    if (!device || !isRaw(target, verb) || !mayWrite(verb, args)) return
+    const limited = zonesOf(device.id).find((zone) => limits.ofZone(zone) !== undefined)
+    if (limited === undefined && limits.ofDevice(device.id) === undefined) return
+    const which = limited === undefined ? 'it' : `zone ${limited.id} of it`
+    throw new Fault(
+      'args_invalid',
+      `${verb} may write to any part of device ${device.id}, and ${which} has a max_volume: command its zones instead`,
+    )
+  }
+
+  /** A command to a whole device must keep the bounds of all its zones. */
+  function boundsOf({ zone, device }: Target): Bound[] {
+    const zones = zone ? [zone] : device ? zonesOf(device.id) : []
+    const ofZones = zones.flatMap((each): Bound[] => [
+      { of: `zone ${each.id}`, isVolume: false, least: each.min, most: each.max },
+      { of: `zone ${each.id}`, isVolume: true, least: null, most: limits.ofZone(each) },
+    ])
+    const most = limits.ofDevice(device?.id ?? 0)
+    return zone ? ofZones : [...ofZones, { of: `device ${device?.id}`, isVolume: true, least: null, most }]
+  }
+
+  return {
+    check(target: Target, verb: string, args: Args): void {
+      checkBounds(target, verb, args)
+      checkRaw(target, verb, args)
+    },
+    limited(zone: Row): Row {
+      const most = limits.ofZone(zone)
+      if (most === undefined) return zone
+      return { ...zone, max: typeof zone.max === 'number' ? Math.min(zone.max, most) : most }
+    },
+  }
+}
+
+/** The bounds of a value: `volume` has those of av_zone, every other value those of its zone beside. */
 interface Bound {
   of: string
   isVolume: boolean
@@ -243,8 +305,12 @@ function nameIn(verb: string, arg: string): string {
 }
 
 function checkBound({ of, isVolume, least, most }: Bound, name: string, given: Json): void {
-  if ((name === 'volume') !== isVolume || (typeof least !== 'number' && typeof most !== 'number')) return
+  if (typeof least !== 'number' && typeof most !== 'number') return
+  // Where there is a max_volume, every value may be the volume: it depends on the driver which of them is.
+  if (name === 'volume' && !isVolume) return
   const value = boundedNumber(name, given)
+  if (value === undefined && isVolume && name !== 'volume')
+    throw new Fault('args_invalid', `${name} has to be a number: ${of} has a max_volume`)
   if (value === undefined) return
   if (typeof least === 'number' && value < least)
     throw new Fault('args_invalid', `${name} ${value} is below ${least}, the least of ${of}`)
@@ -277,7 +343,8 @@ export interface Gates {
 
 /**
  * Elevation: a flag on the device, the zone or the command. A device commanded as a whole is elevated if one of its
- * zones is, since the command reaches that zone too; so does a raw verb, whichever zone it is sent to. Scope: a device is reached through any of its zones.
+ * zones is, since the command reaches that zone too; so does a raw verb, whichever zone it is sent to. Scope: a device
+ * is reached through any of its zones, and by a raw verb through all of them.
  * @source document 1, POST /api/control/:action, elevated gates
  */
 export function createGates(book: Book): Gates {
@@ -287,7 +354,7 @@ export function createGates(book: Book): Gates {
 
   function isElevated({ zone, device }: Target, verb?: string): boolean {
     if (device?.elevated === true) return true
-    const isWhole = device !== undefined && (!zone || (verb !== undefined && RAW_VERBS.has(foldedName(verb))))
+    const isWhole = device !== undefined && (!zone || (verb !== undefined && isRaw({ device }, verb)))
     const zones = isWhole ? zonesOf(device.id) : zone ? [zone] : []
     if (zones.some(({ elevated }) => elevated === true)) return true
     return verb !== undefined && verbs.isElevated({ zone, device }, verb)
@@ -300,14 +367,23 @@ export function createGates(book: Book): Gates {
     return device !== undefined && zonesOf(device.id).some(({ id }) => scope.has(id))
   }
 
+  /** A raw command reaches whatever the device has, so each of its zones has to be within reach. */
+  function isReachedBy(target: Target, session: Session, verb: string | undefined): boolean {
+    const { device } = target
+    if (!isReached(target, session)) return false
+    if (device === undefined || verb === undefined || !isRaw(target, verb)) return true
+    return zonesOf(device.id).every((zone) => isReached({ zone, device }, session))
+  }
+
   return {
     verbs,
     isElevated,
     refusal({ session, by }, target, verb) {
       if (!session.may(by)) return 'role_denied'
+      if (verb !== undefined && isRaw(target, verb) && !session.may('raw')) return 'role_denied'
       if (session.isElevated) return undefined
       if (isElevated(target, verb)) return 'elevation_denied'
-      return isReached(target, session) ? undefined : 'scope_denied'
+      return isReachedBy(target, session, verb) ? undefined : 'scope_denied'
     },
     isScoped: (session) => scopeOf(session) !== 'open',
     isReached,

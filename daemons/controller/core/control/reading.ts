@@ -1,6 +1,7 @@
 /** Reads a command: its target, its verb and its args. */
 import { Fault } from '#kit/pure/fault.ts'
 import { nearestName } from '#kit/pure/text.ts'
+import { driverNameOf } from '../drivers/driver.ts'
 import { isObject, isSameJson, type Json, kindOf, putKey } from '../json.ts'
 import type { Book, Row } from '../site/book.ts'
 
@@ -135,8 +136,21 @@ export const ADDING_VERBS: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Verbs whose args say which part of a device they reach, whichever zone they are sent to. */
-export const RAW_VERBS: ReadonlySet<string> = new Set(['request', 'tx'])
+/** Verbs of a gateway whose args say what they reach: any register of any unit, or whatever bytes do on a line. */
+const RAW_VERBS: ReadonlySet<string> = new Set(['request', 'tx'])
+
+/** Whether a command goes to the bus behind a device as it stands, whichever zone it is sent to. */
+export function isRaw({ device }: Target, verb: string): boolean {
+  return device !== undefined && RAW_VERBS.has(foldedName(verb)) && driverNameOf(device) === 'gateway'
+}
+
+/** Functions of Modbus that only read. @source Modbus Application Protocol V1.1b3, 6.1 to 6.4, 6.7, 6.17, 6.21 */
+const READING_FUNCTIONS: ReadonlySet<Json | undefined> = new Set([1, 2, 3, 4, 7, 17, 43])
+
+/** Whether a raw command may change something: what is not known to read does. */
+export function mayWrite(verb: string, args: Args): boolean {
+  return foldedName(verb) !== 'request' || !READING_FUNCTIONS.has(args.fc)
+}
 
 /** Verbs with a common spelling. Others get the building's spelling, or are passed on as they came. */
 const COMMON_VERBS: ReadonlySet<string> = new Set([

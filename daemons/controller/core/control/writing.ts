@@ -7,6 +7,8 @@ import type { Json } from '../json.ts'
 import type { Sight } from '../live/socket-feed.ts'
 import { isSensitiveName } from '../secrets.ts'
 import type { Book, Row } from '../site/book.ts'
+import { overtakenRows } from '../site/browse.ts'
+import type { Change } from '../site/changes.ts'
 import type { AttributeWish, RowsWish, SocketWrites } from '../surfaces.ts'
 import type { Gates } from './gates.ts'
 import { resolveTarget, type Target } from './reading.ts'
@@ -19,8 +21,10 @@ interface WritingParts {
   sights(session: Session): Sight
   /** Durable when the promise resolves. */
   setAttribute(row: Row, value: Json): Promise<void>
+  /** Changes that wait for Apply All. */
+  waiting(): readonly Change[]
   /**
-   * Adds to the changes that wait for Apply All.
+   * Adds to them.
    * @returns how many wait then
    * @throws Fault `site_faults`
    */
@@ -106,7 +110,11 @@ function placeOf(book: Book, { system_target: of, target_id: id }: Row): Target 
 }
 
 /** Any table may be written, people and roles among them: so only elevated sessions may. */
-async function write({ stage, limits }: WritingParts, session: Session, wish: RowsWish): Promise<Outcome> {
+async function write(
+  { book, stage, waiting, limits }: WritingParts,
+  session: Session,
+  wish: RowsWish,
+): Promise<Outcome> {
   if (!session.isElevated)
     return refused(403, 'unauthorized', 'elevation_denied', 'Writing rows needs a role with Elevated on.')
   const lists = [...Object.values(wish.rows), ...Object.values(wish.remove)]
@@ -119,12 +127,16 @@ async function write({ stage, limits }: WritingParts, session: Session, wish: Ro
       'bad_args',
       `${count} rows in one message, at most ${limits.writeRows} are taken`,
     )
+  // Nothing may come between this and `stage`, which refuses what another has staged since it began.
+  const faults = overtakenRows(book, waiting(), wish)
+  if (faults.length > 0)
+    return badFields('Somebody else has changed these rows meanwhile, so none of them was kept.', faults)
   try {
-    const waiting = await stage(wish, session.username)
+    const pending = await stage(wish, session.username)
     const facts = { action: `write ${counted(count, 'row')}`, outcome: 'done', detail: null } as const
     return {
       status: 200,
-      body: { json: { success: true, pending: waiting } },
+      body: { json: { success: true, pending } },
       reason: null,
       target: 'pending_change',
       facts,
@@ -133,9 +145,16 @@ async function write({ stage, limits }: WritingParts, session: Session, wish: Ro
     if (!(error instanceof Fault) || error.code !== 'site_faults') throw error
     const faults = (error.details?.faults ?? []) as readonly { path: string; sentence: string }[]
     const fields = faults.map(({ path, sentence }) => ({ field: path, message: sentence }))
-    const json = { error: 'bad_fields', message: 'These rows do not fit the site, so none of them was kept.', fields }
-    return { status: 400, body: { json }, reason: 'bad_fields' }
+    return badFields('These rows do not fit the site, so none of them was kept.', fields)
   }
+}
+
+/** Most fields that one answer names. */
+const MOST_FIELDS = 50
+
+function badFields(message: string, fields: readonly { field: string; message: string }[]): Outcome {
+  const json = { error: 'bad_fields', message, fields: fields.slice(0, MOST_FIELDS) }
+  return { status: 400, body: { json }, reason: 'bad_fields' }
 }
 
 function refused(status: number, error: string, reason: AuditReason, message: string): Outcome {

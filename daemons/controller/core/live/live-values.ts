@@ -1,10 +1,17 @@
 /** Every value of the building as it changes: what devices say, and the attributes that hold it for all readers. */
 import type { Clock } from '#kit/clock.ts'
 import { decimalOf } from '../control/reading.ts'
-import { type Json, objectOf, putKey } from '../json.ts'
+import { isSameJson, type Json, objectOf, putKey } from '../json.ts'
 import type { Book, LivelyBook, Row } from '../site/book.ts'
 import type { attributeTargets } from '../site/tables.ts'
-import { type LiveBook, type LiveKind, type LiveLimits, LiveState, type LiveZone } from './live-book.ts'
+import {
+  type DeviceState,
+  type LiveBook,
+  type LiveKind,
+  type LiveLimits,
+  LiveState,
+  type LiveZone,
+} from './live-book.ts'
 
 // Values, as those see them who wait for changes.
 
@@ -63,6 +70,8 @@ export interface LiveValues {
    * device says stays so until it says it again.
    */
   set(attribute: Row, value: Json): void
+  /** Whether the value of a zone was set in this way, and not said by its device since. */
+  isSet(zoneId: number, name: string): boolean
   /** Called for each value set in this way that no device says. @returns ends the subscription */
   onSet(listener: (change: ValueChange) => void): () => void
   /** Puts what devices say back into the rows after changes of the whole site. */
@@ -86,26 +95,59 @@ const NO_NAMES: ReadonlySet<string> = new Set()
  * that the building sets itself.
  */
 export function shownOnPages(live: LiveBook, values: LiveValues): LiveBook {
+  const listeners = new Set<(kind: LiveKind, id: number) => void>()
+  /** Zones with secure attributes, as they were shown last. */
+  const shown = new Map<number, LiveZone>()
+  const states = new Map<number, DeviceState>()
+  let isHearing = false
+
+  function hasChanged(kind: LiveKind, id: number): boolean {
+    if (kind === 'device') {
+      const { state } = live.device(id)
+      const before = states.get(id) ?? 'unknown'
+      if (state === 'unknown') states.delete(id)
+      else states.set(id, state)
+      return state !== before
+    }
+    const { values: now, secure } = values.zoneNow(id)
+    const before = shown.get(id)
+    if (secure.size === 0) {
+      shown.delete(id)
+      return true
+    }
+    const after = withoutSecure(now, secure)
+    shown.set(id, after)
+    return before === undefined || !isSameJson(before, after)
+  }
+
+  /** Tells no change of what is not shown: its time would be told with it. */
+  function hear(kind: LiveKind, id: number): void {
+    if (hasChanged(kind, id)) for (const listener of listeners) listener(kind, id)
+  }
+
   return {
     device: (id) => live.device(id),
     zone(id) {
       const { values: now, secure } = values.zoneNow(id)
-      if (secure.size === 0) return now
-      return objectOf(Object.entries(now).filter(([name]) => !secure.has(name))) as LiveZone
+      return secure.size === 0 ? now : withoutSecure(now, secure)
     },
     revision: () => live.revision(),
     onChange(listener) {
-      const ends = [
-        live.onChange(listener),
-        values.onSet(
-          ({ target, targetId }) => void (target === 'zone' && targetId !== null && listener('zone', targetId)),
-        ),
-      ]
-      return () => {
-        for (const end of ends) end()
+      const own: typeof listener = (kind, id) => listener(kind, id)
+      listeners.add(own)
+      // From the first listener on for good: what was shown before is not known otherwise.
+      if (!isHearing) {
+        live.onChange(hear)
+        values.onSet(({ target, targetId }) => target === 'zone' && targetId !== null && hear('zone', targetId))
       }
+      isHearing = true
+      return () => void listeners.delete(own)
     },
   }
+}
+
+function withoutSecure(now: LiveZone, secure: ReadonlySet<string>): LiveZone {
+  return objectOf(Object.entries(now).filter(([name]) => !secure.has(name))) as LiveZone
 }
 
 /** @returns the live state, for drivers to report to, and the values behind it. */
@@ -125,12 +167,16 @@ class Values implements LiveValues {
   readonly #setListeners: Listeners = new Set()
   /** Attributes that were set by the building itself since the start. */
   readonly #setHere = new Set<number>()
+  /** Values of zones that were set so in place of what their devices say, as `1 volume`. */
+  readonly #setOver = new Set<string>()
+  #isSetting = false
 
   constructor(parts: ValueParts) {
     this.#parts = parts
     this.#index = createAttributeIndex(parts.book)
     this.live = new LiveState(parts.clock, parts.limits, {
       said: ({ kind, id, name, value, before }) => {
+        if (kind === 'zone' && !this.#isSetting) this.#setOver.delete(`${id} ${name}`)
         const row = this.#rowOf(kind, id, name)
         const at = parts.clock.epochMs()
         const change = row
@@ -144,6 +190,10 @@ class Values implements LiveValues {
 
   onChange(listener: (change: ValueChange) => void): () => void {
     return addTo(this.#listeners, listener)
+  }
+
+  isSet(zoneId: number, name: string): boolean {
+    return this.#setOver.has(`${zoneId} ${name}`)
   }
 
   onSet(listener: (change: ValueChange) => void): () => void {
@@ -186,7 +236,10 @@ class Values implements LiveValues {
   set(attribute: Row, value: Json): void {
     const { system_target: target, target_id: id, name } = attribute
     if (isKind(target) && typeof id === 'number' && this.live.value(target, id, String(name)) !== undefined) {
+      if (target === 'zone') this.#setOver.add(`${id} ${name}`)
+      this.#isSetting = true
       this.live.report(target === 'zone' ? { zoneId: id } : { deviceId: id }, objectOf([[String(name), value]]))
+      this.#isSetting = false
       return
     }
     this.#setHere.add(attribute.id)

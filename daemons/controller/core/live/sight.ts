@@ -2,6 +2,7 @@
 import type { Session } from '../access/accounts.ts'
 import { createScopes } from '../control/gates.ts'
 import type { TableFace, Views } from '../data/views.ts'
+import { isSameJson } from '../json.ts'
 import { type Book, type Row, zonesByDevice } from '../site/book.ts'
 import type { Sight } from './socket-feed.ts'
 
@@ -30,15 +31,25 @@ export function createSights({ book, views, attributes }: SightParts): (session:
       if (typeof id === 'number' && of === 'device') return device(id)
       return scope === 'open'
     }
+    const viewOf = (id: number) => {
+      const row = book.row('attribute', id)
+      if (row === undefined || attributes === undefined || !isReached(row)) return undefined
+      const view = views.view(attributes, row, session.isElevated)
+      return view.isHidden ? undefined : view
+    }
     return {
       zone,
       device,
       attribute(id) {
-        const row = book.row('attribute', id)
-        if (row === undefined || attributes === undefined || !isReached(row)) return undefined
-        const view = views.view(attributes, row, session.isElevated)
-        if (view.isHidden) return undefined
-        return Object.fromEntries([...attributes.columns.keys()].map((name) => [name, view.cells[name] ?? null]))
+        const view = viewOf(id)
+        const names = attributes?.columns.keys() ?? []
+        return view && Object.fromEntries([...names].map((name) => [name, view.cells[name] ?? null]))
+      },
+      attributeChange(id) {
+        const view = viewOf(id)
+        if (view === undefined || session.isElevated) return view !== undefined
+        const { value = null, previous_value: before = null } = view.cells
+        return !isSameJson(value, before)
       },
     }
   }

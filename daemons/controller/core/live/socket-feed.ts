@@ -56,6 +56,8 @@ export interface Sight {
   device(id: number): boolean
   /** The columns of an attribute that this user may read; undefined if it is hidden. */
   attribute(id: number): Cells | undefined
+  /** Whether the last change of an attribute shows in them: one of a secret does not. */
+  attributeChange(id: number): boolean
 }
 
 /** The kinds of things a client can subscribe to. */
@@ -137,6 +139,8 @@ export class SocketFeed {
   readonly #waiting: Waiting
   readonly #sounds: SoundsOf
   readonly #ends: (() => void)[]
+  /** By which changes are taken or left until the next look: judging each anew would cost more than telling it. */
+  #seen: Sight | undefined
   #shape: string
   #state: FeedState = 'current'
   #behindSinceMs: number | undefined
@@ -174,9 +178,11 @@ export class SocketFeed {
       attributes: (id: number) => seen.attribute(id) !== undefined,
     }
     for (const [kind, table] of TABLES) {
-      if (this.#wish[kind] === undefined) continue
-      const ids = book.rows(table).map(({ id }) => id)
-      this.#hear(kind, ids.filter(isSeen[kind]))
+      const ids = this.#wanted(
+        kind,
+        book.rows(table).map(({ id }) => id),
+      )
+      this.#take(kind, ids.filter(isSeen[kind]))
     }
   }
 
@@ -202,17 +208,31 @@ export class SocketFeed {
       this.#timer ??= this.#parts.clock.after(this.#parts.limits.coalesceMs, () => this.#flush())
   }
 
+  /** What this user may not see is not even counted: neither its number nor its time is told. */
   #hear(kind: Kind, ids: readonly number[]): void {
-    const wanted = this.#wish[kind]
-    const own = wanted === true ? ids : ids.filter((id) => wanted?.has(id))
+    const own = this.#wanted(kind, ids)
     if (own.length === 0) return
-    const size = this.#waiting.add(kind, own, this.#state === 'dropped')
+    this.#seen ??= this.#parts.sight()
+    const { zone, device, attributeChange } = this.#seen ?? NOTHING
+    const isSeen = { zones: zone, devices: device, attributes: attributeChange }[kind]
+    this.#take(kind, own.filter(isSeen))
+  }
+
+  #wanted(kind: Kind, ids: readonly number[]): readonly number[] {
+    const wanted = this.#wish[kind]
+    return wanted === true ? ids : ids.filter((id) => wanted?.has(id))
+  }
+
+  #take(kind: Kind, ids: readonly number[]): void {
+    if (ids.length === 0) return
+    const size = this.#waiting.add(kind, ids, this.#state === 'dropped')
     if (size > this.#parts.limits.waitingZones) this.#came('full')
     this.#wake()
   }
 
   #beat(): void {
     const { clock, pending, sight } = this.#parts
+    this.#seen = undefined
     if (sight() === undefined || this.#state === 'over') return
     if (!this.#hasLeft()) {
       this.#wake()
@@ -224,6 +244,7 @@ export class SocketFeed {
 
   #flush(): void {
     this.#timer = undefined
+    this.#seen = undefined
     const sight = this.#parts.sight()
     if (sight === undefined || this.#state === 'over') return
     if (!this.#hasLeft()) {
@@ -288,6 +309,13 @@ export class SocketFeed {
 function deviceState(id: number, live: LiveBook): DeviceSeen {
   const { state, lastSeenAt } = live.device(id)
   return { id, state, lastSeenAt }
+}
+
+const NOTHING: Sight = {
+  zone: () => false,
+  device: () => false,
+  attribute: () => undefined,
+  attributeChange: () => false,
 }
 
 const TABLES: readonly (readonly [Kind, string])[] = [

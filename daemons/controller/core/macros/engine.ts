@@ -28,6 +28,8 @@ interface MacroEngineParts {
   book: MacroBook
   ports: MacroPorts
   limits: MacroLimits
+  /** Most live runs that one user has asked for; the house's own have a limit of their own. */
+  userRuns: number
 }
 
 /** The running macros of a building. Nothing is checked here: the caller must have checked permissions before. */
@@ -68,6 +70,7 @@ export class MacroEngine {
     const { plan } = call
     const { limits, ports, book } = this.#parts
     const args = checkedArgs(plan, call.args, limits.valueChars)
+    if (parent === undefined) this.#refuseGreedy(call)
     this.#makeRoom(plan)
     const run = new KeptRun({ ...call, args }, parent, {
       book,
@@ -82,6 +85,17 @@ export class MacroEngine {
     const kept = run.keep().finally(() => this.#writing.delete(kept))
     this.#writing.add(kept)
     return run
+  }
+
+  /** One user must not take all runs that there may be. */
+  #refuseGreedy({ caller }: RunCall): void {
+    const { userRuns } = this.#parts
+    if (caller === null) return
+    const own = [...this.#living.values()]
+      .flat()
+      .filter((run) => run.root === run && run.call.caller?.userId === caller.userId)
+    if (own.length >= userRuns)
+      throw new Fault('macro_too_many_runs', `${own.length} runs that this user asked for live already`)
   }
 
   /** Applies the mode of the macro to its live runs. */
@@ -156,7 +170,7 @@ interface MacroCallParts {
 }
 
 /**
- * @param body JSON as sent; keys other than `macro_id`, `macro` and `args` are ignored
+ * @param body JSON as sent: `macro_id`, `macro` and `args`
  * @returns resolves when the run has ended, or after `answerMs` while it goes on
  */
 export type RunMacro = (session: Session, body: unknown) => Promise<Outcome>
@@ -174,6 +188,8 @@ export function createMacroCall(parts: MacroCallParts): RunMacro {
     const asked = { target: `macro ${row.id}`, action: actionOf(row) }
     if (row.elevated === true && !session.isElevated)
       return { ...refusal(403, 'unauthorized', 'elevation_denied', asked.action), target: asked.target }
+    const stray = Object.keys(body).filter((key) => !MACRO_KEYS.includes(key) && body[key] !== null)
+    if (stray.length > 0) return { ...strayFields(stray), target: asked.target }
     const args = body.args ?? {}
     if (!isObject(args)) return invalidArgs(asked, 'args is not an object')
     const started = startedRun(parts, session, { row, args, asked })
@@ -183,6 +199,15 @@ export function createMacroCall(parts: MacroCallParts): RunMacro {
     const outcome = { body: { json: viewOf(run, session.isElevated) }, ...runAuditFacts(run, asked.action) }
     return { status: 200, target: asked.target, ...outcome, ...(run.id === null ? {} : { runId: run.id }) }
   }
+}
+
+const MACRO_KEYS = ['macro_id', 'macro', 'args']
+
+/** Values that nobody reads would be lost in silence: they belong into args. */
+function strayFields(fields: readonly string[]): Outcome {
+  const message = `nobody reads this beside ${MACRO_KEYS.join(', ')}: what the macro is called with stands in args`
+  const json = { error: 'unknown field', message, fields: fields.slice(0, 20).map((field) => ({ field, message })) }
+  return { ...refusal(400, 'unknown field', 'bad_command'), body: { json } }
 }
 
 /** The macro that a body names; if both keys are given, both must match. Null counts as absent. */

@@ -1,5 +1,5 @@
 /** The tables of the site as an administrator's forms see them: columns from the registry, rows with what is pending. */
-import { isSameJson, type Json, objectOf } from '../json.ts'
+import { isObject, isSameJson, type Json, objectOf } from '../json.ts'
 import { withoutSecrets } from '../secrets.ts'
 import type { Book, Row } from './book.ts'
 import { type Change, rowAfter } from './changes.ts'
@@ -113,6 +113,7 @@ function listField({ key, links, column }: (typeof userLists)[number]): FieldVie
 export interface RowsAsk {
   table: string
   id?: number
+  ids?: ReadonlySet<number>
   /** Part of any of a row's texts, without case. */
   find?: string
   /** Only rows with a greater id. */
@@ -146,7 +147,7 @@ export function browseRows(book: Book, waiting: readonly Change[], ask: RowsAsk)
   if (table === undefined) return undefined
   const site = { row: (name: string, id: number) => rowWith(book, waiting, name, id) }
   const found = rowsWith(book, waiting, table.name)
-    .filter(({ id }) => id > (ask.after ?? 0) && (ask.id === undefined || id === ask.id))
+    .filter(({ id }) => id > (ask.after ?? 0) && (ask.id === undefined || id === ask.id) && ask.ids?.has(id) !== false)
     .filter(({ row }) => isFound(table, row, ask.find?.toLowerCase() ?? ''))
   const rows = found.slice(0, ask.limit).map((each) => viewOf(table, each, { book, waiting, ...site }))
   return { rows, next: found.length > ask.limit ? (rows.at(-1)?.id ?? null) : null }
@@ -158,6 +159,8 @@ const LIVELY: ReadonlySet<string> = new Set(
     ' ',
   ),
 )
+
+const REMOVED = { field: 'id', message: 'This row is removed by Apply All: a change would bring a part of it back.' }
 
 /** A change of a row that somebody has looked at before. */
 export interface Revision {
@@ -174,12 +177,54 @@ export interface Revision {
  */
 export function overtaken(now: RowView | undefined, { table, id, values, seen }: Revision) {
   if (now === undefined) return [{ field: 'id', message: `There is no ${table} ${id}.` }]
-  if (now.pending === 'remove')
-    return [{ field: 'id', message: 'This row is removed by Apply All: a change would bring a part of it back.' }]
+  if (now.pending === 'remove') return [REMOVED]
   return Object.keys(values)
     .filter((name) => Object.hasOwn(seen, name) && Object.hasOwn(now.values, name) && !LIVELY.has(`${table}.${name}`))
     .filter((name) => !isSameJson(seen[name], now.values[name]))
     .map((field) => ({ field, message: 'Somebody else has changed this meanwhile. Open the row again to see it.' }))
+}
+
+/** Rows to be written, and what they were when somebody looked at them: lists of rows by table, each with its id. */
+interface RowsSeen {
+  rows: Readonly<Record<string, readonly Json[]>>
+  seen?: Readonly<Record<string, readonly Json[]>> | undefined
+}
+
+/**
+ * `overtaken` for many rows at once; of rows that nobody says to have looked at, only a removal that waits counts.
+ * @returns faults by the places of the rows, as `zone[0].max`
+ */
+export function overtakenRows(book: Book, waiting: readonly Change[], { rows, seen = {} }: RowsSeen) {
+  const removed = new Set(waiting.flatMap(({ kind, table, id }) => (kind === 'remove' ? [`${table} ${id}`] : [])))
+  return Object.entries(rows).flatMap(([table, list]) => {
+    const looked = byId(Object.hasOwn(seen, table) ? (seen[table] ?? []) : [])
+    const now = browseRows(book, waiting, { table, ids: new Set(looked.keys()), limit: looked.size })?.rows ?? []
+    const shown = new Map(now.map((row) => [row.id, row]))
+    return list.flatMap((row, at) => {
+      const id = idOf(row)
+      if (id === undefined) return []
+      const { id: _, ...values } = row as Readonly<Record<string, Json>>
+      const faults = looked.has(id)
+        ? overtaken(shown.get(id), { table, id, values, seen: looked.get(id) ?? {} })
+        : removed.has(`${table} ${id}`)
+          ? [REMOVED]
+          : []
+      return faults.map(({ field, message }) => ({ field: `${table}[${at}].${field}`, message }))
+    })
+  })
+}
+
+function byId(rows: readonly Json[]): Map<number, Readonly<Record<string, Json>>> {
+  return new Map(
+    rows.flatMap((row) => {
+      const id = idOf(row)
+      return id === undefined ? [] : [[id, row as Readonly<Record<string, Json>>] as const]
+    }),
+  )
+}
+
+function idOf(row: Json): number | undefined {
+  return isObject(row) && typeof row.id === 'number' ? row.id : undefined
 }
 
 /** The next id of a table that neither the site nor the changes that wait have used. */

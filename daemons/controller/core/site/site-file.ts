@@ -51,6 +51,26 @@ export function checkWhole(site: SiteRows, pathOf: PathOf, faults: FaultList): v
   }
   for (const row of site.get('zone')?.values() ?? []) checkOverrides(whole, row)
   for (const row of site.get('setting')?.values() ?? []) checkSetting(whole, row)
+  checkHooks(whole)
+}
+
+/** A webhook is called by its name or its id, so a call has to name one alone. */
+function checkHooks({ site, pathOf, faults }: Whole): void {
+  const hooks = [...(site.get('trigger')?.values() ?? [])].filter(({ kind }) => kind === 'webhook')
+  const named = new Map<string, number>()
+  for (const { id, name } of hooks) {
+    if (typeof name !== 'string' || name === '') continue
+    const path = `${pathOf('trigger', id)}.name`
+    const first = named.get(name)
+    if (/^\d+$/.test(name) && name !== String(id))
+      faults.add(path, `a webhook is called by name or id, and ${quoted(name)} is read as an id: it needs another name`)
+    else if (first !== undefined)
+      faults.add(
+        path,
+        `the webhook ${pathOf('trigger', first)} has this name already: nobody could call this one by it`,
+      )
+    named.set(name, first ?? id)
+  }
 }
 
 function checkReference({ site, pathOf, faults }: Whole, table: Table, column: Column, row: Row): void {

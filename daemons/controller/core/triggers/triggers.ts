@@ -159,9 +159,13 @@ export class Triggers {
     for (const id of this.#byAttribute.keys()) this.#look(id as number, 0)
   }
 
-  /** The webhook with this name or id; undefined if there is none that may be called. */
+  /**
+   * The webhook with this name or id; undefined if there is none that may be called. Digits are always an id: a name
+   * made of them, or one that two have, is refused when it is saved.
+   */
   hook(named: string): Hook | undefined {
-    const row = this.#ofKind('webhook').find(({ row: { id, name } }) => name === named || String(id) === named)?.row
+    const isId = /^\d+$/.test(named)
+    const row = this.#ofKind('webhook').find(({ row: { id, name } }) => named === (isId ? String(id) : name))?.row
     return row && { id: row.id, secret: String(row.secret) }
   }
 

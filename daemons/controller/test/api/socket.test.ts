@@ -245,6 +245,20 @@ t.test('opens as many for one session and one account as are allowed, and still 
   t.equal(await dial(await ticket()).refused, 'open', 'one that is closed makes room')
 })
 
+t.test('many that are opened, or sign in, at the same moment are no more than are allowed', async (t) => {
+  const { dial, ticket, credentials } = await here(t)
+  const tickets = []
+  for (let at = 0; at < 8; at++) tickets.push(await ticket())
+  const opened = tickets.map((query) => dial(query))
+  const isKept = ({ refused, closed, ask }: (typeof opened)[number]) =>
+    Promise.race([refused.then((how) => how === 'open' && ask('me').then(() => true)), closed.then(() => false)])
+  t.equal((await Promise.all(opened.map(isKept))).filter(Boolean).length, 3, 'three of a session')
+  const guests = [dial(), dial(), dial()]
+  for (const guest of guests) await guest.refused
+  const told = await Promise.all(guests.map((guest) => guest.ask('login', credentials)))
+  t.equal(told.filter(({ status }) => status === 200).length, 1, 'four of an account')
+})
+
 t.test('strangers have few sockets, and not for long', async (t) => {
   const { dial, house } = await here(t, 'ada', ({ parts }) => {
     parts.limits.signInMs = 300

@@ -75,7 +75,11 @@ function house() {
     held = promise
     return resolve
   }
-  async function execute(deviceId: number, { zone, verb, args }: DriverCommand) {
+  async function execute(deviceId: number, { lead, ...command }: DriverCommand): Promise<object> {
+    if (lead) await executeOne(deviceId, { ...command, ...lead })
+    return executeOne(deviceId, command)
+  }
+  async function executeOne(deviceId: number, { zone, verb, args }: DriverCommand) {
     if (lost.has(deviceId)) throw new Fault('driver_failed', `device ${deviceId} is offline`)
     sent.push(`${zone?.id ?? 'whole'} ${verb} ${JSON.stringify(args)}`)
     const until = held
@@ -92,7 +96,11 @@ function house() {
     if (zone && said[verb]) live.report({ zoneId: zone.id }, said[verb])
     return {}
   }
-  const playing = createPlaying({ book, live, secureOf: () => secure, put: (av) => book.touch('av_zone', av) })
+  const set = new Set<string>()
+  const playing = createPlaying({
+    ...{ book, live, secureOf: () => secure, put: (av) => book.touch('av_zone', av) },
+    isSet: (zoneId, name) => set.has(`${zoneId} ${name}`),
+  })
   const av = createAv({ book, clock, host: { execute }, ...playing })
   const dispatcher = createDispatcher({ book, host: { ...knowsAll, execute }, limits: { overrides: 8 }, av })
   const command = createCommand({
@@ -115,7 +123,7 @@ function house() {
   for (const zoneId of [1, 2]) live.report({ zoneId }, { state: 'stopped', mcast: '', volume: 30, mute: false })
   const say = async (body: object, isElevated = true) => answerOf(await command(session(isElevated), body))
   const avOf = (id: number) => book.row('av_zone', id) as Row
-  return { avOf, book, clock, dispatcher, hold, live, loudest: () => loudest, lost, say, secure, sent }
+  return { avOf, book, clock, dispatcher, hold, live, loudest: () => loudest, lost, say, secure, sent, set }
 }
 
 t.test('a source is selected by name or by id, and its stream goes to the decoder', async (t) => {
@@ -162,6 +170,52 @@ t.test('a device that is louder than the limit is turned down before it plays', 
   await say({ zone_id: 1, source: 'Radio' })
   await say({ zone_id: 1, command: 'unmute' })
   t.match(sent, ['1 volume {"volume":60}', /^1 route/, '1 mute {"mute":false}'])
+})
+
+t.test('a device that has not said its volume is turned down before it is unmuted or plays', async (t) => {
+  const { live, say, sent } = house()
+  live.lost(10, [1], 'the cable is out')
+  live.report({ zoneId: 1 }, { state: 'playing', mcast: '239.1.1.1', port: 5004, mute: true })
+  await say({ zone_id: 1, command: 'unmute' })
+  live.lost(10, [1], 'the cable is out')
+  live.report({ zoneId: 1 }, { state: 'playing', mcast: '239.1.1.1', port: 5004, mute: true })
+  await say({ zone_id: 1, mute: 'toggle' })
+  t.strictSame(sent, [
+    '1 volume {"volume":60}',
+    '1 mute {"mute":false}',
+    '1 volume {"volume":60}',
+    '1 mute {"mute":false}',
+  ])
+})
+
+t.test('a volume that somebody has set as an attribute is not what the device does', async (t) => {
+  const { live, say, sent, set } = house()
+  live.report({ zoneId: 1 }, { volume: 10, state: 'playing', mcast: '239.1.1.1', port: 5004, mute: true })
+  set.add('1 volume')
+  await say({ zone_id: 1, command: 'unmute' })
+  t.strictSame(sent, ['1 volume {"volume":60}', '1 mute {"mute":false}'])
+})
+
+t.test('a source and its volume are one command, which a later stop does not come between', async (t) => {
+  const { book, clock } = house()
+  const commands: DriverCommand[] = []
+  const execute = async (_deviceId: number, command: DriverCommand) => {
+    commands.push(command)
+    return {}
+  }
+  const soundOf = () => ({ volume: undefined, mute: undefined, sourceId: null })
+  const perform = createAv({ book, clock, host: { execute }, soundOf, chosen() {} })
+  const target = { zone: book.row('zone', 1) as Row, device: book.row('device', 10) as Row }
+  const order = (verb: string, args: Record<string, Json> = {}) =>
+    perform({ target, verb, args, caller: undefined, refusal: () => undefined })
+  const selecting = order('select', { source: 'Music' })
+  const stopping = order('stop')
+  await Promise.all([selecting, stopping])
+  t.match(commands, [
+    { verb: 'route', args: MUSIC, lead: { verb: 'volume', args: { volume: 25 } } },
+    { verb: 'stop', args: {} },
+  ])
+  t.equal(commands.length, 2)
 })
 
 t.test('up and down stop at the limit and at nought', async (t) => {
@@ -217,6 +271,21 @@ t.test('the gates hold: scope, elevation, and the elevation of the source', asyn
   t.strictSame(sent, [])
   t.match(await say({ zone_id: 1, source: 'Music' }, false), { success: true })
   t.match(await say({ zone_id: 1, source: 'Intercom' }), { success: true })
+})
+
+t.test('without elevation a route is the source with that address, and reaches no other output', async (t) => {
+  const { book, say, sent } = house()
+  const route = (args: object, target: object = { zone_id: 1 }) => say({ ...target, command: 'Route', args }, false)
+  t.match(await route({ mcast: '239.1.1.3', port: 5004 }), { status: 403, reason: 'elevation_denied' })
+  t.match(await route({ MCAST: '239.1.1.3' }), { status: 400 })
+  t.match(await route({ mcast: '239.9.9.9' }), { status: 400, json: { message: /no source has this stream/ } })
+  t.match(await route({ mcast: ' 239.1.1.3' }, { device_id: 10 }), { status: 403, reason: 'elevation_denied' })
+  t.strictSame(sent, [])
+  t.match(await route({ input: 4, output: '2' }), { success: true })
+  t.match(await route({ mcast: '239.1.1.1', port: 5004, output: '2' }), { success: true })
+  t.strictSame(sent, ['1 volume {"volume":25}', '1 route {"input":"4"}', `1 route ${JSON.stringify(MUSIC)}`])
+  book.put('av_source', { ...(book.row('av_source', 22) as Row), device_id: null })
+  t.match(await route({ mcast: '239.1.1.3' }, { device_id: 10 }), { success: true }, 'on no elevated device any more')
 })
 
 t.test('what plays where is what the devices say, whoever asked for it', async (t) => {
@@ -325,6 +394,14 @@ t.test('ways around the limit are refused', async (t) => {
     { zone_id: 1, command: 'ramp', args: { to: 61 } },
     { zone_id: 1, command: 'set_gain', args: { value: 5 } },
     { zone_id: 1, command: 'preset', args: { volume_db: 0 } },
+    { zone_id: 1, command: 'preset', args: { vol: 90 } },
+    { zone_id: 1, command: 'main_vol', args: { main_vol: 90 } },
+    { zone_id: 1, command: 'outDB', args: { value: 3 } },
+    { zone_id: 1, level: 61 },
+    { zone_id: 1, command: 'value', args: { value: 'max' } },
+    { zone_id: 1, command: 'setpoint', args: { setpoint: 100 } },
+    { zone_id: 1, command: 'input', args: { input: 'a', Position: '1e2' } },
+    { device_id: 10, command: 'level', args: { level: 61 } },
     { device_id: 10, command: 'volume_db', args: { volume_db: 0 } },
     { device_id: 10, command: 'volume', args: { volume: 'up' } },
     { device_id: 10, command: 'volume_up' },
@@ -337,6 +414,28 @@ t.test('ways around the limit are refused', async (t) => {
   const target = { zone: book.row('zone', 1) as Row, device: book.row('device', 10) as Row }
   await t.rejects(dispatcher.dispatch(target, 'volume', { volume: 99 }), { code: 'args_invalid' })
   t.strictSame(sent, [])
+})
+
+t.test('what a driver takes for the most of a zone is no more than its limit', async (t) => {
+  const { book, dispatcher } = house()
+  const zones: unknown[] = []
+  const seen = createDispatcher({
+    book,
+    host: {
+      ...knowsAll,
+      async execute(_deviceId, { zone }) {
+        zones.push(zone?.max)
+        return {}
+      },
+    },
+    limits: { overrides: 8 },
+  })
+  for (const max of [undefined, 40, 255]) {
+    book.put('zone', { ...(book.row('zone', 1) as Row), max: max ?? null })
+    const target = dispatcher.resolve({ zone_id: 1 })
+    if ('target' in target) await seen.dispatch(target.target, 'on', {})
+  }
+  t.strictSame(zones, [60, 40, 60])
 })
 
 t.test('whatever is sent, no volume above the limit reaches the device', async (t) => {

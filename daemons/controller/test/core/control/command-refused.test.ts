@@ -249,13 +249,90 @@ t.test('fields of a body that are null count as left out', async (t) => {
   t.equal(reached.length, 1)
 })
 
+const GATEWAY = { id: 13, name: 'Bus', driver: 'gateway', elevated: false, enabled: true }
+
 t.test('a raw verb of a zone is judged like one to its whole device: it reaches the elevated zones too', async (t) => {
-  const { command, session, reached } = stage()
+  const { command, session, reached } = stage({ device: [GATEWAY] })
+  const may = ['command', 'raw'] as const
   const say = async (verb: string, isElevated = false) =>
-    answerOf(await command(session({ isElevated }), { zone_id: 6, command: verb, args: { unitId: 9 } }))
+    answerOf(await command(session({ isElevated, may }), { zone_id: 6, command: verb, args: { unitId: 9 } }))
   for (const verb of ['request', 'tx', ' ＴX'])
     t.match(await say(verb), { status: 403, reason: 'elevation_denied', target: 'zone 6' }, verb)
   t.strictSame(reached, [])
   t.match(await say('on'), { success: true })
   t.match(await say('request', true), { success: true })
+})
+
+t.test('a raw verb needs the function raw, and all zones of its gateway within reach', async (t) => {
+  const zone = [
+    { id: 1, name: 'Hall', device_id: 13 },
+    { id: 2, name: 'Attic', device_id: 13 },
+  ]
+  const { book, command, session, reached } = stage({ device: [GATEWAY], zone })
+  const say = async (form: Parameters<typeof session>[0], target: object = { zone_id: 1 }) =>
+    answerOf(await command(session(form), { ...target, command: 'Request', args: { unitId: 9, fc: 6 } }))
+  const raw = ['command', 'raw'] as const
+  for (const isElevated of [false, true])
+    t.match(await say({ isElevated, may: ['command'] }), { status: 403, reason: 'role_denied' })
+  for (const target of [{ zone_id: 1 }, { device_id: 13 }])
+    t.match(await say({ uis: [1], may: raw }, target), { status: 403, reason: 'scope_denied' })
+  t.strictSame(reached, [])
+  book.set(
+    'ui_zone',
+    [1, 2].map((id) => ({ id, ui_id: 1, zone_id: id })),
+  )
+  t.match(await say({ uis: [1], may: raw }), { success: true })
+  t.match(await say({ uis: [2], may: raw }, { device_id: 13 }), { success: true })
+  book.set('device', [{ ...GATEWAY, driver: 'sim' }])
+  t.match(await say({ uis: [1], may: ['command'] }), { success: true }, 'a word like any other for other devices')
+})
+
+t.test('no raw verb writes past a max_volume, whoever sends it and whichever zone has it', async (t) => {
+  const zone = [
+    { id: 1, name: 'Hall', device_id: 13, address: 'relay' },
+    { id: 2, name: 'Bar', type: 'audio', device_id: 13, address: 'amp' },
+  ]
+  const rows = { device: [GATEWAY], zone, av_zone: [{ id: 1, name: 'Bar', zone_id: 2, max_volume: 60 }] }
+  const { book, command, dispatcher, session, reached } = stage(rows)
+  const say = async (verb: string, args: object, target: object = { zone_id: 1 }) =>
+    answerOf(await command(session({ isElevated: true, may: ['command', 'raw'] }), { ...target, command: verb, args }))
+  for (const args of [{ fc: 6 }, { fc: 16 }, { fc: '3' }, { fc: [3] }, {}, { fc: 3, FC: 6, value: 1 }])
+    for (const target of [{ zone_id: 1 }, { zone_id: 2 }, { device_id: 13 }]) {
+      if (args.fc === 3) continue
+      t.match(await say('request', args, target), { status: 400, error: 'invalid args' }, JSON.stringify(args))
+    }
+  t.match(await say('tx', { hex: '00' }), { json: { message: /zone 2 of it has a max_volume/ } })
+  const target = { device: book.row('device', 13) as never }
+  await t.rejects(dispatcher.dispatch(target, 'tx', { hex: '00' }), { code: 'args_invalid' }, 'a macro of the house')
+  t.strictSame(reached, [])
+  t.match(await say('request', { fc: 3 }), { success: true })
+  t.equal(reached.length, 1)
+})
+
+t.test('a verb without a row is elevated where one that may do the same is', async (t) => {
+  const asked: Readonly<Record<string, readonly string[]>> = {
+    unlock: ['unlock', 'off', 'close', 'UNLOCK', 'toggle'],
+    level: ['level', 'value', 'setpoint', 'position'],
+    source: ['source', 'select', 'Route'],
+    volume: ['volume', 'up', 'volume_down', 'ramp', 'level'],
+  }
+  for (const [name, verbs] of Object.entries(asked))
+    for (const verb of verbs) {
+      const { command, session, reached } = stage({ command: [{ id: 1, name, elevated: true }] })
+      const body = { zone_id: 2, command: verb, args: { value: 1 } }
+      t.match(answerOf(await command(session(), body)), { status: 403, reason: 'elevation_denied' }, `${name} ${verb}`)
+      t.strictSame(reached, [])
+    }
+  const rows = [
+    { id: 1, name: 'on', elevated: true },
+    { id: 2, name: 'open' },
+  ]
+  const { command, session, reached } = stage({ command: rows })
+  for (const verb of ['open', 'off', 'level', 'scene'])
+    t.match(
+      answerOf(await command(session(), { zone_id: 2, command: verb, args: { value: 1 } })),
+      { success: true },
+      verb,
+    )
+  t.equal(reached.length, 4)
 })

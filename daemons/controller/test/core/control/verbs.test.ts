@@ -219,7 +219,7 @@ t.test('the driver gets the value that was checked', async (t) => {
 })
 
 t.test(
-  'max_volume of an av_zone limits the volume of its zone and of its whole device, and nothing else',
+  'max_volume of an av_zone limits every value of its zone and of its whole device that may be the volume',
   async (t) => {
     const { command, session, reached } = stage({
       zone: BUILDING.zone.map((each) => ({ ...each, address: String(each.id) })),
@@ -229,10 +229,12 @@ t.test(
     for (const body of [{ zone_id: 1 }, { device_id: 10 }])
       for (const args of [{ volume: 61 }, { value: '61' }, { VOLUME: [61] }])
         t.match(await say({ ...body, command: 'volume', args }), { status: 400 }, JSON.stringify(args))
+    for (const args of [{ level: 61 }, { value: '61' }])
+      t.match(await say({ zone_id: 1, command: 'level', args }), { status: 400 }, 'of some drivers the level')
     t.strictSame(reached, [])
     for (const body of [
       { zone_id: 1, volume: 60 },
-      { zone_id: 1, level: 90 },
+      { zone_id: 1, level: 60 },
       { zone_id: 2, volume: 90 },
     ])
       t.match(await say(body), { success: true }, JSON.stringify(body))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { Json } from '../../../core/json.ts'
-import { createLive, readValue, type ValueChange } from '../../../core/live/live-values.ts'
+import { createLive, readValue, shownOnPages, type ValueChange } from '../../../core/live/live-values.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import { createBook, type Row } from '../../../core/site/book.ts'
 
@@ -200,4 +200,58 @@ t.test('the index of attributes takes no more than its row of the memory plan sa
     })
     t.ok(bytes < allBytes, `${bytes} bytes, of ${allBytes}, ${each} of one zone`)
   }
+})
+
+t.test('pages hear of a change only where it shows: not of secure values, nor of values of a device', async (t) => {
+  const { book, live, values } = building(['zone', 1, 'door_code', null])
+  book.put('attribute', { ...(book.row('attribute', 1) as Row), secure: true })
+  const heard: string[] = []
+  const end = shownOnPages(live, values).onChange((kind, id) => void heard.push(`${kind} ${id}`))
+  const heardOf = (change: () => void) => {
+    change()
+    return heard.splice(0)
+  }
+  t.strictSame(
+    heardOf(() => live.report({ zoneId: 1 }, { level: 1, door_code: 'a' })),
+    ['zone 1'],
+  )
+  t.strictSame(
+    heardOf(() => live.report({ zoneId: 1 }, { door_code: 'b' })),
+    [],
+  )
+  t.strictSame(
+    heardOf(() => live.report({ zoneId: 1 }, { door_code: 'c', level: 2 })),
+    ['zone 1'],
+  )
+  t.strictSame(
+    heardOf(() => live.seen(5)),
+    ['device 5'],
+  )
+  t.strictSame(
+    heardOf(() => live.report({ deviceId: 5 }, { pin: 1 })),
+    [],
+  )
+  t.strictSame(
+    heardOf(() => live.lost(5, [1], 'it hung up')),
+    ['device 5', 'zone 1'],
+  )
+  end()
+  t.strictSame(
+    heardOf(() => live.seen(5)),
+    [],
+  )
+})
+
+t.test('what was set in place of what a device says is known as such until the device says it again', async (t) => {
+  const { attribute, live, values } = building(['zone', 1, 'volume', null], ['zone', 2, 'volume', null])
+  live.report({ zoneId: 1 }, { volume: 90 })
+  t.equal(values.isSet(1, 'volume'), false)
+  values.set(attribute(1), 10)
+  values.set(attribute(2), 10)
+  t.strictSame([live.zone(1).volume, values.isSet(1, 'volume')], [10, true])
+  live.report({ zoneId: 1 }, { mute: true })
+  t.equal(values.isSet(1, 'volume'), true)
+  live.report({ zoneId: 1 }, { volume: 90 })
+  t.equal(values.isSet(1, 'volume'), false)
+  t.equal(values.isSet(2, 'volume'), false, 'no device says it')
 })

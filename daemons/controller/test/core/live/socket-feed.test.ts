@@ -24,6 +24,7 @@ const sightOf = (scope: ReadonlySet<number> | 'all') => ({
   zone: (id: number) => scope === 'all' || scope.has(id),
   device: (id: number) => scope === 'all' || id === 1,
   attribute: (id: number) => (scope === 'all' || id < 3 ? { id, name: `attribute ${id}` } : undefined),
+  attributeChange: (id: number) => scope === 'all' || id < 3,
 })
 
 /** A feed of Harbour House; `told` is what it has sent since the last check. */
@@ -115,6 +116,33 @@ t.test('tells devices and attributes where they were asked for, and only those t
   t.match(heard.slice(1), [{ devices: [{ id: 1 }] }, { attributes: [attribute(2)] }])
   t.equal(heard.length, 3)
 })
+
+t.test(
+  'a client that is behind learns nothing of changes that it may not see, not even how many there were',
+  async (t) => {
+    const toldOf = (hidden: number) => {
+      const { clock, house, set, state, take } = feedHere(new Set([1]), {
+        zones: true,
+        devices: true,
+        attributes: true,
+      })
+      state.hasCaughtUp = false
+      house.report(1, { level: 1 })
+      for (let round = 1; round <= hidden; round++) {
+        for (const id of [2, 3, 4, 5, 6, 7, 8]) house.report(id, { level: round })
+        for (let id = 9; id < 30; id++) set(id)
+        house.reportDevice(2, { state: round % 2 ? 'offline' : 'online' })
+      }
+      clock.advance(10_100)
+      house.report(1, { level: 2 })
+      state.hasCaughtUp = true
+      clock.advance(200)
+      return take()
+    }
+    t.match(toldOf(0), [{ type: 'summary', dropped: 2 }])
+    t.strictSame(toldOf(20), toldOf(0))
+  },
+)
 
 t.test('tells everything at once where that is asked for', async (t) => {
   const { feed, clock, zones } = feedHere(new Set([1, 2]))

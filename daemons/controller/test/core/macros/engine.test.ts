@@ -5,7 +5,7 @@ import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
 import type { Json } from '../../../core/json.ts'
 import { jsonChars } from '../../../core/macros/values.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import { came, type RigMacro, rig, say, start } from './macro-rig.ts'
+import { bodyOf, came, type RigMacro, rig, say, session, start } from './macro-rig.ts'
 
 const slow = (mode: string, more: Record<string, Json> = {}): RigMacro => ({
   name: 'Slow',
@@ -85,6 +85,20 @@ t.test('no more runs are active at once than the daemon allows', async (t) => {
   t.throws(() => start(house, 1, { who: 'd' }), { code: /macro_busy|macro_too_many_runs/ })
   await house.clock.run(1000)
   t.equal(house.notices.length, 3)
+})
+
+t.test('one user has no more runs than are allowed to one, however many macros; others have theirs', async (t) => {
+  const macros = ['A', 'B', 'C'].map((name) => ({ ...slow('parallel', { max_runs: 9 }), name }))
+  const house = rig(macros, {}, 2)
+  const start = (macro_id: number, userId: number) =>
+    house.runMacro(session({ userId }), { macro_id, args: { who: 'x' } })
+  const runs = [start(1, 7), start(2, 7), start(3, 7), start(3, 8)]
+  await house.clock.run(10_000)
+  const told = (await Promise.all(runs)).map((outcome) => bodyOf(outcome).error ?? 'done')
+  t.strictSame(told, ['done', 'done', 'macro_too_many_runs', 'done'])
+  const later = start(3, 7)
+  await house.clock.run(10_000)
+  t.match(bodyOf(await later), { success: true })
 })
 
 t.test('timeout_ms of the macro ends its run, and whatever it waits for', async (t) => {

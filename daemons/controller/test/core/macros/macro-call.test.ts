@@ -375,3 +375,18 @@ t.test('1 Audit record a failure in a called run is recorded, also if there is n
     [3, 1],
   )
 })
+
+t.test('values beside the macro that nobody reads are refused with their fields, and nothing is done', async (t) => {
+  const house = rig([light])
+  const call = (body: object) => house.runMacro(session(), body)
+  t.match(await call({ macro: 'Light', level: 20, macroid: 1 }), {
+    status: 400,
+    reason: 'bad_command',
+    body: { json: { error: 'unknown field', fields: [{ field: 'level' }, { field: 'macroid' }] } },
+  })
+  t.match(await call({ macro: 'Nothing', level: 20 }), { status: 403, reason: 'unknown_macro' })
+  t.strictSame(house.sent, [])
+  const run = call({ macro: 'Light', zone_id: null })
+  await house.clock.run(100)
+  t.match(await run, { status: 200 }, 'null is as if it were not there')
+})

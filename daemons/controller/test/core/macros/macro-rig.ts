@@ -38,7 +38,7 @@ export interface Rig {
   trace(runId: number): Trace
 }
 
-export function rig(macros: readonly RigMacro[], limits: Partial<MacroLimits> = {}): Rig {
+export function rig(macros: readonly RigMacro[], limits: Partial<MacroLimits> = {}, userRuns = 64): Rig {
   const clock = fakeClock()
   const whole = { ...MACRO_LIMITS, ...limits }
   const book = createMacroBook(bookOf(macros), whole)
@@ -95,7 +95,7 @@ export function rig(macros: readonly RigMacro[], limits: Partial<MacroLimits> = 
     },
     secrets: rigSecrets,
   }
-  const engine = new MacroEngine({ book, ports, limits: whole })
+  const engine = new MacroEngine({ book, ports, limits: whole, userRuns })
   return {
     ...state,
     clock,

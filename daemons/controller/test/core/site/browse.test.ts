@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import type { Json } from '../../../core/json.ts'
-import { browseRows, describeTables, freeId, overtaken, type RowsAsk } from '../../../core/site/browse.ts'
+import {
+  browseRows,
+  describeTables,
+  freeId,
+  overtaken,
+  overtakenRows,
+  type RowsAsk,
+} from '../../../core/site/browse.ts'
 import type { Change } from '../../../core/site/changes.ts'
 import { siteTables, tableOf } from '../../../core/site/registry.ts'
 import { bookOf } from './book-of.ts'
@@ -132,5 +139,39 @@ t.test('a change is overtaken by what somebody else did to its columns, and by a
   t.match(overtaken(rowAfter([{ kind: 'remove', ...place }]), wish), [{ field: 'id', message: /removed/ }])
   const others = { ...wish, table: 'attribute', values: { value: '1' }, seen: { value: '2' } }
   t.same(overtaken(rowAfter([]), others), [], 'what a device says all the time is not compared')
+  t.end()
+})
+
+t.test('of many rows each is judged by what its writer had seen, and a removal that waits by itself', (t) => {
+  const book = bookOf({
+    zone: [
+      { id: 1, name: 'Hall', max: 80 },
+      { id: 2, name: 'Attic', max: 70 },
+      { id: 3, name: 'Cellar', max: 60 },
+    ],
+    auth_user_role: [{ id: 4, user_id: 1, role_id: 1 }],
+  })
+  const waiting: Change[] = [
+    { kind: 'change', table: 'zone', id: 2, columns: { max: 75 } },
+    { kind: 'remove', table: 'zone', id: 3 },
+    { kind: 'remove', table: 'auth_user_role', id: 4 },
+  ]
+  const seen = { zone: [1, 2].map((id) => ({ id, max: id === 1 ? 80 : 70, name: 'what is not written' })) }
+  const faults = (rows: Record<string, Json[]>, more: object = { seen }) =>
+    overtakenRows(book, waiting, { rows, ...more }).map(({ field }) => field)
+  t.same(faults({ zone: [{ id: 1, max: 90 }, { name: 'New' }, { id: 9, max: 1 }, 'no row', { id: 'x' }] }), [])
+  t.same(
+    faults({
+      zone: [
+        { id: 1, max: 90 },
+        { id: 2, max: 90 },
+      ],
+    }),
+    ['zone[1].max'],
+  )
+  t.same(faults({ zone: [{ id: 2, max: 90 }] }, {}), [], 'who says nothing of it writes over it')
+  t.same(faults({ zone: [{ id: 3, max: 1 }], auth_user_role: [{ id: 4 }] }, {}), ['zone[0].id', 'auth_user_role[0].id'])
+  t.same(faults({ zone: [{ id: 9, max: 1 }] }, { seen: { zone: [{ id: 9 }] } }), ['zone[0].id'])
+  t.same(faults({ toString: [{ id: 1 }] }, {}), [])
   t.end()
 })

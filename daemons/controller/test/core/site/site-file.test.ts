@@ -310,3 +310,20 @@ t.test('PINs are kept as hashes, have digits, and differ', async (t) => {
     /^auth_user\[0\].duress_pin: is the other PIN/,
   ])
 })
+
+t.test('webhooks whose names could be taken for one another are refused', async (t) => {
+  const hook = (name: string, more: object = {}) => ({
+    ...{ name, kind: 'webhook', macro_id: 'Bell', secret: 'sixteen letters!' },
+    ...more,
+  })
+  const macro = [{ name: 'Bell' }]
+  const told = (trigger: object[]) => faultsOf({ macro, trigger })
+  t.match(await told([hook('7')]), ['trigger[0].name: a webhook is called by name or id, and "7" is read as an id'])
+  t.match(await told([hook('bell'), hook('bell')]), [
+    /^trigger\[1\]\.name: the webhook trigger\[0\] has this name already/,
+  ])
+  const others = { kind: 'device', event: 'offline', device_id: 'Amp' }
+  const site = { macro, device: [{ name: 'Amp' }] }
+  const rows = [hook('7', { id: 7 }), hook('bell'), hook('Bell'), hook('bell', others), hook('8', others)]
+  t.equal((await siteOf({ ...site, trigger: rows })).rows('trigger').length, 5)
+})

@@ -217,3 +217,14 @@ t.test('a device is heard of when it is lost and when it comes back, not when it
   live.seen(2)
   t.same(heard, ['2 offline no answer', '2 online null', '2 offline new, and not there'])
 })
+
+t.test('digits that name a webhook are its id, whatever another is called', async (t) => {
+  const { triggers } = stage([
+    { kind: 'webhook', secret: SECRET, name: '2' },
+    { kind: 'webhook', secret: `${SECRET} of two`, name: 'bell' },
+  ])
+  t.strictSame(triggers.hook('2'), { id: 2, secret: `${SECRET} of two` })
+  t.strictSame(triggers.hook('1'), { id: 1, secret: SECRET })
+  t.strictSame(triggers.hook('bell')?.id, 2)
+  for (const named of ['Bell', '02', '', ' 2', '3']) t.equal(triggers.hook(named), undefined, named)
+})
