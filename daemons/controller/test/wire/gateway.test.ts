@@ -78,5 +78,9 @@ t.test('what is no message of a gateway is none', async (t) => {
   t.strictSame(readPortPoints(Buffer.from(odd)), {
     readings: [{ name: 'a', value: null, unit: null, quality: 'good', fault: null }],
     places: [],
+    saidAt: null,
   })
+  const read3 =
+    '{"points":[{"readAt":9000,"ageMs":900},{"readAt":5000,"ageMs":20},{"readAt":"x","ageMs":1},{"ageMs":0}]}'
+  t.equal(readPortPoints(Buffer.from(read3))?.saidAt, 5019, 'by the point that was read last')
 })
