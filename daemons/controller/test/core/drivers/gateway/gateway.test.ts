@@ -109,8 +109,8 @@ t.test('a zone of several points has each as its field, and a verb writes its ow
 
 t.test('what is locked is not unlocked by the name of locking', async (t) => {
   const { gateway, command } = await stageOf(t, { zone: { type: 'lock' } })
-  for (const args of [{ lock: false }, { LOCK: false }, { value: false }])
-    await t.rejects(command('lock', args), { message: /lock and unlock take no false/ })
+  for (const name of ['lock', 'LOCK', 'value'])
+    await t.rejects(command('lock', { [name]: false }), { message: /lock and unlock take no false/ })
   t.strictSame(gateway.posts, [])
 })
 
