@@ -15,7 +15,7 @@ import { UI_FAULT_STATUS } from './api/ui-gate.ts'
 import { deviceWebhookRoute } from './api/webhook-routes.ts'
 import { openBackups, tellRestore } from './assemble/backup.ts'
 import { alarmsOf, reportAudit } from './assemble/conditions.ts'
-import { boundHeapGrowth, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
+import { boundHeapGrowth, definitionsOf, driversOf, type House, importParts, logNotDriven } from './assemble/house.ts'
 import { type Brought, openRules } from './assemble/rules.ts'
 import { isLost, markAccounts, openUi, tellWithoutAccounts } from './assemble/ui.ts'
 import type { ControllerConfig } from './config.ts'
@@ -42,7 +42,8 @@ export async function assemble(context: AssembleContext<ControllerConfig>): Prom
   measureAudit(metrics, audit)
   measureLedger(metrics, records.ledger)
   const site = openSiteStore(stateFolder, clock, limitsOf(config.store))
-  const house: House = { context, drivers: driversOf(stateFolder, config), audit, records, site }
+  const definitions = definitionsOf(stateFolder, config)
+  const house: House = { context, drivers: driversOf(definitions), definitions, audit, records, site }
   markAccounts(house)
   parts.add({ name: 'audit', start: () => audit.start(), stop: () => audit.stop() })
   parts.add({ name: 'journal', start: () => {}, stop: () => house.records.close() })

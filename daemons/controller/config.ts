@@ -6,6 +6,7 @@ import { ledgerTable } from '#kit/records/ledger.ts'
 import { scheduleKeys, triggerKeys } from './core/automation-keys.ts'
 import { driverKeys, historyKeys, liveKeys } from './core/device-keys.ts'
 import { foundKeys } from './core/drivers/found.ts'
+import { trafficKeys } from './core/drivers/traffic.ts'
 import {
   auditKeys,
   backupKeys,
@@ -56,6 +57,7 @@ export const config = Type.Object(
     letters: letterKeys,
     data: dataKeys,
     drivers: driverKeys,
+    traffic: trafficKeys,
     found: foundKeys,
     live: liveKeys,
     history: historyKeys,

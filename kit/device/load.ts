@@ -61,6 +61,10 @@ export interface DefinitionLibrary {
   get(name: string): Device
   /** Names of all files, sorted. */
   names(): string[]
+  /** The text of a file, as it stands; `isOwn` if it is of the first folder. @throws Fault `definition_invalid` */
+  source(name: string): { text: string; isOwn: boolean } | undefined
+  /** Its file has changed: it is read again when it is asked for next. */
+  forget(name: string): void
 }
 
 /**
@@ -68,12 +72,12 @@ export interface DefinitionLibrary {
  * @param mostBytes of the files of all definitions in use
  */
 export function createDefinitionLibrary(folders: readonly string[], mostBytes: number): DefinitionLibrary {
-  const kept = new Map<string, Device>()
+  const kept = new Map<string, { device: Device; sizeBytes: number }>()
   let keptBytes = 0
 
   function get(name: string): Device {
     const known = kept.get(name)
-    if (known) return known
+    if (known) return known.device
     const read = firstOf(folders, name)
     if (read && keptBytes + read.sizeBytes > mostBytes)
       throw new Fault(
@@ -81,7 +85,7 @@ export function createDefinitionLibrary(folders: readonly string[], mostBytes: n
         `the definitions in use would have ${keptBytes + read.sizeBytes} bytes with ${name}, at most ${mostBytes} are kept`,
       )
     if (read) {
-      kept.set(name, read.device)
+      kept.set(name, read)
       keptBytes += read.sizeBytes
       return read.device
     }
@@ -94,7 +98,21 @@ export function createDefinitionLibrary(folders: readonly string[], mostBytes: n
     return [...new Set(folders.flatMap(namesIn))].sort()
   }
 
-  return { get, names }
+  function source(name: string): { text: string; isOwn: boolean } | undefined {
+    if (!NAME.test(name)) return undefined
+    for (const folder of folders) {
+      const bytes = bytesOf(join(folder, `${name}.json`))
+      if (bytes) return { text: new TextDecoder().decode(bytes), isOwn: folder === folders[0] }
+    }
+    return undefined
+  }
+
+  function forget(name: string): void {
+    keptBytes -= kept.get(name)?.sizeBytes ?? 0
+    kept.delete(name)
+  }
+
+  return { get, names, source, forget }
 }
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/

@@ -1,10 +1,11 @@
 /** The route of the devices page: which devices of the site are there, and why the others are not. */
 import { Type } from 'typebox'
-import { createReader } from '#kit/http/check.ts'
-import { count, instant, object, orNull, type Route, text } from '#kit/http/route.ts'
+import { createReader, fieldsFault } from '#kit/http/check.ts'
+import { count, instant, object, orNull, type Route, text, yesNo } from '#kit/http/route.ts'
 import { driverNameOf } from '../core/drivers/driver.ts'
 import type { LiveBook, LiveDevice } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
+import type { UiTraffic } from '../core/surfaces.ts'
 import { granted, type UiGate } from './ui-gate.ts'
 
 /** Most devices of one answer. */
@@ -43,7 +44,44 @@ const devicesAnswer = object({
   ),
 })
 
+const readTraffic = createReader(
+  Type.Object(
+    {
+      device: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+      after: Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        default: 0,
+        description: '`next` of before',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  '?',
+  'text',
+)
+
+const trafficAnswer = object({
+  entries: Type.Array(
+    object({
+      n: count,
+      at: instant,
+      way: Type.Enum(['out', 'in', 'note'], { description: 'a note is what the controller says of the device' }),
+      about: Type.String({ description: 'what carried it: method and path, status, topic' }),
+      text: Type.String({ description: 'its first bytes; control characters and what is no text stand escaped' }),
+      hex: text,
+      size: Type.Integer({ minimum: 0, description: 'bytes of all of it' }),
+      isCut: yesNo,
+      isWithheld: Type.Boolean({ description: 'part of a sign-in, and not shown' }),
+    }),
+  ),
+  next: count,
+  dropped: Type.Integer({ minimum: 0, description: 'messages that came since `after` and are kept no more' }),
+  lane: orNull(object({ queued: count, done: count, failed: count, timed_out: count })),
+})
+
 interface DeviceParts {
+  traffic: UiTraffic
   book: Book
   live: LiveBook
   clock: { epochMs(): number }
@@ -63,7 +101,27 @@ export function uiDeviceRoutes(gate: UiGate, parts: DeviceParts): Route[] {
         return granted(viewOf(parts, find.toLowerCase(), limit))
       },
     }),
+    gate.elevated({
+      method: 'GET',
+      path: '/ui/devices/traffic',
+      query: readTraffic,
+      reply: trafficAnswer,
+      summary: 'What goes to and comes from one device from now on, without its secrets',
+      handle({ query }) {
+        const { device: id, after } = readTraffic({ ...(query as object) })
+        const device = parts.book.row('device', id)
+        if (!device) throw fieldsFault([{ field: 'device', message: `There is no device ${id}.` }])
+        return granted({ ...parts.traffic.look(device, after), lane: laneOf(parts, id) }, `device ${id}`)
+      },
+    }),
   ]
+}
+
+function laneOf({ traffic }: DeviceParts, id: number) {
+  const lane = traffic.lane(id)
+  if (lane === undefined) return null
+  const { queued, done, failed, timedOut } = lane
+  return { queued, done, failed, timed_out: timedOut }
 }
 
 type State = LiveDevice['state'] | 'off'

@@ -8,6 +8,7 @@ import type { Journal } from '#kit/records/journal.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { Origin } from '../core/access/accounts.ts'
 import type { AuditBook } from '../core/audit.ts'
+import type { UiDefinitions } from '../core/drivers/definitions.ts'
 import type { LiveBook } from '../core/live/live-book.ts'
 import type { Book } from '../core/site/book.ts'
 import type {
@@ -15,18 +16,22 @@ import type {
   UiAutomation,
   UiControl,
   UiFound,
+  UiMacros,
   UiPending,
   UiPeople,
   UiRest,
   UiRooms,
   UiSetUp,
   UiTables,
+  UiTraffic,
 } from '../core/surfaces.ts'
 import { type SocketCaller, type SocketLimits, type SocketParts, socketRoute } from './socket.ts'
 import { uiAdminRoutes } from './ui-admin-routes.ts'
 import { type UiBackupParts, uiBackupRoutes } from './ui-backup-routes.ts'
+import { uiDefinitionRoutes } from './ui-definition-routes.ts'
 import { uiDeviceRoutes } from './ui-device-routes.ts'
 import { createUiGate } from './ui-gate.ts'
+import { uiMacroRoutes } from './ui-macro-routes.ts'
 import { uiPlanRoutes } from './ui-plan-routes.ts'
 import { type UiSessionParts, uiSessionRoutes } from './ui-session-routes.ts'
 import { uiTableRoutes } from './ui-table-routes.ts'
@@ -54,6 +59,9 @@ export interface UiParts {
   backups: UiBackupParts['backups']
   pending: UiPending
   tables: UiTables
+  macros: UiMacros
+  traffic: UiTraffic
+  definitions: UiDefinitions
   ledger: Ledger
   journal: Pick<Journal, 'record'>
   automation: UiAutomation
@@ -100,6 +108,8 @@ export function uiRoutes(parts: UiParts & Pick<UiSessionParts, 'tickets' | 'ende
     ...uiZoneRoutes(gate, parts),
     ...uiAdminRoutes(gate, parts),
     ...uiTableRoutes(gate, parts),
+    ...uiMacroRoutes(gate, parts),
+    ...uiDefinitionRoutes(gate, parts),
     ...uiDeviceRoutes(gate, parts),
     ...uiBackupRoutes(gate, { backups: parts.backups, uploadBounds: parts.limits.backup }),
     ...uiPlanRoutes(gate, parts),

@@ -27,7 +27,7 @@ import { openSiteStore, type SiteStore } from '../io/database.ts'
 import { hasDatabase } from '../io/database-file.ts'
 import { hashPassword } from '../io/people.ts'
 import { type ImportParts, importFirstSite, importInto, readSiteFile } from '../io/site-import.ts'
-import { driversOf, importParts } from './house.ts'
+import { definitionsOf, driversOf, importParts } from './house.ts'
 
 // Simulates one macro of a site, and prints the result.
 
@@ -202,7 +202,7 @@ async function importFile({ config, stateFolder, words, options, out }: Call): P
   const parts: ImportParts = {
     ...importParts(config, systemClock),
     onChecked(site) {
-      left = notDriven((table) => site.get(table)?.values() ?? [], driversOf(stateFolder, config))
+      left = notDriven((table) => site.get(table)?.values() ?? [], driversOf(definitionsOf(stateFolder, config)))
     },
   }
   const file = resolve(words[0] ?? '')

@@ -1,13 +1,17 @@
 /** What the parts of the controller share during assembly: the open stores, drivers, imports, the heap. */
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Clock } from '#kit/clock.ts'
-import { createDefinitionLibrary, digestOf } from '#kit/device/load.ts'
+import { createDefinitionLibrary, type DefinitionLibrary, digestOf, loadDefinition } from '#kit/device/load.ts'
 import type { Log } from '#kit/log.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import type { Records } from '#kit/records/records.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
+import { makeFolder, replaceFile } from '#kit/store/store.ts'
 import type { ControllerConfig } from '../config.ts'
 import { parseRoleRules } from '../core/access/accounts.ts'
+import type { DefinitionFiles } from '../core/drivers/definitions.ts'
 import type { Driver } from '../core/drivers/driver.ts'
 import { createDrivers } from '../core/drivers/list.ts'
 import { limitsOf } from '../core/keys.ts'
@@ -24,6 +28,7 @@ import type { ImportParts } from '../io/site-import.ts'
 export interface House {
   context: AssembleContext<ControllerConfig>
   drivers: readonly Driver[]
+  definitions: DefinitionLibrary
   audit: AuditFile
   records: Records
   site: SiteStore
@@ -58,10 +63,35 @@ const MOST_LOGGED = 5
 /** The owner's device definitions stand below the state folder, and go before those of the package. */
 const OWN_DEFINITIONS = 'definitions'
 
-/** All drivers, with the device definitions of this machine. */
-export function driversOf(stateFolder: string, { drivers }: Pick<ControllerConfig, 'drivers'>): Driver[] {
+/** The device definitions of this machine: its own, and those of the package. */
+export function definitionsOf(stateFolder: string, { drivers }: Pick<ControllerConfig, 'drivers'>): DefinitionLibrary {
   const folders = [join(stateFolder, OWN_DEFINITIONS), join(import.meta.dirname, 'templates/devices')]
-  return createDrivers({ ...createDefinitionLibrary(folders, drivers.definition_bytes), digest: digestOf })
+  return createDefinitionLibrary(folders, drivers.definition_bytes)
+}
+
+export function driversOf(definitions: DefinitionLibrary): Driver[] {
+  return createDrivers({ ...definitions, digest: digestOf })
+}
+
+/** What the editor of definitions reads and keeps. */
+export function definitionFiles({ context: { stateFolder }, definitions }: House): DefinitionFiles {
+  const folder = join(stateFolder, OWN_DEFINITIONS)
+  const fileOf = (name: string) => join(folder, `${name}.json`)
+  const onDisk = async (work: () => Promise<void>) => {
+    try {
+      await makeFolder(folder)
+      await work()
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException
+      throw new Fault('definition_not_kept', `${folder} cannot be written (${code}).`, { cause })
+    }
+  }
+  return {
+    ...definitions,
+    load: (text) => loadDefinition(new TextEncoder().encode(text)),
+    write: (name, text) => onDisk(() => replaceFile(fileOf(name), text)),
+    remove: (name) => onDisk(() => rm(fileOf(name), { force: true })),
+  }
 }
 
 /** Logs one line, if there are any. */

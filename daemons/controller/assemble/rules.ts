@@ -13,13 +13,15 @@ import type { Outcome } from '../core/audit.ts'
 import { createAv, type PerformAv } from '../core/av/av.ts'
 import { createPlaying } from '../core/av/playing.ts'
 import { type Command, createCommand, createDispatcher, type Dispatcher } from '../core/control/command.ts'
-import { createScopes, type Gates } from '../core/control/gates.ts'
+import { createScopes, type Gates, type KnownVerb } from '../core/control/gates.ts'
 import type { Target } from '../core/control/reading.ts'
 import { answerData, type DataWorld } from '../core/data/answer-data.ts'
 import { createAnswerRoom, createDataTurns } from '../core/data/turns.ts'
 import { createBlocks, createReady, createViews, registryFace } from '../core/data/views.ts'
 import type { DeviceWebhook } from '../core/drivers/driver.ts'
 import { Drivers } from '../core/drivers/host.ts'
+import type { LaneView } from '../core/drivers/lane.ts'
+import { Traffic } from '../core/drivers/traffic.ts'
 import type { Json } from '../core/json.ts'
 import { limitsOf, macroLimitsOf } from '../core/keys.ts'
 import type { History } from '../core/live/history.ts'
@@ -265,7 +267,7 @@ function attributesOf(
   }
 }
 
-function liveField(live: LiveState, values: LiveValues, { zone, device }: Target, field: string): Json {
+export function liveField(live: LiveState, values: LiveValues, { zone, device }: Target, field: string): Json {
   if (zone) {
     const { values: now } = values.zoneNow(zone.id)
     return Object.hasOwn(now, field) ? (now[field] ?? null) : null
@@ -286,6 +288,11 @@ interface Control {
   command: Command
   runMacro: RunMacro
   cancel(session: Session, body: unknown): Outcome
+  engine: Pick<MacroEngine, 'living'>
+  traffic: Traffic
+  laneOf(deviceId: number): LaneView | undefined
+  reopen(deviceId: number): void
+  knownVerbs(target: Target): KnownVerb[]
   /** Zones that a session may see and command, as the pages show them. */
   scope(session: Session): ReadonlySet<number> | 'all'
   automation: Automation
@@ -309,7 +316,8 @@ function openControl(house: House, changed: Changed, postman: Postman): Control 
   })
   const history = openHistory(house, values)
   reportDevices(house.records.ledger, live, site.book)
-  const drivers = openDrivers(house, live)
+  const traffic = new Traffic(clock, limitsOf(config.traffic))
+  const drivers = openDrivers(house, live, traffic)
   const limits = limitsOf(config.drivers)
   const av = openAv(house, drivers, { live, values })
   const dispatcher = createDispatcher({ book: site.book, host: drivers, limits, av })
@@ -337,17 +345,20 @@ function openControl(house: House, changed: Changed, postman: Postman): Control 
     runMacro: (session, { macro_id }, args) => runMacro(session, { macro_id, args }),
   })
   const { gates } = dispatcher
-  const macros = { runMacro, cancel: createMacroCancel(engine), automation }
+  const macros = { runMacro, cancel: createMacroCancel(engine), engine, automation }
   return {
-    ...{ live, gates, values, history, command, ...macros, scope: scopesOf(house), refresh },
+    ...{ live, gates, values, history, traffic, command, ...macros, scope: scopesOf(house), refresh },
+    laneOf: (deviceId) => drivers.view(deviceId),
+    reopen: (deviceId) => drivers.reopen(deviceId),
     webhookOf: (deviceId) => drivers.webhookOf(deviceId),
+    knownVerbs: (target) => gates.verbs.known(target, target.device && drivers.verbsOf(target.device)),
   }
 }
 
-function openDrivers({ context, drivers, site }: House, live: LiveState): Drivers {
+function openDrivers({ context, drivers, site }: House, live: LiveState, traffic: Traffic): Drivers {
   const { clock, config, log } = context
   const limits = limitsOf(config.drivers)
-  const world = createDriverWorld({ clock, log, chance: Math.random, limits })
+  const world = createDriverWorld({ clock, log, chance: Math.random, limits, traffic })
   return new Drivers({ book: site.book, live, world, drivers, limits })
 }
 

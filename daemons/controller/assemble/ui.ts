@@ -8,12 +8,14 @@ import type { SignInResult } from '../core/access/sign-in.ts'
 import type { AuditBook, AuditFacts, AuditOutcome, AuditReason, Outcome } from '../core/audit.ts'
 import type { Backups } from '../core/backups.ts'
 import { createWrites } from '../core/control/writing.ts'
+import { createDefinitionDesk } from '../core/drivers/definitions.ts'
 import type { FoundDaemons } from '../core/drivers/found.ts'
 import type { Json } from '../core/json.ts'
-import { limitsOf } from '../core/keys.ts'
+import { limitsOf, macroLimitsOf } from '../core/keys.ts'
 import { chooseFavourite, favouritesOf } from '../core/live/favourites.ts'
 import { shownOnPages } from '../core/live/live-values.ts'
 import { createSights } from '../core/live/sight.ts'
+import { createMacroDesk } from '../core/macros/desk.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { Change } from '../core/site/changes.ts'
@@ -26,6 +28,7 @@ import type {
   PendingColumn,
   UiAudit,
   UiFound,
+  UiMacros,
   UiPending,
   UiPeople,
   UiRest,
@@ -39,8 +42,8 @@ import type { StagedDifference } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
 import { openPictureFolder } from '../io/pictures.ts'
 import { stageRows } from '../io/site-import.ts'
-import { type House, importParts, logNotDriven } from './house.ts'
-import type { Brought } from './rules.ts'
+import { definitionFiles, type House, importParts, logNotDriven } from './house.ts'
+import { type Brought, liveField } from './rules.ts'
 
 // The first account: created once on the page; the log asks for it until it exists.
 
@@ -293,7 +296,12 @@ export function openUi(house: House, brought: Brought, { found, backups }: UiWor
     rest: restOf(house, brought.isRestEnabled),
     backups,
     pending: pendingOf(house, brought),
-    tables: tablesOf(site, socket.writes),
+    ...{ tables: tablesOf(site, socket.writes), macros: macrosOf(house, brought) },
+    traffic: { look: (device, after) => control.traffic.look(device, after), lane: control.laneOf },
+    definitions: createDefinitionDesk({
+      ...{ files: definitionFiles(house), book: site.book, reopen: control.reopen },
+      most: config.drivers.own_definitions,
+    }),
     ...{ ledger: house.records.ledger, journal: house.records.journal },
     found: foundOf(house, found),
     rooms: roomsOf(house),
@@ -347,6 +355,20 @@ function tablesOf({ book, pending, nextId }: House['site'], { write }: Pick<UiTa
     freeId: (table) => freeId(pending.changes(), table, nextId),
     write,
   }
+}
+
+function macrosOf({ context, site }: House, { control, live, values }: Brought): UiMacros {
+  const { clock, config } = context
+  return createMacroDesk({
+    site() {
+      const waiting = site.pending.changes()
+      return { book: site.book, waiting, freeId: (table) => freeId(waiting, table, site.nextId) }
+    },
+    ...{ limits: macroLimitsOf(config.macros), mostRuns: config.store.records, nowMs: () => clock.epochMs() },
+    liveField: (target, field) => liveField(live, values, target, field),
+    living: () => control.engine.living(),
+    knownVerbs: control.knownVerbs,
+  })
 }
 
 function foundOf({ context, records, site }: House, found: FoundDaemons): UiFound {

@@ -74,6 +74,7 @@ export const driverKeys = Type.Object(
       [65_536, 16_777_216],
       'files of all device definitions in use; beyond, the next is refused',
     ),
+    own_definitions: countKey('', 200, [0, 10_000], 'device definitions of your own that the page keeps'),
     webhooks_per_s: countKey('', 200, [1, 10_000], 'webhooks of one device taken in a second; further ones are 429'),
     mqtt_bytes: countKey(
       'bytes',

@@ -58,6 +58,9 @@ const READ_BYTES = 64 * KIB
 /** A topic of usual length with who hears it, here and in the client. @source measured */
 const TOPIC_BYTES = KIB
 
+/** A message that is kept, without its bytes: its entry, its buffer, what carried it. */
+const MESSAGE_BYTES = KIB
+
 /** A step that a run has taken, with the error message if it failed. @source measured */
 const STEP_BYTES = 2 * KIB
 
@@ -233,6 +236,11 @@ function deviceRows(): MemoryRow[] {
         setting('drivers.unsent_bytes'),
       all: 'drivers.kept_bytes',
       shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
+    },
+    {
+      ...{ what: 'traffic of devices that somebody watches', of: 'device', many: 'traffic.devices', isHeap: true },
+      each: (setting) => setting('traffic.messages') * (setting('traffic.message_bytes') + MESSAGE_BYTES),
+      shownBy: 'daemons/controller/test/core/drivers/traffic.test.ts',
     },
     {
       ...{ what: 'boards and gateways found on the network', of: 'one of them', each: DAEMON_BYTES, many: 'found.max' },

@@ -3,9 +3,14 @@ import type { Origin, Session } from './access/accounts.ts'
 import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Backups } from './backups.ts'
+import type { KnownVerb } from './control/gates.ts'
 import type { FoundDaemon } from './drivers/found.ts'
+import type { LaneView } from './drivers/lane.ts'
+import type { TrafficPage } from './drivers/traffic.ts'
 import type { Json } from './json.ts'
 import type { Favourites, FavouriteWish } from './live/favourites.ts'
+import type { ListedMacro, MacroDraft, MacroWish, OpenMacro, TrialWish } from './macros/editing.ts'
+import type { Replay, RunLine, Trial, WholeRun } from './macros/past-runs.ts'
 import type { Row } from './site/book.ts'
 import type { RowsAsk, RowsPage, TableView } from './site/browse.ts'
 import type { NotDriven } from './site/not-driven.ts'
@@ -223,6 +228,39 @@ export interface UiTables {
   freeId(table: string): number
   /** As `write` of the socket: stages rows for Apply All. */
   write: SocketWrites['write']
+}
+
+/** What goes to and comes from one device. */
+export interface UiTraffic {
+  /** Watches the device from now on. @throws Fault `traffic_busy` */
+  look(device: Row, after: number): TrafficPage
+  /** How its commands went; undefined if it is not driven. */
+  lane(deviceId: number): Pick<LaneView, 'queued' | 'done' | 'failed' | 'timedOut'> | undefined
+}
+
+/** Macros of an administrator: edited, tried out, and what became of their runs. */
+export interface UiMacros {
+  list(): readonly MacroLine[]
+  /** @returns undefined if there is none that can be edited */
+  open(id: number): OpenMacro | undefined
+  /** The rows that a wish comes to, and what is wrong with it; nothing is written. */
+  draft(wish: MacroWish): MacroDraft
+  /**
+   * What the macro would do in the building as it is now; nothing is sent.
+   * @throws Fault `macro_args`, `macro_value_size`, `macro_value`, and those of reading a macro
+   */
+  tryOut(draft: MacroDraft, wish: Pick<TrialWish, 'args' | 'waits'>): Trial
+  runs(ask: { macro: number | undefined; before: number; limit: number }): readonly RunLine[]
+  run(id: number): WholeRun | undefined
+  /** @throws Fault `macro_trace` */
+  replay(id: number): Replay
+  /** The verbs that are known for a zone or a device; undefined if there is none of this id. */
+  verbs(target: { zone_id?: number; device_id?: number }): readonly KnownVerb[] | undefined
+}
+
+/** A macro in the list, with its last run that is kept. */
+export interface MacroLine extends ListedMacro {
+  readonly last: RunLine | null
 }
 
 /** Boards and gateways of the network. */

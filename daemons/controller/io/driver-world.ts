@@ -17,6 +17,7 @@ import type {
   Place,
   Sender,
 } from '../core/drivers/driver.ts'
+import type { Traffic } from '../core/drivers/traffic.ts'
 import type { Row } from '../core/site/book.ts'
 import { HeardBudget, KeptBytes } from './transports/bounds.ts'
 import { HeardConnection, type HeardConnectionLimits } from './transports/heard-connection.ts'
@@ -58,6 +59,7 @@ interface DriverWorldParts {
   /** 0 <= n < 1 */
   chance(): number
   limits: DriverWorldLimits
+  traffic?: Traffic
 }
 
 /** What all devices share. */
@@ -82,8 +84,10 @@ export function createDriverWorld(parts: DriverWorldParts): DriverWorld {
     connections: new Set(),
     said: new WeakMap(),
   }
-  return { clock, chance, open: (device) => new OpenDevice(device, shared) }
+  return { clock, chance, traffic: parts.traffic, open: (device) => new OpenDevice(device, shared) }
 }
+
+const NOTHING = new Uint8Array(0)
 
 /** The connections to a device, other than the sender. */
 interface Ways {
@@ -106,6 +110,7 @@ class OpenDevice implements DeviceWorld {
   #sending: DeviceConnection | undefined
   #ways: Ways | undefined
   #isClosed = false
+  #isHushed = false
 
   constructor(device: Row, shared: Shared) {
     this.#shared = shared
@@ -118,19 +123,40 @@ class OpenDevice implements DeviceWorld {
       log.info('driver_said', { device: this.#device.id, count, ...facts }),
     )
     this.#said.note({ sentence })
+    this.#shared.traffic?.say(this.#device.id, sentence)
+  }
+
+  hush(isHushed: boolean): void {
+    this.#isHushed = isHushed
   }
 
   sender(place: Place): Sender {
     const { clock, limits } = this.#shared
     const connection = this.#sending ?? new DeviceConnection(clock, limits, this.#name)
     this.#sending = connection
-    return connection.to(place)
+    const sender = connection.to(place)
+    return {
+      send: async (bytes, signal) => {
+        await sender.send(bytes, signal)
+        this.#note('out', bytes)
+      },
+    }
   }
 
   async request(asked: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer> {
     const { turns, ended } = this.#waysNow()
     const either = AbortSignal.any([signal, ended.signal])
-    return turns.run(asked.body?.length ?? 0, () => requestOnce(asked, this.#shared, either))
+    return turns.run(asked.body?.length ?? 0, async () => {
+      this.#note('out', asked.body ?? NOTHING, `${asked.method} ${asked.path}`)
+      const answer = await requestOnce(asked, this.#shared, either)
+      this.#note('in', answer.body, String(answer.status))
+      return answer
+    })
+  }
+
+  /** For pages that watch. */
+  #note(way: 'out' | 'in', bytes: Uint8Array, about = ''): void {
+    this.#shared.traffic?.note(this.#device.id, way, bytes, { about, isWithheld: this.#isHushed })
   }
 
   async connectBroker(place: BrokerPlace, use: BrokerUse): Promise<BrokerConnection> {
@@ -141,10 +167,18 @@ class OpenDevice implements DeviceWorld {
       use.lost(reason)
     }
     try {
-      const member = await this.#shared.brokers.join(place, { ...use, lost }, ended.signal)
+      const hear: BrokerUse['hear'] = (topic, payload) => {
+        this.#note('in', payload, topic)
+        use.hear(topic, payload)
+      }
+      const member = await this.#shared.brokers.join(place, { ...use, hear, lost }, ended.signal)
       members.add({ ...member, leave: () => [member.leave(), leavePlace()] })
       return {
-        publish: (message, signal) => turns.run(message.payload.length, () => member.publish(message, signal)),
+        publish: (message, signal) =>
+          turns.run(message.payload.length, async () => {
+            this.#note('out', message.payload, message.topic)
+            await member.publish(message, signal)
+          }),
       }
     } catch (error) {
       leavePlace()
@@ -159,7 +193,9 @@ class OpenDevice implements DeviceWorld {
     let isOpen = true
     try {
       const openWire = await this.#reach(place, ended.signal)
-      const connection = this.#connectionOf(place, events, (wire) => openWire({ ...wire, closed: free(wire.closed) }))
+      const connection = this.#connectionOf(place, events, (wire) =>
+        this.#tapped((own) => openWire({ ...own, closed: free(wire.closed) }), wire),
+      )
       if (isOpen) heard.set(own, connection)
       if (!ended.signal.aborted) return connection
       connection.close()
@@ -177,6 +213,22 @@ class OpenDevice implements DeviceWorld {
         heard.delete(own)
         closed(reason)
       }
+    }
+  }
+
+  /** A wire whose bytes are seen by pages that watch. */
+  #tapped(openWire: (events: WireEvents) => Wire, events: WireEvents): Wire {
+    const bytes = (chunk: Uint8Array) => {
+      this.#note('in', chunk)
+      events.bytes(chunk)
+    }
+    const wire = openWire({ ...events, bytes })
+    return {
+      ...wire,
+      write: (message) => {
+        this.#note('out', message)
+        return wire.write(message)
+      },
     }
   }
 
@@ -262,7 +314,8 @@ class OpenDevice implements DeviceWorld {
   #sayOnce(kind: string, sentence: string): void {
     const said = this.#shared.said.get(this.#device) ?? new Set()
     this.#shared.said.set(this.#device, said)
-    if (!said.has(kind)) this.log(sentence)
+    if (said.has(kind)) this.#shared.traffic?.say(this.#device.id, sentence)
+    else this.log(sentence)
     said.add(kind)
   }
 }

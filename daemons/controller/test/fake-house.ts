@@ -8,11 +8,13 @@ import type { UiParts } from '../api/ui-routes.ts'
 import type { Origin, Session } from '../core/access/accounts.ts'
 import type { AuditReason, AuditRecord, Outcome } from '../core/audit.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
+import { Traffic } from '../core/drivers/traffic.ts'
 import type { Json } from '../core/json.ts'
 import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { AuditRow, AutomationRow, PendingChange } from '../core/surfaces.ts'
+import { desksOf } from './fake-desks.ts'
 import { BACKUP_BYTES, backupsOf, type FakeFiles, roomsOf } from './fake-files.ts'
 
 /** Columns of a row besides those that every row has. */
@@ -54,6 +56,9 @@ export interface FakeHouse extends FakeFiles {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   found: FoundDaemon[]
+  traffic: Traffic
+  /** Own definitions, by name. */
+  definitions: Map<string, string>
   /** What was asked to become a device. */
   adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
@@ -87,9 +92,9 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     read: [],
     written: [],
     attributeListeners: new Set(),
-    found: [],
-    backup: { sent: [], commits: [], restarts: 0 },
-    ...{ adopted: [], pictures: new Map() },
+    ...{ found: [], backup: { sent: [], commits: [], restarts: 0 } },
+    ...{ adopted: [], pictures: new Map(), definitions: new Map() },
+    traffic: new Traffic(clock, { devices: 2, messages: 10, messageBytes: 64, forgetMs: 30_000 }),
     rest: { isSet: true, isRunning: true },
     ...{ schedules: [], triggers: [] },
     report(zoneId, patch) {
@@ -121,7 +126,7 @@ export function fakeHouse(clock: Clock = systemClock): FakeHouse {
     },
     pending: pendingOf(house),
     backups: backupsOf(house, clock),
-    tables: tablesOf(house, book),
+    ...{ tables: tablesOf(house, book), ...desksOf(house, book) },
     ledger: emptyLedger,
     journal: { record: () => {} },
     rooms: roomsOf(house, book),

@@ -38,6 +38,8 @@ const DevicesPage = lazy(async () => (await import('./devices-page.ts')).Devices
 const AuditPage = lazy(async () => (await import('./audit-page.ts')).AuditPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const SchedulePage = lazy(async () => (await import('./schedule-page.ts')).SchedulePage)
+const MacrosPage = lazy(async () => (await import('./macros-page.ts')).MacrosPage)
+const DefinitionsPage = lazy(async () => (await import('./definitions-page.ts')).DefinitionsPage)
 const SystemPage = lazy(async () => (await import('./system-page.ts')).SystemPage)
 const MustChange = lazy(async () => (await import('./sign-in.ts')).MustChange)
 const AccountPage = lazy(async () => (await import('./sign-in.ts')).AccountPage)
@@ -60,8 +62,10 @@ const ENTRIES: readonly PageEntry[] = [
   { word: 'today', label: texts.today, icon: 'today', key: 't', isElevated: true },
   { word: 'audit', label: texts.audit, icon: 'journal', key: 'a', isElevated: true, below: 'today' },
   { word: 'schedule', label: texts.schedule, icon: 'waiting', key: 'h', isElevated: true },
+  { word: 'macros', label: texts.macros, icon: 'play', key: 'm', isElevated: true, below: 'schedule' },
   { word: 'tables', label: texts.siteTables, icon: 'settings', key: 'i', isElevated: true },
   { word: 'devices', label: texts.devices, icon: 'ports', key: 'd', isElevated: true, below: 'tables' },
+  { word: 'definitions', label: texts.definitions, icon: 'journal', key: 'f', isElevated: true, below: 'tables' },
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true, below: 'tables' },
   { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true, below: 'tables' },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
@@ -132,6 +136,8 @@ function page(word: string | undefined): VNode {
   if (word === 'today')
     return html`<${TodayPage} path="/ui/ledger" mayAcknowledge=${true} hasCookie=${true} more=${auditLink()} />`
   if (word === 'schedule') return html`<${SchedulePage} />`
+  if (word === 'definitions') return html`<${DefinitionsPage} />`
+  if (word === 'macros') return html`<${MacrosPage} />`
   if (word === 'system') return html`<${SystemPage} />`
   if (word === 'account') return html`<${AccountPage} />`
   return html`<${ZonesPage} />`

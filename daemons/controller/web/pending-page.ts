@@ -12,6 +12,7 @@ import type { Json } from '../core/json.ts'
 import { api, type Change, type ChangedColumn, type Pending } from './api.ts'
 import { pendingCount, pendingSentence } from './state.ts'
 import * as texts from './texts.ts'
+import './pending-style.ts'
 
 // Changes as sentences: which row, what happens to it, and each column before and after.
 

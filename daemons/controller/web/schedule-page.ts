@@ -6,6 +6,7 @@ import { daemonNow, isLost, zone } from '#kit/web/contact.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { sinceText, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, type Judgement, type Lit, lamp, say, verdict } from '#kit/web/parts.ts'
+import { linkTo } from '#kit/web/route.ts'
 import { type Automated, type Automation, api } from './api.ts'
 import * as texts from './texts.ts'
 
@@ -37,7 +38,8 @@ export function SchedulePage(): VNode {
   useEffect(() => {
     if (isBack) void read()
   }, [isBack])
-  const again = html`<${Act} run=${read}>Read again</${Act}>`
+  // On a phone the navigation shows no pages below others.
+  const again = html`<a class="btn quiet" href=${linkTo('macros')}>${texts.macros}</a><${Act} run=${read}>Read again</${Act}>`
   return html`<div class="head"><h1>Schedule</h1><span class="faint small later">what the building does by itself</span><div class="acts">${again}</div></div>
     ${refused === null ? null : html`<p class="refusal" role="alert" data-s="fault">${lamp('fault')}<span>${refused}</span></p>`}
     ${seen === null ? say('busy', texts.askingForSchedules, texts.usuallyBrief) : lists(seen)}`

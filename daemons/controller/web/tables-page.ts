@@ -92,7 +92,7 @@ function TablePage({ tables, table, which }: TableFacts): VNode {
 
 /** On a phone the navigation shows no pages below others. */
 function otherPages(count: number): VNode {
-  return html`<a href=${linkTo('pending')}>${count > 0 ? texts.showAndApply : texts.pending}</a> · <a href=${linkTo('devices')}>${texts.devices}</a> · <a href=${linkTo('system')}>${texts.system}</a>`
+  return html`<a href=${linkTo('pending')}>${count > 0 ? texts.showAndApply : texts.pending}</a> · <a href=${linkTo('devices')}>${texts.devices}</a> · <a href=${linkTo('definitions')}>${texts.definitions}</a> · <a href=${linkTo('system')}>${texts.system}</a>`
 }
 
 function chooser(tables: readonly TableView[], name: string): VNode {

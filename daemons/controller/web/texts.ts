@@ -692,3 +692,307 @@ export const isThere = 'There'
 export const isAway = 'Away'
 export const notHeardYet = 'Not heard yet'
 export const isSwitchedOff = 'Switched off'
+
+// Macros: what they do, in words (macro-words.ts, macro-steps.ts)
+
+export const stepTypes: Readonly<Record<string, string>> = {
+  command: 'Command',
+  delay: 'Pause',
+  wait: 'Wait until',
+  condition: 'Only if',
+  set: 'Set attribute',
+  macro: 'Run a macro',
+  notify: 'Notify',
+  parallel: 'At the same time',
+  stop: 'Stop',
+}
+export const ops: Readonly<Record<string, string>> = {
+  eq: 'is',
+  ne: 'is not',
+  lt: 'is below',
+  lte: 'is at most',
+  gt: 'is above',
+  gte: 'is at least',
+  in: 'is one of',
+  contains: 'contains',
+}
+export const noTarget = 'no target yet'
+export const orderTo = (target: string, order: string) => `${target}: ${order}`
+export const moreSettings = 'More settings'
+export const pauseOf = (ms: string, spread: string) =>
+  spread === '' ? `pause ${ms}` : `pause ${ms}, and up to ${spread} more by chance`
+export const waitUntil = (test: string, ms: string) => `wait until ${test}, ${ms} at most`
+export const onlyIf = (test: string, otherwise: string) => `only if ${test}; ${otherwise}`
+export const elseEnd = 'else end here'
+export const elseSkip = (count: string) =>
+  `else leave out ${count === '1' ? 'the next step' : `the next ${count} steps`}`
+export const attributeSetTo = (name: string, value: string) => `set ${name} to ${value}`
+export const runMacroNamed = (name: string) => `run ${name}`
+export const macroNumber = (id: number) => `macro ${id}`
+export const theJournal = 'the journal'
+export const tell = (who: string, text: string) => `tell ${who}: ${text}`
+export const branches = (count: number) => `${counted(count, 'branch', 'branches')} at the same time`
+export const pauseBeforeRetry = (ms: string) => `pause ${ms} before another try`
+export const stopBecause = (reason: string, isFailure: boolean) =>
+  `end here${isFailure ? ' as failed' : ''}${reason === '' ? '' : `: ${reason}`}`
+export const secretTookPart = 'A secret took part in it, and is not shown.'
+export const stillUnderWay = 'Under way.'
+export const cutShort = (took: string) => (took === '' ? 'Cut short.' : `Cut short after ${took}.`)
+export const failedAfter = (took: string, why: string) => `Failed after ${took}: ${why}`
+export const doneAfter = (took: string) => `Done after ${took}.`
+export const itHolds = 'It held.'
+export const itDoesNotHold = 'It did not hold.'
+export const answered = (answer: string) => `Answered ${answer}.`
+export const runResults: Readonly<Record<string, string>> = {
+  done: 'done',
+  running: 'runs now',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  timed_out: 'out of time',
+  interrupted: 'cut off by a restart',
+}
+export const calledByMacro = 'called by a macro'
+export const begunBy = (who: string) => `by ${who}`
+export const macrosCannotRun = (count: number) =>
+  count === 1 ? '1 macro cannot run as it is.' : `${count} macros cannot run as they are.`
+export const macrosFailed = (count: number) =>
+  count === 1 ? '1 macro failed the last time it ran.' : `${count} macros failed the last time they ran.`
+export const noMacrosYet = 'There are no macros yet.'
+export const addAMacro = 'Add the first one with New macro.'
+export const macrosAreWell = (count: number) =>
+  count === 1 ? 'The macro can run.' : `${whole(count, 'macros')} can run, and none failed the last time it ran.`
+export const failedAt = (name: string, at: string, why: string) => `${name}, ${at}: ${why}`
+
+// Macros: the list and the runs (macros-page.ts, macro-runs.ts)
+
+export const macros = 'Macros'
+export const newMacro = 'New macro'
+export const newMacroKey = 'new macro'
+export const filterMacros = 'Filter macros'
+export const askingForMacros = 'Asking for the macros'
+export const macrosCouldNotBeRead = 'The macros could not be read'
+export const neverRan = 'never ran'
+export const stepsOfMacro = (count: number) => counted(count, 'step')
+export const cannotRun = 'cannot run'
+export const canRun = 'can run'
+export const runsOf = (name: string) => `Runs of ${name}`
+export const allRuns = 'Runs'
+export const steps = 'Steps'
+export const noRunsYet = 'It has not run yet'
+export const noRunsYetWhy = 'Each run is listed here with what its steps did.'
+export const askingForRuns = 'Asking for the runs'
+export const runsCouldNotBeRead = 'The runs could not be read'
+export const olderRuns = 'Older runs'
+export const askingForRun = 'Asking for this run'
+export const runIsNotKept = 'This run is not kept'
+export const runIsNotKeptWhy = 'The newest runs are kept in memory; older ones are on the disk alone.'
+export const noTrace = 'No trace is kept of it'
+export const noTraceWhy = 'It was cut off before its trace was written.'
+export const tookNoStep = 'It took no step'
+export const tookNoStepWhy = 'It has no steps, or ended before the first.'
+export const runTook = (word: string, took: string) => `It ended as ${word} after ${took}.`
+export const runIsDone = (took: string) => `It is done, after ${took}.`
+export const runGoesOn = 'It goes on.'
+export const runWasCut = 'It was cut off by a restart of the controller, and is not taken up again.'
+export const calledWith = (args: string) => `Called with ${args}.`
+export const moreSteps = (count: number) => `And ${counted(count, 'step')} more.`
+export const endRun = 'End this run'
+export const runEnds = 'It is ended.'
+export const replayIt = 'Compare with this version'
+export const replaySame = 'This version decides every step as it was decided then.'
+export const replayDiffers = (step: string | null) =>
+  step === null ? 'This version ends it in another way.' : `This version decides step ${step} in another way.`
+export const openCalled = (id: number) => `run ${id}`
+
+// Macros: the editor (macro-form.ts, step-form.ts)
+
+export const askingForMacro = 'Asking for this macro'
+export const macroIsGone = 'This macro is gone'
+export const macroIsGoneWhy = 'Somebody has removed it, or it goes with Apply all.'
+export const showMacros = 'Show the macros'
+export const macroWaits = 'What is edited here waits for Apply all.'
+export const macroWaitsWhy = 'What runs until then is the macro as it was.'
+export const macroInForce = 'In force as it is shown.'
+export const macroIsNew = 'A new macro. It can be tried out before it is kept.'
+export const macroNameHint = 'Schedules, triggers and other systems call it by this name.'
+export const description = 'Description'
+export const modeLabel = 'Started again while it runs'
+export const modes: Readonly<Record<string, string>> = {
+  single: 'is refused',
+  restart: 'ends the first',
+  queued: 'waits its turn',
+  parallel: 'runs beside it',
+}
+export const maxRuns = 'Runs at once, at most'
+export const emptyForUsual = 'Empty for the usual.'
+export const timeLimit = 'Time limit'
+export const enabled = 'Enabled'
+export const elevatedMacro = 'Elevated roles only'
+export const elevatedMacroHint = 'Its steps then reach elevated devices for whoever runs it.'
+export const argsSchema = 'What it is called with (JSON schema)'
+export const argsSchemaHint = 'Such as {"properties": {"level": {"type": "number"}}}; empty takes anything.'
+export const macroSettings = 'Settings'
+export const noSteps = 'No steps yet.'
+export const noStepsInBranch = 'This branch has no steps yet.'
+export const addStep = 'Add step'
+export const addStepKey = 'add a step'
+export const stepToAdd = 'Kind of step'
+export const kindOfStep = 'Kind'
+export const branchNumber = (at: number) => `Branch ${at}`
+export const addBranch = 'Add branch'
+export const removeBranch = (at: number) => `Remove branch ${at}`
+export const moveUp = (place: string) => `Move step ${place} up`
+export const moveDown = (place: string) => `Move step ${place} down`
+export const removeStep = (place: string) => `Remove step ${place}`
+export const stepRemoved = (place: string) => `Step ${place} is removed.`
+export const targetKind = 'Target'
+export const targetZone = 'Zone'
+export const targetDevice = 'Device'
+export const targetNone = 'None: the controller’s own'
+// biome-ignore lint/suspicious/noTemplateCurlyInString: references of macros are written like that
+export const placeHint = 'By name. An arg of the caller stands as ${args.zone}.'
+export const verb = 'Command'
+export const verbHint = (names: string) => `Known here: ${names}.`
+export const verbUnknown = 'No commands are known here; it is sent as it stands.'
+export const argName = 'Argument'
+export const argValue = 'Value'
+export const addArg = 'Add argument'
+export const removeArg = (name: string) => `Remove argument ${name}`
+export const valueHint = 'A number, true, false, JSON or a text. "12" in quotes is a text.'
+export const pauseMs = 'How long'
+export const spreadMs = 'And up to, by chance'
+export const readsWhat = 'Compare'
+export const readsAttribute = 'an attribute'
+export const readsField = 'what it does now'
+export const attributeName = 'Attribute'
+export const fieldName = 'Value, such as level or state'
+export const comparison = 'Comparison'
+export const comparedWith = 'With'
+export const waitsAtMost = 'Wait at most'
+export const otherwise = 'Else leave out so many steps'
+export const otherwiseHint = 'Empty: else the macro ends here, as done.'
+export const macroToRun = 'Macro'
+export const noticeText = 'Text'
+export const noticeTo = 'Mail it to'
+export const noticeToHint = 'User names between commas; empty: into the journal alone.'
+export const subject = 'Subject'
+export const stopReason = 'Reason'
+export const stopFailed = 'Counts as failed'
+export const onError = 'If it fails'
+export const onErrors: Readonly<Record<string, string>> = {
+  stop: 'end the macro',
+  continue: 'go on',
+  retry: 'try again',
+}
+export const tries = 'Further tries'
+export const asJson = 'Edit as JSON'
+export const asFields = 'Edit in fields'
+export const staysJson = 'No fields can hold this, so it stays JSON.'
+export const argsAsJson = 'Args of this step'
+export const keepMacro = 'Keep change'
+export const macroKept = 'Kept. It takes effect with Apply all.'
+export const removeMacroQuestion = (name: string) => `Remove ${name}?`
+export const removeMacroMeans =
+  'It stays until Apply all, with its steps. Schedules, triggers and macros that call it have to go or to change with it.'
+export const dryRun = 'Dry run'
+export const dryRunMeans =
+  'Shows what it would do as it is edited here, with what the building does now. Sends nothing.'
+export const dryRunKey = 'dry run'
+export const waitsAre = 'Waits that do not hold at once'
+export const waitsMet = 'come to hold'
+export const waitsExpired = 'run out of time'
+export const wouldSend = (count: number) =>
+  count === 0 ? 'It would send nothing.' : `It would send ${counted(count, 'order')}.`
+export const wouldEnd = (word: string, after: string) => `It would end as ${word} after ${after}.`
+export const sentAfter = (at: string) => `after ${at}`
+export const tried = 'Each step'
+export const runNow = 'Run now'
+export const runNowHint = 'Runs what is applied, in the building.'
+export const runNowQuestion = (name: string) => `Run ${name} now?`
+export const runNowMeans = 'It commands the devices of the building, as it is applied.'
+export const notYet = 'Not yet'
+export const runBegan = 'It runs.'
+export const mendStepsFirst = 'A step or a setting above is not right yet; it says so there.'
+
+// One device and its traffic (device-panel.ts)
+
+export const editDevice = 'Edit'
+export const closeDevice = 'Close device'
+export const traffic = 'Traffic'
+export const pauseKey = 'pause, go on'
+export const bytesKey = 'bytes or text'
+export const filterTraffic = 'Filter messages'
+export const bytes = 'Bytes'
+export const pause = 'Pause'
+export const goOn = 'Go on'
+export const laneOf = (done: string, failed: string, late: string, queued: string) =>
+  `${done} done, ${failed} refused, ${late} too late, ${queued} wait.`
+export const messagesLeftOut = (many: number) =>
+  `${counted(many, 'message')} came too fast and ${many === 1 ? 'is' : 'are'} not shown.`
+export const nothingCame = 'Nothing to or from it yet'
+export const nothingCameWhy =
+  'What goes to it and comes from it is shown from now on. A simulated device has no traffic; one that is only told says nothing.'
+export const messagesNewestLast = 'Messages, newest last'
+export const wayOut = 'to the device'
+export const wayIn = 'from the device'
+export const wayNote = 'the controller'
+export const signInNotShown = (size: string) => `sign-in, ${size}, not shown`
+export const cutAfter = (size: string) => `… ${size} in all`
+
+// Device definitions (definitions-page.ts, definition-editor.ts, definition-console.ts)
+
+export const definitions = 'Definitions'
+export const newDefinition = 'New definition'
+export const filterDefinitions = 'Filter definitions'
+export const askingForDefinitions = 'Asking for the definitions'
+export const definitionsCouldNotBeRead = 'The definitions could not be read'
+export const definitionsBroken = (many: number) =>
+  many === 1
+    ? '1 definition does not hold, and drives no device.'
+    : `${many} definitions do not hold, and drive no device.`
+export const definitionsHold = (many: number) => `${whole(many, 'definitions')} hold, with their wire tests.`
+export const noDeviceUsesIt = 'no device uses it'
+export const holds = 'holds'
+export const doesNotHold = 'does not hold'
+export const ofYours = 'yours'
+export const ofPackage = 'package'
+export const ofPackageMeans = 'Of the package. What you keep goes before it, on this machine.'
+export const definitionIsGone = 'There is no definition of this name'
+export const showDefinitions = 'Show the definitions'
+export const schema = 'Schema'
+export const checking = 'It is being checked.'
+export const thingsAreWrong = (many: number) =>
+  many === 1 ? 'One thing is wrong with it.' : `${many} things are wrong with it.`
+export const pressToGoThere = 'Press one to go to its line.'
+export const wireTestsHold = (many: number) => (many === 1 ? 'Its wire test holds.' : `Its ${many} wire tests hold.`)
+export const whatIsWrong = 'What is wrong'
+export const lineOf = (line: number) => `Line ${line}`
+export const definitionAsText = 'Definition, as JSON'
+export const keepDefinition = 'Keep and use'
+export const definitionKept = (devices: string) => `Kept. It drives ${devices} from now on.`
+export const definitionRemoved = 'It is removed. One of the package of the same name is in use again.'
+export const removingDefinitionMeans =
+  'Devices that use it go by the definition of the package of the same name, or are not driven where there is none.'
+export const console = 'Console'
+export const howToUseDefinition = 'A device uses it whose command set has this name. Add one under Site, Devices.'
+export const consoleOfKept = 'Goes by the definition that is kept, not by what is typed here.'
+export const consoleMeans = 'Sends to the device, and shows what goes out and comes back.'
+export const sendCommand = 'Send'
+export const commandDone = 'Done.'
+export const newDefinitionText = `{
+  "format": 1,
+  "name": "my-device",
+  "version": "1.0.0",
+  "title": "My device",
+  "makers": ["Maker"],
+  "sources": [{ "document": "Manual, revision 1" }],
+  "transports": [{ "kind": "tcp", "port": 5000 }],
+  "framing": { "mode": "delimiter", "delimiter": "\\r" },
+  "commands": {
+    "on": { "send": "ON\\r" }
+  },
+  "tests": [
+    { "command": "on", "sends": "ON\\r" }
+  ]
+}
+`

@@ -118,6 +118,19 @@ interface Verbs {
    * @returns a sentence with the nearest verb; undefined for a verb that is known, or near to none
    */
   misspelt(target: Target, verb: string): string | undefined
+  /**
+   * The verbs that are known for a target, for whoever has to choose one; without `ofDriver` it may take others.
+   * @param ofDriver the verbs of the device's driver, if it knows them: then the usual ones of a zone's type are not meant
+   */
+  known(target: Target, ofDriver?: KnownVerbs): KnownVerb[]
+}
+
+/** A verb that somebody may choose, and what it takes. */
+export interface KnownVerb {
+  readonly name: string
+  readonly label: string | null
+  /** As `args_schema` of its row; null if nothing is known of its args. */
+  readonly schema: Json
 }
 
 /** @param zonesOf the zones of a device: a device commanded as a whole has the type of each of them */
@@ -147,6 +160,11 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
       const own = names.filter((name) => speakingOf(target, name).length > 0)
       return misspeltSentence(target, verb, [...zones.flatMap(verbsOfZone), ...own])
     },
+    known(target, ofDriver) {
+      const zones = target.zone ? [target.zone] : zonesOf(target.device?.id ?? 0)
+      const rows = [...byName().keys()].flatMap((name) => speakingOf(target, name))
+      return knownOf(zones, rows, ofDriver)
+    },
     isElevated(target, verb) {
       const own = speakingOf(target, verb)
       const others = own.length > 0 ? [] : (ALIKE.get(foldedName(verb)) ?? [])
@@ -174,6 +192,40 @@ function createVerbs(book: Book, zonesOf: (deviceId: number) => readonly Row[]):
 
 function verbsOfZone({ type, overrides }: Row): readonly string[] {
   return [...usualVerbs(type), ...(isObject(overrides) ? Object.keys(overrides) : [])]
+}
+
+/** @param rows of `command` that speak of the target: what they say counts before what is usual */
+function knownOf(zones: readonly Row[], rows: readonly Row[], ofDriver: KnownVerbs | undefined): KnownVerb[] {
+  const usual = zones.flatMap((zone) => usualOf(zone, ofDriver !== undefined))
+  const driven = [...(ofDriver ?? [])].map(([name, args]) => knownVerb(name, schemaOfNames(args)))
+  const own = rows
+    .filter(({ enabled }) => enabled !== false)
+    .map(({ name, label, args_schema: schema = null }) => ({
+      ...knownVerb(String(name), schema),
+      label: typeof label === 'string' ? label : null,
+    }))
+  return [...new Map([...usual, ...driven, ...own].map((verb) => [foldedName(verb.name), verb])).values()]
+}
+
+function usualOf(zone: Row, isDriven: boolean): KnownVerb[] {
+  const { min, max, overrides } = zone
+  const bounds = { ...(typeof min === 'number' && { minimum: min }), ...(typeof max === 'number' && { maximum: max }) }
+  const usual = isDriven ? [] : usualVerbs(zone.type)
+  const own = isObject(overrides) ? Object.keys(overrides) : []
+  return [
+    ...usual.map((name) =>
+      knownVerb(name, isValueArg(name, name) ? { properties: { [name]: { type: 'number', ...bounds } } } : null),
+    ),
+    ...own.map((name) => knownVerb(name, null)),
+  ]
+}
+
+function knownVerb(name: string, schema: Json): KnownVerb {
+  return { name, label: null, schema }
+}
+
+function schemaOfNames(names: readonly string[]): Json {
+  return { properties: Object.fromEntries(names.map((name) => [name, {}])) }
 }
 
 function misspeltSentence(target: Target, verb: string, known: readonly string[]): string | undefined {

@@ -4,6 +4,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import type { ContentFraming } from '#kit/pure/frames.ts'
 import type { Json } from '../json.ts'
 import type { Row } from '../site/book.ts'
+import type { Traffic } from './traffic.ts'
 
 /** A command as it reaches a driver: rows come from the book, args have been cleaned by the gates. */
 export interface DriverCommand {
@@ -129,6 +130,10 @@ export interface DriverContext {
   online(isOnline: boolean, error?: string): void
   /** The device is out of reach for now, and will be heard in this session when it is back: unlike after `online(false)`. */
   away(reason: string): void
+  /**
+   * What is said meanwhile is a sign-in: pages that watch the traffic are shown its size alone.
+   */
+  hush(isHushed: boolean): void
   /** Returns a secret column of the device's own row. */
   secret(column: 'password' | 'api_key'): string | null
   /**
@@ -288,7 +293,7 @@ export interface BrokerUse {
 }
 
 /** The environment of one session with one device; its connections end with it. */
-export interface DeviceWorld extends Pick<DriverContext, 'log' | 'sender' | 'request'> {
+export interface DeviceWorld extends Pick<DriverContext, 'log' | 'sender' | 'request' | 'hush'> {
   connect(place: ConnectionPlace, events: ConnectionEvents): Promise<Connection>
   connectBroker(place: BrokerPlace, use: BrokerUse): Promise<BrokerConnection>
   close(): void
@@ -298,6 +303,8 @@ export interface DriverWorld {
   clock: Clock
   /** 0 <= n < 1 */
   chance(): number
+  /** What goes to and comes from devices, for whoever watches; absent where nobody can. */
+  traffic?: Pick<Traffic, 'note' | 'say'> | undefined
   open(device: Row): DeviceWorld
 }
 

@@ -139,6 +139,13 @@ export class Drivers implements DriverHost {
     if (device && device.enabled !== false && !this.#driven.has(id)) this.#take(device)
   }
 
+  /** Opens a device anew: what it is driven by has changed, and its row has not. */
+  reopen(id: number): void {
+    const held = this.#driven.get(id)
+    if (held) this.#drop(id, held)
+    if (!this.#isClosed) this.#bring(id)
+  }
+
   verbsOf(device: Row): ReadonlyMap<string, readonly string[]> | undefined {
     return this.#byName.get(driverNameOf(device))?.verbs?.(device)
   }
@@ -163,6 +170,7 @@ export class Drivers implements DriverHost {
       secret,
       tell: (body) => {
         this.#admit(deviceId)
+        this.#parts.world.traffic?.note(deviceId, 'in', body, { about: 'webhook' })
         return held.lane.tell(body)
       },
     }

@@ -178,6 +178,10 @@ class SessionContext implements DriverContext {
     this.#ground.log(sentence)
   }
 
+  hush(isHushed: boolean): void {
+    this.#ground.hush(isHushed)
+  }
+
   sender(place: Place): Sender {
     return this.#ground.sender(place)
   }

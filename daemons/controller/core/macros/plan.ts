@@ -277,7 +277,7 @@ function readParallel(reading: Reading): ParallelStep {
 
 function required({ args, label }: Reading, key: string): Json {
   const value = args[key] ?? null
-  if (value === null || !Object.hasOwn(args, key)) throw invalid(label, `has no ${key} in its args`)
+  if (value === null || !Object.hasOwn(args, key)) throw invalid(label, `has no ${key} in its args`, key)
   return value
 }
 
@@ -292,8 +292,10 @@ function onlyKeys({ args, label }: Reading, known: readonly string[]): void {
   }
 }
 
-function invalid(label: string, what: string): Fault {
-  return new Fault('macro_invalid', `step ${label} ${what}`)
+/** @param key of the args, where one is to blame; only for a step that stands in the table itself */
+function invalid(label: string, what: string, key?: string): Fault {
+  const details = key === undefined || label.includes('.') ? {} : { details: { key } }
+  return new Fault('macro_invalid', `step ${label} ${what}`, details)
 }
 
 // The plan: row and steps, fully parsed and checked before anything is done.

@@ -177,7 +177,9 @@ async function openDevice(
     session.hear(frame),
   )
   send = (bytes) => connection.send(bytes, stopper.signal)
+  context.hush(device.login.length > 0)
   await session.open()
+  context.hush(false)
   context.online(true)
   return {
     async execute({ zone, verb, args }, signal) {

@@ -107,6 +107,7 @@ export function hostStage({ devices, zones, limits, chance = () => 0, open }: St
       worlds.open++
       return {
         log: (sentence: string) => void worlds.said.push(sentence),
+        hush: () => {},
         sender: () => ({ async send() {} }),
         connect: () => Promise.reject(new Error('there is nothing to connect to')),
         request: () => Promise.reject(new Error('there is nothing to ask')),

@@ -18,6 +18,7 @@ function stage(config: Record<string, Json> = {}) {
     clock,
     chance: () => 0,
     log() {},
+    hush() {},
     report: (target, patch) => void live.report(target, patch),
     online: () => live.seen(9),
     away() {},

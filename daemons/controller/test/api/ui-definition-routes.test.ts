@@ -1,0 +1,93 @@
+/** Tests of api/ui-definition-routes.ts and core/drivers/definitions.ts. */
+import t, { type Test } from 'tap'
+import { definitionFile } from '#kit/test/device/shipped-sets.ts'
+import { harbourHouse } from '../harbour-house.ts'
+import { serveUi } from '../ui-server.ts'
+
+async function here(t: Test, username: 'ada' | 'sam' = 'sam') {
+  const house = harbourHouse()
+  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
+  const { visitor } = await serveUi(t, house)
+  const browser = visitor()
+  await browser.call('POST', '/ui/sign-in', { username, password: house.people.get(username)?.password })
+  return { house, browser }
+}
+
+const own = (more: object = {}) => ({ ...definitionFile('pjlink-class-1'), name: 'our-beamer', ...more })
+const textOf = (definition: object) => JSON.stringify(definition, null, 2)
+
+t.test('definitions are edited by elevated sessions only; their schema is for anyone', async (t) => {
+  const { browser, house } = await here(t, 'ada')
+  for (const [method, path, body] of [
+    ['GET', '/ui/definitions'],
+    ['GET', '/ui/definitions/open?name=denon-avr'],
+    ['POST', '/ui/definitions/check', { text: '' }],
+    ['POST', '/ui/definitions/save', { text: '', revision: null }],
+    ['POST', '/ui/definitions/remove', { name: 'denon-avr' }],
+    ['GET', '/ui/devices/traffic?device=1'],
+  ] as const)
+    t.match(await browser.call(method, path, body), { status: 403, body: { error: 'not_elevated' } }, path)
+  t.equal(house.definitions.size, 0)
+  t.match(await browser.call('GET', '/ui/definitions/schema'), { status: 200, body: { properties: { commands: {} } } })
+})
+
+t.test('each fault has its line, and a text that is no JSON the place where it ends', async (t) => {
+  const { browser } = await here(t)
+  const check = async (text: string) => (await browser.call('POST', '/ui/definitions/check', { text })).body
+  t.match(await check(textOf(own())), { name: 'our-beamer', faults: [], tests: Number })
+  const text = textOf(own()).replace('%1POWR {power}', '%1POWR {powr}')
+  const line = text.split('\n').findIndex((each) => each.includes('{powr}')) + 1
+  t.match(await check(text), {
+    name: null,
+    tests: null,
+    faults: [{ path: 'commands.power.args.power' }, { line, path: 'commands.power.send' }],
+  })
+  const tests = [{ command: 'power', args: { power: true }, sends: 'wrong' }, ...own().tests]
+  t.match(await check(textOf(own({ tests }))), { faults: [{ path: 'tests[0]', message: /expected 77 72 6F 6E 67/ }] })
+  t.match(await check('{\n  "format": 1,\n  "name" 2}'), { faults: [{ line: 3, message: /not JSON/ }] })
+  t.match(await check(''), { faults: [{ line: 1, message: /not JSON/ }] })
+})
+
+t.test('one is kept under its name, by whoever has seen the last', async (t) => {
+  const { browser, house } = await here(t)
+  const save = (text: string, revision: string | null) =>
+    browser.call('POST', '/ui/definitions/save', { text, revision })
+  const first = await save(textOf(own()), null)
+  t.match(first, { status: 200, body: { name: 'our-beamer', own: true } })
+  t.match(await save(textOf(own()), null), { status: 409, body: { error: 'definition_changed' } })
+  const second = await save(textOf(own({ title: 'Two' })), String(first.body.revision))
+  t.equal(second.status, 200)
+  t.equal((await save(textOf(own({ title: 'Three' })), String(first.body.revision))).status, 409)
+  t.match(await save(textOf(own({ name: 'Not a name' })), null), { status: 422, body: { error: 'definition_invalid' } })
+  t.equal((await save(textOf(own({ name: 'another' })), null)).status, 200)
+  t.match(await save(textOf(own({ name: 'third' })), null), { status: 507, body: { error: 'definition_not_kept' } })
+  t.same([...house.definitions.keys()], ['our-beamer', 'another'])
+  t.match((await browser.call('GET', '/ui/definitions/open?name=our-beamer')).body, {
+    text: textOf(own({ title: 'Two' })),
+  })
+})
+
+t.test('an own one is removed, and that of the package is not', async (t) => {
+  const { browser, house } = await here(t)
+  house.definitions.set('denon-avr', textOf(definitionFile('denon-avr')))
+  const listed = async () => {
+    const { definitions } = (await browser.call('GET', '/ui/definitions')).body as { definitions: { name: string }[] }
+    return definitions.find(({ name }) => name === 'denon-avr')
+  }
+  t.match(await listed(), { own: true, flaw: null })
+  t.equal((await browser.call('POST', '/ui/definitions/remove', { name: 'denon-avr' })).status, 200)
+  t.match(await listed(), { own: false, title: 'Denon AV receiver' })
+  t.match(await browser.call('POST', '/ui/definitions/remove', { name: 'denon-avr' }), { status: 422 })
+  t.match(await browser.call('GET', '/ui/definitions/open?name=..%2Fx'), { status: 400 })
+})
+
+t.test('a device whose command set has the name is one that uses it', async (t) => {
+  const { browser, house } = await here(t)
+  house.change('device', [{ id: 1, name: 'Beamer', command_set: 'pjlink-class-1', driver: null }])
+  t.match((await browser.call('GET', '/ui/definitions/open?name=pjlink-class-1')).body, {
+    own: false,
+    devices: [{ id: 1, name: 'Beamer' }],
+  })
+  t.match(await browser.call('GET', '/ui/devices/traffic?device=1'), { body: { entries: [], lane: null } })
+  t.equal((await browser.call('GET', '/ui/devices/traffic?device=9')).status, 400)
+})

@@ -1,0 +1,38 @@
+import t from 'tap'
+import { placeOf, placesInJson } from '../../pure/json-places.ts'
+
+const TEXT = `{
+  "name": "x",
+  "commands": {
+    "power": { "send": "PW{,}\\r" }
+  },
+  "tests": [
+    { "command": "power" },
+    { "hears": "a:\\"b\\"" }
+  ]
+}
+`
+
+t.test('the place of a value is found by its path', async (t) => {
+  const at = placesInJson(TEXT)
+  t.same(at('name'), { line: 2, column: 11 })
+  t.same(at('commands.power.send'), { line: 4, column: 24 })
+  t.same(at('tests[1]'), { line: 8, column: 5 })
+  t.same(at('tests[1].hears').line, 8)
+  t.same(at(''), { line: 1, column: 1 })
+})
+
+t.test('a value that is not there stands in what is around it', async (t) => {
+  const at = placesInJson(TEXT)
+  t.same(at('version'), { line: 1, column: 1 })
+  t.same(at('commands.power.reply[0].match'), at('commands.power'))
+  t.same(at('tests[7]'), at('tests'))
+})
+
+t.test('what is no JSON, or deep, is read as far as it goes', async (t) => {
+  t.same(placesInJson('{"a": [1, "b')('a[0]'), { line: 1, column: 8 })
+  t.same(placesInJson('')('a.b'), { line: 1, column: 1 })
+  t.same(placesInJson('}}]"')('x'), { line: 1, column: 1 })
+  t.same(placesInJson('['.repeat(100_000))('').line, 1)
+  t.same(placeOf('ab\ncd', 4), { line: 2, column: 2 })
+})
