@@ -3,16 +3,20 @@ import { loadDefinition } from '#kit/device/load.ts'
 import { shippedSets } from '#kit/test/device/shipped-sets.ts'
 import type { UiParts } from '../api/ui-routes.ts'
 import { createDefinitionDesk, type DefinitionFiles } from '../core/drivers/definitions.ts'
+import type { Traffic } from '../core/drivers/traffic.ts'
 import { createMacroDesk } from '../core/macros/desk.ts'
 import { MACRO_LIMITS } from '../core/macros/values.ts'
 import type { Book } from '../core/site/book.ts'
-import type { FakeHouse } from './fake-house.ts'
 
 /** What they keep between calls. */
-type Desked = Pick<FakeHouse, 'traffic' | 'definitions'>
+export interface FakeDesks {
+  traffic: Traffic
+  /** Own definitions, by name. */
+  definitions: Map<string, string>
+}
 
 /** What an administrator does with macros, traffic and definitions. */
-export function desksOf(house: Desked, book: Book): Pick<UiParts, 'macros' | 'traffic' | 'definitions'> {
+export function desksOf(house: FakeDesks, book: Book): Pick<UiParts, 'macros' | 'traffic' | 'definitions'> {
   return {
     macros: macrosOf(book),
     traffic: { look: (device, after) => house.traffic.look(device, after), lane: () => undefined },
@@ -21,7 +25,7 @@ export function desksOf(house: Desked, book: Book): Pick<UiParts, 'macros' | 'tr
 }
 
 /** Those of the package, and those that a test has kept. */
-function filesOf({ definitions }: Desked): DefinitionFiles {
+function filesOf({ definitions }: FakeDesks): DefinitionFiles {
   const shipped = shippedSets()
   return {
     names: () => [...new Set([...shipped.names(), ...definitions.keys()])].sort(),

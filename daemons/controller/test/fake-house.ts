@@ -14,7 +14,7 @@ import type { LiveDevice, LiveZone } from '../core/live/live-book.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { browseRows, describeTables, freeId } from '../core/site/browse.ts'
 import type { AuditRow, AutomationRow, PendingChange } from '../core/surfaces.ts'
-import { desksOf } from './fake-desks.ts'
+import { desksOf, type FakeDesks } from './fake-desks.ts'
 import { BACKUP_BYTES, backupsOf, type FakeFiles, roomsOf } from './fake-files.ts'
 
 /** Columns of a row besides those that every row has. */
@@ -34,7 +34,7 @@ export interface FakePerson {
 }
 
 /** The data behind the ports; tests change it. */
-export interface FakeHouse extends FakeFiles {
+export interface FakeHouse extends FakeFiles, FakeDesks {
   parts: UiParts
   tables: Map<string, Columns[]>
   people: Map<string, FakePerson>
@@ -56,9 +56,6 @@ export interface FakeHouse extends FakeFiles {
   written: { by: string }[]
   attributeListeners: Set<(id: number) => void>
   found: FoundDaemon[]
-  traffic: Traffic
-  /** Own definitions, by name. */
-  definitions: Map<string, string>
   /** What was asked to become a device. */
   adopted: object[]
   rest: { isSet: boolean; isRunning: boolean }
