@@ -20,6 +20,7 @@ interface Demo {
   child: ChildProcess
   meters: string
   cellar: string
+  flats: string
   // biome-ignore lint/suspicious/noExplicitAny: an answer is what a test looks into
   get(path: string, bearer?: string): Promise<any>
   /** Posts to the gateway, as its administrator. */
@@ -56,7 +57,8 @@ async function startDemo(t: Test, listen: string, env = process.env): Promise<De
     const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
     t.equal(response.status, 200, path)
   }
-  return { url, said, child, get, send, meters: of(/(\/dev\/shm\/meters\S*)/), cellar: of(/(\/dev\/shm\/cellar\S*)/) }
+  const line = (name: string) => of(new RegExp(`(/dev/shm/${name}\\S*)`))
+  return { url, said, child, get, send, meters: line('meters'), cellar: line('cellar'), flats: line('flats') }
 }
 
 async function signIn(url: string, username: string): Promise<string> {
@@ -120,6 +122,13 @@ t.test(
       t.ok(first.length > 10, `${first.length} points`)
       const volts = first.find(({ name }) => /volt/i.test(name))?.value
       t.ok(typeof volts === 'number' && volts > 226 && volts < 234, `${volts} V`)
+    })
+
+    await t.test('the meters of the flats are read by address and by number', async () => {
+      await until(async () => {
+        const { points } = await demo.get(portPath(demo.flats, '/points'))
+        return points.length === 5 && points.every(({ quality }: { quality: string }) => quality === 'good')
+      }, SILENT_MS)
     })
 
     await t.test('the cellar has a silent unit, a noisy one and a slow one', async (t) => {
