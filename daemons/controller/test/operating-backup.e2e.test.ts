@@ -8,12 +8,16 @@ import { png } from './wire/pictures.ts'
 
 t.test(
   'a backup while it runs is a complete site with its audit, and no notice holds a secret',
-  { timeout: 60_000 },
+  { timeout: 120_000 },
   async (t) => {
     const { folder, file, state } = placeOf(t)
     t.match(await plantroom(['controller', 'import', file, '--state', state, '--config', '/dev/null']), { code: 0 })
     const daemon = await startDaemon(t, 'controller', { stateFolder: state, sets: SETS })
     const token = await tokenOf(daemon)
+    const page = await pageOf(daemon)
+    const sent = await page('POST', '/ui/plan/picture', png(40, 30))
+    const picture = String((sent.body as { name?: string }).name)
+    t.match(await page('PUT', '/ui/favourite', JSON.stringify({ zone_id: 1, favourite: true })), { status: 200 })
     let isOver = false
     const calls = (async () => {
       let count = 0
@@ -23,10 +27,6 @@ t.test(
     t.match(await post(daemon, '/api/control/macro', { macro: 'Tell', args: { door: 3, pin: '4711' } }, token), {
       status: 200,
     })
-    const page = await pageOf(daemon)
-    const sent = await page('POST', '/ui/plan/picture', png(40, 30))
-    const picture = String((sent.body as { name?: string }).name)
-    t.match(await page('PUT', '/ui/favourite', JSON.stringify({ zone_id: 1, favourite: true })), { status: 200 })
     const archive = join(folder, 'backup.tar.gz')
     const { code, said } = await plantroom(['backup', 'controller', '--state', state, archive])
     isOver = true
