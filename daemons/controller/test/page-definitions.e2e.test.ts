@@ -97,7 +97,7 @@ async function hostile(t: Test, stage: Stage): Promise<void> {
 async function opens(t: Test, { page, audit }: Stage): Promise<void> {
   await page.locator('#main').focus()
   await page.keyboard.press('g')
-  await page.keyboard.press('f')
+  await page.keyboard.press('c')
   await page.getByText('All 14 definitions hold, with their wire tests.').waitFor()
   await audit(t, 'definitions')
   await page.getByRole('link', { name: 'PJLink class 1' }).focus()

@@ -65,7 +65,7 @@ const ENTRIES: readonly PageEntry[] = [
   { word: 'macros', label: texts.macros, icon: 'play', key: 'm', isElevated: true, below: 'schedule' },
   { word: 'tables', label: texts.siteTables, icon: 'settings', key: 'i', isElevated: true },
   { word: 'devices', label: texts.devices, icon: 'ports', key: 'd', isElevated: true, below: 'tables' },
-  { word: 'definitions', label: texts.definitions, icon: 'journal', key: 'f', isElevated: true, below: 'tables' },
+  { word: 'definitions', label: texts.definitions, icon: 'journal', key: 'c', isElevated: true, below: 'tables' },
   { word: 'pending', label: texts.pending, icon: 'waiting', key: 'p', isElevated: true, below: 'tables' },
   { word: 'system', label: texts.system, icon: 'system', key: 's', isElevated: true, below: 'tables' },
   { word: 'account', label: texts.account, icon: 'users', key: 'u' },
