@@ -235,7 +235,7 @@ async function usePlan(t: Test, stage: Stage): Promise<void> {
   await signIn(stage, 'tess')
   await page.getByRole('heading', { name: 'Classroom 1' }).waitFor()
   await page.getByRole('link', { name: 'Floor plan' }).first().click()
-  await page.getByRole('heading', { name: 'Ground floor' }).waitFor()
+  await page.getByRole('heading', { name: 'Ground floor', exact: true }).waitFor()
   const marks = page.locator('.mark')
   await until('the picture is there', async () =>
     Boolean(
@@ -332,5 +332,10 @@ async function ownPassword(t: Test, stage: Stage): Promise<void> {
   await page.getByLabel('Present password').fill('another long one')
   await page.keyboard.press('Enter')
   await page.getByText('Your password is changed.').waitFor()
-  t.equal(await page.getByLabel('New password').inputValue(), '')
+  await until('the new password is no longer in its field', async () =>
+    page
+      .getByLabel('New password')
+      .inputValue()
+      .then((text) => text === ''),
+  )
 }
