@@ -22,7 +22,14 @@ export function threadsPlugin(options: BuildOptions): Plugin {
         if (threads.length === 0) return undefined
         for (const [expression, file = ''] of threads) {
           const entry = join(dirname(path), file)
-          const { outputFiles = [] } = await build({ ...options, entryPoints: [entry], format: 'cjs', write: false })
+          const { outputFiles = [] } = await build({
+            ...options,
+            entryPoints: [entry],
+            format: 'cjs',
+            write: false,
+            // Given by kit/run/thread.ts: text has no place of its own, from which it could find addons.
+            define: { 'import.meta.url': 'process.env.THREAD_OF' },
+          })
           contents = contents.replace(expression, () => JSON.stringify(outputFiles[0]?.text))
         }
         return { contents, loader: 'ts' }

@@ -10,6 +10,8 @@ export const CODES_OF_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   'daemons/board/roles/encoder/io/gst-feeds.ts': ['input_failed', 'sender_failed'],
   'daemons/gateway/core/lines/port-registry.ts': [],
   'daemons/gateway/core/bus/faults.ts': [],
+  'daemons/gateway/core/mstp/mstp.ts': [],
+  'daemons/gateway/io/mstp-lines.ts': [],
   'daemons/gateway/io/state-files.ts': [],
   'daemons/gateway/io/webhook-courier.ts': [],
   'daemons/gateway/wire/modbus-reply.ts': [

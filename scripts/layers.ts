@@ -154,6 +154,11 @@ const PROTOCOLS: readonly { name: string; own: RegExp; mayKnow: RegExp }[] = [
     mayKnow: /^daemons\/gateway\/core\/(mbus\/|protocols\.ts$)/,
   },
   {
+    name: 'mstp',
+    own: /^daemons\/gateway\/(core|wire)\/mstp\//,
+    mayKnow: /^daemons\/gateway\/core\/(mstp\/|protocols\.ts$|memory\.ts$)/,
+  },
+  {
     name: 'equipment',
     own: /^daemons\/gateway\/core\/equipment\//,
     mayKnow: /^daemons\/gateway\/core\/(equipment\/|protocols\.ts$|memory\.ts$)/,

@@ -27,7 +27,7 @@ import { measureCaptures, measurePoints, measurePorts } from './api/metrics.ts'
 import { notBuiltRoutes } from './api/not-built-routes.ts'
 import { firstRunRoute, keyRoutes, loginRoutes, userRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
-import { actionRoutes, equipmentRoutes, meterRoutes, portRoutes } from './api/port-routes.ts'
+import { actionRoutes, equipmentRoutes, meterRoutes, mstpRoutes, portRoutes } from './api/port-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
@@ -176,6 +176,8 @@ function registryOf(
     rawTcp,
     queueBytes,
     modbusTcp: config.modbus_tcp,
+    mstpTransitFrames: config.mstp.transit_frames,
+    checkPath,
     definitions: createDefinitionLibrary(folders, config.equipment.definition_bytes),
     shareOf,
     retry,
@@ -291,8 +293,7 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
       ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
       captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
       ...actionRoutes({ registry, recorder }),
-      ...equipmentRoutes({ registry, recorder }),
-      ...meterRoutes({ registry, recorder }),
+      ...[equipmentRoutes, meterRoutes, mstpRoutes].flatMap((routes) => routes({ registry, recorder })),
       ...notBuiltRoutes(),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),

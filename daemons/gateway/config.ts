@@ -109,6 +109,19 @@ const points = Type.Object(
   { additionalProperties: false, default: {}, description: 'how many values of devices are read' },
 )
 
+const mstp = Type.Object(
+  {
+    transit_frames: Type.Integer({
+      default: 1024,
+      minimum: 64,
+      maximum: 65_536,
+      description:
+        'frames of one MS/TP line that may be on their way from its thread, long ones count as several; further ones are counted and not told',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'lines that speak BACnet MS/TP' },
+)
+
 const equipment = Type.Object(
   {
     definition_bytes: Type.Integer({
@@ -166,6 +179,7 @@ export const config = Type.Object(
     ports,
     raw_tcp: rawTcp,
     modbus_tcp: modbusTcpKeys,
+    mstp,
     equipment,
     points,
     webhooks: webhookKeys,

@@ -63,7 +63,7 @@ interface SerialOpener {
 }
 
 interface SerialOpenerParts {
-  log: Log
+  log: Pick<Log, 'info'>
   clock?: Clock
   /** Limits of each line's write queue. */
   queue?: LineQueueLimits

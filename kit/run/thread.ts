@@ -6,6 +6,12 @@ import { Worker, type WorkerOptions } from 'node:worker_threads'
  * it by the text of the bundled thread, since a daemon is one file
  */
 export function startThread(file: URL | string, options: Pick<WorkerOptions, 'workerData' | 'resourceLimits'>): Worker {
-  // Without the daemon's flags and variables, except what V8 shares anyway.
-  return new Worker(file, { ...options, eval: typeof file === 'string', execArgv: [], env: {} })
+  // Without the daemon's flags and variables, except what V8 shares anyway. Text has no place of its own: it looks for
+  // addons where its daemon does.
+  return new Worker(file, {
+    ...options,
+    eval: typeof file === 'string',
+    execArgv: [],
+    env: { THREAD_OF: import.meta.url },
+  })
 }

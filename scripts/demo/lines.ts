@@ -6,6 +6,7 @@ import { fanDrive } from '../sim/fan-drive.ts'
 import { heatMeter, waterMeter } from '../sim/heat-meter.ts'
 import { simulateMbusLine } from '../sim/mbus-meters.ts'
 import { type Duplex, simulateModbusLine } from '../sim/modbus-device.ts'
+import { SimulatedRing } from '../sim/mstp-ring.ts'
 import { relayBoard } from '../sim/relay-board.ts'
 import { withFaults } from '../sim/unit-faults.ts'
 
@@ -72,4 +73,15 @@ export function startFlats(duplex: Duplex): () => void {
     waterMeter({ address: 0, id: '40271828', clock }),
   ]
   return simulateMbusLine({ duplex, clock, baud: MBUS_BAUD, meters })
+}
+
+/** Three controllers of rooms on an MS/TP ring; the last one postpones its replies. @returns stops them */
+export function startTrunk(duplex: Duplex): () => void {
+  const nodes = [
+    { mac: 4, value: 21.5 },
+    { mac: 7, value: 19 },
+    { mac: 9, value: 23.25, manner: 'postponed' },
+  ] as const
+  const ring = new SimulatedRing({ duplex, nodes })
+  return () => ring.stop()
 }

@@ -8,7 +8,16 @@ import { type DemoBoards, startBoards } from './boards.ts'
 import { startBuilding } from './building.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
-import { cellarUnits, type DemoUnit, flatPoints, meterUnits, startCellar, startFlats, startMeters } from './lines.ts'
+import {
+  cellarUnits,
+  type DemoUnit,
+  flatPoints,
+  meterUnits,
+  startCellar,
+  startFlats,
+  startMeters,
+  startTrunk,
+} from './lines.ts'
 import { type Lobby, startLobby } from './lobby.ts'
 import { NAMED_LINES, type NamedLine, openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
@@ -30,6 +39,7 @@ export interface Scene {
   cellar: string
   flats: string
   scale: string
+  trunk: string
   /** Modbus TCP of the meters. */
   tcpPort: number
   /** Key of a viewer, for the meters only. */
@@ -48,6 +58,8 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   undo.push(startFlats(flats))
   const scale = opened('scale', undo)
   undo.push(startScale(scale))
+  const trunk = opened('trunk', undo)
+  undo.push(startTrunk(trunk))
   const sink = await openSink()
   undo.push(() => sink.close())
   const tcpPort = await wantedOrFree(LOOPBACK, MODBUS_TCP_PORT)
@@ -63,13 +75,24 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpFlats(api, flats.path)
   await setUpScale(api, scale.path, sink.url)
+  await api.call('PUT', portPath(trunk.path), {
+    protocol: 'bacnet-mstp',
+    line: { baud: 38_400 },
+    settings: { mac: 1, max_master: 16, frames: 'data' },
+  })
   const apiKey = await letOthersIn(api, meters.path)
   const key = await keyOf(api, { name: 'building', role: 'admin', ports: [meters.path] })
   const [boards, lobby] = await Promise.all([startBoards(stateFolder, undo), startLobby(stateFolder, undo)])
   const driven = { gateway: { url: gateway.url, line: meters.path, key }, lobby }
   const all = [boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk]
   const [building] = await Promise.all([startBuilding(stateFolder, driven, undo), meet(all.map(({ url }) => url))])
-  const lines = { meters: meters.path, cellar: cellar.path, flats: flats.path, scale: scale.path }
+  const lines = {
+    meters: meters.path,
+    cellar: cellar.path,
+    flats: flats.path,
+    scale: scale.path,
+    trunk: trunk.path,
+  }
   return { gateway, building, boards, lobby, ...lines, tcpPort, apiKey }
 }
 

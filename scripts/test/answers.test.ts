@@ -34,7 +34,7 @@ for (const [daemon, some] of [
 
 t.test('an action whose protocol is not there yet answers 501 and nothing else than refusals', async (t) => {
   const { operations } = await answersOf(root, 'gateway')
-  const sent = operations.find(({ path }) => path === '/api/ports/{path}/rest/send')
+  const sent = operations.find(({ path }) => path === '/api/ports/{path}/rest/set-iin')
   t.ok(sent?.responses[501])
   t.notOk(Object.keys(sent?.responses ?? {}).some((status) => status.startsWith('2')))
 })

@@ -286,3 +286,58 @@ export const equipmentAnswer = object({
 })
 
 export const commandAnswer = object({ command: text, values: Type.Record(text, deviceValue) })
+
+/** One node of an MS/TP ring. */
+const ringNode = object({
+  mac: count,
+  isMaster: Type.Boolean(),
+  isPresent: Type.Boolean({ description: 'it was heard within ten seconds' }),
+  next: orNull(Type.Integer({ minimum: 0, description: 'to whom it passed the token last' })),
+  frames: count,
+  tokens: count,
+  lastSeenAt: instant,
+})
+
+/** The ring of an MS/TP line. */
+export const ringAnswer = orNull(
+  object({
+    mode: Type.Enum(['node', 'listen']),
+    mac: orNull(Type.Integer({ minimum: 0, description: 'of this gateway; null in mode listen' })),
+    state: Type.String({ description: 'of the master node state machine; `listening` in mode listen' }),
+    nextStation: orNull(count),
+    isSoleMaster: Type.Boolean(),
+    nodes: Type.Array(ringNode),
+    order: Type.Array(count, { description: 'the masters in the order of the token' }),
+    rotationMs: orNull(object({ last: duration, median: duration, max: duration })),
+    tokenLostAt: orNull(instant),
+    duplicateAt: orNull(instant),
+    turnMs: orNull(object({ last: duration, max: duration })),
+    waiting: count,
+    fault: orNull(fault),
+  }),
+)
+
+const bacnetHead = Type.Object(
+  {
+    network: Type.Optional(text),
+    pdu: Type.Optional(text),
+    service: Type.Optional(text),
+    invokeId: Type.Optional(count),
+    to: Type.Optional(text),
+    from: Type.Optional(text),
+  },
+  { additionalProperties: false, description: 'what the data say, where they are a BACnet message' },
+)
+
+export const mstpAnswer = object({
+  sent: Type.Integer({ minimum: 0, description: 'bytes on the line' }),
+  frameType: text,
+  destination: count,
+  source: count,
+  waitedMs: Type.Number({ minimum: 0, description: 'for the token' }),
+  reply: orNull(
+    object({ frameType: text, destination: count, source: count, dataHex: text, bacnet: orNull(bacnetHead) }),
+  ),
+  tookMs: orNull(duration),
+  postponed: Type.Boolean({ description: 'the reply came once the other node had the token' }),
+})

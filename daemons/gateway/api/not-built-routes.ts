@@ -6,7 +6,6 @@ import { protocols } from '../core/protocols.ts'
 import { portParams } from './port-routes.ts'
 
 const actions = [
-  { action: 'send', protocol: 'bacnet-mstp', does: 'Send a BACnet MS/TP frame' },
   { action: 'set-point', protocol: 'dnp3', does: 'Set a point of a DNP3 outstation' },
   { action: 'set-iin', protocol: 'dnp3', does: 'Set internal indications of a DNP3 outstation' },
 ] as const

@@ -18,8 +18,10 @@ import {
   eventsAnswer,
   initAnswer,
   modbusAnswer,
+  mstpAnswer,
   portShape,
   readingAnswer,
+  ringAnswer,
   sentAnswer,
 } from './answers.ts'
 import { faultStatus } from './fault-status.ts'
@@ -383,6 +385,56 @@ export function meterRoutes({ registry, recorder }: { registry: PortRegistry; re
         const { path } = ask.params
         const tell = (detail: object) => recorder.sent(ask, 'meter reset', path, { ...ask.body, ...detail })
         const answer = await orTold(requireAction(registry.require(path), 'init')(ask.body, ask.signal), tell)
+        await tell({})
+        return answer
+      },
+    }),
+  ]
+}
+
+/** Body of `rest/send`: the parts of a frame, or a whole frame. wire/mstp/frame.ts reads it. */
+const mstpBody = Type.Object(
+  {
+    frameType: Type.Optional(
+      Type.String({ maxLength: 64, description: 'such as BACNET_DATA_EXPECTING_REPLY, or PROPRIETARY_128 to 255' }),
+    ),
+    destination: Type.Optional(Type.Integer({ minimum: 0, maximum: 255, description: '255 is everybody' })),
+    source: Type.Optional(Type.Integer({ minimum: 0, maximum: 254, description: 'the mac of this port if omitted' })),
+    dataHex: Type.Optional(
+      Type.String({ maxLength: 8192, description: 'pairs of hex digits, with spaces between all or none' }),
+    ),
+    frameHex: Type.Optional(
+      Type.String({ maxLength: 8192, description: 'the whole frame, from its preamble to its checksum' }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** Routes of an MS/TP line. */
+export function mstpRoutes({ registry, recorder }: { registry: PortRegistry; recorder: SendRecorder }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/ports/:path/ring',
+      who: 'user',
+      reply: ringAnswer,
+      summary: 'The ring of an MS/TP line: its nodes, who passes the token to whom, how long a turn is',
+      params: portParams,
+      handle: ({ params }) => requireFace(registry.require(params.path), 'ring').view(),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/send',
+      who: 'admin',
+      reply: mstpAnswer,
+      summary: 'Send a BACnet MS/TP frame with the next token, and return the reply where one is expected',
+      params: portParams,
+      body: mstpBody,
+      async handle(ask) {
+        const { path } = ask.params
+        const tell = (detail: object) => recorder.sent(ask, 'frame sent', path, { ...ask.body, ...detail })
+        const send = requireAction(registry.require(path), 'send')
+        const answer = await orTold(send(ask.body, ask.signal), tell)
         await tell({})
         return answer
       },

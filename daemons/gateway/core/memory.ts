@@ -19,6 +19,7 @@ import { LINE_OWED } from './bus/holds.ts'
 import { COPY_ANSWERS } from './bus/settings.ts'
 import { MOST_VALUES } from './equipment/equipment.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
+import { MSTP_HEAP_MIB, TRANSIT_BYTES } from './mstp/memory.ts'
 import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
 
 /**
@@ -131,6 +132,16 @@ function knownRows(): MemoryRow[] {
       isHeap: true,
       shownBy: 'daemons/gateway/test/core/equipment/equipment.test.ts',
     },
+    threadRow(
+      'the thread of MS/TP',
+      MSTP_HEAP_MIB.old + MSTP_HEAP_MIB.young,
+      'daemons/gateway/test/io/mstp-lines.test.ts',
+    ),
+    {
+      ...{ what: 'frames of MS/TP on their way from its thread', of: 'port', many: 'ports.max', isHeap: true },
+      each: (setting) => setting('mstp.transit_frames') * TRANSIT_BYTES,
+      shownBy: 'daemons/gateway/test/io/mstp-lines.test.ts',
+    },
     {
       ...{ what: 'coils and registers in mode slave', of: 'value', each: 12 },
       all: (setting) => 12 * setting('ports.slave_values') + setting('ports.max') * UNITS * SLAVE_BYTES,
@@ -206,6 +217,7 @@ export function memoryPlan(): MemoryPlan {
       'Node and V8': NODE_TASKS,
       'threads that hash passwords': 'http.password_workers',
       'the thread of webhooks': 1,
+      'the thread of MS/TP': 1,
       'waits of lines': 'ports.max',
     },
   }

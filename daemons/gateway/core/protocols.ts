@@ -5,17 +5,19 @@ import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
 import type { PortRecord } from './lines/ports.ts'
 import { type MbusWorld, mbusProtocol } from './mbus/mbus.ts'
 import { type ModbusWorld, modbusProtocol } from './modbus/modbus.ts'
+import { type MstpWorld, mstpProtocol } from './mstp/mstp.ts'
 import { type RawWorld, rawProtocol } from './raw/raw.ts'
 
 const list = {
   raw: rawProtocol,
   'modbus-rtu': modbusProtocol,
   mbus: mbusProtocol,
+  'bacnet-mstp': mstpProtocol,
   equipment: equipmentProtocol,
 } as const
 
 /** What the protocols need beside the line. */
-export type ProtocolWorld = RawWorld & ModbusWorld & MbusWorld & EquipmentWorld
+export type ProtocolWorld = RawWorld & ModbusWorld & MbusWorld & MstpWorld & EquipmentWorld
 
 /** The names of the protocols, as in `protocol` of a port. */
 export const protocols = Object.keys(list) as (keyof typeof list)[]

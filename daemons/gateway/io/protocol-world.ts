@@ -12,6 +12,7 @@ import type { ModbusTcpLimits } from '../core/modbus/tcp.ts'
 import type { ProtocolWorld } from '../core/protocols.ts'
 import { createModbusSerialCodec } from './modbus-serial-codec.ts'
 import { createModbusTcpOpener } from './modbus-tcp-server.ts'
+import { createMstpOpener } from './mstp-lines.ts'
 
 // Ends a frame when the line is silent; serialport's inter-byte-timeout parser keeps the time.
 
@@ -109,6 +110,10 @@ interface ProtocolWorldParts {
   /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
   modbusTcp: ModbusTcpLimits
+  /** Frames of one MS/TP line that may be on their way from its thread. */
+  mstpTransitFrames: number
+  /** Checks that a path may be a port: what opens lines by itself asks it. @throws Fault `port_not_allowed` */
+  checkPath(path: string): void
   /** The device definitions of this machine. */
   definitions: DefinitionLibrary
   /** How TCP clients are grouped and counted by address. */
@@ -125,6 +130,8 @@ export function createProtocolWorld({
   rawTcp,
   queueBytes,
   modbusTcp,
+  mstpTransitFrames,
+  checkPath,
   definitions,
   shareOf,
   retry,
@@ -135,6 +142,7 @@ export function createProtocolWorld({
     queueBytes,
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, shareOf, clock, log }),
+    openMstp: createMstpOpener({ log, checkPath, transitFrames: mstpTransitFrames }),
     retry,
     modbusCodec: createModbusSerialCodec(),
     modbusDebts: createBusDebts(clock),

@@ -90,7 +90,9 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   })
   for (const action of ['read', 'init'])
     await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 409, { address: 1 })
-  for (const action of ['send', 'set-point', 'set-iin']) {
+  await ask('POST /api/ports/{path}/rest/send', `${port}/rest/send`, 409, { frameHex: '55 FF 00 10 05 00 00 8C' })
+  await ask('GET /api/ports/{path}/ring', `${port}/ring`, 409)
+  for (const action of ['set-point', 'set-iin']) {
     const said = await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 501, { any: 'body' })
     t.match(said, { error: 'not_built', message: new RegExp(`^rest/${action} is for .* does not speak yet`) })
   }

@@ -7,6 +7,7 @@ import type { PortEvent } from '../core/lines/ports.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
 import type { RegisterView } from '../core/modbus/slave-registers.ts'
+import type { RingFace } from '../core/mstp/mstp.ts'
 import type { KeyView } from '../core/people/keys.ts'
 import type { UserView } from '../core/people/users.ts'
 import type { PointList } from '../core/points/book.ts'
@@ -212,6 +213,19 @@ export interface MeterReading {
   }[]
 }
 
+/** Reply to a frame that was sent on an MS/TP line. */
+export interface MstpAnswer {
+  sent: number
+  reply: {
+    frameType: string
+    source: number
+    dataHex: string
+    bacnet: { pdu?: string; service?: string } | null
+  } | null
+  tookMs: number | null
+  postponed: boolean
+}
+
 /** The device on a line, by its definition. */
 export interface Equipment {
   title: string
@@ -279,6 +293,9 @@ export const api = {
     call<MeterReading>(`POST ${portRoute(path, '/rest/read')}`, body, { answerMs: BUS_ANSWER_MS }),
   initMeter: (path: string, body: object) =>
     call<{ unitId: number }>(`POST ${portRoute(path, '/rest/init')}`, body, { answerMs: BUS_ANSWER_MS }),
+  sendFrame: (path: string, body: object) =>
+    call<MstpAnswer>(`POST ${portRoute(path, '/rest/send')}`, body, { answerMs: BUS_ANSWER_MS }),
+  ring: (path: string) => call<ReturnType<RingFace['view']>>(`GET ${portRoute(path, '/ring')}`),
   equipment: (path: string) => call<Equipment>(`GET ${portRoute(path, '/equipment')}`),
   command: (path: string, body: object) =>
     call<EquipmentAnswer>(`POST ${portRoute(path, '/rest/command')}`, body, { answerMs: BUS_ANSWER_MS }),

@@ -17,6 +17,7 @@ import {
   type Equipment,
   type EquipmentAnswer,
   type ModbusAnswer,
+  type MstpAnswer,
   type Port,
   type ProtocolName,
   portRoute,
@@ -141,6 +142,7 @@ const consoles: Readonly<Record<ProtocolName, (props: { port: Port }) => VNode>>
   raw: RawConsole,
   'modbus-rtu': ModbusConsole,
   mbus: lazy(async () => (await import('./mbus-console.ts')).MbusConsole) as (props: { port: Port }) => VNode,
+  'bacnet-mstp': MstpConsole,
   equipment: EquipmentConsole,
 }
 
@@ -220,6 +222,39 @@ function ModbusConsole({ port }: { port: Port }): VNode {
     act: isWrite || fc === 22 ? texts.write : texts.send,
     label: texts.askBus,
   })
+}
+
+const FRAME_CHOICES = [
+  'BACNET_DATA_EXPECTING_REPLY',
+  'BACNET_DATA_NOT_EXPECTING_REPLY',
+  'BACNET_EXTENDED_DATA_EXPECTING_REPLY',
+  'BACNET_EXTENDED_DATA_NOT_EXPECTING_REPLY',
+  'TEST_REQUEST',
+]
+
+function MstpConsole({ port }: { port: Port }): VNode {
+  const form = useForm({ frameType: FRAME_CHOICES[1] ?? '', destination: '255', dataHex: '01 20 FF FF 00 FF 10 08' })
+  const [answer, setAnswer] = useState<Child>(null)
+
+  async function send(): Promise<void> {
+    const { dataHex, destination, frameType } = form.values.value
+    const body = { frameType, destination: typedNumber(destination), dataHex: String(dataHex).trim() }
+    setAnswer(html`<${FrameAnswer} reply=${await api.sendFrame(port.path, body)} />`)
+  }
+
+  const fields = html`${choice({ form, name: 'frameType', label: texts.frameTypeLabel, kind: 'more', options: FRAME_CHOICES.map((each) => [each, each]) })}
+    ${input({ form, name: 'destination', label: texts.toNode, type: 'number' })}
+    ${input({ form, name: 'dataHex', label: texts.dataHex, kind: 'more', placeholder: '01 20 FF FF 00 FF 10 08' })}`
+  return consoleForm({ port, form, fields, answer, setAnswer, send, act: texts.send, label: texts.sendFrame })
+}
+
+/** What came of a frame: that it is out, or the reply to it. */
+function FrameAnswer({ reply: { postponed, reply, sent, tookMs } }: { reply: MstpAnswer }): VNode {
+  if (!reply) return html`<p>${lamp('ok', true)} ${texts.frameIsSent(sent)}</p>`
+  const { pdu, service } = reply.bacnet ?? {}
+  const what = [pdu ?? reply.frameType, service].filter(Boolean).join(' ')
+  return html`<p>${lamp('ok', true)} ${texts.nodeAnswered(reply.source, what)} <span class="faint">${fixed(tookMs, 0)}\u202fms${postponed ? `, ${texts.answeredLater}` : ''}</span></p>
+    ${reply.dataHex === '' ? null : html`<p class="mono">${reply.dataHex}</p>`}`
 }
 
 /** A form made from the definition of the device: its commands, and a field for each argument. */

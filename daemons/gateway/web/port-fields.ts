@@ -188,6 +188,47 @@ const mbusFields: readonly PortField[] = [
   ...framingFields,
 ]
 
+function isRingNode(values: Values): boolean {
+  return (values['settings.mode'] ?? 'node') !== 'listen'
+}
+
+/** The fields of an MS/TP line. */
+const mstpFields: readonly PortField[] = [
+  {
+    name: 'settings.mode',
+    label: texts.nodeOrListen,
+    kind: 'choice',
+    options: [
+      ['node', texts.isNodeOfRing],
+      ['listen', texts.ringListener],
+    ],
+  },
+  { name: 'settings.mac', label: texts.macAddress, kind: 'number', hint: texts.macHint, when: isRingNode },
+  {
+    name: 'settings.max_master',
+    label: texts.highestMaster,
+    kind: 'number',
+    hint: texts.highestMasterHint,
+    when: isRingNode,
+  },
+  { name: 'settings.max_info_frames', label: texts.framesPerToken, kind: 'number', when: isRingNode },
+  {
+    name: 'settings.frames',
+    label: texts.framesTold,
+    kind: 'choice',
+    options: [
+      ['all', texts.allFrames],
+      ['data', texts.dataFrames],
+    ],
+  },
+  rare('reply_timeout_ms', texts.replyWithin, { unit: 'ms', when: isRingNode }),
+  rare('usage_timeout_ms', texts.tokenUsedWithin, { unit: 'ms', hint: texts.tokenUsedHint, when: isRingNode }),
+  rare('postponed_ms', texts.postponedWithin, { unit: 'ms', when: isRingNode }),
+  rare('late_reply_ms', texts.lateAnswerWithin, { unit: 'ms', when: isRingNode }),
+  rare('request_deadline_ms', texts.tokenWithin, { unit: 'ms', when: isRingNode }),
+  rare('queue', texts.framesWaiting, { hint: texts.moreAreRefused, when: isRingNode }),
+]
+
 const bauds = ['300', '1200', '2400', '4800', '9600', '19200', '38400', '57600', '115200', '230400', '460800', '921600']
 const same = (words: readonly string[]): (readonly [string, string])[] => words.map((word) => [word, word])
 
@@ -321,6 +362,7 @@ export const protocolFields: Readonly<Record<ProtocolName, readonly PortField[]>
   ],
   'modbus-rtu': modbusFields,
   mbus: mbusFields,
+  'bacnet-mstp': mstpFields,
   equipment: [
     {
       name: 'settings.definition',
@@ -424,6 +466,8 @@ function rs485Of(values: Values): Record<string, unknown> {
 
 function readField(field: PortField, values: Values): unknown {
   const value = values[field.name]
+  // Another protocol has a choice of this name, and what it was does not exist here.
+  if (field.kind === 'choice' && !field.options?.some(([option]) => option === value)) return firstOf(field)
   if (field.kind === 'numbers') return listOf(String(value))
   if (field.kind === 'texts') return textsOf(String(value))
   if (field.kind === 'pairs') return pairsOf(String(value))

@@ -32,11 +32,10 @@ export function portFigures(port: Port, samples: readonly Sample[], units: reado
   }
   const counters: Counters = port.counters ?? {}
   const looks = isOpen ? samples : []
-  const own = isOfUnits(port) ? ofMode(port, counters, looks, units) : raw(counters, looks)
   const facts = driver(port, counters)
-  return isOfUnits(port)
-    ? [load, ...own, checksums(port, counters, looks), facts.lost]
-    : [load, ...own, facts.wrong, facts.lost]
+  const own = isOfUnits(port) ? ofMode(port, counters, looks, units) : raw(counters, looks)
+  const wrong = 'crcErrors' in counters ? checksums(port, counters, looks) : facts.wrong
+  return [load, ...own, wrong, facts.lost]
 }
 
 /** The rate per second of the sum of the counters `of`. */
@@ -167,6 +166,7 @@ function driver(port: Port, counters: Counters): { wrong: FigureFacts; lost: Fig
 }
 
 const TrafficPanel = lazy(async () => (await import('./traffic-panel.ts')).TrafficPanel)
+const RingPanel = lazy(async () => (await import('./ring-panel.ts')).RingPanel)
 const UnitsPanel = lazy(async () => (await import('./port-panels.ts')).UnitsPanel)
 const PointsPart = lazy(async () => (await import('./port-panels.ts')).PointsPart)
 const RegistersPanel = lazy(async () => (await import('./port-panels.ts')).RegistersPanel)
@@ -239,6 +239,7 @@ function side({ port, traffic, units, refused, again }: SideFacts): VNode {
   const hasUnits = isOfUnits(port) && !isSlave
   return html`<div class="stack">
     ${hasUnits ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} again=${again} />` : null}
+    ${port.protocol === 'bacnet-mstp' ? html`<${RingPanel} port=${port} />` : null}
     ${isSlave ? html`<${RegistersPanel} port=${port} />` : null}
     ${hasUnits ? html`<${PointsPart} port=${port} traffic=${traffic} />` : null}
     <${Counted} port=${port} />

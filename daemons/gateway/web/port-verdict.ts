@@ -240,7 +240,7 @@ export function judgePort(port: Port, units: readonly UnitView[], when: When): J
       why: whyOf({ ...port, fault: null }, when),
     }
   if (port.state === 'opening') return { lit: 'busy', sentence: stateSentence(port, when) }
-  if (!isOfUnits(port)) return judgeRaw(port, when)
+  if (!isOfUnits(port)) return port.fault ? { lit: 'warn', sentence: port.fault.message } : judgeRaw(port, when)
   return port.settings?.mode === 'slave' ? judgeSlave(port) : judgeUnits(port, units, when)
 }
 

@@ -24,6 +24,7 @@ export const ports = 'Ports'
 export const raw = 'Raw'
 export const modbusRtu = 'Modbus RTU'
 export const mbus = 'M-Bus'
+export const bacnetMstp = 'BACnet MS/TP'
 export const equipment = 'Equipment'
 export const notSetUp = 'not set up'
 export const opening = 'opening'
@@ -283,7 +284,27 @@ export const more = (age: string) => `${age} more`
 export const over = (ms: number) => `over ${ms}\u202fms`
 export const upTo = (ms: number) => `to ${ms}\u202fms`
 
+// The ring of an MS/TP line (ring-panel.ts)
+
+export const ring = 'Ring'
+export const ringIsNotKnown = 'The ring is not known yet'
+export const ringCouldNotBeRead = 'The ring could not be read'
+export const ringAppears = 'It appears once the line is open and a node has spoken.'
+export const masters = (present: number) => many(present, 'master')
+export const isMaster = 'master'
+export const isSlave = 'slave'
+export const isSelf = 'this gateway'
+export const isGone = (since: string) => `gone since ${since}`
+export const passesTo = (next: number) => `passes to ${next}`
+export const turnOfToken = 'Turn of the token'
+export const turnText = (median: string, most: string) => `${median}\u202fms, ${most}\u202fms at most`
+export const ownTurn = 'Begins to send within'
+export const tokenLostLast = 'Token lost last'
+export const neverLost = 'never'
+
 // Lines of the log (traffic.ts)
+
+export const frameTo = (name: string, destination: number) => `${name} → ${destination === 255 ? 'all' : destination}`
 
 export const bytesLong = (frame: number) => `${frame} byte${frame === 1 ? '' : 's'}`
 export const exception = (code: string, name: string) => `Exception ${code}: ${name}`
@@ -416,6 +437,13 @@ export const primaryScanHint =
   'Each address is asked once. Meters without an address of their own are found by secondary address.'
 export const secondaryScanHint = 'Finds every meter by its number, also where several have one primary address.'
 export const atMeterAddress = (address: number) => `address ${address}`
+export const frameTypeLabel = 'Frame type'
+export const toNode = 'To'
+export const dataHex = 'Data'
+export const sendFrame = 'Send a frame'
+export const frameIsSent = (sent: number) => `Sent, ${many(sent, 'byte')} on the line.`
+export const nodeAnswered = (source: number, name: string) => `${source} answered: ${name}`
+export const answeredLater = 'once it had the token'
 
 // Points (points-page.ts)
 
@@ -665,6 +693,23 @@ export const telegramsOfReading = 'Telegrams of one reading'
 export const telegramsHint = 'Of a meter with more than one.'
 export const selectionsOfScan = 'Selections of one scan'
 export const meterGapHint = 'Empty: 33 bits, as the standard says.'
+export const nodeOrListen = 'On the ring it'
+export const isNodeOfRing = 'is a node: has an address and sends'
+export const ringListener = 'listens, and never sends'
+export const macAddress = 'Address (MAC)'
+export const macHint = 'Of this gateway; no other node may have it.'
+export const highestMaster = 'Highest master'
+export const highestMasterHint = 'No master has a higher address. A low one finds new nodes sooner.'
+export const framesPerToken = 'Frames with one token'
+export const framesTold = 'Events for'
+export const allFrames = 'every frame'
+export const dataFrames = 'frames with data'
+export const tokenUsedWithin = 'Token used within'
+export const tokenUsedHint = 'A USB adapter that keeps bytes back needs 30 ms or more.'
+export const postponedWithin = 'Postponed reply within'
+export const lateAnswerWithin = 'Missing reply may come for'
+export const tokenWithin = 'A frame waits for the token'
+export const framesWaiting = 'Frames waiting'
 
 // Scan (scan-page.ts)
 

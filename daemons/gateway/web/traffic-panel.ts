@@ -202,13 +202,13 @@ export function TrafficPanel({ port, traffic }: TrafficPanelProps): VNode {
       <button class="btn quiet" type="button" onClick=${traffic.togglePause}>Go on</button></div>`
         : null
     }
-    ${footer(port, hasUnits)}
+    ${footer(port)}
   </section>`
 }
 
 /** The console; or why there is none: this user may not send, or this mode cannot. */
-function footer(port: Port, hasUnits: boolean): VNode {
-  const mode = hasUnits ? String(port.settings?.mode ?? 'master') : ''
+function footer(port: Port): VNode {
+  const mode = String(port.settings?.mode ?? '')
   const why =
     mode === 'listen' ? texts.lineOnlyListens : mode === 'slave' ? texts.lineIsAUnit : texts.administratorsSendHere
   if (mode === 'listen' || mode === 'slave' || !isAdmin.value)

@@ -74,7 +74,8 @@ function frameRow(event: PortEvent, frame: FramePayload): Row {
     length: frame.length,
     isScan: frame.priority === 'background',
   }
-  if (frame.decoded) return { ...row, ...decodedRow(frame.decoded as DecodedFrame) }
+  const decoded = frame.decoded as DecodedFrame | RingFrame | null
+  if (decoded) return { ...row, ...('frameType' in decoded ? ringRow(decoded) : decodedRow(decoded)) }
   if (frame.decodeError) return { ...row, kind: 'noise', what: frame.decodeError.message, lit: 'warn' }
   return { ...row, what: printableText(frame.hex) ?? texts.bytesLong(frame.length) }
 }
@@ -107,6 +108,23 @@ function decodedRow(decoded: DecodedFrame): Partial<Row> {
     default:
       return { ...head, kind: 'noise', what: texts.noise, lit: 'warn' }
   }
+}
+
+/** A frame of a ring. */
+interface RingFrame {
+  frameType: string
+  destination: number
+  source: number
+  pdu?: string
+  service?: string
+  network?: string
+  invokeId?: number
+}
+
+/** The unit is who speaks. Ours are asked for by their direction, not by what they say. */
+function ringRow({ destination, frameType, invokeId, network, pdu, service, source }: RingFrame): Partial<Row> {
+  const said = [network, pdu, service, invokeId !== undefined && `#${invokeId}`].filter(Boolean).join(' ')
+  return { unit: source, value: said, what: texts.frameTo(frameType, destination) }
 }
 
 /** What a frame of another protocol says, by the names that it decodes it to; undefined for a frame of Modbus. */

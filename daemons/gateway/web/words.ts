@@ -19,6 +19,7 @@ export const protocolNames: Readonly<Record<ProtocolName, string>> = {
   raw: texts.raw,
   'modbus-rtu': texts.modbusRtu,
   mbus: texts.mbus,
+  'bacnet-mstp': texts.bacnetMstp,
   equipment: texts.equipment,
 }
 
@@ -27,6 +28,7 @@ const OF_UNITS: Readonly<Record<ProtocolName, boolean>> = {
   raw: false,
   'modbus-rtu': true,
   mbus: true,
+  'bacnet-mstp': false,
   equipment: false,
 }
 

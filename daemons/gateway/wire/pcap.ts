@@ -13,10 +13,10 @@ const SNAP_BYTES = 65_535
 
 /**
  * What the records contain. 147 to 162 are for private use, so the reader has to assign them (in Wireshark: preferences
- * of DLT_USER).
+ * of DLT_USER). 165 is BACnet MS/TP, from the preamble on.
  * @source LINK-LAYER HEADER TYPES, tcpdump.org
  */
-export const LINK_TYPES = { modbusRtu: 147, raw: 148, equipment: 149, mbus: 150 } as const
+export const LINK_TYPES = { modbusRtu: 147, raw: 148, equipment: 149, mbus: 150, mstp: 165 } as const
 
 /** One of `LINK_TYPES`. */
 export type LinkType = (typeof LINK_TYPES)[keyof typeof LINK_TYPES]

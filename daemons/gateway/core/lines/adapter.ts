@@ -37,10 +37,18 @@ export interface AdapterContext {
   publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
+/** A line that an adapter has opened itself: what its port still needs of it. */
+export type HeldLine = Pick<Line, 'unsupported' | 'onGone' | 'driverCounts' | 'settle' | 'close'>
+
 /** One protocol on one line. Lives as long as its settings: a change of settings makes a new one. */
 export interface Adapter {
   /** Its faces; read them with `requireFace`. */
   readonly faces?: AdapterFaces
+  /**
+   * Opens the line in the place of the port, where a thread of the protocol's own serves it; `attach` is not called then.
+   * @throws Fault as `LineOpener`
+   */
+  openLine?(): Promise<HeldLine>
   /** The line was opened; the adapter reads and writes it from now on. */
   attach(line: Line): void
   /**

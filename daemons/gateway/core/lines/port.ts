@@ -1,11 +1,11 @@
 /** One line: opens it, keeps it open, and publishes its state. */
 
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { DriverCounts, Line, LineOpener, LineSettings } from '#kit/line/line.ts'
+import type { DriverCounts, LineOpener, LineSettings } from '#kit/line/line.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { countedLine } from '#kit/pure/line.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
-import type { Adapter } from './adapter.ts'
+import type { Adapter, HeldLine } from './adapter.ts'
 
 // The life of a port: state x event -> next state.
 
@@ -111,7 +111,7 @@ export class Port {
   /** The state before an attempt to open, and its start: a failed attempt changes neither. */
   #beforeTry: { state: PortState; since: number } | undefined
   #fault: Fault | undefined
-  #line: Line | undefined
+  #line: HeldLine | undefined
   #retry: { timer: Timer; atEpochMs: number } | undefined
   /** The number of the latest attempt to open, so that an overtaken attempt can tell. */
   #attempt = 0
@@ -222,12 +222,12 @@ export class Port {
     const mine = ++this.#attempt
     const isOvertaken = () => mine !== this.#attempt || this.#state !== 'opening'
     try {
-      const opened = await this.#parts.opener.open(this.path, this.#parts.line)
+      const { attach, opened } = await this.#openLine()
       if (isOvertaken()) return await opened.close()
       this.#line = opened
       this.#backoff.reset()
       opened.onGone((why) => this.#gone(why))
-      this.adapter.attach(countedLine(opened, this.#bytes))
+      attach()
       this.#move('opened')
     } catch (error) {
       if (isOvertaken()) return
@@ -237,6 +237,13 @@ export class Port {
       this.#move(why.code === 'line_absent' ? 'notThere' : 'refused', why)
       this.#retryLater()
     }
+  }
+
+  async #openLine(): Promise<{ opened: HeldLine; attach(): void }> {
+    const { adapter, path } = this
+    if (adapter.openLine) return { opened: await adapter.openLine(), attach() {} }
+    const opened = await this.#parts.opener.open(path, this.#parts.line)
+    return { opened, attach: () => adapter.attach(countedLine(opened, this.#bytes)) }
   }
 
   #gone(why: Fault): void {
@@ -249,7 +256,7 @@ export class Port {
   }
 
   /** Closes the line even if the adapter fails to detach. */
-  async #leave(lost: Line | undefined, why?: Fault): Promise<void> {
+  async #leave(lost: HeldLine | undefined, why?: Fault): Promise<void> {
     try {
       await this.adapter.detach(why)
     } finally {
