@@ -50,7 +50,10 @@ t.test('1 POST control whatever the body, no driver is reached beyond the scope'
   const name = fc.oneof(fc.constantFrom('Hall', 'Window', 'Dimmer'), fc.constantFrom(...names, 1, null))
   const targets = { zone_id: id, zone: name, device_id: id, device: name }
   const args = fc.record({ ...targets, level: fc.integer() }, { requiredKeys: [] })
-  const rest = fc.record({ args, command: fc.constantFrom('on', 'level', '__proto__', 5) }, { requiredKeys: [] })
+  // Half of the commands fit as far as they go, so that enough of them are granted.
+  const fitting = fc.record({ args: fc.record({ level: fc.nat(100) }), command: fc.constant('level') })
+  const wild = fc.record({ args, command: fc.constantFrom('on', 'level', '__proto__', 5) }, { requiredKeys: [] })
+  const rest = fc.oneof(fitting, wild)
   const verbs = fc.record({ level: fc.integer({ min: 0, max: 200 }), on: fc.boolean() }, { requiredKeys: [] })
   const one = fc
     .constantFrom(...Object.keys(targets))
