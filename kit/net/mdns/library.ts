@@ -282,12 +282,15 @@ export async function openLibrary(
   // The library's browser knows no subtypes; we pass the subtype in place of a name.
   const sought = subtype === undefined ? { type } : { type, name: `_${subtype}._sub` }
   let browser: Browser | undefined
+  /** That of the round before: it knows who says goodbye before anybody has answered in this round. */
+  let former: Browser | undefined
   let rememberedBytes = 0
   // Runs before the library's own listener: it remembers part of some messages and throws at the rest.
   socket.prependListener('message', ({ length }: Uint8Array) => {
     rememberedBytes += length
     if (rememberedBytes <= REMEMBERED_BYTES) return
     rememberedBytes = length
+    former?.stop()
     if (browser) Object.assign(browser, { _services: [], serviceMap: {} })
   })
 
@@ -298,7 +301,8 @@ export async function openLibrary(
       bonjour.publish({ name: instance, type, subtypes, host, port, txt: { ...text }, probe: false })
     },
     find({ onHeard, onGoodbye, links }) {
-      browser?.stop()
+      former?.stop()
+      former = browser?.removeAllListeners()
       rememberedBytes = 0
       const hear = (service: Service) => {
         const heard = heardServiceOf(service, links)
@@ -306,7 +310,11 @@ export async function openLibrary(
       }
       browser = bonjour.find(sought, hear)
       browser.on('srv-update', hear).on('txt-update', hear)
-      browser.on('down', ({ fqdn }) => onGoodbye(String(fqdn).toLowerCase()))
+      const gone = ({ fqdn }: Service) => onGoodbye(String(fqdn).toLowerCase())
+      browser.on('down', gone)
+      former?.on('down', (service) => {
+        if (!browser?.services.some(({ fqdn }) => fqdn === service.fqdn)) gone(service)
+      })
     },
     async farewell(clock, deadlineMs) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -314,6 +322,7 @@ export async function openLibrary(
       await atMost(clock, deadlineMs, promise)
     },
     close() {
+      former?.stop()
       browser?.stop()
       bonjour.destroy()
     },

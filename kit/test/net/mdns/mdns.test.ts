@@ -51,6 +51,26 @@ t.test('a daemon is found with its address, port and texts, at once and again wi
   t.equal(network.listeners.size, 0)
 })
 
+t.test('RFC 6762 10.1 a goodbye right after a question, before anybody has answered it, is heard once', async (t) => {
+  const clock = fakeClock()
+  const network = fakeNetwork()
+  const one = finder(network, { eth0: ['10.0.1.2'] }, clock)
+  await one.mdns.start()
+  const { mdns } = daemonOn(network, { eth0: ['10.0.1.3'] }, clock, {})
+  await mdns.start()
+  await pass(clock, 9_000)
+  const asked = () => network.heard.filter(({ from }) => from === '10.0.1.2').length
+  const before = asked()
+  while (asked() === before) {
+    clock.advance(1)
+    await settle(1)
+  }
+  await mdns.stop()
+  await pass(clock, 500)
+  t.same(one.gone, ['board-0123456789._plantroom._tcp.local'])
+  await one.mdns.stop()
+})
+
 const KIND = '_plantroom._tcp.local'
 
 async function both(machine: Machine = { eth0: ['10.0.1.3'] }) {
