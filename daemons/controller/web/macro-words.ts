@@ -183,7 +183,11 @@ export function macrosVerdict(macros: readonly MacroLine[], nowMs: number, timeZ
   if (broken.length > 0) return { lit: 'warn', sentence: texts.macrosCannotRun(broken.length), why: why ?? '' }
   if (newest) return { lit: 'warn', sentence: texts.macrosFailed(failed.length), why: why ?? '' }
   if (macros.length === 0) return { lit: 'off', sentence: texts.noMacrosYet, why: texts.addAMacro }
-  return { lit: 'ok', sentence: texts.macrosAreWell(macros.length) }
+  const usable = macros.filter(({ enabled }) => enabled)
+  if (usable.length === 0) return { lit: 'off', sentence: texts.noMacroIsOn }
+  const hasRun = usable.some(({ last }) => last !== null)
+  const runs = hasRun ? texts.noMacroFailed : texts.noMacroHasRun
+  return { lit: 'ok', sentence: texts.macrosCanRun(usable.length), why: runs }
 }
 
 function failureText({ name, last }: { name: string; last: RunLine }, nowMs: number, timeZone?: string): string {

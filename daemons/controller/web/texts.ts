@@ -107,6 +107,9 @@ export const nothingIsOn = 'Nothing is on.'
 export const areOn = (names: string, number: number) => `${names} ${number === 1 ? 'is' : 'are'} on.`
 export const noZones = 'No zones'
 export const unknown = (unknown: number) => `${unknown} unknown`
+export const areSilent = (names: string, zones: number) => `${names} ${zones === 1 ? 'is' : 'are'} silent.`
+export const silentMeans = 'A source is chosen, and no sound of it arrives. The page of the board says why.'
+export const silent = (zones: number) => `${zones} silent`
 
 // Zones (zones-page.ts)
 
@@ -759,8 +762,11 @@ export const macrosFailed = (count: number) =>
   count === 1 ? '1 macro failed the last time it ran.' : `${count} macros failed the last time they ran.`
 export const noMacrosYet = 'There are no macros yet.'
 export const addAMacro = 'Add the first one with New macro.'
-export const macrosAreWell = (count: number) =>
-  count === 1 ? 'The macro can run.' : `${whole(count, 'macros')} can run, and none failed the last time it ran.`
+export const macrosCanRun = (count: number) =>
+  count === 1 ? 'The macro can run.' : `${whole(count, 'macros')} can run.`
+export const noMacroHasRun = 'None has run yet.'
+export const noMacroFailed = 'None failed the last time it ran.'
+export const noMacroIsOn = 'No macro is switched on.'
 export const failedAt = (name: string, at: string, why: string) => `${name}, ${at}: ${why}`
 
 // Macros: the list and the runs (macros-page.ts, macro-runs.ts)

@@ -132,10 +132,18 @@ function lostText(lastSeenAt: number | null, { nowMs, zone }: When, isBrief: boo
   return isBrief ? `${since}.` : texts.ago(since, age(Math.max(1000, nowMs - lastSeenAt), 1))
 }
 
-/** Sums up all zones: how many are known, and which are not. */
+/** A sound zone with a source that is not heard: its stream does not arrive, or is silence. */
+function isSilent(zone: ZoneView): boolean {
+  return zone.values.state === 'silent' && !isUnknown(zone)
+}
+
+/** Sums up all zones: which are not known, which are silent, and what is on. */
 export function judgeZones(zones: readonly ZoneView[]): Judgement {
   const unknown = zones.filter(isUnknown)
+  const silent = zones.filter(isSilent)
+  const silence = silent.length === 0 ? '' : texts.areSilent(listed(silent.map(({ name }) => name)), silent.length)
   if (unknown.length === 0) {
+    if (silent.length > 0) return { lit: 'warn', sentence: silence, why: texts.silentMeans }
     const sentence = zones.length === 1 ? texts.zoneIsKnown : texts.areKnown(zones.length)
     return { lit: 'ok', sentence, why: onText(zones) }
   }
@@ -150,7 +158,7 @@ export function judgeZones(zones: readonly ZoneView[]): Judgement {
   return {
     lit: 'warn',
     sentence: texts.someUnknown(unknown.length, zones.length, verb),
-    why: texts.commandsAreStillTried(names),
+    why: [texts.commandsAreStillTried(names), silence].filter(Boolean).join(' '),
   }
 }
 
@@ -168,17 +176,17 @@ export function roomState(zones: readonly ZoneView[]): { lit: Lit; words: string
   )
   const on = zones.filter(isOn).map(({ name }) => name)
   const said = [on.length === 0 ? texts.nothingOn : texts.isOnThere(listed(on)), warm && shownText(headline(warm))]
-  const isWhole = !zones.some(isUnknown)
-  return { lit: isWhole ? 'ok' : 'gone', words: said.filter(Boolean).join(' · ') }
+  const lit = zones.some(isUnknown) ? 'gone' : zones.some(isSilent) ? 'warn' : 'ok'
+  return { lit, words: said.filter(Boolean).join(' · ') }
 }
 
 /** The same in a few words. */
 export function shortVerdict(zones: readonly ZoneView[]): { lit: Lit; words: string } {
   const unknown = zones.filter(isUnknown).length
+  const silent = zones.filter(isSilent).length
   if (zones.length === 0) return { lit: 'off', words: texts.noZones }
-  return unknown === 0
-    ? { lit: 'ok', words: many(zones.length, 'zone') }
-    : { lit: 'warn', words: texts.unknown(unknown) }
+  if (unknown > 0) return { lit: 'warn', words: texts.unknown(unknown) }
+  return silent > 0 ? { lit: 'warn', words: texts.silent(silent) } : { lit: 'ok', words: many(zones.length, 'zone') }
 }
 
 /** A value as one text. */

@@ -55,8 +55,9 @@ export const setOneUpToSee = 'Set one up to see what is on it.'
 export const linesAreClosed = (configured: number) => `${configured === 1 ? 'The line is' : 'All lines are'} closed.`
 export const someLinesRun = (open: number, wanted: number) =>
   `${open} of ${many(wanted, 'line')} ${open === 1 ? 'runs' : 'run'}.`
-export const moreNeedALook = (bad: number, others: number) =>
-  ` So ${bad === 2 ? 'does one more need' : `do ${others} more need`} a look.`
+export const moreNeedALook = (others: number) =>
+  others === 1 ? ' One more line needs a look.' : ` ${others} more lines need a look.`
+export const needALook = (lines: number) => (lines === 1 ? '1 needs a look' : `${lines} need a look`)
 export const runs = (name: string) => `${name} runs.`
 export const allLinesRun = (open: number) => `${whole(open, 'lines')} run.`
 export const someNotSetUp = (spare: string) => `${spare} not set up`

@@ -148,9 +148,13 @@ export function sortPorts(ports: readonly Port[]): Port[] {
 export function shortVerdict(ports: readonly Port[]): { lit: Lit; words: string } {
   const wanted = ports.filter((port) => port.configured && port.state !== 'closed')
   const open = wanted.filter((port) => port.state === 'open').length
-  const worst = needy(ports)[0]
+  const bad = needy(ports)
+  const [worst] = bad
   const lit = worst === undefined ? (open > 0 ? 'ok' : 'off') : litOf(worst)
-  return { lit, words: wanted.length === 0 ? texts.noLineRuns : texts.openOfLines(open, wanted.length) }
+  if (wanted.length === 0) return { lit, words: texts.noLineRuns }
+  // All of them open beside a warning would read as if nothing were wrong.
+  const isAll = open === wanted.length
+  return { lit, words: isAll && worst ? texts.needALook(bad.length) : texts.openOfLines(open, wanted.length) }
 }
 
 /** The verdict on all lines. */
@@ -174,7 +178,7 @@ export function judgePorts(ports: readonly Port[], when: When): Judgement {
   const isAll = open.length === wanted.length
   const some = texts.someLinesRun(open.length, wanted.length)
   const lead = isAll ? allRun(open) : some
-  const rest = bad.length > 1 ? texts.moreNeedALook(bad.length, bad.length - 1) : ''
+  const rest = bad.length > 1 ? texts.moreNeedALook(bad.length - 1) : ''
   return {
     lit: litOf(first),
     sentence: `${lead} ${stateSentence(first, when)}`,

@@ -184,7 +184,8 @@ t.test('what became of a step and of the macros is a sentence', async (t) => {
     last: null,
   }
   t.match(macrosVerdict([], 0), { lit: 'off' })
-  t.match(macrosVerdict([macro], 0), { lit: 'ok' })
+  t.match(macrosVerdict([macro], 0), { lit: 'ok', why: 'None has run yet.' })
+  t.match(macrosVerdict([{ ...macro, enabled: false }], 0), { lit: 'off', sentence: 'No macro is switched on.' })
   t.match(macrosVerdict([{ ...macro, last }], 0, 'UTC'), { lit: 'warn', why: /Night, 00:00: no answer\./ })
   t.match(macrosVerdict([{ ...macro, flaw: 'step 1 has no ms' }], 0), { lit: 'warn', sentence: /1 macro cannot run/ })
 })

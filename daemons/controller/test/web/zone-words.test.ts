@@ -98,6 +98,11 @@ t.test('judges all zones together: all known, some, or none', async (t) => {
     why: 'Blinds. Commands are still tried.',
   })
   t.match(judgeZones([lost, lost]), { lit: 'fault', sentence: 'Both zones are unknown.' })
+  const silent = zone({ name: 'Lobby', values: { state: 'silent', source: 'Radio', volume: 40 } })
+  t.match(judgeZones([zone(), silent]), { lit: 'warn', sentence: 'Lobby is silent.', why: /no sound of it arrives/ })
+  t.match(judgeZones([silent, lost, zone()]), { why: 'Blinds. Commands are still tried. Lobby is silent.' })
+  t.same(shortVerdict([zone(), silent]), { lit: 'warn', words: '1 silent' })
+  t.equal(roomState([zone(), silent]).lit, 'warn')
   t.same(shortVerdict([]), { lit: 'off', words: 'No zones' })
   t.same(shortVerdict([zone(), lost]), { lit: 'warn', words: '1 unknown' })
 })

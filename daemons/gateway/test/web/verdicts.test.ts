@@ -18,7 +18,7 @@ t.test('says how many lines run and which one needs attention', async (t) => {
   })
   t.match(judgePorts([port(), absent, failed], when), {
     lit: 'fault',
-    why: /TCSETS2: EINVAL\. So does one more need a look\./,
+    why: /TCSETS2: EINVAL\. One more line needs a look\./,
   })
   t.same(shortVerdict([port(), absent]), { lit: 'warn', words: '1 of 2 lines' })
 })
@@ -34,7 +34,7 @@ t.test('a line that runs needs attention when units on it are silent or noisy', 
     ['/dev/ttyUSB1', '/dev/ttyUSB0'],
   )
   t.same(stateOf(ailing, when.nowMs, when.zone), { lit: 'warn', word: 'open, 2 silent' })
-  t.same(shortVerdict([port(), ailing]), { lit: 'warn', words: '2 of 2 lines' })
+  t.same(shortVerdict([port(), ailing]), { lit: 'warn', words: '1 needs a look' })
   const noisy = port({ path: '/dev/ttyUSB2', units: { total: 8, well: 7, slow: 0, noisy: 1, silent: 0 } })
   t.match(judgePorts([port(), noisy], when), { lit: 'warn', sentence: 'Both lines run. ttyUSB2: 1 unit is noisy.' })
   t.same(stateOf(noisy, when.nowMs, when.zone), { lit: 'warn', word: 'open, 1 noisy' })
