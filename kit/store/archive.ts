@@ -25,15 +25,19 @@ const LAST_INSTANT = 8.64e15
 const manifest = Type.Object(
   {
     format: Type.Literal(FORM),
-    daemon: Type.String({ description: 'whose state it is' }),
-    version: Type.String({ pattern: '^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}', description: 'of the Plantroom that wrote it' }),
+    daemon: Type.String({ maxLength: 64, description: 'whose state it is' }),
+    version: Type.String({
+      pattern: '^\\d{1,9}\\.\\d{1,9}\\.\\d{1,9}',
+      maxLength: 64,
+      description: 'of the Plantroom that wrote it',
+    }),
     at: Type.Integer({ minimum: 0, maximum: LAST_INSTANT, description: 'epoch ms' }),
     secrets: Type.Union([Type.Literal('all'), Type.Literal('own')], {
       description: 'own: without the secrets of other machines',
     }),
     files: Type.Array(
       Type.Object({
-        path: Type.String({ minLength: 1, description: 'below the state folder' }),
+        path: Type.String({ minLength: 1, maxLength: 256, description: 'below the state folder' }),
         sizeBytes: Type.Integer({ minimum: 0 }),
         sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
       }),
@@ -45,8 +49,8 @@ const manifest = Type.Object(
 /** Contents of an archive's list. */
 export type Manifest = Static<typeof manifest>
 
-/** Most files of a state folder; a folder with more is something else. */
-export const MOST_FILES = 10_000
+/** Most files and folders below a state folder; one with more is something else. */
+export const MOST_ENTRIES = 10_000
 
 /** Longest list of them. */
 const MANIFEST_BYTES = 4_194_304
@@ -278,6 +282,7 @@ async function unpack(
   { folder, bounds, mayHold, found }: Omit<ReadOptions, 'onRead'> & { folder: string; found: Map<string, Found> },
 ): Promise<string> {
   let leftBytes = bounds.unpackedBytes
+  const folders = new Set<string>()
   for (;;) {
     const entry = readHeader(await bytes.exactly(BLOCK))
     if (entry === undefined) throw new Fault('bad_backup', `it has no ${MANIFEST}`)
@@ -289,14 +294,26 @@ async function unpack(
       if ((await bytes.some(1)).length > 0) throw new Fault('bad_backup', `something follows its ${MANIFEST}`)
       return text
     }
-    if (!isPlainPath(path) || !mayHold(path) || found.has(path) || found.size === MOST_FILES)
+    const above = foldersAbove(path)
+    const isTaken = found.has(path) || folders.has(path) || above.some((one) => found.has(one))
+    if (!isPlainPath(path) || !mayHold(path) || isTaken)
       throw new Fault('bad_backup', `it holds ${JSON.stringify(path)}, which no backup holds`)
+    // Folders count: a few zipped bytes of names would make a million of them, each of which takes a block of the disk.
+    for (const one of above) folders.add(one)
+    if (found.size + folders.size >= MOST_ENTRIES)
+      throw new Fault('bad_backup', `it holds more than ${MOST_ENTRIES} files and folders`)
     leftBytes -= sizeBytes
     if (leftBytes < 0)
       throw new Fault('bad_backup', `unpacked it is more than ${bounds.unpackedBytes} bytes, which is not taken`)
     found.set(path, await unpackOne(bytes, join(folder, path), sizeBytes))
     await bytes.exactly(padding(sizeBytes).length)
   }
+}
+
+/** `a` and `a/b` of `a/b/c`. */
+function foldersAbove(path: string): string[] {
+  const names = path.split('/').slice(0, -1)
+  return names.map((_, at) => names.slice(0, at + 1).join('/'))
 }
 
 /** Below the folder, and written as we write it. */

@@ -3,8 +3,8 @@ import { closeSync, constants, fstatSync, mkdtempSync, readdirSync, rmSync, stat
 import { readFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { Fault, faultOf } from '../pure/fault.ts'
-import { type ArchiveBounds, type Manifest, MOST_FILES, readArchive, type Source, writeArchive } from './archive.ts'
-import { LOCK_FILE, RESTORE_FOLDER } from './restore.ts'
+import { type ArchiveBounds, type Manifest, MOST_ENTRIES, readArchive, type Source, writeArchive } from './archive.ts'
+import { LOCK_FILE, lastRestoreAt, RESTORE_FOLDER } from './restore.ts'
 import { copyDatabase, faultOfDatabase, isDatabase, isPartOfDatabase } from './state-database.ts'
 import { openPlain } from './store.ts'
 
@@ -33,13 +33,17 @@ export async function packState(to: number, options: PackOptions): Promise<Manif
   const { folder, about, onProgress = () => {} } = options
   const staging = mkdtempSync(join(options.staging, 'plantroom-backup-'))
   try {
+    const restoredAt = lastRestoreAt(folder)
     const paths = stateFiles(folder)
     const ofBytes = paths.reduce((sum, path) => sum + sizeOf(join(folder, path)), 0)
     let doneBytes = 0
-    return await writeArchive(to, sourcesOf(paths, { ...options, staging }), about, (bytes) => {
+    const manifest = await writeArchive(to, sourcesOf(paths, { ...options, staging }), about, (bytes) => {
       doneBytes += bytes
       onProgress(doneBytes, Math.max(doneBytes, ofBytes))
     })
+    if (lastRestoreAt(folder) !== restoredAt)
+      throw new Fault('backup_failed', 'another state was put in place meanwhile: try again')
+    return manifest
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
     const why = code === 'ENOSPC' || code === 'EDQUOT' ? 'there is no room on the disk' : (code ?? message)
@@ -88,21 +92,26 @@ function openIfThere(path: string): number | undefined {
 function stateFiles(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true })
   const files: string[] = []
+  let count = 0
   for (const entry of entries) {
     const path = relative(folder, join(entry.parentPath, entry.name))
     if (!mayHold(path)) continue
+    count++
     if (entry.isFile()) files.push(path)
     else if (!entry.isDirectory()) throw new Fault('backup_failed', `${path} is neither a file nor a folder`)
   }
-  if (files.length > MOST_FILES)
-    throw new Fault('backup_failed', `${folder} holds ${files.length} files, expected at most ${MOST_FILES}`)
+  if (count > MOST_ENTRIES)
+    throw new Fault('backup_failed', `${folder} holds ${count} files and folders, expected at most ${MOST_ENTRIES}`)
   return files.sort()
 }
 
-/** Whether a backup has such a file: not the lock, unfinished saves, what a database's copy contains, or another state. */
+/**
+ * Whether a backup has such a file: not the lock, unfinished saves, what a database's copy contains, or another state.
+ * Nor anything below a folder of these names: it could not be put in the place of the lock, at no start.
+ */
 function mayHold(path: string): boolean {
-  const isOfRestore = path === RESTORE_FOLDER || path.startsWith(`${RESTORE_FOLDER}/`)
-  return path !== LOCK_FILE && !isOfRestore && !path.endsWith('.tmp') && !isPartOfDatabase(path)
+  const [first] = path.split('/')
+  return first !== LOCK_FILE && first !== RESTORE_FOLDER && !path.endsWith('.tmp') && !isPartOfDatabase(path)
 }
 
 // Unpacking and checking.

@@ -109,6 +109,21 @@ export function dropDrafts(folder: string): void {
   if (existsSync(work) && !existsSync(join(work, PLAN))) removeDrafts(work, systemSwap)
 }
 
+/**
+ * For whoever reads the state without its lock: it is one state throughout if two calls return the same.
+ * @returns when the last restore was asked for, epoch ms
+ * @throws Fault `backup_failed` where one is decided on and not finished: part of either state may be there
+ */
+export function lastRestoreAt(folder: string): number | undefined {
+  const work = join(folder, RESTORE_FOLDER)
+  if (existsSync(join(work, PLAN)))
+    throw new Fault(
+      'backup_failed',
+      `${folder}: a restore is not finished there, so it may hold part of two states: start the daemon, then try again`,
+    )
+  return readNote(work)?.at
+}
+
 /** The former state, if there is one. @returns who replaced it, and by what */
 export function formerState(folder: string): RestoreNote | undefined {
   const work = join(folder, RESTORE_FOLDER)

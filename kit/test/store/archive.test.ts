@@ -159,6 +159,45 @@ t.test('one that unpacks to more than is taken is refused before it fills the di
   await t.rejects(read(t, bomb), { code: 'bad_backup', message: /more than 10000000 bytes/ })
 })
 
+t.test('one of a few kilobytes does not fill the disk with folders', async (t) => {
+  const names = Array.from({ length: 100 }, (_, at) => at.toString(36).padStart(2, 'x'))
+  const deep = names.map((name) => [`${name}/${'a/'.repeat(110)}b`, ''])
+  const bomb = readFileSync(await pack(t, Object.fromEntries(deep)))
+  t.ok(bomb.length < 50_000)
+  await t.rejects(read(t, bomb), { code: 'bad_backup', message: /more than 10000 files and folders/ })
+})
+
+t.test('a name is a file or a folder, and there once', async (t) => {
+  const two = gunzipSync(readFileSync(await pack(t, { abc: 'A', 'd/e': 'B' })))
+  for (const [from, to] of [
+    ['abc\0', 'd/e\0'],
+    ['abc\0', 'd\0\0\0'],
+    ['d/e\0\0', 'abc/e'],
+  ] as const)
+    await t.rejects(read(t, sealed(gzipSync(renamed(two, from, to)))), { code: 'bad_backup' }, `${from} as ${to}`)
+})
+
+/** A tar in which one file has another name of the same length. */
+function renamed(tar: Uint8Array, from: string, to: string): Buffer {
+  const bytes = Buffer.from(tar)
+  const at = bytes.indexOf(from)
+  bytes.write(to, at, 'latin1')
+  const header = bytes.subarray(at, at + 512)
+  header.write('        ', 148)
+  const sum = header.reduce((all, byte) => all + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148)
+  return bytes
+}
+
+t.test('what a list says is not repeated without a bound', async (t) => {
+  for (const more of [{ daemon: 'x'.repeat(10_000) }, { version: `1.2.3${'x'.repeat(10_000)}` }]) {
+    const long = sealed(forged(t, {}, listOf(more)))
+    await t.rejects(read(t, long), { code: 'bad_backup', message: /another shape/ })
+  }
+  const path = 'x'.repeat(10_000)
+  await t.rejects(read(t, sealed(forged(t, {}, listOf({ files: [{ ...entry, path }] })))), { message: /another shape/ })
+})
+
 t.test('random bytes with a right checksum throw nothing but a fault', async (t) => {
   t.testdir({})
   await fc.assert(

@@ -6,7 +6,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Test, t } from 'tap'
 import { version } from '#kit/run/arguments.ts'
 import { lockState } from '#kit/run/state-folder.ts'
+import { writeArchive } from '#kit/store/archive.ts'
 import { packState } from '#kit/store/backup.ts'
+import { commitRestore, makeNewState } from '#kit/store/restore.ts'
 import { backup } from '../backup.ts'
 import { restore } from '../restore.ts'
 import { runCommand } from './world.ts'
@@ -85,6 +87,35 @@ t.test('says so when the backup cannot be written', async (t) => {
   t.match(await put(t), { code: 'bad_backup', err: /there is no file .*b\.tar\.gz/ })
 })
 
+t.test('no backup is made of a state that a restore has not finished, or has replaced meanwhile', async (t) => {
+  const state = at(t, 'state')
+  await save(t)
+  writeFileSync(join(makeNewState(state), 'users.json'), '"new"')
+  const note = { by: 'ada', at: 1, what: 'backup', madeAt: 1 } as const
+  commitRestore(state, note)
+  t.match(await save(t), { code: 'backup_failed', err: /a restore is not finished there/ })
+  const to = openSync(at(t, 'c.tar.gz'), 'w')
+  lockState(state).release()
+  writeFileSync(join(makeNewState(state), 'users.json'), '"newer"')
+  const restart = () => {
+    commitRestore(state, { ...note, at: 2 })
+    lockState(state).release()
+  }
+  const about = { daemon: 'small', version, at: 1, secrets: 'all' } as const
+  const packing = packState(to, { folder: state, staging: t.testdirName, about, onProgress: once(restart) })
+  await t.rejects(packing, { code: 'backup_failed', message: /another state was put in place meanwhile/ })
+  closeSync(to)
+  t.match(await save(t), { code: 0 })
+})
+
+function once(call: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (!isDone) call()
+    isDone = true
+  }
+}
+
 /** Packs files as if they were the state of a daemon. */
 async function forge(t: Test, files: Record<string, string>, about: { daemon?: string; version?: string } = {}) {
   const folder = t.testdir({ forged: files, state: {} })
@@ -114,6 +145,20 @@ for (const [what, sentence, files, about] of [
     t.same((await readdir(at(t, 'state'))).sort(), ['daemon.lock', 'restore', 'users.json'])
     t.same(await readdir(join(at(t, 'state'), 'restore')), [])
   })
+
+t.test(
+  'refuses what could not be put in place, so that every start would fail: a folder in place of the lock',
+  async (t) => {
+    const folder = t.testdir({ lock: 'x', state: {} })
+    const to = openSync(at(t, 'b.tar.gz'), 'w')
+    const descriptor = openSync(join(folder, 'lock'), 'r')
+    const about = { daemon: 'small', version, at: 1, secrets: 'all' } as const
+    await writeArchive(to, [{ path: 'daemon.lock/x', descriptor, sizeBytes: 1 }], about)
+    for (const each of [to, descriptor]) closeSync(each)
+    t.match(await put(t), { code: 'bad_backup', err: /holds "daemon\.lock\/x", which no backup holds/ })
+    lockState(at(t, 'state')).release()
+  },
+)
 
 t.test('an older version is taken', async (t) => {
   await forge(t, { 'a.json': '{}' }, { version: '0.0.1' })
