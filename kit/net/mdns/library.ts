@@ -282,15 +282,19 @@ export async function openLibrary(
   // The library's browser knows no subtypes; we pass the subtype in place of a name.
   const sought = subtype === undefined ? { type } : { type, name: `_${subtype}._sub` }
   let browser: Browser | undefined
-  /** That of the round before: it knows who says goodbye before anybody has answered in this round. */
+  /** That of the round before, with names alone: it knows who says goodbye before anybody has answered in this round. */
   let former: Browser | undefined
   let rememberedBytes = 0
+  function forgetFormer(): void {
+    former?.stop()
+    former = undefined
+  }
   // Runs before the library's own listener: it remembers part of some messages and throws at the rest.
   socket.prependListener('message', ({ length }: Uint8Array) => {
     rememberedBytes += length
     if (rememberedBytes <= REMEMBERED_BYTES) return
     rememberedBytes = length
-    former?.stop()
+    forgetFormer()
     if (browser) Object.assign(browser, { _services: [], serviceMap: {} })
   })
 
@@ -301,14 +305,15 @@ export async function openLibrary(
       bonjour.publish({ name: instance, type, subtypes, host, port, txt: { ...text }, probe: false })
     },
     find({ onHeard, onGoodbye, links }) {
-      former?.stop()
-      former = browser?.removeAllListeners()
+      forgetFormer()
+      former = browser && withNamesAlone(browser)
       rememberedBytes = 0
       const hear = (service: Service) => {
         const heard = heardServiceOf(service, links)
         if (heard) onHeard(heard)
       }
       browser = bonjour.find(sought, hear)
+      leaveOutNumbers(browser)
       browser.on('srv-update', hear).on('txt-update', hear)
       const gone = ({ fqdn }: Service) => onGoodbye(String(fqdn).toLowerCase())
       browser.on('down', gone)
@@ -322,9 +327,28 @@ export async function openLibrary(
       await atMost(clock, deadlineMs, promise)
     },
     close() {
-      former?.stop()
+      forgetFormer()
       browser?.stop()
       bonjour.destroy()
     },
   }
+}
+
+/** A browser that tells nothing but goodbyes, and learns nothing more: two whole ones would keep everything twice. */
+function withNamesAlone(browser: Browser): Browser {
+  const names = browser.services.map(({ fqdn }) => ({ fqdn }))
+  const learnsNothing = { addService: () => undefined, replaceService: () => undefined }
+  Object.assign(browser.removeAllListeners(), { _services: names, serviceMap: {}, ...learnsNothing })
+  return browser
+}
+
+/**
+ * No text of ours begins with a digit, and V8 keeps a value under the key `999` in a list of a thousand places: a round
+ * of such keys takes seven megabytes.
+ */
+function leaveOutNumbers(browser: Browser): void {
+  const { txt } = browser as unknown as { txt: { decodeAll(items: readonly Uint8Array[]): unknown } }
+  const isNumber = ([first = 0]: Uint8Array) => first >= 0x30 && first <= 0x39
+  const decodeAll = (items: readonly Uint8Array[]) => txt.decodeAll(items.filter((item) => !isNumber(item)))
+  Object.assign(browser, { txt: { decodeAll } })
 }

@@ -24,12 +24,13 @@ async function listening() {
   const nothing = { clock: fakeClock(), links, host: 'hall.local', kind: '_plantroom._tcp.local' }
   const socket = new LibrarySocket({ ...nothing, send: () => undefined, chance: () => 0 })
   const library = await openLibrary(socket, DAEMON, () => undefined)
-  library.find({ links, onHeard: (one) => void heard.push(one), onGoodbye: () => undefined })
+  const find = () => library.find({ links, onHeard: (one) => void heard.push(one), onGoodbye: () => undefined })
+  find()
   function say(bytes: Uint8Array): void {
     const message = openMessage(bytes, 64)
     if (link && message) socket.hear(bytes, FROM, { link, message, asksForOurs: false })
   }
-  return { library, heard, say }
+  return { library, heard, find, say }
 }
 
 /** The name of the service type is at the start of the first record, and all others point to it. @source RFC 1035, 4.1.4 */
@@ -69,6 +70,27 @@ t.test('whatever is announced, the remembered part takes no more than its row sa
     const bytes = await heapBytesOf(async () => {
       const { library, say } = await listening()
       for (const message of said) say(message)
+      return library
+    })
+    t.comment(`${what}: ${bytes}`)
+    t.ok(bytes <= allBytes, `${what}: ${bytes}`)
+  }
+})
+
+t.test('nor over several rounds, of which the one before is remembered too', async (t) => {
+  const { allBytes } = rowOf(houseRows(), 'what mDNS has heard and said')
+  for (const [what, , text] of texts) {
+    let count = 0
+    const bytes = await heapBytesOf(async () => {
+      const { library, find, say } = await listening()
+      for (let round = 0; round < 4; round++) {
+        for (let left = 32_000; left > 0; count++) {
+          const message = crowd(count, text)
+          left -= message.length
+          if (left > 0) say(message)
+        }
+        if (round < 3) find()
+      }
       return library
     })
     t.comment(`${what}: ${bytes}`)
