@@ -137,7 +137,11 @@ export function alarmPart(
 /** What each way has not told yet: entries by number, and how many found no room. */
 const untold = Type.Record(
   Type.String(),
-  Type.Object({ ids: Type.Array(Type.Integer(), { maxItems: MOST_ENTRIES }), omitted: Type.Integer({ minimum: 0 }) }),
+  // Under way and waiting.
+  Type.Object({
+    ids: Type.Array(Type.Integer(), { maxItems: 2 * MOST_ENTRIES }),
+    omitted: Type.Integer({ minimum: 0 }),
+  }),
 )
 type Untold = Static<typeof untold>
 
@@ -291,7 +295,9 @@ class WayQueue {
     this.#timer?.cancel()
     await atMost(this.#parts.clock, LAST_MS, this.#sending ?? Promise.resolve())
     this.#timer?.cancel()
-    if (this.#waiting.size > 0 && this.#waitForRoomMs() === 0) await this.#send(LAST_MS)
+    // A target that hangs gets no second message: the entries of the first would not be kept.
+    const isHanging = this.#sending !== undefined
+    if (!isHanging && this.#waiting.size > 0 && this.#waitForRoomMs() === 0) await this.#send(LAST_MS)
     this.#stopper.abort()
     this.#timer?.cancel()
   }

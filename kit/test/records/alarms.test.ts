@@ -1,11 +1,13 @@
 /** Alarms: who is told, how often, in which order, and what happens when nobody takes them. */
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import { webhookSignature } from '#kit/net/signature.ts'
-import { type AlarmMessage, mailWay, startAlarms, webhookWay } from '#kit/records/alarms.ts'
+import { type AlarmMessage, alarmPart, mailWay, startAlarms, webhookWay } from '#kit/records/alarms.ts'
 import type { ToldListener } from '#kit/records/ledger.ts'
 import type { Condition, LedgerEntry, Severity } from '#kit/records/ledger-entry.ts'
 
@@ -176,6 +178,37 @@ t.test('what is refused at the end is kept', async (t) => {
   opened(entryOf(1))
   await alarms.close()
   t.same(saved.at(-1), { webhook: { ids: [1], omitted: 0 } })
+})
+
+t.test('what a target that hangs at the end has not taken is kept, with what came meanwhile', async (t) => {
+  const { alarms, clock, opened, saved, state } = stage('fault', { timeout_ms: 10_000 })
+  state.hangs = true
+  opened(entryOf(1))
+  await clock.run(5000)
+  opened(entryOf(2))
+  const closed = alarms.close()
+  await clock.run(4000)
+  await closed
+  t.same(saved.at(-1), { webhook: { ids: [1, 2], omitted: 0 } })
+})
+
+t.test('as many as may be under way and waiting at once are read again', async (t) => {
+  const folder = t.testdir({})
+  const ids = Array.from({ length: 2000 }, (_, at) => at + 1)
+  writeFileSync(join(folder, 'alarms.json'), JSON.stringify({ webhook: { ids, omitted: 0 } }))
+  const asked: number[] = []
+  const log = { ...silentLog, error: (text: string) => t.fail(text) }
+  const ledger = {
+    ...{ onTold: () => {}, raise: () => {}, clear: () => {}, happened: () => {} },
+    entry(id: number) {
+      asked.push(id)
+      return entryOf(id)
+    },
+  }
+  const alarms = { ...keys, url: 'http://127.0.0.1:9/', entries: 1000 }
+  const part = alarmPart({ clock: fakeClock(), log, config: { alarms }, stateFolder: folder }, ledger, { says })
+  await part.start()
+  t.equal(asked.length, 2000)
 })
 
 const keys = { ...config, url_severity: 'fault', secret_file: '', ca_file: '' } as const
