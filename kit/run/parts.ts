@@ -76,8 +76,7 @@ export function createEnd(log: Log): End {
   let ending: Ending | undefined
   let stop: ((ending: Ending) => Promise<void>) | undefined
   const { promise: reached, resolve } = Promise.withResolvers<Ending>()
-  // Node ends a process that has nothing open, and the clock's timers do not count. While parts start or stop no server
-  // listens: a daemon that only waits for a time then would end in the middle. The interval itself does nothing.
+  // Keeps the process alive while parts start or stop: no server listens then, and the clock's timers do not count.
   const keepAlive = setInterval(() => {}, 3_600_000)
 
   async function finish(asked: Ending): Promise<void> {

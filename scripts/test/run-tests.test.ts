@@ -125,7 +125,7 @@ t.test('files with a browser share a process among themselves, and what has soun
 t.test('files that share a process are told apart, and one that hangs does not keep the next', async (t) => {
   const test = (body: string) => `import t from 'tap'\nt.test('one', async (t) => { ${body} })\n`
   const files = {
-    'a.test.ts': test('t.pass()'),
+    'a.test.ts': test('t.equal(1 + 1, 2)'),
     'b.test.ts': test('await new Promise(() => {})'),
     'c.test.ts': test('t.fail("x")'),
   }

@@ -17,9 +17,9 @@ async function lastStart(): Promise<{ at: number; reason: string }> {
   return (await shared.board.get('/api/status')).body.last_start
 }
 
-/** Waits until the board has begun anew since then. */
-async function begunAnew(startedAt: number): Promise<void> {
-  await until('begun anew', async () => {
+/** Waits until the board has restarted since that start, and answers. */
+async function restartedSince(startedAt: number): Promise<void> {
+  await until('it has restarted', async () => {
     const now = await lastStart().catch(() => undefined)
     return now !== undefined && now.at !== startedAt
   })
@@ -80,7 +80,7 @@ t.test('B.ota an upload that is cut at any tenth leaves the board as it was', as
   }
   t.notOk(existsSync(installed))
   t.equal((await send(board.url, image)).status, 200, 'a complete one is accepted afterwards')
-  await begunAnew(startedAt)
+  await restartedSince(startedAt)
 })
 
 t.test('B.ota an image is installed, answered, and the board restarts', async (t) => {
@@ -91,7 +91,7 @@ t.test('B.ota an image is installed, answered, and the board restarts', async (t
   t.equal(status, 200)
   t.match(body, { installed: true, version: '2.1.0', reboots: true, about_s: Number })
   t.ok(readFileSync(installed).equals(image), 'the command had the whole image')
-  await begunAnew(startedAt)
+  await restartedSince(startedAt)
   const after = await board.get('/api/status')
   t.equal(after.body.last_start.reason, 'ota')
   t.match(after.body.ota, { state: 'idle', received_bytes: 0, total_bytes: null, version: null, fault: null, at: null })
@@ -123,7 +123,7 @@ t.test('B.ota of two at once the second is refused, and the first ends well', as
   resolve()
   t.equal((await first).status, 200)
   t.ok(readFileSync(installed).equals(image))
-  await begunAnew(startedAt)
+  await restartedSince(startedAt)
 })
 
 t.test('B.ota a board that knows no key, or no command, says so', async (t) => {
