@@ -99,12 +99,8 @@ export function createDefinitionLibrary(folders: readonly string[], mostBytes: n
   }
 
   function source(name: string): { text: string; isOwn: boolean } | undefined {
-    if (!NAME.test(name)) return undefined
-    for (const folder of folders) {
-      const bytes = bytesOf(join(folder, `${name}.json`))
-      if (bytes) return { text: new TextDecoder().decode(bytes), isOwn: folder === folders[0] }
-    }
-    return undefined
+    const file = fileOf(folders, name)
+    return file && { text: new TextDecoder().decode(file.bytes), isOwn: file.isOwn }
   }
 
   function forget(name: string): void {
@@ -118,14 +114,19 @@ export function createDefinitionLibrary(folders: readonly string[], mostBytes: n
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/
 
 function firstOf(folders: readonly string[], name: string): { device: Device; sizeBytes: number } | undefined {
+  const file = fileOf(folders, name)
+  if (!file) return undefined
+  const device = loadDefinition(file.bytes)
+  if (device.definition.name === name) return { device, sizeBytes: file.bytes.length }
+  const message = `it is ${device.definition.name}, expected the name of its file, ${name}`
+  throw invalid([{ path: 'name', message }])
+}
+
+function fileOf(folders: readonly string[], name: string): { bytes: Uint8Array; isOwn: boolean } | undefined {
   if (!NAME.test(name)) return undefined
   for (const folder of folders) {
     const bytes = bytesOf(join(folder, `${name}.json`))
-    if (!bytes) continue
-    const device = loadDefinition(bytes)
-    if (device.definition.name === name) return { device, sizeBytes: bytes.length }
-    const message = `it is ${device.definition.name}, expected the name of its file, ${name}`
-    throw invalid([{ path: 'name', message }])
+    if (bytes) return { bytes, isOwn: folder === folders[0] }
   }
   return undefined
 }

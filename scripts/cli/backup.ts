@@ -1,7 +1,7 @@
 /** `plantroom backup`: the state of a daemon in one file. */
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { exitCodes, stateFolderOf, version } from '#kit/run/arguments.ts'
@@ -32,7 +32,7 @@ Exit codes: 0 written, 1 failed, 2 wrong usage.
     if (!existsSync(folder)) throw new Fault('backup_failed', `there is no state folder ${folder}`)
     const about = { daemon: name, version, at: systemClock.epochMs(), secrets: 'all' } as const
     let count = 0
-    const staging = makeStaging()
+    const staging = folderForCopies()
     try {
       await writeWhole(file, async (to) => {
         count = (await packState(to, { folder, staging, about })).files.length
@@ -41,20 +41,19 @@ Exit codes: 0 written, 1 failed, 2 wrong usage.
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
       throw faultOf(cause, 'backup_failed', `${file} could not be written (${code})`)
-    } finally {
-      rmSync(staging, { recursive: true, force: true })
     }
     world.out(`${count} files of ${name} are in ${file}.\n`)
     return exitCodes.fine
   },
 }
 
-/** A folder the owner of the state may write to: the caller's TMPDIR is not always one. */
-function makeStaging(): string {
+/** The owner of the state may not write to the caller's TMPDIR, where it is a private one. */
+function folderForCopies(): string {
   try {
-    return mkdtempSync(join(tmpdir(), 'plantroom-backup-'))
+    accessSync(tmpdir(), constants.W_OK | constants.X_OK)
+    return tmpdir()
   } catch {
-    return mkdtempSync('/tmp/plantroom-backup-')
+    return '/tmp'
   }
 }
 
