@@ -6,22 +6,54 @@ export interface TextPlace {
   column: number
 }
 
-/** Offsets of values by their path: `commands.power.send`, `tests[3]`. The document itself is ''. */
-type Places = ReadonlyMap<string, number>
+/** A value: where it begins, and what is in it by name or number. */
+interface Spot {
+  offset: number
+  /** Of a list or an object that is not too deep. */
+  inside: Map<string, Spot> | undefined
+}
+
+/** Values further inside are found as what is around them. */
+const DEEPEST = 64
+/** Characters of a path that are looked at. */
+const LONGEST_PATH = 1024
 
 /**
  * Finds the places of all values of a JSON text, as far as it can be read.
  * @param text JSON, or something that begins like it
- * @returns a function that gives the place of a path; of one that is not there, that of the nearest around it
+ * @returns a function that gives the place of a path, such as `commands.power.send` or `tests[3]`, '' for the document;
+ * of one that is not there, that of the nearest around it
  */
 export function placesInJson(text: string): (path: string) => TextPlace {
-  const places = offsetsOf(text)
+  const document = spotsOf(text)
   return (path) => {
-    for (let near = path; ; near = near.replace(/(?:^|\.)[^.[\]]*$|\[\d+\]$/, '')) {
-      const offset = places.get(near)
-      if (offset !== undefined || near === '') return placeOf(text, offset ?? 0)
+    let spot = document
+    for (let rest = path.slice(0, LONGEST_PATH); rest !== ''; ) {
+      const next = step(spot, rest)
+      if (next === undefined) break
+      spot = next.spot
+      rest = next.rest
     }
+    return placeOf(text, spot.offset)
   }
+}
+
+/** One name or number of a path further in. A name may have dots itself: the longest that is there is meant. */
+function step({ inside }: Spot, path: string): { spot: Spot; rest: string } | undefined {
+  if (inside === undefined) return undefined
+  const [whole = '', number = ''] = /^\[(\d+)\]/.exec(path) ?? []
+  const item = inside.get(number)
+  if (whole !== '' && item !== undefined) return { spot: item, rest: path.slice(whole.length) }
+  const names = path.replace(/^\./, '')
+  for (
+    let end = names.length;
+    end > 0;
+    end = Math.max(names.lastIndexOf('.', end - 1), names.lastIndexOf('[', end - 1))
+  ) {
+    const spot = inside.get(names.slice(0, end))
+    if (spot !== undefined) return { spot, rest: names.slice(end) }
+  }
+  return undefined
 }
 
 /** The place of a character. */
@@ -33,7 +65,7 @@ export function placeOf(text: string, offset: number): TextPlace {
 
 /** A list or an object that is open, and where in it the reader is. */
 interface Level {
-  path: string
+  inside: Spot['inside']
   isList: boolean
   index: number
   /** Of an object: the name of the value that follows. */
@@ -42,9 +74,12 @@ interface Level {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs
 
-/** One pass over the tokens; no recursion, so depth costs nothing. What is no JSON only ends it early. */
-function offsetsOf(text: string): Places {
-  const places = new Map<string, number>()
+/**
+ * One pass over the tokens, in which no path is put together: a long name with many values in it took minutes so. What is
+ * no JSON only ends it early.
+ */
+function spotsOf(text: string): Spot {
+  let document: Spot | undefined
   const levels: Level[] = []
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
     const level = levels.at(-1)
@@ -62,15 +97,14 @@ function offsetsOf(text: string): Places {
       level.name = nameIn(token)
       continue
     }
-    const path = level === undefined ? '' : level.isList ? `${level.path}[${level.index}]` : within(level)
-    if (!places.has(path)) places.set(path, index)
-    if (token === '{' || token === '[') levels.push({ path, isList: token === '[', index: 0, name: undefined })
+    const opens = token === '{' || token === '['
+    const spot: Spot = { offset: index, inside: opens && levels.length < DEEPEST ? new Map() : undefined }
+    document ??= spot
+    const name = level?.isList ? String(level.index) : (level?.name ?? '')
+    if (level?.inside?.has(name) === false) level.inside.set(name, spot)
+    if (opens) levels.push({ inside: spot.inside, isList: token === '[', index: 0, name: undefined })
   }
-  return places
-}
-
-function within({ path, name = '' }: Level): string {
-  return path === '' ? name : `${path}.${name}`
+  return document ?? { offset: 0, inside: undefined }
 }
 
 function nameIn(token: string): string {

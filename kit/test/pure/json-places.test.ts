@@ -29,6 +29,20 @@ t.test('a value that is not there stands in what is around it', async (t) => {
   t.same(at('tests[7]'), at('tests'))
 })
 
+t.test('a name with dots or brackets is found whole', async (t) => {
+  const at = placesInJson('{"a.b": 1, "a": {"b": 2, "c[0]": [3]}}')
+  t.same(at('a.b'), { line: 1, column: 9 })
+  t.same(at('a.c[0][0]'), { line: 1, column: 35 })
+})
+
+t.test('the work grows with the text, not with how long its names are', async (t) => {
+  const begun = process.cpuUsage()
+  const at = placesInJson(`{"${'a'.repeat(100_000)}":[${'1,'.repeat(80_000)}`)
+  t.same(at('b'), { line: 1, column: 1 })
+  const { user } = process.cpuUsage(begun)
+  t.ok(user < 10_000_000, `${user} µs`)
+})
+
 t.test('what is no JSON, or deep, is read as far as it goes', async (t) => {
   t.same(placesInJson('{"a": [1, "b')('a[0]'), { line: 1, column: 8 })
   t.same(placesInJson('')('a.b'), { line: 1, column: 1 })
