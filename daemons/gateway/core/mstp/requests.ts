@@ -6,7 +6,7 @@ import { expectsReply, FRAME_TYPES, frameTypeName, isReply, type MstpFrame } fro
 import { isAnswer, npduOf } from '../../wire/mstp/npdu.ts'
 
 export interface RequestLimits {
-  /** Frames that wait for the token. */
+  /** Frames that wait for the token, or for their reply. */
   queue: number
   /** How long one waits for the token. */
   deadlineMs: number
@@ -43,9 +43,12 @@ export interface Outgoing {
 
 /** A reply that may still come, though nobody waits for it. */
 interface Owed {
-  data: Uint8Array
+  asked: Asked
   untilMs: number
 }
+
+/** What an answer is known by. */
+type Asked = Pick<Outgoing, 'frame' | 'invokeId'>
 
 /** Replies that may still come: more are not remembered. */
 const MOST_OWED = 1024
@@ -54,8 +57,9 @@ export class MstpRequests {
   readonly #clock: Clock
   readonly #limits: RequestLimits
   readonly #queue: Outgoing[] = []
-  /** Sent, with the reply still to come. */
+  /** Taken for the token: about to be sent, or sent with the reply still to come. */
   readonly #open = new Set<Outgoing>()
+  /** The oldest first. */
   readonly #owed = new Map<string, Owed>()
   readonly counts = { requests: 0, replies: 0, timeouts: 0, badReplies: 0, postponed: 0, lateReplies: 0 }
 
@@ -75,8 +79,10 @@ export class MstpRequests {
    */
   add(frame: MstpFrame): { outcome: Promise<SendOutcome>; withdraw(): void } {
     const { queue } = this.#limits
-    if (this.#queue.length >= queue)
-      throw new Fault('queue_full', `${queue} frames wait for the token already.`, { details: { retryAfterMs: 1000 } })
+    if (this.#queue.length + this.#open.size >= queue)
+      throw new Fault('queue_full', `${queue} frames wait for the token or for their reply already.`, {
+        details: { retryAfterMs: 1000 },
+      })
     const invokeId = npduOf(frame)?.invokeId
     this.#refuseMistakable(frame, invokeId)
     const outgoing: Outgoing = {
@@ -97,13 +103,16 @@ export class MstpRequests {
   /** The next one for the token. */
   next(): Outgoing | undefined {
     const outgoing = this.#queue.shift()
-    outgoing?.timer?.cancel()
+    if (!outgoing) return undefined
+    outgoing.timer?.cancel()
+    this.#open.add(outgoing)
     return outgoing
   }
 
   /** It was not sent, as its moment had passed: it is the next one again. */
   putBack(outgoing: Outgoing): void {
     if (outgoing.isOver) return
+    this.#open.delete(outgoing)
     this.#awaitTurn(outgoing)
     this.#queue.unshift(outgoing)
   }
@@ -116,11 +125,11 @@ export class MstpRequests {
 
   /** The driver has taken it. */
   sent(outgoing: Outgoing): void {
-    if (outgoing.isOver) return
     outgoing.sentMs = this.#clock.monotonicMs()
     this.counts.requests++
-    if (expectsReply(outgoing.frame)) this.#open.add(outgoing)
-    else this.#done(outgoing, null)
+    // Who asked may have left while it waited for its turnaround: its answer comes all the same.
+    if (outgoing.isOver) this.#owe(outgoing)
+    else if (!expectsReply(outgoing.frame)) this.#done(outgoing, null)
   }
 
   /** @returns whether it is the answer; if not, that is still waited for */
@@ -145,8 +154,12 @@ export class MstpRequests {
     if (!isReply(frame)) return
     for (const outgoing of this.#open)
       if (outgoing.isPostponed && isAnswerTo(outgoing, frame)) return this.#done(outgoing, frame)
-    const key = keyOf(frame.source, frame.destination, npduOf(frame)?.invokeId)
-    if (this.#owed.delete(key)) this.counts.lateReplies++
+    for (const [key, { asked }] of this.#owed)
+      if (isAnswerTo(asked, frame)) {
+        this.#owed.delete(key)
+        this.counts.lateReplies++
+        return
+      }
   }
 
   noReply(outgoing: Outgoing, why: 'timeout' | 'damaged' | 'unexpected'): void {
@@ -214,7 +227,7 @@ export class MstpRequests {
         expectsReply(other.frame) && keyOf(other.frame.destination, other.frame.source, other.invokeId) === key,
     )
     const untilMs = owed ? owed.untilMs : nowMs + this.#limits.lateLimitMs
-    const data = open?.frame.data ?? (owed && nowMs < owed.untilMs ? owed.data : undefined)
+    const data = open?.frame.data ?? (owed && nowMs < owed.untilMs ? owed.asked.frame.data : undefined)
     // Asked again in the same words, a late answer is as good.
     if (data === undefined || isSame(data, frame.data)) return
     const what =
@@ -229,11 +242,14 @@ export class MstpRequests {
 
   #owe({ frame, invokeId, sentMs }: Outgoing): void {
     if (sentMs === 0 || !expectsReply(frame)) return
+    const nowMs = this.#clock.monotonicMs()
+    for (const [key, { untilMs }] of this.#owed) {
+      if (untilMs > nowMs && this.#owed.size < MOST_OWED) break
+      this.#owed.delete(key)
+    }
     const key = keyOf(frame.destination, frame.source, invokeId)
     this.#owed.delete(key)
-    const [oldest] = this.#owed.keys()
-    if (oldest !== undefined && this.#owed.size >= MOST_OWED) this.#owed.delete(oldest)
-    this.#owed.set(key, { data: frame.data, untilMs: this.#clock.monotonicMs() + this.#limits.lateLimitMs })
+    this.#owed.set(key, { asked: { frame, invokeId }, untilMs: nowMs + this.#limits.lateLimitMs })
   }
 }
 
@@ -246,7 +262,7 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 /** Whether a frame answers a request: from whom, to whom, of its kind, and with its invoke id if it has one. */
-function isAnswerTo({ frame: asked, invokeId }: Outgoing, frame: MstpFrame): boolean {
+function isAnswerTo({ frame: asked, invokeId }: Asked, frame: MstpFrame): boolean {
   if (frame.source !== asked.destination || frame.destination !== asked.source) return false
   const isTest = asked.frameType === FRAME_TYPES.TEST_REQUEST
   if (isTest !== (frame.frameType === FRAME_TYPES.TEST_RESPONSE) || !isReply(frame)) return false

@@ -65,7 +65,7 @@ export const mstpSettings = Type.Object(
       default: 64,
       minimum: 1,
       maximum: 256,
-      description: 'frames that wait for the token; the next is refused',
+      description: 'frames that wait for the token or for their reply; the next is refused',
     }),
   },
   { additionalProperties: false },

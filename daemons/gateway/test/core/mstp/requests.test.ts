@@ -223,3 +223,55 @@ t.test('a line that is lost fails all that waits, and nothing is sent after it',
   t.match(outcomes, [{ code: 'line_gone' }])
   t.notOk(framesOf(on, fromMs).some(({ source }) => source === 1))
 })
+
+/** Runs until the frame that was asked for is taken for the token, and waits for its turnaround. */
+async function taken({ clock, mine }: ReturnType<typeof ring>): Promise<void> {
+  for (let steps = 0; steps < 20_000 && mine.node.view().waiting > 0; steps++) await clock.run(0.1)
+}
+
+t.test('a line that is lost fails what was about to be sent, too', async (t) => {
+  const at = ring()
+  at.send({})
+  await taken(at)
+  t.equal(at.mine.node.counters().requests, 0, 'it was not sent yet')
+  const { Fault } = await import('#kit/pure/fault.ts')
+  at.mine.node.end(new Fault('line_gone', 'the device is gone'))
+  await at.clock.run(10)
+  t.match(at.outcomes, [{ code: 'line_gone' }])
+})
+
+t.test('the answer to a request whose caller left as it was sent is not taken for that of another', async (t) => {
+  const at = ring()
+  const { withdraw } = at.send({})
+  await taken(at)
+  t.throws(() => at.send({ data: asking(7, 77) }), { code: 'mstp_reply_owed' }, 'it is about to be sent')
+  withdraw()
+  await at.heard(ASKS)
+  t.throws(() => at.send({ data: asking(7, 77) }), { code: 'mstp_reply_owed' }, 'it was sent')
+  await at.sayLater({})
+  t.equal(at.mine.node.counters().lateReplies, 1)
+})
+
+t.test('only the answer that is owed ends the wait for it', async (t) => {
+  const { clock, heard, mine, outcomes, sayLater, send } = ring()
+  send({})
+  await heard(ASKS)
+  await clock.run(300)
+  t.match(outcomes, [{ code: 'mstp_timeout' }])
+  await sayLater({ data: asking(7) })
+  await sayLater({ frameType: FRAME_TYPES.TEST_RESPONSE })
+  t.throws(() => send({ data: asking(7, 77) }), { code: 'mstp_reply_owed' }, 'a question with its number is no answer')
+  await sayLater({})
+  t.equal(mine.node.counters().lateReplies, 1)
+})
+
+t.test('a device that postpones every reply does not let requests without end wait', async (t) => {
+  const { clock, heard, say, send } = ring({ queue: 2 })
+  for (const invokeId of [1, 2]) {
+    send({ data: asking(invokeId) })
+    await heard(ASKS)
+    say({ frameType: REPLY_POSTPONED, data: new Uint8Array(0) })
+    await clock.run(20)
+  }
+  t.throws(() => send({ data: asking(3) }), { code: 'queue_full', message: /for their reply/ })
+})
