@@ -115,6 +115,7 @@ class MstpThread {
     const { done, number } = this.#post(task)
     const leave = () => void this.#post({ kind: 'withdraw', send: number }).done.catch(() => {})
     signal.addEventListener('abort', leave)
+    if (signal.aborted) leave()
     try {
       return (await done) as SendOutcome
     } finally {

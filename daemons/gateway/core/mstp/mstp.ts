@@ -71,7 +71,7 @@ interface SendAnswer {
   postponed: boolean
 }
 
-/** The map of the ring and how it does; null before the line was open for a moment. */
+/** The map of the ring and how it does; null while the line is not open, and until it was for a moment. */
 export interface RingFace {
   view(): (NodeView & { mode: MstpSettings['mode']; mac: number | null }) | null
 }
@@ -128,7 +128,7 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
 
   return {
     ...(isNode && { actions: { send } }),
-    faces: { ring: { view: () => (health ? { mode: settings.mode, mac: own, ...health.view } : null) } },
+    faces: { ring: { view: () => (line && health ? { mode: settings.mode, mac: own, ...health.view } : null) } },
     async openLine() {
       health = undefined
       line = await world.openMstp({
@@ -151,7 +151,7 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
         : `${port} only listens (settings.mode is listen), so rest/send is refused: nothing is ever sent.`,
     counters: () => ({ ...health?.counters }),
     fault() {
-      const fault = health?.view.fault
+      const fault = line && health?.view.fault
       return fault ? new Fault(fault.code, fault.message) : undefined
     },
   }

@@ -76,6 +76,8 @@ t.test('who leaves withdraws what waits for the token', async (t) => {
   const sent = line.send({ frameType: 6, source: 1, destination: 255, data: asking(1) }, leave.signal)
   leave.abort()
   await t.rejects(sent, { code: 'mstp_withdrawn' })
+  const late = line.send({ frameType: 6, source: 1, destination: 255, data: asking(1) }, leave.signal)
+  await t.rejects(late, { code: 'mstp_withdrawn' }, 'who has left already sends nothing')
 })
 
 t.test('a line that is unplugged is told, and what is sent then is refused', async (t) => {

@@ -164,6 +164,26 @@ t.test('the port shows counters, the ring and what is wrong with it', async (t) 
   await port.close()
 })
 
+t.test('a line that is lost or closed shows no ring, and what was wrong with it no longer', async (t) => {
+  const { clock, port, told } = portWith()
+  const { view } = requireFace(port, 'ring')
+  const fault = { code: 'mstp_duplicate_mac', message: 'Another node has address 3 too.' }
+  const tell = () => told.opening?.onHealth({ ...health(), view: { ...health().view, fault } })
+  await port.open()
+  tell()
+  t.match(view(), { mac: 3 })
+  told.lose?.(new Fault('line_gone', 'unplugged'))
+  t.equal(view(), null)
+  t.match(port.life().fault, { code: 'line_gone' })
+  t.match(port.counters(), { rxFrames: 0 }, 'its counts stay')
+  await clock.run(150)
+  tell()
+  t.match(view(), { mac: 3 })
+  await port.close()
+  t.equal(view(), null)
+  t.equal(port.life().fault, null)
+})
+
 t.test('an address beyond max_master is refused: nobody would look for it', async (t) => {
   t.match(mstpProtocol.faults?.(settingsWith({ mac: 20, max_master: 10 })), [{ field: 'mac', message: /max_master/ }])
   t.same(mstpProtocol.faults?.(settingsWith({ mac: 10, max_master: 10 })), [])
