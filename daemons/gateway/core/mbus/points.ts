@@ -5,7 +5,7 @@ import { idOfUnit, wholeSecondary } from '../../wire/mbus/identity.ts'
 import { decimalOf, isExact, numberOf, type PointValue, scaled, textOfDecimal } from '../../wire/point-value.ts'
 import type { PointProtocol, RecordPoint } from '../points/definition.ts'
 import type { MbusReply, MbusRequest } from './protocol.ts'
-import { type MeterReading, type MeterTarget, readingOfTelegrams } from './reader.ts'
+import { type MeterReading, type MeterTarget, readingOfTelegrams, strangersIn } from './reader.ts'
 
 /** How a meter is asked by its number: a primary address, or the identification number on it. */
 export function targetOfUnit(unitId: number): MeterTarget {
@@ -36,7 +36,8 @@ export const recordPoints: PointProtocol<RecordPoint, MbusRequest, MbusReply, Un
   readingOf({ kind, part, unitId }, reply) {
     // A telegram that others follow is part of a reading that is not over; one of a scan belongs to none.
     if (kind !== 'read' || !part || !reply.telegram || (reply.telegram.hasMore && !part.isLast)) return undefined
-    return { unitId, ...readingOfTelegrams([...part.before, reply]) }
+    const replies = [...part.before, reply]
+    return strangersIn(replies) ? undefined : { unitId, ...readingOfTelegrams(replies) }
   },
   groupOf: ({ unitId }) => unitId,
   groupOfReading: ({ unitId }) => unitId,

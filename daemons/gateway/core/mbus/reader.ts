@@ -46,6 +46,13 @@ export function readingOfTelegrams(replies: readonly MbusReply[]): MeterReading 
   }
 }
 
+/** The secondary addresses of the first and the last meter of a reading, if these are two. */
+export function strangersIn(replies: readonly MbusReply[]): [first: string, last: string] | undefined {
+  const [first, last] = [replies[0], replies.at(-1)].map((reply) => reply?.telegram?.meter)
+  if (!first || !last || secondaryOf(first) === secondaryOf(last)) return undefined
+  return [secondaryOf(first), secondaryOf(last)]
+}
+
 // Turns: at one address only one reading is under way, as each counts on the frame count bit of the one before. All
 // meters that are selected share one address.
 
@@ -234,8 +241,8 @@ export function createMeterReader({ asker, clock, settings, turns }: ReaderParts
       const isLast = replies.length + 1 >= settings.max_telegrams
       const reply = await ask({ kind: 'read', part: { reading, before: [...replies], isLast } })
       if (!reply) break
-      refuseStranger(target, replies[0], reply)
       replies.push(reply)
+      refuseStrangers(target, replies)
       if (!reply.telegram?.hasMore) break
     }
     return readingOfTelegrams(replies)
@@ -256,13 +263,12 @@ function isMiss(error: unknown): boolean {
   return kind === 'noReply' || kind === 'badReply'
 }
 
-function refuseStranger({ unitId }: MeterTarget, first: MbusReply | undefined, reply: MbusReply): void {
-  const one = first?.telegram?.meter
-  const other = reply.telegram?.meter
-  if (!one || !other || secondaryOf(one) === secondaryOf(other)) return
+function refuseStrangers({ unitId }: MeterTarget, replies: readonly MbusReply[]): void {
+  const two = strangersIn(replies)
+  if (!two) return
   throw mbus.fault(
     'badReply',
-    `The telegrams of meter ${unitId} are of two meters, ${secondaryOf(one)} and ${secondaryOf(other)}. Give each an address of its own.`,
+    `The telegrams of meter ${unitId} are of two meters, ${two.join(' and ')}. Give each an address of its own.`,
     { details: { unitId } },
   )
 }

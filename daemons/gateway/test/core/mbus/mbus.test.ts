@@ -170,6 +170,49 @@ t.test('telegrams of two meters are not one reading', async (t) => {
   t.match((await mixed.doNow('read', { address: 5 })).fault, { code: 'mbus_bad_reply', message: /are of two meters/ })
 })
 
+t.test('no point takes its value from the telegram of another meter', async (t) => {
+  const parts = (litres: number) => () => [Uint8Array.from([...volume(litres), 0x1f]), volume(litres)]
+  const first = waterMeter(5, '12345678', {}, { telegrams: parts(1) })
+  const stranger = waterMeter(5, '87654321', {}, { telegrams: parts(999) })
+  const both = {
+    ...first,
+    hear: (request: Parameters<typeof first.hear>[0]) => {
+      const [one, other] = [first.hear(request), stranger.hear(request)]
+      return request.kind === 'read' && !request.frameCountBit ? other : one
+    },
+  }
+  const on = await mbusLine({
+    meters: [both],
+    points: [point('first', 'volume'), point('second', 'volume #2')],
+    settings: { retries: 0 },
+  })
+  await on.clock.run(5000)
+  t.match(on.adapter.faces?.points?.list(), [
+    { value: null, quality: 'bad', fault: { code: 'mbus_bad_reply' } },
+    { value: null, quality: 'bad', fault: { code: 'mbus_bad_reply' } },
+  ])
+  t.same(on.told.value.filter(({ value }) => value !== null), [])
+})
+
+t.test('a telegram that comes late gives no point the record of another one', async (t) => {
+  const parts = () => [Uint8Array.from([...volume(1), 0x1f]), volume(999)]
+  const faults = { lateMs: 0 }
+  const meter = waterMeter(5, '12345678', faults, { telegrams: parts })
+  const { hear } = meter
+  meter.hear = (request) => {
+    faults.lateMs = request.kind === 'read' && !request.frameCountBit ? 700 : 0
+    return hear(request)
+  }
+  const on = await mbusLine({
+    meters: [meter],
+    points: [point('first', 'volume'), point('second', 'volume #2')],
+    settings: { retries: 0, response_timeout_ms: 300 },
+  })
+  await on.clock.run(5000)
+  t.ok(on.count('lateReplies') > 0)
+  t.match(on.adapter.faces?.points?.list(), [{ value: null }, { value: null }])
+})
+
 t.test('an error that a meter tells instead of data is a refusal', async (t) => {
   const busy = responseFrame(5, 0x70, Uint8Array.of(8))
   const on = await mbusLine({
