@@ -2,6 +2,7 @@
 
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
+import { isUnitOfMeter } from '../../wire/mbus/identity.ts'
 import { pointLength } from '../../wire/point-value.ts'
 import type { AdapterFaces } from '../lines/adapter.ts'
 import { requireFace } from '../lines/port-registry.ts'
@@ -84,17 +85,13 @@ export function badPoints(faults: readonly PointFault[]): Fault {
 
 type Refuse = (field: keyof TemplatePoint | 'unitId', message: string) => void
 
-/** Between a primary address and an identification number no meter is named. */
-const LAST_PRIMARY = 250
-const FIRST_NUMBER = 1000
-
 function faultsOf(point: AnyPoint | TemplatePoint, path: string): PointFault[] {
   const faults: PointFault[] = []
   const refuse: Refuse = (field, message) => faults.push({ field: path + field, message })
   if (isRecordPoint(point)) {
     checkScale(point, refuse)
-    if (point.unitId > LAST_PRIMARY && point.unitId < FIRST_NUMBER)
-      refuse('unitId', `is ${point.unitId}; a primary address is 0 to 250, an identification number 1000 or more`)
+    if (!isUnitOfMeter(point.unitId))
+      refuse('unitId', `is ${point.unitId}, the number of no meter; take that of a reading or a scan`)
     return faults
   }
   // The schema of a change does not know which kind of point it changes.

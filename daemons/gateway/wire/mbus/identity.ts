@@ -1,4 +1,5 @@
 /** Who a meter is: its identification number, manufacturer, version and medium, and the secondary address made of them. */
+import { LAST_ADDRESS } from './frames.ts'
 
 /** A meter as it names itself in each telegram. */
 export interface MeterIdentity {
@@ -135,6 +136,16 @@ export function unitOfId(id: string): number {
 export function idOfUnit(unitId: number): string {
   const id = unitId >= ODD_IDS ? (unitId - ODD_IDS).toString(16).toUpperCase() : String(unitId % BEYOND_IDS)
   return id.padStart(8, '0')
+}
+
+/**
+ * Whether a number is that of one meter: no other number means it, and no digit of it is F, which would select any meter.
+ * @source our own numbering
+ */
+export function isUnitOfMeter(unitId: number): boolean {
+  if (unitId <= LAST_ADDRESS) return true
+  const id = idOfUnit(unitId)
+  return !id.includes('F') && unitOfId(id) === unitId
 }
 
 function hexPair(byte: number): string {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { pointFaults, refuseBadPoints } from '../../../core/points/book.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
+import { point as meterPoint } from '../mbus/mbus-line.ts'
 import { point } from './points.ts'
 
 const wrong: [string, Partial<PointDefinition>, string, RegExp][] = [
@@ -62,4 +63,12 @@ t.test('names are unique, and all faults are reported at once', async (t) => {
       ],
     },
   })
+})
+
+t.test('a point of a meter names one meter, and no wildcard', async (t) => {
+  const faults = (unitId: number) => pointFaults([meterPoint('volume', 'volume', { unitId })])
+  for (const unitId of [0, 250, 1000, 12_345_678, 100_000_005, 1_000_000_000 + 0x0500023e]) t.same(faults(unitId), [])
+  const anyMeter = 1_000_000_000 + 0xffff_ffff
+  const another = [251, 999, 100_001_000, 112_345_678, 1_000_000_000 + 0x12345678, 1_000_000_000 + 0x1f345678, anyMeter]
+  for (const unitId of another) t.match(faults(unitId), [{ field: 'points[0].unitId', message: /of no meter/ }])
 })
