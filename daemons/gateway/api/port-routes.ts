@@ -12,6 +12,7 @@ import { type PortRegistry, type PortView, requireAction, requireFace } from '..
 import { portRevision } from '../core/lines/ports.ts'
 import { seesPort } from '../core/people/keys.ts'
 import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'
+import { SECONDARY_PATTERN } from '../wire/mbus/identity.ts'
 import {
   commandAnswer,
   equipmentAnswer,
@@ -352,7 +353,7 @@ const meterBody = Type.Object(
     address: Type.Optional(Type.Integer({ minimum: 0, maximum: 255, description: 'primary address, 0 to 250' })),
     secondary: Type.Optional(
       Type.String({
-        pattern: '^[0-9A-Fa-f]{8}([0-9A-Fa-f]{8})?$',
+        pattern: SECONDARY_PATTERN,
         description: 'identification number on the meter, 8 digits, or with manufacturer, version and medium 16',
       }),
     ),

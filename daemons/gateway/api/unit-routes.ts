@@ -4,6 +4,7 @@ import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
 import { type PortRegistry, requireFace } from '../core/lines/port-registry.ts'
 import { registerTables } from '../core/modbus/slave-registers.ts'
+import { SECONDARY_PATTERN } from '../wire/mbus/identity.ts'
 import { registersAnswer, scanAnswer, unitsAnswer } from './answers.ts'
 import { portParams } from './port-routes.ts'
 
@@ -72,7 +73,7 @@ const scanBody = Type.Object(
     ),
     mask: Type.Optional(
       Type.String({
-        pattern: '^[0-9A-Fa-f]{8}([0-9A-Fa-f]{8})?$',
+        pattern: SECONDARY_PATTERN,
         description: 'M-Bus by secondary: 8 or 16 digits, F for any digit of the number, FF for any other byte',
       }),
     ),

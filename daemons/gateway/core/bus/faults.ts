@@ -215,3 +215,10 @@ export function queueFullFault(port: string, waiting: number, retryAfterMs: numb
     details: { retryAfterMs },
   })
 }
+
+/** @throws Fault `bad_fields` with every fault in `details.fields`, if there are any */
+export function refuseFields(fields: readonly { field: string; message: string }[]): void {
+  if (fields.length === 0) return
+  const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
+  throw new Fault('bad_fields', sentence, { details: { fields } })
+}

@@ -17,7 +17,7 @@ import { isRecordPoint } from '../points/definition.ts'
 import { recordPoints } from './points.ts'
 import { type MbusReply, type MbusRequest, mbus } from './protocol.ts'
 import { AddressTurns, createMeterReader, type MeterReader, type MeterReading, type MeterTarget } from './reader.ts'
-import { MbusScan } from './scan.ts'
+import { createMbusScan } from './scan.ts'
 
 // Settings of mbus.
 
@@ -147,7 +147,7 @@ function makeMbus(record: PortRecord, context: AdapterContext, world: MbusWorld)
   const bus = new Bus<MbusRequest, MbusReply>({ ...parts, protocol: mbus })
   const turns = new AddressTurns({ port, clock, settings, counts })
   const reader = createMeterReader({ clock, settings, turns, asker: bus })
-  const scan = new MbusScan({ port, clock, settings, turns, asker: bus, isOpen: () => bus.isOpen, whyNotOpen })
+  const scan = createMbusScan({ port, clock, settings, turns, asker: bus, isOpen: () => bus.isOpen, whyNotOpen })
   const ask = createAsking({ bus, reader, turns })
 
   const adapter: Adapter = {

@@ -2,7 +2,6 @@
  * A scan for meters, in gaps between polls: each primary address is asked once for data; or meters are selected by
  * their secondary address with wildcards, which become fewer where several meters answer at once.
  */
-import type { Clock, Timer } from '#kit/clock.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { LAST_ADDRESS, SELECTED } from '../../wire/mbus/frames.ts'
 import {
@@ -12,10 +11,8 @@ import {
   unitOfId,
   wholeSecondary,
 } from '../../wire/mbus/identity.ts'
-import { busFaultKind } from '../bus/faults.ts'
-import { type BusSettings, quarantineMs } from '../bus/settings.ts'
-import type { BusAsker } from '../bus/transactions.ts'
-import type { ScanBody, ScanFace } from '../bus/unit-scan.ts'
+import { busFaultKind, refuseFields } from '../bus/faults.ts'
+import { createScanFace, type ScanBody, type ScanProgress, ScanRun, type ScanRunParts } from '../bus/scan-run.ts'
 import { type MbusReply, type MbusRequest, mbus } from './protocol.ts'
 import type { AddressTurns } from './reader.ts'
 
@@ -28,17 +25,14 @@ interface FoundMeter {
   tookMs: number | null
 }
 
-type ScanState = 'running' | 'done' | 'cancelled' | 'failed'
-
-/** One scan, with what it was asked for. Instants are epoch milliseconds; unknown is null. */
-export interface MbusScanJob {
+/** One scan, with what it was asked for. */
+export interface MbusScanJob extends ScanProgress {
   by: 'primary' | 'secondary'
   /** Primary addresses; null of a scan by secondary address. */
   from: number | null
   to: number | null
   /** The secondary address with wildcards that it began with; null of a scan by primary address. */
   mask: string | null
-  state: ScanState
   /** How many addresses were asked, or how many selections were made. */
   asked: number
   /** How much of the work is done, 0 to 1. */
@@ -48,10 +42,7 @@ export interface MbusScanJob {
   found: FoundMeter[]
   /** Where several meters answer that cannot be told apart, or one that is not understood. */
   collisions: string[]
-  startedAt: number
-  endedAt: number | null
   etaMs: number | null
-  fault: { code: string; message: string } | null
 }
 
 /** As many meters and collisions as one scan may find; a segment of M-Bus carries 250 meters. */
@@ -64,53 +55,22 @@ interface ScanPlan {
   mask: string
 }
 
-export interface MbusScanParts {
+interface MbusScanParts extends ScanRunParts<MbusRequest, MbusReply> {
   port: string
-  clock: Clock
-  settings: BusSettings & { scan_selections: number }
+  settings: ScanRunParts<MbusRequest, MbusReply>['settings'] & { scan_selections: number }
   turns: AddressTurns
-  asker: Pick<BusAsker<MbusRequest, MbusReply>, 'exchange' | 'withdraw'>
   isOpen(): boolean
   whyNotOpen(): Fault
 }
 
-/** One scan at a time; the last one is kept. */
-export class MbusScan implements ScanFace<MbusScanJob> {
-  readonly #parts: MbusScanParts
-  #job: Job | undefined
-
-  constructor(parts: MbusScanParts) {
-    this.#parts = parts
-  }
-
-  start(body: ScanBody): MbusScanJob {
-    const { isOpen, port, whyNotOpen } = this.#parts
-    const plan = planOf(body)
-    if (this.#job?.isRunning)
-      throw new Fault('scan_running', `${port} is being scanned; that scan ends by itself, or is cancelled.`)
-    if (!isOpen()) throw whyNotOpen()
-    this.#job = new Job(plan, this.#parts)
-    return this.#job.view()
-  }
-
-  job(): MbusScanJob {
-    return this.#last().view()
-  }
-
-  cancel(): MbusScanJob {
-    this.#last().end('cancelled')
-    return this.#last().view()
-  }
-
-  /** The line was closed or lost: the scan fails. */
-  lineClosed(fault = new Fault('line_closed', `${this.#parts.port} was closed.`)): void {
-    this.#job?.end('failed', fault)
-  }
-
-  #last(): Job {
-    if (!this.#job) throw new Fault('no_scan', `${this.#parts.port} was not scanned since it was set up.`)
-    return this.#job
-  }
+export function createMbusScan(parts: MbusScanParts) {
+  return createScanFace<MbusScanJob>({
+    ...parts,
+    planned(body) {
+      const plan = planOf(body)
+      return () => new Job(plan, parts)
+    },
+  })
 }
 
 /** @throws Fault `bad_fields` */
@@ -123,10 +83,7 @@ function planOf({ address, by = 'primary', fc, from = 0, mask = 'FFFFFFFF', to =
   if (from > to) refuse('from', `is ${from}, above to, which is ${to}`)
   if (!new RegExp(SECONDARY_PATTERN).test(mask))
     refuse('mask', `is "${mask}", expected 8 or 16 hex digits, F for any digit of the number and FF for any other byte`)
-  if (fields.length > 0) {
-    const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
-    throw new Fault('bad_fields', sentence, { details: { fields } })
-  }
+  refuseFields(fields)
   return { by, from, to, mask: wholeSecondary(mask) }
 }
 
@@ -135,73 +92,51 @@ type Heard = { reply: MbusReply; tookMs: number } | 'nothing' | 'noise'
 
 /** One scan from start to end. */
 class Job {
+  readonly run: ScanRun<MbusRequest, MbusReply>
   readonly #parts: MbusScanParts
   readonly #plan: ScanPlan
-  readonly #startedMs: number
-  readonly #startedEpochMs: number
   readonly #found = new Map<string, FoundMeter>()
   readonly #collisions: string[] = []
-  #state: ScanState = 'running'
   #current: string | undefined
   #asked = 0
   #progress = 0
-  #endedEpochMs: number | undefined
-  #fault: Fault | undefined
-  #pause: { timer: Timer; resume: () => void } | undefined
 
   constructor(plan: ScanPlan, parts: MbusScanParts) {
     this.#plan = plan
     this.#parts = parts
-    this.#startedMs = parts.clock.monotonicMs()
-    this.#startedEpochMs = parts.clock.epochMs()
+    this.run = new ScanRun(parts, () => {
+      this.#current = undefined
+      parts.turns.withdraw(this, new Fault('scan_failed', 'The scan is over.'))
+    })
     // Never rejects: a failure ends the job.
     void this.#work().then(
-      () => this.end('done'),
-      (error) => this.end('failed', faultOf(error, 'scan_failed', `${parts.port} could not be scanned.`)),
+      () => this.run.end('done'),
+      (error) => this.run.end('failed', faultOf(error, 'scan_failed', `${parts.port} could not be scanned.`)),
     )
-  }
-
-  get isRunning(): boolean {
-    return this.#state === 'running'
-  }
-
-  end(state: 'done' | 'cancelled' | 'failed', fault?: Fault): void {
-    if (!this.isRunning) return
-    this.#state = state
-    this.#fault = fault
-    this.#current = undefined
-    this.#endedEpochMs = this.#parts.clock.epochMs()
-    this.#parts.asker.withdraw(this)
-    this.#parts.turns.withdraw(this, new Fault('scan_failed', 'The scan is over.'))
-    this.#pause?.timer.cancel()
-    this.#pause?.resume()
   }
 
   view(): MbusScanJob {
     const { by, from, mask, to } = this.#plan
     const isPrimary = by === 'primary'
+    const told = this.run.progress()
     return {
+      ...told,
       by,
       from: isPrimary ? from : null,
       to: isPrimary ? to : null,
       mask: isPrimary ? null : mask,
-      state: this.#state,
       asked: this.#asked,
-      progress: this.#state === 'done' ? 1 : Math.min(1, this.#progress),
+      progress: told.state === 'done' ? 1 : Math.min(1, this.#progress),
       current: this.#current ?? null,
       found: [...this.#found.values()].sort((a, b) => a.unitId - b.unitId),
       collisions: [...this.#collisions],
-      startedAt: this.#startedEpochMs,
-      endedAt: this.#endedEpochMs ?? null,
       etaMs: this.#etaMs(),
-      fault: this.#fault ? { code: this.#fault.code, message: this.#fault.message } : null,
     }
   }
 
   #etaMs(): number | null {
-    if (!this.isRunning || this.#progress === 0) return null
-    const spentMs = this.#parts.clock.monotonicMs() - this.#startedMs
-    return Math.round((spentMs * (1 - this.#progress)) / this.#progress)
+    if (!this.run.isRunning || this.#progress === 0) return null
+    return Math.round((this.run.spentMs * (1 - this.#progress)) / this.#progress)
   }
 
   async #work(): Promise<void> {
@@ -210,7 +145,7 @@ class Job {
       return
     }
     const { from, to } = this.#plan
-    for (let address = from; address <= to && this.isRunning; address++) {
+    for (let address = from; address <= to && this.run.isRunning; address++) {
       this.#current = String(address)
       this.#asked++
       await this.#askAddress(address)
@@ -240,7 +175,7 @@ class Job {
    * @param share how much of the whole work it is
    */
   async #narrow(mask: string, share: number): Promise<void> {
-    if (!this.isRunning) return
+    if (!this.run.isRunning) return
     const known = this.#found.size + this.#collisions.length
     if (this.#asked >= this.#parts.settings.scan_selections || known >= MOST_FOUND)
       throw new Fault(
@@ -265,7 +200,7 @@ class Job {
       for (let digit = 0; digit <= 9; digit++)
         await this.#narrow(`${mask.slice(0, at)}${digit}${mask.slice(at + 1)}`, share / 10)
     // Somebody has answered whom no digit reaches: two meters of one number, or one whose number is no number.
-    if (this.isRunning && this.#found.size + this.#collisions.length === knownBefore) this.#collisions.push(mask)
+    if (this.run.isRunning && this.#found.size + this.#collisions.length === knownBefore) this.#collisions.push(mask)
   }
 
   /** The acknowledgements of several may fall together to one, so that only their data shows that they are several. */
@@ -291,12 +226,12 @@ class Job {
   // Questions, one at a time at each address, behind all others.
 
   async #inTurn(request: MbusRequest, work: () => Promise<Heard>): Promise<Heard> {
-    if (!this.isRunning) return 'nothing'
+    if (!this.run.isRunning) return 'nothing'
     let leave: () => void
     try {
       leave = await this.#parts.turns.enter(request, { priority: 'background', owner: this })
     } catch (error) {
-      if (!this.isRunning) return 'nothing'
+      if (!this.run.isRunning) return 'nothing'
       throw error
     }
     try {
@@ -306,34 +241,16 @@ class Job {
     }
   }
 
-  /** @param isWildcard it is for no meter in particular, so that none is blamed if nobody answers */
   async #ask(request: MbusRequest, isWildcard: boolean): Promise<Heard> {
-    const { asker, clock, settings } = this.#parts
-    const deadlineMs = settings.request_deadline_ms + settings.background_wait_ms + quarantineMs(settings)
-    for (let left = settings.scan_tries; ; left--) {
-      const startMs = clock.monotonicMs()
-      const how = { priority: 'background', deadlineMs, evenSilent: true, owner: this, isWildcard } as const
-      const outcome = await asker.exchange(mbus.seal(request), how).then(
-        (reply) => (reply ? { reply, tookMs: clock.monotonicMs() - startMs } : 'nothing'),
-        (error) => faultOf(error, 'scan_failed', 'The line could not be asked.'),
-      )
-      if (!(outcome instanceof Fault)) return outcome
-      if (!this.isRunning) return 'nothing'
-      const kind = busFaultKind(outcome)
-      if (kind === 'badReply') return 'noise'
-      if (kind === 'noReply') return 'nothing'
-      const isLater = outcome.code === 'queue_full' || kind === 'expired' || kind === 'lineBusy'
-      if (left <= 1 || !isLater) throw outcome
-      await this.#wait(settings.background_wait_ms)
+    const outcome = await this.run.ask(mbus.seal(request), isWildcard)
+    if (!(outcome instanceof Fault)) {
+      const { reply, tookMs } = outcome
+      return reply ? { reply, tookMs } : 'nothing'
     }
-  }
-
-  /** Ends early if the job ends. */
-  async #wait(delayMs: number): Promise<void> {
-    await new Promise<void>((resume) => {
-      this.#pause = { timer: this.#parts.clock.after(delayMs, resume), resume }
-    })
-    this.#pause = undefined
+    const kind = busFaultKind(outcome)
+    if (!this.run.isRunning || kind === 'noReply') return 'nothing'
+    if (kind === 'badReply') return 'noise'
+    throw outcome
   }
 }
 

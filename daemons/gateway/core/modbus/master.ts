@@ -10,9 +10,10 @@ import {
   modbusFunctions,
 } from '../../wire/modbus-request.ts'
 import { Bus } from '../bus/bus.ts'
-import { busCounts, createBusFaults } from '../bus/faults.ts'
+import { busCounts, createBusFaults, refuseFields } from '../bus/faults.ts'
+import type { ScanBody } from '../bus/scan-run.ts'
 import type { AskHow, BusHooks } from '../bus/transactions.ts'
-import { type ScanBody, type ScanJob, UnitScan } from '../bus/unit-scan.ts'
+import { createUnitScan, type ScanJob } from '../bus/unit-scan.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
 import type { ModbusAsker, ModbusReply, ModbusRtu } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
@@ -180,12 +181,6 @@ function scanPlanOf({ address = 0, by, fc = 3, from = 1, mask, to = 247 }: ScanB
   return { from, to, fc, address }
 }
 
-function refuseFields(fields: readonly { field: string; message: string }[]): void {
-  if (fields.length === 0) return
-  const sentence = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
-  throw new Fault('bad_fields', sentence, { details: { fields } })
-}
-
 export type MasterHooks = BusHooks<ModbusRequest, ModbusReply>
 
 /** The adapter, with the interface through which other parts of the gateway send requests on its line. */
@@ -226,7 +221,7 @@ export function createModbusMaster(
     }
   }
 
-  const scan = new UnitScan<ModbusScan, FoundBy, ModbusRequest, ModbusReply>({
+  const scan = createUnitScan<ModbusScan, FoundBy, ModbusRequest, ModbusReply>({
     port,
     clock,
     settings,

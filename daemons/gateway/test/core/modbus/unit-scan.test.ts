@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { simulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
+import type { ScanFace } from '../../../core/bus/scan-run.ts'
 import type { UnitState } from '../../../core/bus/unit-health.ts'
-import type { ScanFace } from '../../../core/bus/unit-scan.ts'
 import type { ModbusScanJob } from '../../../core/modbus/master.ts'
 import { type ModbusLine, type ModbusLineSetup, modbusLine } from './modbus-line.ts'
 
