@@ -7,6 +7,11 @@ export function isPrefixOf(head: Uint8Array, whole: Uint8Array): boolean {
   return head.length <= whole.length && head.every((byte, at) => byte === whole[at])
 }
 
+/** Whether both are the same bytes. */
+export function isSameBytes(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && isPrefixOf(one, other)
+}
+
 // Bytes as hex pairs for people, and back.
 
 /** `AA BB 0C`: upper-case pairs with a space between; empty text for no bytes. */

@@ -3,6 +3,7 @@
  * @source Modbus over Serial Line V1.02, 2.4.1 and 2.5.1; what two frames on a line reveal about each other is our own
  * reasoning
  */
+import { isSameBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type LineRate, wireUs } from '#kit/pure/line.ts'
 import { anyReplyLength, exceptionCode, replyFlaw, replyLength, type SentRequest } from './modbus-reply.ts'
@@ -276,7 +277,7 @@ function taken(piece: Piece, head: Head, before: Overheard, rules: OverhearRules
  */
 function answered(frame: Uint8Array, endMs: number, { owed }: Overheard, out: Outstanding): Omit<Step, 'length'> {
   const fitting = owed.filter((one) => one.untilMs > endMs && !replyFlaw(one.sent, frame))
-  const rival = fitting.find((one) => !isSame(one.sent, out.sent))
+  const rival = fitting.find((one) => !isSameBytes(one.sent.frame, out.sent.frame))
   if (rival) return { heard: [{ kind: 'late', frame, endMs, sent: rival.sent }], next: { owed, isInStep: true } }
   const isSettled = fitting.length === 0 && exceptionCode(frame) === null
   const left = isSettled ? owed.filter(({ sent }) => sent.request.unitId !== frame[0]) : owed
@@ -294,10 +295,6 @@ function strayed(frame: Uint8Array, endMs: number, heardBefore: Overheard): Omit
   const ofUnit = before.owed.filter((one) => one.sent.request.unitId === unitId)
   const owed = ofUnit.length === 1 ? before.owed.filter((one) => one !== fitting) : before.owed
   return { heard: [{ kind: 'late', frame, endMs, sent: fitting.sent }], next: { ...before, owed } }
-}
-
-function isSame(one: SentRequest, other: SentRequest): boolean {
-  return one.frame.length === other.frame.length && one.frame.every((byte, at) => byte === other.frame[at])
 }
 
 // Cuts everything on a line into frames, and tells which reply belongs to which request: for a listener, and for a

@@ -4,6 +4,7 @@
  */
 
 import type { Clock, Timer } from '#kit/clock.ts'
+import { isSameBytes } from '#kit/pure/bytes.ts'
 import type { BusCopies } from './copies.ts'
 import type { BusCounts } from './faults.ts'
 import type { BusProtocol, BusReply, BusRequest, Outstanding, Sent } from './protocol.ts'
@@ -399,12 +400,8 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
     const { protocol } = this.#parts
     if (!protocol.isRepeatable(sent.request)) return false
     const writes = unit.owed.filter(({ request }) => protocol.isWrite(request))
-    return writes.length > 0 && writes.every(({ frame }) => isSameFrame(frame, sent.frame))
+    return writes.length > 0 && writes.every(({ frame }) => isSameBytes(frame, sent.frame))
   }
-}
-
-function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at])
 }
 
 /** Nothing was learned of it, such as of a number that was asked by mistake. */

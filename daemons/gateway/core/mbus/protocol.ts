@@ -1,6 +1,6 @@
 /** M-Bus for the bus: frames, which bytes answer which request, and faults. */
 
-import { hexOf } from '#kit/pure/bytes.ts'
+import { hexOf, isSameBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import {
   ACKNOWLEDGE,
@@ -99,11 +99,7 @@ function replyFlaw({ request }: Sent<MbusRequest>, frame: Uint8Array): ReplyFlaw
   }
   // A meter that repeats its last telegram has not got the request for the next one.
   const last = part?.before.at(-1)?.frame
-  return last && isSameFrame(last, frame) ? 'mismatch' : undefined
-}
-
-function isSameFrame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at])
+  return last && isSameBytes(last, frame) ? 'mismatch' : undefined
 }
 
 /** Bytes that formed no frame: where a meter was asked for data, they are its damaged answer, or that of two at once. */

@@ -1,5 +1,6 @@
 /** Frames that callers ask to be sent: they wait for the token, and for the reply, now or when the other node has it. */
 import type { Clock, Timer } from '#kit/clock.ts'
+import { isSameBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import { expectsReply, FRAME_TYPES, frameTypeName, isReply, type MstpFrame } from '../../wire/mstp/frame.ts'
@@ -229,7 +230,7 @@ export class MstpRequests {
     const untilMs = owed ? owed.untilMs : nowMs + this.#limits.lateLimitMs
     const data = open?.frame.data ?? (owed && nowMs < owed.untilMs ? owed.asked.frame.data : undefined)
     // Asked again in the same words, a late answer is as good.
-    if (data === undefined || isSame(data, frame.data)) return
+    if (data === undefined || isSameBytes(data, frame.data)) return
     const what =
       invokeId === undefined
         ? 'a request that has no invoke id either'
@@ -255,10 +256,6 @@ export class MstpRequests {
 
 function keyOf(asked: number, asker: number, invokeId: number | undefined): string {
   return `${asked} ${asker} ${invokeId ?? '-'}`
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, at) => byte === other[at])
 }
 
 /** Whether a frame answers a request: from whom, to whom, of its kind, and with its invoke id if it has one. */

@@ -191,7 +191,10 @@ t.test('no point takes its value from the telegram of another meter', async (t) 
     { value: null, quality: 'bad', fault: { code: 'mbus_bad_reply' } },
     { value: null, quality: 'bad', fault: { code: 'mbus_bad_reply' } },
   ])
-  t.same(on.told.value.filter(({ value }) => value !== null), [])
+  t.same(
+    on.told.value.filter(({ value }) => value !== null),
+    [],
+  )
 })
 
 t.test('a telegram that comes late gives no point the record of another one', async (t) => {
