@@ -137,26 +137,31 @@ export class ScanRun<Request extends BusRequest, Reply extends BusReply> {
   }
 
   /**
-   * Asks, and again where the line has no place for it.
    * @param isWildcard it is for no unit in particular, so that none is blamed if nobody answers
    * @returns why nothing came of it, if nothing did
    */
-  async ask(sent: Sent<Request>, isWildcard = false): Promise<{ reply: Reply | null; tookMs: number } | Fault> {
+  ask(sent: Sent<Request>, isWildcard = false): Promise<{ reply: Reply | null; tookMs: number } | Fault> {
     const { asker, clock, settings } = this.#parts
     // Long enough for a gap between polls, and for the end of a quarantine.
     const deadlineMs = settings.request_deadline_ms + settings.background_wait_ms + quarantineMs(settings)
     const how = { priority: 'background', deadlineMs, evenSilent: true, owner: this, isWildcard } as const
-    for (let left = settings.scan_tries; ; left--) {
+    return this.patiently(async () => {
       const startMs = clock.monotonicMs()
-      const outcome = await asker.exchange(sent, how).then(
-        (reply) => ({ reply, tookMs: clock.monotonicMs() - startMs }),
-        (error) => faultOf(error, 'scan_failed', `Unit ${sent.request.unitId} could not be asked.`),
-      )
+      const reply = await asker.exchange(sent, how)
+      return { reply, tookMs: clock.monotonicMs() - startMs }
+    })
+  }
+
+  /** Tries again where the line has no place for it. @returns why it failed, if it did */
+  async patiently<Made>(attempt: () => Promise<Made>): Promise<Made | Fault> {
+    const { background_wait_ms, scan_tries } = this.#parts.settings
+    for (let left = scan_tries; ; left--) {
+      const outcome = await attempt().catch((error) => faultOf(error, 'scan_failed', 'The line could not be asked.'))
       if (!(outcome instanceof Fault) || !this.isRunning) return outcome
       const kind = busFaultKind(outcome)
       const isLater = outcome.code === 'queue_full' || kind === 'expired' || kind === 'lineBusy'
       if (left <= 1 || !isLater) return outcome
-      await this.wait(settings.background_wait_ms)
+      await this.wait(background_wait_ms)
     }
   }
 

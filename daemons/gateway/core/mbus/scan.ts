@@ -227,12 +227,11 @@ class Job {
 
   async #inTurn(request: MbusRequest, work: () => Promise<Heard>): Promise<Heard> {
     if (!this.run.isRunning) return 'nothing'
-    let leave: () => void
-    try {
-      leave = await this.#parts.turns.enter(request, { priority: 'background', owner: this })
-    } catch (error) {
+    const how = { priority: 'background', owner: this } as const
+    const leave = await this.run.patiently(() => this.#parts.turns.enter(request, how))
+    if (leave instanceof Fault) {
       if (!this.run.isRunning) return 'nothing'
-      throw error
+      throw leave
     }
     try {
       return await work()

@@ -122,3 +122,11 @@ t.test('polls go on during a scan', async (t) => {
   t.match(on.adapter.faces?.points?.list(), [{ quality: 'good' }])
   t.ok(on.asked.filter((one) => one.kind === 'read' && one.address === 5).length > 5)
 })
+
+t.test('a reading that takes long does not fail a scan that waits for its turn', async (t) => {
+  const settings = { request_deadline_ms: 500, background_wait_ms: 1000, response_timeout_ms: 2000 }
+  const on = await mbusLine({ meters: [waterMeter(0, '12345678')], settings })
+  const reading = on.doNow('read', { secondary: '87654321' })
+  t.match(await on.scanNow({ by: 'secondary' }), { state: 'done', fault: null, found: [{ unitId: 12_345_678 }] })
+  t.ok((await reading).fault)
+})
