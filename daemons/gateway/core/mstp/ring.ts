@@ -21,7 +21,7 @@ export interface RingView {
   nodes: RingNode[]
   /** The masters that are present, in the order of the token, from the lowest on. */
   order: number[]
-  /** Time from one token to the next of the same node, over the last turns; null before the second. */
+  /** Time from one token to the next of the same node, over the last turns; null while no token goes round. */
   rotationMs: { last: number; median: number; max: number } | null
   /** When the token was lost last; null if it never was. */
   tokenLostAt: number | null
@@ -51,19 +51,23 @@ export class MstpRing {
   /** At most one for each address. */
   readonly #nodes = new Map<number, Seen>()
   readonly #turnsMs: number[] = []
+  readonly #isListener: boolean
   /** The node whose turns are measured. */
   #measured: number | undefined
   #lastToken: { from: number; to: number; atMs: number } | undefined
   #lostMs: number | undefined
   #duplicateMs: number | undefined
 
-  /** @param mac our own address: its turns are measured; of a listener those of whoever has the first token */
+  /** @param mac our own address: its turns are measured; of a listener those of a node that is there */
   constructor(clock: Clock, mac: number | undefined) {
     this.#clock = clock
+    this.#isListener = mac === undefined
     this.#measured = mac
   }
 
   frame({ destination, frameType, source }: MstpFrame): void {
+    // Nobody may send in the name of all.
+    if (source === BROADCAST) return
     const nowMs = this.#clock.monotonicMs()
     const node = this.#node(source)
     node.lastSeenMs = nowMs
@@ -100,7 +104,7 @@ export class MstpRing {
     return {
       nodes,
       order: orderOf(nodes),
-      rotationMs: this.#rotation(),
+      rotationMs: this.#rotation(nowMs),
       tokenLostAt: this.#lostMs === undefined ? null : epochOf(this.#lostMs),
       duplicateAt: this.#duplicateMs === undefined ? null : epochOf(this.#duplicateMs),
     }
@@ -124,7 +128,10 @@ export class MstpRing {
     if (to === BROADCAST) return
     from.next = to
     const node = this.#nodes.get(to)
-    this.#measured ??= to
+    if (this.#isListener && this.#tokenAgoMs(atMs) >= PRESENT_MS) {
+      this.#measured = to
+      this.#turnsMs.length = 0
+    }
     // One that was never heard may not be there.
     if (!node) return
     node.tokens++
@@ -135,7 +142,14 @@ export class MstpRing {
     node.tokenMs = atMs
   }
 
-  #rotation(): RingView['rotationMs'] {
+  /** How long ago the node whose turns are measured was given the token; infinite if that is not known. */
+  #tokenAgoMs(nowMs: number): number {
+    const tokenMs = this.#measured === undefined ? undefined : this.#nodes.get(this.#measured)?.tokenMs
+    return tokenMs === undefined ? Number.POSITIVE_INFINITY : nowMs - tokenMs
+  }
+
+  #rotation(nowMs: number): RingView['rotationMs'] {
+    if (this.#tokenAgoMs(nowMs) >= PRESENT_MS) return null
     const sorted = this.#turnsMs.toSorted((one, other) => one - other)
     const last = this.#turnsMs.at(-1)
     if (last === undefined) return null

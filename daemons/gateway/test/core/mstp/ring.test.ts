@@ -216,3 +216,34 @@ t.test('a listener draws the map, finds what is lost, and never sends a byte', a
   t.match(listener.node.counters(), { tokensLost: 1, txFrames: 0, txBytes: 0 })
   t.ok(listener.seen.every(({ direction }) => direction === 'rx'))
 })
+
+t.test('the time of a turn is told of a token that goes round, and of no other', async (t) => {
+  const on = cable()
+  const listener = on.attach({ mode: 'listen' })
+  const nodes = [1, 2, 3].map((mac) => on.attach({ mac, max_master: 3 }))
+  on.clock.advance(5000)
+  const turn = () => listener.node.view().rotationMs?.median ?? 0
+  t.ok(turn() > 3)
+  const [first, second, third] = nodes.map((each) => () => {
+    each.isOff = true
+    on.clock.advance(12_000)
+  })
+  first?.()
+  t.ok(turn() > 3, 'of those who are left')
+  second?.()
+  t.equal(listener.node.view().rotationMs, null, 'one alone passes no token')
+  t.equal(nodes[2]?.node.view().rotationMs, null, 'and knows it')
+  third?.()
+  t.equal(listener.node.view().rotationMs, null)
+})
+
+t.test('a frame from everybody is no node of the map', async (t) => {
+  const on = cable()
+  const { node } = on.attach({ mode: 'listen' })
+  on.speak(token(255, 3))
+  on.clock.advance(50)
+  on.speak(token(3, 4))
+  on.clock.advance(50)
+  t.match(node.view().nodes, [{ mac: 3 }])
+  t.equal(node.view().nodes.length, 1)
+})
