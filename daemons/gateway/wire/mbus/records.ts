@@ -94,9 +94,13 @@ export function namedRecord(record: Omit<MbusRecord, 'name'>, words: readonly st
 export function withOwnNames(records: readonly MbusRecord[]): MbusRecord[] {
   const seen = new Map<string, number>()
   return records.map((record) => {
-    const count = (seen.get(record.name) ?? 0) + 1
+    let count = (seen.get(record.name) ?? 0) + 1
+    const own = () => (count === 1 ? record.name : `${record.name} #${count}`)
+    // A meter may have written such a number into a unit of its own.
+    while (count > 1 && seen.has(own())) count++
+    seen.set(own(), 1)
     seen.set(record.name, count)
-    return count === 1 ? record : { ...record, name: `${record.name} #${count}` }
+    return count === 1 ? record : { ...record, name: own() }
   })
 }
 
@@ -215,7 +219,7 @@ function plainMeaning(quantity: string, type: 'number' | 'raw', unit: string | n
 
 /** A unit as text, last letter first. @source EN 13757-3:2013, 6.4.6 */
 function readPlainText(bytes: Cursor): QualifiedMeaning {
-  const unit = latinText(bytes.take(bytes.next()))
+  const unit = latinText(bytes.take(bytes.next())).replace(/\p{Cc}/gu, '?')
   return plainMeaning(`in ${unit === '' ? 'no unit' : unit}`, 'number', unit === '' ? null : unit)
 }
 

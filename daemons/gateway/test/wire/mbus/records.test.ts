@@ -238,3 +238,13 @@ t.test('random and mutated telegrams never throw, and say what they are', async 
   )
   t.ok(golden.every(isWholeFrame))
 })
+
+t.test('a unit that a meter writes itself makes no two records alike, and no unprintable name', async (t) => {
+  const [numbered, plain] = ['01 7C 04 32 23 20 78 01', '01 7C 01 78 02']
+  const { records } = cutRecords(bytesOf([numbered, plain, plain, plain].join(' ')))
+  t.same(
+    withOwnNames(records).map(({ name }) => name),
+    ['in x #2', 'in x', 'in x #3', 'in x #4'],
+  )
+  t.match(cutRecords(bytesOf('01 7C 03 0A 57 1B 05')).records, [{ name: 'in ?W?', unit: '?W?', value: 5 }])
+})
