@@ -61,6 +61,8 @@ export interface DefinitionLibrary {
   get(name: string): Device
   /** Names of all files, sorted. */
   names(): string[]
+  /** Those of the first folder, the ones that cannot be read too. */
+  ownNames(): string[]
   /** The text of a file, as it stands; `isOwn` if it is of the first folder. @throws Fault `definition_invalid` */
   source(name: string): { text: string; isOwn: boolean } | undefined
   /** Its file has changed: it is read again when it is asked for next. */
@@ -108,7 +110,7 @@ export function createDefinitionLibrary(folders: readonly string[], mostBytes: n
     kept.delete(name)
   }
 
-  return { get, names, source, forget }
+  return { get, names, ownNames: () => namesIn(folders[0] ?? ''), source, forget }
 }
 
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/

@@ -1,4 +1,5 @@
 /** Macros, traffic and definitions of a fake building: the real ones, over its rows. */
+import { setImmediate } from 'node:timers/promises'
 import { loadDefinition } from '#kit/device/load.ts'
 import { shippedSets } from '#kit/test/device/shipped-sets.ts'
 import type { UiParts } from '../api/ui-routes.ts'
@@ -25,9 +26,10 @@ export function desksOf(house: FakeDesks, book: Book): Pick<UiParts, 'macros' | 
 }
 
 /** Those of the package, and those that a test has kept. */
-function filesOf({ definitions }: FakeDesks): DefinitionFiles {
+export function filesOf({ definitions }: FakeDesks): DefinitionFiles {
   const shipped = shippedSets()
   return {
+    ownNames: () => [...definitions.keys()],
     names: () => [...new Set([...shipped.names(), ...definitions.keys()])].sort(),
     source(name) {
       const own = definitions.get(name)
@@ -36,7 +38,11 @@ function filesOf({ definitions }: FakeDesks): DefinitionFiles {
       return of && { text: of.text, isOwn: false }
     },
     load: (text) => loadDefinition(new TextEncoder().encode(text)),
-    write: async (name, text) => void definitions.set(name, text),
+    async write(name, text) {
+      // Like a disk, it lets others in meanwhile.
+      await setImmediate()
+      definitions.set(name, text)
+    },
     remove: async (name) => void definitions.delete(name),
     forget() {},
   }

@@ -210,6 +210,8 @@ t.test('a library reads the folders in order, and says which name is nearest', a
   const library = createDefinitionLibrary([own, shipped, join(root, 'missing')], 40_000)
   t.equal(library.get('helvarnet').definition.version, '2.0.0')
   t.strictSame(library.names(), ['broken', 'helvarnet', 'other'])
+  t.strictSame(createDefinitionLibrary([shipped, own], 40_000).ownNames(), ['helvarnet'])
+  t.strictSame(createDefinitionLibrary([join(root, 'missing'), own], 40_000).ownNames(), [])
   t.throws(() => library.get('broken'), { code: 'definition_invalid' })
   t.throws(() => library.get('other'), {
     code: 'definition_invalid',

@@ -3,6 +3,7 @@ import type { ArgRule } from '#kit/pure/device/definition.ts'
 import type { Device } from '#kit/pure/device/device.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { placeOf, placesInJson } from '#kit/pure/json-places.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import { revisionOf } from '#kit/revision.ts'
 import type { Book } from '../site/book.ts'
 import { driverNameOf } from './driver.ts'
@@ -10,6 +11,8 @@ import { driverNameOf } from './driver.ts'
 /** The files of this machine: those of the package, and its own, which go before. */
 export interface DefinitionFiles {
   names(): string[]
+  /** Those of this machine, the ones that cannot be read too. */
+  ownNames(): string[]
   source(name: string): { text: string; isOwn: boolean } | undefined
   /** Compiles a definition and runs its wire tests. @throws Fault `definition_invalid` */
   load(text: string): Device
@@ -98,6 +101,8 @@ export interface UiDefinitions {
 
 export function createDefinitionDesk(parts: DefinitionParts): UiDefinitions {
   const { files } = parts
+  const inTurn = createSerialTurn()
+  const factsOf = createFacts(files)
 
   function open(name: string): OpenDefinition | undefined {
     const source = files.source(name)
@@ -112,29 +117,38 @@ export function createDefinitionDesk(parts: DefinitionParts): UiDefinitions {
   }
 
   return {
-    list: () => files.names().map((name) => lineOf(parts, name)),
+    list() {
+      const own = new Set(files.ownNames())
+      return factsOf(files.names()).map((facts) => ({
+        ...facts,
+        ...{ own: own.has(facts.name), devices: devicesBy(parts.book, facts.name) },
+      }))
+    },
     open,
     check: (text) => checked(files, text),
     async save(text, revision) {
       const { name } = files.load(text).definition
-      const now = open(name)
-      if ((now?.revision ?? null) !== revision)
-        throw new Fault('definition_changed', changedSentence(name, revision === null))
-      const own = files.names().filter((each) => files.source(each)?.isOwn)
-      if (!own.includes(name) && own.length >= parts.most)
-        throw new Fault(
-          'definition_not_kept',
-          `There are ${own.length} own definitions already (drivers.own_definitions).`,
-        )
-      await files.write(name, text)
-      put(name)
-      return open(name) as OpenDefinition
+      return inTurn(async () => {
+        if ((open(name)?.revision ?? null) !== revision)
+          throw new Fault('definition_changed', changedSentence(name, revision === null))
+        const own = files.ownNames()
+        if (!own.includes(name) && own.length >= parts.most)
+          throw new Fault(
+            'definition_not_kept',
+            `There are ${own.length} own definitions already (drivers.own_definitions).`,
+          )
+        await files.write(name, text)
+        put(name)
+        return open(name) as OpenDefinition
+      })
     },
-    async remove(name) {
-      if (!files.source(name)?.isOwn) throw new Fault('definition_unknown', `There is no own definition ${name}.`)
-      await files.remove(name)
-      put(name)
-    },
+    remove: (name) =>
+      inTurn(async () => {
+        if (!files.ownNames().includes(name))
+          throw new Fault('definition_unknown', `There is no own definition ${name}.`)
+        await files.remove(name)
+        put(name)
+      }),
   }
 }
 
@@ -150,14 +164,37 @@ function devicesBy(book: DefinitionParts['book'], name: string): { id: number; n
     .map((row) => ({ id: row.id, name: String(row.name) }))
 }
 
-function lineOf({ files, book }: DefinitionParts, name: string): DefinitionLine {
-  const devices = devicesBy(book, name)
-  try {
-    const { text, isOwn } = files.source(name) ?? { text: '', isOwn: false }
+type Facts = Pick<DefinitionLine, 'name' | 'title' | 'version' | 'flaw'>
+
+/** @returns what files say of themselves; wire tests run again only for a text that is another since the last call */
+function createFacts(files: DefinitionFiles): (names: readonly string[]) => Facts[] {
+  let known = new Map<string, Facts>()
+
+  function read(name: string, text: string): Facts {
     const { title, version } = files.load(text).definition
-    return { name, title, version, own: isOwn, flaw: null, devices }
+    return { name, title, version, flaw: null }
+  }
+
+  return (names) => {
+    const before = known
+    known = new Map()
+    return names.map((name) =>
+      orFlaw(name, () => {
+        const text = files.source(name)?.text ?? ''
+        const key = `${name} ${revisionOf(text)}`
+        const facts = before.get(key) ?? orFlaw(name, () => read(name, text))
+        known.set(key, facts)
+        return facts
+      }),
+    )
+  }
+}
+
+function orFlaw(name: string, read: () => Facts): Facts {
+  try {
+    return read()
   } catch (fault) {
-    return { name, title: null, version: null, own: true, flaw: (fault as Error).message, devices }
+    return { name, title: null, version: null, flaw: (fault as Error).message }
   }
 }
 

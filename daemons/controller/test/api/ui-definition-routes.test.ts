@@ -1,23 +1,17 @@
 /** Tests of api/ui-definition-routes.ts and core/drivers/definitions.ts. */
-import t, { type Test } from 'tap'
+import t from 'tap'
+import { Fault } from '#kit/pure/fault.ts'
 import { definitionFile } from '#kit/test/device/shipped-sets.ts'
+import { createDefinitionDesk } from '../../core/drivers/definitions.ts'
+import { type FakeDesks, filesOf } from '../fake-desks.ts'
 import { harbourHouse } from '../harbour-house.ts'
-import { serveUi } from '../ui-server.ts'
-
-async function here(t: Test, username: 'ada' | 'sam' = 'sam') {
-  const house = harbourHouse()
-  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
-  const { visitor } = await serveUi(t, house)
-  const browser = visitor()
-  await browser.call('POST', '/ui/sign-in', { username, password: house.people.get(username)?.password })
-  return { house, browser }
-}
+import { signedIn } from './signed-in.ts'
 
 const own = (more: object = {}) => ({ ...definitionFile('pjlink-class-1'), name: 'our-beamer', ...more })
 const textOf = (definition: object) => JSON.stringify(definition, null, 2)
 
 t.test('definitions are edited by elevated sessions only; their schema is for anyone', async (t) => {
-  const { browser, house } = await here(t, 'ada')
+  const { browser, house } = await signedIn(t, 'ada')
   for (const [method, path, body] of [
     ['GET', '/ui/definitions'],
     ['GET', '/ui/definitions/open?name=denon-avr'],
@@ -32,7 +26,7 @@ t.test('definitions are edited by elevated sessions only; their schema is for an
 })
 
 t.test('each fault has its line, and a text that is no JSON the place where it ends', async (t) => {
-  const { browser } = await here(t)
+  const { browser } = await signedIn(t)
   const check = async (text: string) => (await browser.call('POST', '/ui/definitions/check', { text })).body
   t.match(await check(textOf(own())), { name: 'our-beamer', faults: [], tests: Number })
   const text = textOf(own()).replace('%1POWR {power}', '%1POWR {powr}')
@@ -49,7 +43,7 @@ t.test('each fault has its line, and a text that is no JSON the place where it e
 })
 
 t.test('one is kept under its name, by whoever has seen the last', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const save = (text: string, revision: string | null) =>
     browser.call('POST', '/ui/definitions/save', { text, revision })
   const first = await save(textOf(own()), null)
@@ -67,8 +61,20 @@ t.test('one is kept under its name, by whoever has seen the last', async (t) => 
   })
 })
 
+t.test('of two editors who keep at once, one has kept and the other is told', async (t) => {
+  const house = harbourHouse()
+  const save = async (definition: object, revision: string | null) =>
+    house.parts.definitions.save(textOf(own(definition)), revision).catch((fault) => fault)
+  const { revision } = await save({}, null)
+  const two = await Promise.all([save({ title: 'Two' }, revision), save({ title: 'Three' }, revision)])
+  t.match(two, [{ text: textOf(own({ title: 'Two' })) }, { code: 'definition_changed' }])
+  t.equal(house.definitions.get('our-beamer'), textOf(own({ title: 'Two' })))
+  const more = await Promise.all(['another', 'third'].map((name) => save({ name }, null)))
+  t.match(more, [{ name: 'another' }, { code: 'definition_not_kept' }], 'no more than may be kept')
+})
+
 t.test('an own one is removed, and that of the package is not', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   house.definitions.set('denon-avr', textOf(definitionFile('denon-avr')))
   const listed = async () => {
     const { definitions } = (await browser.call('GET', '/ui/definitions')).body as { definitions: { name: string }[] }
@@ -81,8 +87,42 @@ t.test('an own one is removed, and that of the package is not', async (t) => {
   t.match(await browser.call('GET', '/ui/definitions/open?name=..%2Fx'), { status: 400 })
 })
 
+t.test('one that cannot be read is in the list, harms no other, and can be removed', async (t) => {
+  const house = harbourHouse()
+  const { files, desk, loaded } = deskOver(house)
+  house.definitions.set('broken', '')
+  const source = files.source
+  files.source = (name) => {
+    if (name === 'broken') throw new Fault('definition_invalid', 'the file is a link')
+    return source(name)
+  }
+  const listed = () => desk.list().find(({ name }) => name === 'broken')
+  t.match(listed(), { own: true, flaw: 'the file is a link' })
+  await desk.save(textOf(own()), null)
+  const before = loaded()
+  desk.list()
+  t.equal(loaded() - before, 1, 'only the new one is read through')
+  desk.list()
+  t.equal(loaded() - before, 1, 'nothing is, while no text changes')
+  await desk.remove('broken')
+  t.equal(listed(), undefined)
+})
+
+/** A desk over the files of a house, that counts how often a text is read through. */
+function deskOver(house: FakeDesks) {
+  let count = 0
+  const files = filesOf(house)
+  const { load } = files
+  files.load = (text) => {
+    count++
+    return load(text)
+  }
+  const book = { rows: () => [] }
+  return { files, loaded: () => count, desk: createDefinitionDesk({ files, book, reopen: () => {}, most: 2 }) }
+}
+
 t.test('a device whose command set has the name is one that uses it', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   house.change('device', [{ id: 1, name: 'Beamer', command_set: 'pjlink-class-1', driver: null }])
   t.match((await browser.call('GET', '/ui/definitions/open?name=pjlink-class-1')).body, {
     own: false,
