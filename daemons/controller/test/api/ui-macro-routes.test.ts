@@ -1,20 +1,10 @@
 /** Tests of api/ui-macro-routes.ts. */
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { refused } from '../fake-house.ts'
-import { harbourHouse } from '../harbour-house.ts'
-import { serveUi } from '../ui-server.ts'
-
-async function here(t: Test, username: 'ada' | 'sam' = 'sam') {
-  const house = harbourHouse()
-  Object.assign(house.people.get('sam') ?? {}, { code: undefined })
-  const { visitor } = await serveUi(t, house)
-  const browser = visitor()
-  await browser.call('POST', '/ui/sign-in', { username, password: house.people.get(username)?.password })
-  return { house, browser }
-}
+import { signedIn } from './signed-in.ts'
 
 t.test('the editor, dry runs and traces are for elevated sessions only', async (t) => {
-  const { browser, house } = await here(t, 'ada')
+  const { browser, house } = await signedIn(t, 'ada')
   for (const [method, path, body] of [
     ['GET', '/ui/macros'],
     ['GET', '/ui/macros/open?id=5'],
@@ -30,7 +20,7 @@ t.test('the editor, dry runs and traces are for elevated sessions only', async (
 })
 
 t.test('a macro is written with all of its steps at once, by ids', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const steps = [{ type: 'command', zone_id: 'Ceiling', command: 'off' }]
   const saved = await browser.call('POST', '/ui/macros/save', { values: { name: 'Night', mode: 'single' }, steps })
   t.match(saved, { status: 200, body: { pending: 1, macro_id: 7 } })
@@ -40,7 +30,7 @@ t.test('a macro is written with all of its steps at once, by ids', async (t) => 
 })
 
 t.test('faults are told by the step that they are of, and nothing is written', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const body = { values: { name: 'Night' }, steps: [{ type: 'delay', args: {} }] }
   for (const path of ['/ui/macros/save', '/ui/macros/try'])
     t.match(await browser.call('POST', path, body), {
@@ -62,7 +52,7 @@ t.test('faults are told by the step that they are of, and nothing is written', a
 })
 
 t.test('a dry run answers what would be sent; args that do not fit are told at the args', async (t) => {
-  const { browser, house } = await here(t)
+  const { browser, house } = await signedIn(t)
   const steps = [{ type: 'command', zone_id: 1, command: 'off' }]
   t.match(await browser.call('POST', '/ui/macros/try', { values: { name: 'x' }, steps }), {
     status: 200,
@@ -77,7 +67,7 @@ t.test('a dry run answers what would be sent; args that do not fit are told at t
 })
 
 t.test('what is not there is said, in words', async (t) => {
-  const { browser } = await here(t)
+  const { browser } = await signedIn(t)
   for (const path of ['/ui/macros/open?id=99', '/ui/macro/run?id=99', '/ui/macro/replay?id=99', '/ui/verbs?zone_id=99'])
     t.match(await browser.call('GET', path), { status: 400, body: { error: 'bad_fields' } }, path)
   t.match(await browser.call('GET', '/ui/macro/runs'), { status: 200, body: { runs: [] } })
