@@ -50,3 +50,16 @@ t.test('what is no JSON, or deep, is read as far as it goes', async (t) => {
   t.same(placesInJson('['.repeat(100_000))('').line, 1)
   t.same(placeOf('ab\ncd', 4), { line: 2, column: 2 })
 })
+
+t.test('a text made to be slow or large is read as quickly as any other', async (t) => {
+  const some = 130_000
+  const children = Array.from({ length: some / 10 }, (_, n) => `"${n}": 1`).join()
+  const before = process.cpuUsage()
+  t.same(placesInJson(`{"a": "${'\\"'.repeat(some)}`)('a'), { line: 1, column: 1 }, 'quotes in a text without an end')
+  t.same(placesInJson(`{"a": "${'\\"'.repeat(some)}\\`)('a'), { line: 1, column: 1 }, 'nor with half a sign')
+  t.same(placesInJson(`{"${'k'.repeat(some)}": {${children}}, "b": 1}`)('b').line, 1, 'a long name over many values')
+  t.same(placesInJson('{"a":'.repeat(some))('a.a.a'), { line: 1, column: 16 }, 'more levels than anybody writes')
+  t.same(placesInJson('{}')('.'.repeat(some)), { line: 1, column: 1 }, 'a path of nothing but dots')
+  const { user, system } = process.cpuUsage(before)
+  t.ok(user + system < 5_000_000, `${user + system} µs of the processor`)
+})
