@@ -72,7 +72,8 @@ interface Level {
   name: string | undefined
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs
+/** The group is the end of a text that is not closed. Without it, each quote in there would be tried as a beginning. */
+const TOKEN = /"(?:[^"\\]|\\.)*(?:"|(\\?$))|[{}[\],:]|[^\s{}[\],:"]+/gs
 
 /**
  * One pass over the tokens, in which no path is put together: a long name with many values in it took minutes so. What is
@@ -81,7 +82,8 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs
 function spotsOf(text: string): Spot {
   let document: Spot | undefined
   const levels: Level[] = []
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  for (const { 0: token, 1: openEnd, index } of text.matchAll(TOKEN)) {
+    if (openEnd !== undefined) break
     const level = levels.at(-1)
     if (token === ':') continue
     if (token === ',') {

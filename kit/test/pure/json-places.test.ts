@@ -27,6 +27,8 @@ t.test('a value that is not there stands in what is around it', async (t) => {
   t.same(at('version'), { line: 1, column: 1 })
   t.same(at('commands.power.reply[0].match'), at('commands.power'))
   t.same(at('tests[7]'), at('tests'))
+  t.same(at('commands.power["no word. at [all]"].send'), at('commands.power'), 'nor is a name that is no word')
+  t.same(at('["no word"]'), at(''))
 })
 
 t.test('a name with dots or brackets is found whole', async (t) => {

@@ -39,6 +39,7 @@ t.test('each fault has its line, and a text that is no JSON the place where it e
   const tests = [{ command: 'power', args: { power: true }, sends: 'wrong' }, ...own().tests]
   t.match(await check(textOf(own({ tests }))), { faults: [{ path: 'tests[0]', message: /expected 77 72 6F 6E 67/ }] })
   t.match(await check('{\n  "format": 1,\n  "name" 2}'), { faults: [{ line: 3, message: /not JSON/ }] })
+  t.match(await check('{ "no word": 1 }'), { faults: { length: 11 } }, 'a key that is no word')
   t.match(await check(''), { faults: [{ line: 1, message: /not JSON/ }] })
 })
 
