@@ -225,12 +225,22 @@ function masksOf(ring: readonly Kept[], needles: readonly string[]): Map<Kept, S
       while (next > 0 && (spans[next - 1]?.[1] ?? 0) > before) next--
       for (; next < spans.length && (spans[next]?.[0] ?? end) < end; next++) {
         const [from, to] = spans[next] as Span
-        if (to > before) masks.set(kept, [...(masks.get(kept) ?? []), [cut(from), cut(to)]])
+        if (to <= before) continue
+        const own = masks.get(kept) ?? []
+        masks.set(kept, own)
+        addSpan(own, [cut(from), cut(to)])
       }
       before = end
     }
   }
   return masks
+}
+
+/** @param spans by where they begin. What overlaps is one: of a short secret there may be as many as bytes */
+function addSpan(spans: Span[], span: Span): void {
+  const last = spans.at(-1)
+  if (last === undefined || span[0] > last[1]) spans.push(span)
+  else spans[spans.length - 1] = [last[0], Math.max(last[1], span[1])]
 }
 
 function placesOf(text: string, needle: string): Span[] {

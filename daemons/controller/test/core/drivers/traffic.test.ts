@@ -50,6 +50,18 @@ t.test('what comes in pieces is one message, until it was told', async (t) => {
   t.equal(traffic.look(device(), 1).entries.length, 2)
 })
 
+t.test('a device that says nothing but a short secret costs a look no more than another', async (t) => {
+  const { traffic } = here({ devices: 1, messages: 2000, messageBytes: 1024, forgetMs: 1000 })
+  const own = device({ password: '0' })
+  traffic.look(own, 0)
+  for (let n = 0; n < 2000; n++) traffic.note(1, 'in', bytes('0'.repeat(1024)), { about: '200' })
+  const before = process.cpuUsage()
+  const { entries } = traffic.look(own, 0)
+  const { user, system } = process.cpuUsage(before)
+  t.ok(user + system < 3_000_000, `${user + system} µs of the processor`)
+  t.same([...new Set(entries.map(({ text }) => text))], ['•••'])
+})
+
 t.test('the oldest go, a long message is cut, and both are counted', async (t) => {
   const { traffic } = here()
   traffic.look(device(), 0)
