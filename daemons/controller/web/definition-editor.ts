@@ -8,10 +8,19 @@ import { html } from '#kit/web/html.ts'
 import { many } from '#kit/web/numbers.ts'
 import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { adoptStyle } from '#kit/web/style.ts'
 import type { DefinitionCheck, OpenDefinition, PlacedFault } from '../core/drivers/definitions.ts'
 import { Console } from './definition-console.ts'
-import './definition-style.ts'
 import * as texts from './texts.ts'
+
+adoptStyle(`
+.definition textarea { min-height: 20rem; white-space: pre; overflow: auto; font-size: .75rem; line-height: 1.5; tab-size: 2; }
+.line-faults { display: grid; grid-template-columns: minmax(0, 1fr); max-height: 14rem; overflow: auto; border: 1px solid var(--line); border-radius: var(--radius); }
+.line-faults li { padding: 0 var(--s3); }
+.line-faults li + li { border-top: 1px solid var(--grid); }
+.line-faults .link { width: 100%; color: var(--fault); font-size: var(--t-small); text-align: left; overflow-wrap: anywhere; }
+.console-panel .told { min-width: 0; overflow-wrap: anywhere; }
+`)
 
 /** Wire tests run on the controller: not at every key. */
 const CHECK_AFTER_MS = 600

@@ -38,9 +38,7 @@ adoptStyle(`
 .trial .trace li { padding-inline: 0; }
 .sent li { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: var(--s2); align-items: baseline; min-height: 1.75rem; overflow-wrap: anywhere; }
 @container app (max-width: 44rem) {
-  .step-fields .wide { grid-column: 1 / -1; align-content: start; }
-.macro .keep .in { padding-block: var(--s2); }
-.macro .keep { bottom: calc(3.5rem + env(safe-area-inset-bottom)); }
+  .macro .keep { bottom: calc(3.5rem + env(safe-area-inset-bottom)); }
   .trace li { grid-template-columns: 1rem minmax(0, 1fr); }
   .trace .when { grid-column: 2; }
   .trace li > div { grid-column: 2; }
