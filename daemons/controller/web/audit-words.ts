@@ -87,8 +87,8 @@ function callOf({ method, path, target }: AuditEntry): Asked {
   const known = Object.hasOwn(texts.calls, call) ? texts.calls[call] : undefined
   const page = /^GET \/ui\/([a-z]+)$/.exec(call)?.[1]
   if (known === undefined) return page === undefined ? texts.callsPath(call) : texts.looksAt(page)
-  const [done, toDo] = known
-  return { done, wanted: toDo === undefined ? done : texts.triedTo(toDo) }
+  const [done, attempt] = known
+  return { done, wanted: attempt === undefined ? done : texts.triedTo(attempt) }
 }
 
 /** `driver_failed: device 3: it is jammed` without its code and its device. */

@@ -293,13 +293,13 @@ export const endsMacro = (name: string) => deed(`ended the macro ${name}`, `aske
 export const setsAttribute = (name: string) => deed(`set the attribute ${name}`, `asked to set the attribute ${name}`)
 export const readsTable = (table: string) => deed(`read the table ${table}`, `asked for the table ${table}`)
 export const looksAt = (page: string) => deed(`looked at ${page}`, `asked for ${page}`)
-export const triedTo = (toDo: string) => `tried to ${toDo}`
+export const triedTo = (attempt: string) => `tried to ${attempt}`
 export const callsPath = (call: string) => deed(`called ${call}`, `called ${call}`)
 /**
  * Calls by method and path: what was done, and what was tried if that is said otherwise. Others are told by these. Only
  * literals are left out of bundles that need none of them.
  */
-export const calls: Readonly<Record<string, readonly [done: string, toDo?: string]>> = {
+export const calls: Readonly<Record<string, readonly [done: string, attempt?: string]>> = {
   'POST /api/token': ['signed in over REST', 'sign in over REST'],
   'POST /ui/sign-in': ['signed in', 'sign in'],
   'POST /ui/sign-out': ['signed out'],
