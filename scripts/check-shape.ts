@@ -25,9 +25,9 @@ const EMPTY_NAMES = /^(utils?|helpers?|types|manager|misc|common-stuff|stuff|lib
 
 /** Tables and generated text may be longer: listed here, with the reason. */
 const LONG_FILES: Readonly<Record<string, string>> = {
-  'daemons/board/web/texts.ts': 'all texts of the pages, to be read in one go',
-  'daemons/controller/web/texts.ts': 'all texts of the pages, to be read in one go',
-  'daemons/gateway/web/texts.ts': 'all texts of the pages, to be read in one go',
+  'daemons/board/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
+  'daemons/controller/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
+  'daemons/gateway/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
 }
 
 /** Every fault below `root`, one line each. */

@@ -257,7 +257,10 @@ const FURTHER_QUALIFIERS: Readonly<Record<number, string>> = {
   18: 'bits',
 }
 
-/** What a meter says is wrong with a record. @source EN 13757-3:2013, Table 17 */
+/**
+ * What a meter says is wrong with a record, in the standard's words: "not implemented" is said of the meter, not of us.
+ * @source EN 13757-3:2013, Table 17
+ */
 const RECORD_ERRORS: Readonly<Record<number, string>> = {
   1: 'too many DIFEs',
   2: 'storage number not implemented',

@@ -38,7 +38,10 @@ const LONG_HEADER_BYTES = 12
 const SHORT_HEADER_BYTES = 4
 const FIXED_BYTES = 16
 
-/** What a meter says that it cannot do. @source EN 13757-3:2013, Table 8 */
+/**
+ * What a meter says that it cannot do, in the standard's words: "not implemented" is said of the meter, not of us.
+ * @source EN 13757-3:2013, Table 8
+ */
 const ERRORS: Readonly<Record<number, string>> = {
   0: 'unspecified error',
   1: 'control information not implemented',
