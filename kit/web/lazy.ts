@@ -3,15 +3,25 @@ import type { ComponentType, VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { contact, isLost, lose } from './contact.ts'
 import { html } from './html.ts'
-import { say } from './parts.ts'
+import { Act, say } from './parts.ts'
 import * as texts from './texts.ts'
 
-// Shown alone on the page until the daemon's first answer.
+// Shown until the daemon's first answer.
 
-/** Says what is awaited, or that nothing answers. @param box how sentences name it, `board` */
+/** Shown alone on the page: what is awaited, or that nothing answers. @param box how sentences name it, `board` */
 export function firstWait(box: string, asks: string): VNode {
   if (isLost.value) return say('warn', texts.noContact(box), texts.itIsAskedAgain)
   return say('busy', asks, texts.usuallyBrief)
+}
+
+/**
+ * Shown in a part until its first answer: what is asked for, or why the daemon refused to tell.
+ * @param failed the refusal's headline
+ * @param again asks once more; left out where the part asks by itself
+ */
+export function firstAnswer(refused: string | null, asks: string, failed: string, again?: () => void): VNode {
+  if (refused === null) return say('busy', asks, texts.usuallyBrief)
+  return say('fault', failed, refused, again ? html`<${Act} run=${again}>Ask again</${Act}>` : null)
 }
 
 /** A wait is only shown if it is noticeable. */

@@ -6,8 +6,8 @@ import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lazy } from '#kit/web/lazy.ts'
-import { say, verdict } from '#kit/web/parts.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
+import { verdict } from '#kit/web/parts.ts'
 import { walkRows } from '#kit/web/tools.ts'
 import { api, type Peer, signedInWith } from './api.ts'
 import { askBoards, farBoards, peerKey, rememberBoards, soundOf } from './far-boards.ts'
@@ -60,10 +60,7 @@ export function MatrixPage(): VNode {
 }
 
 function waiting(refused: string | null): VNode {
-  const words =
-    refused === null
-      ? say('busy', texts.askingBoardWhichOthersHasFound, texts.usuallyBrief)
-      : say('fault', texts.boardsCouldNotBeRead, refused)
+  const words = firstAnswer(refused, texts.askingBoardWhichOthersHasFound, texts.boardsCouldNotBeRead)
   return html`<h1 class="sr">Matrix</h1><section class="panel">${words}</section>`
 }
 

@@ -10,6 +10,7 @@ import { factTable, segments, spark } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { age, baudText, bytesText, capital, count, many, sinceText, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, icon, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -354,10 +355,7 @@ interface CardFacts {
 
 function cards(state: SerialState | null, refused: string | null, { traffic, ask }: CardFacts): Child {
   if (state === null) {
-    const words =
-      refused === null
-        ? say('busy', texts.askingBoardForLines, texts.usuallyBrief)
-        : say('fault', texts.linesCouldNotBeRead, refused)
+    const words = firstAnswer(refused, texts.askingBoardForLines, texts.linesCouldNotBeRead)
     return html`<section class="panel">${words}</section>`
   }
   const { devices, text } = state.adapter

@@ -9,8 +9,9 @@ import { useLook } from '#kit/web/call.ts'
 import { choice, type Form, input, refusal, toggle, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { capital, listed, sentence } from '#kit/web/numbers.ts'
-import { Act, say, toast } from '#kit/web/parts.ts'
+import { Act, toast } from '#kit/web/parts.ts'
 import { useRevision } from '#kit/web/revision.ts'
 import { TypeToConfirm } from '#kit/web/type-to-confirm.ts'
 import type { RoleName } from '../wire/names.ts'
@@ -35,10 +36,7 @@ export function useSettings(): { known: { config: Config; form: ConfigForm } | n
     const config = await api.config()
     setKnown({ config, form })
   }, AGAIN_MS)
-  const words =
-    refused === null
-      ? say('busy', texts.askingBoardForSettings, texts.usuallyBrief)
-      : say('fault', texts.settingsCouldNotBeRead, refused)
+  const words = firstAnswer(refused, texts.askingBoardForSettings, texts.settingsCouldNotBeRead)
   return { known, words }
 }
 

@@ -9,6 +9,7 @@ import { factTable } from '#kit/web/figures.ts'
 import { choice, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { age, bytesText, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Lit, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { api, type UsbDevice, type UsbipState } from './api.ts'
@@ -137,10 +138,7 @@ interface Hands {
 
 function body(state: UsbipState | null, refused: string | null, { ask, again, seen }: Hands): Child {
   if (state === null) {
-    const words =
-      refused === null
-        ? say('busy', texts.askingBoardForDevice, texts.usuallyBrief)
-        : say('fault', texts.deviceCouldNotBeRead, refused)
+    const words = firstAnswer(refused, texts.askingBoardForDevice, texts.deviceCouldNotBeRead)
     return html`<section class="panel">${words}</section>`
   }
   return html`${state.supported ? link(state, seen, ask) : null}<div class="pair"><div class="stack">${state.device ? deviceFacts(state.device) : null}<${UsbipForm} state=${state} again=${again} /></div>

@@ -7,7 +7,7 @@ import { daemonNow, isLost, zone } from '#kit/web/contact.ts'
 import { saveFrom } from '#kit/web/copy-and-save.ts'
 import { factTable } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { bytesText, many, sentence, sinceText, timeOf } from '#kit/web/numbers.ts'
 import { Act, chip, lamp, say, toast } from '#kit/web/parts.ts'
 import { api, type Backup, type BackupFacts } from './api.ts'
@@ -102,7 +102,7 @@ export function BackupPanel(): VNode {
   }
   const told = refused ?? look.refused
   return html`<section class="panel narrow-panel" aria-label="Backup"><header><h2>Backup</h2>${backup ? stateChip(backup) : null}</header>
-    ${backup === null ? nothingYet(look.refused, () => void look.again()) : body(backup, { make, act, ask: setQuestion, told })}</section>
+    ${backup === null ? firstAnswer(look.refused, texts.askingForBackup, texts.backupCouldNotBeRead, () => void look.again()) : body(backup, { make, act, ask: setQuestion, told })}</section>
     ${backup !== null && question !== null ? html`<${Ask} backup=${backup} question=${question} close=${() => setQuestion(null)} done=${() => void look.again()} />` : null}`
 }
 
@@ -129,11 +129,6 @@ function awaitNewStart(): () => void {
 function stateChip({ state }: Backup): VNode | null {
   if (!BUSY.has(state)) return null
   return chip('busy', texts.backupStates[state] ?? state)
-}
-
-function nothingYet(refused: string | null, again: () => void): VNode {
-  if (refused === null) return say('busy', texts.askingForBackup, texts.usuallyBrief)
-  return say('fault', texts.backupCouldNotBeRead, refused, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
 interface Doing {

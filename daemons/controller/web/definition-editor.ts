@@ -5,6 +5,7 @@ import { CallFault, call, sentenceOf } from '#kit/web/call.ts'
 import { Confirm } from '#kit/web/dialog.ts'
 import { type Form, refusal, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { many } from '#kit/web/numbers.ts'
 import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -29,8 +30,8 @@ const CHECK_AFTER_MS = 600
 export function DefinitionEditor({ which }: { which: string }): VNode {
   const [opened, setOpened] = useState<OpenDefinition | null | undefined>(which === 'new' ? null : undefined)
   const [refused, setRefused] = useState<string | null>(null)
-  useEffect(() => {
-    if (which === 'new') return
+  const open = (): void => {
+    setRefused(null)
     call<OpenDefinition>(`GET /ui/definitions/open?${new URLSearchParams({ name: which })}`).then(
       setOpened,
       (thrown) => {
@@ -38,9 +39,12 @@ export function DefinitionEditor({ which }: { which: string }): VNode {
         else setRefused(sentenceOf(thrown))
       },
     )
+  }
+  useEffect(() => {
+    if (which !== 'new') open()
   }, [])
-  if (refused !== null) return alone(say('fault', texts.definitionsCouldNotBeRead, refused))
-  if (opened === undefined) return alone(say('busy', texts.askingForDefinitions, texts.usuallyBrief))
+  if (opened === undefined)
+    return alone(firstAnswer(refused, texts.askingForDefinitions, texts.definitionsCouldNotBeRead, open))
   if (opened === null && which !== 'new')
     return alone(
       say('off', texts.definitionIsGone, html`<a href=${linkTo('definitions')}>${texts.showDefinitions}</a>`),

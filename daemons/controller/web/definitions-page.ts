@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { call, useLook } from '#kit/web/call.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { listed } from '#kit/web/numbers.ts'
 import { type Judgement, lamp, say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
@@ -43,11 +43,7 @@ function DefinitionList(): VNode {
     { key: 'ArrowUp', what: texts.rowBeforeKey, run: () => walkRows(ROW_LINKS, -1) },
   ])
   if (lines === null)
-    return html`<div class="head"><h1>Definitions</h1></div><section class="panel">${
-      look.refused === null
-        ? say('busy', texts.askingForDefinitions, texts.usuallyBrief)
-        : say('fault', texts.definitionsCouldNotBeRead, look.refused)
-    }</section>`
+    return html`<div class="head"><h1>Definitions</h1></div><section class="panel">${firstAnswer(look.refused, texts.askingForDefinitions, texts.definitionsCouldNotBeRead)}</section>`
   const shown = lines.filter(({ name, title, devices }) =>
     matches(`${name} ${title ?? ''} ${devices.map((each) => each.name).join(' ')}`, filter),
   )

@@ -5,7 +5,7 @@ import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { many, sinceText } from '#kit/web/numbers.ts'
 import { type Judgement, type Lit, lamp, say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
@@ -52,11 +52,7 @@ export function DevicesPage(): VNode {
   useEffect(() => void look.again(), [filter])
   useKeys(texts.devices, [{ key: 'n', what: texts.newRowKey, run: () => goTo('tables', 'device', 'new') as undefined }])
   if (seen === null)
-    return html`<div class="head"><h1>Devices</h1></div><section class="panel">${
-      look.refused === null
-        ? say('busy', texts.askingForDevices, texts.usuallyBrief)
-        : say('fault', texts.devicesCouldNotBeRead, look.refused)
-    }</section>`
+    return html`<div class="head"><h1>Devices</h1></div><section class="panel">${firstAnswer(look.refused, texts.askingForDevices, texts.devicesCouldNotBeRead)}</section>`
   const more = seen.matching - seen.devices.length
   const open = seen.devices.find(({ id }) => String(id) === which)
   const panel = which === undefined ? null : html`<${DevicePanel} key=${which} id=${Number(which)} device=${open} />`

@@ -6,6 +6,7 @@ import { isLost } from '#kit/web/contact.ts'
 import { Dialog } from '#kit/web/dialog.ts'
 import { input, refusal, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { count } from '#kit/web/numbers.ts'
 import { Act, chip, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
@@ -33,14 +34,9 @@ export function FoundPanel(): VNode {
   const lit =
     found === null ? null : chip(fresh === 0 ? 'off' : 'ok', fresh === 0 ? texts.nothing : texts.newOnes(count(fresh)))
   return html`<section class="panel narrow-panel" aria-label="Found on the network"><header><h2>Found on the network</h2>${lit}</header>
-    ${found === null ? nothingYet(refused, () => void look()) : list(found, setChosen)}
+    ${found === null ? firstAnswer(refused, texts.lookingAround, texts.networkCouldNotBeLookedAt, () => void look()) : list(found, setChosen)}
     <p class="in end"><${Act} kind="quiet" run=${() => void look()}>Look again</${Act}></p></section>
     ${chosen === null ? null : html`<${Adopt} daemon=${chosen} close=${() => setChosen(null)} done=${() => void look()} />`}`
-}
-
-function nothingYet(refused: string | null, again: () => void): VNode {
-  if (refused === null) return say('busy', texts.lookingAround, texts.usuallyBrief)
-  return say('fault', texts.networkCouldNotBeLookedAt, refused, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
 function list({ looking, found }: Found, choose: (daemon: FoundDaemon) => void): VNode {

@@ -6,6 +6,7 @@ import { Confirm } from '#kit/web/dialog.ts'
 import { area, choice, type Form, input, refusal, toggle, typedNumber, useForm, type Values } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { Act, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import type { Json } from '../core/json.ts'
@@ -38,11 +39,8 @@ export function MacroEditor({ which }: { which: string }): VNode {
   useEffect(() => {
     if (!isNew) void open()
   }, [])
-  if (refused !== null)
-    return alone(
-      say('fault', texts.macrosCouldNotBeRead, refused, html`<${Act} run=${() => void open()}>Ask again</${Act}>`),
-    )
-  if (opened === undefined) return alone(say('busy', texts.askingForMacro, texts.usuallyBrief))
+  if (refused !== null || opened === undefined)
+    return alone(firstAnswer(refused, texts.askingForMacro, texts.macrosCouldNotBeRead, () => void open()))
   if (opened === null && !isNew)
     return alone(
       say('off', texts.macroIsGone, texts.macroIsGoneWhy, html`<a href=${linkTo('macros')}>${texts.showMacros}</a>`),

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { type Child, html } from '#kit/web/html.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { dateOf, ended, sinceText, timeOf } from '#kit/web/numbers.ts'
 import { Act, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
@@ -39,9 +40,7 @@ export function RunsPage({ macroId }: { macroId: number }): VNode {
   const name = all[0]?.macro ?? texts.macroNumber(macroId)
   const content =
     runs === null
-      ? look.refused === null
-        ? say('busy', texts.askingForRuns, texts.usuallyBrief)
-        : say('fault', texts.runsCouldNotBeRead, look.refused)
+      ? firstAnswer(look.refused, texts.askingForRuns, texts.runsCouldNotBeRead)
       : all.length === 0
         ? say('off', texts.noRunsYet, texts.noRunsYetWhy)
         : runTable(all)
@@ -90,12 +89,7 @@ export function RunPage({ id }: { id: number }): VNode {
     return alone(
       say('off', texts.runIsNotKept, texts.runIsNotKeptWhy, html`<a href=${linkTo('macros')}>${texts.showMacros}</a>`),
     )
-  if (run === null)
-    return alone(
-      look.refused === null
-        ? say('busy', texts.askingForRun, texts.usuallyBrief)
-        : say('fault', texts.runsCouldNotBeRead, look.refused),
-    )
+  if (run === null) return alone(firstAnswer(look.refused, texts.askingForRun, texts.runsCouldNotBeRead))
   const { macro, macro_id: macroId, started_at: at } = run
   const when = `${dateOf(at, zone.value)} ${timeOf(at, zone.value)}`
   return html`<div class="head"><h1>${macro ?? texts.macroNumber(macroId)}, ${sinceText(at, daemonNow(), zone.value)}</h1>

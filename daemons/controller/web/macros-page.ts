@@ -5,7 +5,7 @@ import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { sinceText } from '#kit/web/numbers.ts'
 import { lamp, say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
@@ -44,11 +44,7 @@ function MacroList(): VNode {
     { key: 'ArrowUp', what: texts.rowBeforeKey, run: () => walkRows(ROW_LINKS, -1) },
   ])
   if (macros === null)
-    return html`<div class="head"><h1>Macros</h1></div><section class="panel">${
-      look.refused === null
-        ? say('busy', texts.askingForMacros, texts.usuallyBrief)
-        : say('fault', texts.macrosCouldNotBeRead, look.refused)
-    }</section>`
+    return html`<div class="head"><h1>Macros</h1></div><section class="panel">${firstAnswer(look.refused, texts.askingForMacros, texts.macrosCouldNotBeRead)}</section>`
   const shown = macros.filter(({ name, description }) => matches(`${name} ${description ?? ''}`, filter))
   return html`<h1 class="sr">Macros</h1>${verdict(macrosVerdict(macros, daemonNow(), zone.value))}
     <section class="panel" aria-label=${texts.macros}>

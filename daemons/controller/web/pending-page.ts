@@ -4,7 +4,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { CallFault, type FieldFault, sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, isLost, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { type Child, html } from '#kit/web/html.ts'
+import { html } from '#kit/web/html.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { dateOf, sinceText, timeOf, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { focusMain } from '#kit/web/shell.ts'
@@ -143,7 +144,7 @@ export function PendingPage(): VNode {
   }, [pendingCount.value, isBack])
 
   if (known === null)
-    return html`<div class="head"><h1>Pending</h1></div><section class="panel">${nothingYet(refusal, look)}</section>`
+    return html`<div class="head"><h1>Pending</h1></div><section class="panel">${firstAnswer(refusal?.sentence ?? null, texts.askingWhatWaits, texts.changesCouldNotBeRead, look)}</section>`
   const count = known.changes.length
   const undo = (): void =>
     act(async () => {
@@ -184,11 +185,6 @@ function inOrder(changes: readonly Change[], refusal: Refusal | null): readonly 
 
 function appliedText(applied: number): string {
   return applied === 1 ? texts.n1ChangeIsApplied : texts.changesAreApplied(applied)
-}
-
-function nothingYet(refusal: Refusal | null, again: () => void): Child {
-  if (refusal === null) return say('busy', texts.askingWhatWaits, texts.usuallyBrief)
-  return say('fault', texts.changesCouldNotBeRead, refusal.sentence, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
 function panel(change: Change, fault: string | undefined): VNode {

@@ -6,6 +6,7 @@ import { isLost } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
 import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { fixed } from '#kit/web/numbers.ts'
 import { Act, chip, icon, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -24,12 +25,7 @@ export function PlanEditor({ which }: { which?: string }): VNode {
     api.plans().then(setDrafts, (thrown) => setRefused(sentenceOf(thrown)))
   }
   useEffect(ask, [])
-  if (drafts === null)
-    return page(
-      refused === null
-        ? say('busy', texts.askingForPlans, texts.usuallyBrief)
-        : say('fault', texts.plansCouldNotBeRead, refused, html`<${Act} run=${ask}>Ask again</${Act}>`),
-    )
+  if (drafts === null) return page(firstAnswer(refused, texts.askingForPlans, texts.plansCouldNotBeRead, ask))
   if (which === undefined) return planList(drafts)
   if (drafts.uis.length === 0)
     return page(

@@ -4,9 +4,9 @@ import { useEffect, useState } from 'preact/hooks'
 import { NoContact, sentenceOf } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { count } from '#kit/web/numbers.ts'
-import { Act, chip, lamp, say } from '#kit/web/parts.ts'
+import { chip, lamp } from '#kit/web/parts.ts'
 import { api, type NotDrivenRows, type Rest } from './api.ts'
 import { FoundPanel } from './found-panel.ts'
 import * as texts from './texts.ts'
@@ -41,7 +41,7 @@ export function SystemPage(): VNode {
   return html`<div class="head"><h1>System</h1></div>
     <section class="panel narrow-panel" aria-label="REST API"><header><h2>REST API</h2>
       ${rest ? chip(rest.running ? 'ok' : 'off', rest.running ? texts.systemRuns : texts.off) : null}</header>
-      ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : nothingYet(refused, () => void ask(api.rest))}</section>
+      ${rest ? body(rest, { refused, isBusy, flip: () => void ask(() => api.setRest(!rest.enabled)) }) : firstAnswer(refused, texts.askingWhatIsSet, texts.switchCouldNotBeRead, () => void ask(api.rest))}</section>
     <${BackupPanel} />
     <${FoundPanel} />
     ${left === null ? null : notDrivenPanel(left)}`
@@ -57,11 +57,6 @@ function notDrivenPanel({ rows, count: all }: NotDrivenRows): VNode {
     <p class="in soft">The site says this, it is kept, and nothing here does it yet.</p>
     <table class="table fold"><thead><tr><th>Row</th><th>Why</th></tr></thead>
     <tbody>${rows.map(({ row, why }) => html`<tr key=${`${row} ${why}`}><td class="name">${row}</td><td class="setup">${why}</td></tr>`)}</tbody></table>${more}</section>`
-}
-
-function nothingYet(refused: string | null, again: () => void): VNode {
-  if (refused === null) return say('busy', texts.askingWhatIsSet, texts.usuallyBrief)
-  return say('fault', texts.switchCouldNotBeRead, refused, html`<${Act} run=${again}>Ask again</${Act}>`)
 }
 
 interface Switching {

@@ -4,8 +4,8 @@ import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lazy } from '#kit/web/lazy.ts'
-import { Act, type Lit, lamp, say, verdict } from '#kit/web/parts.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
+import { type Lit, lamp, say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo, place } from '#kit/web/route.ts'
 import { followRow, Tools, walkRows } from '#kit/web/tools.ts'
 import type { RowView, TableView } from '../core/site/browse.ts'
@@ -41,11 +41,7 @@ export function TablesPage(): VNode {
   if (tables)
     return html`<div class="head"><h1>Site</h1></div><section class="panel">
       ${say('off', texts.tableIsNotHere(word), html`<a href=${linkTo('tables')}>${texts.showZones}</a>`)}</section>`
-  return html`<div class="head"><h1>Site</h1></div><section class="panel">${
-    refused === null
-      ? say('busy', texts.askingForTables, texts.usuallyBrief)
-      : say('fault', texts.tablesCouldNotBeRead, refused, html`<${Act} run=${ask}>Ask again</${Act}>`)
-  }</section>`
+  return html`<div class="head"><h1>Site</h1></div><section class="panel">${firstAnswer(refused, texts.askingForTables, texts.tablesCouldNotBeRead, ask)}</section>`
 }
 
 interface TableFacts {

@@ -5,6 +5,7 @@ import { daemonNow, zone } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy-and-save.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
+import { firstAnswer } from '#kit/web/lazy.ts'
 import { timeOf } from '#kit/web/numbers.ts'
 import { Act, icon, type Lit, lamp, say, verdict } from '#kit/web/parts.ts'
 import { linkTo, place } from '#kit/web/route.ts'
@@ -157,10 +158,7 @@ function roomName({ name }: ZoneGroup): string {
 }
 
 function waiting(): VNode {
-  const words =
-    zonesRefused.value === null
-      ? say('busy', texts.askingControllerForZones, texts.usuallyBrief)
-      : say('fault', texts.zonesCouldNotBeRead, zonesRefused.value, html`<${Act} run=${loadZones}>Ask again</${Act}>`)
+  const words = firstAnswer(zonesRefused.value, texts.askingControllerForZones, texts.zonesCouldNotBeRead, loadZones)
   return html`<div class="head"><h1>Zones</h1></div><section class="panel">${words}</section>`
 }
 
