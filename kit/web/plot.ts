@@ -7,6 +7,28 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { type Child, html } from './html.ts'
 import { fixed, timeOf } from './numbers.ts'
+import { adoptStyle } from './style.ts'
+
+// What uPlot needs of a style sheet, and the marks of a legend: only who shows a plot loads them.
+adoptStyle(`
+.uplot-in { min-width: 0; overflow: hidden; font-size: .6875rem; }
+.uplot { position: relative; }
+.u-wrap { position: relative; user-select: none; }
+.u-over, .u-under, .u-axis { position: absolute; }
+.u-under { overflow: hidden; }
+.u-over { box-shadow: inset 0 0 0 1px var(--line); border-radius: 2px; }
+.uplot canvas { display: block; position: relative; width: 100%; height: 100%; }
+.u-cursor-x { position: absolute; left: 0; top: 0; height: 100%; border-right: 1px solid var(--ink); pointer-events: none; }
+.u-select, .u-off { display: none; }
+.read-out { position: absolute; top: .375rem; left: calc(var(--x) + .5rem); display: grid; padding: .35rem .55rem; border: 1px solid var(--line); border-radius: var(--radius); background: var(--raised); box-shadow: var(--shadow); font-size: var(--t-label); line-height: 1.5; white-space: nowrap; pointer-events: none; z-index: 1; }
+.read-out[data-side="left"] { left: auto; right: calc(100% - var(--x) + .5rem); }
+.legend :where(i:not(.lamp)) { width: 1rem; border-top: 2px solid var(--trace-1); }
+.legend .k-2 { border-top: 2px dashed var(--trace-2); }
+.legend .k-3 { border-top: 2px dotted var(--trace-3); }
+.legend .k-band { height: .6rem; border: 0; background: var(--trace-1); opacity: .25; }
+.legend .k-limit { border-top: 1.5px dashed var(--ink-2); }
+.legend .k-tick { width: 2px; height: .6rem; border: 0; background: var(--lamp-fault); }
+@media (forced-colors: active) { .uplot-in { forced-color-adjust: none; } }`)
 
 /** One value at each instant; null if unknown. */
 export type Points = readonly (number | null)[]
