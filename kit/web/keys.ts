@@ -96,8 +96,7 @@ export interface KeyedPage {
 
 /** Active as long as the component is rendered. @throws Error if two pages have one letter: the second would be dead */
 export function useEverywhereKeys(pages: readonly KeyedPage[]): void {
-  if (new Set(pages.map(({ key }) => key)).size < pages.length)
-    throw new Error(`two pages have one letter: ${pages.map(({ key, word }) => `${key} ${word}`).join(', ')}`)
+  if (new Set(pages.map(({ key }) => key)).size < pages.length) throw new Error('same letter twice')
   useKeys(texts.everywhere, [
     { key: '?', what: texts.showsTheseKeys, run: () => false },
     ...pages.map(({ word, label, key }) => ({ key: `g ${key}`, what: label, run: () => go(word) })),

@@ -6,22 +6,22 @@ import { sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, now, zone } from '#kit/web/contact.ts'
 import { copyText, saveBytes } from '#kit/web/copy-and-save.ts'
 import { segments } from '#kit/web/figures.ts'
-import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
+import { choice, type Form, input, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lazy } from '#kit/web/lazy.ts'
 import { age, bytesText, dateOf, fixed, timeOf } from '#kit/web/numbers.ts'
-import { Act, icon, lamp, toast } from '#kit/web/parts.ts'
+import { icon, lamp, toast } from '#kit/web/parts.ts'
 import { token } from '#kit/web/session.ts'
 import {
   api,
   type Equipment,
   type EquipmentAnswer,
   type ModbusAnswer,
-  type MstpAnswer,
   type Port,
   type ProtocolName,
   portRoute,
 } from './api.ts'
+import { consoleForm } from './console-form.ts'
 import * as texts from './texts.ts'
 import { hexOfText, listOf } from './typed.ts'
 import { functionName, modbusFunctions, rangeText, shortPath } from './words.ts'
@@ -142,7 +142,7 @@ const consoles: Readonly<Record<ProtocolName, (props: { port: Port }) => VNode>>
   raw: RawConsole,
   'modbus-rtu': ModbusConsole,
   mbus: lazy(async () => (await import('./mbus-console.ts')).MbusConsole) as (props: { port: Port }) => VNode,
-  'bacnet-mstp': MstpConsole,
+  'bacnet-mstp': lazy(async () => (await import('./mstp-console.ts')).MstpConsole) as (props: { port: Port }) => VNode,
   equipment: EquipmentConsole,
 }
 
@@ -224,39 +224,6 @@ function ModbusConsole({ port }: { port: Port }): VNode {
   })
 }
 
-const FRAME_CHOICES = [
-  'BACNET_DATA_EXPECTING_REPLY',
-  'BACNET_DATA_NOT_EXPECTING_REPLY',
-  'BACNET_EXTENDED_DATA_EXPECTING_REPLY',
-  'BACNET_EXTENDED_DATA_NOT_EXPECTING_REPLY',
-  'TEST_REQUEST',
-]
-
-function MstpConsole({ port }: { port: Port }): VNode {
-  const form = useForm({ frameType: FRAME_CHOICES[1] ?? '', destination: '255', dataHex: '01 20 FF FF 00 FF 10 08' })
-  const [answer, setAnswer] = useState<Child>(null)
-
-  async function send(): Promise<void> {
-    const { dataHex, destination, frameType } = form.values.value
-    const body = { frameType, destination: typedNumber(destination), dataHex: String(dataHex).trim() }
-    setAnswer(html`<${FrameAnswer} reply=${await api.sendFrame(port.path, body)} />`)
-  }
-
-  const fields = html`${choice({ form, name: 'frameType', label: texts.frameTypeLabel, kind: 'more', options: FRAME_CHOICES.map((each) => [each, each]) })}
-    ${input({ form, name: 'destination', label: texts.toNode, type: 'number' })}
-    ${input({ form, name: 'dataHex', label: texts.dataHex, kind: 'more', placeholder: '01 20 FF FF 00 FF 10 08' })}`
-  return consoleForm({ port, form, fields, answer, setAnswer, send, act: texts.send, label: texts.sendFrame })
-}
-
-/** What came of a frame: that it is out, or the reply to it. */
-function FrameAnswer({ reply: { postponed, reply, sent, tookMs } }: { reply: MstpAnswer }): VNode {
-  if (!reply) return html`<p>${lamp('ok', true)} ${texts.frameIsSent(sent)}</p>`
-  const { pdu, service } = reply.bacnet ?? {}
-  const what = [pdu ?? reply.frameType, service].filter(Boolean).join(' ')
-  return html`<p>${lamp('ok', true)} ${texts.nodeAnswered(reply.source, what)} <span class="faint">${fixed(tookMs, 0)}\u202fms${postponed ? `, ${texts.answeredLater}` : ''}</span></p>
-    ${reply.dataHex === '' ? null : html`<p class="mono">${reply.dataHex}</p>`}`
-}
-
 /** A form made from the definition of the device: its commands, and a field for each argument. */
 function EquipmentConsole({ port }: { port: Port }): VNode {
   const form = useForm({ command: '', zone: '' })
@@ -307,30 +274,6 @@ function requestBody(form: Form, fc: number): object {
   if (fc === 22) return { ...body, quantity: 1, and_mask: number('and_mask'), or_mask: number('or_mask') }
   if (fc === 23) return { ...body, quantity: number('quantity'), write_address: number('write_address'), values }
   return { ...body, quantity: WRITES_MANY.includes(fc) ? values.length : 1, values }
-}
-
-interface ConsoleFacts {
-  port: Port
-  form: Form
-  fields: VNode
-  answer: Child
-  setAnswer: (answer: Child) => void
-  send: () => Promise<void>
-  act: string
-  label: string
-}
-
-function consoleForm({ port, form, fields, answer, setAnswer, send, act, label }: ConsoleFacts): VNode {
-  function submit(event: Event): void {
-    event.preventDefault()
-    setAnswer(null)
-    void form.submit(send)
-  }
-  const isOpen = port.state === 'open'
-  return html`<form class="console" aria-label=${label} onSubmit=${submit} novalidate>${fields}
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${act}</${Act}></form>
-    ${refusal(form)}
-    <div class="answer" role="status">${isOpen ? answer : texts.nothingCanBeSent}</div>`
 }
 
 /** The reply of a unit: each value with its address, in decimal and hex. */

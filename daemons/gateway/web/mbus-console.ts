@@ -2,12 +2,13 @@
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
-import { choice, input, refusal, useForm } from '#kit/web/form.ts'
+import { choice, input, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { many } from '#kit/web/numbers.ts'
 import { Act, lamp, toast } from '#kit/web/parts.ts'
 import { goTo } from '#kit/web/route.ts'
 import { api, type MeterReading, type Port, pointsApi } from './api.ts'
+import { consoleForm } from './console-form.ts'
 import { pointsOfReading } from './record-points.ts'
 import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
@@ -32,27 +33,15 @@ export function MbusConsole({ port }: { port: Port }): VNode {
     if (act === 'read') setAnswer(html`<${Told} port=${port} reading=${await api.readMeter(port.path, body)} />`)
     else setAnswer(texts.meterIsReset((await api.initMeter(port.path, body)).unitId))
   }
-  function submit(event: Event): void {
-    event.preventDefault()
-    setAnswer(null)
-    void form.submit(send)
-  }
-  const isOpen = port.state === 'open'
-  return html`<form class="console" aria-label=${texts.askBus} onSubmit=${submit} novalidate>
-      ${input({ form, name: 'meter', label: texts.meter, kind: 'more', hint: texts.meterHint })}
-      ${choice({
-        form,
-        name: 'act',
-        label: texts.meterAct,
-        options: [
-          ['read', texts.readMeter],
-          ['init', texts.resetMeter],
-        ],
-      })}
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${texts.send}</${Act}></form>
-    ${refusal(form)}
-    <div class="answer" role="status">${isOpen ? answer : texts.nothingCanBeSent}</div>`
+  const fields = html`${input({ form, name: 'meter', label: texts.meter, kind: 'more', hint: texts.meterHint })}
+    ${choice({ form, name: 'act', label: texts.meterAct, options: ACTS })}`
+  return consoleForm({ port, form, fields, answer, setAnswer, send, act: texts.send, label: texts.askBus })
 }
+
+const ACTS = [
+  ['read', texts.readMeter],
+  ['init', texts.resetMeter],
+] as const
 
 /** What a meter told: who it is, and its records. */
 function Told({ port, reading }: { port: Port; reading: MeterReading }): VNode {

@@ -65,6 +65,7 @@ export function MbusScanStart({ port, last, setJob }: StartProps): VNode {
         form,
         name: 'by',
         label: texts.searchBy,
+        kind: 'wide',
         options: [
           ['primary', texts.primaryAddress],
           ['secondary', texts.secondaryAddress],
@@ -73,7 +74,14 @@ export function MbusScanStart({ port, last, setJob }: StartProps): VNode {
       ${
         isPrimary
           ? html`${input({ form, name: 'from', label: texts.fromAddress, type: 'number' })}${input({ form, name: 'to', label: texts.toAddress, type: 'number' })}`
-          : input({ form, name: 'mask', label: texts.numberWithWildcards, mono: true, hint: texts.wildcardHint })
+          : input({
+              form,
+              name: 'mask',
+              label: texts.numberWithWildcards,
+              kind: 'wide',
+              mono: true,
+              hint: texts.wildcardHint,
+            })
       }</div>${refusal(form)}</div>
     <footer class="save"><p class="small soft grow">${isOpen ? (isPrimary ? texts.primaryScanHint : texts.secondaryScanHint) : texts.nobodyCanBeAsked}</p>
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || !isOpen}>${last ? texts.scanAgain : texts.startScan}</${Act}></footer></form>`

@@ -3,8 +3,8 @@ import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
-import { Confirm } from '#kit/web/dialog.ts'
 import { html } from '#kit/web/html.ts'
+import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { Act, chip, icon, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, type Port } from './api.ts'
@@ -12,12 +12,14 @@ import { isAdmin, lookAtPorts, ports } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, setupOf, shortPath, stateOf } from './words.ts'
 
+const Confirm = lazy(async () => (await import('#kit/web/dialog.ts')).Confirm)
+
 // What the pages of one line show while the line is not known yet, and if there is none at that path.
 
 /** The whole page without a line. @param title of the page @param path of the line, from the address */
 export function noLine(title: string, path: string): VNode {
   if (ports.value === null) {
-    const wait = say('busy', texts.askingGatewayForLine, texts.usuallyBrief)
+    const wait = firstWait('gateway', texts.askingGatewayForLine)
     return html`<h1 class="sr">${title}</h1><section class="panel">${wait}</section>`
   }
   const text = texts.noSuchLineText(path)

@@ -36,7 +36,7 @@ function shown(ring: Ring): VNode {
   if (turnMs) facts.push([texts.ownTurn, `${msText(turnMs.max)}\u202fms`])
   const lost = tokenLostAt === null ? texts.neverLost : sinceText(tokenLostAt, daemonNow(), zone.value)
   facts.push([texts.tokenLostLast, lost])
-  return html`<table class="table tight units"><thead class="sr"><tr><th>State</th><th>Address</th><th>What it is</th><th>Frames</th></tr></thead>
+  return html`<table class="table tight units"><colgroup><col class="c1" /><col class="c2" /><col /><col class="c5" /></colgroup><thead class="sr"><tr><th>State</th><th>Address</th><th>What it is</th><th>Frames</th></tr></thead>
     <tbody>${nodeRows(ring)}</tbody></table>${factTable(facts, 'tight')}`
 }
 
@@ -50,7 +50,7 @@ function nodeRows({ mac, nodes, order }: Ring): VNode[] {
     .toSorted((one, other) => rank(one) - rank(other))
     .map(
       (node) => html`<tr key=${node.mac}><td>${lamp(node.isPresent ? 'ok' : 'gone')}</td><td class="n">${node.mac}</td>
-      <td>${nodeText(node, mac)}</td><td class="n">${count(node.frames)}</td></tr>`,
+      <td class="how">${nodeText(node, mac)}</td><td class="n">${count(node.frames)}</td></tr>`,
     )
 }
 

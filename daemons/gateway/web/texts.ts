@@ -403,7 +403,7 @@ export const zoneOfCommand = 'Zone'
 export const sendCommand = 'Send a command to the device'
 export const deviceDid = (command: string) => `${command}: done`
 
-// Meters of M-Bus (mbus-console.ts, mbus-scan.ts, record-points.ts)
+// Meters of M-Bus (mbus-console.ts, mbus-scan.ts, record-points.ts), frames of MS/TP (mstp-console.ts)
 
 export const meter = 'Meter'
 export const meterHint = 'Primary address, 0 to 250, or the number on the meter.'
@@ -439,6 +439,11 @@ export const primaryScanHint =
 export const secondaryScanHint = 'Finds every meter by its number, also where several have one primary address.'
 export const atMeterAddress = (address: number) => `address ${address}`
 export const frameTypeLabel = 'Frame type'
+export const dataWithoutReply = 'Data, no reply'
+export const dataWithReply = 'Data, with a reply'
+export const longDataWithoutReply = 'Long data, no reply'
+export const longDataWithReply = 'Long data, with a reply'
+export const testRequest = 'Test request'
 export const toNode = 'To'
 export const dataHex = 'Data'
 export const sendFrame = 'Send a frame'
