@@ -7,7 +7,7 @@ import { chain, factTable } from '#kit/web/figures.ts'
 import { choice, input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { lazy } from '#kit/web/lazy.ts'
+import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { channelNames, Fader, Meters } from '#kit/web/mixer.ts'
 import { age, count, fixed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, say, verdict } from '#kit/web/parts.ts'
@@ -61,10 +61,7 @@ interface ListFacts {
 }
 
 function list(shown: readonly HeardStream[], { streams, refused, decoder }: ListFacts): Child {
-  if (streams === null) {
-    if (refused !== null) return say('fault', texts.streamsCouldNotBeRead, refused)
-    return say('busy', texts.askingBoardWhichStreamsHears, texts.usuallyBrief)
-  }
+  if (streams === null) return firstAnswer(refused, texts.askingBoardWhichStreamsHears, texts.streamsCouldNotBeRead)
   if (streams.length === 0) return say('off', texts.noStreamsHeard(forText()), texts.encodersAnnounce)
   if (shown.length === 0) return say('off', texts.noStreamMatches, texts.areHidden(count(streams.length)))
   return html`<table class="table"><tbody>${shown.map((stream) => row(stream, decoder, streams))}</tbody></table>`

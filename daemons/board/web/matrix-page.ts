@@ -39,7 +39,8 @@ export function MatrixPage(): VNode {
     { key: 'Enter', what: texts.opensBoard, run: () => false },
   ])
   const known = peers.value
-  if (known === null) return waiting(look.refused)
+  if (known === null)
+    return html`<h1 class="sr">Matrix</h1><section class="panel">${firstAnswer(look.refused, texts.askingBoardWhichOthersHasFound, texts.boardsCouldNotBeRead)}</section>`
   const when = { nowMs: daemonNow(), zone: zone.value }
   const boards = sortRows(
     known.map((peer) => boardRow(peer, farBoards.value.get(peerKey(peer)), status.value?.verdict, when)),
@@ -57,11 +58,6 @@ export function MatrixPage(): VNode {
     ${hasSound ? html`<div class="routing-tools">${tools}</div>${routing}` : null}
     <section class="panel" aria-label="Boards">${!hasSound && boards.length > 1 ? tools : html`<header><h2>Boards</h2><span class="faint">${boards.length}</span></header>`}
       <${BoardsTable} peers=${known} rows=${chosenRows(boards, filter, isNeedyOnly)} all=${filter || isNeedyOnly ? boards.length : null} again=${look.again} /></section>`
-}
-
-function waiting(refused: string | null): VNode {
-  const words = firstAnswer(refused, texts.askingBoardWhichOthersHasFound, texts.boardsCouldNotBeRead)
-  return html`<h1 class="sr">Matrix</h1><section class="panel">${words}</section>`
 }
 
 async function lookAround(): Promise<void> {

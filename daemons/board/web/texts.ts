@@ -133,8 +133,7 @@ export const legendAway = 'away'
 export const nextBoard = 'next board'
 export const boardBefore = 'board before'
 export const opensBoard = 'opens the board'
-export const askingBoardWhichOthersHasFound = 'Asking this board which others it has found'
-export const usuallyBrief = 'This usually takes less than a second.'
+export const askingBoardWhichOthersHasFound = 'Asking this board which others it found'
 export const boardsCouldNotBeRead = 'The boards could not be read'
 
 // Answers of other boards (far-boards.ts)
