@@ -33,6 +33,7 @@ t.test('macros on the page', { skip: noBrowser, timeout: 300_000 }, async (t) =>
     ['a run compares with this version', replayed],
     ['of two editors the second is told', twoEditors],
     ['what a macro is called is shown as text', nasty],
+    ['a long name without spaces stays on the page, and turns no other text around', longNamed],
   ])
 })
 
@@ -222,4 +223,34 @@ async function nasty(t: Test, { page, other }: Stage): Promise<void> {
   await page.getByRole('link', { name: NASTY }).click()
   await page.getByRole('heading', { name: NASTY }).waitFor()
   t.equal(await page.locator('img').count(), 0)
+}
+
+async function longNamed(t: Test, { page, other, site, audit, visit }: Stage): Promise<void> {
+  const name = `\u202e${'W'.repeat(150)}`
+  const text = 'X'.repeat(300)
+  const values = { name, mode: 'single', description: text }
+  const steps = [
+    { type: 'notify', args: { text } },
+    { type: 'stop', args: { reason: text, failed: true } },
+  ]
+  const saved = await other('POST', '/ui/macros/save', { values, steps })
+  t.equal(saved.status, 200)
+  const id = String((saved.body as { macro_id: number }).macro_id)
+  t.equal((await site.applyAll()).status, 200)
+  const ran = await other('POST', '/ui/macro', { macro_id: Number(id), args: { said: text } })
+  const run = String((ran.body as { run_id: number }).run_id)
+  await visit('macros')
+  await page.reload()
+  await page.getByRole('link', { name: 'WWW' }).waitFor()
+  await audit(t, 'macros-long', 'unpictured')
+  await visit('macros', id)
+  await page.getByRole('form', { name: 'Dry run' }).waitFor()
+  await audit(t, 'macro-long', 'unpictured')
+  await visit('macros', id, 'runs')
+  await page.getByRole('heading', { name: 'Runs of' }).waitFor()
+  await audit(t, 'macro-runs-long', 'unpictured')
+  await visit('macros', id, 'runs', run)
+  await page.locator('.trace li').nth(1).waitFor()
+  t.match(await page.locator('h1').textContent(), /^\ufffdW+, \d\d:\d\d$/)
+  await audit(t, 'macro-run-long', 'unpictured')
 }

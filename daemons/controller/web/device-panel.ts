@@ -29,7 +29,7 @@ adoptStyle(`
 .wire [data-way="note"] { background: var(--sunken); }
 @container app (max-width: 44rem) {
   .panel > .tools.wire-tools .input { flex: 1 1 100%; }
-  .wire li { grid-template-columns: 1rem minmax(0, 1fr); }
+  .wire li { grid-template-columns: 1rem minmax(0, 1fr); row-gap: 0; }
   .wire .at { grid-column: 2; grid-row: 1; }
   .wire .what { grid-column: 2; }
 }`)

@@ -12,7 +12,7 @@ import { followRow } from '#kit/web/tools.ts'
 import type { RowNames } from '../core/macros/editing.ts'
 import type { RunStep as MacroStepTold, RunLine, WholeRun } from '../core/macros/past-runs.ts'
 import { macroApi } from './macro-api.ts'
-import { durationOf, runBy, runLit, runWord, sayStep, stepEnding, stepLit } from './macro-words.ts'
+import { durationOf, runBy, runLit, runWord, sayStep, stepEnding, stepLit, valueText } from './macro-words.ts'
 import * as texts from './texts.ts'
 
 /** A run goes on by itself. */
@@ -116,7 +116,7 @@ async function end(id: number, again: () => Promise<void>): Promise<void> {
 
 function argsText({ args }: WholeRun): Child {
   const hasArgs = typeof args === 'object' && args !== null && Object.keys(args).length > 0
-  return hasArgs ? html`<span class="faint">${texts.calledWith(JSON.stringify(args))}</span>` : null
+  return hasArgs ? html`<span class="faint">${texts.calledWith(valueText(args))}</span>` : null
 }
 
 /** Compares with what this version would decide; nothing is sent. */

@@ -2,7 +2,7 @@
 import { adoptStyle } from '#kit/web/style.ts'
 
 adoptStyle(`
-.tabs { gap: 0; }
+.acts.tabs { gap: 0; flex-wrap: nowrap; }
 .tabs .btn { border-radius: 0; margin-left: -1px; }
 .tabs .btn:first-child { border-radius: var(--radius) 0 0 var(--radius); }
 .tabs .btn:last-child { border-radius: 0 var(--radius) var(--radius) 0; }
@@ -28,6 +28,7 @@ adoptStyle(`
 .branch legend { margin-left: var(--s3); padding: 0 var(--s1); font-size: var(--t-small); font-weight: 500; }
 .step-fields .wide { grid-column: 1 / -1; align-content: start; }
 .macro .keep .in { padding-block: var(--s2); }
+.macro .keep .primary { margin-left: auto; }
 .macro .keep { position: sticky; bottom: 0; z-index: 3; }
 .trace li { display: grid; grid-template-columns: 1rem 4.5rem minmax(0, 1fr); gap: var(--s2); align-items: baseline; padding: var(--s2) var(--s4); overflow-wrap: anywhere; }
 .trace li + li { border-top: 1px solid var(--grid); }
@@ -39,7 +40,7 @@ adoptStyle(`
 .sent li { display: grid; grid-template-columns: 6.5rem minmax(0, 1fr); gap: var(--s2); align-items: baseline; min-height: 1.75rem; overflow-wrap: anywhere; }
 @container app (max-width: 44rem) {
   .macro .keep { bottom: calc(3.5rem + env(safe-area-inset-bottom)); }
-  .trace li { grid-template-columns: 1rem minmax(0, 1fr); }
+  .trace li { grid-template-columns: 1rem minmax(0, 1fr); row-gap: 0; }
   .trace .when { grid-column: 2; }
   .trace li > div { grid-column: 2; }
   .sent li { grid-template-columns: minmax(0, 1fr); gap: 0; }

@@ -111,7 +111,7 @@ function recipientsText(to: Json | undefined): string {
 /** Longer values are shortened: a trace may hold a page of text. */
 const LONGEST = 80
 
-function valueText(value: Json | undefined): string {
+export function valueText(value: Json | undefined): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? null)
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text
 }

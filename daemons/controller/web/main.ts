@@ -1,5 +1,5 @@
 /** Starts the controller's pages, and chooses which is shown: sign-in, or one of the pages inside the shell. */
-import { render, type VNode } from 'preact'
+import { options, render, type VNode } from 'preact'
 import { signCallsWith } from '#kit/web/call.ts'
 import { startContact, startNow } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
@@ -150,6 +150,15 @@ function auditLink(): VNode {
 
 function footer({ full_name: name, username }: PersonView): VNode {
   return html`Signed in as<br />${name ?? username}`
+}
+
+// Names come from people and files: a character that turns the writing direction of what follows makes `74:40` of
+// `04:47` behind it. It is marked in every text that is drawn; what is typed in a field stays as it is.
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g
+const hookBefore = options.vnode
+options.vnode = (vnode: { props: unknown }) => {
+  if (typeof vnode.props === 'string') vnode.props = vnode.props.replace(TURNS, '\ufffd')
+  hookBefore?.(vnode as VNode)
 }
 
 // The start.
