@@ -1,7 +1,8 @@
 /** Points in the records of meters: one reading of a meter gives all its points their values. */
 import { Fault } from '#kit/pure/fault.ts'
 import { LAST_ADDRESS, SELECTED } from '../../wire/mbus/frames.ts'
-import { idOfUnit, wholeSecondary } from '../../wire/mbus/identity.ts'
+import { wholeSecondary } from '../../wire/mbus/identity.ts'
+import { idOfUnit } from '../../wire/meter-number.ts'
 import { decimalOf, isExact, numberOf, type PointValue, scaled, textOfDecimal } from '../../wire/point-value.ts'
 import type { PointProtocol, RecordPoint } from '../points/definition.ts'
 import type { MbusReply, MbusRequest } from './protocol.ts'

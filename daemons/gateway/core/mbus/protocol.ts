@@ -15,8 +15,9 @@ import {
   SELECTED,
   selectFrame,
 } from '../../wire/mbus/frames.ts'
-import { isMeantBy, secondaryBytes, secondaryOf, unitOfId } from '../../wire/mbus/identity.ts'
+import { isMeantBy, secondaryBytes, secondaryOf } from '../../wire/mbus/identity.ts'
 import { applicationError, meterOfFrame, openTelegram, type Telegram } from '../../wire/mbus/telegram.ts'
+import { unitOfId } from '../../wire/meter-number.ts'
 import type { BusFaultKind, BusProtocol, BusReply, ReplyFlaw, Sent } from '../bus/protocol.ts'
 
 /** One request. `link` is the address in its frame; `secondary` that of the meter where it is asked by that. */

@@ -4,13 +4,8 @@
  */
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { LAST_ADDRESS, SELECTED } from '../../wire/mbus/frames.ts'
-import {
-  type MeterIdentity,
-  SECONDARY_PATTERN,
-  secondaryOf,
-  unitOfId,
-  wholeSecondary,
-} from '../../wire/mbus/identity.ts'
+import { type MeterIdentity, SECONDARY_PATTERN, secondaryOf, wholeSecondary } from '../../wire/mbus/identity.ts'
+import { unitOfId } from '../../wire/meter-number.ts'
 import { busFaultKind, refuseFields } from '../bus/faults.ts'
 import { createScanFace, type ScanBody, type ScanProgress, ScanRun, type ScanRunParts } from '../bus/scan-run.ts'
 import { type MbusReply, type MbusRequest, mbus } from './protocol.ts'

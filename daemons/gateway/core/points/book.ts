@@ -2,7 +2,7 @@
 
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
-import { isUnitOfMeter } from '../../wire/mbus/identity.ts'
+import { isUnitOfMeter } from '../../wire/meter-number.ts'
 import { pointLength } from '../../wire/point-value.ts'
 import type { AdapterFaces } from '../lines/adapter.ts'
 import { requireFace } from '../lines/port-registry.ts'

@@ -13,7 +13,6 @@ import {
 } from '../../../wire/mbus/frames.ts'
 import {
   bcdDigits,
-  idOfUnit,
   isMeantBy,
   manufacturerBytes,
   manufacturerName,
@@ -21,7 +20,6 @@ import {
   secondaryBytes,
   secondaryOf,
   secondaryOfBytes,
-  unitOfId,
   wholeSecondary,
 } from '../../../wire/mbus/identity.ts'
 
@@ -100,13 +98,4 @@ t.test('a secondary address is written as people do, and selects by wildcards', 
     t.notOk(isMeantBy(mask, meter), mask)
   const fixed = { ...meter, manufacturer: null, version: null }
   t.ok(isMeantBy('12345678FFFFFF04', fixed), 'the fixed structure names the number alone')
-})
-
-t.test('a meter has one number on the line, and its digits come back from it', async (t) => {
-  t.equal(unitOfId('12345678'), 12_345_678)
-  t.equal(unitOfId('00000005'), 100_000_005)
-  t.equal(unitOfId('0500023E'), 1_000_000_000 + 0x0500023e)
-  const digit = fc.constantFrom(...'0123456789ABCDEF')
-  const id = fc.array(digit, { minLength: 8, maxLength: 8 }).map((all) => all.join(''))
-  fc.assert(fc.property(id, (one) => idOfUnit(unitOfId(one)) === one && unitOfId(one) >= 1000))
 })
