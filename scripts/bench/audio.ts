@@ -8,15 +8,14 @@
  * --quick: a minute instead of a quarter of an hour; --seconds: length of the compared stream, default 600; --note: the
  * conditions of the run; --print: leave docs/bench unchanged
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { measureLatency } from '../../daemons/board/test/sound/latency.ts'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
 import { sampleQuantile } from './audio-load.ts'
 import { measureCpu, measureHistory, measureSpacing, measureStreams, measureWire } from './audio-runs.ts'
-import { chapterOf, optionOf, tableRow } from './chapter.ts'
+import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 
 /** A row of the table. `isMet` is absent if there is no limit. */
 interface Figure {
@@ -122,14 +121,6 @@ machine. Instants of packets are the kernel's (dumpcap); a sound's instant is wh
 plus its place in the block.
 `
 
-function record(root: string, text: string): void {
-  const file = join(root, 'docs/bench/audio.md')
-  mkdirSync(dirname(file), { recursive: true })
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
-  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
-}
-
 /** Runs one measurement and always ends what it started. */
 async function owned<Found>(measure: (t: Owner) => Promise<Found>): Promise<Found> {
   const ends: (() => unknown)[] = []
@@ -169,5 +160,5 @@ const text = chapterOf({
   note: optionOf('--note'),
 })
 console.log(text)
-if (!process.argv.includes('--print')) record(root, text)
+if (!process.argv.includes('--print')) recordChapter(join(root, 'docs/bench/audio.md'), HEAD, text)
 process.exitCode = figures.every(({ isMet }) => isMet !== false) ? 0 : 1

@@ -1,5 +1,7 @@
 /** One run of a benchmark as a chapter of its file in docs/bench. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, release } from 'node:os'
+import { dirname } from 'node:path'
 
 /** Results and conditions of a run. */
 export interface Run {
@@ -27,6 +29,14 @@ export function chapterOf({ heads, rows, rounds, load, note }: Run): string {
     ...rows,
     '',
   ].join('\n')
+}
+
+/** Adds a chapter at the end of its file, below `head`, which may have changed since. */
+export function recordChapter(file: string, head: string, chapter: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
+  writeFileSync(file, [head, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), chapter].join('\n'))
 }
 
 /** One row of a table. */

@@ -7,13 +7,12 @@
  *
  * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
 import { sampleQuantile } from './audio-load.ts'
-import { chapterOf, optionOf, tableRow } from './chapter.ts'
+import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { measureCommands, measureCrowd, measureRates, measureRefusals, medianRatio } from './controller-runs.ts'
 import {
   type Ends,
@@ -200,14 +199,6 @@ counts only within its own run. A command's time runs from when it was due. The 
 the time from the simulated device to the client of the live socket; each is numbered, so that one that is missing is seen.
 `
 
-function record(root: string, text: string): void {
-  const file = join(root, 'docs/bench/controller.md')
-  mkdirSync(dirname(file), { recursive: true })
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
-  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
-}
-
 async function measureAll(rounds: number): Promise<Figure[]> {
   const ends: Ends = []
   try {
@@ -245,5 +236,5 @@ const rows = figures.map(({ what, measured, wanted = '-', isMet }) =>
 )
 const text = chapterOf({ heads: ['what', 'measured', 'wanted', 'met'], rows, rounds, load, note: optionOf('--note') })
 console.log(text)
-if (!process.argv.includes('--print')) record(root, text)
+if (!process.argv.includes('--print')) recordChapter(join(root, 'docs/bench/controller.md'), HEAD, text)
 process.exitCode = figures.every(({ isMet }) => isMet !== false) ? 0 : 1

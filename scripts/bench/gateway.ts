@@ -7,11 +7,10 @@
  *
  * --note: the conditions of the run; --print: leave docs/bench unchanged
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { startMbusd, startSer2net, startSocat } from './bridges.ts'
-import { chapterOf, optionOf, tableRow } from './chapter.ts'
+import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type FullLoad, measureFullLoad } from './full-load.ts'
 import { type BenchGateway, startGateway } from './gateway-process.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
@@ -241,14 +240,6 @@ medians over the rounds, a ratio is the median of the ratios of each round; it c
 no wire: at 115200 baud the frames of the Modbus rows alone would take 3.2 ms.
 `
 
-function record(root: string, text: string): void {
-  const file = join(root, 'docs/bench/gateway.md')
-  mkdirSync(dirname(file), { recursive: true })
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
-  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
-}
-
 const root = join(import.meta.dirname, '../..')
 const rounds = Number(optionOf('--rounds') ?? 15)
 const [load = Number.NaN] = loadavg()
@@ -262,4 +253,4 @@ const text = chapterOf({
   note: optionOf('--note'),
 })
 console.log(text)
-if (!process.argv.includes('--print')) record(root, text)
+if (!process.argv.includes('--print')) recordChapter(join(root, 'docs/bench/gateway.md'), HEAD, text)

@@ -8,15 +8,14 @@
  */
 
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { loadavg } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { residentMb } from '#kit/test/process-memory.ts'
 import { openPty } from '#native/serial/index.ts'
 import { startBoard } from './board-process.ts'
 import { startSer2net, startSer2netOn, startSer2netTelnet, startSocat } from './bridges.ts'
-import { chapterOf, optionOf, tableRow } from './chapter.ts'
+import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
 
 const RIVALS = ['socat', 'ser2net'] as const
@@ -177,14 +176,6 @@ median of the ratios to ser2net of each round; it counts only within its own run
 Telnet, and every byte is compared.
 `
 
-function record(root: string, text: string): void {
-  const file = join(root, 'docs/bench/board-serial.md')
-  mkdirSync(dirname(file), { recursive: true })
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
-  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
-}
-
 const root = join(import.meta.dirname, '../..')
 const rounds = Number(optionOf('--rounds') ?? 15)
 const [load = Number.NaN] = loadavg()
@@ -208,4 +199,4 @@ const text = chapterOf({
   note: optionOf('--note'),
 })
 console.log(text)
-if (!process.argv.includes('--print')) record(root, text)
+if (!process.argv.includes('--print')) recordChapter(join(root, 'docs/bench/board-serial.md'), HEAD, text)

@@ -9,10 +9,10 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import { loadavg } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '#kit/test/free-port.ts'
 import { residentMb } from '#kit/test/process-memory.ts'
@@ -21,7 +21,7 @@ import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../sim/modbus-device.ts'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
 import { sampleQuantile } from './audio-load.ts'
-import { chapterOf, optionOf, tableRow } from './chapter.ts'
+import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type Ends, endAll, newToken, PASSWORD, PEOPLE, prepareSite } from './controller-site.ts'
 
 /** Arguments of siege-attack.ts: addresses, and tokens of callers who send requests without reading. */
@@ -309,14 +309,6 @@ and eight webhooks whose targets refuse. Beside it an operator makes ten request
 on a new connection. The attackers run below the daemons in priority: theirs are other machines.
 `
 
-function record(text: string): void {
-  const file = join(ROOT, 'docs/bench/siege.md')
-  mkdirSync(dirname(file), { recursive: true })
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const chapters = before.slice(Math.max(0, before.indexOf('## ')))
-  writeFileSync(file, [HEAD, ...(chapters ? [`${chapters.trimEnd()}\n`] : []), text].join('\n'))
-}
-
 const minutes = Number(optionOf('--minutes') ?? MINUTES)
 const [load = Number.NaN] = loadavg()
 const ends: Ends = []
@@ -331,7 +323,7 @@ try {
   const heads = ['what', 'measured', 'wanted', 'met']
   const text = chapterOf({ heads, rows: [...rows, ...did], rounds: 1, load, note })
   console.log(text)
-  if (!process.argv.includes('--print')) record(text)
+  if (!process.argv.includes('--print')) recordChapter(join(ROOT, 'docs/bench/siege.md'), HEAD, text)
   process.exitCode = figures.every(({ isMet }) => isMet) ? 0 : 1
 } finally {
   await endAll(ends)
