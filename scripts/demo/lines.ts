@@ -5,9 +5,10 @@ import { energyMeter } from '../sim/energy-meter.ts'
 import { fanDrive } from '../sim/fan-drive.ts'
 import { heatMeter, waterMeter } from '../sim/heat-meter.ts'
 import { simulateMbusLine } from '../sim/mbus-meters.ts'
-import { type Duplex, simulateModbusLine } from '../sim/modbus-device.ts'
+import { simulateModbusLine } from '../sim/modbus-device.ts'
 import { SimulatedRing } from '../sim/mstp-ring.ts'
 import { relayBoard } from '../sim/relay-board.ts'
+import type { Duplex } from '../sim/shared-line.ts'
 import { withFaults } from '../sim/unit-faults.ts'
 
 const BAUD = 9600

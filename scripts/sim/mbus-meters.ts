@@ -1,5 +1,5 @@
 /** Simulated M-Bus meters on a shared line, for the demo and for tests of any master. */
-import type { Clock, Timer } from '#kit/clock.ts'
+import type { Clock } from '#kit/clock.ts'
 import {
   ACKNOWLEDGE,
   EVERYBODY,
@@ -18,7 +18,7 @@ import {
   secondaryOf,
   secondaryOfBytes,
 } from '../../daemons/gateway/wire/mbus/identity.ts'
-import type { Duplex } from './modbus-device.ts'
+import { type Duplex, joinLine, onWireMs } from './shared-line.ts'
 
 /** What one meter is and has to say. */
 export interface MeterFacts {
@@ -110,41 +110,12 @@ export interface MbusLineParts {
   baud?: number
 }
 
-/** Silence after which bytes that form no request are discarded. */
-const FORGET_MS = 50
-/** Bits of one character with start, parity and stop bits. */
-const CHARACTER_BITS = 11
-
 /**
  * Meters that answer at once fall together on the line: what is current is a zero, so their bytes are combined by AND.
  * @returns stops them
  */
 export function simulateMbusLine({ baud, clock, duplex, meters }: MbusLineParts): () => void {
-  const timers = new Set<Timer>()
-  let held = new Uint8Array(0)
-  let forget: Timer | undefined
-  let isStopped = false
-
-  /** Ignores failures: on a vanished line there is nobody to tell. */
-  async function write(bytes: Uint8Array): Promise<void> {
-    try {
-      if (!isStopped) await duplex.write(bytes)
-    } catch {
-      isStopped = true
-    }
-  }
-
-  function later(delayMs: number, bytes: Uint8Array): void {
-    if (delayMs === 0) {
-      void write(bytes)
-      return
-    }
-    const timer = clock.after(delayMs, () => {
-      timers.delete(timer)
-      void write(bytes)
-    })
-    timers.add(timer)
-  }
+  const line = joinLine({ clock, duplex, lengthOf: frameLength, isWhole: isWholeFrame, hear: carryOut })
 
   function carryOut(frame: Uint8Array): void {
     const request = openMasterFrame(frame)
@@ -155,43 +126,15 @@ export function simulateMbusLine({ baud, clock, duplex, meters }: MbusLineParts)
     })
     for (const [lateMs, together] of Map.groupBy(answers, (one) => one.lateMs)) {
       const bytes = fallenTogether(together.map((one) => one.bytes))
-      later(lateMs + (baud ? ((frame.length + bytes.length) * CHARACTER_BITS * 1000) / baud : 0), bytes)
+      line.say(bytes, lateMs + onWireMs(frame.length + bytes.length, baud))
     }
   }
 
-  duplex.onBytes((bytes) => {
-    if (isStopped) return
-    held = Uint8Array.from([...held, ...bytes])
-    for (let cut = firstRequest(held); cut; cut = firstRequest(held)) {
-      held = held.slice(cut.end)
-      carryOut(cut.frame)
-    }
-    forget?.cancel()
-    forget = clock.after(FORGET_MS, () => {
-      held = new Uint8Array(0)
-    })
-  })
-  return () => {
-    isStopped = true
-    forget?.cancel()
-    for (const timer of timers) timer.cancel()
-  }
+  return line.stop
 }
 
 /** Where one is longer, its end is heard as it is. */
 function fallenTogether(answers: readonly Uint8Array[]): Uint8Array {
   const length = Math.max(...answers.map((bytes) => bytes.length))
   return Uint8Array.from({ length }, (_, at) => answers.reduce((sum, bytes) => sum & (bytes[at] ?? 0xff), 0xff))
-}
-
-/** The first whole frame, and where it ends. */
-function firstRequest(bytes: Uint8Array): { frame: Uint8Array; end: number } | undefined {
-  for (let at = 0; at < bytes.length; at++) {
-    const rest = bytes.subarray(at)
-    const need = frameLength(rest)
-    if (typeof need !== 'number' || rest.length < need) continue
-    const frame = rest.slice(0, need)
-    if (isWholeFrame(frame)) return { frame, end: at + need }
-  }
-  return undefined
 }

@@ -9,7 +9,7 @@ import {
   readMstpFrame,
 } from '../../daemons/gateway/wire/mstp/frame.ts'
 import { npduOf } from '../../daemons/gateway/wire/mstp/npdu.ts'
-import type { Duplex } from './modbus-device.ts'
+import type { Duplex } from './shared-line.ts'
 
 /** How a node answers a request for its present value. */
 type Manner = 'at once' | 'postponed' | 'never'
