@@ -211,7 +211,7 @@ function restRoutes(gate: UiGate, { rest }: UiAdminParts): Route[] {
 const readLedger = createReader(ledgerQuery, '?', 'text')
 const readAcknowledge = createReader(acknowledgeBody)
 
-/** A wall panel shows nothing of an alarm by duress: whoever stands there may have forced it. */
+/** A wall panel does not show duress alarms: the person forcing somebody may be looking at it. */
 function shownTo({ byPin }: Session): (entry: LedgerEntry) => boolean {
   return ({ what }) => byPin === undefined || what !== DURESS
 }

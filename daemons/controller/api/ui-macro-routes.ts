@@ -266,7 +266,7 @@ function drafted(macros: UiMacros, asked: MacroWish): MacroDraft {
   return draft
 }
 
-/** What the args or the trace are to blame for is told at their field. @throws Fault `bad_fields` */
+/** Faults of the args or of the trace are reported at their own fields. @throws Fault `bad_fields` */
 function tried<Value>(work: () => Value): Value {
   try {
     return work()
@@ -289,7 +289,7 @@ function noSuch(what: 'macro' | 'run' | 'zone_id'): never {
   throw fieldsFault([{ field: what === 'zone_id' ? what : 'id', message: sentence[what] }])
 }
 
-/** Faults are told by `macro_step[2].zone_id`; in the editor it is `steps[2].zone_id`. */
+/** Renames the fields of faults: the table says `macro_step[2].zone_id`, the editor `steps[2].zone_id`. */
 function ofMacro(outcome: Outcome, macroId: number): Outcome {
   const { json } = outcome.body as { json?: Json }
   if (json === undefined || !isObject(json)) return outcome

@@ -81,7 +81,7 @@ const readRemoval = createReader(Type.Object({ id: rowId() }, { additionalProper
 /** More rows than a site has plans, or a browser shows. */
 const MOST_ROWS = 20_000
 
-/** The picture is answered alike to whom a plan is not for and where there is none. */
+/** The same 404 for a plan that is not there and for one that this person may not see. */
 export function uiPlanRoutes(gate: UiGate, parts: UiPlanParts): Route[] {
   const { tables } = parts
   const rows: DraftRows = (table) => tables.rows({ table, limit: MOST_ROWS })?.rows ?? []

@@ -146,7 +146,7 @@ function refuseOvertaken(tables: UiTables, revision: Revision): void {
   if (faults.length > 0) throw fieldsFault(faults)
 }
 
-/** Faults are told by `zone[0].min`; of the one row of a form, the field is `min`. */
+/** Renames the fields of faults: the table says `zone[0].min`, the form of one row `min`. */
 function atFields(outcome: Outcome, table: string): Outcome {
   const { json } = outcome.body as { json?: Json }
   if (json === undefined || !isObject(json) || !isList(json.fields ?? null)) return outcome

@@ -39,9 +39,9 @@ export function reportRun(conditions: Conditions, book: Pick<Book, 'row'>, runId
   conditions.happened({ what: 'macro_failed', where, severity: 'warning', sentence })
 }
 
-/** Somebody may be forced: told at once, and never on a wall panel. */
+/** Somebody may be acting under threat: reported at once, and never on a wall panel. */
 export function reportDuress(conditions: Conditions, username: string, from: string): void {
-  const sentence = `The duress PIN of ${username} was typed at ${from}. Whoever stands there may be forced, and sees no alarm: do what was agreed for this, and do not ask back there.`
+  const sentence = `The duress PIN of ${username} was typed at ${from}. Somebody may be under threat there. That screen shows no alarm: follow your plan for duress, and do not call or message that place.`
   conditions.happened({ what: DURESS, where: `user ${username}`, severity: 'fault', sentence })
 }
 

@@ -74,7 +74,7 @@ export interface Session {
   surface: CallSurface
   /** On the page and the socket: this person may do nothing but change the password. */
   mustChangePassword: boolean
-  /** It began by a PIN, so it is on a wall panel: whoever stands there must not learn of an alarm by duress. */
+  /** Started with a PIN, so on a wall panel: nobody there may see a duress alarm. */
   byPin?: PinKind
   /** Combines the rules of all roles for this surface: a `deny` in one wins over an `allow` in another. */
   may(what: SocketFunction): boolean
