@@ -1,4 +1,5 @@
 /** Assembles the controller: with assemble/ the only place that knows both io/ and api/. */
+import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { listenArgs } from '#kit/config/tables.ts'
 import { measureLedger } from '#kit/http/ledger-routes.ts'
@@ -30,11 +31,14 @@ import { importAtStart } from './io/site-import.ts'
 /** Growth relative to the live heap before a collection: docs/decisions/idle-memory-and-speed.md. */
 const HEAP_GROWTH_PERCENT = 25
 
+/** Numbers of the ledger leave gaps by chance: on a wall panel nobody can tell from one that an entry is hidden there. */
+const ledgerStep = () => randomInt(1, 4)
+
 /** Loads the stored state, and adds the parts in order of their dependencies: the audit outlives all others. */
 export async function assemble(context: AssembleContext<ControllerConfig>): Promise<Assembled> {
   const { clock, config, importFile, log, parts, stateFolder } = context
   if (importFile !== undefined) await importAtStart(stateFolder, importFile, { ...importParts(config, clock), log })
-  const records = openRecords(context)
+  const records = openRecords(context, ledgerStep)
   tellRestore(context, records)
   const onFailing = (fault: unknown) => reportAudit(records.ledger, fault)
   const audit = new AuditFile({ folder: stateFolder, clock, log, limits: config.audit, onFailing })

@@ -107,6 +107,8 @@ interface LedgerParts {
   clock: Clock
   log: Log
   config: LedgerConfig
+  /** How far the number of an entry is beyond that of the one before, at least 1. Default: 1. */
+  step?: () => number
 }
 
 interface Held {
@@ -125,6 +127,7 @@ const HOUR_MS = 3_600_000
 /** Lives as long as the daemon. What lasted when the daemon was stopped waits `resume_ms` to be seen again. */
 export class Ledger implements Conditions {
   readonly #clock: Clock
+  readonly #step: () => number
   readonly #config: LedgerConfig
   readonly #file: ReturnType<typeof openLedgerFile>
   readonly #lines: ReturnType<typeof createLineBudget>
@@ -141,9 +144,10 @@ export class Ledger implements Conditions {
   #prunedMs: number
 
   /** @throws Fault `store_unreadable` */
-  constructor({ folder, clock, log, config }: LedgerParts) {
+  constructor({ folder, clock, log, config, step = () => 1 }: LedgerParts) {
     const { entries, log_lines: lines, save_ms: saveMs } = config
     this.#clock = clock
+    this.#step = step
     this.#config = config
     this.#lines = createLineBudget(clock, log, lines)
     this.#prunedMs = clock.monotonicMs()
@@ -261,8 +265,9 @@ export class Ledger implements Conditions {
       return
     }
     const at = this.#clock.epochMs()
+    this.#lastId += this.#step()
     const entry: LedgerEntry = {
-      ...{ id: ++this.#lastId, ...condition, since: at, until: null, durationMs: 0, count: 1, lastAt: at },
+      ...{ id: this.#lastId, ...condition, since: at, until: null, durationMs: 0, count: 1, lastAt: at },
       ...{ ended: null, acknowledgedBy: null, acknowledgedAt: null },
     }
     const fromMs = this.#clock.monotonicMs()

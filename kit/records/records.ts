@@ -133,8 +133,8 @@ interface RecordNeeds {
   config: { journal: JournalConfig; ledger: LedgerConfig }
 }
 
-/** Opens the records of a state folder. */
-export function openRecords({ stateFolder: folder, clock, log, config }: RecordNeeds): Records {
+/** Opens the records of a state folder. @param ledgerStep as `step` of the ledger */
+export function openRecords({ stateFolder: folder, clock, log, config }: RecordNeeds, ledgerStep = () => 1): Records {
   const bounds = config.journal
   const {
     entries: maxEntries,
@@ -146,7 +146,7 @@ export function openRecords({ stateFolder: folder, clock, log, config }: RecordN
   // However small the journal, a quarter of it is reserved for changes.
   const share = (figure: number, parts: number) => Math.min(figure, Math.ceil(maxEntries / parts))
   const most = { sent: share(bounds.sent, 2), refusal: share(refused, 8), 'sign-in': share(bounds.sign_ins, 8) }
-  const ledger = new Ledger({ folder, clock, log, config: config.ledger })
+  const ledger = new Ledger({ folder, clock, log, config: config.ledger, step: ledgerStep })
   const onDisk = (fault: unknown) => reportDisk(ledger, 'journal.jsonl', fault)
   const journal = createJournal({ folder, clock, log, maxEntries, maxChars, most, onDisk })
   const refusals = createRefusals({ clock, record: journal.record.bind(journal), quietMs, maxGroups })

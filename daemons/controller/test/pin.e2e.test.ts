@@ -1,5 +1,7 @@
 /** Signing in by PIN on the built controller, duress, guesses, and passwords that have to be changed. */
 import t from 'tap'
+import { until } from '#kit/test/until.ts'
+import { noMailServer, startMailServer } from './mail-server.ts'
 import { openRestSite } from './rest-site.ts'
 import { PASSWORD, restRows } from './rest-site-rows.ts'
 import { dialSocket } from './socket-client.ts'
@@ -14,7 +16,10 @@ t.test('a wall panel signs in by PIN; a duress PIN raises an alarm that its sess
     ...user,
     ...changed[user.username],
   }))
-  const sets = ['people.pin_tries=3', 'people.free_tries=10']
+  const mail = noMailServer ? undefined : await startMailServer(t)
+  const mailSets = ['smtp.host="127.0.0.1"', `smtp.port=${mail?.port}`, 'smtp.from="mill@example.org"']
+  const alarmSets = ['alarms.mail_to="guard@example.org"', 'alarms.gather_ms=100', 'smtp.tls="none"']
+  const sets = ['people.pin_tries=3', 'people.free_tries=10', ...(mail ? [...mailSets, ...alarmSets] : [])]
   const site = await openRestSite(t, { sets, rows: { auth_user: users } })
   const page = async (form: object, from?: string) =>
     site.call('POST', '/ui/sign-in', {
@@ -34,6 +39,10 @@ t.test('a wall panel signs in by PIN; a duress PIN raises an alarm that its sess
     body: { message: 'remote access not permitted' },
   })
   t.match(await site.post('/api/token', { username: 'ada', pin: '4711' }), { body: { error: 'missing_credential' } })
+
+  const alarm = () => mail?.taken.find(({ content = '' }) => content.includes('duress_pin at user ada'))
+  if (mail) await until('the guard has a letter', () => alarm() !== undefined)
+  t.match(alarm()?.to ?? ['guard@example.org'], ['guard@example.org'])
 
   const audit = async (cookie: string) =>
     (await as(cookie, '/ui/audit?path=sign-in')).body.rows as { reason: string; granted: boolean }[]

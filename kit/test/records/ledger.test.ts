@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createLog } from '#kit/log.ts'
+import { createLog, silentLog } from '#kit/log.ts'
 import { houseRows } from '#kit/pure/memory-plan.ts'
 import { Ledger, type LedgerEvent, type LedgerState, ledgerStateTable } from '#kit/records/ledger.ts'
 import { heapBytesOf, rowOf } from '../heap.ts'
@@ -55,6 +55,22 @@ t.test('an entry says since when it lasts, and until when it lasted', async (t) 
   t.match(ledger.list(all), [{ until: START + 5000, durationMs: 5000, ended: 'cleared' }])
   t.same(ledger.openCounts(), { fault: 0, warning: 0, notice: 0 })
   await ledger.close()
+})
+
+t.test('numbers may leave gaps, and go on after a restart', async (t) => {
+  const { clock, folder } = ledgerIn(t)
+  const open = () => new Ledger({ folder, clock, log: silentLog, config: limits, step: () => 3 })
+  const ledger = open()
+  ledger.raise(lost('/dev/ttyS0'))
+  ledger.raise(lost('/dev/ttyS1'))
+  await ledger.close()
+  const again = open()
+  again.raise(lost('/dev/ttyS2'))
+  t.same(
+    again.list(all).map(({ id }) => id),
+    [9, 6, 3],
+  )
+  await again.close()
 })
 
 t.test('a condition that comes back within the hold is the same entry, counted again', async (t) => {
