@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
+import { drawFloorPlan } from './floor-plan.ts'
 import { LOOPBACK } from './free-port.ts'
 import type { Lobby } from './lobby.ts'
 import type { Undo } from './undo.ts'
@@ -32,13 +33,15 @@ type Site = Record<string, object[]>
 /** @param stateFolder holds the controller's folder */
 export async function startBuilding(stateFolder: string, driven: Driven, undo: Undo): Promise<DaemonProcess> {
   const template = join(import.meta.dirname, 'templates/controller/sample-building.json')
-  const site = withReal(JSON.parse(await readFile(template, 'utf8')) as Site, driven)
+  const folder = join(stateFolder, 'controller')
+  const sample = JSON.parse(await readFile(template, 'utf8')) as Site
+  const site = withRows(withRows(sample, realRows(driven)), await drawFloorPlan(folder))
   const file = join(stateFolder, 'building.json')
   // It holds the gateway's key.
   await writeFile(file, JSON.stringify(site), { mode: 0o600 })
   const controller = await startDaemon({
     name: 'controller',
-    stateFolder: join(stateFolder, 'controller'),
+    stateFolder: folder,
     listen: `${LOOPBACK}:${PAGE_PORT}`,
     sets: [],
     args: ['--import', file],
@@ -47,13 +50,13 @@ export async function startBuilding(stateFolder: string, driven: Driven, undo: U
   return controller
 }
 
-/** @returns the site with the rows of the lobby and the plant room behind its own */
-function withReal(site: Site, driven: Driven): Site {
-  const added = realRows(driven)
+/** @returns the site with these rows behind its own */
+function withRows(site: Site, added: Site): Site {
   const tables = new Set([...Object.keys(site), ...Object.keys(added)])
   return Object.fromEntries([...tables].map((table) => [table, [...(site[table] ?? []), ...(added[table] ?? [])]]))
 }
 
+/** Rows of the lobby and the plant room. */
 function realRows({ gateway, lobby }: Driven): Site {
   const board = (name: string, { url }: DaemonProcess) => ({
     name,

@@ -47,6 +47,7 @@ Try, on the building's page, in the room Lobby:
   ${realZones.relay} on and off: relay 1 of the gateway's line follows, and a change there comes back to the page
   ${realZones.kiosk} with ${realZones.source} as its source, then its volume, which ends at its limit; on its board's page it plays
   the meter's volts and watts in the Plant room
+  Floor plan: the ground floor with its zones where they are; a press on one opens its controls
 
 Try, in another terminal:
   # the same two over the building's REST interface

@@ -229,6 +229,20 @@ t.test(
       t.same(counts, [47, 47, 47])
     })
 
+    await t.test('the building has a plan of its ground floor, with the picture and the zones on it', async (t) => {
+      const url = /Building +(http:\S+)\//.exec(demo.said)?.[1] ?? ''
+      const json = { origin: url, 'content-type': 'application/json' }
+      const body = JSON.stringify({ username: 'admin', password: 'plantroom' })
+      const signedIn = await fetch(`${url}/ui/sign-in`, { method: 'POST', headers: json, body })
+      const cookie = signedIn.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+      const get = (path: string) => fetch(url + path, { headers: { cookie } })
+      const { plans } = await (await get('/ui/zones')).json()
+      t.match(plans, [{ name: 'Ground floor plan', width: 1200, height: 720 }])
+      t.equal(plans[0].zones.length, 15)
+      const picture = await get(`/ui/plan/picture?plan=${plans[0].id}`)
+      t.match([picture.status, picture.headers.get('content-type')], [200, 'image/png'])
+    })
+
     await t.test(
       'a command to the building switches a coil, and what happens on the bus is in the building',
       async (t) => {

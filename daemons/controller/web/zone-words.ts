@@ -101,6 +101,11 @@ export function isOn(zone: ZoneView): boolean | undefined {
   return typeof level === 'number' ? level > 0 : undefined
 }
 
+/** On, or a sound zone that plays: it has no state of its own called on. */
+function isActive(zone: ZoneView): boolean {
+  return isOn(zone) === true || (zone.values.state === 'playing' && !isUnknown(zone))
+}
+
 function isOff(zone: ZoneView): boolean {
   return isOn(zone) === false && zone.verbs.includes('off')
 }
@@ -164,7 +169,7 @@ export function judgeZones(zones: readonly ZoneView[]): Judgement {
 
 /** There is always a line below the verdict, so that the rooms do not move when it changes. */
 function onText(zones: readonly ZoneView[]): string {
-  const on = zones.filter(isOn)
+  const on = zones.filter(isActive)
   if (on.length === 0) return texts.nothingIsOn
   return texts.areOn(listed(on.map(({ name }) => name)), on.length)
 }
@@ -174,7 +179,7 @@ export function roomState(zones: readonly ZoneView[]): { lit: Lit; words: string
   const warm = zones.find(
     ({ values }) => typeof values.temperature === 'number' && !isUnknown({ values, device: null }),
   )
-  const on = zones.filter(isOn).map(({ name }) => name)
+  const on = zones.filter(isActive).map(({ name }) => name)
   const said = [on.length === 0 ? texts.nothingOn : texts.isOnThere(listed(on)), warm && shownText(headline(warm))]
   const lit = zones.some(isUnknown) ? 'gone' : zones.some(isSilent) ? 'warn' : 'ok'
   return { lit, words: said.filter(Boolean).join(' · ') }

@@ -92,6 +92,9 @@ t.test('judges all zones together: all known, some, or none', async (t) => {
   t.match(judgeZones([zone(), zone(), zone()]), { lit: 'ok', sentence: 'All 3 zones are known.', why: /are on\.$/ })
   t.match(judgeZones([zone({ values: { state: 'off' } })]), { why: 'Nothing is on.' })
   t.match(judgeZones([zone()]), { sentence: 'The zone is known.' })
+  const plays = zone({ name: 'Lobby', values: { state: 'playing', volume: 40 } })
+  t.match(judgeZones([plays]), { why: 'Lobby is on.' })
+  t.match(roomState([plays]), { words: 'Lobby on' })
   t.match(judgeZones([zone(), lost]), {
     lit: 'warn',
     sentence: '1 of 2 zones is unknown.',
