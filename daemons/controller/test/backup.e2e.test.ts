@@ -1,7 +1,7 @@
 /** A controller is backed up over its page, wiped, and restored; whatever is no good backup changes nothing. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -92,6 +92,10 @@ function kept(folder: string, sql: string): unknown {
   }
 }
 
+/** What a state has beside its tables: an own definition of a device, and the picture of a floor plan. */
+const FILES = ['definitions/own.json', `plans/${'ab'.repeat(32)}.png`] as const
+const DEFINITION = join(import.meta.dirname, '../../../kit/device/definitions/extron-sis-switcher.json')
+
 /** A controller with every table filled, and a backup of it. */
 async function filled(t: Test) {
   const site = await openRestSite(t, { rows: rowsOfOtherTables })
@@ -106,6 +110,9 @@ async function filled(t: Test) {
     "INSERT INTO mail_queue (id, created_at, updated_at, recipient, subject, body) VALUES (1, 1, 1, 'a@b', 's', 'hush9')",
   )
   database.close()
+  for (const path of FILES) mkdirSync(dirname(join(site.stateFolder, path)), { recursive: true })
+  copyFileSync(DEFINITION, join(site.stateFolder, FILES[0]))
+  writeFileSync(join(site.stateFolder, FILES[1]), 'a picture')
   await site.start()
   const browser = await browserOf(site.url, 'ada', PASSWORD)
   const lastCall = callsIn(site.stateFolder)
@@ -164,6 +171,8 @@ t.test('wiped and restored, every table is as it was', { timeout: 120_000 }, asy
   await restarted(box.place)
   const after = await readAll(box.place, lastCall)
   for (const { name } of tables()) t.same(after[name], before[name], name)
+  for (const path of FILES)
+    t.same(readFileSync(join(box.folder, path)), readFileSync(join(site.stateFolder, path)), path)
   t.equal(kept(box.folder, "SELECT password FROM device WHERE name = 'Lights'"), null, 'a new machine is told anew')
 
   const again = await browserOf(box.place, 'ada', PASSWORD)
