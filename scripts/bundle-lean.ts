@@ -123,7 +123,7 @@ const LEFT_OUT: readonly LeftOut[] = [
   // Logging in another thread: kit/log.ts provides its own stream.
   { from: 'pino/lib/tools.js', asked: ['./transport'], contents: 'module.exports = undefined' },
   { from: 'pino/pino.js', asked: ['./lib/transport'], contents: 'module.exports = undefined' },
-  // Sockets, WebSockets and proxies that it opens itself: io/transports/mqtt.ts provides the stream. Timers in a worker
+  // Sockets, WebSockets and proxies that it opens itself: kit/net/mqtt/client.ts provides the stream. Timers in a worker
   // of a browser: it provides the clock's.
   { from: 'mqtt/build/mqtt.js', asked: ['./lib/connect'], contents: 'module.exports = {}' },
   { from: 'mqtt/build/lib/get-timer.js', asked: ['worker-timers'], contents: 'module.exports = {}' },

@@ -1,9 +1,9 @@
 /** MQTT to devices: one connection for each broker and account, shared by the devices behind it, within limits. */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { Duplex } from 'node:stream'
-import { MqttClient } from 'mqtt'
-import type { Clock, Timer } from '#kit/clock.ts'
+import type { MqttClient } from 'mqtt'
+import type { Clock } from '#kit/clock.ts'
+import { connectMqtt, MqttStream } from '#kit/net/mqtt/client.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { BrokerConnection, BrokerPlace, BrokerUse, Publication } from '../../core/drivers/driver.ts'
@@ -32,8 +32,22 @@ export interface BrokerMember extends BrokerConnection {
   leave(): void
 }
 
-/** Seconds between signs of life: a broker that is silent for half as long again is lost. @source MQTT 3.1.1, 3.1.2.10 */
+/** Seconds between signs of life. */
 const KEEP_ALIVE_S = 30
+
+/**
+ * The reasons of a connection that failed. Whoever opens the device again connects again: with the waits of all
+ * drivers.
+ */
+const FAULTS = {
+  silent: (sentence: string) => new Fault('device_unreachable', sentence),
+  refused: (sentence: string, cause: unknown) => new Fault('broker_refused', sentence, { cause }),
+  broken: (sentence: string, cause: unknown) => new Fault('device_cut_off', sentence, { cause }),
+}
+
+function clientId(): string {
+  return `plantroom-${randomBytes(6).toString('hex')}`
+}
 
 /** Lives as long as the daemon. */
 export class Brokers {
@@ -137,41 +151,48 @@ class Broker {
     // Later than now, so that who asked for it has joined.
     await Promise.resolve()
     const socket = await connectTcp(place, { clock, ...limits }, this.#stopper.signal)
-    return new Promise((resolve, reject) => {
-      const stream = new BoundedStream(socket, this.#name, this.#parts)
-      const client = new MqttClient(() => stream as never, optionsOf(place, clock))
-      const late = () =>
-        fail(
-          new Fault(
-            'device_unreachable',
-            `${this.#name} accepts the connection and does not speak MQTT within ${durationText(limits.connectMs)}`,
-          ),
-        )
-      const timer = clock.after(limits.connectMs, late)
-      const fail = (reason: unknown) => {
-        timer.cancel()
-        client.end(true)
-        reject(reason)
-      }
-      this.#stopper.signal.addEventListener('abort', () => fail(this.#stopper.signal.reason), { once: true })
-      client.once('connect', () => {
-        timer.cancel()
-        this.#live = client
-        resolve(client)
-      })
-      client.on('error', (error) => {
-        const fault = refusalOf(this.#name, error)
-        stream.destroy(fault)
-        fail(fault)
-      })
-      stream.on('error', () => {}) // said when it closes
-      stream.once('close', () => {
-        const reason = stream.errored?.message ?? `${this.#name} closed the connection`
-        fail(new Fault('device_cut_off', reason))
-        this.#end(reason)
-      })
-      client.on('message', (topic, payload) => this.#hear(topic, payload))
+    const stream = this.#streamOf(socket)
+    const { username, password } = place
+    const client = await connectMqtt(
+      stream,
+      {
+        clock,
+        name: this.#name,
+        connectMs: limits.connectMs,
+        session: { clientId: clientId(), username, password, keepAliveS: KEEP_ALIVE_S },
+        faults: FAULTS,
+        ended: (reason) => this.#end(reason),
+      },
+      this.#stopper.signal,
+    )
+    this.#live = client
+    client.on('message', (topic, payload) => this.#hear(topic, payload))
+    return client
+  }
+
+  /** Its bytes count against those of all devices. */
+  #streamOf(socket: Socket): MqttStream {
+    const { budget, clock, kept, limits } = this.#parts
+    const keeper = { give: (reason: string) => void stream.destroy(new Error(reason)) }
+    budget.join(keeper)
+    const stream: MqttStream = new MqttStream(socket, {
+      clock,
+      name: this.#name,
+      limit: { packetBytes: limits.mqttBytes, setting: 'drivers.mqtt_bytes' },
+      hears: true,
+      gate: {
+        held: (bytes) => kept.set(keeper, bytes),
+        taken(bytes, packets) {
+          budget.spend(keeper, bytes, packets)
+          return budget.pauseMs(keeper)
+        },
+        closed() {
+          budget.leave(keeper)
+          kept.set(keeper, 0)
+        },
+      },
     })
+    return stream
   }
 
   #hear(topic: string, payload: Uint8Array): void {
@@ -254,168 +275,4 @@ class Broker {
     this.#live?.end(true)
     for (const use of uses) use.lost(reason)
   }
-}
-
-function optionsOf({ username, password }: BrokerPlace, clock: Clock) {
-  return {
-    protocolId: 'MQTT',
-    protocolVersion: 4,
-    clean: true,
-    clientId: `plantroom-${randomBytes(6).toString('hex')}`,
-    keepalive: KEEP_ALIVE_S,
-    // Whoever opens the device again connects again: with the waits of all drivers.
-    reconnectPeriod: 0,
-    resubscribe: false,
-    queueQoSZero: false,
-    timerVariant: {
-      set: (call: () => void, ms: number) => every(clock, ms, call),
-      clear: (timer: Timer) => timer.cancel(),
-    },
-    ...(username !== null && { username }),
-    ...(password !== null && { password }),
-  } as never
-}
-
-function every(clock: Clock, ms: number, call: () => void): Timer {
-  let timer = clock.after(ms, again)
-  function again(): void {
-    timer = clock.after(ms, again)
-    call()
-  }
-  return { cancel: () => timer.cancel() }
-}
-
-/** What a broker may answer to CONNECT. @source MQTT 3.1.1, 3.2.2.3 */
-const REFUSALS: Readonly<Record<number, string>> = {
-  1: 'does not speak MQTT 3.1.1',
-  2: 'does not take the name of this client',
-  3: 'is out of order',
-  4: 'does not take username and password of the device',
-  5: 'does not allow this account to connect',
-}
-
-function refusalOf(name: string, error: Error & { code?: unknown }): Fault {
-  const refusal = typeof error.code === 'number' ? REFUSALS[error.code] : undefined
-  if (refusal !== undefined) return new Fault('broker_refused', `the broker ${name} ${refusal}`, { cause: error })
-  return new Fault('device_cut_off', `the connection to ${name} broke (${error.message})`, { cause: error })
-}
-
-/**
- * The bytes of a broker as the client gets them: no packet longer than the limit, since the client would gather up to
- * 256 MB for one, and no more in a second than may be read from one device.
- */
-class BoundedStream extends Duplex {
-  readonly #socket: Socket
-  readonly #name: string
-  readonly #parts: BrokerParts
-  readonly #keeper = { give: (reason: string) => void this.destroy(new Error(reason)) }
-  readonly #packets = createPacketCounter()
-  #pause: Timer | undefined
-
-  constructor(socket: Socket, name: string, parts: BrokerParts) {
-    super()
-    this.#socket = socket
-    this.#name = name
-    this.#parts = parts
-    parts.budget.join(this)
-    socket.on('data', (chunk) => this.#take(chunk))
-    socket.once('close', () => this.destroy())
-    socket.on('error', (error: NodeJS.ErrnoException) =>
-      this.destroy(new Error(`the connection to ${name} broke (${error.code ?? error.message})`)),
-    )
-  }
-
-  override _read(): void {
-    if (!this.#pause) this.#socket.resume()
-  }
-
-  override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, done)
-  }
-
-  override _final(done: () => void): void {
-    this.#socket.end(done)
-  }
-
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#pause?.cancel()
-    this.#parts.budget.leave(this)
-    this.#parts.kept.set(this.#keeper, 0)
-    this.#socket.destroy()
-    done(error)
-  }
-
-  #take(chunk: Uint8Array): void {
-    const { budget, clock, kept, limits } = this.#parts
-    const { ended, longest, held, isExactlyOnce } = this.#packets.feed(chunk)
-    // Nobody asked for QoS 2, and the client would keep each such message until the broker releases it.
-    if (isExactlyOnce) {
-      this.destroy(new Error(`${this.#name} sent a message with QoS 2, where 1 was asked for`))
-      return
-    }
-    if (longest > limits.mqttBytes) {
-      this.destroy(new Error(`${this.#name} sent a message longer than drivers.mqtt_bytes (${limits.mqttBytes})`))
-      return
-    }
-    kept.set(this.#keeper, held)
-    if (this.destroyed) return
-    budget.spend(this, chunk.length, ended)
-    if (!this.push(chunk)) this.#socket.pause()
-    const pauseMs = budget.pauseMs(this)
-    if (pauseMs <= 0) return
-    this.#socket.pause()
-    this.#pause ??= clock.after(pauseMs, () => {
-      this.#pause = undefined
-      this.#socket.resume()
-    })
-  }
-}
-
-/** Type of a packet. @source MQTT 3.1.1, 2.2.1 */
-const PUBLISH = 3
-
-/**
- * Follows packets through a stream: one byte of type, one to four of length, the rest.
- * @returns how many ended, the longest that has begun, the bytes so far of the one that has not ended, and whether one
- * is a PUBLISH with QoS 2
- * @source MQTT 3.1.1, 2.2, 3.3.1
- */
-function createPacketCounter() {
-  let left = 0
-  let length = 0
-  /** Bytes of the head that have come: 0 outside of it. */
-  let head = 0
-  let whole = 0
-
-  function feed(bytes: Uint8Array): { ended: number; longest: number; held: number; isExactlyOnce: boolean } {
-    let ended = 0
-    let longest = 0
-    let isExactlyOnce = false
-    for (let at = 0; at < bytes.length; ) {
-      if (left > 0) {
-        const step = Math.min(left, bytes.length - at)
-        left -= step
-        at += step
-        if (left === 0) ended++
-        continue
-      }
-      const byte = bytes[at++] ?? 0
-      if (head === 0) {
-        head = 1
-        length = 0
-        isExactlyOnce ||= byte >> 4 === PUBLISH && (byte & 0b110) === 0b100
-        continue
-      }
-      length += (byte & 0x7f) * 128 ** (head - 1)
-      head++
-      longest = Math.max(longest, length)
-      // A fifth byte is no length any more: the client itself ends the connection.
-      if (byte & 0x80 && head < 5) continue
-      head = 0
-      whole = left = length
-      if (left === 0) ended++
-    }
-    return { ended, longest, held: left > 0 ? whole - left : head, isExactlyOnce }
-  }
-  return { feed }
 }

@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: templates of rows are written like that
 /** The driver behind the host, with Debian's broker. */
 import t, { type Test } from 'tap'
+import { startBroker } from '#kit/test/net/mqtt/broker.ts'
 import { until } from '#kit/test/until.ts'
 import { createMqttDriver } from '../../../../core/drivers/mqtt/mqtt.ts'
 import type { Json } from '../../../../core/json.ts'
 import type { Row } from '../../../../core/site/book.ts'
-import { startBroker } from '../../../broker.ts'
 import { toyStage } from '../toy-stage.ts'
 
 function stage(t: Test, port: number, config: Json, address = 'hall') {
