@@ -38,6 +38,7 @@ export const KIT_STATUS: Readonly<Record<string, number>> = {
   busy: 503,
   too_many_sockets: 503,
   too_much_unsent: 503,
+  store_read_failed: 503,
   store_write_failed: 507,
 }
 

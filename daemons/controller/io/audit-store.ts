@@ -5,11 +5,11 @@ import { Worker } from 'node:worker_threads'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { shortCopy } from '#kit/pure/text.ts'
+import { isDamaged } from '#kit/store/sqlite-writer.ts'
 import type { AuditFacts, AuditRecord } from '../core/audit.ts'
 import type { Json } from '../core/json.ts'
 import { AUDIT_HEAP_MIB } from '../core/keys.ts'
 import type { Row } from '../core/site/book.ts'
-import { isDamaged } from './sql.ts'
 
 // The table: its columns, and the conversion between records and rows of bounded, plain values.
 

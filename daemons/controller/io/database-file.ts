@@ -1,24 +1,14 @@
-/** The file controller.db: opened, checked, migrated to the tables of the registry, read, and written by a thread. */
+/** The file controller.db: opened, checked, migrated to the tables of the registry, and read. */
 import { existsSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Worker } from 'node:worker_threads'
 import { Fault } from '#kit/pure/fault.ts'
+import { isDamaged } from '#kit/store/sqlite-writer.ts'
 import { makePlain } from '#kit/store/store.ts'
-import { WRITER_HEAP_MIB } from '../core/keys.ts'
 import type { Row } from '../core/site/book.ts'
 import type { Table } from '../core/site/column.ts'
 import { bookTables, tables } from '../core/site/registry.ts'
-import {
-  addColumnStatement,
-  createStatements,
-  insertStatement,
-  isDamaged,
-  isDiskFull,
-  rowDecoder,
-  type SqlValue,
-  selectStatement,
-} from './sql.ts'
+import { addColumnStatement, createStatements, insertStatement, rowDecoder, selectStatement } from './sql.ts'
 
 /** The file's name in the state folder. */
 export const DATABASE_FILE = 'controller.db'
@@ -181,124 +171,4 @@ function faultOf(path: string, error: unknown): Fault {
   const { errcode, message } = error as Error & { errcode?: number }
   if (isDamaged(errcode)) return damaged(path, message, error)
   return new Fault('database_unusable', `${path} cannot be used (${message})`, { cause: error })
-}
-
-// The writing thread: SQLite is synchronous, and a card may take its time to sync.
-
-/** One statement, executed once for each list of values. */
-export interface Work {
-  sql: string
-  values: readonly (readonly SqlValue[])[]
-}
-
-/** Writes in the order of the calls. */
-export interface Writer {
-  /**
-   * Executes everything in one transaction; resolves when it is on disk.
-   * @throws Fault `store_write_failed`: nothing of it was written
-   */
-  write(work: readonly Work[]): Promise<void>
-  /** Ends the thread after all earlier requests. */
-  close(): Promise<void>
-}
-
-/** A reply from the thread. */
-interface Answer {
-  error?: { message: string; errcode?: number }
-}
-
-/** SQLite's log is truncated to this size once its contents are in the database. */
-const LOG_BYTES = 8_388_608
-
-/**
- * The thread keeps the process alive until it is closed, so that the process does not exit with unwritten changes.
- * @param path a database that already exists
- * @param busyMs how long another process may hold it
- */
-export function startWriter(path: string, busyMs: number): Writer {
-  // As text: a bundle is a single file, so there is no other file to start a thread from.
-  const thread = new Worker(`(${threadMain.toString()})()`, {
-    eval: true,
-    workerData: { path, busyMs, logBytes: LOG_BYTES },
-    resourceLimits: { maxOldGenerationSizeMb: WRITER_HEAP_MIB.old, maxYoungGenerationSizeMb: WRITER_HEAP_MIB.young },
-  })
-  const waiting: PromiseWithResolvers<void>[] = []
-  let gone: Fault | undefined
-
-  function fail(cause: unknown): void {
-    gone ??= new Fault('store_write_failed', `${basename(path)} was not written: its thread has ended`, { cause })
-    for (const waiter of waiting.splice(0)) waiter.reject(gone)
-  }
-  thread.on('error', fail)
-  thread.on('exit', () => fail(undefined))
-  thread.on('message', ({ error }: Answer) => {
-    const waiter = waiting.shift()
-    if (error === undefined) waiter?.resolve()
-    else waiter?.reject(notWritten(path, error))
-  })
-
-  function ask(message: readonly Work[] | null): Promise<void> {
-    if (gone !== undefined) return Promise.reject(gone)
-    const waiter = Promise.withResolvers<void>()
-    waiting.push(waiter)
-    thread.postMessage(message)
-    return waiter.promise
-  }
-
-  return {
-    write: (work) => (work.every(({ values }) => values.length === 0) ? Promise.resolve() : ask(work)),
-    async close() {
-      if (gone !== undefined) return
-      await ask(null)
-      await thread.terminate()
-    },
-  }
-}
-
-/** Names the file without its folder: callers see the sentence. */
-function notWritten(path: string, error: NonNullable<Answer['error']>): Fault {
-  const why = isDiskFull(error.errcode) ? 'the disk is full' : `the database answered ${error.message}`
-  return new Fault('store_write_failed', `${basename(path)} was not written: ${why}; it is as it was before`, {
-    details: { errcode: error.errcode },
-  })
-}
-
-/** Runs in the thread, from its own text: it must not use anything else in this file. */
-function threadMain(): void {
-  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads')
-  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
-  const { path, busyMs, logBytes } = workerData as { path: string; busyMs: number; logBytes: number }
-  const database = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: false })
-  // Acknowledged writes survive a power cut; space by which a big import grew the log is given back.
-  database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${logBytes}`)
-  const statements = new Map<string, ReturnType<typeof database.prepare>>()
-
-  function statement(sql: string) {
-    const known = statements.get(sql) ?? database.prepare(sql)
-    statements.set(sql, known)
-    return known
-  }
-
-  function run(work: readonly Work[]): void {
-    database.exec('BEGIN IMMEDIATE')
-    try {
-      for (const { sql, values } of work) for (const one of values) statement(sql).run(...one)
-      database.exec('COMMIT')
-    } catch (error) {
-      if (database.isTransaction) database.exec('ROLLBACK')
-      throw error
-    }
-  }
-
-  parentPort?.on('message', (work: readonly Work[] | null) => {
-    const answer: Answer = {}
-    try {
-      if (work === null) database.close()
-      else run(work)
-    } catch (error) {
-      const { message, errcode } = error as Error & { errcode?: number }
-      answer.error = { message, errcode }
-    }
-    parentPort.postMessage(answer)
-  })
 }

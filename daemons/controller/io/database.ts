@@ -3,8 +3,10 @@ import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { startWriter, type Work, type Writer } from '#kit/store/sqlite-writer.ts'
 import type { WaitingOf } from '../core/access/accounts.ts'
 import { isSameJson, type Json } from '../core/json.ts'
+import { WRITER_HEAP_MIB } from '../core/keys.ts'
 import { type Book, createBook, type Keeper, type LivelyBook, type Row, type WritableBook } from '../core/site/book.ts'
 import {
   type Applying,
@@ -22,15 +24,7 @@ import type { Table } from '../core/site/column.ts'
 import { tableOf } from '../core/site/registry.ts'
 import { checkWhole } from '../core/site/site-file.ts'
 import { createFaultList } from '../core/site/site-text.ts'
-import {
-  DATABASE_FILE,
-  openDatabase,
-  readSite,
-  readTable,
-  startWriter,
-  type Work,
-  type Writer,
-} from './database-file.ts'
+import { DATABASE_FILE, openDatabase, readSite, readTable } from './database-file.ts'
 import { createHistoryFile, type HistoryFile, withHistory } from './history.ts'
 import { deleteStatement, encodeRow, forgetStatement, insertStatement, upsertStatement } from './sql.ts'
 
@@ -192,7 +186,7 @@ export function openSiteStore(folder: string, clock: Clock, limits: StoreLimits,
     database.close()
     throw error
   }
-  const writer = startWriter(path, limits.busyMs)
+  const writer = startWriter(path, { busyMs: limits.busyMs, heapMib: WRITER_HEAP_MIB })
   const takeId = (table: string) => {
     const id = (highest.get(table) ?? 0) + 1
     highest.set(table, id)

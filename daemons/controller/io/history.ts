@@ -1,11 +1,11 @@
 /** The history of attributes on the disk: written, trimmed, read in pieces, and brought into the rows at a start. */
 import type { DatabaseSync } from 'node:sqlite'
 import { Fault } from '#kit/pure/fault.ts'
+import type { SqlValue, Work, Writer } from '#kit/store/sqlite-writer.ts'
 import type { HistoryStore } from '../core/live/history.ts'
 import type { Book, Row } from '../core/site/book.ts'
 import { tableOf } from '../core/site/registry.ts'
-import type { Work, Writer } from './database-file.ts'
-import { forgetStatement, pieceStatement, rowDecoder, type SqlValue } from './sql.ts'
+import { forgetStatement, pieceStatement, rowDecoder } from './sql.ts'
 
 /** Rows read at once, while nothing else is done. */
 const CHUNK_ROWS = 500

@@ -1,33 +1,8 @@
-/** The registry as SQL: statements, conversion of rows to and from SQLite values, and SQLite's error codes. */
+/** The registry as SQL: statements, and conversion of rows to and from SQLite values. */
+import type { SqlValue } from '#kit/store/sqlite-writer.ts'
 import type { Json } from '../core/json.ts'
 import type { Row } from '../core/site/book.ts'
 import type { Column, Table } from '../core/site/column.ts'
-
-// SQLite's error codes. @source SQLite, Result and Error Codes
-
-/** The low byte is the kind of error; the higher ones give details. */
-const KIND = 0xff
-
-/** SQLITE_CORRUPT and SQLITE_NOTADB. */
-const DAMAGED: ReadonlySet<number> = new Set([11, 26])
-
-/** SQLITE_FULL. */
-const FULL = 13
-
-/** Whether the file is damaged or not a database. @param code the `errcode` of an error; undefined if it has none */
-export function isDamaged(code: number | undefined): boolean {
-  return DAMAGED.has((code ?? 0) & KIND)
-}
-
-/** Whether the disk is full. @param code the `errcode` of an error; undefined if it has none */
-export function isDiskFull(code: number | undefined): boolean {
-  return ((code ?? 0) & KIND) === FULL
-}
-
-// Statements from the registry, and conversion of rows to and from SQLite values.
-
-/** A value in a STRICT table. */
-export type SqlValue = null | number | string
 
 const TYPES = { integer: 'INTEGER', real: 'REAL', text: 'TEXT', boolean: 'INTEGER', json: 'TEXT' } as const
 
