@@ -309,9 +309,9 @@ export function describeRequest(request: ModbusRequest, kind: 'request' | 'echo'
 export interface OpenedReply {
   exception: { code: number; name: string } | null
   /** 0 or 1 per bit, 0..65535 per register, objects for 43/14; for a write the written values, if it has any. */
-  values?: readonly number[] | readonly IdentificationObject[]
+  values?: readonly number[] | readonly IdentificationObject[] | undefined
   /** For 43/14: the object to read next; null if nothing more follows. */
-  nextObjectId?: number | null
+  nextObjectId?: number | null | undefined
 }
 
 /** Returns the values of a reply to a read: as many as the `quantity` of the request. */

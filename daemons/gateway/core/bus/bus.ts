@@ -56,7 +56,7 @@ function createOutcomes<Request extends BusRequest, Reply extends BusReply>(
       const { request } = transaction.sent
       const tookMs = Math.max(0, atMs - transaction.sentAtMs)
       counts.replies++
-      if (reply.refusal) counts.exceptions++
+      if (reply.isRefusal) counts.exceptions++
       units.replied(transaction, reply, tookMs)
       parts.hooks.onReply?.({ request, reply, tookMs, atMs })
       transaction.resolve(reply)
@@ -432,7 +432,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     if (transaction?.sent.frame !== sent.frame) return
     const isWrite = protocol.isWrite(sent.request)
     // A refusal of the same function may just as well answer the fence, so the read is sent again.
-    const isOfFence = reply.refusal !== null && !isWrite
+    const isOfFence = reply.isRefusal && !isWrite
     if (!isOfFence) {
       counts.copies++
       this.#copies.doubled(unitId)

@@ -137,7 +137,7 @@ export class BusHolds<Request extends BusRequest, Reply extends BusReply> {
   answered(sent: Sent<Request>, reply: Reply, isFence: boolean): void {
     const { unitId } = sent.request
     const unit = this.#of(unitId)
-    if (reply.refusal) {
+    if (reply.isRefusal) {
       this.#refused(unit, sent, { isFence, isOwn: this.#parts.protocol.isOwnRefusal(reply.frame) })
       return
     }

@@ -18,9 +18,11 @@ export interface Sent<Request extends BusRequest> {
   readonly request: Request
 }
 
-/** A proven reply. It is decoded once, when it is proven. */
+/** A proven reply. It is decoded at most once, when somebody asks for what it says. */
 export interface BusReply {
   readonly frame: Uint8Array
+  /** The unit refused. Asked of each reply, so it costs no decoding. */
+  readonly isRefusal: boolean
   /** The fault that the caller gets where the unit refused; null where the unit did what was asked. */
   readonly refusal: Fault | null
 }

@@ -310,7 +310,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
    */
   take(isQuiet: boolean): Reply | undefined {
     for (let cut = this.#next(isQuiet); cut; cut = this.#next(isQuiet)) {
-      this.#cutOff(cut.skipped.length + cut.frame.length)
+      this.#bytes = this.#bytes.slice(cut.skipped.length + cut.frame.length)
       if (cut.skipped.length > 0) {
         this.#junk(cut.skipped)
         this.#isAmidJunk = true

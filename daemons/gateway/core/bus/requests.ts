@@ -34,14 +34,14 @@ interface TransactionQueueParts<Priority extends string, Item> {
 interface Waiting<Priority, Item> {
   readonly item: Item
   readonly priority: Priority
-  /** Since when it is queued, by the monotonic clock. */
+  /** Since when it is queued, and until when it may be, by the monotonic clock. */
   readonly sinceMs: number
+  readonly untilMs: number
 }
 
 interface TransactionQueue<Priority extends string, Item> {
   readonly size: number
   /**
-   * @param waitMs how long it may wait
    * @param leaving how many places below its limit it leaves free, for others of its priority that need them
    * @returns false where there is no room
    */
@@ -60,9 +60,13 @@ export function createTransactionQueue<Priority extends string, Item>(
 ): TransactionQueue<Priority, Item> {
   type Entry = Waiting<Priority, Item>
   const { clock, limits, own } = parts
-  const lanes = new Map((Object.keys(limits) as Priority[]).map((priority) => [priority, new Map<Entry, Timer>()]))
-  const laneOf = (priority: Priority) => lanes.get(priority) as Map<Entry, Timer>
+  const lanes = new Map((Object.keys(limits) as Priority[]).map((priority) => [priority, new Set<Entry>()]))
+  const laneOf = (priority: Priority) => lanes.get(priority) as Set<Entry>
+  const all = () => [...lanes.values()].flatMap((lane) => [...lane])
   let size = 0
+  /** One timer for all, due when the first ends or sooner: a timer each would be made and cancelled with each request. */
+  let timer: Timer | undefined
+  let timerAtMs = Number.POSITIVE_INFINITY
 
   function isFull(priority: Priority, leaving: number): boolean {
     const most = Math.max(1, limits[priority] - leaving)
@@ -70,10 +74,25 @@ export function createTransactionQueue<Priority extends string, Item>(
   }
 
   function take(entry: Entry): Item {
-    const lane = laneOf(entry.priority)
-    lane.get(entry)?.cancel()
-    if (lane.delete(entry)) size--
+    if (laneOf(entry.priority).delete(entry)) size--
     return entry.item
+  }
+
+  function endBy(atMs: number): void {
+    if (atMs >= timerAtMs) return
+    timer?.cancel()
+    timerAtMs = atMs
+    timer = clock.after(atMs - clock.monotonicMs(), expire)
+  }
+
+  function expire(): void {
+    timerAtMs = Number.POSITIVE_INFINITY
+    const nowMs = clock.monotonicMs()
+    for (const entry of all()) {
+      if (entry.untilMs > nowMs) endBy(entry.untilMs)
+      // Whoever is told of one may have taken others away.
+      else if (laneOf(entry.priority).has(entry)) parts.onExpired(take(entry), nowMs - entry.sinceMs)
+    }
   }
 
   return {
@@ -82,21 +101,19 @@ export function createTransactionQueue<Priority extends string, Item>(
     },
     push(item, priority, waitMs, leaving = 0) {
       if (isFull(priority, leaving)) return false
-      const entry: Entry = { item, priority, sinceMs: clock.monotonicMs() }
-      const timer = clock.after(waitMs, () => {
-        take(entry)
-        parts.onExpired(item, clock.monotonicMs() - entry.sinceMs)
-      })
-      laneOf(priority).set(entry, timer)
+      const sinceMs = clock.monotonicMs()
+      laneOf(priority).add({ item, priority, sinceMs, untilMs: sinceMs + waitMs })
       size++
+      endBy(sinceMs + waitMs)
       return true
     },
-    lane: (priority) => laneOf(priority).keys(),
+    lane: (priority) => laneOf(priority),
     isWaiting: (waiting) => laneOf(waiting.priority).has(waiting),
     take,
     clear() {
-      const entries = [...lanes.values()].flatMap((lane) => [...lane.keys()])
-      return entries.map(take)
+      timer?.cancel()
+      timerAtMs = Number.POSITIVE_INFINITY
+      return all().map(take)
     },
   }
 }

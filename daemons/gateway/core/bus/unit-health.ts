@@ -92,6 +92,9 @@ export class UnitWindow {
   readonly #settings: BusSettings
   /** Oldest first. */
   #exchanges: number[] = []
+  /** How many of them are lost, and how many are bad: counted as they come and go, since each reply is judged by them. */
+  #lost = 0
+  #bad = 0
   #isNoisy = false
   #lastBadEpochMs: number | null = null
 
@@ -115,7 +118,7 @@ export class UnitWindow {
   /** The missing reply came after all. The unit is slow, which is not counted as noise. */
   late(): void {
     const at = this.#exchanges.lastIndexOf(MISSING)
-    if (at >= 0) this.#exchanges[at] = LATE
+    if (at >= 0) this.#replace(at, LATE)
     this.#judge()
   }
 
@@ -123,7 +126,7 @@ export class UnitWindow {
   twice(atEpochMs: number): void {
     const at = this.#exchanges.length - 1
     if (at < 0) return
-    this.#exchanges[at] = (this.#exchanges[at] ?? 0) | TWICE
+    this.#replace(at, (this.#exchanges[at] ?? 0) | TWICE)
     this.#lastBadEpochMs = atEpochMs
     this.#judge()
   }
@@ -134,18 +137,20 @@ export class UnitWindow {
    */
   isSilence(run: number): boolean {
     const before = this.#exchanges.length - run
-    const share = (this.#count(LOST) - run) / Math.max(1, before)
+    const share = (this.#lost - run) / Math.max(1, before)
     const byChance = share > 0 && share < 1 ? Math.ceil(Math.log(ONCE_IN) / -Math.log(share)) : 0
     return run >= Math.max(this.#settings.breaker_failures, Math.min(LONGEST_RUN, byChance))
   }
 
   /** Drops the last `run` misses: they made the unit silent, which already says all there is to say of them. */
   forgetRun(run: number): void {
-    this.#exchanges.length = Math.max(0, this.#exchanges.length - run)
+    for (let left = run; left > 0 && this.#exchanges.length > 0; left--) this.#tally(this.#exchanges.pop(), -1)
   }
 
   forget(): void {
     this.#exchanges = []
+    this.#lost = 0
+    this.#bad = 0
     this.#isNoisy = false
   }
 
@@ -155,22 +160,34 @@ export class UnitWindow {
       damaged: this.#count(DAMAGED),
       missing: this.#count(MISSING),
       twice: this.#count(TWICE),
-      lastBadAt: this.#count(BAD) > 0 ? this.#lastBadEpochMs : null,
+      lastBadAt: this.#bad > 0 ? this.#lastBadEpochMs : null,
     }
   }
 
   #add(exchange: number): void {
     this.#exchanges.push(exchange)
-    if (this.#exchanges.length > this.#settings.noisy_window) this.#exchanges.shift()
+    this.#tally(exchange, 1)
+    if (this.#exchanges.length > this.#settings.noisy_window) this.#tally(this.#exchanges.shift(), -1)
     this.#judge()
+  }
+
+  #replace(at: number, exchange: number): void {
+    this.#tally(this.#exchanges[at], -1)
+    this.#exchanges[at] = exchange
+    this.#tally(exchange, 1)
+  }
+
+  #tally(exchange = 0, by: 1 | -1): void {
+    if ((exchange & LOST) !== 0) this.#lost += by
+    if ((exchange & BAD) !== 0) this.#bad += by
   }
 
   #judge(): void {
     const { noisy_from_percent: from, noisy_until_percent: until, noisy_least: least } = this.#settings
-    const [bad, total] = [this.#count(BAD), this.#exchanges.length]
+    const [bad, total] = [this.#bad, this.#exchanges.length]
     const percent = (100 * bad) / Math.max(1, total)
     // A unit that never answered is not noisy.
-    const isHeard = this.#count(LOST) < total
+    const isHeard = this.#lost < total
     this.#isNoisy = this.#isNoisy ? percent > Math.min(until, from - 1) : isHeard && bad >= least && percent >= from
   }
 

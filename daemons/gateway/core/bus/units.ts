@@ -228,9 +228,9 @@ export class BusUnits<Request extends BusRequest, Reply extends BusReply> {
     const unit = this.#alive(sent.request.unitId)
     unit.counts.replies++
     if (tookMs !== null) unit.latency.add(tookMs)
-    if (reply.refusal) {
+    if (reply.isRefusal) {
       unit.counts.exceptions++
-      this.#blame(unit, reply.refusal)
+      if (reply.refusal) this.#blame(unit, reply.refusal)
     }
     unit.breaker.answered()
     this.#prove(unit.unitId, reply, tookMs)

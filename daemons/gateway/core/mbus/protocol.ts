@@ -122,10 +122,10 @@ const FLAWS: Readonly<Record<ReplyFlaw, string>> = {
 }
 
 function openReply(sent: Sent<MbusRequest>, frame: Uint8Array): MbusReply {
-  if (sent.request.kind !== 'read') return { frame, refusal: null, telegram: null }
+  if (sent.request.kind !== 'read') return { frame, isRefusal: false, refusal: null, telegram: null }
   const error = applicationError(frame)
-  if (error) return { frame, refusal: refusalOf(sent.request, error), telegram: null }
-  return { frame, refusal: null, telegram: openTelegram(frame) }
+  if (error) return { frame, isRefusal: true, refusal: refusalOf(sent.request, error), telegram: null }
+  return { frame, isRefusal: false, refusal: null, telegram: openTelegram(frame) }
 }
 
 function refusalOf({ unitId }: MbusRequest, error: { code: number; name: string }): Fault {
@@ -143,7 +143,10 @@ const NAMES: Readonly<Record<MbusRequest['kind'], string>> = {
 function withoutValues({ part, ...request }: MbusRequest): MbusRequest {
   if (!part) return request
   const last = part.before.at(-1)
-  return { ...request, part: { ...part, before: last ? [{ frame: last.frame, refusal: null, telegram: null }] : [] } }
+  return {
+    ...request,
+    part: { ...part, before: last ? [{ frame: last.frame, isRefusal: false, refusal: null, telegram: null }] : [] },
+  }
 }
 
 /** What a frame says, for the log of the page. */

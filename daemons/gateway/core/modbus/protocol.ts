@@ -76,17 +76,52 @@ function isSame(built: ModbusRequest, asked: ModbusRequest): boolean {
 }
 
 /**
- * Decodes a validated reply once, for everyone who needs it. If the codec cannot read it, the fault is returned as
- * `refusal` to the requester: replies arrive while a line is being read, where nobody could catch an error.
+ * A validated reply. Most go to programs that take its bytes, so it is decoded when its values are first asked for, once
+ * for everyone. If the codec cannot read it, the fault is the requester's `refusal`: where else it is read, nobody could
+ * catch an error.
  */
-function open(codec: ModbusCodec, sent: Sent<ModbusRequest>, frame: Uint8Array): ModbusReply {
+class ValidReply implements ModbusReply {
+  readonly frame: Uint8Array
+  readonly sent: Sent<ModbusRequest>
+  readonly isRefusal: boolean
+  readonly #codec: ModbusCodec
+  #opened: (OpenedReply & Pick<BusReply, 'refusal'>) | undefined
+
+  constructor(codec: ModbusCodec, sent: Sent<ModbusRequest>, frame: Uint8Array) {
+    this.#codec = codec
+    this.sent = sent
+    this.frame = frame
+    this.isRefusal = exceptionCode(frame) !== null
+  }
+
+  get exception(): OpenedReply['exception'] {
+    return this.#open().exception
+  }
+
+  get values(): OpenedReply['values'] {
+    return this.#open().values
+  }
+
+  get nextObjectId(): OpenedReply['nextObjectId'] {
+    return this.#open().nextObjectId
+  }
+
+  get refusal(): Fault | null {
+    return this.#open().refusal
+  }
+
+  #open() {
+    this.#opened ??= openedOrRefused(this.#codec, this.sent, this.frame)
+    return this.#opened
+  }
+}
+
+function openedOrRefused(codec: ModbusCodec, { request }: Sent<ModbusRequest>, frame: Uint8Array) {
   try {
-    const opened = openReply(frame, sent.request, (request, reply) => codec.valuesOf(request, reply))
-    const refusal = opened.exception && exceptionFault(sent.request, opened.exception)
-    return { ...opened, frame, sent, refusal }
+    const opened = openReply(frame, request, (asked, reply) => codec.valuesOf(asked, reply))
+    return { ...opened, refusal: opened.exception && exceptionFault(request, opened.exception) }
   } catch (error) {
-    const refusal = faultOf(error, 'modbus_codec', 'a proven reply is not understood')
-    return { exception: null, frame, sent, refusal }
+    return { exception: null, refusal: faultOf(error, 'modbus_codec', 'a proven reply is not understood') }
   }
 }
 
@@ -128,7 +163,7 @@ export function createModbusRtu(codec: ModbusCodec): ModbusRtu {
   return {
     ...withoutCodec,
     seal: sealed,
-    openReply: (sent, frame) => open(codec, sent, frame),
+    openReply: (sent, frame) => new ValidReply(codec, sent, frame),
     fenceFor(...asked) {
       const fence = fenceFor(...asked)
       return fence && ('request' in fence ? fence : sealed(fence))

@@ -334,7 +334,7 @@ t.test('clients with all their requests, replies and a full backlog take the mem
       const { unitId } = sent.request
       if (unitId === 1) return new Promise<never>(() => {})
       const frame = sealed(Uint8Array.of(unitId, ...answer.slice(1)))
-      return Promise.resolve({ frame, sent, refusal: null, exception: null })
+      return Promise.resolve({ frame, sent, isRefusal: false, refusal: null, exception: null })
     },
     withdraw() {},
   }

@@ -76,7 +76,7 @@ function openReply({ request }: Sent<AsciiRequest>, frame: Uint8Array): AsciiRep
   const isRefusal = text[3] === '!'
   const sentence = `Unit ${request.unitId} refused with ${text.slice(7, 9)}.`
   const refusal = isRefusal ? new Fault('ascii_refused', sentence) : null
-  return { frame, refusal, item: Number(text.slice(4, 6)), value: Number(text.slice(7, 11)) }
+  return { frame, isRefusal, refusal, item: Number(text.slice(4, 6)), value: Number(text.slice(7, 11)) }
 }
 
 function seal(request: AsciiRequest): Sent<AsciiRequest> {
