@@ -291,7 +291,7 @@ export const commandAnswer = object({ command: text, values: Type.Record(text, d
 const ringNode = object({
   mac: count,
   isMaster: Type.Boolean(),
-  isPresent: Type.Boolean({ description: 'it was heard within ten seconds' }),
+  isPresent: Type.Boolean({ description: 'it was heard within `node_gone_ms`' }),
   next: orNull(Type.Integer({ minimum: 0, description: 'to whom it passed the token last' })),
   frames: count,
   tokens: count,

@@ -1,5 +1,6 @@
 /** Metrics of ports, points and captures for Prometheus. */
 import type { Metrics, Sample } from '#kit/http/metrics.ts'
+import { unitStatesOf } from '../core/lines/adapter.ts'
 import type { Captures } from '../core/lines/capture.ts'
 import type { Port } from '../core/lines/port.ts'
 import type { PortRegistry } from '../core/lines/port-registry.ts'
@@ -39,7 +40,7 @@ export function measurePorts(metrics: Metrics, registry: PortRegistry): void {
  * mistake can create any of them. `GET /api/ports/:path/units` shows which unit it is.
  */
 function unitSamplesOf(port: Port): Sample[] {
-  const states = Object.entries(port.adapter.faces?.units?.states() ?? {})
+  const states = Object.entries(unitStatesOf(port.adapter)?.states() ?? {})
   return states.map(([state, value]) => ({ labels: { port: port.path, state }, value }))
 }
 

@@ -6,6 +6,7 @@ import type { LineSettings } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { lineSettings, stopBitsFault } from '#kit/pure/line.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
+import { unitStatesOf } from '../core/lines/adapter.ts'
 import type { EventHub } from '../core/lines/events.ts'
 import type { Port } from '../core/lines/port.ts'
 import { type PortRegistry, type PortView, requireAction, requireFace } from '../core/lines/port-registry.ts'
@@ -92,7 +93,7 @@ export function portAnswer({ path, found, record, port }: PortView) {
  * counted in any state has not answered yet or is being tried again.
  */
 function unitsOf({ adapter }: Port) {
-  const states = adapter.faces?.units?.states()
+  const states = unitStatesOf(adapter)?.states()
   if (!states) return null
   const { well = 0, slow = 0, noisy = 0, silent = 0, failing = 0, probing = 0 } = states
   return { total: well + slow + noisy + silent + failing + probing, well, slow, noisy, silent }

@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
+import { unitStatesOf } from '../core/lines/adapter.ts'
 import { type PortRegistry, requireFace } from '../core/lines/port-registry.ts'
 import { registerTables } from '../core/modbus/slave-registers.ts'
 import { SECONDARY_PATTERN } from '../wire/mbus/identity.ts'
@@ -35,11 +36,14 @@ export function unitRoutes({ registry, recorder, onForgotten }: UnitRouteParts):
       path: '/api/ports/:path/units/:unitId',
       who: 'admin',
       status: 204,
-      summary: 'Forget a unit: its state and its counts; who asks it again makes it anew',
+      summary:
+        'Forget a unit, its state and its counts, until it is asked again; of a ring a node that has left, until it is heard',
       params: unitParams,
       async handle(ask) {
         const { path, unitId } = ask.params
-        requireFace(registry.require(path), 'units').forget(unitId)
+        const port = registry.require(path)
+        const units = unitStatesOf(port.adapter) ?? requireFace(port, 'units')
+        units.forget(unitId)
         onForgotten?.(path, unitId)
         await recorder.changed(ask, 'unit forgotten', path, { unitId })
       },

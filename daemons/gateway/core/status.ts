@@ -1,6 +1,6 @@
 /** The gateway's identity, facts about its system, and its state in one line for systemd. */
 
-import type { UnitView } from './bus/units.ts'
+import type { UnitStatesFace, UnitView } from './bus/units.ts'
 import type { PortState } from './lines/port.ts'
 
 // The gateway's own name, shown on the name plate of every page.
@@ -51,7 +51,7 @@ interface StatusFacts {
   ports: readonly {
     path: string
     life(): { state: PortState }
-    adapter: { readonly faces?: { units?: { list(): Pick<UnitView, 'unitId' | 'state'>[] } } }
+    adapter: { readonly faces?: { [Face in 'units' | 'nodes']?: Pick<UnitStatesFace, 'list'> } }
   }[]
 }
 
@@ -64,7 +64,10 @@ export function statusLine({ isSetUp, ports }: StatusFacts): string {
   if (ports.length === 0) return 'no lines are set up'
   const lost = ports.filter((port) => ['absent', 'failed'].includes(port.life().state))
   const units = ports.flatMap(({ path, adapter }) =>
-    (adapter.faces?.units?.list() ?? []).map(({ unitId, state }) => ({ state, name: `${unitId} on ${path}` })),
+    ((adapter.faces?.units ?? adapter.faces?.nodes)?.list() ?? []).map(({ unitId, state }) => ({
+      state,
+      name: `${unitId} on ${path}`,
+    })),
   )
   const namesOf = (...states: UnitView['state'][]) =>
     units.filter(({ state }) => states.includes(state)).map(({ name }) => name)

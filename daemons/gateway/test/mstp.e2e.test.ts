@@ -103,6 +103,47 @@ t.test(
   },
 )
 
+t.test('nodes that vanish are told by the port, its list, events and the ledger; so is their return', async (t) => {
+  const { at, events, pty, ring, view } = await ringWith(t, { mac: 1, max_master: 12, node_gone_ms: 1500 })
+  const port = async () => (await gateway.call('GET', gateway.portPath(pty.path))).body
+  const ledger = async () => {
+    const { entries } = (await gateway.call('GET', '/api/ledger?since=0')).body
+    return entries
+      .filter(({ where }: { where: string }) => where.startsWith(pty.path))
+      .map(({ until, what }: { until: number | null; what: string }) => `${what} ${until === null ? 'open' : 'over'}`)
+  }
+  const told = async (state: string) =>
+    (await events())
+      .filter(({ event, payload }: { event: string; payload: { state: string } }) => {
+        return event === 'unit' && payload.state === state
+      })
+      .map(({ payload }: { payload: { unitId: number } }) => payload.unitId)
+  await until('all are in the ring', async () => (await port()).units?.well === 3)
+  t.match(await port(), { state: 'open', fault: null, units: { total: 3, well: 3, silent: 0 } })
+
+  ring.stop()
+  await until('nobody is there', async () => (await port()).fault?.code === 'mstp_alone')
+  await until('each is told', async () => (await told('silent')).length >= 3)
+  t.match(await port(), { state: 'open', units: { total: 3, well: 0, silent: 3 } })
+  t.match((await port()).fault.message, /Nobody else is heard any more: nodes 4, 7, 9 are gone/)
+  await until('it is in the ledger', async () => (await ledger()).includes('mstp_alone open'))
+
+  const again = new SimulatedRing({ duplex: pty, nodes: [{ mac: 4 }, { mac: 9 }] })
+  t.teardown(() => again.stop())
+  await until('two are back', async () => (await port()).units?.well === 2)
+  await until('the third is by itself', async () => (await ledger()).includes('unit_silent open'))
+  t.same(
+    (await ledger()).filter((entry: string) => entry.startsWith('mstp_alone')),
+    ['mstp_alone over'],
+  )
+  t.match(await port(), { fault: null, units: { total: 3, well: 2, silent: 1 } })
+  t.equal((await gateway.call('DELETE', at('/units/4'))).status, 404, 'it is there')
+  t.equal((await gateway.call('DELETE', at('/units/7'))).status, 204)
+  t.match(await port(), { units: { total: 2, well: 2, silent: 0 } })
+  t.notOk((await view()).nodes.some(({ mac }: { mac: number }) => mac === 7))
+  await until('it is no condition any more', async () => !(await ledger()).includes('unit_silent open'))
+})
+
 const refused: [object, string, RegExp][] = [
   [{ frameType: 'TOKEN', destination: 4, source: 1, dataHex: '' }, 'bad_send', /break the ring/],
   [{ frameType: 'BACNET', destination: 4, source: 1, dataHex: '' }, 'bad_send', /no frame type "BACNET"/],

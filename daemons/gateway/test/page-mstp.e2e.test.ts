@@ -6,14 +6,18 @@ import { openStage, type Stage } from './page-stage.ts'
 
 t.test('an MS/TP ring on the page', { skip: noBrowser, timeout: 240_000 }, async (t) => {
   const stage = await openStage(t, 'ring', [])
-  const ring = new SimulatedRing({ duplex: stage.bus, nodes: [{ mac: 4 }, { mac: 9, manner: 'postponed' }] })
-  t.teardown(() => ring.stop())
+  nodes.ring = new SimulatedRing({ duplex: stage.bus, nodes: [{ mac: 4 }, { mac: 9, manner: 'postponed' }] })
+  t.teardown(() => nodes.ring?.stop())
   await play<Stage>(t, stage, scenes)
 })
+
+/** What is at the other end of the line. */
+const nodes: { ring?: SimulatedRing } = {}
 
 const scenes: Scene<Stage>[] = [
   ['is set up as a node; an address beyond the highest master is shown at its field', setUp],
   ['shows the ring, and sends a frame from the console', send],
+  ['warns when the other nodes are gone, and forgets one that was taken away', vanish],
   ['as a listener it has no console', listen],
 ]
 
@@ -43,8 +47,21 @@ async function send(t: Test, { page, audit }: Stage): Promise<void> {
   await page.getByLabel('Data', { exact: true }).fill('01 0')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('the text ends in the middle of a pair').first().waitFor()
-  t.match(await page.locator('.verdict').textContent(), /is open and its bytes are read/)
+  t.match(await page.locator('.verdict').textContent(), /2 other nodes are in the ring/)
   await audit(t, 'port-mstp')
+}
+
+async function vanish(t: Test, { page, visit, bus, audit }: Stage): Promise<void> {
+  nodes.ring?.stop()
+  await page.getByText('Nobody else is heard any more: nodes 4, 9 are gone').waitFor({ timeout: 60_000 })
+  await visit('ports')
+  await page.getByText('open, nobody else there, 2 silent').waitFor()
+  await visit('port', bus.path)
+  await page.getByRole('button', { name: 'Forget node 9' }).click()
+  await page.getByText('Node 9 is forgotten until it is heard again.').waitFor()
+  t.equal(await page.getByRole('button', { name: 'Forget node 9' }).count(), 0)
+  await audit(t, 'port-mstp-alone', 'unpictured')
+  nodes.ring = new SimulatedRing({ duplex: bus, nodes: [{ mac: 4 }, { mac: 9 }] })
 }
 
 async function listen(t: Test, { page, visit, bus }: Stage): Promise<void> {

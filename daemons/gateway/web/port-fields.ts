@@ -226,6 +226,7 @@ const mstpFields: readonly PortField[] = [
   rare('postponed_ms', texts.postponedWithin, { unit: 'ms', when: isRingNode }),
   rare('late_reply_ms', texts.lateAnswerWithin, { unit: 'ms', when: isRingNode }),
   rare('request_deadline_ms', texts.tokenWithin, { unit: 'ms', when: isRingNode }),
+  rare('node_gone_ms', texts.nodeGoneAfter, { unit: 'ms' }),
   rare('queue', texts.framesWaiting, { hint: texts.moreAreRefused, when: isRingNode }),
 ]
 

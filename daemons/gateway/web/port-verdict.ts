@@ -240,8 +240,16 @@ export function judgePort(port: Port, units: readonly UnitView[], when: When): J
       why: whyOf({ ...port, fault: null }, when),
     }
   if (port.state === 'opening') return { lit: 'busy', sentence: stateSentence(port, when) }
-  if (!isOfUnits(port)) return port.fault ? { lit: 'warn', sentence: port.fault.message } : judgeRaw(port, when)
+  if (!isOfUnits(port)) return port.fault ? { lit: 'warn', sentence: port.fault.message } : judgeNodes(port, when)
   return port.settings?.mode === 'slave' ? judgeSlave(port) : judgeUnits(port, units, when)
+}
+
+/** Who is only heard, such as the nodes of a ring; a line without any is judged by its bytes. */
+function judgeNodes(port: Port, when: When): Judgement {
+  const { silent = 0, total = 0 } = port.units ?? {}
+  if (total === 0) return judgeRaw(port, when)
+  if (silent > 0) return { lit: 'warn', sentence: texts.nodesHaveLeft(silent, total), why: texts.ringNamesThem }
+  return { lit: 'ok', sentence: texts.nodesAreThere(total) }
 }
 
 function judgeRaw(port: Port, { nowMs }: When): Judgement {

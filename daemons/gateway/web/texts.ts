@@ -32,6 +32,8 @@ export const absentSince = (since: string) => `absent since ${since}`
 export const willNotOpen = 'will not open'
 export const closed = 'closed'
 export const open = 'open'
+export const alone = 'nobody else there'
+export const withFault = 'with a fault'
 export const readCoils = 'Read coils'
 export const readCoil = 'Read coil'
 export const readDiscreteInputs = 'Read discrete inputs'
@@ -66,6 +68,7 @@ export const isAbsentSince = (name: string, since: string) => `${name} is absent
 export const unitsAreNoisy = (name: string, noisy: number) => `${name}: ${many(noisy, 'unit is', 'units are')} noisy.`
 export const unitsAreSilent = (name: string, silent: number, noisy: number) =>
   `${name}: ${many(silent, 'unit is', 'units are')} silent${noisy > 0 ? `, ${noisy} noisy` : ''}.`
+export const hasFault = (name: string) => `${name} needs a look.`
 export const isBeingOpened = (name: string) => `${name} is being opened.`
 export const triedAgain = (age: string) => `Tried again in ${age}.`
 export const someSilent = (number: number) => `${number} silent`
@@ -167,6 +170,10 @@ export const isNotSetUp = (name: string) => `${name} is not set up.`
 export const nothingIsReadOrSent = 'Nothing is read from it and nothing sent.'
 export const lostBytes = (name: string, lost: number) => `${name} lost ${many(lost, 'byte')} in the driver.`
 export const machineWasTooSlow = 'The machine was too slow to read them in time.'
+export const nodesHaveLeft = (silent: number, total: number) =>
+  `${silent} of ${many(total, 'node')} ${silent === 1 ? 'has' : 'have'} left the ring.`
+export const ringNamesThem = 'The table of the ring says who, and since when. Look at power and wiring there.'
+export const nodesAreThere = (total: number) => `${many(total, 'other node is', 'other nodes are')} in the ring.`
 export const isOpenAndQuiet = (name: string) => `${name} is open. Nothing was received or sent yet.`
 export const openFor = (openFor: string) => `Open for ${openFor}.`
 export const isOpenAndRead = (name: string) => `${name} is open and its bytes are read.`
@@ -296,6 +303,9 @@ export const isMaster = 'master'
 export const isSlave = 'slave'
 export const isSelf = 'this gateway'
 export const isGone = (since: string) => `gone since ${since}`
+export const lastHeard = (since: string) => `last heard ${since}`
+export const forgetNode = (mac: number) => `Forget node ${mac}`
+export const nodeIsForgotten = (mac: number) => `Node ${mac} is forgotten until it is heard again.`
 export const passesTo = (next: number) => `passes to ${next}`
 export const turnOfToken = 'Turn of the token'
 export const turnText = (median: string, most: string) => `${median}\u202fms, ${most}\u202fms at most`
@@ -715,6 +725,7 @@ export const tokenUsedHint = 'A USB adapter that keeps bytes back needs 30 ms or
 export const postponedWithin = 'Postponed reply within'
 export const lateAnswerWithin = 'Missing reply may come for'
 export const tokenWithin = 'A frame waits for the token'
+export const nodeGoneAfter = 'A node has left after'
 export const framesWaiting = 'Frames waiting'
 
 // Scan (scan-page.ts)

@@ -83,9 +83,13 @@ export function stateOf(port: Port, nowMs: number, zone?: string): { lit: Lit; w
   }
 }
 
-function openState({ units }: Port): { lit: Lit; word: string } {
+function openState({ fault, units }: Port): { lit: Lit; word: string } {
   const { silent = 0, noisy = 0 } = units ?? {}
-  const bad = [silent > 0 && texts.someSilent(silent), noisy > 0 && texts.someNoisy(noisy)].filter(Boolean)
+  const bad = [
+    fault?.code === 'mstp_alone' ? texts.alone : fault && texts.withFault,
+    silent > 0 && texts.someSilent(silent),
+    noisy > 0 && texts.someNoisy(noisy),
+  ].filter(Boolean)
   return bad.length > 0 ? { lit: 'warn', word: [texts.open, ...bad].join(', ') } : { lit: 'ok', word: texts.open }
 }
 
@@ -129,8 +133,8 @@ function rankOf(port: Port): number {
   return ORDER.indexOf(port.state === 'open' ? openRank(port) : (port.state ?? 'closed'))
 }
 
-function openRank({ units }: Port): string {
-  if (units?.silent) return 'ailing'
+function openRank({ fault, units }: Port): string {
+  if (units?.silent || fault) return 'ailing'
   return units?.noisy ? 'noisy' : 'open'
 }
 
@@ -211,6 +215,7 @@ export function stateSentence(port: Port, { nowMs, zone }: When): string {
   if (port.state === 'absent') return texts.isAbsentSince(name, sinceText(port.stateSince ?? nowMs, nowMs, zone))
   const { silent = 0, noisy = 0 } = port.units ?? {}
   if (port.state === 'open') {
+    if (port.fault) return texts.hasFault(name)
     if (silent === 0) return texts.unitsAreNoisy(name, noisy)
     return texts.unitsAreSilent(name, silent, noisy)
   }

@@ -55,14 +55,22 @@ export interface UnitPayload {
   state: UnitState
   previous: UnitState
   message: string
-  lately: Lately
+  /** Of a unit that is asked. */
+  lately?: Lately
 }
 
-/** The units of a line, by unit number. */
-export interface UnitsFace {
-  list(): UnitView[]
+/** How the units of a line do, by unit number; of those that are asked, and of nodes that are only heard. */
+export interface UnitStatesFace {
+  list(): Pick<UnitView, 'unitId' | 'state'>[]
   /** How many units are in each state; a state without units is left out. */
   states(): Partial<Record<UnitState, number>>
+  /** Drops what is known of one. @throws Fault `unknown_unit` */
+  forget(unitId: number): void
+}
+
+/** The units that are asked on a line. */
+export interface UnitsFace extends UnitStatesFace {
+  list(): UnitView[]
   /**
    * Drops its counts and its state. What it owes is still remembered, and the next request to it creates it anew.
    * @throws Fault `unknown_unit`

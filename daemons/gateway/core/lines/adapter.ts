@@ -6,7 +6,7 @@ import type { Line, LineSettings } from '#kit/line/line.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import type { LinkType } from '../../wire/pcap.ts'
 import type { ScanFace } from '../bus/scan-run.ts'
-import type { UnitsFace } from '../bus/units.ts'
+import type { UnitStatesFace, UnitsFace } from '../bus/units.ts'
 import type { PointBase } from '../points/definition.ts'
 import type { PointsFace } from '../points/values.ts'
 import type { PortRecord } from './ports.ts'
@@ -18,7 +18,14 @@ import type { PortRecord } from './ports.ts'
 export interface AdapterFaces {
   points?: PointsFace<PointBase>
   units?: UnitsFace
+  /** In the place of units: nodes that are heard and not asked, such as those of a ring. */
+  nodes?: UnitStatesFace
   scan?: ScanFace
+}
+
+/** How the units or nodes of a line do; undefined where its protocol has none. */
+export function unitStatesOf({ faces }: { readonly faces?: AdapterFaces }): UnitStatesFace | undefined {
+  return faces?.units ?? faces?.nodes
 }
 
 /** Actions on the line, by the name after `rest/` in the path. The API's schema has checked their arguments. */

@@ -8,7 +8,9 @@ import type { PortEvent } from './ports.ts'
 /** Payload of `port`. */
 interface PortPayload {
   state: PortState
-  fault: { message: string } | null
+  /** `open` as well: something beside the line has changed. */
+  previous?: PortState
+  fault: { code?: string; message: string } | null
 }
 
 /** A target that is not tried for a while, because it failed so often. */
@@ -32,8 +34,8 @@ export function isOfPort(where: string, port: string): boolean {
 }
 
 /**
- * One cause is one entry: while a line is lost, its units and points report nothing, and while a unit is silent, its
- * points report nothing.
+ * One cause is one entry: while a line is lost, or something beside it is wrong, its units and points report nothing,
+ * and while a unit is silent, its points report nothing. A unit that is still silent when that is over is told again.
  */
 export class PortConditions {
   readonly #conditions: Conditions
@@ -78,8 +80,12 @@ export class PortConditions {
     this.#clear(port, ({ where, of }) => isOfPoint(of) && !kept.has(where))
   }
 
-  #line(port: string, { state, fault }: PortPayload): void {
+  #line(port: string, { fault, previous, state }: PortPayload): void {
     if (state === 'opening') return
+    if (state === 'open' && previous === 'open') {
+      this.#beside(port, fault)
+      return
+    }
     if (state === 'open') this.#open.add(port)
     else this.#open.delete(port)
     const isLost = state === 'absent' || state === 'failed'
@@ -90,11 +96,18 @@ export class PortConditions {
     this.#raise(port, { what, where: port, of: 'line', severity: 'fault', sentence })
   }
 
+  #beside(port: string, fault: PortPayload['fault']): void {
+    this.#clear(port, ({ of }) => of === BESIDE || (fault !== null && of.startsWith('unit ')))
+    if (!fault) return
+    const [what, sentence] = [fault.code ?? 'line_refused', fault.message]
+    this.#raise(port, { what, where: port, of: BESIDE, severity: 'fault', sentence })
+  }
+
   #unit(port: string, { message, state, unitId }: UnitPayload): void {
     const what = UNIT_CODES[state]
     const of = `unit ${unitId}`
     this.#clear(port, (one) => (state === 'silent' ? isOfUnit(one.of, unitId) : one.of === of) && one.what !== what)
-    if (what === undefined) return
+    if (what === undefined || this.#isBeside(port)) return
     const severity = state === 'silent' ? 'fault' : 'warning'
     this.#raise(port, { what, where: `${port} unit ${unitId}`, of, severity, sentence: message })
   }
@@ -106,6 +119,10 @@ export class PortConditions {
     this.#clear(port, (one) => one.where === where && one.what !== what)
     if (what === undefined || !this.#open.has(port) || this.#isSilent(port, unitId)) return
     this.#raise(port, { what, where, of, severity: 'warning', sentence: POINT_SENTENCES[what](name, unitId) })
+  }
+
+  #isBeside(port: string): boolean {
+    return [...(this.#raised.get(port)?.values() ?? [])].some(({ of }) => of === BESIDE)
   }
 
   #isSilent(port: string, unitId: number): boolean {
@@ -130,6 +147,9 @@ export class PortConditions {
     if (raised?.size === 0) this.#raised.delete(port)
   }
 }
+
+/** What is wrong beside a line that is open. */
+const BESIDE = 'beside'
 
 const UNIT_CODES: Readonly<Partial<Record<UnitPayload['state'], string>>> = {
   silent: 'unit_silent',

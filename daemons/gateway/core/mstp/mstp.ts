@@ -17,6 +17,7 @@ import type { Adapter, AdapterContext, HeldLine, Protocol } from '../lines/adapt
 import { framePayload } from '../lines/events.ts'
 import type { NodeView, SeenBytes } from './node.ts'
 import type { SendOutcome } from './requests.ts'
+import { RingWatch } from './ring-watch.ts'
 import { type MstpSettings, mstpSettings, mstpSettingsFaults } from './settings.ts'
 
 /** How a line does, as its thread tells it now and then. */
@@ -101,11 +102,16 @@ const OF_THE_RING: readonly number[] = [
 
 /** @param settings with every default filled in */
 export function createMstpAdapter(context: AdapterContext, settings: MstpSettings, world: MstpWorld): Adapter {
-  const { lineSettings, port, publish, whyNotOpen } = context
+  const { clock, lineSettings, port, publish, whyNotOpen } = context
   const isNode = settings.mode === 'node'
   const own = isNode ? settings.mac : null
   let line: MstpLine | undefined
   let health: MstpHealth | undefined
+  const watch = new RingWatch({
+    ...{ own, goneMs: settings.node_gone_ms },
+    onNode: (payload) => publish('unit', payload),
+    onAlone: (fault) => publish('port', { state: 'open', previous: 'open', fault: fault ? shownOf(fault) : null }),
+  })
 
   function seen(list: readonly SeenBytes[]): void {
     for (const one of list) {
@@ -128,15 +134,25 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
 
   return {
     ...(isNode && { actions: { send } }),
-    faces: { ring: { view: () => (line && health ? { mode: settings.mode, mac: own, ...health.view } : null) } },
+    faces: {
+      ring: {
+        view() {
+          if (!line || !health) return null
+          const nodes = health.view.nodes.filter(({ mac }) => !watch.isForgotten(mac))
+          return { mode: settings.mode, mac: own, ...health.view, nodes }
+        },
+      },
+      nodes: watch,
+    },
     async openLine() {
       health = undefined
       line = await world.openMstp({
         ...{ path: port, line: lineSettings, settings, onSeen: seen },
         onHealth(told) {
           health = told
+          watch.look(told.view.nodes, clock.monotonicMs())
         },
-        onFault: ({ code, message }) => publish('error', { code, message }),
+        onFault: (fault) => publish('error', shownOf(fault)),
       })
       return line
     },
@@ -144,6 +160,7 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
     attach() {},
     detach() {
       line = undefined
+      watch.reset()
     },
     whyNoAction: (action) =>
       isNode || action !== 'send'
@@ -152,9 +169,13 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
     counters: () => ({ ...health?.counters }),
     fault() {
       const fault = line && health?.view.fault
-      return fault ? new Fault(fault.code, fault.message) : undefined
+      return fault ? new Fault(fault.code, fault.message) : watch.alone
     },
   }
+}
+
+function shownOf({ code, message }: Fault): { code: string; message: string } {
+  return { code, message }
 }
 
 function viewOf(frame: MstpFrame): FrameView {

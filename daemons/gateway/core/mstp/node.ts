@@ -143,7 +143,7 @@ export class MstpNode {
     this.#turnaroundMs = (T_TURNAROUND_BITS * 1000) / baud
     this.#frameAbortMs = Math.max(T_FRAME_ABORT.leastMs, (T_FRAME_ABORT.bits * 1000) / baud)
     this.#receiver = new MstpReceiver(this.#mac)
-    this.#ring = new MstpRing(clock, this.#mac)
+    this.#ring = new MstpRing(clock, this.#mac, settings.node_gone_ms)
     this.#requests = new MstpRequests(clock, {
       ...{ queue: settings.queue, deadlineMs: settings.request_deadline_ms, postponedMs: settings.postponed_ms },
       ...{ lateLimitMs: settings.late_reply_ms, replyTimeoutMs: settings.reply_timeout_ms },

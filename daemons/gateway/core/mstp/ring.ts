@@ -7,7 +7,7 @@ export interface RingNode {
   mac: number
   /** It passes the token, or has answered a poll for master. */
   isMaster: boolean
-  /** It was heard within `PRESENT_MS`. */
+  /** It was heard within `node_gone_ms`. */
   isPresent: boolean
   /** To whom it passed the token last; null if it was not seen passing it. */
   next: number | null
@@ -29,8 +29,6 @@ export interface RingView {
   duplicateAt: number | null
 }
 
-/** A node that was not heard for so long is not in the ring. */
-export const PRESENT_MS = 10_000
 /** Turns that rotation is told of. */
 const TURNS = 64
 /** Longer than a token is tried again, shorter than a turn of a ring of two. */
@@ -52,15 +50,20 @@ export class MstpRing {
   readonly #nodes = new Map<number, Seen>()
   readonly #turnsMs: number[] = []
   readonly #isListener: boolean
+  readonly #goneMs: number
   /** The node whose turns are measured. */
   #measured: number | undefined
   #lastToken: { from: number; to: number; atMs: number } | undefined
   #lostMs: number | undefined
   #duplicateMs: number | undefined
 
-  /** @param mac our own address: its turns are measured; of a listener those of a node that is there */
-  constructor(clock: Clock, mac: number | undefined) {
+  /**
+   * @param mac our own address: its turns are measured; of a listener those of a node that is there
+   * @param goneMs a node that was not heard for so long is not in the ring
+   */
+  constructor(clock: Clock, mac: number | undefined, goneMs: number) {
     this.#clock = clock
+    this.#goneMs = goneMs
     this.#isListener = mac === undefined
     this.#measured = mac
   }
@@ -98,7 +101,7 @@ export class MstpRing {
     const nodes = [...this.#nodes]
       .sort(([one], [other]) => one - other)
       .map(([mac, { frames, isMaster, lastSeenMs, next, tokens }]) => ({
-        ...{ mac, isMaster, isPresent: nowMs - lastSeenMs < PRESENT_MS },
+        ...{ mac, isMaster, isPresent: nowMs - lastSeenMs < this.#goneMs },
         ...{ next, frames, tokens, lastSeenAt: epochOf(lastSeenMs) },
       }))
     return {
@@ -128,7 +131,7 @@ export class MstpRing {
     if (to === BROADCAST) return
     from.next = to
     const node = this.#nodes.get(to)
-    if (this.#isListener && this.#tokenAgoMs(atMs) >= PRESENT_MS) {
+    if (this.#isListener && this.#tokenAgoMs(atMs) >= this.#goneMs) {
       this.#measured = to
       this.#turnsMs.length = 0
     }
@@ -149,7 +152,7 @@ export class MstpRing {
   }
 
   #rotation(nowMs: number): RingView['rotationMs'] {
-    if (this.#tokenAgoMs(nowMs) >= PRESENT_MS) return null
+    if (this.#tokenAgoMs(nowMs) >= this.#goneMs) return null
     const sorted = this.#turnsMs.toSorted((one, other) => one - other)
     const last = this.#turnsMs.at(-1)
     if (last === undefined) return null

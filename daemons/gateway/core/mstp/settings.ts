@@ -61,6 +61,12 @@ export const mstpSettings = Type.Object(
       maximum: 600_000,
       description: 'how long a frame waits for the token, ms',
     }),
+    node_gone_ms: Type.Integer({
+      default: 10_000,
+      minimum: 1000,
+      maximum: 600_000,
+      description: 'how long a master is not heard until it has left the ring, and the line until nobody is on it, ms',
+    }),
     queue: Type.Integer({
       default: 64,
       minimum: 1,

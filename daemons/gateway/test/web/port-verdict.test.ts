@@ -17,6 +17,18 @@ t.test('says that nobody was asked, or that all answer', async (t) => {
   t.match(judge([busUnit()], [refusing]), { lit: 'warn', sentence: 'Unit 1 refuses some questions with an exception.' })
 })
 
+t.test('a ring says how many nodes are in it, how many have left, and when nobody else is there', async (t) => {
+  const ring = (units: object, fault: object | null = null) => {
+    const counts = { total: 0, well: 0, slow: 0, noisy: 0, silent: 0, ...units }
+    return judgePort(port({ protocol: 'bacnet-mstp', units: counts, fault } as object), [], when)
+  }
+  t.match(ring({}), { lit: 'ok', sentence: /Nothing was received/ })
+  t.match(ring({ total: 3, well: 3 }), { lit: 'ok', sentence: '3 other nodes are in the ring.' })
+  t.match(ring({ total: 3, well: 2, silent: 1 }), { lit: 'warn', sentence: '1 of 3 nodes has left the ring.' })
+  const fault = { code: 'mstp_alone', message: 'Nobody else is heard any more.' }
+  t.match(ring({ total: 3, silent: 3 }, fault), { lit: 'warn', sentence: fault.message })
+})
+
 t.test('names the silent unit, how often it was asked in vain, and when it is asked again', async (t) => {
   const silent = busUnit({ unitId: 17, state: 'silent', nextTryAt: when.nowMs + 5000 })
   const seen = seenUnit({ unit: 17, isWell: false, misses: 3 })

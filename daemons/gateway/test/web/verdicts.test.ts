@@ -45,6 +45,19 @@ t.test('a line that runs needs attention when units on it are silent or noisy', 
   )
 })
 
+t.test('names an open line with a fault beside it, such as a ring with nobody else in it', async (t) => {
+  const fault = { code: 'mstp_alone', message: 'Nobody else has been heard on this line.' }
+  const alone = port({ path: '/dev/ttyUSB1', fault })
+  t.same(stateOf(alone, when.nowMs, when.zone), { lit: 'warn', word: 'open, nobody else there' })
+  t.match(judgePorts([port(), alone], when), {
+    lit: 'warn',
+    sentence: 'Both lines run. ttyUSB1 needs a look.',
+    why: fault.message,
+  })
+  const other = port({ fault: { code: 'tcp_port_taken', message: 'Port 502 is taken.' } })
+  t.same(stateOf(other, when.nowMs, when.zone), { lit: 'warn', word: 'open, with a fault' })
+})
+
 t.test('puts bad lines on top', async (t) => {
   const states = ['closed', 'open', 'absent', 'failed'] as const
   const sorted = sortPorts(states.map((state) => port({ path: `/dev/${state}`, state })))

@@ -54,6 +54,24 @@ t.test('a unit is silent, noisy or slow until it is well', async (t) => {
   t.same(last(), [])
 })
 
+t.test('what is wrong beside an open line is one entry, and its units are none meanwhile', async (t) => {
+  const { conditions, last, port, unit } = stage()
+  const beside = (fault: object | null) =>
+    conditions.hear({ port: PORT, event: 'port', payload: { state: 'open', previous: 'open', fault } })
+  port('open')
+  unit(3, 'silent')
+  beside({ code: 'mstp_alone', message: 'Nobody else is heard any more.' })
+  unit(4, 'silent')
+  t.same(last(), [`mstp_alone ${PORT}`])
+  beside(null)
+  t.same(last(), [])
+  unit(4, 'silent')
+  t.same(last(), [`unit_silent ${PORT} unit 4`])
+  beside({ code: 'mstp_alone', message: 'Nobody else is heard any more.' })
+  port('closed')
+  t.same(last(), [])
+})
+
 t.test('while a unit is silent or its line is lost nothing is said of its points', async (t) => {
   const { last, point, port, unit } = stage()
   port('open')

@@ -164,6 +164,38 @@ t.test('the port shows counters, the ring and what is wrong with it', async (t) 
   await port.close()
 })
 
+t.test('nodes that leave are events and counts of the port, and a line without anybody else its fault', async (t) => {
+  const { adapter, clock, events, port, told } = portWith({ node_gone_ms: 1000 })
+  const on = cable()
+  const { node } = on.attach({ mac: 3, max_master: 8 })
+  const other = on.attach({ mac: 7, max_master: 8 })
+  await port.open()
+  const pass = (ms: number) => {
+    for (let at = 0; at < ms; at += 200) {
+      on.clock.advance(200)
+      clock.advance(200)
+      told.opening?.onHealth({ counters: node.counters(), view: node.view(), driver: null })
+    }
+  }
+  pass(3000)
+  t.same(adapter.faces?.nodes?.states(), { well: 1 })
+  t.equal(port.life().fault, null)
+  other.isOff = true
+  pass(2000)
+  t.same(adapter.faces?.nodes?.list(), [{ unitId: 7, state: 'silent' }])
+  t.match(port.life().fault, { code: 'mstp_alone', message: /node 7 is gone/ })
+  const last = (name: string) => events.findLast(({ event }) => event === name)?.payload
+  t.match(last('port'), { state: 'open', previous: 'open', fault: { code: 'mstp_alone' } })
+  t.match(last('unit'), { unitId: 7, state: 'silent', previous: 'well' })
+  other.isOff = false
+  pass(5000)
+  t.match(last('port'), { state: 'open', previous: 'open', fault: null })
+  t.match(last('unit'), { unitId: 7, state: 'well', previous: 'silent' })
+  t.equal(port.life().fault, null)
+  await port.close()
+  t.same(adapter.faces?.nodes?.list(), [])
+})
+
 t.test('a line that is lost or closed shows no ring, and what was wrong with it no longer', async (t) => {
   const { clock, port, told } = portWith()
   const { view } = requireFace(port, 'ring')
