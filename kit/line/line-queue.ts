@@ -107,6 +107,11 @@ export class LineQueue {
     await this.#own.write(bytes)
   }
 
+  /** Whether nothing is queued or being written. */
+  get isIdle(): boolean {
+    return !this.#isBusy
+  }
+
   setSpeed(bytesPerS: number): void {
     const { queueBytes, queueMs } = this.#parts.limits
     this.#mostBytes = Math.max(LEAST_READ, Math.min(queueBytes, Math.floor((bytesPerS * queueMs) / 1000)))

@@ -1,6 +1,7 @@
 /**
  * Serial lines as daemons see them: bytes both ways, control lines, and sockets that a line passes bytes to and from.
  */
+import type { Timer } from '../clock.ts'
 import type { Fault } from '../pure/fault.ts'
 import type { LineSender, SenderHandlers } from './line-queue.ts'
 
@@ -74,6 +75,22 @@ export interface Line {
   settle(): void
   driverCounts(): DriverCounts | null
   close(): Promise<void>
+  /** Left out by lines in memory, which have no driver to look into. */
+  readonly prompt?: PromptLine
+}
+
+/** What a line does without a turn of the event loop or with less than a millisecond's precision of it. */
+export interface PromptLine {
+  /**
+   * Sends what needs no waiting: on a pty, which has no transmitter to wait for, and where nothing is queued.
+   * @returns how many bytes are out; the rest must be given to `write` at once. 0 where the line does not take any
+   */
+  send(bytes: Uint8Array): number
+  /**
+   * After that time, to the microsecond, reads what the driver has and hands it to `onBytes`, then calls `run`; never in
+   * the same turn. A call takes the place of the last one.
+   */
+  readAfter(delayMs: number, run: () => void): Timer
 }
 
 /** What a line reports of a socket it passes bytes to and from, in order. */

@@ -13,6 +13,7 @@ import type {
   Line,
   LineSettings,
   ModemLines,
+  PromptLine,
   Purge,
   SteeredSocket,
   SteeredSocketHandlers,
@@ -129,6 +130,10 @@ class SerialLine implements Line, ControlledLine {
   /** Number of flushes; a write started before a flush was dropped by it. */
   #flushes = 0
   readonly #queue: LineQueue
+  readonly prompt: PromptLine = {
+    send: (bytes) => this.#sendNow(bytes),
+    readAfter: (delayMs, run) => this.#port.channel.readAfter(delayMs, run),
+  }
 
   constructor(stream: SerialStream, port: PlantroomPort, at: SerialLineFacts) {
     this.unsupported = port.unsupported
@@ -253,6 +258,18 @@ class SerialLine implements Line, ControlledLine {
   close(): Promise<void> {
     this.#isClosed = true
     return this.#port.close()
+  }
+
+  #sendNow(bytes: Uint8Array): number {
+    const { channel } = this.#port
+    if (!this.#isPty || !this.#port.isOpen) return 0
+    channel.tellPassed()
+    if (!this.#queue.isIdle) return 0
+    try {
+      return channel.writeAtOnce(bytes)
+    } catch {
+      return 0 // the same write meets it again, and reports it
+    }
   }
 
   #writeNow(bytes: Uint8Array): Promise<void> {

@@ -183,7 +183,18 @@ function shown(path: string): string {
 
 /** @param counts increased by each byte read, and by each byte the driver took */
 export function countedLine(line: Line, counts: { rxBytes: number; txBytes: number }): Line {
+  const { prompt } = line
   return {
+    ...(prompt && {
+      prompt: {
+        send(bytes) {
+          const taken = prompt.send(bytes)
+          counts.txBytes += taken
+          return taken
+        },
+        readAfter: (delayMs, run) => prompt.readAfter(delayMs, run),
+      },
+    }),
     unsupported: line.unsupported,
     write: (bytes) =>
       line.write(bytes).then(() => {

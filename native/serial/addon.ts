@@ -5,9 +5,10 @@ import { loadAddon } from '../load.ts'
 export const PARITY = { none: 0, odd: 1, even: 2, mark: 3, space: 4 } as const
 
 /**
- * First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take.
+ * First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take,
+ * the time of `wakeIn` is over.
  */
-export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3 } as const
+export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3, awake: 4 } as const
 
 /** Kinds of note about bytes that passed between the line and a socket, and the doubles in one note. */
 export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
@@ -50,6 +51,10 @@ export interface NativePort {
   begin(slab: Uint8Array, onEvent: (event: number, value: number, atUs: number) => void): void
   /** Requests one more `bytes` event with at most that many. */
   want(maxBytes: number): void
+  /** Reads at once what the driver has, if any is wanted: a `bytes` event comes before this returns. */
+  readNow(): void
+  /** Requests one `awake` event after so many microseconds; a call takes the place of the last. @throws with errno */
+  wakeIn(us: number): void
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */
   write(bytes: Uint8Array, offset: number): number
   awaitWritable(): void

@@ -13,7 +13,8 @@
         "src/port.cc",
         "src/pty.cc",
         "src/settings.cc",
-        "src/uucp-lock.cc"
+        "src/uucp-lock.cc",
+        "src/wake.cc"
       ],
       "include_dirs": ["../common"],
       "defines": ["NAPI_VERSION=9"],

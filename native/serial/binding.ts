@@ -1,30 +1,10 @@
 /** An open serial line: a serialport binding with features that serialport's own lacks, and its stream of bytes. */
 
-import { addon, type CallError, callError, EVENT, type NativePort, type NativeSettings, PARITY } from './addon.ts'
+import { addon, type CallError, callError, EVENT, type NativePort } from './addon.ts'
 import type * as Interface from './bindings-interface.cjs'
 import { flockHolder } from './holder.ts'
+import { check, DEFAULTS, type FullOptions, nativeOf, type PlantroomOpenOptions } from './options.ts'
 import { type PassedSocket, type PassedSocketHandlers, Passing } from './passing.ts'
-
-/** RS-485 direction control by the driver. Delays in milliseconds. */
-export interface Rs485Options {
-  enabled: boolean
-  rtsOnSend: boolean
-  rxDuringTx: boolean
-  delayBeforeMs: number
-  delayAfterMs: number
-}
-
-/** serialport's open options and this binding's additions. */
-export interface PlantroomOpenOptions extends Interface.OpenOptions {
-  parity?: keyof typeof PARITY
-  /** undefined leaves the driver's setting (a device tree may have turned RS-485 on). */
-  rs485?: Rs485Options | undefined
-  lowLatency?: boolean
-  /** PARMRK: a byte with a parity or framing error reads as FF 00 <byte>, a break as FF 00 00, an FF as FF FF. */
-  markErrors?: boolean
-  /** Folder of UUCP lock files; default /run/lock. Ignored without `lock`. */
-  lockFolder?: string
-}
 
 /** Counts of TIOCGICOUNT, unsigned 32 bit, as the driver keeps them (not since the line was opened). */
 export interface IcounterCounts {
@@ -51,61 +31,6 @@ const QUEUE = { received: 0, toSend: 1, both: 2 } as const
 const FEATURES = ['rs485', 'low_latency', 'driver_counts', 'modem_lines'] as const
 
 type Feature = (typeof FEATURES)[number]
-
-const DEFAULTS = {
-  dataBits: 8,
-  lock: true,
-  stopBits: 1,
-  parity: 'none',
-  rtscts: false,
-  xon: false,
-  xoff: false,
-  xany: false,
-  hupcl: true,
-  rs485: undefined,
-  lowLatency: false,
-  markErrors: false,
-  lockFolder: '/run/lock',
-} as const
-
-type FullOptions = Required<Omit<PlantroomOpenOptions, 'rs485'>> & Pick<PlantroomOpenOptions, 'rs485'>
-
-function refused(sentence: string): CallError {
-  return callError(sentence, { code: 'EINVAL', errno: 22, syscall: 'TCSETS2' })
-}
-
-function check(options: FullOptions): void {
-  const { baudRate, stopBits, dataBits, parity } = options
-  if (!Number.isInteger(baudRate) || baudRate < 1 || baudRate > 0xffff_ffff)
-    throw refused(`baud rate is ${baudRate}, needs a whole number of at least 1`)
-  if (PARITY[parity] === undefined) throw refused(`parity is ${parity}, needs ${Object.keys(PARITY).join(', ')}`)
-  // A UART's stop bit means two bits, or one and a half with five data bits; there is no third setting.
-  if (stopBits === 1.5 && dataBits !== 5)
-    throw refused(`1.5 stop bits exist with 5 data bits only, wanted with ${dataBits}`)
-}
-
-function nativeOf(options: FullOptions): NativeSettings {
-  const rs485 = options.rs485
-  return {
-    baud: options.baudRate,
-    dataBits: options.dataBits,
-    parity: PARITY[options.parity],
-    twoStops: options.stopBits !== 1,
-    rtscts: options.rtscts,
-    xon: options.xon,
-    xoff: options.xoff,
-    xany: options.xany,
-    hupcl: options.hupcl,
-    markErrors: options.markErrors,
-    lowLatency: options.lowLatency,
-    rs485Given: rs485 !== undefined,
-    rs485Enabled: rs485?.enabled ?? false,
-    rtsOnSend: rs485?.rtsOnSend ?? false,
-    rxDuringTx: rs485?.rxDuringTx ?? false,
-    delayBeforeMs: rs485?.delayBeforeMs ?? 0,
-    delayAfterMs: rs485?.delayAfterMs ?? 0,
-  }
-}
 
 // The byte stream of one open terminal: reads on request, ordered writes, one report of its loss.
 
@@ -145,6 +70,7 @@ export class Channel {
   #closing: Promise<void> | undefined
   #passing: Passing | undefined
   #holds = 0
+  #awaited: { run(): void } | undefined
 
   constructor(native: NativePort) {
     this.native = native
@@ -200,18 +126,38 @@ export class Channel {
     if (this.#lost !== undefined) return Promise.reject(this.#lost)
     if (!this.isOpen) return Promise.reject(this.#canceled('write'))
     let taken = 0
-    if (this.#writes.length === 0 && !this.#isBlocked) {
-      try {
-        taken = this.native.write(bytes, 0)
-      } catch (error) {
-        return Promise.reject(error)
-      }
-      if (taken === bytes.length) return Promise.resolve()
+    try {
+      taken = this.writeAtOnce(bytes)
+    } catch (error) {
+      return Promise.reject(error)
     }
+    if (taken === bytes.length) return Promise.resolve()
     return new Promise((resolve, reject) => {
       this.#writes.push({ bytes, at: taken, resolve, reject })
       if (!this.#isBlocked) this.native.awaitWritable()
     })
+  }
+
+  /** @returns how many bytes the driver took: none where others wait before them. @throws CallError */
+  writeAtOnce(bytes: Uint8Array): number {
+    if (this.#lost !== undefined || !this.isOpen || this.#writes.length > 0 || this.#isBlocked) return 0
+    return this.native.write(bytes, 0)
+  }
+
+  /**
+   * After that time, to the microsecond, reads what the driver has, passes it to the listener, and then calls `run`, but
+   * never in the same turn. A call takes the place of the last one. Nothing runs once the port is closed or lost.
+   */
+  readAfter(delayMs: number, run: () => void): { cancel(): void } {
+    const wait = { run }
+    this.#awaited = wait
+    if (delayMs > 0 && this.isOpen) this.native.wakeIn(Math.ceil(delayMs * 1000))
+    else setImmediate(() => this.#readFor(wait))
+    return {
+      cancel: () => {
+        if (this.#awaited === wait) this.#awaited = undefined
+      },
+    }
   }
 
   /** Queues writes until `unblockWrites`. */
@@ -300,7 +246,18 @@ export class Channel {
     if (event === EVENT.bytes) this.#onBytes(value, atUs)
     else if (event === EVENT.passed) this.tellPassed()
     else if (event === EVENT.writable) this.#onWritable()
+    else if (event === EVENT.awake) this.#readFor(this.#awaited)
     else this.#onHangup(value)
+  }
+
+  #readFor(wait: { run(): void } | undefined): void {
+    if (wait === undefined || this.#awaited !== wait || !this.isOpen) return
+    this.native.readNow()
+    this.tellPassed()
+    // What was read may have ended the wait.
+    if (this.#awaited !== wait) return
+    this.#awaited = undefined
+    wait.run()
   }
 
   #onBytes(length: number, atUs: number): void {

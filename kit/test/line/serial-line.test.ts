@@ -105,6 +105,61 @@ function arrived(path: string): void {
   execFileSync('python3', ['-c', wait, path])
 }
 
+t.test('sends at once on a pty, but only where nothing waits, and keeps the order', async (t) => {
+  const { pty, line } = await bench(t)
+  const first = Uint8Array.of(1, 2, 3)
+  t.equal(line.prompt?.send(first), 3)
+  const much = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7) >> 3))
+  // The driver has no room for all of it.
+  const taken = line.prompt?.send(much) ?? 0
+  t.ok(taken > 0 && taken < much.length, `${taken} bytes`)
+  const rest = line.write(much.subarray(taken))
+  t.equal(line.prompt?.send(first), 0, 'bytes wait before it')
+  const last = line.write(first)
+  const there = await collect((handler) => pty.onBytes(handler), 300_006)
+  await Promise.all([rest, last])
+  t.ok(there.equals(Buffer.concat([first, much, first])))
+  t.equal(line.prompt?.send(first), 3)
+  await line.close()
+  t.equal(line.prompt?.send(first), 0)
+})
+
+t.test('reads what the driver has before a wait ends', async (t) => {
+  const { pty, line } = await bench(t)
+  const seen: string[] = []
+  line.onBytes((bytes) => seen.push(`bytes ${[...bytes]}`))
+  for (const delayMs of [0, 0.25]) {
+    await new Promise<void>((resolve) => {
+      line.prompt?.readAfter(delayMs, () => {
+        seen.push('waited')
+        resolve()
+      })
+      seen.push('set')
+      // Neither the bytes nor the end of the wait are seen while this blocks.
+      void pty.write(Uint8Array.of(7))
+      arrived(pty.path)
+    })
+  }
+  t.same(seen, ['set', 'bytes 7', 'waited', 'set', 'bytes 7', 'waited'])
+})
+
+t.test('a wait that was cancelled or replaced, or whose line was closed, does not end', async (t) => {
+  const { line } = await bench(t)
+  line.onBytes(() => {})
+  const ended: string[] = []
+  line.prompt?.readAfter(0, () => ended.push('cancelled at once')).cancel()
+  line.prompt?.readAfter(0.1, () => ended.push('cancelled')).cancel()
+  line.prompt?.readAfter(0, () => ended.push('replaced at once'))
+  line.prompt?.readAfter(0.1, () => ended.push('replaced'))
+  await new Promise<void>((resolve) => line.prompt?.readAfter(0.2, resolve))
+  line.prompt?.readAfter(0.1, () => ended.push('closed'))
+  const closing = line.close()
+  line.prompt?.readAfter(0, () => ended.push('closed at once'))
+  await closing
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+  t.same(ended, [])
+})
+
 t.test('discards bytes that came while paused, when flushed', async (t) => {
   const { pty, line } = await bench(t)
   const seen: number[] = []

@@ -119,6 +119,13 @@ static napi_value Want(napi_env env, napi_callback_info info) {
   return call.port->want(static_cast<int64_t>(numberOf(env, call.args[0])));
 }
 
+static napi_value ReadNow(napi_env env, napi_callback_info info) { return callOf(env, info).port->readNow(); }
+
+static napi_value WakeIn(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  return call.port->wakeIn(static_cast<uint64_t>(numberOf(env, call.args[0])));
+}
+
 static napi_value Write(napi_env env, napi_callback_info info) {
   Call call = callOf(env, info);
   return call.port->write(call.args[0], static_cast<size_t>(numberOf(env, call.args[1])));
@@ -236,6 +243,8 @@ NAPI_MODULE_INIT() {
   std::vector<napi_property_descriptor> methods = {
       METHOD("begin", Begin),
       METHOD("want", Want),
+      METHOD("readNow", ReadNow),
+      METHOD("wakeIn", WakeIn),
       METHOD("write", Write),
       METHOD("awaitWritable", AwaitWritable),
       METHOD("outQueue", OutQueue),

@@ -83,6 +83,17 @@ napi_value Port::want(int64_t maxBytes) {
   return jsUndefined(env);
 }
 
+napi_value Port::readNow() {
+  if (poll != nullptr && !isLost && wanted > 0) readable();
+  return jsUndefined(env);
+}
+
+napi_value Port::wakeIn(uint64_t us) {
+  if (poll == nullptr) return jsUndefined(env);
+  Failure failure = wake.in(poll->loop, us);
+  return failure.failed() ? throwFailure(env, failure, devicePath) : jsUndefined(env);
+}
+
 void Port::onPoll(uv_poll_t* handle, int status, int events) {
   Port* port = static_cast<Port*>(handle->data);
   if (status < 0) {
@@ -232,6 +243,7 @@ static void onPollClosed(uv_handle_t* handle) {
 void Port::stopPolling() {
   if (poll == nullptr) return;
   passing.stop();
+  wake.stop();
   uv_poll_stop(poll);
   poll->data = new Leftover{env, context, cleanup};
   uv_close(reinterpret_cast<uv_handle_t*>(poll), onPollClosed);

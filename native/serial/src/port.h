@@ -13,9 +13,10 @@
 #include "failure.h"
 #include "opened.h"
 #include "passing.h"
+#include "wake.h"
 
 /** Kinds of event given to JavaScript. */
-enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3 };
+enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3, awake = 4 };
 
 class Port final : private PassingLine {
  public:
@@ -26,6 +27,8 @@ class Port final : private PassingLine {
 
   napi_value begin(napi_value slab, napi_value onEvent);
   napi_value want(int64_t maxBytes);
+  napi_value readNow();
+  napi_value wakeIn(uint64_t us);
   napi_value write(napi_value bytes, size_t offset);
   napi_value awaitWritable();
   napi_value outQueue();
@@ -70,6 +73,7 @@ class Port final : private PassingLine {
   std::atomic<bool> closing{false};
 
   uv_poll_t* poll = nullptr;
+  Wake wake{[](void* port) { static_cast<Port*>(port)->emit(Event::awake, 0, 0); }, this};
   int armed = 0;
   size_t wanted = 0;
   bool wantsWritable = false;

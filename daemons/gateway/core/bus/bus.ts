@@ -291,6 +291,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#timer?.cancel()
     this.#timer = awaitSilence({
       clock,
+      prompt: this.#line?.prompt,
       silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#parts.gapMs),
       limitMs: settings.response_timeout_ms + settings.byte_gap_ms,
       onSilent: () => this.#send(this.#requests.next()),
@@ -322,10 +323,13 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#receiver.begin(transaction.sent, transaction.isFence)
     if (!this.#parts.protocol.isBroadcast(transaction.sent.request)) this.#units.sent(transaction)
     this.#move('silent')
-    sendRequest({ ...this.#parts, faults: this.#faults, line }, transaction).then(
-      (atMs) => this.#onSent(transaction, atMs),
-      (fault) => this.#onNotSent(transaction, fault),
-    )
+    const sending = sendRequest({ ...this.#parts, faults: this.#faults, line }, transaction)
+    if (typeof sending === 'number') this.#onSent(transaction, sending)
+    else
+      sending.then(
+        (atMs) => this.#onSent(transaction, atMs),
+        (fault) => this.#onNotSent(transaction, fault),
+      )
   }
 
   #onNotSent(transaction: Transaction<Request, Reply>, fault: Fault): void {

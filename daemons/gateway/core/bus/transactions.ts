@@ -1,6 +1,6 @@
 /** A request on one line: bus states, priorities, the replies that units still owe, sending, waiting for the reply. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Line } from '#kit/line/line.ts'
+import type { Line, PromptLine } from '#kit/line/line.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { sendWithin, wireUs } from '#kit/pure/line.ts'
 import { framePayload } from '../lines/events.ts'
@@ -226,6 +226,8 @@ export function pointPlacesOf({ queue, queue_reserve: reserve }: QueueSettings):
 
 interface SilenceParts {
   clock: Clock
+  /** The line that can wait more precisely than the clock; undefined where it cannot. */
+  prompt: PromptLine | undefined
   /** When the line will have been silent long enough, by the monotonic clock; each byte puts it off. */
   silentAtMs(): number
   /** How long to wait for silence. */
@@ -239,12 +241,13 @@ interface SilenceParts {
  * is never read after a new request was sent.
  */
 export function awaitSilence(parts: SilenceParts): Timer {
-  const { clock } = parts
+  const { clock, prompt } = parts
   const sinceMs = clock.monotonicMs()
   let timer = next()
 
   function next(): Timer {
     const leftMs = parts.silentAtMs() - clock.monotonicMs()
+    if (prompt) return prompt.readAfter(leftMs, look)
     return leftMs > 0 ? clock.after(leftMs, waitOn) : clock.soon(look)
   }
 
@@ -275,33 +278,50 @@ interface SendParts<Request extends BusRequest> {
 }
 
 /**
- * @returns when the last bit is out, by the monotonic clock, milliseconds. It is never sooner than the time on the wire
- *   allows, even where the driver drains early (a USB adapter, a pty), so it may lie in the future.
- * @throws Fault of kind `sendTimeout`, and what the line throws
+ * @returns when the last bit is out, by the monotonic clock, milliseconds; a promise where the line has to be waited for.
+ *   It is never sooner than the time on the wire allows, even where the driver drains early (a USB adapter, a pty), so it
+ *   may lie in the future.
+ * @throws Fault of kind `sendTimeout`, and what the line throws; never but through the promise
  */
-export async function sendRequest<Request extends BusRequest>(
+export function sendRequest<Request extends BusRequest>(
   parts: SendParts<Request>,
   asking: Asking<Request>,
-): Promise<number> {
-  const { sent } = asking
+): number | Promise<number> {
+  const { frame, request } = asking.sent
   const { clock, counts, faults, line, settings } = parts
   const startMs = clock.monotonicMs()
-  const onWireMs = wireUs(parts, sent.frame.length) / 1000
+  const onWireMs = wireUs(parts, frame.length) / 1000
+  const outAtMs = () => Math.max(clock.monotonicMs(), startMs + onWireMs)
   counts.requests++
+  const taken = line.prompt?.send(frame) ?? 0
+  if (taken === frame.length) {
+    publishSent(parts, asking)
+    return outAtMs()
+  }
   const limitMs = 2 * onWireMs + settings.send_limit_ms
-  const limit = { clock, line, limitMs, late: (waitedMs: number) => faults.sendTimeout(sent.request, waitedMs) }
-  await sendWithin(limit, () => writeRequest(parts, asking)).catch((error) => {
+  const limit = { clock, line, limitMs, late: (waitedMs: number) => faults.sendTimeout(request, waitedMs) }
+  return sendWithin(limit, () => writeRequest(parts, asking, taken)).then(outAtMs, (error) => {
     throw faultOf(error, 'line_write_failed', `${parts.port} took no bytes.`)
   })
-  return Math.max(clock.monotonicMs(), startMs + onWireMs)
 }
 
+/** @param taken how many of its bytes the line has already */
 async function writeRequest<Request extends BusRequest>(
-  { clock, counts, line, protocol, publish }: SendParts<Request>,
-  { how, sent }: Asking<Request>,
+  parts: SendParts<Request>,
+  asking: Asking<Request>,
+  taken: number,
 ): Promise<void> {
+  const { line } = parts
+  await line.write(asking.sent.frame.subarray(taken))
+  publishSent(parts, asking)
+  await line.drain()
+}
+
+function publishSent<Request extends BusRequest>(
+  { clock, counts, protocol, publish }: SendParts<Request>,
+  { how, sent }: Asking<Request>,
+): void {
   const { frame, request } = sent
-  await line.write(frame)
   counts.txFrames++
   const atUs = clock.monotonicMs() * 1000
   const payload = () => {
@@ -309,7 +329,6 @@ async function writeRequest<Request extends BusRequest>(
     return framePayload({ direction: 'tx', frame, atUs }, { decoded, priority: how.priority })
   }
   publish('frame', payload, protocol.heldBytesOf(frame))
-  await line.drain()
 }
 
 // The wait for one reply: from the end of a request to its proven reply, or to its time-out.

@@ -50,6 +50,8 @@ export interface ModbusLineSetup {
   /** Used instead of the gateway's own codec. */
   codec?: ModbusCodec
   clock?: FakeClock
+  /** The line sends that many bytes of a request at once, and waits by itself, as one of the system does. */
+  promptBytes?: number
 }
 
 /** The defaults of the schema, with these changes. */
@@ -87,6 +89,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
     setup.hooks,
   )
   connectUnits(line, clock, setup)
+  if (setup.promptBytes !== undefined) makePrompt(line, clock, setup.promptBytes)
   adapter.attach(line)
   await clock.run(settings.response_timeout_ms)
   return {
@@ -119,6 +122,28 @@ function ask(adapter: Adapter, body: object): { outcome: Outcome | undefined } {
     },
   )
   return asked
+}
+
+/** What is sent at once reaches the units with the rest, which has to follow in the same turn. */
+function makePrompt(line: FakeLine, clock: FakeClock, mostBytes: number): void {
+  const write = line.write.bind(line)
+  let sent: Uint8Array = new Uint8Array(0)
+  const sendAll = (rest: Uint8Array) => {
+    const whole = Uint8Array.of(...sent, ...rest)
+    sent = new Uint8Array(0)
+    return write(whole)
+  }
+  line.write = sendAll
+  Object.assign(line, {
+    prompt: {
+      send(bytes: Uint8Array) {
+        sent = bytes.slice(0, mostBytes)
+        if (sent.length === bytes.length) void sendAll(new Uint8Array(0))
+        return Math.min(mostBytes, bytes.length)
+      },
+      readAfter: (delayMs: number, run: () => void) => clock.after(delayMs, run),
+    },
+  })
 }
 
 function connectUnits(line: FakeLine, clock: FakeClock, { units = [], say, hasEcho }: ModbusLineSetup): void {

@@ -8,6 +8,7 @@ function waiting(activeMs: number, gapMs: number) {
   const on = { clock, activeMs, told: [] as [string, number][] }
   const timer = awaitSilence({
     clock,
+    prompt: undefined,
     silentAtMs: () => on.activeMs + gapMs,
     limitMs: 100,
     onSilent: () => void on.told.push(['silent', clock.monotonicMs()]),
