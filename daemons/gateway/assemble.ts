@@ -13,6 +13,7 @@ import { createLineFinder } from '#kit/line/line-finder.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
+import { type MqttOutlet, openMqttOutlet } from '#kit/net/mqtt/outlet.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
@@ -20,10 +21,12 @@ import type { Ledger } from '#kit/records/ledger.ts'
 import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import type { Part } from '#kit/run/parts.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { createGate } from './api/gate.ts'
 import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
-import { measureCaptures, measurePoints, measurePorts } from './api/metrics.ts'
+import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
+import { mqttRoutes } from './api/mqtt-routes.ts'
 import { notBuiltRoutes } from './api/not-built-routes.ts'
 import { firstRunRoute, keyRoutes, loginRoutes, userRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
@@ -38,6 +41,7 @@ import { createEventHub, type EventHub } from './core/lines/events.ts'
 import { createHourCount, Port } from './core/lines/port.ts'
 import { PortRegistry } from './core/lines/port-registry.ts'
 import type { PortRecord } from './core/lines/ports.ts'
+import { MqttPublisher } from './core/mqtt/publisher.ts'
 import { seesPort } from './core/people/keys.ts'
 import { createPageSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
@@ -66,6 +70,8 @@ interface Lines {
   conditions: PortConditions
   delivery: WebhookPublisher
   captures: Captures
+  /** Points or units of a line are others, or it was removed. */
+  onChanged(path: string): void
 }
 
 /** Everything that lives as long as the daemon. */
@@ -75,6 +81,13 @@ interface House extends Lines {
   webhooks: WebhookBook
   points: PointBook
   templates: TemplateLibrary
+  mqtt: Mqtt | undefined
+}
+
+/** What is told through a broker. */
+interface Mqtt {
+  outlet: MqttOutlet
+  publisher: MqttPublisher
 }
 
 /** Whose entries of the ledger a caller may see: of their ports, where they may see only some. */
@@ -108,6 +121,7 @@ export async function assemble(context: Context): Promise<Assembled> {
     stopDeadlineMs: context.config.webhooks.drain_ms + 1000,
   })
   parts.add({ name: 'ports', start: () => registry.start(ports), stop: () => registry.stop() })
+  if (house.mqtt) parts.add(mqttPart(house.mqtt))
   parts.add({
     name: 'http',
     start: async () => void (await server.listen()),
@@ -126,17 +140,49 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
   const people = await openPeople({ clock, log, stateFolder: context.stateFolder, http: config.http, limits }, files)
   const { history, history_bytes: historyBytes, history_total_bytes: totalBytes } = config.ports
   const hub = createEventHub(clock, { history, historyBytes, totalBytes })
-  const identity = createIdentity(await files.identity.load(), (record) => files.identity.save(record))
+  const identity = createIdentity(await files.identity.load(), async (record) => {
+    await files.identity.save(record)
+    mqtt?.publisher.allChanged()
+  })
   const conditions = new PortConditions(ledger)
   const delivery = deliveryOf(context, { hub, conditions })
   const captures = capturesOf(context, hub)
   const checkPath = createLineRule(config.ports.allow, 'ports.allow')
-  const registry = registryOf(context, files, { hub, checkPath, delivery, captures, conditions })
+  const onChanged = (path: string) => mqtt?.publisher.changed(path)
+  const registry = registryOf(context, files, { hub, checkPath, delivery, captures, conditions, onChanged })
   const webhooks = webhooksOf(context, registry, delivery)
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'), clock)
-  const points = pointsOf(context, { registry, templates, conditions })
-  const lines = { hub, checkPath, registry, conditions, delivery, captures }
-  return { ...lines, people, identity, webhooks, points, templates }
+  const points = pointsOf(context, { registry, templates, conditions, onChanged })
+  const lines = { hub, checkPath, registry, conditions, delivery, captures, onChanged }
+  const mqtt = await mqttOf(context, { hub, registry, identity, ledger })
+  return { ...lines, people, identity, webhooks, points, templates, mqtt }
+}
+
+async function mqttOf(
+  context: Context,
+  { hub, identity, ledger, registry }: Pick<House, 'hub' | 'identity' | 'registry'> & { ledger: Ledger },
+): Promise<Mqtt | undefined> {
+  const { clock, config, version } = context
+  const outlet = await openMqttOutlet({ ...context, conditions: ledger, chance: Math.random })
+  if (!outlet) return undefined
+  const says = () => ({ name: identity.name(), version, product: PRODUCT })
+  const ports = () => registry.all()
+  return { outlet, publisher: new MqttPublisher({ clock, outlet, hub, ports, config: config.mqtt, says }) }
+}
+
+/** After the lines, so that what they are is told first; it ends before them. */
+function mqttPart({ outlet: { part }, publisher }: Mqtt): Part {
+  return {
+    ...part,
+    start() {
+      publisher.start()
+      return part.start()
+    },
+    stop() {
+      publisher.close()
+      return part.stop()
+    },
+  }
 }
 
 function deliveryOf(
@@ -157,7 +203,7 @@ function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
 function registryOf(
   context: Context,
   files: StateFiles,
-  { hub, checkPath, delivery, captures, conditions }: Omit<Lines, 'registry'>,
+  { hub, checkPath, delivery, captures, conditions, onChanged }: Omit<Lines, 'registry'>,
 ): PortRegistry {
   const { clock, config, log, version } = context
   const queue = queueLimits(config.raw_tcp)
@@ -210,6 +256,7 @@ function registryOf(
       hub.forget(path)
       conditions.forget(path)
       captures.endOf(path)
+      onChanged(path)
     },
     onOtherProtocol: (path) => captures.endOf(path),
   })
@@ -229,7 +276,7 @@ function webhooksOf({ config }: Context, registry: PortRegistry, delivery: Webho
 
 function pointsOf(
   { config }: Context,
-  { conditions, registry, templates }: Pick<House, 'conditions' | 'registry' | 'templates'>,
+  { conditions, onChanged, registry, templates }: Pick<House, 'conditions' | 'onChanged' | 'registry' | 'templates'>,
 ): PointBook {
   return createPointBook({
     keeper: {
@@ -241,6 +288,7 @@ function pointsOf(
           path,
           registry.record(path).points.map(({ name }) => name),
         )
+        onChanged(path)
       },
       total: () => registry.all().reduce((sum, { path }) => sum + registry.record(path).points.length, 0),
     },
@@ -249,13 +297,25 @@ function pointsOf(
   })
 }
 
-function metricsOf({ captures, registry }: Pick<House, 'captures' | 'registry'>, ledger: Ledger): Metrics {
+function metricsOf(
+  { captures, mqtt, registry }: Pick<House, 'captures' | 'mqtt' | 'registry'>,
+  ledger: Ledger,
+): Metrics {
   const metrics = createMetrics({ process: true })
   measurePorts(metrics, registry)
   measurePoints(metrics, registry)
   measureCaptures(metrics, captures)
+  measureMqtt(metrics, mqtt?.outlet)
   measureLedger(metrics, ledger)
   return metrics
+}
+
+/** What else has to be forgotten with a unit. */
+function forgettingOf({ conditions, onChanged }: House) {
+  return (port: string, unitId: number) => {
+    conditions.forgetUnit(port, unitId)
+    onChanged(port)
+  }
 }
 
 function serverOf(context: Context, house: House, { journal, ledger, recorder, refusals }: Records): HttpServer {
@@ -266,7 +326,7 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
   const sessions = createPageSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
-  const metrics = metricsOf({ registry, captures }, ledger)
+  const metrics = metricsOf(house, ledger)
   const shows = ledgerFence(registry)
   const server = createHttpServer({
     log,
@@ -297,10 +357,11 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
       ...notBuiltRoutes(),
       ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
       ...templateRoutes({ templates }),
-      ...unitRoutes({ registry, recorder, onForgotten: (port, unitId) => house.conditions.forgetUnit(port, unitId) }),
+      ...unitRoutes({ registry, recorder, onForgotten: forgettingOf(house) }),
       ...registerRoutes({ registry, recorder }),
       ...scanRoutes({ registry, recorder }),
       ...webhookRoutes({ book: webhooks, journal }),
+      ...mqttRoutes({ outlet: house.mqtt?.outlet, recorder, clock }),
     ],
     sockets: [
       liveFeedRoute({

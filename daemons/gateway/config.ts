@@ -1,12 +1,14 @@
 /** Every key of gateway.toml: type, default, range, unit and meaning. */
 import { type Static, Type } from 'typebox'
 import { commonTables, journalTable } from '#kit/config/tables.ts'
+import { mqttTable } from '#kit/net/mqtt/settings.ts'
 import { clientPlaceKeys, queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'
+import { mqttKeys } from './core/mqtt/publisher.ts'
 import { MOST_POINTS } from './core/points/definition.ts'
 import { webhookKeys } from './core/webhooks/records.ts'
 
@@ -183,6 +185,7 @@ export const config = Type.Object(
     equipment,
     points,
     webhooks: webhookKeys,
+    mqtt: mqttTable(mqttKeys),
     feed,
     capture: captureKeys,
     users,

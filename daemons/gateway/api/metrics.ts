@@ -1,5 +1,6 @@
-/** Metrics of ports, points and captures for Prometheus. */
+/** Metrics of ports, points, captures and the MQTT broker for Prometheus. */
 import type { Metrics, Sample } from '#kit/http/metrics.ts'
+import type { MqttOutlet } from '#kit/net/mqtt/outlet.ts'
 import { unitStatesOf } from '../core/lines/adapter.ts'
 import type { Captures } from '../core/lines/capture.ts'
 import type { Port } from '../core/lines/port.ts'
@@ -86,5 +87,22 @@ export function measureCaptures(metrics: Metrics, captures: Captures): void {
   metrics.counts(
     { name: 'captures_broken_off_total', help: 'Live captures that were not read as fast as they grew' },
     () => [{ labels: {}, value: captures.counts().brokenOff }],
+  )
+}
+
+// What is told through an MQTT broker, for Prometheus.
+
+/** @param outlet undefined: no broker is set, and there is nothing to measure */
+export function measureMqtt(metrics: Metrics, outlet: Pick<MqttOutlet, 'view'> | undefined): void {
+  if (!outlet) return
+  metrics.gauge({ name: 'mqtt_connected', help: '1 while the MQTT broker takes messages' }, () => [
+    { labels: {}, value: outlet.view().state === 'connected' ? 1 : 0 },
+  ])
+  metrics.counts(
+    { name: 'mqtt_messages_total', help: 'Messages for the MQTT broker, by fate', labels: ['fate'] },
+    () => {
+      const { dropped, published, refused } = outlet.view()
+      return Object.entries({ dropped, published, refused }).map(([fate, value]) => ({ labels: { fate }, value }))
+    },
   )
 }

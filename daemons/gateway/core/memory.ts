@@ -15,6 +15,7 @@ import {
   signInRows,
   threadRow,
 } from '#kit/pure/memory-plan.ts'
+import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { LINE_OWED } from './bus/holds.ts'
 import { COPY_ANSWERS } from './bus/settings.ts'
 import { MOST_VALUES } from './equipment/equipment.ts'
@@ -212,6 +213,7 @@ export function memoryPlan(): MemoryPlan {
       ...lineRows(),
       ...knownRows(),
       ...webhookRows(),
+      ...mqttRows(),
     ],
     tasks: {
       'Node and V8': NODE_TASKS,

@@ -72,6 +72,8 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     version: /^\d/,
   })
   await ask('PATCH /api/system', '/api/system', 200, { name: 'Plant room B2' })
+  t.match(await ask('GET /api/mqtt', '/api/mqtt', 200), { state: 'off', broker: null })
+  t.match(await ask('POST /api/mqtt/test', '/api/mqtt/test', 409), { error: 'mqtt_off', message: /mqtt\.url/ })
   await ask('POST /api/ticket', '/api/ticket', 200)
   await ask('GET /api/ports', '/api/ports', 200)
   await ask('PUT /api/ports/{path}', port, 200, { protocol: 'raw' })

@@ -80,6 +80,8 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
 
   ['GET /api/system', boxRead, asTable('token')],
   ['PATCH /api/system', boxChange, changes],
+  ['GET /api/mqtt', boxRead, reads],
+  ['POST /api/mqtt/test', boxChange, changes],
   ['GET /api/journal', boxChange, rolesRule('for administrators: it tells who did what')],
   ['GET /api/journal/export', boxChange, rolesRule('for administrators: it tells who did what')],
 

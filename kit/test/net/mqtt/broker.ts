@@ -4,17 +4,23 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connectAsync } from 'mqtt'
+import { connectAsync, type IClientOptions } from 'mqtt'
 import { freePort } from '#kit/test/free-port.ts'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 
-/** @param more lines of its configuration */
-export async function startBroker(t: Owner, more: readonly string[] = []) {
+/**
+ * @param more lines of its configuration; without any everybody may connect
+ * @param options of the client that plays the devices, where it has to do more than to connect
+ */
+export async function startBroker(t: Owner, more: readonly string[] = [], options: IClientOptions = {}) {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'broker-'))
   const file = join(folder, 'mosquitto.conf')
-  writeFileSync(file, [`listener ${port} 127.0.0.1`, 'allow_anonymous true', ...more, ''].join('\n'))
+  writeFileSync(
+    file,
+    [`listener ${port} 127.0.0.1`, ...(more.length > 0 ? more : ['allow_anonymous true']), ''].join('\n'),
+  )
   let child = begin()
   t.teardown(async () => {
     await stop()
@@ -35,7 +41,9 @@ export async function startBroker(t: Owner, more: readonly string[] = []) {
   async function client() {
     let found: Awaited<ReturnType<typeof connectAsync>> | undefined
     await until('the broker is there', async () => {
-      found = await connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 }, false).catch(() => undefined)
+      const own = { ...options, reconnectPeriod: 0 }
+      const scheme = options.ca === undefined ? 'mqtt' : 'mqtts'
+      found = await connectAsync(`${scheme}://127.0.0.1:${port}`, own, false).catch(() => undefined)
       return found !== undefined
     })
     const peer = found as NonNullable<typeof found>
