@@ -6,7 +6,7 @@ import { createDefinitionLibrary } from '#kit/device/load.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
-import type { Caller } from '#kit/http/route.ts'
+import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/sockets.ts'
 import { createLineFinder } from '#kit/line/line-finder.ts'
@@ -24,6 +24,7 @@ import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { createGate } from './api/gate.ts'
+import { historyRoutes } from './api/history-routes.ts'
 import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
 import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
@@ -35,6 +36,7 @@ import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
+import { createHistory, type History } from './core/history/history.ts'
 import { type Captures, createCaptures } from './core/lines/capture.ts'
 import { isOfPort, PortConditions } from './core/lines/conditions.ts'
 import { createEventHub, type EventHub } from './core/lines/events.ts'
@@ -46,6 +48,7 @@ import { seesPort } from './core/people/keys.ts'
 import { createPageSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
 import type { TemplateLibrary } from './core/points/definition.ts'
+import type { ValuePayload } from './core/points/values.ts'
 import { linkTypeOf, makeAdapter, servedValues } from './core/protocols.ts'
 import { createIdentity, type Identity, statusLine } from './core/status.ts'
 import {
@@ -54,6 +57,7 @@ import {
   type WebhookBook,
   type WebhookPublisher,
 } from './core/webhooks/book.ts'
+import { openHistoryFile } from './io/history-file.ts'
 import { createProtocolWorld } from './io/protocol-world.ts'
 import { createStateFiles, createTemplateFiles, openPeople, type People, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
@@ -72,6 +76,7 @@ interface Lines {
   captures: Captures
   /** Points or units of a line are others, or it was removed. */
   onChanged(path: string): void
+  history: History
 }
 
 /** Everything that lives as long as the daemon. */
@@ -122,6 +127,8 @@ export async function assemble(context: Context): Promise<Assembled> {
   })
   parts.add({ name: 'ports', start: () => registry.start(ports), stop: () => registry.stop() })
   if (house.mqtt) parts.add(mqttPart(house.mqtt))
+  // Stopped before the ports: what their points had to the last moment belongs to it.
+  parts.add({ name: 'history', start: () => house.history.start(), stop: () => house.history.close() })
   parts.add({
     name: 'http',
     start: async () => void (await server.listen()),
@@ -138,8 +145,8 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
   const { clock, config, log } = context
   const limits = { users: config.users.max, keys: config.keys.max, keySaveMs: config.keys.save_ms }
   const people = await openPeople({ clock, log, stateFolder: context.stateFolder, http: config.http, limits }, files)
-  const { history, history_bytes: historyBytes, history_total_bytes: totalBytes } = config.ports
-  const hub = createEventHub(clock, { history, historyBytes, totalBytes })
+  const { history: events, history_bytes: historyBytes, history_total_bytes: totalBytes } = config.ports
+  const hub = createEventHub(clock, { history: events, historyBytes, totalBytes })
   const identity = createIdentity(await files.identity.load(), async (record) => {
     await files.identity.save(record)
     mqtt?.publisher.allChanged()
@@ -149,11 +156,12 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
   const captures = capturesOf(context, hub)
   const checkPath = createLineRule(config.ports.allow, 'ports.allow')
   const onChanged = (path: string) => mqtt?.publisher.changed(path)
-  const registry = registryOf(context, files, { hub, checkPath, delivery, captures, conditions, onChanged })
+  const history = historyOf(context, ledger, () => registry.all())
+  const registry = registryOf(context, files, { hub, checkPath, delivery, captures, conditions, history, onChanged })
   const webhooks = webhooksOf(context, registry, delivery)
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'), clock)
   const points = pointsOf(context, { registry, templates, conditions, onChanged })
-  const lines = { hub, checkPath, registry, conditions, delivery, captures, onChanged }
+  const lines = { hub, checkPath, registry, conditions, delivery, captures, history, onChanged }
   const mqtt = await mqttOf(context, { hub, registry, identity, ledger })
   return { ...lines, people, identity, webhooks, points, templates, mqtt }
 }
@@ -194,6 +202,42 @@ function deliveryOf(
   return createWebhookPublisher(courier, { hub, clock, transitBytes: config.webhooks.transit_bytes })
 }
 
+/** @param ports those that are set up */
+function historyOf(
+  { clock, config, log, stateFolder }: Context,
+  ledger: Ledger,
+  ports: () => readonly Port[],
+): History {
+  const about = { where: 'history', severity: 'warning' } as const
+  const store = openHistoryFile({
+    stateFolder,
+    log,
+    onPutAside(sentence) {
+      history.begunAfresh()
+      ledger.happened({ ...about, what: 'history_put_aside', sentence })
+    },
+  })
+  const history = createHistory({
+    ...{ clock, store, limits: config.history },
+    ports: () =>
+      ports().map(({ adapter: { faces }, path }) => ({
+        path,
+        points: () => faces?.points?.list() ?? [],
+        units: () => faces?.units?.list() ?? [],
+      })),
+    onFault(fault) {
+      if (!fault) return ledger.clear('history_not_written', about.where)
+      log.warning('history not written', { fault })
+      ledger.raise({
+        ...about,
+        what: 'history_not_written',
+        sentence: `${fault.message}. It is tried again; make room.`,
+      })
+    },
+  })
+  return history
+}
+
 function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
   const onBrokenOff = (port: string) =>
     log.warning('capture broken off', { port, backlogBytes: config.capture.backlog_bytes })
@@ -203,7 +247,7 @@ function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
 function registryOf(
   context: Context,
   files: StateFiles,
-  { hub, checkPath, delivery, captures, conditions, onChanged }: Omit<Lines, 'registry'>,
+  { hub, checkPath, delivery, captures, conditions, history, onChanged }: Omit<Lines, 'registry'>,
 ): PortRegistry {
   const { clock, config, log, version } = context
   const queue = queueLimits(config.raw_tcp)
@@ -236,6 +280,7 @@ function registryOf(
     const publish = hub.publisherOf(path, (event, payload) => {
       if (event === 'error') errors.add()
       conditions.hear({ port: path, event, payload })
+      if (event === 'value') history.hear(path, payload as ValuePayload)
     })
     const whyNotOpen = () => port.whyNotOpen()
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, whyNotOpen, publish }, world)
@@ -318,9 +363,33 @@ function forgettingOf({ conditions, onChanged }: House) {
   }
 }
 
+/** Routes of lines, and of what is made of them: points, units, webhooks, topics of a broker. */
+function lineRoutesOf(
+  { clock, config }: Context,
+  house: House,
+  { journal, recorder }: Pick<Records, 'journal' | 'recorder'>,
+): Route[] {
+  const { captures, history, hub, points, registry, templates, webhooks } = house
+  return [
+    ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
+    captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
+    ...actionRoutes({ registry, recorder }),
+    ...[equipmentRoutes, meterRoutes, mstpRoutes].flatMap((routes) => routes({ registry, recorder })),
+    ...notBuiltRoutes(),
+    ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
+    ...historyRoutes({ registry, history }),
+    ...templateRoutes({ templates }),
+    ...unitRoutes({ registry, recorder, onForgotten: forgettingOf(house) }),
+    ...registerRoutes({ registry, recorder }),
+    ...scanRoutes({ registry, recorder }),
+    ...webhookRoutes({ book: webhooks, journal }),
+    ...mqttRoutes({ outlet: house.mqtt?.outlet, recorder, clock }),
+  ]
+}
+
 function serverOf(context: Context, house: House, { journal, ledger, recorder, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { captures, hub, identity, people, points, registry, templates, webhooks } = house
+  const { hub, identity, people, registry } = house
   const { book, keys, list, users } = people
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createPageSessions(list, createTokenStore(tokens))
@@ -350,18 +419,7 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
       ...keyRoutes({ keys, clock, checkPath: house.checkPath, recorder }),
       ...journalRoutes({ journal, clock }),
       ...ledgerRoutes({ ledger, recorder, clock, shows }),
-      ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
-      captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
-      ...actionRoutes({ registry, recorder }),
-      ...[equipmentRoutes, meterRoutes, mstpRoutes].flatMap((routes) => routes({ registry, recorder })),
-      ...notBuiltRoutes(),
-      ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
-      ...templateRoutes({ templates }),
-      ...unitRoutes({ registry, recorder, onForgotten: forgettingOf(house) }),
-      ...registerRoutes({ registry, recorder }),
-      ...scanRoutes({ registry, recorder }),
-      ...webhookRoutes({ book: webhooks, journal }),
-      ...mqttRoutes({ outlet: house.mqtt?.outlet, recorder, clock }),
+      ...lineRoutesOf(context, house, { journal, recorder }),
     ],
     sockets: [
       liveFeedRoute({

@@ -5,6 +5,7 @@ import { mqttTable } from '#kit/net/mqtt/settings.ts'
 import { clientPlaceKeys, queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
+import { historyKeys } from './core/history/history.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'
@@ -188,6 +189,7 @@ export const config = Type.Object(
     mqtt: mqttTable(mqttKeys),
     feed,
     capture: captureKeys,
+    history: historyKeys,
     users,
     keys,
     journal: journalTable(),

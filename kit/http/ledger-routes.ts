@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { Clock } from '../clock.ts'
+import { csvCell } from '../pure/text.ts'
 import type { Ledger, LedgerQuery } from '../records/ledger.ts'
 import { type LedgerEntry, severities } from '../records/ledger-entry.ts'
 import type { Recorder } from '../records/records.ts'
@@ -138,11 +139,7 @@ function* csvOf(entries: readonly LedgerEntry[]): Generator<string> {
 }
 
 function cellOf(column: string, value: string | number | null): string {
-  if (value === null) return ''
-  if (typeof value === 'number') return INSTANTS.has(column) ? new Date(value).toISOString() : String(value)
-  // A spreadsheet would take these for a formula, and texts come from devices as well.
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return csvCell(typeof value === 'number' && INSTANTS.has(column) ? new Date(value).toISOString() : value)
 }
 
 /** @param metrics gets gauges of open entries by severity, and a counter of those that found no room */

@@ -144,3 +144,12 @@ function editsBetween(from: string, to: string): number {
   }
   return row[to.length] ?? 0
 }
+
+/** A cell of a table for spreadsheets; empty where nothing is known. @source RFC 4180 */
+export function csvCell(value: string | number | null): string {
+  if (value === null) return ''
+  if (typeof value === 'number') return String(value)
+  // A spreadsheet would take these for a formula, and texts come from devices as well.
+  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -171,6 +171,6 @@ function captureFile(backlogBytes: number): { file: Readable; sink: CaptureSink 
 }
 
 /** `/dev/ttyUSB0` becomes `ttyUSB0`: letters, digits, dots and hyphens of the last part. */
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1).replace(/[^\w.-]/g, '_') || 'capture'
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1).replace(/[^\w.-]/g, '_') || 'port'
 }

@@ -9,7 +9,7 @@ import { SECONDARY_PATTERN } from '../wire/mbus/identity.ts'
 import { registersAnswer, scanAnswer, unitsAnswer } from './answers.ts'
 import { portParams } from './port-routes.ts'
 
-const unitParams = Type.Object({
+export const unitParams = Type.Object({
   ...portParams.properties,
   unitId: Type.Integer({ minimum: 0, maximum: 5_294_967_295, description: 'number of the unit on the line' }),
 })

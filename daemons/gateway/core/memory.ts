@@ -19,6 +19,7 @@ import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { LINE_OWED } from './bus/holds.ts'
 import { COPY_ANSWERS } from './bus/settings.ts'
 import { MOST_VALUES } from './equipment/equipment.ts'
+import { HISTORY_HEAP_MIB, READER_BYTES, SERIES_BYTES, SERIES_SLOT_BYTES } from './history/memory.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
 import { MSTP_HEAP_MIB, TRANSIT_BYTES } from './mstp/memory.ts'
 import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
@@ -160,6 +161,30 @@ function knownRows(): MemoryRow[] {
   ]
 }
 
+function historyRows(): MemoryRow[] {
+  const slots = (setting: Setting) => Math.ceil(setting('history.write_s') / setting('history.slot_s')) + 1
+  const shownBy = 'daemons/gateway/test/core/history/history.test.ts'
+  return [
+    {
+      ...{
+        what: 'points and units whose history is recorded',
+        of: 'series',
+        many: 'history.series',
+        isHeap: true,
+        shownBy,
+      },
+      // A series that went keeps its number as long as its history.
+      each: (setting) => 2 * SERIES_BYTES + slots(setting) * SERIES_SLOT_BYTES,
+    },
+    { ...{ what: 'history that waits for the disk', all: 'history.queue_bytes' }, shownBy },
+    {
+      ...{ what: 'questions and exports of the history', of: 'reader', each: READER_BYTES, isHeap: true, shownBy },
+      many: (setting) => 2 * setting('history.readers'),
+    },
+    threadRow('the thread of the history', HISTORY_HEAP_MIB.old + HISTORY_HEAP_MIB.young, shownBy),
+  ]
+}
+
 function webhookRows(): MemoryRow[] {
   const { old, young } = WEBHOOK_HEAP_MIB
   const record = (setting: Setting) =>
@@ -212,6 +237,7 @@ export function memoryPlan(): MemoryPlan {
       ...houseRows(),
       ...lineRows(),
       ...knownRows(),
+      ...historyRows(),
       ...webhookRows(),
       ...mqttRows(),
     ],
@@ -220,6 +246,7 @@ export function memoryPlan(): MemoryPlan {
       'threads that hash passwords': 'http.password_workers',
       'the thread of webhooks': 1,
       'the thread of MS/TP': 1,
+      'the thread of the history': 1,
       'waits of lines': 'ports.max',
     },
   }

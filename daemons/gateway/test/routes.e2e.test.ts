@@ -109,6 +109,9 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
   await ask('PUT /api/ports/{path}/points', `${port}/points`, 409, { points: [] })
   await ask('POST /api/ports/{path}/points', `${port}/points`, 409, { template: 'none', unitId: 1 })
   const place = { unitId: 1, fc: 3, address: 0, type: 'u16' }
+  await ask('GET /api/ports/{path}/points/{name}/history', `${port}/points/power/history`, 404)
+  await ask('GET /api/ports/{path}/units/{unitId}/history', `${port}/units/1/history`, 200)
+  await ask('GET /api/ports/{path}/history.csv', `${port}/history.csv`, 200)
   await ask('POST /api/ports/{path}/points/{name}', `${port}/points/power`, 409, place)
   await ask('PATCH /api/ports/{path}/points/{name}', `${port}/points/power`, 409, {})
   await ask('DELETE /api/ports/{path}/points/{name}', `${port}/points/power`, 409)

@@ -325,11 +325,16 @@ function pointsOf(device: NewDevice, templates: Awaited<ReturnType<TemplateLibra
 }
 
 function expectedAt(points: readonly AnyPoint[], name: string, expected?: ExpectedRevision): number {
-  const at = points.findIndex((point) => point.name === name)
-  const point = points[at]
-  if (!point) throw unknownPoint(name)
+  const point = requirePoint(points, name)
   expected?.(pointRevision(point))
-  return at
+  return points.indexOf(point)
+}
+
+/** @throws Fault `unknown_point` */
+export function requirePoint(points: readonly AnyPoint[], name: string): AnyPoint {
+  const point = points.find((each) => each.name === name)
+  if (!point) throw unknownPoint(name)
+  return point
 }
 
 function pointExists(names: readonly string[], remedy: string): Fault {
