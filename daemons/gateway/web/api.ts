@@ -1,6 +1,7 @@
 /** The gateway's API as the pages use it: its replies, and the calls. */
 import type { Role } from '#kit/auth/credentials.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
+import type { OutletView } from '#kit/pure/mqtt-outlet.ts'
 import { call } from '#kit/web/call.ts'
 import type { UnitView } from '../core/bus/units.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
@@ -46,6 +47,25 @@ export const usersApi = {
   keys: () => call<KeyView[]>('GET /api/keys'),
   addKey: (body: KeyBody) => call<KeyView & { key: string }>('POST /api/keys', body),
   removeKey: (id: string) => call<void>(`DELETE /api/keys/${encodeURIComponent(id)}`),
+}
+
+// Calls about what an MQTT broker is told.
+
+/** Reply of `GET /api/mqtt`. */
+export interface Mqtt extends Omit<OutletView, 'state' | 'since'> {
+  state: OutletView['state'] | 'off'
+  broker: string | null
+  isEncrypted: boolean
+  prefix: string | null
+  since: number | null
+}
+
+/** A broker has 10 s for its answer by default, and at most ten minutes. */
+const BROKER_ANSWER_MS = 60_000
+
+export const mqttApi = {
+  state: () => call<Mqtt>('GET /api/mqtt'),
+  test: () => call<{ topic: string; tookMs: number }>('POST /api/mqtt/test', undefined, { answerMs: BROKER_ANSWER_MS }),
 }
 
 // Calls about units, the scan for units, and the registers of a Modbus line.

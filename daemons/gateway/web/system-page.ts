@@ -4,6 +4,7 @@ import { aheadMs, daemonNow, zone } from '#kit/web/contact.ts'
 import { factTable, figures } from '#kit/web/figures.ts'
 import { input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { age, bytesText, dateOf, fixed, many, timeOf } from '#kit/web/numbers.ts'
 import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
@@ -17,6 +18,8 @@ const CLOCK_APART_MS = 5000
 /** Below this share of free memory the system is short of it. */
 const LEAST_FREE = 0.05
 
+const MqttPanel = lazy(async () => (await import('./mqtt-panel.ts')).MqttPanel)
+
 /** The system page. */
 export function SystemPage(): VNode {
   const facts = system.value
@@ -24,7 +27,7 @@ export function SystemPage(): VNode {
     return html`<div class="head"><h1>System</h1></div><section class="panel">${say('busy', texts.askingGatewayHow, texts.usuallyBrief)}</section>`
   return html`<h1 class="sr">System</h1>${verdict(judge(facts))}${figures(boxFigures(facts), 'box')}
     <div class="pair"><div class="stack">${isAdmin.value ? html`<${Name} name=${facts.name} />` : null}${addresses(facts)}<${Account} /></div>
-      <div class="stack">${connection()}${about(facts)}</div></div>
+      <div class="stack">${connection()}<${MqttPanel} />${about(facts)}</div></div>
 `
 }
 

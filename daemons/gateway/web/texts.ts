@@ -917,6 +917,36 @@ export const thisGateway = 'This gateway'
 export const administrator = 'administrator'
 export const viewer = 'viewer'
 
+// MQTT (mqtt-panel.ts)
+
+export const mqtt = 'MQTT'
+export const askingMqtt = 'Asking how the broker is'
+export const mqttNotRead = 'The state of the broker could not be read'
+export const mqttIsOff = 'Nothing is told'
+export const mqttIsOffMeans =
+  'With the address of a broker in mqtt.url of gateway.toml, values, states and events are told there, and Home Assistant finds the points.'
+export const mqttIsThere = (broker: string) => `${broker} takes messages`
+export const mqttIsThereMeans = (since: string, topics: string) => `Since ${since}. It keeps ${topics}.`
+export const mqttIsAsked = (broker: string) => `${broker} is asked`
+export const mqttIsAskedMeans = 'It has 10 seconds by default (mqtt.connect_ms).'
+export const mqttIsAway = (broker: string, since: string) => `${broker} is away since ${since}`
+export const mqttIsAwayMeans = (reason: string, again: string) =>
+  `${reason}. It is tried again ${again}; then it gets the newest of everything.`
+export const inAWhile = (age: string) => `in ${age}`
+export const brokerAtOnce = 'at once'
+export const underTopic = 'Topics'
+export const encryption = 'Encryption'
+export const mqttIsSecure = 'TLS'
+export const mqttIsPlain = 'none: values and the password cross the network as they are'
+export const messagesTaken = 'Messages taken'
+export const messagesWait = 'Waiting'
+export const messagesWaiting = (topics: string, events: string) => `${topics}, ${events}`
+export const brokerDropped = 'Events dropped'
+export const topicsRefused = 'Topics left out'
+export const raiseTopics = (times: string) => `${times}; raise mqtt.topics`
+export const raiseQueue = (times: string) => `${times}; the broker was away too long, or is too slow`
+export const testArrived = (topic: string, took: string) => `The broker had a message to ${topic} after ${took}.`
+
 // Name plate (state.ts)
 
 export const gateway = 'Gateway'
