@@ -169,9 +169,7 @@ export class MqttStream extends Duplex {
     this.#parts = parts
     socket.on('data', (chunk) => this.#take(chunk))
     socket.once('close', () => this.destroy())
-    socket.on('error', (error: NodeJS.ErrnoException) =>
-      this.destroy(new Error(`the connection to ${parts.name} broke (${error.code ?? error.message})`)),
-    )
+    socket.on('error', (error) => this.destroy(this.#broken(error)))
   }
 
   override _read(): void {
@@ -179,7 +177,7 @@ export class MqttStream extends Duplex {
   }
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    this.#socket.write(chunk, done)
+    this.#socket.write(chunk, (error) => done(error && this.#broken(error)))
   }
 
   override _final(done: () => void): void {
@@ -191,6 +189,10 @@ export class MqttStream extends Duplex {
     this.#parts.gate?.closed()
     this.#socket.destroy()
     done(error)
+  }
+
+  #broken({ code, message }: NodeJS.ErrnoException): Error {
+    return new Error(`the connection to ${this.#parts.name} broke (${code ?? message})`)
   }
 
   #take(chunk: Uint8Array): void {
