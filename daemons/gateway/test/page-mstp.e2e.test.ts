@@ -53,7 +53,10 @@ async function send(t: Test, { page, audit }: Stage): Promise<void> {
 
 async function vanish(t: Test, { page, visit, bus, audit }: Stage): Promise<void> {
   nodes.ring?.stop()
-  await page.getByText('Nobody else is heard any more: nodes 4, 9 are gone').waitFor({ timeout: 60_000 })
+  await page
+    .locator('.verdict')
+    .getByText('Nobody else is heard any more: nodes 4, 9 are gone')
+    .waitFor({ timeout: 60_000 })
   await visit('ports')
   await page.getByText('open, nobody else there, 2 silent').waitFor()
   await visit('port', bus.path)
