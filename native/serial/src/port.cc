@@ -83,8 +83,10 @@ napi_value Port::want(int64_t maxBytes) {
   return jsUndefined(env);
 }
 
+/** What is there is asked first: a read of an empty terminal waits for the kernel's worker that fills it. */
 napi_value Port::readNow() {
-  if (poll != nullptr && !isLost && wanted > 0) readable();
+  int there = 0;
+  if (poll != nullptr && !isLost && wanted > 0 && (ioctl(fd, FIONREAD, &there) < 0 || there > 0)) readable();
   return jsUndefined(env);
 }
 
