@@ -1,4 +1,5 @@
 /** Device definitions and live traffic of the built controller in a real browser, with a projector that asks for a password. */
+import type { Locator } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { openProjector, type Projector } from '#kit/test/device/projector.ts'
 import { definitionFile } from '#kit/test/device/shipped-sets.ts'
@@ -105,10 +106,18 @@ async function opens(t: Test, { page, audit }: Stage): Promise<void> {
   await page.getByText(/Its \d+ wire tests hold\./).waitFor()
 }
 
+/** Puts a text of many lines there at once: `fill` types them one by one, each with a layout of all lines before it. */
+async function paste(area: Locator, text: string): Promise<void> {
+  await area.evaluate((element: HTMLTextAreaElement, pasted) => {
+    element.value = pasted
+    element.dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'insertFromPaste' }))
+  }, text)
+}
+
 async function faults(t: Test, { page, audit }: Stage): Promise<void> {
   const text = page.getByLabel('Definition, as JSON')
   const whole = await text.inputValue()
-  await text.fill(whole.replace('"send": "%1POWR {power}', '"send": "%1POWR {powr}'))
+  await paste(text, whole.replace('"send": "%1POWR {power}', '"send": "%1POWR {powr}'))
   await page.locator('.verdict', { hasText: /wrong with it/ }).waitFor()
   const fault = page.locator('.line-faults button', { hasText: 'there is no value powr, the nearest is power' })
   await fault.waitFor()
@@ -121,15 +130,15 @@ async function faults(t: Test, { page, audit }: Stage): Promise<void> {
     return area.value.slice(area.selectionStart, area.selectionEnd)
   })
   t.match(selected, /\{powr\}/)
-  await text.fill(whole.slice(0, 200))
+  await paste(text, whole.slice(0, 200))
   await page.locator('.line-faults', { hasText: 'is not JSON' }).waitFor()
-  await text.fill(whole)
+  await paste(text, whole)
   await page.getByText(/Its \d+ wire tests hold\./).waitFor()
 }
 
 async function kept(t: Test, { page, site }: Stage): Promise<void> {
   const own = { ...definitionFile('pjlink-class-1'), title: 'Our beamer' }
-  await page.getByLabel('Definition, as JSON').fill(JSON.stringify(own, null, 2))
+  await paste(page.getByLabel('Definition, as JSON'), JSON.stringify(own, null, 2))
   await page.getByRole('button', { name: 'Keep and use' }).click()
   await page.getByText('Kept. It drives 1 device from now on.').waitFor()
   await page.getByRole('button', { name: 'Remove', exact: true }).waitFor()
