@@ -81,8 +81,8 @@ export function queueLimits(table: Record<keyof ReturnType<typeof queueKeys>, nu
   return { queueBytes, queueMs, leftBytes, leftMs }
 }
 
-/** Limits of TCP clients per address and of all lines; spread into a table. */
-export function clientPlaceKeys() {
+/** Limits of TCP clients per address and of all lines; spread into a table. @param clients default of all together */
+export function clientPlaceKeys(clients = 512) {
   return {
     clients_per_address: Type.Integer({
       default: 64,
@@ -92,7 +92,7 @@ export function clientPlaceKeys() {
         'clients of one address (IPv6: one /64) on one line; where all of tcp_clients are there, the address with most loses one to the next',
     }),
     clients: Type.Integer({
-      default: 512,
+      default: clients,
       minimum: 1,
       maximum: 16_384,
       description:

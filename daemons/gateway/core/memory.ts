@@ -86,7 +86,7 @@ function lineRows(): MemoryRow[] {
       ...{ what: 'clients of Modbus TCP ports, with requests, replies and buffers of the kernel', of: 'client' },
       each: modbusClient,
       many: 'modbus_tcp.clients',
-      shownBy: 'daemons/gateway/test/io/modbus-tcp-server.test.ts',
+      shownBy: 'daemons/gateway/test/io/line-tcp-server.test.ts',
     },
     {
       ...{ what: 'live captures', of: 'capture', many: 'capture.max' },

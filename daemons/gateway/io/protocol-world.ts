@@ -8,10 +8,10 @@ import type { ShareOf } from '#kit/net/address.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { createBusDebts } from '../core/bus/transactions.ts'
 import type { Framer, SilenceFramerMaker } from '../core/lines/ports.ts'
-import type { ModbusTcpLimits } from '../core/modbus/tcp.ts'
+import type { LineTcpLimits } from '../core/lines/tcp.ts'
 import type { ProtocolWorld } from '../core/protocols.ts'
+import { createLineTcpOpener } from './line-tcp-server.ts'
 import { createModbusSerialCodec } from './modbus-serial-codec.ts'
-import { createModbusTcpOpener } from './modbus-tcp-server.ts'
 import { createMstpOpener } from './mstp-lines.ts'
 
 // Ends a frame when the line is silent; serialport's inter-byte-timeout parser keeps the time.
@@ -109,7 +109,7 @@ interface ProtocolWorldParts {
   rawTcp: RawSocketLimits
   /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
-  modbusTcp: ModbusTcpLimits
+  modbusTcp: LineTcpLimits
   /** Frames of one MS/TP line that may be on their way from its thread. */
   mstpTransitFrames: number
   /** Checks that a path may be a port: what opens lines by itself asks it. @throws Fault `port_not_allowed` */
@@ -141,7 +141,7 @@ export function createProtocolWorld({
     silenceFramer: createSilenceFramer,
     queueBytes,
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
-    openModbusTcp: createModbusTcpOpener({ limits: modbusTcp, shareOf, clock, log }),
+    openModbusTcp: createLineTcpOpener({ name: 'modbus tcp', limits: modbusTcp, shareOf, clock, log }),
     openMstp: createMstpOpener({ log, checkPath, transitFrames: mstpTransitFrames }),
     retry,
     modbusCodec: createModbusSerialCodec(),

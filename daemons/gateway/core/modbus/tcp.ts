@@ -1,14 +1,15 @@
 /** Modbus TCP access to a line: settings, clients, their requests and replies. */
-import { type Static, Type } from 'typebox'
+import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
-import { clientPlaceKeys, createListening } from '#kit/pure/line.ts'
+import { createListening } from '#kit/pure/line.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
 import { judgeRequest } from '../../wire/modbus-reply.ts'
 import { type ModbusRequest, modbusFunctions, sealed } from '../../wire/modbus-request.ts'
 import { placesOf, pointPlacesOf } from '../bus/transactions.ts'
 import type { Adapter } from '../lines/adapter.ts'
+import { countOfLetGo, lineTcpKeys, type TcpClient, type TcpPeer, type TcpServerOpener } from '../lines/tcp.ts'
 import type { ModbusMaster } from './master.ts'
 import type { ModbusAsker } from './protocol.ts'
 import type { ModbusSettings } from './settings.ts'
@@ -17,85 +18,13 @@ import type { ModbusSettings } from './settings.ts'
 
 /** Bounds of every Modbus TCP port. */
 export const modbusTcpKeys = Type.Object(
-  {
-    host: Type.String({
-      default: '0.0.0.0',
-      maxLength: 253,
-      description:
-        'address the Modbus TCP ports listen on; Modbus TCP has no login, so name one that only friends reach',
-    }),
-    ...clientPlaceKeys(),
-    backlog_bytes: Type.Integer({
-      default: 65_536,
-      minimum: 16_384,
-      maximum: 16_777_216,
-      unit: 'bytes',
-      description: 'bytes of replies held for one client before it is read no further',
-    }),
-    slow_client_ms: Type.Integer({
-      default: 5000,
-      minimum: 10,
-      maximum: 600_000,
-      unit: 'ms',
-      description: 'how long a client may leave more replies than that before it is cut off',
-    }),
-    idle_ms: Type.Integer({
-      default: 60_000,
-      minimum: 0,
-      maximum: 86_400_000,
-      unit: 'ms',
-      description: 'how long a client may ask nothing before it is let go; 0 is for ever',
-    }),
-  },
+  lineTcpKeys('Modbus TCP', {
+    clients: 512,
+    idleMs: 60_000,
+    idleMeans: 'how long a client may ask nothing before it is let go; 0 is for ever',
+  }),
   { additionalProperties: false, default: {}, description: 'Modbus TCP ports of Modbus lines' },
 )
-
-export type ModbusTcpLimits = Static<typeof modbusTcpKeys>
-
-// The interfaces that the Modbus TCP server of a line needs; io/ implements them.
-
-/**
- * Why a client is disconnected: the limit of clients is reached (`full`), another address needs its place (`evicted`),
- * its stream is no Modbus TCP (`malformed`), it does not take its replies (`slow`), or it has sent no request for
- * long (`idle`).
- */
-export type LetGo = 'full' | 'evicted' | 'malformed' | 'slow' | 'idle'
-
-/** One client's connection. */
-export interface TcpPeer {
-  /** The connection owns the bytes afterwards. It disconnects a client that does not take them. */
-  send(bytes: Uint8Array): void
-  /** Reads no further until `resume`. */
-  pause(): void
-  resume(): void
-  /** Disconnects the client once all replies are sent. `detail` says what was seen, without payload. */
-  end(why: LetGo, detail: string): void
-}
-
-/** Handles the bytes of one client. */
-export interface TcpClient {
-  /** The number of unanswered requests: a client that waits for a reply is not idle. */
-  readonly waiting: number
-  /** The client object owns the bytes afterwards. */
-  onBytes(bytes: Uint8Array): void
-  /** Runs once, whichever side closed the connection. */
-  onClosed(): void
-}
-
-/** Receives new clients and the reasons of disconnections. */
-export interface TcpHouse {
-  onClient(peer: TcpPeer): TcpClient
-  onLetGo(why: LetGo): void
-}
-
-/** A server that listens. */
-interface TcpServer {
-  /** Ends every connection. */
-  close(): Promise<void>
-}
-
-/** @param settings `port` 1..65535; `maxClients` at once. @throws Fault `tcp_port_taken` */
-export type TcpServerOpener = (settings: { port: number; maxClients: number }, house: TcpHouse) => Promise<TcpServer>
 
 // One client of a line's Modbus TCP server: its requests go to the bus, the replies go back in request order.
 
@@ -341,14 +270,6 @@ export function tcpSettingsFaults({
   if (mode === 'master' || port === 0) return []
   return [{ field: 'tcp_port', message: `is ${port}; Modbus TCP needs mode master and not ${mode}; 0 turns it off` }]
 }
-
-const countOfLetGo = {
-  full: 'tcpRefused',
-  evicted: 'tcpEvicted',
-  malformed: 'tcpMalformed',
-  slow: 'tcpCutOff',
-  idle: 'tcpIdle',
-} as const satisfies Record<LetGo, string>
 
 /** @returns the master with a TCP port that is open while its line is; the master itself if `tcp_port` is 0 */
 export function withModbusTcp(master: ModbusMaster, parts: ModbusTcpParts): Adapter {

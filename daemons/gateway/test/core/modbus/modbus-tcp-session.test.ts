@@ -3,8 +3,9 @@ import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Sent } from '../../../core/bus/protocol.ts'
 import type { AskHow } from '../../../core/bus/transactions.ts'
+import type { TcpPeer } from '../../../core/lines/tcp.ts'
 import type { ModbusReply } from '../../../core/modbus/protocol.ts'
-import { ModbusTcpSession, modbusTcpCounts, type TcpPeer } from '../../../core/modbus/tcp.ts'
+import { ModbusTcpSession, modbusTcpCounts } from '../../../core/modbus/tcp.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { modbusRtu } from './rtu.ts'
@@ -30,6 +31,8 @@ function sessionHere(options: { pipeline?: number; places?: number } = {}) {
   const withdrawn: object[] = []
   const counts = modbusTcpCounts()
   const peer: TcpPeer = {
+    address: '192.0.2.7',
+    waitingBytes: 0,
     send: (bytes) => void sent.push(hexOf(bytes)),
     pause: () => void flow.push('pause'),
     resume: () => void flow.push('resume'),

@@ -2,8 +2,9 @@ import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
+import type { TcpHouse } from '../../../core/lines/tcp.ts'
 import { createModbusMaster } from '../../../core/modbus/master.ts'
-import { type TcpHouse, tcpSettingsFaults, withModbusTcp } from '../../../core/modbus/tcp.ts'
+import { tcpSettingsFaults, withModbusTcp } from '../../../core/modbus/tcp.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import { whyNotOpen } from './line-of-others.ts'
 import { settingsWith } from './modbus-line.ts'
@@ -65,6 +66,8 @@ t.test('a client that waits when the line closes gets its refusal before it is d
   const told: Uint8Array[] = []
   const wasOpen: boolean[] = []
   const client = tcp.house?.onClient({
+    address: '192.0.2.7',
+    waitingBytes: 0,
     send(bytes) {
       told.push(bytes)
       wasOpen.push(tcp.isOpen)

@@ -5,9 +5,9 @@ import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/m
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
 import { createBusDebts } from '../../../core/bus/transactions.ts'
 import type { Adapter } from '../../../core/lines/adapter.ts'
+import type { TcpHouse } from '../../../core/lines/tcp.ts'
 import { modbusProtocol } from '../../../core/modbus/modbus.ts'
 import type { ModbusSettings } from '../../../core/modbus/settings.ts'
-import type { TcpHouse } from '../../../core/modbus/tcp.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import type { ValuePayload } from '../../../core/points/values.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
@@ -76,6 +76,8 @@ export function sharedLine(setup: SharedLineSetup) {
       const { house } = port
       let isGone = false
       const session = house?.onClient({
+        address: '192.0.2.7',
+        waitingBytes: 0,
         send(bytes) {
           if (isGone) throw new Error('a client that has left is sent bytes')
           onReply(((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0), bytes.subarray(6))

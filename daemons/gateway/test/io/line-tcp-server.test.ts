@@ -10,15 +10,10 @@ import { freePort } from '#kit/test/free-port.ts'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { until } from '#kit/test/until.ts'
 import type { Sent } from '../../core/bus/protocol.ts'
+import type { LetGo, LineTcpLimits, TcpPeer } from '../../core/lines/tcp.ts'
 import { memoryPlan } from '../../core/memory.ts'
-import {
-  type LetGo,
-  type ModbusTcpLimits,
-  ModbusTcpSession,
-  modbusTcpCounts,
-  type TcpPeer,
-} from '../../core/modbus/tcp.ts'
-import { createModbusTcpOpener } from '../../io/modbus-tcp-server.ts'
+import { ModbusTcpSession, modbusTcpCounts } from '../../core/modbus/tcp.ts'
+import { createLineTcpOpener } from '../../io/line-tcp-server.ts'
 import { mbapFrame } from '../../wire/mbap.ts'
 import { type ModbusRequest, sealed } from '../../wire/modbus-request.ts'
 
@@ -29,12 +24,13 @@ interface Seen {
   closed: number
 }
 
-async function serverOn(t: Test, options: Partial<ModbusTcpLimits> & { maxClients?: number } = {}) {
+async function serverOn(t: Test, options: Partial<LineTcpLimits> & { maxClients?: number } = {}) {
   const clock = fakeClock()
   const seen: Seen[] = []
   const letGo: LetGo[] = []
   const { maxClients = 4, ...limits } = options
-  const open = createModbusTcpOpener({
+  const open = createLineTcpOpener({
+    name: 'modbus tcp',
     clock,
     log: createLog({ level: 'error' }),
     shareOf: createShareOf([]),

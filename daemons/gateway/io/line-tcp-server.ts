@@ -1,4 +1,4 @@
-/** TCP servers for Modbus lines: they accept clients, enforce the limits, and disconnect slow and idle clients. */
+/** TCP servers of lines: they accept clients, enforce the limits, and disconnect slow and idle clients. */
 import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { closed, listening, SocketWriter } from '#kit/line/raw-sockets.ts'
@@ -7,7 +7,7 @@ import type { ShareOf } from '#kit/net/address.ts'
 import { createPlaces, createPlacesWithin, type Holder } from '#kit/net/places.ts'
 import { createLogGate } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
-import type { LetGo, ModbusTcpLimits, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/modbus/tcp.ts'
+import type { LetGo, LineTcpLimits, TcpClient, TcpHouse, TcpPeer, TcpServerOpener } from '../core/lines/tcp.ts'
 
 /** Time until keep-alive probes start, so that a client whose host has vanished is noticed. */
 const KEEP_ALIVE_MS = 30_000
@@ -15,15 +15,17 @@ const KEEP_ALIVE_MS = 30_000
 /** Disconnected clients may reconnect at once, for ever; the log reports them at most this often. */
 const LOG_EVERY_MS = 10_000
 
-export interface ModbusTcpServerParts {
-  limits: ModbusTcpLimits
+export interface LineTcpServerParts {
+  /** In the log: `modbus tcp`. */
+  name: string
+  limits: LineTcpLimits
   shareOf: ShareOf
   clock: Clock
   log: Log
 }
 
 /** @returns an opener whose servers share the limits */
-export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpener {
+export function createLineTcpOpener(parts: LineTcpServerParts): TcpServerOpener {
   const { clients_per_address: mostPerAddress, clients: most } = parts.limits
   const all = createPlaces({ most, mostPerAddress: most, shareOf: parts.shareOf })
   return async ({ port, maxClients }, house) => {
@@ -32,7 +34,7 @@ export function createModbusTcpOpener(parts: ModbusTcpServerParts): TcpServerOpe
     const clients = new Set<Connection>()
     const places = createPlacesWithin(createPlaces({ most: maxClients, mostPerAddress, shareOf: parts.shareOf }), all)
     const gate = createLogGate(parts.clock, LOG_EVERY_MS, (times, facts) =>
-      parts.log.warning('modbus tcp clients let go', { port, times, ...facts }),
+      parts.log.warning(`${parts.name} clients let go`, { port, times, ...facts }),
     )
     const letGo: TellLetGo = (why, detail, socket) => {
       house.onLetGo(why)
@@ -70,7 +72,7 @@ type TellLetGo = (why: LetGo, detail: string, socket: Socket) => void
 /** One client's socket. It is read only while its session accepts more and the client takes its replies. */
 class Connection implements TcpPeer, Holder {
   readonly #socket: Socket
-  readonly #parts: ModbusTcpServerParts
+  readonly #parts: LineTcpServerParts
   readonly #letGo: TellLetGo
   readonly #writer: SocketWriter
   #client: TcpClient | undefined
@@ -82,7 +84,7 @@ class Connection implements TcpPeer, Holder {
   #activeMs: number
   #hasAsked = false
 
-  constructor(socket: Socket, parts: ModbusTcpServerParts, letGo: TellLetGo) {
+  constructor(socket: Socket, parts: LineTcpServerParts, letGo: TellLetGo) {
     this.#socket = socket
     this.#parts = parts
     this.#letGo = letGo
@@ -101,7 +103,7 @@ class Connection implements TcpPeer, Holder {
       this.#hasAsked = true
       this.#activeMs = this.#parts.clock.monotonicMs()
     })
-    // A client that has closed its sending side is gone: Modbus clients keep both directions open.
+    // A client that has closed its sending side is gone: these clients keep both directions open.
     socket.on('end', () => socket.destroy())
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
@@ -112,10 +114,21 @@ class Connection implements TcpPeer, Holder {
     this.#flow()
   }
 
-  send(bytes: Uint8Array): void {
+  get address(): string {
+    return this.#socket.remoteAddress ?? ''
+  }
+
+  get waitingBytes(): number {
+    return this.#writer.waitingBytes
+  }
+
+  send(bytes: Uint8Array, isUnasked = false): void {
     const socket = this.#socket
     if (!socket.writable) return
-    this.#activeMs = this.#parts.clock.monotonicMs()
+    if (!isUnasked) {
+      this.#hasAsked = true
+      this.#activeMs = this.#parts.clock.monotonicMs()
+    }
     this.#writer.write(bytes)
     if (this.#writer.waitingBytes <= this.#parts.limits.backlog_bytes || this.#slow) return
     this.#slow = this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => {
@@ -176,7 +189,7 @@ class Connection implements TcpPeer, Holder {
   }
 }
 
-function watchIdle({ clock, limits }: ModbusTcpServerParts, clients: ReadonlySet<Connection>): Timer | undefined {
+function watchIdle({ clock, limits }: LineTcpServerParts, clients: ReadonlySet<Connection>): Timer | undefined {
   const idleMs = limits.idle_ms
   if (idleMs === 0) return undefined
   return clock.every(Math.max(1, Math.round(idleMs / 8)), () => {
