@@ -159,6 +159,11 @@ const PROTOCOLS: readonly { name: string; own: RegExp; mayKnow: RegExp }[] = [
     mayKnow: /^daemons\/gateway\/core\/(mstp\/|protocols\.ts$|memory\.ts$)/,
   },
   {
+    name: 'dnp3',
+    own: /^daemons\/gateway\/(core|wire)\/dnp3\//,
+    mayKnow: /^daemons\/gateway\/core\/(dnp3\/|protocols\.ts$|memory\.ts$)/,
+  },
+  {
     name: 'equipment',
     own: /^daemons\/gateway\/core\/equipment\//,
     mayKnow: /^daemons\/gateway\/core\/(equipment\/|protocols\.ts$|memory\.ts$)/,

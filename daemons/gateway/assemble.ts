@@ -29,6 +29,7 @@ import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
 import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
 import { notBuiltRoutes } from './api/not-built-routes.ts'
+import { outstationRoutes } from './api/outstation-routes.ts'
 import { firstRunRoute, keyRoutes, loginRoutes, userRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
 import { actionRoutes, equipmentRoutes, meterRoutes, mstpRoutes, portRoutes } from './api/port-routes.ts'
@@ -266,6 +267,7 @@ function registryOf(
     rawTcp,
     queueBytes,
     modbusTcp: config.modbus_tcp,
+    dnp3Tcp: config.dnp3_tcp,
     mstpTransitFrames: config.mstp.transit_frames,
     checkPath,
     definitions: createDefinitionLibrary(folders, config.equipment.definition_bytes),
@@ -374,7 +376,7 @@ function lineRoutesOf(
     ...portRoutes({ registry, hub, recorder, history: config.ports.history }),
     captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
     ...actionRoutes({ registry, recorder }),
-    ...[equipmentRoutes, meterRoutes, mstpRoutes].flatMap((routes) => routes({ registry, recorder })),
+    ...[equipmentRoutes, meterRoutes, mstpRoutes, outstationRoutes].flatMap((routes) => routes({ registry, recorder })),
     ...notBuiltRoutes(),
     ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
     ...historyRoutes({ registry, history }),

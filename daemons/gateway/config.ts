@@ -5,6 +5,7 @@ import { mqttTable } from '#kit/net/mqtt/settings.ts'
 import { clientPlaceKeys, queueKeys, serialLineGlobs } from '#kit/pure/line.ts'
 import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
+import { dnp3TcpKeys } from './core/dnp3/dnp3.ts'
 import { historyKeys } from './core/history/history.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
@@ -49,7 +50,8 @@ const ports = Type.Object(
       default: 1_048_576,
       minimum: 1,
       maximum: 67_108_864,
-      description: 'coils and registers that all ports in mode slave serve together; each takes 12 bytes of memory',
+      description:
+        'coils and registers that all ports in mode slave serve together, 12 bytes each; a point of a DNP3 outstation counts as 12 of them or 48, an event that it may hold as 17 or more',
     }),
     retry_first_ms: Type.Integer({
       default: 500,
@@ -182,6 +184,7 @@ export const config = Type.Object(
     ports,
     raw_tcp: rawTcp,
     modbus_tcp: modbusTcpKeys,
+    dnp3_tcp: dnp3TcpKeys,
     mstp,
     equipment,
     points,

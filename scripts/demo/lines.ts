@@ -1,6 +1,7 @@
 /** The buses of the demo: a healthy one, and one with all the faults of a real cellar. */
 import { systemClock } from '#kit/clock.ts'
 import { climateSensor } from '../sim/climate-sensor.ts'
+import { SimulatedMaster } from '../sim/dnp3-master.ts'
 import { energyMeter } from '../sim/energy-meter.ts'
 import { fanDrive } from '../sim/fan-drive.ts'
 import { heatMeter, waterMeter } from '../sim/heat-meter.ts'
@@ -85,4 +86,11 @@ export function startTrunk(duplex: Duplex): () => void {
   ] as const
   const ring = new SimulatedRing({ duplex, nodes })
   return () => ring.stop()
+}
+
+/** A control room that asks for everything once, and for events every two seconds. @returns stops it */
+export function startStation(duplex: Duplex): () => void {
+  const master = new SimulatedMaster({ duplex })
+  master.poll(2 * POLL_MS)
+  return () => master.stop()
 }

@@ -16,6 +16,7 @@ import {
   startCellar,
   startFlats,
   startMeters,
+  startStation,
   startTrunk,
 } from './lines.ts'
 import { type Lobby, startLobby } from './lobby.ts'
@@ -40,6 +41,7 @@ export interface Scene {
   flats: string
   scale: string
   trunk: string
+  station: string
   /** Modbus TCP of the meters. */
   tcpPort: number
   /** Key of a viewer, for the meters only. */
@@ -60,6 +62,8 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   undo.push(startScale(scale))
   const trunk = opened('trunk', undo)
   undo.push(startTrunk(trunk))
+  const station = opened('station', undo)
+  undo.push(startStation(station))
   const sink = await openSink()
   undo.push(() => sink.close())
   const tcpPort = await wantedOrFree(LOOPBACK, MODBUS_TCP_PORT)
@@ -80,6 +84,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
     line: { baud: 38_400 },
     settings: { mac: 1, max_master: 16, frames: 'data' },
   })
+  await setUpStation(api, station.path)
   const apiKey = await letOthersIn(api, meters.path)
   const key = await keyOf(api, { name: 'building', role: 'admin', ports: [meters.path] })
   const [boards, lobby] = await Promise.all([startBoards(stateFolder, undo), startLobby(stateFolder, undo)])
@@ -92,6 +97,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
     flats: flats.path,
     scale: scale.path,
     trunk: trunk.path,
+    station: station.path,
   }
   return { gateway, building, boards, lobby, ...lines, tcpPort, apiKey }
 }
@@ -115,6 +121,18 @@ async function setUpFlats({ call }: ApiClient, path: string): Promise<void> {
   // A real line has even parity; a pty has none.
   await call('PUT', portPath(path), { protocol: 'mbus', line: { baud: 2400 } })
   await call('PUT', portPath(path, '/points'), { points: flatPoints })
+}
+
+async function setUpStation({ call }: ApiClient, path: string): Promise<void> {
+  await call('PUT', portPath(path), { protocol: 'dnp3', settings: { points: { binary: 4, analog: 4, counter: 2 } } })
+  const points = [
+    { kind: 'binary', index: 0, value: true },
+    { kind: 'binary', index: 1, value: false },
+    { kind: 'analog', index: 0, value: 231.4 },
+    { kind: 'analog', index: 1, value: 21.5, flags: ['comm_lost'] },
+    { kind: 'counter', index: 0, value: 48_213 },
+  ]
+  for (const point of points) await call('POST', portPath(path, '/rest/set-point'), point)
 }
 
 async function setUpScale({ call }: ApiClient, path: string, webhookUrl: string): Promise<void> {

@@ -11,7 +11,7 @@ import { demoLogin, type Scene } from './scene.ts'
  * @param has whether a program is installed: with only what README requires, Python is used as far as possible
  */
 export function sceneWords(
-  { gateway, building, boards, lobby, meters, cellar, flats, scale, trunk, tcpPort, apiKey }: Scene,
+  { gateway, building, boards, lobby, meters, cellar, flats, scale, trunk, station, tcpPort, apiKey }: Scene,
   has: (program: string) => boolean = isOnPath,
 ): string {
   const { admin, password, viewer } = demoLogin
@@ -34,6 +34,7 @@ Plantroom demo: the controller, the gateway and five boards with simulated devic
   ${cellar}   Modbus RTU, trouble: unit 11 is dead, 12 has a bad cable, 13 answers late; see Units
   ${flats}    M-Bus: heat meters of two flats (1, 2), and a water meter by its number (40271828)
   ${scale}    raw: a scale that reports every 2 s, its frames go to a webhook; send it Z to zero it
+  ${station}  DNP3: an outstation that a control room asks every 2 s; set its points in the console of its page
   ${trunk}    BACnet MS/TP: a ring of the gateway (1) and three controllers (4, 7, 9)
 
   Board    ${till.url}/   Till, a serial server: two scales, raw at port ${raw.port}, RFC 2217 at port ${rfc2217.port}

@@ -32,9 +32,9 @@ for (const [daemon, some] of [
     t.ok(shared.Error)
   })
 
-t.test('an action whose protocol is not there yet answers 501 and nothing else than refusals', async (t) => {
+t.test('a route of what is not there yet answers 501 and nothing else than refusals', async (t) => {
   const { operations } = await answersOf(root, 'gateway')
-  const sent = operations.find(({ path }) => path === '/api/ports/{path}/rest/set-iin')
+  const sent = operations.find(({ path }) => path === '/api/system/ca-cert')
   t.ok(sent?.responses[501])
   t.notOk(Object.keys(sent?.responses ?? {}).some((status) => status.startsWith('2')))
 })

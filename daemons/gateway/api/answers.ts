@@ -5,6 +5,7 @@ import { count, fault, instant, object, orNull, text } from '#kit/http/route.ts'
 import { lineSettings } from '#kit/pure/line.ts'
 import { pointDefinition, recordPoint } from '../core/points/definition.ts'
 import { protocols } from '../core/protocols.ts'
+import { pointKinds } from '../wire/dnp3/objects.ts'
 
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 
@@ -340,4 +341,41 @@ export const mstpAnswer = object({
   ),
   tookMs: orNull(duration),
   postponed: Type.Boolean({ description: 'the reply came once the other node had the token' }),
+})
+
+const pointShown = {
+  kind: Type.Enum([...pointKinds]),
+  index: count,
+  value: Type.Union([Type.Boolean(), Type.Number(), text], { description: 'of an octet string hex pairs' }),
+  flags: Type.Array(text),
+  time: Type.Integer({ minimum: 0, description: 'when it changed, epoch milliseconds; 0: it was never set' }),
+}
+
+export const setPointAnswer = object({
+  ...pointShown,
+  isEvent: Type.Boolean({ description: 'it changed, and masters are told of it' }),
+})
+
+const indications = Type.Array(text, { description: 'names such as need_time, class_1 or device_restart' })
+
+export const indicationsAnswer = object({ indications })
+
+export const outstationAnswer = object({
+  address: count,
+  timeMs: instant,
+  indications,
+  points: object(Object.fromEntries(pointKinds.map((kind) => [kind, count])) as Record<string, typeof count>),
+  masters: Type.Array(
+    object({
+      address: count,
+      state: Type.Enum(['unheard', 'present', 'unconfirming', 'left', 'gone']),
+      via: orNull(Type.String({ description: '`line`, or the address of a TCP client' })),
+      indications,
+      waiting: object({ class1: count, class2: count, class3: count }),
+      isOverflown: Type.Boolean({ description: 'events were lost' }),
+      unsolicited: Type.Array(count, { description: 'the classes whose events it is told unasked' }),
+    }),
+  ),
+  kind: Type.Enum([...pointKinds], { description: 'of the points that are shown' }),
+  shown: Type.Array(object(pointShown)),
 })

@@ -18,6 +18,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   not_your_port: 403,
   port_not_allowed: 403,
   wrong_password: 403,
+  dnp3_unknown_point: 404,
   unknown_key: 404,
   unknown_point: 404,
   no_scan: 404,

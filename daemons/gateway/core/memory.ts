@@ -18,6 +18,7 @@ import {
 import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { LINE_OWED } from './bus/holds.ts'
 import { COPY_ANSWERS } from './bus/settings.ts'
+import { MOST_UNSENT } from './dnp3/settings.ts'
 import { MOST_VALUES } from './equipment/equipment.ts'
 import { HISTORY_HEAP_MIB, READER_BYTES, SERIES_BYTES, SERIES_SLOT_BYTES } from './history/memory.ts'
 import { EVENT_BYTES, TEXT_OF_BYTE } from './lines/events.ts'
@@ -29,6 +30,12 @@ import { WEBHOOK_HEAP_MIB } from './webhooks/records.ts'
  * replies. @source measured: 64 KiB, and 1.8 KiB for each of 64
  */
 const PIPELINE_BYTES = 64 * KIB + 64 * 2 * KIB
+
+/**
+ * One TCP client of an outstation: the bytes of one read, and what is held of frames and fragments of four masters.
+ * @source measured: 90 KiB
+ */
+const OUTSTATION_CLIENT_BYTES = 64 * KIB + 16 * KIB + MOST_UNSENT
 
 /** One unit: counters, times, its last exchanges, latency; a line has at most 247. @source measured: 3.2 KiB */
 const UNIT_BYTES = 4 * KIB
@@ -89,6 +96,12 @@ function lineRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/io/line-tcp-server.test.ts',
     },
     {
+      ...{ what: 'TCP clients of DNP3 outstations, with answers and buffers of the kernel', of: 'client' },
+      each: (setting) => clientBytes(setting, 'dnp3_tcp') + OUTSTATION_CLIENT_BYTES,
+      many: 'dnp3_tcp.clients',
+      shownBy: 'daemons/gateway/test/core/dnp3/dnp3.test.ts',
+    },
+    {
       ...{ what: 'live captures', of: 'capture', many: 'capture.max' },
       each: (setting) => setting('capture.backlog_bytes') + CAPTURE_BYTES,
       shownBy: 'daemons/gateway/test/api/capture-route.test.ts',
@@ -145,7 +158,8 @@ function knownRows(): MemoryRow[] {
       shownBy: 'daemons/gateway/test/io/mstp-lines.test.ts',
     },
     {
-      ...{ what: 'coils and registers in mode slave', of: 'value', each: 12 },
+      ...{ what: 'coils and registers in mode slave, points and events of outstations', of: 'value', each: 12 },
+      isHeap: true,
       all: (setting) => 12 * setting('ports.slave_values') + setting('ports.max') * UNITS * SLAVE_BYTES,
       shownBy: 'daemons/gateway/test/core/modbus/register-map.test.ts',
     },

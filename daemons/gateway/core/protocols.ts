@@ -1,5 +1,6 @@
 /** The list of protocols that a port may use. Each is a folder of its own, and has one line here. */
 import type { LinkType } from '../wire/pcap.ts'
+import { type Dnp3World, dnp3Protocol } from './dnp3/dnp3.ts'
 import { type EquipmentWorld, equipmentProtocol } from './equipment/equipment.ts'
 import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
 import type { PortRecord } from './lines/ports.ts'
@@ -13,11 +14,12 @@ const list = {
   'modbus-rtu': modbusProtocol,
   mbus: mbusProtocol,
   'bacnet-mstp': mstpProtocol,
+  dnp3: dnp3Protocol,
   equipment: equipmentProtocol,
 } as const
 
 /** What the protocols need beside the line. */
-export type ProtocolWorld = RawWorld & ModbusWorld & MbusWorld & MstpWorld & EquipmentWorld
+export type ProtocolWorld = RawWorld & ModbusWorld & MbusWorld & MstpWorld & Dnp3World & EquipmentWorld
 
 /** The names of the protocols, as in `protocol` of a port. */
 export const protocols = Object.keys(list) as (keyof typeof list)[]

@@ -110,6 +110,7 @@ interface ProtocolWorldParts {
   /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
   modbusTcp: LineTcpLimits
+  dnp3Tcp: LineTcpLimits
   /** Frames of one MS/TP line that may be on their way from its thread. */
   mstpTransitFrames: number
   /** Checks that a path may be a port: what opens lines by itself asks it. @throws Fault `port_not_allowed` */
@@ -130,6 +131,7 @@ export function createProtocolWorld({
   rawTcp,
   queueBytes,
   modbusTcp,
+  dnp3Tcp,
   mstpTransitFrames,
   checkPath,
   definitions,
@@ -142,6 +144,7 @@ export function createProtocolWorld({
     queueBytes,
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     openModbusTcp: createLineTcpOpener({ name: 'modbus tcp', limits: modbusTcp, shareOf, clock, log }),
+    openDnp3Tcp: createLineTcpOpener({ name: 'dnp3 tcp', limits: dnp3Tcp, shareOf, clock, log }),
     openMstp: createMstpOpener({ log, checkPath, transitFrames: mstpTransitFrames }),
     retry,
     modbusCodec: createModbusSerialCodec(),

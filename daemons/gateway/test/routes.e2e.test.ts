@@ -94,10 +94,10 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 409, { address: 1 })
   await ask('POST /api/ports/{path}/rest/send', `${port}/rest/send`, 409, { frameHex: '55 FF 00 10 05 00 00 8C' })
   await ask('GET /api/ports/{path}/ring', `${port}/ring`, 409)
-  for (const action of ['set-point', 'set-iin']) {
-    const said = await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 501, { any: 'body' })
-    t.match(said, { error: 'not_built', message: new RegExp(`^rest/${action} is for .* does not speak yet`) })
-  }
+  const point = { kind: 'binary', index: 0, value: true }
+  await ask('POST /api/ports/{path}/rest/set-point', `${port}/rest/set-point`, 409, point)
+  await ask('POST /api/ports/{path}/rest/set-iin', `${port}/rest/set-iin`, 409, { need_time: true })
+  await ask('GET /api/ports/{path}/outstation', `${port}/outstation`, 409)
   await ask('POST /api/ports/{path}/rest/command', `${port}/rest/command`, 409, { command: 'power' })
   await ask('GET /api/ports/{path}/equipment', `${port}/equipment`, 409)
   const noCa = await ask('GET /api/system/ca-cert', '/api/system/ca-cert', 501)

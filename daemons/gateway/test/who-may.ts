@@ -115,6 +115,7 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['POST /api/ports/{path}/rest/command', portChange, changes],
   ['GET /api/ports/{path}/equipment', portRead, reads],
   ['GET /api/ports/{path}/ring', portRead, reads],
+  ['GET /api/ports/{path}/outstation', portRead, reads],
   ['GET /api/ports/{path}/units', portRead, reads],
   ['DELETE /api/ports/{path}/units/{unitId}', portChange, changes],
   ['GET /api/ports/{path}/registers', portRead, reads],

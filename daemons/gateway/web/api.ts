@@ -4,6 +4,7 @@ import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import type { OutletView } from '#kit/pure/mqtt-outlet.ts'
 import { call } from '#kit/web/call.ts'
 import type { UnitView } from '../core/bus/units.ts'
+import type { OutstationFace } from '../core/dnp3/dnp3.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
@@ -246,6 +247,15 @@ export interface MstpAnswer {
   postponed: boolean
 }
 
+/** A DNP3 outstation, and points of one kind. */
+export type Outstation = ReturnType<OutstationFace['view']> & {
+  kind: SetPointAnswer['kind']
+  shown: Omit<SetPointAnswer, 'isEvent'>[]
+}
+
+/** A point as it is set. */
+export type SetPointAnswer = ReturnType<OutstationFace['points']>[number] & { isEvent: boolean }
+
 /** The device on a line, by its definition. */
 export interface Equipment {
   title: string
@@ -316,6 +326,11 @@ export const api = {
   sendFrame: (path: string, body: object) =>
     call<MstpAnswer>(`POST ${portRoute(path, '/rest/send')}`, body, { answerMs: BUS_ANSWER_MS }),
   ring: (path: string) => call<ReturnType<RingFace['view']>>(`GET ${portRoute(path, '/ring')}`),
+  outstation: (path: string, { kind, limit, start }: { kind: string | null; start: number; limit: number }) =>
+    call<Outstation>(
+      `GET ${portRoute(path, `/outstation?start=${start}&limit=${limit}${kind === null ? '' : `&kind=${kind}`}`)}`,
+    ),
+  setPoint: (path: string, body: object) => call<SetPointAnswer>(`POST ${portRoute(path, '/rest/set-point')}`, body),
   equipment: (path: string) => call<Equipment>(`GET ${portRoute(path, '/equipment')}`),
   command: (path: string, body: object) =>
     call<EquipmentAnswer>(`POST ${portRoute(path, '/rest/command')}`, body, { answerMs: BUS_ANSWER_MS }),

@@ -143,6 +143,9 @@ const consoles: Readonly<Record<ProtocolName, (props: { port: Port }) => VNode>>
   'modbus-rtu': ModbusConsole,
   mbus: lazy(async () => (await import('./mbus-console.ts')).MbusConsole) as (props: { port: Port }) => VNode,
   'bacnet-mstp': lazy(async () => (await import('./mstp-console.ts')).MstpConsole) as (props: { port: Port }) => VNode,
+  dnp3: lazy(async () => (await import('./outstation-console.ts')).OutstationConsole) as (props: {
+    port: Port
+  }) => VNode,
   equipment: EquipmentConsole,
 }
 

@@ -290,7 +290,7 @@ function framedBy(...ways: string[]): (values: Values) => boolean {
  * The settings of each protocol. A number left empty gets the gateway's default, which no hint names: it appears after
  * saving.
  */
-export const protocolFields: Readonly<Record<ProtocolName, readonly PortField[]>> = {
+export const protocolFields: Record<ProtocolName, readonly PortField[]> = {
   raw: [
     {
       name: 'settings.framing',
@@ -364,6 +364,8 @@ export const protocolFields: Readonly<Record<ProtocolName, readonly PortField[]>
   'modbus-rtu': modbusFields,
   mbus: mbusFields,
   'bacnet-mstp': mstpFields,
+  // They come with their part of the page.
+  dnp3: [],
   equipment: [
     {
       name: 'settings.definition',
@@ -436,7 +438,7 @@ function fill(values: Values, prefix: string, facts: object): void {
 }
 
 /** Fields that are chosen from a list, but are numbers in the API. */
-const NUMBER_CHOICES = ['line.data_bits', 'line.stop_bits', 'settings.length_size']
+const NUMBER_CHOICES = /^(line\.(data|stop)_bits|settings\.(length_size|classes\..*))$/
 
 /**
  * The body to save: the fields shown for this protocol. Empty numbers are left out, so that the gateway's defaults
@@ -452,9 +454,10 @@ export function portBody(form: Form, port: Port): PortBody {
   )
   const body: PortBody = { protocol, line: {}, settings: Object.fromEntries(others) }
   for (const field of [...lineFields, ...fields]) {
-    if (field.name.startsWith('line.rs485') || values[field.name] === '') continue
-    const [group, name] = field.name.split('.') as ['line' | 'settings', string]
-    body[group][name] = readField(field, values)
+    if (field.name.startsWith('line.rs485') || (values[field.name] ?? '') === '') continue
+    const [group, name, part] = field.name.split('.') as ['line' | 'settings', string, string?]
+    const value = readField(field, values)
+    body[group][name] = part === undefined ? value : { ...(body[group][name] as object), [part]: value }
   }
   body.line.rs485 = hasRs485(values) ? { enabled: true, ...rs485Of(values) } : null
   return body
@@ -473,5 +476,5 @@ function readField(field: PortField, values: Values): unknown {
   if (field.kind === 'texts') return textsOf(String(value))
   if (field.kind === 'pairs') return pairsOf(String(value))
   if (field.kind === 'blocks') return blocksOf(String(value))
-  return field.kind === 'number' || NUMBER_CHOICES.includes(field.name) ? typedNumber(value) : value
+  return field.kind === 'number' || NUMBER_CHOICES.test(field.name) ? typedNumber(value) : value
 }

@@ -166,6 +166,7 @@ function driver(port: Port, counters: Counters): { wrong: FigureFacts; lost: Fig
 }
 
 const TrafficPanel = lazy(async () => (await import('./traffic-panel.ts')).TrafficPanel)
+const OutstationPanel = lazy(async () => (await import('./outstation-panel.ts')).OutstationPanel)
 const RingPanel = lazy(async () => (await import('./ring-panel.ts')).RingPanel)
 const UnitsPanel = lazy(async () => (await import('./port-panels.ts')).UnitsPanel)
 const PointsPart = lazy(async () => (await import('./port-panels.ts')).PointsPart)
@@ -240,6 +241,7 @@ function side({ port, traffic, units, refused, again }: SideFacts): VNode {
   return html`<div class="stack">
     ${hasUnits ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} again=${again} />` : null}
     ${port.protocol === 'bacnet-mstp' ? html`<${RingPanel} port=${port} />` : null}
+    ${port.protocol === 'dnp3' ? html`<${OutstationPanel} port=${port} />` : null}
     ${isSlave ? html`<${RegistersPanel} port=${port} />` : null}
     ${hasUnits ? html`<${PointsPart} port=${port} traffic=${traffic} />` : null}
     <${Counted} port=${port} />

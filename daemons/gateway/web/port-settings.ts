@@ -4,6 +4,7 @@ import { segments } from '#kit/web/figures.ts'
 import { area, choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { Act, icon, say, toast } from '#kit/web/parts.ts'
 import { useRevision } from '#kit/web/revision.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -77,7 +78,7 @@ function Settings({ port }: { port: Port }): VNode {
     <form class="panel settings" onSubmit=${(event: Event) => void submit(event)} novalidate><div class="in stack">
       <section class="group"><h2>Protocol</h2>${protocolChoice(form, protocol, port.configured)}</section>
       <section class="group"><h2>Line</h2><div class="form">${drawn(lineFields, form)}</div></section>
-      <section class="group"><h2>${protocolNames[protocol]}</h2><div class="form">${drawn(common(protocol), form)}</div>${rare(protocol, form)}</section>
+      <section class="group"><h2>${protocolNames[protocol]}</h2><${protocol === 'dnp3' ? OfOutstation : OfProtocol} protocol=${protocol} form=${form} /></section>
       ${refusal(form)}</div>
       <footer class="save"><p class="small soft">${consequence(port)}</p><div class="acts">
         <a class="btn quiet" href=${linkTo('port', port.path)}>Discard</a>
@@ -99,6 +100,15 @@ function protocolChoice(form: Form, protocol: ProtocolName, isConfigured: boolea
     choose,
   })
 }
+
+function OfProtocol({ protocol, form }: { protocol: ProtocolName; form: Form }): VNode {
+  return html`<div class="form">${drawn(common(protocol), form)}</div>${rare(protocol, form)}`
+}
+
+const OfOutstation = lazy(async () => {
+  protocolFields.dnp3 = (await import('./outstation-fields.ts')).outstationFields
+  return OfProtocol
+})
 
 function common(protocol: ProtocolName): readonly PortField[] {
   return protocolFields[protocol].filter((field) => !field.rare)

@@ -25,6 +25,7 @@ export const raw = 'Raw'
 export const modbusRtu = 'Modbus RTU'
 export const mbus = 'M-Bus'
 export const bacnetMstp = 'BACnet MS/TP'
+export const dnp3 = 'DNP3 outstation'
 export const equipment = 'Equipment'
 export const notSetUp = 'not set up'
 export const opening = 'opening'
@@ -845,6 +846,8 @@ export const everyFrame = 'every frame'
 export const pointChanged = 'a point changed'
 export const unitFellSilentOrCameBack = 'a unit fell silent or came back'
 export const masterWroteToLine = 'a master wrote to this line'
+export const masterCameOrWent = 'a master came, went or lost events'
+export const masterSetTime = 'a master set the time'
 export const lineChanged = 'the line opened, closed or is gone'
 export const somethingWentWrong = 'something went wrong'
 export const hookIsSaved = 'Saved. Events are posted this way from now on.'
@@ -882,6 +885,118 @@ export const noTargetMatches = (filter: string) => `No target matches ${filter}`
 export const allEvents = 'all events'
 export const sampleArrived = (delivered: boolean, took: string, message: string) =>
   `${delivered ? 'The sample arrived' : 'The sample did not arrive'} after ${took}: ${message}.`
+
+// A DNP3 outstation (outstation-panel.ts, outstation-console.ts, outstation-fields.ts)
+
+export const pointKindNames = {
+  binary: 'Binary',
+  double_bit: 'Double-bit',
+  analog: 'Analog',
+  counter: 'Counter',
+  frozen_counter: 'Frozen counter',
+  octet_string: 'Octet string',
+}
+export const doubleBitNames: Record<string, string> = {
+  on: 'on',
+  off: 'off',
+  intermediate: 'in between',
+  indeterminate: 'unknown',
+}
+export const pointIsOn = 'on'
+export const pointIsOff = 'off'
+export const valueIsGood = 'good'
+export const sourceIsLost = 'source lost'
+export const valueIsForced = 'forced by hand'
+export const bytesAsHex = 'Bytes as hex'
+export const pointKind = 'Kind of point'
+export const pointIndex = 'Index'
+export const pointQuality = 'Quality'
+export const setPoint = 'Set'
+export const setPointOfLine = 'Set a point'
+export const pointIsSet = (kind: string, index: number, value: string) =>
+  `${kind} ${index} is ${value} now. Masters are told of it.`
+export const pointWasSo = (kind: string, index: number, value: string) =>
+  `${kind} ${index} is ${value}. That is no event for a master.`
+export const mastersHere = 'Masters'
+export const outstationNotRead = 'The outstation could not be read'
+export const masterStates = {
+  unheard: 'not heard yet',
+  present: 'is there',
+  unconfirming: 'does not confirm events',
+  left: 'has closed its connection',
+  gone: 'is gone',
+}
+export const toldOf = (classes: string) => `told of classes ${classes}`
+export const eventsWereLost = 'events were lost'
+export const waitingTitle = 'Events of class 1, 2 and 3 that wait for this master'
+export const indicationNames: Record<string, string> = {
+  need_time: 'asks for the time',
+  local_control: 'local control',
+  device_trouble: 'device trouble',
+  config_corrupt: 'configuration corrupt',
+}
+export const noPointsHere = 'No points'
+export const noPointsMean = 'Say in the settings how many points of each kind there are.'
+export const earlierPoints = 'Earlier'
+export const furtherPoints = 'Further'
+export const ofPoints = (from: number, to: number, all: number) => `${from} to ${to} of ${all}`
+export const neverSet = 'never set'
+export const flagNames: Record<string, string> = {
+  restart: 'not set since the start',
+  comm_lost: 'source lost',
+  remote_forced: 'forced elsewhere',
+  local_forced: 'forced by hand',
+  chatter_filter: 'chatters',
+  over_range: 'beyond its range',
+  reference_error: 'reference wrong',
+  rollover: 'rolled over',
+  discontinuity: 'cannot be compared',
+}
+export const noEvents = 'no events'
+export const outstationAddress = 'Outstation address'
+export const ofThisGateway = 'Of this gateway.'
+export const masterAddress = 'Master address'
+export const moreMasters = 'Further masters'
+export const moreMastersHint = 'Their addresses. Each has events of its own.'
+export const commandsAreAnswered = 'Commands are answered'
+export const commandAnswerNames = {
+  not_supported: 'not supported',
+  success: 'carried out',
+  hardware_error: 'hardware fault',
+  local: 'local control',
+  not_authorized: 'not allowed',
+}
+export const commandAnswerHint =
+  'Choose carried out only where another system listens to the event control and does it.'
+export const tellUnasked = 'Tell events unasked'
+export const tellUnaskedHint = 'In the classes that the master enables.'
+export const dnp3Tcp = 'DNP3 over TCP'
+export const dnp3TcpHint = 'Port; 0 is off, 20000 is usual. Anybody who reaches it can read, without login.'
+export const dnp3TcpClients = 'TCP connections'
+export const classOf = (kind: string) => `Class of ${kind.toLowerCase()}`
+export const eventsPerClass = 'Events of a class'
+export const eventsPerClassHint = 'For each master. Beyond, the oldest is dropped.'
+export const confirmWithin = 'Master confirms within'
+export const gatherFor = 'Gather changes for'
+export const tellAgain = 'Tell again'
+export const tellPause = 'Then pause for'
+export const operateWithin = 'Operate within'
+export const restartsAreAnswered = 'Restarts are answered'
+export const restartAnswerNames = {
+  no_function: 'not supported',
+  already_executing: 'already executing',
+  delay: 'with a time',
+}
+export const restartAfter = 'Master asks again after'
+export const timeOfEvents = 'Time of events'
+export const ownClock = 'clock of this gateway'
+export const clockOfMaster = 'time set by the master'
+export const timeIsGoodFor = 'Time is good for'
+export const masterGoneAfter = 'Master is gone after'
+export const zeroIsNever = '0 is never.'
+export const longestFragment = 'Longest fragment'
+export const frameWithin = 'Rest of a frame within'
+export const unsentAtMost = 'Unsent at most'
 
 // System (system-page.ts)
 

@@ -120,6 +120,8 @@ const EVENTS: readonly (readonly [name: string, what: string])[] = [
   ['value', texts.pointChanged],
   ['unit', texts.unitFellSilentOrCameBack],
   ['control', texts.masterWroteToLine],
+  ['master', texts.masterCameOrWent],
+  ['time', texts.masterSetTime],
   ['port', texts.lineChanged],
   ['error', texts.somethingWentWrong],
 ]

@@ -20,6 +20,7 @@ export const protocolNames: Readonly<Record<ProtocolName, string>> = {
   'modbus-rtu': texts.modbusRtu,
   mbus: texts.mbus,
   'bacnet-mstp': texts.bacnetMstp,
+  dnp3: texts.dnp3,
   equipment: texts.equipment,
 }
 
@@ -29,6 +30,7 @@ const OF_UNITS: Readonly<Record<ProtocolName, boolean>> = {
   'modbus-rtu': true,
   mbus: true,
   'bacnet-mstp': false,
+  dnp3: false,
   equipment: false,
 }
 

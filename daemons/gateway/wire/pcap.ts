@@ -16,7 +16,7 @@ const SNAP_BYTES = 65_535
  * of DLT_USER). 165 is BACnet MS/TP, from the preamble on.
  * @source LINK-LAYER HEADER TYPES, tcpdump.org
  */
-export const LINK_TYPES = { modbusRtu: 147, raw: 148, equipment: 149, mbus: 150, mstp: 165 } as const
+export const LINK_TYPES = { modbusRtu: 147, raw: 148, equipment: 149, mbus: 150, dnp3: 151, mstp: 165 } as const
 
 /** One of `LINK_TYPES`. */
 export type LinkType = (typeof LINK_TYPES)[keyof typeof LINK_TYPES]

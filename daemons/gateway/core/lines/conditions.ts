@@ -13,6 +13,16 @@ interface PortPayload {
   fault: { code?: string; message: string } | null
 }
 
+/** Payload of `master`: one who asks this gateway on its line, or over TCP, and what is wrong between the two. */
+export interface MasterPayload {
+  masterAddress: number
+  state: string
+  previous: string
+  /** `line`, or the address of a TCP client; null while it cannot be reached. */
+  via: string | null
+  troubles: readonly { code: string; message: string }[]
+}
+
 /** A target that is not tried for a while, because it failed so often. */
 export interface PausedTarget {
   /** Origin of its address. */
@@ -50,6 +60,7 @@ export class PortConditions {
     if (event === 'port') this.#line(port, payload as PortPayload)
     else if (event === 'unit') this.#unit(port, payload as UnitPayload)
     else if (event === 'value') this.#point(port, payload as ValuePayload)
+    else if (event === 'master') this.#master(port, payload as MasterPayload)
   }
 
   /** @param pause null: the target takes events again, or its webhook was removed */
@@ -123,6 +134,14 @@ export class PortConditions {
 
   #isBeside(port: string): boolean {
     return [...(this.#raised.get(port)?.values() ?? [])].some(({ of }) => of === BESIDE)
+  }
+
+  #master(port: string, { masterAddress, troubles }: MasterPayload): void {
+    const of = `master ${masterAddress}`
+    this.#clear(port, (one) => one.of === of && !troubles.some(({ code }) => code === one.what))
+    const where = `${port} master ${masterAddress}`
+    for (const { code, message } of troubles)
+      this.#raise(port, { what: code, where, of, severity: 'warning', sentence: message })
   }
 
   #isSilent(port: string, unitId: number): boolean {

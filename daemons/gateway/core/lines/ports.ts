@@ -16,7 +16,7 @@ export interface Framer {
 export interface PortEvent {
   /** Device path, as configured. */
   port: string
-  /** `frame`, `unit`, `port`, `error`; `value` of a point; `control` if a master wrote to a slave. */
+  /** `frame`, `unit`, `port`, `error`; `value` of a point; `control` if a master wrote to us. */
   event: string
   /** Epoch milliseconds. */
   timestamp: number

@@ -3,6 +3,7 @@ import t from 'tap'
 import { plainLine } from '#kit/test/line/fake-line.ts'
 import { createForm } from '#kit/web/form.ts'
 import { protocols, settingsOfProtocol } from '../../core/protocols.ts'
+import { outstationFields } from '../../web/outstation-fields.ts'
 import { portBody, portValues, protocolFields } from '../../web/port-fields.ts'
 import { counterRates, loadsOf, withSample } from '../../web/state.ts'
 import { blocksOf, blocksText, headersOf, headersText, hexOfText, listOf, namesOf } from '../../web/typed.ts'
@@ -85,10 +86,13 @@ t.test('computes rates from counters, and starts again when they go back', async
 
 t.test('the form of a port has a field for every setting of its protocol', async (t) => {
   for (const protocol of protocols) {
-    const named = protocolFields[protocol].map(({ name }) => name)
-    const missing = Object.keys(settingsOfProtocol[protocol].properties).filter(
-      (key) => !named.includes(`settings.${key}`),
-    )
+    const fields = protocol === 'dnp3' ? outstationFields : protocolFields[protocol]
+    const named = fields.map(({ name }) => name)
+    const missing = Object.entries(settingsOfProtocol[protocol].properties)
+      .flatMap(([key, { properties }]: [string, { properties?: object }]) =>
+        properties && protocol === 'dnp3' ? Object.keys(properties).map((part) => `${key}.${part}`) : [key],
+      )
+      .filter((key) => !named.includes(`settings.${key}`))
     t.same(missing, [], protocol)
   }
 })
