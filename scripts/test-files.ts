@@ -34,11 +34,11 @@ const LOOK_MS = 500
 const NICENESS = '5'
 
 /**
- * Files that need their own process: addons and their threads, tests that measure a heap, and those that change
- * process-wide state.
+ * Files that need their own process: addons and their threads, tests that measure a heap or the memory of their
+ * process, and those that change process-wide state.
  */
 const OWN_PROCESS = /^native\//
-const OWN_PROCESS_TEXT = /\/(heap|gst-here)\.ts|process-memory\.ts|process\.(chdir|env\.\w+ =)|--expose-gc/
+const OWN_PROCESS_TEXT = /\/(heap|gst-here)\.ts|(Mb|Most)\(process\.pid\)|process\.(chdir|env\.\w+ =[^=])|--expose-gc/
 
 /** Tap reports the late test at the file's limit; its process is killed after this factor more. */
 const GRACE = 1.1

@@ -103,12 +103,18 @@ t.test('files that a process did not come to are failures, each by its name', as
 })
 
 t.test('what wants a process for itself gets one, and the others share theirs', async (t) => {
-  const names = ['a', 'b', 'c', 'd'].map((name) => `kit/test/${name}.test.ts`)
-  const heap = "import { heapOf } from '#kit/test/heap.ts'\n"
-  const folder = t.testdir({ kit: { test: { 'a.test.ts': '', 'b.test.ts': heap, 'c.test.ts': '', 'd.test.ts': '' } } })
-  const [a, b, c, d] = names
-  t.same(shared(names, folder, 2), [[b], [a, c], [d]])
-  t.same(shared(names, folder, 1), [[a], [b], [c], [d]])
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `kit/test/${name}.test.ts`)
+  const [a, b, c, d, e, f] = names
+  const texts = {
+    'b.test.ts': "import { heapOf } from '#kit/test/heap.ts'",
+    'c.test.ts': "const isMany = process.env.RUNS === 'many'",
+    'd.test.ts': 'const mb = residentMb(board.pid)',
+    'e.test.ts': 'const mb = residentMb(process.pid)',
+    'f.test.ts': "process.env.PATH = ''",
+  }
+  const folder = t.testdir({ kit: { test: { 'a.test.ts': '', ...texts } } })
+  t.same(shared(names, folder, 2), [[b], [e], [f], [a, c], [d]])
+  t.same(shared(names, folder, 1), [[a], [b], [c], [d], [e], [f]])
 })
 
 t.test('files with a browser share a process among themselves, and what has sound has its own', async (t) => {
