@@ -103,10 +103,29 @@ t.test(
   { timeout: 280_000 },
   async (t) => {
     const demo = await startDemo(t, '127.0.0.1:0')
-    // It starts while the first one's units fall silent. On a machine that has what README asks for, and no more.
+    // It starts while the first one's units fall silent, and ends before they are waited for: each plays sound for as long as it
+    // runs. On a machine that has what README asks for, and no more.
     const bare = { ...process.env, PATH: pathWithout(t, 'curl', 'mbpoll') }
     const starting = startDemo(t, demo.url.replace('http://', ''), bare)
     starting.catch(() => {}) // told where it is waited for
+
+    await t.test('a second demo takes free ports and other names, and ends when who reads it is gone', async (t) => {
+      const second = await starting
+      t.not(second.url, demo.url)
+      t.not(second.meters, demo.meters)
+      await tryCommands(t, second)
+      t.notMatch(second.said, /curl|mbpoll/)
+      const pids = descendants(second.child.pid ?? 0)
+      second.child.stdout?.destroy()
+      second.child.stderr?.destroy()
+      second.child.kill('SIGHUP')
+      t.equal((await once(second.child, 'exit'))[0], 0)
+      t.same(
+        pids.filter((pid) => existsSync(`/proc/${pid}`)),
+        [],
+        'nothing of it is left',
+      )
+    })
 
     await t.test('the values of the healthy line are good and move', async (t) => {
       const values = async () => {
@@ -152,24 +171,6 @@ t.test(
       const { points } = await demo.get(portPath(demo.cellar, '/points'))
       const dead = points.filter((point: { unitId: number }) => point.unitId === 11)
       t.ok(dead.length > 0 && dead.every((point: { value: unknown }) => point.value === null), 'unknown is null')
-    })
-
-    await t.test('a second demo takes free ports and other names, and ends when who reads it is gone', async (t) => {
-      const second = await starting
-      t.not(second.url, demo.url)
-      t.not(second.meters, demo.meters)
-      await tryCommands(t, second)
-      t.notMatch(second.said, /curl|mbpoll/)
-      const pids = descendants(second.child.pid ?? 0)
-      second.child.stdout?.destroy()
-      second.child.stderr?.destroy()
-      second.child.kill('SIGHUP')
-      t.equal((await once(second.child, 'exit'))[0], 0)
-      t.same(
-        pids.filter((pid) => existsSync(`/proc/${pid}`)),
-        [],
-        'nothing of it is left',
-      )
     })
 
     await t.test('each command it prints does what it says', async (t) => {
