@@ -113,6 +113,10 @@ bench-gateway: build ## the gateway against its peers; results in docs/bench
 	@scripts/apt-setup.sh bench
 	@node scripts/bench/gateway.ts
 
+.PHONY: bench-mstp
+bench-mstp: build ## the token of MS/TP with and without 2,000 HTTP requests a second; results in docs/bench
+	@node scripts/bench/mstp.ts
+
 .PHONY: bench-serial
 bench-serial: build ## the board's serial server against its peers; results in docs/bench
 	@scripts/apt-setup.sh bench

@@ -269,6 +269,7 @@ function registryOf(
     modbusTcp: config.modbus_tcp,
     dnp3Tcp: config.dnp3_tcp,
     mstpTransitFrames: config.mstp.transit_frames,
+    mstpRealtimePriority: config.mstp.realtime_priority,
     checkPath,
     definitions: createDefinitionLibrary(folders, config.equipment.definition_bytes),
     shareOf,

@@ -123,6 +123,13 @@ const mstp = Type.Object(
       description:
         'frames of one MS/TP line that may be on their way from its thread, long ones count as several; further ones are counted and not told',
     }),
+    realtime_priority: Type.Integer({
+      default: 20,
+      minimum: 0,
+      maximum: 80,
+      description:
+        'real-time priority of the thread that passes the token, where the system allows it (LimitRTPRIO); 0: none',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'lines that speak BACnet MS/TP' },
 )

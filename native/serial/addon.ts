@@ -1,4 +1,5 @@
 /** The addon's exports as TypeScript sees them; only this folder uses them. */
+import { getSystemErrorName } from 'node:util'
 import { loadAddon } from '../load.ts'
 
 /** Numbers the addon uses for parity. */
@@ -104,10 +105,21 @@ export interface NativePort {
 interface SerialAddon {
   open(path: string, settings: NativeSettings, lock: boolean, lockFolder: string): Promise<NativePort>
   openPty(): NativePort
+  /** @returns 0 or errno */
+  enterRealtime(priority: number): number
 }
 
 /** The addon, loaded once. */
 export const addon = loadAddon('serial') as SerialAddon
+
+/**
+ * Lets the thread that calls run before all others that have no such priority. @param priority 1..99
+ * @returns why not, `EPERM` where neither CAP_SYS_NICE nor RLIMIT_RTPRIO allows it; null if it does
+ */
+export function enterRealtime(priority: number): string | null {
+  const errno = addon.enterRealtime(priority)
+  return errno === 0 ? null : getSystemErrorName(-errno)
+}
 
 /** A failed system call. `code` is the errno's name, `HANGUP` for an end without errno, `ECHANGED` for a setting. */
 export interface CallError extends Error {

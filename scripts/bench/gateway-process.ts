@@ -13,6 +13,10 @@ import { listeningUrl } from './listening-url.ts'
 export interface BenchGateway {
   /** Opens the device on a TCP port. @param body protocol and settings of the port without `tcp_port`; default: raw */
   addLine(device: string, body?: { protocol: string; settings: object }): Promise<number>
+  /** Opens the device as a node of an MS/TP ring. */
+  addRing(device: string, settings: object): Promise<void>
+  /** Who may ask it, and where. */
+  reader(): { url: string; token: string }
   counters(device: string): Promise<Record<string, number>>
   /** Replaces the line's webhooks. */
   setWebhooks(device: string, urls: readonly string[]): Promise<void>
@@ -28,11 +32,11 @@ export interface BenchGateway {
 /** Ticks per second of utime and stime, on every Linux we know. @source proc(5), sysconf(_SC_CLK_TCK) */
 const TICKS_PER_SECOND = 100
 
-/** Starts the gateway as installed, with its own state folder. */
-export async function startGateway(root: string): Promise<BenchGateway> {
+/** Starts the gateway as installed, with its own state folder. @param more further arguments of the command */
+export async function startGateway(root: string, more: readonly string[] = []): Promise<BenchGateway> {
   const state = mkdtempSync(join(tmpdir(), 'bench-gateway-'))
   const args = ['gateway', '--config', '/dev/null', '--state', state, '--listen', '127.0.0.1:0']
-  const child = spawn(join(root, 'build/plantroom'), [...args, '--set', 'ports.allow=["/dev/pts/*"]'], {
+  const child = spawn(join(root, 'build/plantroom'), [...args, '--set', 'ports.allow=["/dev/pts/*"]', ...more], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const url = await listeningUrl('gateway', child)
@@ -48,6 +52,12 @@ export async function startGateway(root: string): Promise<BenchGateway> {
       if (port.state !== 'open') throw new Error(`${device} is ${port.state}: ${JSON.stringify(port.fault)}`)
       return tcp_port
     },
+    async addRing(device, settings) {
+      const body = { protocol: 'bacnet-mstp', line: { baud: 76_800 }, settings }
+      const port = await call('PUT', portUrl(device), { body, token })
+      if (port.state !== 'open') throw new Error(`${device} is ${port.state}: ${JSON.stringify(port.fault)}`)
+    },
+    reader: () => ({ url, token: String(token) }),
     counters: async (device) => (await call('GET', portUrl(device), { token })).counters,
     async setWebhooks(device, urls) {
       const hooks = `${portUrl(device)}/webhooks`

@@ -7,6 +7,7 @@
  *   tcp-to-line PORT BYTES    MB/s, the other way
  *   telnet-rtt, telnet-line-to-tcp, telnet-tcp-to-line   the same over Telnet: FF twice, commands passed over
  *   modbus PORT REGISTERS COUNT   Modbus TCP reads of holding registers a second, answered by a unit on the pty
+ *   mstp MAC COUNT   passes COUNT tokens to that node; how soon it speaks, in microseconds, how many were late or dropped
  * Each byte stream carries a pattern and is compared: a bridge that loses or turns bytes fails.
  */
 #include <arpa/inet.h>
@@ -31,6 +32,7 @@
 #include <vector>
 
 #include "line-bench-modbus.h"
+#include "line-bench-mstp.h"
 #include "line-bench-telnet.h"
 
 static const int kWaitMs = 5000;
@@ -280,6 +282,7 @@ int main() {
     const char* what = isTelnet ? command + 7 : command;
     if (count == 4 && strcmp(what, "rtt") == 0) roundTrip(line, port, a, b, isTelnet);
     else if (count == 4 && strcmp(command, "modbus") == 0) modbus(line, port, a, b);
+    else if (count == 3 && strcmp(command, "mstp") == 0) tokens(line, port, a);
     else if (count == 3) throughput(line, port, a, strcmp(what, "line-to-tcp") == 0, isTelnet);
     else printf("{\"error\":\"what?\"}\n");
     fflush(stdout);

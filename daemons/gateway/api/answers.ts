@@ -315,6 +315,7 @@ export const ringAnswer = orNull(
     turnMs: orNull(object({ last: duration, max: duration })),
     waiting: count,
     fault: orNull(fault),
+    realtime: object({ granted: Type.Boolean(), text }),
   }),
 )
 

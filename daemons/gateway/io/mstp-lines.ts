@@ -9,11 +9,13 @@ import type { SendOutcome } from '../core/mstp/requests.ts'
 import type { MstpTask, MstpThreadData, MstpWord } from './mstp-thread.ts'
 
 interface MstpLinesParts {
-  log: Pick<Log, 'info' | 'error'>
+  log: Pick<Log, 'info' | 'warning' | 'error'>
   /** @throws Fault `port_not_allowed` */
   checkPath(path: string): void
   /** Frames of one line that may be on their way from the thread. */
   transitFrames: number
+  /** Real-time priority of the thread; 0: none. */
+  realtimePriority: number
 }
 
 type Opening = Parameters<MstpWorld['openMstp']>[0]
@@ -55,8 +57,8 @@ class MstpThread {
   /** It has ended, or ends. */
   isOver = false
 
-  constructor({ log, transitFrames }: MstpLinesParts) {
-    const workerData: MstpThreadData = { transitFrames }
+  constructor({ log, realtimePriority, transitFrames }: MstpLinesParts) {
+    const workerData: MstpThreadData = { realtimePriority, transitFrames }
     this.#log = log
     this.#worker = startThread(new URL('./mstp-thread.ts', import.meta.url), { workerData, resourceLimits: HEAP })
     this.#worker.on('message', (word: MstpWord) => this.#hear(word))
@@ -136,7 +138,7 @@ class MstpThread {
   }
 
   #hear(word: MstpWord): void {
-    if (word.kind === 'log') this.#log.info(word.event, word.facts)
+    if (word.kind === 'log') this.#log[word.level](word.event, word.facts)
     else if (word.kind === 'done' || word.kind === 'failed') this.#settle(word)
     else this.#hearLine(word)
   }

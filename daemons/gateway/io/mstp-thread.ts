@@ -7,6 +7,7 @@ import { systemClock, type Timer } from '#kit/clock.ts'
 import type { Line, LineSettings } from '#kit/line/line.ts'
 import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { enterRealtime } from '#native/serial/index.ts'
 import { transitWeight } from '../core/mstp/memory.ts'
 import type { MstpHealth } from '../core/mstp/mstp.ts'
 import { MstpNode, type SeenBytes } from '../core/mstp/node.ts'
@@ -29,12 +30,14 @@ export type MstpWord =
   | { kind: 'seen'; line: number; list: readonly SeenBytes[] }
   | { kind: 'health'; line: number; health: MstpHealth }
   | { kind: 'fault' | 'gone'; line: number; code: string; message: string }
-  | { kind: 'log'; event: string; facts: Record<string, unknown> }
+  | { kind: 'log'; level: 'info' | 'warning'; event: string; facts: Record<string, unknown> }
 
 /** What the thread gets at its start. */
 export interface MstpThreadData {
   /** Frames of one line that may be on their way to the daemon. */
   transitFrames: number
+  /** 0: the thread is no more urgent than others. */
+  realtimePriority: number
 }
 
 /** Frames are told together, so that a busy ring does not wake the daemon for each. */
@@ -91,7 +94,7 @@ class Served {
 
   tellHealth(): void {
     const counters = { ...this.#node.counters(), untoldFrames: this.#untold }
-    const health = { counters, view: this.#node.view(), driver: this.#line.driverCounts() }
+    const health = { counters, view: this.#node.view(), driver: this.#line.driverCounts(), realtime }
     say({ kind: 'health', line: this.#number, health })
   }
 
@@ -128,10 +131,19 @@ class Served {
 }
 
 const limits = workerData as MstpThreadData
+const realtime: MstpHealth['realtime'] = {
+  priority: limits.realtimePriority,
+  refusal: limits.realtimePriority > 0 ? enterRealtime(limits.realtimePriority) : null,
+}
 const lines = new Map<number, Served>()
 /** Sends under way, by the number of their task. */
 const withdrawals = new Map<number, () => void>()
-const opener = createSerialOpener({ log: { info: (event, facts = {}) => say({ kind: 'log', event, facts }) } })
+const opener = createSerialOpener({
+  log: { info: (event, facts = {}) => say({ kind: 'log', level: 'info', event, facts }) },
+})
+
+if (realtime.refusal !== null)
+  say({ kind: 'log', level: 'warning', event: 'mstp_realtime_refused', facts: { ...realtime } })
 
 function say(word: MstpWord): void {
   parentPort?.postMessage(word)

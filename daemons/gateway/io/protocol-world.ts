@@ -113,6 +113,8 @@ interface ProtocolWorldParts {
   dnp3Tcp: LineTcpLimits
   /** Frames of one MS/TP line that may be on their way from its thread. */
   mstpTransitFrames: number
+  /** Of the thread of MS/TP; 0: none. */
+  mstpRealtimePriority: number
   /** Checks that a path may be a port: what opens lines by itself asks it. @throws Fault `port_not_allowed` */
   checkPath(path: string): void
   /** The device definitions of this machine. */
@@ -133,6 +135,7 @@ export function createProtocolWorld({
   modbusTcp,
   dnp3Tcp,
   mstpTransitFrames,
+  mstpRealtimePriority,
   checkPath,
   definitions,
   shareOf,
@@ -145,7 +148,10 @@ export function createProtocolWorld({
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     openModbusTcp: createLineTcpOpener({ name: 'modbus tcp', limits: modbusTcp, shareOf, clock, log }),
     openDnp3Tcp: createLineTcpOpener({ name: 'dnp3 tcp', limits: dnp3Tcp, shareOf, clock, log }),
-    openMstp: createMstpOpener({ log, checkPath, transitFrames: mstpTransitFrames }),
+    openMstp: createMstpOpener({
+      ...{ log, checkPath },
+      ...{ transitFrames: mstpTransitFrames, realtimePriority: mstpRealtimePriority },
+    }),
     retry,
     modbusCodec: createModbusSerialCodec(),
     modbusDebts: createBusDebts(clock),

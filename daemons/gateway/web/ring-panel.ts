@@ -50,7 +50,7 @@ function shown(ring: Ring, forget: (mac: number) => Promise<void>): VNode {
   const lost = tokenLostAt === null ? texts.neverLost : sinceText(tokenLostAt, daemonNow(), zone.value)
   facts.push([texts.tokenLostLast, lost])
   return html`<table class="table tight units"><colgroup><col class="c1" /><col class="c2" /><col /><col class="c5" /></colgroup><thead class="sr"><tr><th>State</th><th>Address</th><th>What it is</th><th>Frames</th></tr></thead>
-    <tbody>${nodeRows(ring, forget)}</tbody></table>${factTable(facts, 'tight')}`
+    <tbody>${nodeRows(ring, forget)}</tbody></table>${factTable(facts, 'tight')}<p class="foot small faint">${ring.realtime.text}</p>`
 }
 
 /** The lit lamp: it is there; masters in the order of the token, then slaves, then who is gone. */

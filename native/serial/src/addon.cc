@@ -1,8 +1,11 @@
-/** What JavaScript sees: open, openPty and the methods of a port. */
+/** What JavaScript sees: open, openPty, enterRealtime and the methods of a port. */
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <node_api.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 
 #include <memory>
 #include <vector>
@@ -239,6 +242,22 @@ static napi_value Construct(napi_env env, napi_callback_info info) {
   return self;
 }
 
+/** enterRealtime(priority): 0, or errno. For the thread that calls, which shares a core with its equals in turns. */
+static napi_value EnterRealtime(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value argument;
+  napi_get_cb_info(env, info, &count, &argument, nullptr, nullptr);
+  sched_param param{};
+  napi_get_value_int32(env, argument, &param.sched_priority);
+  // By default the kernel lets a timer be 50 us late.
+  prctl(PR_SET_TIMERSLACK, 1);
+  // Reset on fork: what this thread starts must not run at real-time priority.
+  const int failure = pthread_setschedparam(pthread_self(), SCHED_RR | SCHED_RESET_ON_FORK, &param);
+  napi_value result;
+  napi_create_int32(env, failure, &result);
+  return result;
+}
+
 NAPI_MODULE_INIT() {
   std::vector<napi_property_descriptor> methods = {
       METHOD("begin", Begin),
@@ -268,7 +287,8 @@ NAPI_MODULE_INIT() {
   napi_ref constructorRef;
   napi_create_reference(env, constructor, 1, &constructorRef);
   napi_set_instance_data(env, constructorRef, nullptr, nullptr);
-  const napi_property_descriptor functions[] = {METHOD("open", Open), METHOD("openPty", OpenPty)};
+  const napi_property_descriptor functions[] = {METHOD("open", Open), METHOD("openPty", OpenPty),
+                                                METHOD("enterRealtime", EnterRealtime)};
   napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
   return exports;
 }

@@ -25,6 +25,8 @@ export interface MstpHealth {
   counters: Record<string, number>
   view: NodeView
   driver: DriverCounts | null
+  /** Of its thread; `refusal`: why the system does not give it. */
+  realtime: { priority: number; refusal: string | null }
 }
 
 interface MstpOpening {
@@ -72,9 +74,15 @@ interface SendAnswer {
   postponed: boolean
 }
 
+interface RingView extends NodeView {
+  mode: MstpSettings['mode']
+  mac: number | null
+  realtime: { granted: boolean; text: string }
+}
+
 /** The map of the ring and how it does; null while the line is not open, and until it was for a moment. */
 export interface RingFace {
-  view(): (NodeView & { mode: MstpSettings['mode']; mac: number | null }) | null
+  view(): RingView | null
 }
 
 declare module '../lines/adapter.ts' {
@@ -139,7 +147,7 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
         view() {
           if (!line || !health) return null
           const nodes = health.view.nodes.filter(({ mac }) => !watch.isForgotten(mac))
-          return { mode: settings.mode, mac: own, ...health.view, nodes }
+          return { mode: settings.mode, mac: own, ...health.view, nodes, realtime: realtimeView(health.realtime) }
         },
       },
       nodes: watch,
@@ -172,6 +180,13 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
       return fault ? new Fault(fault.code, fault.message) : watch.alone
     },
   }
+}
+
+function realtimeView({ priority, refusal }: MstpHealth['realtime']): RingView['realtime'] {
+  if (priority === 0) return { granted: false, text: 'Real-time priority is switched off (mstp.realtime_priority).' }
+  if (refusal === null) return { granted: true, text: `The token is passed with real-time priority ${priority}.` }
+  const text = `The system refuses real-time priority (${refusal}): on a busy machine the token is passed late. LimitRTPRIO of the unit allows it.`
+  return { granted: false, text }
 }
 
 function shownOf({ code, message }: Fault): { code: string; message: string } {

@@ -12,9 +12,9 @@ import { encodeMstpFrame } from '../../wire/mstp/frame.ts'
 import { settingsWith } from '../core/mstp/cable.ts'
 
 const open = createMstpOpener({
-  log: { info: () => {}, error: () => {} },
+  log: { info() {}, warning() {}, error() {} },
   checkPath: () => {},
-  transitFrames: 256,
+  ...{ transitFrames: 256, realtimePriority: 0 },
 })
 const never = new AbortController().signal
 const asking = (invokeId: number) => Uint8Array.from(Buffer.from(readPresentValue(invokeId).replaceAll(' ', ''), 'hex'))

@@ -57,7 +57,7 @@ function portWith(changes: Partial<MstpSettings> = {}, opens: () => Fault | unde
 /** What a thread tells of a node that has heard nothing. */
 const health = () => {
   const { node } = cable().attach({ mac: 3 })
-  return { counters: node.counters(), view: node.view(), driver: null }
+  return { counters: node.counters(), view: node.view(), driver: null, realtime: { priority: 20, refusal: null } }
 }
 
 t.test('its line is opened, lost, and opened again by its thread', async (t) => {
@@ -151,8 +151,7 @@ t.test('the port shows counters, the ring and what is wrong with it', async (t) 
   t.equal(view(), null)
   await port.open()
   const fault = { code: 'mstp_duplicate_mac', message: 'Another node has address 3 too.' }
-  const { counters, driver, view: of } = health()
-  told.opening?.onHealth({ counters, driver, view: { ...of, fault } })
+  told.opening?.onHealth({ ...health(), view: { ...health().view, fault } })
   told.opening?.onFault(new Fault('mstp_token_lost', 'the token is lost'))
   t.match(view(), { mode: 'node', mac: 3, state: 'idle', nodes: [], rotationMs: null })
   t.match(port.counters(), { rxFrames: 0, crcErrors: 0 })
@@ -174,7 +173,7 @@ t.test('nodes that leave are events and counts of the port, and a line without a
     for (let at = 0; at < ms; at += 200) {
       on.clock.advance(200)
       clock.advance(200)
-      told.opening?.onHealth({ counters: node.counters(), view: node.view(), driver: null })
+      told.opening?.onHealth({ ...health(), counters: node.counters(), view: node.view() })
     }
   }
   pass(3000)
@@ -194,6 +193,21 @@ t.test('nodes that leave are events and counts of the port, and a line without a
   t.equal(port.life().fault, null)
   await port.close()
   t.same(adapter.faces?.nodes?.list(), [])
+})
+
+t.test('the ring says whether its thread has the priority that the token needs', async (t) => {
+  const { port, told } = portWith()
+  await port.open()
+  const { view } = requireFace(port, 'ring')
+  const tell = (priority: number, refusal: string | null) =>
+    told.opening?.onHealth({ ...health(), realtime: { priority, refusal } })
+  tell(20, null)
+  t.match(view()?.realtime, { granted: true, text: /with real-time priority 20/ })
+  tell(20, 'EPERM')
+  t.match(view()?.realtime, { granted: false, text: /refuses real-time priority \(EPERM\).*LimitRTPRIO/ })
+  tell(0, null)
+  t.match(view()?.realtime, { granted: false, text: /switched off \(mstp.realtime_priority\)/ })
+  await port.close()
 })
 
 t.test('a line that is lost or closed shows no ring, and what was wrong with it no longer', async (t) => {
