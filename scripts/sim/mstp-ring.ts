@@ -1,6 +1,7 @@
 /** Simulated nodes of an MS/TP ring on one line: masters that pass the token, and devices that answer. */
 import { type Clock, systemClock, type Timer } from '#kit/clock.ts'
 import {
+  BROADCAST,
   encodeMstpFrame,
   FRAME_TYPES,
   HEADER_BYTES,
@@ -9,6 +10,7 @@ import {
   readMstpFrame,
 } from '../../daemons/gateway/wire/mstp/frame.ts'
 import { npduOf } from '../../daemons/gateway/wire/mstp/npdu.ts'
+import { ALL_NETWORKS, encodeRouted, readRouted } from '../../daemons/gateway/wire/mstp/routed.ts'
 import type { Duplex } from './shared-line.ts'
 
 /** How a node answers a request for its present value. */
@@ -111,12 +113,24 @@ export class SimulatedRing {
     const { frameType, source } = frame
     this.#known.add(source)
     const node = this.#nodes.get(frame.destination)
+    if (frame.destination === BROADCAST && npduOf(frame)?.service === 'who-is') this.#sayWho()
     if (!node) return
     if (frameType === FRAME_TYPES.REPLY_TO_POLL_FOR_MASTER) return this.#pass(node)
     if (frameType === FRAME_TYPES.POLL_FOR_MASTER) this.#send(FRAME_TYPES.REPLY_TO_POLL_FOR_MASTER, node.mac, source)
     else if (frameType === FRAME_TYPES.TOKEN) this.#useToken(node)
     else if (frameType === FRAME_TYPES.TEST_REQUEST) this.#send(FRAME_TYPES.TEST_RESPONSE, node.mac, source, frame.data)
     else if (!isReply(frame)) this.#serve(node, frame)
+  }
+
+  /** Each is device 1000 and its address; it says so with its next token. */
+  #sayWho(): void {
+    for (const source of this.#nodes.keys()) {
+      const instance = 1000 + source
+      const iAm = [0x10, 0, 0xc4, 0x02, 0, instance >> 8, instance & 0xff, 0x22, 0x01, 0xe0, 0x91, 3, 0x21, 42]
+      const everybody = { network: ALL_NETWORKS, address: empty }
+      const data = encodeRouted({ flags: 0, hops: 255, to: everybody, rest: Uint8Array.from(iAm) })
+      this.say({ frameType: FRAME_TYPES.BACNET_DATA_NOT_EXPECTING_REPLY, destination: BROADCAST, source, data })
+    }
   }
 
   #serve(node: SimulatedNode, { data, frameType, source }: MstpFrame) {
@@ -194,12 +208,15 @@ function propertyReply(
 ): Uint8Array | undefined {
   const { invokeId, pdu, service } = npduOf(frame) ?? {}
   if (pdu !== 'confirmed-request' || invokeId === undefined) return undefined
+  const { from } = readRouted(frame.data)
+  const answer = (apdu: readonly number[]) =>
+    encodeRouted({ flags: 0, hops: 255, rest: Uint8Array.from(apdu), ...(from && { to: from }) })
   // Object and property as they were asked: tags 0 and 1 behind the service.
   const asked = frame.data.subarray(-7)
-  if (service !== 'read-property' || asked[0] !== 0x0c) return Uint8Array.of(1, 0, 0x60, invokeId, 9)
+  if (service !== 'read-property' || asked[0] !== 0x0c) return answer([0x60, invokeId, 9])
   const real = new DataView(new ArrayBuffer(4))
   real.setFloat32(0, value)
-  return Uint8Array.of(1, 0, 0x30, invokeId, 0x0c, ...asked, 0x3e, 0x44, ...new Uint8Array(real.buffer), 0x3f)
+  return answer([0x30, invokeId, 0x0c, ...asked, 0x3e, 0x44, ...new Uint8Array(real.buffer), 0x3f])
 }
 
 /** The data of a request for the present value of analog input 0. @internal for tests that ask these nodes */

@@ -10,6 +10,7 @@ import { createBusDebts } from '../core/bus/transactions.ts'
 import type { Framer, SilenceFramerMaker } from '../core/lines/ports.ts'
 import type { LineTcpLimits } from '../core/lines/tcp.ts'
 import type { ProtocolWorld } from '../core/protocols.ts'
+import { openBacnetIp } from './bacnet-ip.ts'
 import { createLineTcpOpener } from './line-tcp-server.ts'
 import { createModbusSerialCodec } from './modbus-serial-codec.ts'
 import { createMstpOpener } from './mstp-lines.ts'
@@ -148,6 +149,7 @@ export function createProtocolWorld({
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     openModbusTcp: createLineTcpOpener({ name: 'modbus tcp', limits: modbusTcp, shareOf, clock, log }),
     openDnp3Tcp: createLineTcpOpener({ name: 'dnp3 tcp', limits: dnp3Tcp, shareOf, clock, log }),
+    openBacnetIp,
     openMstp: createMstpOpener({
       ...{ log, checkPath },
       ...{ transitFrames: mstpTransitFrames, realtimePriority: mstpRealtimePriority },

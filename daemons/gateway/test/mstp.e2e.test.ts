@@ -1,5 +1,7 @@
 /** MS/TP on the built gateway: a ring of simulated nodes on a pty, asked over HTTP, told by events, read by tshark. */
 import { execFile } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -142,6 +144,66 @@ t.test('nodes that vanish are told by the port, its list, events and the ledger;
   t.match(await port(), { units: { total: 2, well: 2, silent: 0 } })
   t.notOk((await view()).nodes.some(({ mac }: { mac: number }) => mac === 7))
   await until('it is no condition any more', async () => !(await ledger()).includes('unit_silent open'))
+})
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  socket.close()
+  await once(socket, 'close')
+  return port
+}
+
+/** A BACnet/IP client on another address of the loopback, as a foreign device of the router. */
+async function ipClient(t: Test, port: number) {
+  const socket = createSocket('udp4').bind(0, '127.0.0.2')
+  await once(socket, 'listening')
+  t.teardown(() => void socket.close())
+  const heard: string[] = []
+  socket.on('message', (bytes) => heard.push(bytes.toString('hex')))
+  const ask = (hex: string) => socket.send(Buffer.from(hex.replaceAll(' ', ''), 'hex'), port, '127.0.0.1')
+  const hears = (what: RegExp) => until(String(what), () => heard.some((hex) => what.test(hex)))
+  return { ask, heard, hears }
+}
+
+t.test('a BACnet/IP client finds the ring behind its router, its devices, and reads one', async (t) => {
+  const ip_port = await freeUdpPort()
+  const router = { ip_port, ip_listen: '127.0.0.1', ip_broadcast: '127.255.255.255', ip_network: 1, ring_network: 7 }
+  const { pty, view } = await ringWith(t, { mac: 1, max_master: 12, ...router })
+  const { ask, hears, heard } = await ipClient(t, ip_port)
+  await until('the ring is whole', async () => (await view())?.order.join() === '1,4,7,9')
+  ask('81 05 0006 003c')
+  await hears(/^810000060000$/)
+  ask('81 0b 0009 01 80 00 0007')
+  await hears(/^810a00090180010007$/)
+  ask('81 09 000c 01 20 ffff 00 ff 10 08')
+  for (const mac of ['04', '07', '09']) await hears(new RegExp(`^810a00..0128ffff00000701${mac}fe1000c40200`))
+  /** On a busy machine the token may come late: it is asked again, in the same words. */
+  const reads = (mac: string, value: string) =>
+    until(`${mac} says its value`, () => {
+      ask(`81 0a 0016 01 24 0007 01 ${mac} ff 02 44 01 0c 0c 00000000 19 55`)
+      return heard.some((hex) => hex.includes(`000701${mac}3001`) && hex.endsWith(value))
+    })
+  await reads('04', '3e4441ac00003f')
+  await reads('07', '3e44408000003f')
+  ask(`81 0a 000e 01 24 0063 01 04 ff 02 44 01`)
+  await hears(/^810a000a018003010063$/)
+  const { counters } = (await gateway.call('GET', gateway.portPath(pty.path))).body
+  t.match(counters, { foreignDevices: 1 })
+  t.ok(counters.routedToRing >= 3 && counters.routedToIp >= 5, JSON.stringify(counters))
+})
+
+t.test('a UDP port that is taken is said, and the port is tried again', async (t) => {
+  const taken = createSocket('udp4').bind(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.teardown(() => void taken.close())
+  const router = { ip_port: taken.address().port, ip_listen: '127.0.0.1', ip_network: 1, ring_network: 7 }
+  const pty = ptyOfFile()
+  const put = await gateway.openPort(t, pty.path, {
+    ...{ protocol: 'bacnet-mstp', line: { baud: 76_800 }, settings: { mac: 1, ...router } },
+  })
+  t.match(put, { status: 200, body: { state: 'failed', fault: { code: 'bacnet_ip_refused', message: /EADDRINUSE/ } } })
 })
 
 const refused: [object, string, RegExp][] = [

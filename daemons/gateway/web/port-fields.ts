@@ -226,6 +226,12 @@ const mstpFields: readonly PortField[] = [
   rare('postponed_ms', texts.postponedWithin, { unit: 'ms', when: isRingNode }),
   rare('late_reply_ms', texts.lateAnswerWithin, { unit: 'ms', when: isRingNode }),
   rare('request_deadline_ms', texts.tokenWithin, { unit: 'ms', when: isRingNode }),
+  rare('ip_port', texts.routerPort, { hint: texts.routerPortHint, when: isRingNode }),
+  rare('ring_network', texts.ringNetwork, { when: isRingNode }),
+  rare('ip_network', texts.ipNetwork, { when: isRingNode }),
+  { ...rare('ip_listen', texts.routerListens, { when: isRingNode }), kind: 'text' },
+  { ...rare('ip_broadcast', texts.broadcastAddress, { when: isRingNode }), kind: 'text' },
+  rare('foreign_devices', texts.foreignDevices, { when: isRingNode }),
   rare('node_gone_ms', texts.nodeGoneAfter, { unit: 'ms' }),
   rare('queue', texts.framesWaiting, { hint: texts.moreAreRefused, when: isRingNode }),
 ]

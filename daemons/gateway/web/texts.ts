@@ -726,6 +726,13 @@ export const tokenUsedHint = 'A USB adapter that keeps bytes back needs 30 ms or
 export const postponedWithin = 'Postponed reply within'
 export const lateAnswerWithin = 'Missing reply may come for'
 export const tokenWithin = 'A frame waits for the token'
+export const routerPort = 'Router to BACnet/IP: UDP port'
+export const routerPortHint = '0: no router. Usually 47808.'
+export const ringNetwork = 'Network of the ring'
+export const ipNetwork = 'Network of BACnet/IP'
+export const routerListens = 'Router listens on'
+export const broadcastAddress = 'Broadcast address'
+export const foreignDevices = 'Foreign devices'
 export const nodeGoneAfter = 'A node has left after'
 export const framesWaiting = 'Frames waiting'
 

@@ -1,8 +1,10 @@
 /** The protocol bacnet-mstp: a line with a node of a ring on it, or a listener, served by a thread of its own. */
+import type { Clock } from '#kit/clock.ts'
 import type { DriverCounts, LineSettings } from '#kit/line/line.ts'
 import { hexOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import {
+  BROADCAST,
   encodeMstpFrame,
   FRAME_TYPES,
   frameOfSend,
@@ -18,6 +20,7 @@ import { framePayload } from '../lines/events.ts'
 import type { NodeView, SeenBytes } from './node.ts'
 import type { SendOutcome } from './requests.ts'
 import { RingWatch } from './ring-watch.ts'
+import { type IpPeer, MstpRouter } from './router.ts'
 import { type MstpSettings, mstpSettings, mstpSettingsFaults } from './settings.ts'
 
 /** How a line does, as its thread tells it now and then. */
@@ -44,8 +47,25 @@ export interface MstpLine extends HeldLine {
   send(frame: MstpFrame, signal: AbortSignal): Promise<SendOutcome>
 }
 
+/** The socket of BACnet/IP, for one ring. What cannot be sent at once is lost. */
+export interface BacnetIpSocket {
+  sendTo(peer: IpPeer, bytes: Uint8Array): void
+  sendToAll(bytes: Uint8Array): void
+  close(): Promise<void>
+}
+
+interface BacnetIpOpening {
+  host: string
+  port: number
+  /** Where all on the network are reached. */
+  broadcast: string
+  onDatagram(bytes: Uint8Array, peer: IpPeer): void
+}
+
 /** What the protocol needs from outside. */
 export interface MstpWorld {
+  /** @throws Fault `bacnet_ip_refused` */
+  openBacnetIp(opening: BacnetIpOpening): Promise<BacnetIpSocket>
   /** @throws Fault as `LineOpener`, and `mstp_thread_ended` */
   openMstp(opening: MstpOpening): Promise<MstpLine>
 }
@@ -115,33 +135,30 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
   const own = isNode ? settings.mac : null
   let line: MstpLine | undefined
   let health: MstpHealth | undefined
+  let route: Route | undefined
   const watch = new RingWatch({
     ...{ own, goneMs: settings.node_gone_ms },
     onNode: (payload) => publish('unit', payload),
     onAlone: (fault) => publish('port', { state: 'open', previous: 'open', fault: fault ? shownOf(fault) : null }),
   })
 
+  const lineNow = () => {
+    if (!line) throw whyNotOpen()
+    return line
+  }
+
   function seen(list: readonly SeenBytes[]): void {
     for (const one of list) {
       const { atUs, bytes, direction, fault } = one
+      if (direction === 'rx' && !fault) route?.heard(bytes)
       if (settings.frames === 'data' && !fault && OF_THE_RING.includes(bytes[2] ?? 0)) continue
       const reading = () => (fault ? { decoded: null, decodeError: fault } : { decoded: decodedOf(bytes) })
       publish('frame', () => framePayload({ direction, frame: bytes, atUs }, reading()), 2 * bytes.length)
     }
   }
 
-  async function send(body: MstpSend, signal: AbortSignal): Promise<SendAnswer> {
-    const frame = frameOfSend(body, settings.mac)
-    const bytes = encodeMstpFrame(frame)
-    if (!line) throw whyNotOpen()
-    const { isPostponed, reply, tookMs, waitedMs } = await line.send(frame, signal)
-    const { destination, frameType, source } = frame
-    const head = { sent: bytes.length, frameType: frameTypeName(frameType), destination, source }
-    return { ...head, waitedMs, reply: reply && viewOf(reply), tookMs, postponed: isPostponed }
-  }
-
   return {
-    ...(isNode && { actions: { send } }),
+    ...(isNode && { actions: { send: (body, signal) => sendFrame(body, signal, { mac: settings.mac, lineNow }) } }),
     faces: {
       ring: {
         view() {
@@ -162,25 +179,92 @@ export function createMstpAdapter(context: AdapterContext, settings: MstpSetting
         },
         onFault: (fault) => publish('error', shownOf(fault)),
       })
+      if (settings.ip_port > 0) route = await openRoute(settings, line, { clock, world })
       return line
     },
     // The thread has the line.
     attach() {},
-    detach() {
+    async detach() {
       line = undefined
       watch.reset()
+      const closing = route?.close()
+      route = undefined
+      await closing
     },
     whyNoAction: (action) =>
       isNode || action !== 'send'
         ? `${port} speaks bacnet-mstp, which has rest/send and no rest/${action}.`
         : `${port} only listens (settings.mode is listen), so rest/send is refused: nothing is ever sent.`,
-    counters: () => ({ ...health?.counters }),
+    counters: () => ({ ...health?.counters, ...route?.counts() }),
     fault() {
       const fault = line && health?.view.fault
       return fault ? new Fault(fault.code, fault.message) : watch.alone
     },
   }
 }
+
+async function sendFrame(
+  body: MstpSend,
+  signal: AbortSignal,
+  { lineNow, mac }: { mac: number; lineNow(): MstpLine },
+): Promise<SendAnswer> {
+  const frame = frameOfSend(body, mac)
+  const bytes = encodeMstpFrame(frame)
+  const { isPostponed, reply, tookMs, waitedMs } = await lineNow().send(frame, signal)
+  const { destination, frameType, source } = frame
+  const head = { sent: bytes.length, frameType: frameTypeName(frameType), destination, source }
+  return { ...head, waitedMs, reply: reply && viewOf(reply), tookMs, postponed: isPostponed }
+}
+
+/** The way between a line and BACnet/IP while both are open. */
+interface Route {
+  heard(bytes: Uint8Array): void
+  counts(): Record<string, number>
+  close(): Promise<void>
+}
+
+/** Closes the line if the socket does not open. */
+async function openRoute(
+  settings: MstpSettings,
+  line: MstpLine,
+  { clock, world }: { clock: Clock; world: MstpWorld },
+): Promise<Route> {
+  const ended = new AbortController()
+  const { foreign_devices: foreignDevices, ip_network: ipNetwork, mac, queue, ring_network: ringNetwork } = settings
+  const opening = { host: settings.ip_listen, port: settings.ip_port, broadcast: settings.ip_broadcast }
+  try {
+    const socket = await world.openBacnetIp({ ...opening, onDatagram: (bytes, peer) => router.datagram(bytes, peer) })
+    const router = new MstpRouter({
+      ...{ clock, mac, ringNetwork, ipNetwork, queue, foreignDevices },
+      sendFrame: (frame) => line.send(frame, ended.signal),
+      sendTo: (peer, bytes) => socket.sendTo(peer, bytes),
+      sendToAll: (bytes) => socket.sendToAll(bytes),
+    })
+    router.begin()
+    return {
+      heard(bytes) {
+        const [type = 0, destination] = [bytes[2], bytes[3]]
+        const isForUs = destination === mac || destination === BROADCAST
+        if (isForUs && ROUTED_TYPES.includes(type)) router.frame(readMstpFrame(bytes))
+      },
+      counts: () => ({ ...router.counts, foreignDevices: router.foreignDevices() }),
+      async close() {
+        ended.abort()
+        await socket.close()
+      },
+    }
+  } catch (error) {
+    await line.close()
+    throw error
+  }
+}
+
+const ROUTED_TYPES: readonly number[] = [
+  FRAME_TYPES.BACNET_DATA_EXPECTING_REPLY,
+  FRAME_TYPES.BACNET_DATA_NOT_EXPECTING_REPLY,
+  FRAME_TYPES.BACNET_EXTENDED_DATA_EXPECTING_REPLY,
+  FRAME_TYPES.BACNET_EXTENDED_DATA_NOT_EXPECTING_REPLY,
+]
 
 function realtimeView({ priority, refusal }: MstpHealth['realtime']): RingView['realtime'] {
   if (priority === 0) return { granted: false, text: 'Real-time priority is switched off (mstp.realtime_priority).' }

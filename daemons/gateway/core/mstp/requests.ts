@@ -34,6 +34,8 @@ export interface SendOutcome {
 export interface Outgoing {
   readonly frame: MstpFrame
   readonly invokeId: number | undefined
+  /** Behind a router: who asked, to whom the answer goes. */
+  readonly asker: string | undefined
   readonly askedMs: number
   readonly settle: PromiseWithResolvers<SendOutcome>
   sentMs: number
@@ -49,7 +51,7 @@ interface Owed {
 }
 
 /** What an answer is known by. */
-type Asked = Pick<Outgoing, 'frame' | 'invokeId'>
+type Asked = Pick<Outgoing, 'frame' | 'invokeId' | 'asker'>
 
 /** Replies that may still come: more are not remembered. */
 const MOST_OWED = 1024
@@ -84,11 +86,12 @@ export class MstpRequests {
       throw new Fault('queue_full', `${queue} frames wait for the token or for their reply already.`, {
         details: { retryAfterMs: 1000 },
       })
-    const invokeId = npduOf(frame)?.invokeId
-    this.#refuseMistakable(frame, invokeId)
+    const { from: asker, invokeId } = npduOf(frame) ?? {}
+    this.#refuseMistakable({ frame, invokeId, asker })
     const outgoing: Outgoing = {
       frame,
       invokeId,
+      asker,
       askedMs: this.#clock.monotonicMs(),
       settle: Promise.withResolvers<SendOutcome>(),
       sentMs: 0,
@@ -218,15 +221,13 @@ export class MstpRequests {
   // Nodes do not number their frames; a BACnet request has a number, which its answer repeats. So a request that could
   // be answered by what another one is owed is refused.
 
-  #refuseMistakable(frame: MstpFrame, invokeId: number | undefined): void {
+  #refuseMistakable(asked: Asked): void {
+    const { frame, invokeId } = asked
     if (!expectsReply(frame)) return
-    const key = keyOf(frame.destination, frame.source, invokeId)
+    const key = keyOf(asked)
     const nowMs = this.#clock.monotonicMs()
     const owed = this.#owed.get(key)
-    const open = [...this.#queue, ...this.#open].find(
-      (other) =>
-        expectsReply(other.frame) && keyOf(other.frame.destination, other.frame.source, other.invokeId) === key,
-    )
+    const open = [...this.#queue, ...this.#open].find((other) => expectsReply(other.frame) && keyOf(other) === key)
     const untilMs = owed ? owed.untilMs : nowMs + this.#limits.lateLimitMs
     const data = open?.frame.data ?? (owed && nowMs < owed.untilMs ? owed.asked.frame.data : undefined)
     // Asked again in the same words, a late answer is as good.
@@ -241,31 +242,31 @@ export class MstpRequests {
     throw new Fault('mstp_reply_owed', sentence, { details: { retryAfterMs } })
   }
 
-  #owe({ frame, invokeId, sentMs }: Outgoing): void {
+  #owe({ asker, frame, invokeId, sentMs }: Outgoing): void {
     if (sentMs === 0 || !expectsReply(frame)) return
     const nowMs = this.#clock.monotonicMs()
     for (const [key, { untilMs }] of this.#owed) {
       if (untilMs > nowMs && this.#owed.size < MOST_OWED) break
       this.#owed.delete(key)
     }
-    const key = keyOf(frame.destination, frame.source, invokeId)
+    const key = keyOf({ frame, invokeId, asker })
     this.#owed.delete(key)
-    this.#owed.set(key, { asked: { frame, invokeId }, untilMs: nowMs + this.#limits.lateLimitMs })
+    this.#owed.set(key, { asked: { frame, invokeId, asker }, untilMs: nowMs + this.#limits.lateLimitMs })
   }
 }
 
-function keyOf(asked: number, asker: number, invokeId: number | undefined): string {
-  return `${asked} ${asker} ${invokeId ?? '-'}`
+function keyOf({ asker, frame: { destination, source }, invokeId }: Asked): string {
+  return `${destination} ${source} ${asker ?? ''} ${invokeId ?? '-'}`
 }
 
 /** Whether a frame answers a request: from whom, to whom, of its kind, and with its invoke id if it has one. */
-function isAnswerTo({ frame: asked, invokeId }: Asked, frame: MstpFrame): boolean {
+function isAnswerTo({ asker, frame: asked, invokeId }: Asked, frame: MstpFrame): boolean {
   if (frame.source !== asked.destination || frame.destination !== asked.source) return false
   const isTest = asked.frameType === FRAME_TYPES.TEST_REQUEST
   if (isTest !== (frame.frameType === FRAME_TYPES.TEST_RESPONSE) || !isReply(frame)) return false
   if (invokeId === undefined) return true
   const said = npduOf(frame)
-  return said !== undefined && isAnswer(said) && said.invokeId === invokeId
+  return said !== undefined && isAnswer(said) && said.invokeId === invokeId && said.to === asker
 }
 
 function noToken(deadlineMs: number): Fault {

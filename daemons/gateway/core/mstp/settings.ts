@@ -1,6 +1,9 @@
 /** The settings of an MS/TP line. */
 import { type Static, Type } from 'typebox'
 
+/** Four numbers; what is no address is refused by the system when it is opened. */
+const IPV4 = '^\\d{1,3}(\\.\\d{1,3}){3}$'
+
 export const mstpSettings = Type.Object(
   {
     mode: Type.Enum(['node', 'listen'], {
@@ -67,6 +70,42 @@ export const mstpSettings = Type.Object(
       maximum: 600_000,
       description: 'how long a master is not heard until it has left the ring, and the line until nobody is on it, ms',
     }),
+    ip_port: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 65_535,
+      description: 'UDP port of the router to BACnet/IP, usually 47808; each line its own; 0: no router',
+    }),
+    ip_listen: Type.String({
+      default: '0.0.0.0',
+      pattern: IPV4,
+      maxLength: 15,
+      description: 'IPv4 address of this machine that the router listens on',
+    }),
+    ip_broadcast: Type.String({
+      default: '255.255.255.255',
+      pattern: IPV4,
+      maxLength: 15,
+      description: 'IPv4 address at which all on the network of BACnet/IP are reached',
+    }),
+    ip_network: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 65_534,
+      description: 'number of the BACnet/IP network, the same in all its routers; needed for the router',
+    }),
+    ring_network: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 65_534,
+      description: 'number of this ring as a BACnet network, which no other has; needed for the router',
+    }),
+    foreign_devices: Type.Integer({
+      default: 32,
+      minimum: 0,
+      maximum: 512,
+      description: 'devices of other IP networks that may register for broadcasts; 0: none',
+    }),
     queue: Type.Integer({
       default: 64,
       minimum: 1,
@@ -80,11 +119,26 @@ export const mstpSettings = Type.Object(
 export type MstpSettings = Static<typeof mstpSettings>
 
 /** Settings that do not go together. */
-export function mstpSettingsFaults({
-  mac,
-  max_master: most,
+export function mstpSettingsFaults(settings: MstpSettings): { field: string; message: string }[] {
+  const { ip_port: ipPort, mac, max_master: most, mode } = settings
+  const faults = ipPort > 0 ? routerFaults(settings) : []
+  if (mode === 'listen' || mac <= most) return faults
+  const message = `is ${mac}, beyond max_master (${most}): no other node would look for this one`
+  return [{ field: 'mac', message }, ...faults]
+}
+
+function routerFaults({
+  ip_network: ip,
   mode,
+  ring_network: ring,
 }: MstpSettings): { field: string; message: string }[] {
-  if (mode === 'listen' || mac <= most) return []
-  return [{ field: 'mac', message: `is ${mac}, beyond max_master (${most}): no other node would look for this one` }]
+  const needed = (field: string) => ({ field, message: 'is needed for the router (ip_port): a number from 1 to 65534' })
+  return [
+    ...(mode === 'listen' ? [{ field: 'ip_port', message: 'is a router, and a line that only listens has none' }] : []),
+    ...(ring === 0 ? [needed('ring_network')] : []),
+    ...(ip === 0 ? [needed('ip_network')] : []),
+    ...(ring > 0 && ring === ip
+      ? [{ field: 'ring_network', message: 'is the number of the BACnet/IP network too' }]
+      : []),
+  ]
 }

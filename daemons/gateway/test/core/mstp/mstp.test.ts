@@ -22,8 +22,21 @@ function portWith(changes: Partial<MstpSettings> = {}, opens: () => Fault | unde
   const told: { opening?: Parameters<MstpWorld['openMstp']>[0]; lose?: (fault: Fault) => void; closed: number } = {
     closed: 0,
   }
+  const ip: {
+    opening?: Parameters<MstpWorld['openBacnetIp']>[0]
+    said: { to: string; bytes: Uint8Array }[]
+    closed: number
+  } = { said: [], closed: 0 }
   const reply = { frameType: 6, source: 9, destination: 3, data: Uint8Array.of(1, 0, 0x20, 7, 15) }
   const world: MstpWorld = {
+    async openBacnetIp(opening) {
+      ip.opening = opening
+      return {
+        sendTo: (peer, bytes) => void ip.said.push({ to: `${peer.host}:${peer.port}`, bytes }),
+        sendToAll: (bytes) => void ip.said.push({ to: 'all', bytes }),
+        close: async () => void ip.closed++,
+      }
+    },
     async openMstp(opening) {
       const fault = opens()
       if (fault) throw fault
@@ -51,7 +64,7 @@ function portWith(changes: Partial<MstpSettings> = {}, opens: () => Fault | unde
     ...{ path, line: plainLine, adapter, opener, clock, publish },
     retry: { firstMs: 100, maxMs: 100 },
   })
-  return { adapter, clock, events, port, sent, told }
+  return { adapter, clock, events, ip, port, sent, told }
 }
 
 /** What a thread tells of a node that has heard nothing. */
@@ -208,6 +221,37 @@ t.test('the ring says whether its thread has the priority that the token needs',
   tell(0, null)
   t.match(view()?.realtime, { granted: false, text: /switched off \(mstp.realtime_priority\)/ })
   await port.close()
+})
+
+t.test('a router passes between the ring and BACnet/IP while its line is open, and counts', async (t) => {
+  const settings = { ip_port: 47_808, ip_network: 1, ring_network: 7 }
+  const { ip, port, sent, told } = portWith(settings)
+  await port.open()
+  t.match(ip.opening, { host: '0.0.0.0', port: 47_808, broadcast: '255.255.255.255' })
+  t.match(ip.said, [{ to: 'all' }], 'it says which network is here')
+  const iAm = Uint8Array.of(1, 0x20, 0xff, 0xff, 0, 0xff, 0x10, 0)
+  const bytes = encodeMstpFrame({ frameType: 6, source: 9, destination: 255, data: iAm })
+  told.opening?.onSeen([{ direction: 'rx', bytes, atUs: 0 }])
+  t.same(
+    Buffer.from(ip.said[1]?.bytes ?? []).toString('hex'),
+    '810b0010' + '0128' + 'ffff00' + '0007' + '01' + '09' + 'fe' + '1000',
+    'from network 7, address 9',
+  )
+  const whoIs = Buffer.from('810b000c' + '0120ffff00ff' + '1008', 'hex')
+  ip.opening?.onDatagram(whoIs, { host: '192.0.2.5', port: 47_808 })
+  t.match(sent, [{ destination: 255, source: 3, frameType: 6 }])
+  t.match(port.counters(), { routedToIp: 2, routerDrops: 0, foreignDevices: 0 })
+  await port.close()
+  t.equal(ip.closed, 1)
+})
+
+t.test('a router needs the numbers of both networks, and a node to send with', async (t) => {
+  const fieldsOf = (changes: Partial<MstpSettings>) =>
+    mstpProtocol.faults?.(settingsWith(changes)).map(({ field }) => field)
+  t.same(fieldsOf({ ip_port: 47_808 }), ['ring_network', 'ip_network'])
+  t.same(fieldsOf({ ip_port: 47_808, ip_network: 5, ring_network: 5 }), ['ring_network'])
+  t.same(fieldsOf({ ip_port: 47_808, ip_network: 5, ring_network: 6, mode: 'listen' }), ['ip_port'])
+  t.same(fieldsOf({ ip_port: 47_808, ip_network: 5, ring_network: 6 }), [])
 })
 
 t.test('a line that is lost or closed shows no ring, and what was wrong with it no longer', async (t) => {

@@ -1,0 +1,303 @@
+/** Routes BACnet between an MS/TP ring and BACnet/IP, and tells foreign devices what others hear as broadcasts. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { BROADCAST, FRAME_TYPES, MOST_EXTENDED, MOST_PLAIN, type MstpFrame } from '../../wire/mstp/frame.ts'
+import {
+  ALL_NETWORKS,
+  BVLC,
+  EXPECTS_REPLY,
+  encodeBvlc,
+  encodeRouted,
+  encodeRouterMessage,
+  IP_ADDRESS_BYTES,
+  ipAddressOctets,
+  ipAddressOf,
+  networksOf,
+  ROUTER_MESSAGES,
+  type RoutedNpdu,
+  readBvlc,
+  readRouted,
+  wordOctets,
+} from '../../wire/mstp/routed.ts'
+
+/** Whence a datagram came, or where it goes: an IPv4 address. */
+export interface IpPeer {
+  host: string
+  port: number
+}
+
+interface RouterParts {
+  clock: Clock
+  /** Of this node on the ring. */
+  mac: number
+  ringNetwork: number
+  ipNetwork: number
+  /** Frames for the ring that may be under way; further ones are dropped. */
+  queue: number
+  /** Foreign devices that may be registered. */
+  foreignDevices: number
+  /** Sends with the next token. */
+  sendFrame(frame: MstpFrame): Promise<unknown>
+  sendTo(peer: IpPeer, bytes: Uint8Array): void
+  /** To all on the IP network. */
+  sendToAll(bytes: Uint8Array): void
+}
+
+/** Networks behind other routers of the IP side that are remembered. */
+const MOST_ROUTES = 64
+/** Added to the time that a foreign device asks for. @source ANSI/ASHRAE 135-2016, Annex J.5.2.3 */
+const GRACE_S = 30
+/** @source ANSI/ASHRAE 135-2016, Annex J.2.1 */
+const [DONE, REGISTER_REFUSED, DISTRIBUTE_REFUSED] = [0x0000, 0x0030, 0x0060] as const
+/** @source ANSI/ASHRAE 135-2016, 6.4.4 */
+const [NO_SUCH_NETWORK, TOO_LONG] = [1, 4] as const
+
+interface Foreign extends IpPeer {
+  untilMs: number
+}
+
+/** One ring as a BACnet network. Nothing of it waits: what cannot go on at once is dropped and counted, as on UDP. */
+export class MstpRouter {
+  readonly #parts: RouterParts
+  /** By `host:port`, which both maps bound. */
+  readonly #foreign = new Map<string, Foreign>()
+  /** Which router of the IP side has a network. */
+  readonly #routes = new Map<number, IpPeer>()
+  #underWay = 0
+  readonly counts = { routedToRing: 0, routedToIp: 0, routerDrops: 0, routerDamaged: 0 }
+
+  constructor(parts: RouterParts) {
+    this.#parts = parts
+  }
+
+  /** Tells who is on the IP side which network is here. */
+  begin(): void {
+    this.#toAllIp(this.#iAmRouter([this.#parts.ringNetwork]))
+  }
+
+  foreignDevices(): number {
+    this.#forgetExpired()
+    return this.#foreign.size
+  }
+
+  // From BACnet/IP.
+
+  /** A datagram, of whatever kind. */
+  datagram(bytes: Uint8Array, peer: IpPeer): void {
+    try {
+      this.#open(bytes, peer)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.counts.routerDamaged++
+    }
+  }
+
+  #open(bytes: Uint8Array, peer: IpPeer) {
+    const { kind, rest } = readBvlc(bytes)
+    if (kind === BVLC.unicast) return this.#fromIp(readRouted(rest), peer, false)
+    if (kind === BVLC.broadcast) {
+      const npdu = readRouted(rest)
+      if (!this.#isOurs(npdu)) this.#toForeign(forwardedOf(peer, rest))
+      return this.#fromIp(npdu, peer, true)
+    }
+    if (kind === BVLC.forwarded) {
+      if (rest.length < IP_ADDRESS_BYTES) throw new Fault('bacnet_cut', 'It breaks off in the address of its sender.')
+      return this.#fromIp(readRouted(rest.subarray(IP_ADDRESS_BYTES)), ipAddressOf(rest), true)
+    }
+    if (kind === BVLC.registerForeign) return this.#register(rest, peer)
+    if (kind === BVLC.distribute) return this.#distribute(rest, peer)
+  }
+
+  #fromIp(npdu: RoutedNpdu, peer: IpPeer, isBroadcast: boolean) {
+    const { ipNetwork, ringNetwork } = this.#parts
+    const { from, message, to } = npdu
+    if (this.#isOurs(npdu)) return
+    if (from && from.network !== ipNetwork) this.#learn(from.network, peer)
+    if (to === undefined || to.network === ALL_NETWORKS) {
+      if (message !== undefined) this.#messageFromIp(npdu, peer)
+      if (to === undefined) return
+    }
+    if (to.network !== ringNetwork && to.network !== ALL_NETWORKS) {
+      if (!isBroadcast) this.#toIp(this.#reject(NO_SUCH_NETWORK, to.network), peer)
+      return
+    }
+    const isAll = to.network === ALL_NETWORKS
+    if (npdu.hops <= 1 || (!isAll && to.address.length > 1)) return this.#drop()
+    const own = { network: ipNetwork, address: ipAddressOctets(peer.host, peer.port) }
+    const onward = { ...npdu, from: from ?? own, hops: npdu.hops - 1 }
+    if (!isAll) delete onward.to
+    this.#toRing(onward, isAll ? BROADCAST : (to.address[0] ?? BROADCAST), peer)
+  }
+
+  /** It comes from the ring: our own broadcast, which the socket hears too. */
+  #isOurs({ from }: RoutedNpdu): boolean {
+    return from?.network === this.#parts.ringNetwork
+  }
+
+  #messageFromIp({ message, rest }: RoutedNpdu, peer: IpPeer) {
+    const { ipNetwork, ringNetwork } = this.#parts
+    if (message === ROUTER_MESSAGES.iAmRouter) {
+      for (const network of networksOf(rest))
+        if (network !== ringNetwork && network !== ipNetwork) this.#learn(network, peer)
+    } else if (message === ROUTER_MESSAGES.whatIsNetworkNumber) {
+      this.#toAllIp(encodeRouterMessage(ROUTER_MESSAGES.networkNumberIs, [...wordOctets(ipNetwork), 1]))
+    } else if (message === ROUTER_MESSAGES.whoIsRouter) {
+      const [asked] = networksOf(rest)
+      if (asked === undefined || asked === ringNetwork) this.#toAllIp(this.#iAmRouter([ringNetwork]))
+    }
+  }
+
+  #toRing(npdu: RoutedNpdu, destination: number, peer: IpPeer) {
+    const { mac, queue, sendFrame } = this.#parts
+    const data = encodeRouted(npdu)
+    if (data.length > MOST_EXTENDED) return this.#toIp(this.#reject(TOO_LONG, this.#parts.ringNetwork), peer)
+    if (this.#underWay >= queue || destination === mac) return this.#drop()
+    const expectsReply = (npdu.flags & EXPECTS_REPLY) !== 0 && destination !== BROADCAST
+    this.#underWay++
+    sendFrame({ frameType: frameTypeOf(data.length, expectsReply), destination, source: mac, data })
+      .then(() => this.counts.routedToRing++)
+      // The token did not come, or no answer did: whoever asked tries again, as on any datagram.
+      .catch(() => this.#drop())
+      .finally(() => this.#underWay--)
+  }
+
+  // From the ring.
+
+  /** A frame for this node or for all, whole. */
+  frame({ data, destination, source }: MstpFrame): void {
+    try {
+      this.#fromRing(readRouted(data), source, destination === BROADCAST)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.counts.routerDamaged++
+    }
+  }
+
+  #fromRing(npdu: RoutedNpdu, source: number, isBroadcast: boolean) {
+    const { ipNetwork, ringNetwork } = this.#parts
+    const { message, to } = npdu
+    if (message !== undefined && (to === undefined || to.network === ALL_NETWORKS)) this.#messageFromRing(npdu)
+    if (to === undefined) return
+    if (npdu.hops <= 1) return this.#drop()
+    const from = npdu.from ?? { network: ringNetwork, address: Uint8Array.of(source) }
+    const onward: RoutedNpdu = { ...npdu, from, hops: npdu.hops - 1 }
+    if (to.network === ALL_NETWORKS) return this.#toAllIp(encodeRouted(onward))
+    const router = this.#routes.get(to.network)
+    if (router) return this.#toIp(encodeRouted(onward), router)
+    if (to.network !== ipNetwork) {
+      if (!isBroadcast) this.#tellRing(this.#reject(NO_SUCH_NETWORK, to.network), source)
+      return
+    }
+    delete onward.to
+    if (to.address.length === 0) return this.#toAllIp(encodeRouted(onward))
+    if (to.address.length !== IP_ADDRESS_BYTES) return this.#drop()
+    this.#toIp(encodeRouted(onward), ipAddressOf(to.address))
+  }
+
+  #messageFromRing({ message, rest }: RoutedNpdu) {
+    const { ipNetwork, ringNetwork } = this.#parts
+    if (message === ROUTER_MESSAGES.whatIsNetworkNumber) {
+      this.#tellRing(encodeRouterMessage(ROUTER_MESSAGES.networkNumberIs, [...wordOctets(ringNetwork), 1]), BROADCAST)
+    } else if (message === ROUTER_MESSAGES.whoIsRouter) {
+      const [asked] = networksOf(rest)
+      const known = [ipNetwork, ...this.#routes.keys()]
+      const told = asked === undefined ? known : known.filter((network) => network === asked)
+      if (told.length > 0) this.#tellRing(this.#iAmRouter(told), BROADCAST)
+    }
+  }
+
+  #tellRing(data: Uint8Array, destination: number) {
+    const { mac, queue, sendFrame } = this.#parts
+    if (this.#underWay >= queue) return this.#drop()
+    this.#underWay++
+    const frame = { frameType: frameTypeOf(data.length, false), destination, source: mac, data }
+    sendFrame(frame)
+      .catch(() => this.#drop())
+      .finally(() => this.#underWay--)
+  }
+
+  #toIp(npdu: Uint8Array, peer: IpPeer): void {
+    this.counts.routedToIp++
+    this.#parts.sendTo(peer, encodeBvlc(BVLC.unicast, npdu))
+  }
+
+  #toAllIp(npdu: Uint8Array): void {
+    this.counts.routedToIp++
+    this.#parts.sendToAll(encodeBvlc(BVLC.broadcast, npdu))
+    // Not as a forwarded one, which names its sender: they take the address that the datagram comes from.
+    this.#toForeign(encodeBvlc(BVLC.unicast, npdu))
+  }
+
+  // Foreign devices: they are on other IP networks, where no broadcast comes.
+
+  #register(rest: Uint8Array, peer: IpPeer): void {
+    const { clock, foreignDevices: most } = this.#parts
+    const key = `${peer.host}:${peer.port}`
+    this.#forgetExpired()
+    const isRefused = rest.length !== 2 || (!this.#foreign.has(key) && this.#foreign.size >= most)
+    if (!isRefused) {
+      const seconds = (rest[0] ?? 0) * 256 + (rest[1] ?? 0)
+      this.#foreign.set(key, { ...peer, untilMs: clock.monotonicMs() + (seconds + GRACE_S) * 1000 })
+    }
+    this.#result(isRefused ? REGISTER_REFUSED : DONE, peer)
+  }
+
+  #distribute(rest: Uint8Array, peer: IpPeer) {
+    this.#forgetExpired()
+    if (!this.#foreign.has(`${peer.host}:${peer.port}`)) return this.#result(DISTRIBUTE_REFUSED, peer)
+    const npdu = readRouted(rest)
+    const forwarded = forwardedOf(peer, rest)
+    this.#parts.sendToAll(forwarded)
+    this.#toForeign(forwarded, peer)
+    this.#fromIp(npdu, peer, true)
+  }
+
+  #result(code: number, peer: IpPeer): void {
+    this.#parts.sendTo(peer, encodeBvlc(BVLC.result, Uint8Array.of(...wordOctets(code))))
+  }
+
+  #toForeign(bytes: Uint8Array, but?: IpPeer): void {
+    this.#forgetExpired()
+    for (const { host, port } of this.#foreign.values())
+      if (host !== but?.host || port !== but.port) this.#parts.sendTo({ host, port }, bytes)
+  }
+
+  #forgetExpired(): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    for (const [key, { untilMs }] of this.#foreign) if (untilMs <= nowMs) this.#foreign.delete(key)
+  }
+
+  #learn(network: number, peer: IpPeer): void {
+    if (network === 0 || network === ALL_NETWORKS) return
+    this.#routes.delete(network)
+    this.#routes.set(network, peer)
+    for (const [oldest] of this.#routes) {
+      if (this.#routes.size <= MOST_ROUTES) break
+      this.#routes.delete(oldest)
+    }
+  }
+
+  #iAmRouter(networks: readonly number[]): Uint8Array {
+    return encodeRouterMessage(ROUTER_MESSAGES.iAmRouter, networks.flatMap(wordOctets))
+  }
+
+  #reject(reason: number, network: number): Uint8Array {
+    return encodeRouterMessage(ROUTER_MESSAGES.reject, [reason, ...wordOctets(network)])
+  }
+
+  #drop(): void {
+    this.counts.routerDrops++
+  }
+}
+
+function forwardedOf({ host, port }: IpPeer, npdu: Uint8Array): Uint8Array {
+  return encodeBvlc(BVLC.forwarded, ipAddressOctets(host, port), npdu)
+}
+
+function frameTypeOf(length: number, expectsReply: boolean): number {
+  if (length > MOST_PLAIN)
+    return expectsReply
+      ? FRAME_TYPES.BACNET_EXTENDED_DATA_EXPECTING_REPLY
+      : FRAME_TYPES.BACNET_EXTENDED_DATA_NOT_EXPECTING_REPLY
+  return expectsReply ? FRAME_TYPES.BACNET_DATA_EXPECTING_REPLY : FRAME_TYPES.BACNET_DATA_NOT_EXPECTING_REPLY
+}
