@@ -6,10 +6,10 @@ import type { VNode } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import { type Child, html } from './html.ts'
-import { fixed, timeOf } from './numbers.ts'
+import { dateOf, fixed, timeOf } from './numbers.ts'
 import { adoptStyle } from './style.ts'
 
-// What uPlot needs of a style sheet, and the marks of a legend: only who shows a plot loads them.
+// What uPlot needs of a style sheet, the newest value, and the marks of a legend: only who shows a plot loads them.
 adoptStyle(`
 .uplot-in { min-width: 0; overflow: hidden; font-size: .6875rem; }
 .uplot { position: relative; }
@@ -22,11 +22,14 @@ adoptStyle(`
 .u-select, .u-off { display: none; }
 .read-out { position: absolute; top: .375rem; left: calc(var(--x) + .5rem); display: grid; padding: .35rem .55rem; border: 1px solid var(--line); border-radius: var(--radius); background: var(--raised); box-shadow: var(--shadow); font-size: var(--t-label); line-height: 1.5; white-space: nowrap; pointer-events: none; z-index: 1; }
 .read-out[data-side="left"] { left: auto; right: calc(100% - var(--x) + .5rem); }
+.now { font-size: var(--t-lead); color: var(--ink); }
 .legend :where(i:not(.lamp)) { width: 1rem; border-top: 2px solid var(--trace-1); }
 .legend .k-2 { border-top: 2px dashed var(--trace-2); }
 .legend .k-3 { border-top: 2px dotted var(--trace-3); }
 .legend .k-band { height: .6rem; border: 0; background: var(--trace-1); opacity: .25; }
 .legend .k-limit { border-top: 1.5px dashed var(--ink-2); }
+.legend .k-gap { height: .6rem; border: 0; background: var(--lamp-fault); opacity: .22; }
+.legend .k-gap[data-s="off"] { background: var(--ink-3); }
 .legend .k-tick { width: 2px; height: .6rem; border: 0; background: var(--lamp-fault); }
 @media (forced-colors: active) { .uplot-in { forced-color-adjust: none; } }`)
 
@@ -39,6 +42,14 @@ export interface Trace {
   points: Points
   /** Line style: traces also differ by dash. `read` has no line and is shown only by the crosshair. */
   kind: 'line' | 'dashed' | 'dotted' | 'read'
+}
+
+/** A time without a value, epoch ms: `fault` where something failed, `off` where nobody looked. */
+export interface Gap {
+  fromMs: number
+  toMs: number
+  lit: 'fault' | 'off'
+  name: string
 }
 
 /** Contents of a plot. */
@@ -55,9 +66,13 @@ export interface PlotFacts {
   decimals: number
   /** The band, by the indexes of its traces. */
   band?: readonly [upper: number, lower: number]
+  /** What the band spans; default: earliest to latest. */
+  bandName?: string
   limit?: { name: string; value: number }
   /** Losses at each instant; above 0 a tick is drawn at the bottom. */
   lost?: { name: string; points: Points }
+  /** Times without a value, shaded from top to bottom. Each has its word in the legend. */
+  gaps?: readonly Gap[]
   /** The scale covers at least this range. */
   least: readonly [bottom: number, top: number]
   heightPx: number
@@ -67,6 +82,7 @@ export interface PlotFacts {
 const DASHES: Readonly<Record<Trace['kind'], number[]>> = { line: [], dashed: [6, 2], dotted: [2, 2], read: [] }
 const INK: readonly string[] = ['--trace-1', '--trace-2', '--trace-3']
 const TICK_PX = 9
+const DAY_MS = 86_400_000
 
 /** The plot, with the page's font and colours. */
 export function Plot(facts: PlotFacts): VNode {
@@ -93,16 +109,21 @@ export function Plot(facts: PlotFacts): VNode {
       drawn.current = undefined
     }
   }, [shape])
-  useEffect(() => drawn.current?.setData(dataOf(facts)), [facts.fromMs, facts.traces, facts.limit?.value])
+  useEffect(() => drawn.current?.setData(dataOf(facts)), [facts.fromMs, facts.traces, facts.limit?.value, facts.gaps])
   return html`<div class="uplot-in" role="img" aria-label=${facts.label} ref=${ref}></div>`
 }
 
 /** Legend of a plot's lines, bands and ticks. */
-export function legend({ traces, band, limit, lost }: PlotFacts, words?: Child): VNode {
+export function legend(
+  { traces, band, bandName = 'earliest to latest', gaps = [], limit, lost }: PlotFacts,
+  words?: Child,
+): VNode {
+  const kinds = [...new Map(gaps.map(({ lit, name }) => [name, lit]))]
   const lines = traces.filter(({ kind }, at) => kind !== 'read' && !band?.includes(at))
-  return html`<div class="legend">${band ? html`<span><i class="k-band"></i>earliest to latest</span>` : null}
+  return html`<div class="legend">${band ? html`<span><i class="k-band"></i>${bandName}</span>` : null}
     ${lines.map(({ name }, at) => html`<span key=${name}><i class=${`k-line k-${at + 1}`}></i>${name}</span>`)}
     ${limit ? html`<span><i class="k-limit"></i>${limit.name}</span>` : null}
+    ${kinds.map(([name, lit]) => html`<span key=${name}><i class="k-gap" data-s=${lit}></i>${name}</span>`)}
     ${lost ? html`<span><i class="k-tick"></i>${lost.name}</span>` : null}${words}</div>`
 }
 
@@ -118,7 +139,7 @@ function token(place: Element, name: string): string {
 }
 
 function optionsOf(place: HTMLElement, latest: { current: PlotFacts }): uPlot.Options {
-  const { traces, band, heightPx, zone, decimals } = latest.current
+  const { traces, band, heightPx, decimals } = latest.current
   const isLine = ({ kind }: Trace, at: number): boolean => kind !== 'read' && !band?.includes(at)
   const ink = (name: string) => (): string => token(place, name)
   const font = `11px ${getComputedStyle(place).fontFamily}`
@@ -143,8 +164,8 @@ function optionsOf(place: HTMLElement, latest: { current: PlotFacts }): uPlot.Op
         ...axis,
         size: 22,
         gap: 4,
-        space: 70,
-        values: (_plot, splits) => splits.map((s) => timeOf(s * 1000, zone, 'min')),
+        space: 84,
+        values: (_plot, splits) => splits.map((s) => splitText(s * 1000, latest.current)),
       },
       {
         ...axis,
@@ -162,6 +183,7 @@ function optionsOf(place: HTMLElement, latest: { current: PlotFacts }): uPlot.Op
     ],
     bands: band ? [{ series: [band[0] + 1, band[1] + 1], fill: () => faint(token(place, '--trace-1')) }] : [],
     hooks: {
+      drawClear: [(plot) => drawGaps(plot, place, latest.current)],
       draw: [(plot) => drawLimit(plot, place, latest.current), (plot) => drawLost(plot, place, latest.current)],
       setCursor: [(plot) => readCursor(plot, latest.current)],
     },
@@ -190,9 +212,28 @@ function rangeOf({ least, limit }: PlotFacts, low: number | null, high: number |
   return [bottom === 0 ? 0 : bottom - air, top + air]
 }
 
+/** Beyond a day the day is said too. */
+function splitText(atMs: number, { spanMs, zone }: PlotFacts): string {
+  const time = timeOf(atMs, zone, 'min')
+  if (spanMs <= DAY_MS) return time
+  const day = dateOf(atMs, zone).slice(5)
+  return time === '00:00' ? day : `${day} ${time}`
+}
+
 /** As many decimals as the steps of the scale need, at most those of the quantity. */
 function decimalsOf(splits: number[], most: number): number {
   return splits.every((each) => Number.isInteger(each)) ? 0 : most
+}
+
+function drawGaps({ ctx, bbox, valToPos }: uPlot, place: Element, { gaps = [] }: PlotFacts): void {
+  ctx.save()
+  for (const { fromMs, lit, toMs } of gaps) {
+    const left = Math.max(bbox.left, valToPos(fromMs / 1000, 'x', true))
+    const right = Math.min(bbox.left + bbox.width, valToPos(toMs / 1000, 'x', true))
+    ctx.fillStyle = faint(token(place, lit === 'fault' ? '--lamp-fault' : '--ink-3'))
+    if (right > left) ctx.fillRect(left, bbox.top, right - left, bbox.height)
+  }
+  ctx.restore()
 }
 
 function drawLimit({ ctx, bbox, valToPos }: uPlot, place: Element, { limit }: PlotFacts): void {
@@ -247,10 +288,15 @@ function readCursor(plot: uPlot, facts: PlotFacts): void {
 }
 
 /** The crosshair's text, line by line: the time, then each trace, then losses. */
-export function linesAt({ fromMs, stepMs, traces, unit, decimals, lost, zone }: PlotFacts, at: number): string[] {
+export function linesAt(
+  { fromMs, stepMs, spanMs, traces, unit, decimals, lost, zone }: PlotFacts,
+  at: number,
+): string[] {
+  const atMs = fromMs + at * stepMs
+  const day = spanMs > DAY_MS ? `${dateOf(atMs, zone)} ` : ''
   const lines = traces.map(({ name, points }) => `${name} ${fixed(points[at], decimals)} ${unit}`)
   const missed = lost ? [`${lost.name} ${fixed(lost.points[at], 0)}`] : []
-  return [timeOf(fromMs + at * stepMs, zone), ...lines, ...missed]
+  return [`${day}${timeOf(atMs, zone)}`, ...lines, ...missed]
 }
 
 function wordOf(line: string, isHead: boolean): HTMLElement {

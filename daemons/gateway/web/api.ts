@@ -5,6 +5,7 @@ import type { OutletView } from '#kit/pure/mqtt-outlet.ts'
 import { call } from '#kit/web/call.ts'
 import type { UnitView } from '../core/bus/units.ts'
 import type { OutstationFace } from '../core/dnp3/dnp3.ts'
+import type { PointBucket } from '../core/history/buckets.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
@@ -105,6 +106,17 @@ function point(path: string, name: string): `/${string}` {
   return portRoute(path, `/points/${encodeURIComponent(name)}`)
 }
 
+/** What a point did, as `GET .../points/:name/history` answers. Instants are epoch ms. */
+export interface PointHistory {
+  name: string
+  unit: string | null
+  decimals: number | null
+  from: number
+  to: number
+  stepMs: number
+  buckets: PointBucket[]
+}
+
 /** Calls about the points of a line, and about templates. */
 export const pointsApi = {
   points: (path: string) => call<PointList>(`GET ${portRoute(path, '/points')}`),
@@ -115,6 +127,8 @@ export const pointsApi = {
   change: (path: string, name: string, body: object, ifMatch: string | undefined) =>
     call<PointView>(`PATCH ${point(path, name)}`, body, { ifMatch }),
   remove: (path: string, name: string) => call<void>(`DELETE ${point(path, name)}`),
+  history: (path: string, name: string, range: { from: number; to: number }) =>
+    call<PointHistory>(`GET ${point(path, name)}/history?${query(range)}` as `GET /${string}`),
   templates: () => call<PointTemplate[]>('GET /api/templates/modbus'),
 }
 

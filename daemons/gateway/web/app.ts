@@ -19,6 +19,7 @@ const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
 const PortsPage = lazy(async () => (await import('./ports-page.ts')).PortsPage)
 const PortPage = lazy(async () => (await import('./port-page.ts')).PortPage)
 const PortSettings = lazy(async () => (await import('./port-settings.ts')).PortSettings)
+const HistoryPage = lazy(async () => (await import('./history-page.ts')).HistoryPage)
 const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPage)
 const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
@@ -101,6 +102,8 @@ function page([name, first, second, ...rest]: string[]): VNode {
 
 function portPage(path: string, part: string | undefined, [what, which]: string[]): VNode {
   if (part === 'settings') return html`<${PortSettings} path=${path} key=${`settings ${path}`} />`
+  if (part === 'points' && what === 'history' && which !== undefined)
+    return html`<${HistoryPage} path=${path} name=${which} key=${`history ${path} ${which}`} />`
   if (part === 'points') return html`<${PointsPage} path=${path} what=${what} which=${which} key=${`points ${path}`} />`
   if (part === 'scan') return html`<${ScanPage} path=${path} key=${`scan ${path}`} />`
   return html`<${PortPage} path=${path} key=${path} />`

@@ -173,7 +173,7 @@ export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
     void form.submit(save)
   }
   return html`<form class="panel dense" onSubmit=${submit} novalidate aria-label=${point ? texts.point(point.name) : texts.newPoint}>
-    <header><h2>${point?.name ?? texts.newPoint}</h2><div class="acts"><a class="btn quiet icon" href=${close} aria-label="Close form">${icon('close')}</a></div></header>
+    <header><h2>${point?.name ?? texts.newPoint}</h2><div class="acts">${point && point.value !== null && typeof point.value !== 'string' ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'history', point.name)}>History</a>` : null}<a class="btn quiet icon" href=${close} aria-label="Close form">${icon('close')}</a></div></header>
     <div class="in stack">${point?.fault ? html`<p class="small" data-s="warn">${point.fault.message}</p>` : null}
       <fieldset class="plain" disabled=${!isAdmin.value}><div class="form">${kind.fields(form, point === undefined)}</div></fieldset>${refusal(form)}</div>
     ${

@@ -564,6 +564,45 @@ export const plus = 'Plus'
 export const decimals = 'Decimals'
 export const deadband = 'Report changes above'
 
+// History of a point (history-page.ts, history-plot.ts)
+
+export const pointHistory = 'History'
+export const askingForHistory = (span: string) => `Asking the gateway for its history: ${span}`
+export const historyCouldNotBeRead = 'The history could not be read.'
+export const nothingRecorded = (name: string, span: string) => `Nothing is recorded of ${name} in the ${span}.`
+export const recordingBegins =
+  'The gateway keeps what a point does from when it is there. Texts are not kept. Look at a longer time, or come back in some minutes.'
+export const hadAValueAlways = (name: string, span: string) => `${name} had a value all through the ${span}.`
+export const hadNoValueAtAll = (name: string, span: string) => `${name} had no good value in the ${span}.`
+export const hadNoValueFor = (name: string, missing: string, span: string) =>
+  `${name} had no good value for ${missing} of the ${span}.`
+export const wasNotRecordedFor = (off: string) => `The gateway did not record for ${off}.`
+export const lookAtItsUnit = 'Look at its unit, and at the line.'
+export const noGoodValue = 'no good value'
+export const notRecorded = 'not recorded'
+export const spans = { hour: 'last hour', day: 'last day', week: 'last week' } as const
+export const spanChoice = { hour: 'Hour', day: 'Day', week: 'Week' } as const
+export const leastValue = 'Least'
+export const meanValue = 'Mean'
+export const greatestValue = 'Greatest'
+export const lastValue = 'last'
+export const leastToGreatest = 'least to greatest'
+export const withValue = 'With a value'
+export const ofTimeRecorded = 'of the time recorded'
+export const notRecordedFor = 'Not recorded'
+export const gatewayWasOff = 'the gateway did not run, or had no such point'
+export const exactTo = (step: string) => `exact to ${step}`
+export const newestValue = 'Last'
+export const meanOverTime = 'over the time with a value'
+export const historySpoken = (name: string, low: string, high: string, unit: string) =>
+  `${name} between ${low} and ${high}${unit === '' ? '' : ` ${unit}`}`
+export const outages = 'Outages'
+export const noOutage = 'None.'
+export const moreOutages = (more: number) => `${many(more, 'more outage')} before these: they are in the CSV.`
+export const saveCsv = 'Save as CSV'
+export const csvIsSaved = 'The history is being saved as a table.'
+export const switchesSpan = (span: string) => `shows the ${span}`
+
 // Settings of a port (port-settings.ts)
 
 export const settings = 'Settings'
