@@ -20,6 +20,7 @@ const PortsPage = lazy(async () => (await import('./ports-page.ts')).PortsPage)
 const PortPage = lazy(async () => (await import('./port-page.ts')).PortPage)
 const PortSettings = lazy(async () => (await import('./port-settings.ts')).PortSettings)
 const HistoryPage = lazy(async () => (await import('./history-page.ts')).HistoryPage)
+const ReportPage = lazy(async () => (await import('./report-page.ts')).ReportPage)
 const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPage)
 const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
@@ -105,6 +106,7 @@ function portPage(path: string, part: string | undefined, [what, which]: string[
   if (part === 'points' && what === 'history' && which !== undefined)
     return html`<${HistoryPage} path=${path} name=${which} key=${`history ${path} ${which}`} />`
   if (part === 'points') return html`<${PointsPage} path=${path} what=${what} which=${which} key=${`points ${path}`} />`
+  if (part === 'report') return html`<${ReportPage} path=${path} key=${`report ${path}`} />`
   if (part === 'scan') return html`<${ScanPage} path=${path} key=${`scan ${path}`} />`
   return html`<${PortPage} path=${path} key=${path} />`
 }

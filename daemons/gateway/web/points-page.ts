@@ -16,10 +16,10 @@ import {
   ageCell,
   createPointTable,
   faultText,
-  isRecordPoint,
   judgePoints,
   matchingPoints,
   type PointTable,
+  pointPlace,
   qualityLits,
   qualityWords,
   type Shown,
@@ -170,14 +170,6 @@ function empty(port: Port, isBeside: boolean): VNode {
   )
 }
 
-const TABLES: Readonly<Record<number, string>> = { 1: 'coil', 2: 'discrete', 3: 'holding', 4: 'input' }
-
-/** Where its value comes from. */
-function placeOf(row: Shown): string {
-  if (isRecordPoint(row)) return row.record
-  return `${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}`
-}
-
 function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
   const href = linkTo('port', port.path, 'points', 'point', row.name)
   const isOdd = row.quality === 'bad' || row.quality === 'stale'
@@ -186,6 +178,6 @@ function pointRow(port: Port, row: Shown, isChosen: boolean): VNode {
     <td class="lit">${lamp(qualityLits[row.quality], qualityWords[row.quality])}</td>
     <td class="name"><a href=${href} aria-current=${isChosen || undefined}>${row.name}</a>${isOdd ? html`<span class="under desk-only" data-s=${qualityLits[row.quality]}>${note}</span>` : null}</td>
     <td class="setup narrow-only" data-s=${isOdd ? qualityLits[row.quality] : undefined}>${isOdd ? note : texts.rowUnit(row.unitId)}</td>
-    <td class="n wide">${row.unitId}</td><td class="wide faint">${placeOf(row)}</td>
+    <td class="n wide">${row.unitId}</td><td class="wide faint">${pointPlace(row)}</td>
     <td class="n wide faint">${age(row.pollMs, 1)}</td>${valueCell(row)}${ageCell(row, daemonNow(), false)}</tr>`
 }

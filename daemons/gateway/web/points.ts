@@ -145,6 +145,14 @@ export function pointValueText({
   return `${text.startsWith('-') ? '\u2212' : ''}${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
 }
 
+const TABLES: Readonly<Record<number, string>> = { 1: 'coil', 2: 'discrete', 3: 'holding', 4: 'input' }
+
+/** Where its value comes from. */
+export function pointPlace(row: PointView): string {
+  if (isRecordPoint(row)) return row.record
+  return `${TABLES[row.fc]} ${row.address}${row.bit === null ? '' : `.${row.bit}`} ${row.type}`
+}
+
 /** The lamp of each quality. */
 export const qualityLits: Readonly<Record<PointQuality, Lit>> = {
   good: 'ok',

@@ -96,7 +96,7 @@ export function Removal({ port }: { port: Port }): VNode {
     }
   }
   const text = texts.removingMeans(port.webhooks)
-  return html`<div class="end">${port.state === 'closed' ? null : html`<span class="thumb"><${Switch} port=${port} /></span>`}<${Act} kind="danger" run=${() => setAsked(true)}>Remove port</${Act}></div>
+  return html`<div class="end"><a class="btn" href=${linkTo('port', port.path, 'report')}>${texts.report}</a>${port.state === 'closed' ? null : html`<span class="thumb"><${Switch} port=${port} /></span>`}<${Act} kind="danger" run=${() => setAsked(true)}>Remove port</${Act}></div>
     ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(name)} text=${text} act="Remove port" keep="Keep port" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 

@@ -603,6 +603,35 @@ export const saveCsv = 'Save as CSV'
 export const csvIsSaved = 'The history is being saved as a table.'
 export const switchesSpan = (span: string) => `shows the ${span}`
 
+// Commissioning report (report-page.ts)
+
+export const report = 'Commissioning report'
+export const takeAnew = 'Take anew'
+export const print = 'Print'
+export const takingReport = 'Asking the gateway for all that is on this line'
+export const reportCouldNotBeTaken = 'The report could not be taken.'
+export const lineAndBox = 'Line'
+export const countedOfLine = 'Counted of the line'
+export const signed = 'Signed'
+export const takenBy = 'Taken by'
+export const takenAt = 'Taken at'
+export const remarks = 'Remarks'
+export const nameAndSignature = 'Name, signature'
+export const lineIsNotOpen = (name: string) => `${name} is not open: nothing on it could be checked.`
+export const notAllIsWell = (name: string) => `Not all on ${name} is well.`
+export const unitsNotWell = (units: string) => `Not well: unit ${units}.`
+export const pointsWithoutValue = (names: string) => `Without a fresh value: ${names}.`
+export const allIsWell = (units: number, points: number) =>
+  `${many(units, 'unit')} ${units === 1 ? 'is' : 'are'} well, and ${many(points, 'point')} ${points === 1 ? 'has a' : 'have'} fresh ${points === 1 ? 'value' : 'values'}.`
+export const gatewayName = 'Gateway'
+export const deviceOfLine = 'Device'
+export const adapterOfLine = 'Adapter'
+export const lineSettings = 'Line settings'
+export const protocolSettings = 'Settings of the protocol'
+export const reportHasNoPoints = 'This line has no table of points.'
+export const stateOfLine = 'State'
+export const errorsInHour = 'Errors in the last hour'
+
 // Settings of a port (port-settings.ts)
 
 export const settings = 'Settings'
