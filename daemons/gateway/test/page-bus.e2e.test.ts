@@ -108,12 +108,17 @@ async function capture(t: Test, { page, ask, audit }: BusStage): Promise<void> {
   t.equal(await page.getByRole('button', { name: 'Capture', exact: true }).isDisabled(), false)
 }
 
-async function silentUnit(t: Test, { page, visit, ask, bus, kitchen, busName }: BusStage): Promise<void> {
+async function silentUnit(t: Test, { page, visit, ask, audit, bus, kitchen, busName }: BusStage): Promise<void> {
   kitchen.isDead = true
   await ask(1)
   for (let asked = 0; asked < 3; asked++) t.equal(await ask(17), 504)
   await page.getByText('Unit 17 does not answer. The other 2 are well.').waitFor()
   await page.locator('.units .how', { hasText: 'silent, asked at' }).waitFor()
+  await page.getByRole('button', { name: /^Unit 17, silent/ }).click()
+  await page.locator('.facts p', { hasText: /^Asked \d+ times?: / }).waitFor()
+  await page.locator('.facts ol li').first().waitFor()
+  await audit(t, 'port-silent')
+  await page.getByRole('button', { name: /^Unit 17, silent/ }).click()
   await visit('ports')
   await page.getByText(`${busName} runs. ${busName}: 1 unit is silent.`).waitFor()
   await page.locator('.lines tr', { hasText: '2 of 3' }).waitFor()

@@ -10,6 +10,7 @@ import { Confirm } from '#kit/web/dialog.ts'
 import { factTable, spark } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
+import { lazy } from '#kit/web/lazy.ts'
 import { age, capital, count, msText, sinceText, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, lamp, say, toast } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -24,6 +25,8 @@ import * as texts from './texts.ts'
 import type { Traffic } from './traffic.ts'
 import { listOf } from './typed.ts'
 import { shortPath, type When } from './words.ts'
+
+const SilentUnit = lazy(async () => (await import('./silent-unit.ts')).SilentUnit)
 
 // The remedy right beside the verdict of a port.
 
@@ -229,7 +232,7 @@ export function UnitsPanel({ port, units, refused, again }: UnitsPanelProps): VN
   }
   const note = units.length === 0 ? '' : isListening ? texts.heardInLastMinute : texts.onLine(units.length)
   return html`<section class="panel" aria-label="Units"><header><h2>Units</h2><span class="faint grow">${note}</span>${scan}</header>
-    ${units.length === 0 ? empty(isListening, refused) : rows(units, { opened, setOpened, forget })}</section>`
+    ${units.length === 0 ? empty(isListening, refused) : rows(port, units, { opened, setOpened, forget })}</section>`
 }
 
 function empty(isListening: boolean, refused: string | null): VNode {
@@ -244,12 +247,12 @@ interface RowActs {
   forget(unitId: number): Promise<void>
 }
 
-function rows(units: readonly UnitView[], { opened, setOpened, forget }: RowActs): VNode {
+function rows(port: Port, units: readonly UnitView[], { opened, setOpened, forget }: RowActs): VNode {
   return html`<table class="table tight units"><colgroup><col class="c1" /><col class="c2" /><col /><col class="c4" /><col class="c5" /></colgroup><thead class="sr"><tr><th>State</th><th>Unit</th><th>How it does</th><th>Reply times</th><th>Usual reply</th></tr></thead>
     <tbody>${units.flatMap((view) => {
       const isOpen = view.unitId === opened
       const row = unitRow(view, isOpen, () => setOpened(isOpen ? null : view.unitId))
-      return isOpen && view.bus ? [row, factsRow(view.bus, () => void forget(view.unitId))] : [row]
+      return isOpen && view.bus ? [row, factsRow(port, view.bus, units, () => void forget(view.unitId))] : [row]
     })}</tbody></table>`
 }
 
@@ -266,7 +269,10 @@ function unitRow(view: UnitView, isOpen: boolean, toggle: () => void): VNode {
     <td class="n ms">${msText(took)}${took === null ? '' : html` <span class="unit">ms</span>`}</td></tr>`
 }
 
-function factsRow(unit: BusUnit, forget: () => void): VNode {
+/** In these states a unit does not answer. */
+const SILENT: readonly BusUnit['state'][] = ['silent', 'probing', 'failing']
+
+function factsRow(port: Port, unit: BusUnit, units: readonly UnitView[], forget: () => void): VNode {
   const facts = unitFacts(unit, { nowMs: daemonNow(), zone: zone.value })
   const latency = unit.latencyMs
   if (latency)
@@ -276,7 +282,7 @@ function factsRow(unit: BusUnit, forget: () => void): VNode {
     )
   return html`<tr key=${`${unit.unitId} facts`} class="facts"><td colspan="5"><dl>${facts.map(
     ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,
-  )}</dl>${unit.lastError ? html`<p class="small soft">${unit.lastError.message}</p>` : null}${histogram(barsOf(unit.histogram))}${isAdmin.value && mayForget(unit) ? html`<div class="acts start"><${Act} run=${forget}>${forgetWords(unit)}</${Act}></div>` : null}</td></tr>`
+  )}</dl>${unit.lastError ? html`<p class="small soft">${unit.lastError.message}</p>` : null}${SILENT.includes(unit.state) ? html`<${SilentUnit} port=${port} unit=${unit} units=${units.flatMap(({ bus }) => bus ?? [])} />` : null}${histogram(barsOf(unit.histogram))}${isAdmin.value && mayForget(unit) ? html`<div class="acts start"><${Act} run=${forget}>${forgetWords(unit)}</${Act}></div>` : null}</td></tr>`
 }
 
 /** After a cable was repaired nobody should have to wait for a hundred exchanges. */

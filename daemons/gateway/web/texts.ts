@@ -603,6 +603,67 @@ export const saveCsv = 'Save as CSV'
 export const csvIsSaved = 'The history is being saved as a table.'
 export const switchesSpan = (span: string) => `shows the ${span}`
 
+// A unit that is silent (silent-unit.ts)
+
+interface Tried {
+  requests: number
+  replies: number
+  timeouts: number
+  damaged: number
+}
+
+export const silentTried = ({ damaged, replies, requests, timeouts }: Tried) =>
+  `Asked ${counted(requests, 'time')}: ${counted(replies, 'reply', 'replies')}, ${counted(timeouts, 'time')} nothing valid within the wait${damaged > 0 ? `, ${damaged} with damaged bytes` : ''}.`
+export const silentLate = (unitId: number, late: number) =>
+  `Unit ${unitId} does answer, but too late: ${counted(late, 'reply', 'replies')} came after the wait was over.`
+export const silentLateChecks = [
+  'Wait longer for replies, in the settings of the line.',
+  'Ask it less often: some devices work off one request at a time.',
+] as const
+export const silentDamaged = (unitId: number, checksums: number, others: number) =>
+  `Something answers when unit ${unitId} is asked, but damaged: ${counted(checksums, 'wrong checksum')}, ${counted(others, 'time')} bytes that are no reply.`
+export const silentDamagedChecks = (unitId: number, framing: string) => [
+  `See whether two devices have the number ${unitId}: unplug one and ask again.`,
+  `Compare its rate and parity with ${framing}; a rate that is nearly right damages single bytes.`,
+  'See that both ends of the line have 120 ohms, and that the reference conductor is connected.',
+  'Keep the line away from cables of drives and motors, or try a lower rate.',
+]
+export const silentRefuses = (unitId: number) => `Unit ${unitId} answers, and refuses everything that it was asked.`
+export const silentRefusesChecks = [
+  'Compare function and address with the register table of its maker; some count from 1.',
+  'Read one register at a time: some devices refuse a range with a gap in it.',
+] as const
+export const answeredUntil = (unitId: number, lastAt: string) =>
+  `Unit ${unitId} answered until ${lastAt}, and not since.`
+export const silentSinceChecks = (othersAnswer: boolean) => [
+  'See that the device has power, and what it shows.',
+  othersAnswer
+    ? 'Other units still answer: look at its own terminals, and at the cable behind the last unit that answers.'
+    : 'No other unit answers either: look at the cable where it leaves the gateway.',
+  'Ask whether somebody changed its number, rate or parity.',
+]
+export const silentAlone = (unitId: number, others: string) =>
+  `${others.includes(' ') ? 'Units' : 'Unit'} ${others} ${others.includes(' ') ? 'answer' : 'answers'} on this line; unit ${unitId} sent nothing at all.`
+export const silentAloneChecks = (unitId: number, framing: string) => [
+  `Look at the number on the device: a scan of the line shows which numbers answer instead of ${unitId}.`,
+  `Compare its own rate and parity with ${framing}: each device has its own setting.`,
+  'See that it has power, and that A and B are not swapped at its terminals.',
+]
+export const silentLine = 'Not one byte has come in on this line.'
+export const silentLineChecks = [
+  'Swap A and B at the adapter: makers do not agree which is which.',
+  'See that the devices have power, and that the cable ends in this adapter.',
+  'See that the adapter switches from sending to receiving by itself; else set rs485 in the settings of the line.',
+  'Put one single device on a short cable to the adapter, and ask that.',
+] as const
+export const silentNoise = (wrong: number) =>
+  `Bytes come in, but nothing in them is a reply${wrong > 0 ? `; the driver counted ${wrong} with a wrong frame or parity` : ''}.`
+export const silentNoiseChecks = (framing: string) => [
+  `Compare rate, parity and stop bits of the devices with ${framing}.`,
+  'Swap A and B: an idle line that is turned round looks like bytes.',
+  'See whether another master asks on this line: listen to it in mode listen.',
+]
+
 // Commissioning report (report-page.ts)
 
 export const report = 'Commissioning report'
