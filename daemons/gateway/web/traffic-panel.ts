@@ -11,12 +11,77 @@ import { lazy } from '#kit/web/lazy.ts'
 import { count, many, msText, timeOf } from '#kit/web/numbers.ts'
 import { icon, type Lit, lamp, say } from '#kit/web/parts.ts'
 import { isFed } from '#kit/web/socket.ts'
+import { adoptStyle } from '#kit/web/style.ts'
 import type { Port } from './api.ts'
 import { type Slot, slotsOf } from './port-verdict.ts'
 import { isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 import type { Row, Show, Traffic } from './traffic.ts'
 import { bitsPerByte, isOfUnits, shortPath } from './words.ts'
+
+// Its style comes with it: pages without traffic do not carry it.
+adoptStyle(`
+.strip { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .25rem .75rem; padding: var(--s3) var(--s4) .5rem; background: var(--sunken); border-bottom: 1px solid var(--line); font-size: .6875rem; color: var(--ink-3); }
+.strip .who { display: grid; grid-template-rows: 1fr 1fr; align-items: center; height: 2.75rem; }
+.strip svg { display: block; width: 100%; height: 2.75rem; }
+.strip .ask { fill: var(--trace-1); }
+.strip .answer { fill: var(--lamp-ok); }
+.strip .wait { fill: var(--lamp-fault); fill-opacity: .22; }
+.strip .miss { fill: var(--lamp-fault); }
+.strip .late { fill: var(--lamp-warn); }
+.strip .g { stroke: var(--line); }
+.strip .x { grid-column: 2; display: flex; justify-content: space-between; }
+.log { font-size: var(--t-small); line-height: 1.35; }
+.log li { position: relative; display: grid; grid-template-columns: 5.7rem .9rem 1.25rem minmax(0, 1fr) minmax(0, 11.9rem) 3.4rem; gap: 0 .55rem; align-items: center; min-height: 1.625rem; padding: 0 var(--s4); }
+.log li.ask { border-top: 1px solid var(--grid); }
+.log li > * { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.log .at, .log .hex, .log .dir { font-family: var(--mono); font-size: .75rem; color: var(--ink-3); }
+.log .hex { color: var(--ink-2); }
+.log .dir { color: var(--lamp-ok); font-size: .875rem; line-height: 1; }
+.log .ask .dir { color: var(--trace-1); }
+.log .who { font-weight: 600; text-align: right; }
+.log .ms { padding-bottom: 3px; text-align: right; font-size: var(--t-label); color: var(--ink-2);
+  background: linear-gradient(var(--lamp, var(--lamp-ok)) 0 0) left bottom 1px / var(--took) 2px no-repeat, linear-gradient(var(--line) 0 0) left bottom 1px / 100% 2px no-repeat; }
+.log li[data-s="warn"], .log li[data-s="fault"] { background: var(--soft); }
+.log li[data-s="warn"] .what, .log li[data-s="fault"] .what { color: var(--c); font-weight: 500; }
+.log .what .lamp { width: .6rem; height: .6rem; margin-right: .35rem; }
+.log li:hover { background: var(--sunken); }
+.log-foot { display: flex; align-items: center; justify-content: space-between; gap: var(--s3); padding: .4rem var(--s4); background: var(--accent-soft); font-size: var(--t-small); }
+.log-box { height: clamp(14rem, calc(100dvh - 32rem), 48rem); overflow: auto; overscroll-behavior: contain; scrollbar-gutter: stable; }
+.log-box:focus-visible { outline-offset: -2px; }
+.log li:focus { outline: 2px solid var(--accent); outline-offset: -2px; background: var(--accent-soft); }
+.log .what.hex { font-size: .75rem; }
+.log.show-decoded li, .log.show-bytes li { grid-template-columns: 5.7rem .9rem 1.25rem minmax(0, 1fr) 3.4rem; }
+.log li.note { grid-template-columns: 5.7rem .9rem 1.25rem minmax(0, 1fr); padding-block: .15rem; }
+.log li.note .what { white-space: normal; overflow-wrap: anywhere; }
+.log li.note > .what ~ * { display: none; }
+.log.raw .who, .log.raw .ms, .log.raw li > span:empty { display: none; }
+.log.raw li { grid-template-columns: 5.7rem .9rem minmax(0, 1fr) minmax(0, 1.4fr); }
+.log.raw:not(.show-both) li, .log.raw li.note { grid-template-columns: 5.7rem .9rem minmax(0, 1fr); }
+.log.raw li.note .dir { display: block; }
+.filter { display: flex; align-items: center; gap: var(--s2); padding: var(--s2) var(--s4); border-bottom: 1px solid var(--line); }
+.filter .input { flex: 1; max-width: 26rem; }
+.traffic > header .acts { align-items: center; }
+.traffic .hold { min-width: 8.2rem; }
+.traffic footer { display: grid; gap: var(--s2); }
+.capture { display: grid; grid-template-columns: minmax(0, 1fr); gap: var(--s1); padding: var(--s2) var(--s4); border-bottom: 1px solid var(--line); background: var(--accent-soft); font-size: var(--t-small); }
+.capture-now { display: flex; flex-wrap: wrap; align-items: center; gap: var(--s2); }
+@media (forced-colors: active) { .strip svg { forced-color-adjust: none; } }
+@container app (max-width: 44rem) {
+  .log li { grid-template-columns: 1rem 1.4rem minmax(0, 1fr) 3.6rem; min-height: 2.75rem; padding: .35rem var(--s4); }
+  .log .at { display: none; }
+  .log .what { white-space: normal; }
+  .log .hex { grid-column: 3 / 5; grid-row: 2; }
+  .log .hex:empty { display: none; }
+  .log-box { height: 55dvh; }
+  .capture-now .btn:not(.icon) { flex: 1; }
+  .log.log li.note { grid-template-columns: 1rem 1.4rem minmax(0, 1fr); }
+  .log.log li:not(.note) { grid-template-columns: 1rem 1.4rem minmax(0, 1fr) 3.6rem; }
+  .log .what.hex { grid-column: auto; grid-row: auto; white-space: normal; }
+  .log.log.raw li, .log.log.raw li.note { grid-template-columns: 1rem minmax(0, 1fr); }
+  .log.raw .hex { grid-column: 2; }
+  .traffic .hold { min-width: 0; }
+}`)
 
 // The bus strip: who occupied the line in the last three seconds.
 
