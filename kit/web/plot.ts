@@ -23,6 +23,8 @@ adoptStyle(`
 .read-out { position: absolute; top: .375rem; left: calc(var(--x) + .5rem); display: grid; padding: .35rem .55rem; border: 1px solid var(--line); border-radius: var(--radius); background: var(--raised); box-shadow: var(--shadow); font-size: var(--t-label); line-height: 1.5; white-space: nowrap; pointer-events: none; z-index: 1; }
 .read-out[data-side="left"] { left: auto; right: calc(100% - var(--x) + .5rem); }
 .now { font-size: var(--t-lead); color: var(--ink); }
+.legend { display: flex; flex-wrap: wrap; gap: var(--s1) var(--s4); font-size: var(--t-label); color: var(--ink-2); }
+.legend span { display: inline-flex; align-items: center; gap: .4rem; }
 .legend :where(i:not(.lamp)) { width: 1rem; border-top: 2px solid var(--trace-1); }
 .legend .k-2 { border-top: 2px dashed var(--trace-2); }
 .legend .k-3 { border-top: 2px dotted var(--trace-3); }

@@ -12,8 +12,8 @@ import { age, fixed, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { PointBucket } from '../core/history/buckets.ts'
-import { type PointHistory, pointsApi, portRoute } from './api.ts'
-import { decimalsOf, greatestOf, judgeHistory, lacksOf, leastOf, type Outage, outagesOf } from './history.ts'
+import { portRoute } from './api.ts'
+import { askHistory, decimalsOf, greatestOf, judgeHistory, lacksOf, leastOf, type Outage, outagesOf, type PointHistory } from './history.ts'
 import { noLine } from './port-head.ts'
 import { portAt } from './state.ts'
 import * as texts from './texts.ts'
@@ -41,7 +41,7 @@ export function HistoryPage({ path, name }: { path: string; name: string }): VNo
   const [known, setKnown] = useState<{ span: Span; history: PointHistory } | null>(null)
   async function look(): Promise<void> {
     const to = Math.round(daemonNow())
-    setKnown({ span, history: await pointsApi.history(path, name, { from: to - SPANS[span], to }) })
+    setKnown({ span, history: await askHistory(path, name, { from: to - SPANS[span], to }) })
   }
   const { refused } = useLook(look, LOOK_HISTORY_MS, `${path} ${name} ${span}`)
   useKeys(

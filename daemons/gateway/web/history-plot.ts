@@ -4,8 +4,7 @@ import { daemonNow, zone } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { fixed, THIN, UNKNOWN } from '#kit/web/numbers.ts'
 import { legend, Plot, type PlotFacts } from '#kit/web/plot.ts'
-import type { PointHistory } from './api.ts'
-import { decimalsOf, greatestOf, leastOf, outagesOf } from './history.ts'
+import { decimalsOf, greatestOf, leastOf, outagesOf, type PointHistory } from './history.ts'
 import * as texts from './texts.ts'
 
 interface HistoryPlotProps {

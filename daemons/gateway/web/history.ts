@@ -1,9 +1,26 @@
 /** What the history of a point says: its verdict, its outages, its extremes. */
+import { call } from '#kit/web/call.ts'
 import { age } from '#kit/web/numbers.ts'
 import type { Judgement } from '#kit/web/parts.ts'
 import type { PointBucket } from '../core/history/buckets.ts'
-import type { PointHistory } from './api.ts'
+import { portRoute } from './api.ts'
 import * as texts from './texts.ts'
+
+/** What a point did, as `GET .../points/:name/history` answers. Instants are epoch ms. */
+export interface PointHistory {
+  name: string
+  unit: string | null
+  decimals: number | null
+  from: number
+  to: number
+  stepMs: number
+  buckets: PointBucket[]
+}
+
+export function askHistory(path: string, name: string, { from, to }: { from: number; to: number }) {
+  const range = new URLSearchParams({ from: String(from), to: String(to) })
+  return call<PointHistory>(`GET ${portRoute(path, `/points/${encodeURIComponent(name)}/history?${range}`)}`)
+}
 
 /** Decimals where the point does not say how many it has: a mean may have many. */
 export function decimalsOf(decimals: number | null): number {

@@ -30,6 +30,8 @@ import { isAdmin, LOOK_MS, portAt } from './state.ts'
 import * as texts from './texts.ts'
 import { shortPath } from './words.ts'
 
+const HistoryPage = lazy(async () => (await import('./history-page.ts')).HistoryPage)
+const ReportPage = lazy(async () => (await import('./report-page.ts')).ReportPage)
 const TemplatePicker = lazy(async () => (await import('./point-forms.ts')).TemplatePicker)
 const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
 
@@ -37,8 +39,8 @@ const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
 const LINKS = '.point-rows td.name a'
 
 /**
- * Props of the page. `what`: `new`, `templates`, `point` or nothing; `which`: the unit id of a device to add, or the
- * open point.
+ * Props of the page. `what`: `new`, `templates`, `point`, `history`, `report` or nothing; `which`: the unit id of a
+ * device to add, or the point. History and report have pages of their own: here, so that the first page carries neither.
  */
 export interface PointsPageProps {
   path: string
@@ -49,6 +51,9 @@ export interface PointsPageProps {
 /** The page of the points of one line. */
 export function PointsPage({ path, what, which }: PointsPageProps): VNode {
   const port = portAt(path)
+  if (what === 'history' && which !== undefined)
+    return html`<${HistoryPage} path=${path} name=${which} key=${which} />`
+  if (what === 'report') return html`<${ReportPage} path=${path} />`
   if (!port) return noLine(texts.points, path)
   return html`<${Known} port=${port} what=${what} which=${which} key=${port.path} />`
 }

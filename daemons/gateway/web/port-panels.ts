@@ -10,7 +10,6 @@ import { Confirm } from '#kit/web/dialog.ts'
 import { factTable, spark } from '#kit/web/figures.ts'
 import { choice, type Form, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { lazy } from '#kit/web/lazy.ts'
 import { age, capital, count, msText, sinceText, UNKNOWN } from '#kit/web/numbers.ts'
 import { Act, lamp, say, toast } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -20,13 +19,12 @@ import { api, busApi, type Port } from './api.ts'
 import { ageCell, createPointTable, judgePoints, type PointTable, type Shown, valueCell } from './points.ts'
 import { Switch } from './port-head.ts'
 import { lateOf, replyMs, type UnitView, unitLit, unitWord, waitOf } from './port-verdict.ts'
+import { SilentUnit } from './silent-unit.ts'
 import { isAdmin, LOOK_MS, lookAtPorts } from './state.ts'
 import * as texts from './texts.ts'
 import type { Traffic } from './traffic.ts'
 import { listOf } from './typed.ts'
 import { shortPath, type When } from './words.ts'
-
-const SilentUnit = lazy(async () => (await import('./silent-unit.ts')).SilentUnit)
 
 // The remedy right beside the verdict of a port.
 
@@ -99,7 +97,7 @@ export function Removal({ port }: { port: Port }): VNode {
     }
   }
   const text = texts.removingMeans(port.webhooks)
-  return html`<div class="end"><a class="btn" href=${linkTo('port', port.path, 'report')}>${texts.report}</a>${port.state === 'closed' ? null : html`<span class="thumb"><${Switch} port=${port} /></span>`}<${Act} kind="danger" run=${() => setAsked(true)}>Remove port</${Act}></div>
+  return html`<div class="end"><a class="btn" href=${linkTo('port', port.path, 'points', 'report')}>${texts.report}</a>${port.state === 'closed' ? null : html`<span class="thumb"><${Switch} port=${port} /></span>`}<${Act} kind="danger" run=${() => setAsked(true)}>Remove port</${Act}></div>
     ${isAsked ? html`<${Confirm} title=${texts.removeQuestion(name)} text=${text} act="Remove port" keep="Keep port" run=${() => void run()} close=${() => setAsked(false)} />` : null}`
 }
 
