@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createTokenStore } from '#kit/auth/credentials.ts'
+import type { Timer } from '#kit/clock.ts'
 import { createDefinitionLibrary } from '#kit/device/load.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
@@ -14,6 +15,7 @@ import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { type MqttOutlet, openMqttOutlet } from '#kit/net/mqtt/outlet.ts'
+import { machineNames, type OwnAuthority, openOwnAuthority } from '#kit/net/own-authority.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
@@ -28,12 +30,11 @@ import { historyRoutes } from './api/history-routes.ts'
 import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
 import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
-import { notBuiltRoutes } from './api/not-built-routes.ts'
 import { outstationRoutes } from './api/outstation-routes.ts'
 import { firstRunRoute, keyRoutes, loginRoutes, userRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
 import { actionRoutes, equipmentRoutes, meterRoutes, mstpRoutes, portRoutes } from './api/port-routes.ts'
-import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { certificateRoutes, PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
@@ -84,6 +85,7 @@ interface Lines {
 interface House extends Lines {
   people: People
   identity: Identity
+  authority: OwnAuthority
   webhooks: WebhookBook
   points: PointBook
   templates: TemplateLibrary
@@ -116,7 +118,8 @@ export async function assemble(context: Context): Promise<Assembled> {
   people.list.onChange(() => server.endSignedOut())
   people.keys.onRemoved(() => server.endSignedOut())
 
-  const says = () => ({ role: 'gateway', name: house.identity.name() })
+  const more = context.config.http.tls ? { more: { scheme: 'https' } } : {}
+  const says = () => ({ role: 'gateway', name: house.identity.name(), ...more })
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
   parts.add(alarmPart(context, records.ledger, { says }))
   parts.add({ name: 'keys', start: () => {}, stop: () => people.keys.close() })
@@ -130,6 +133,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   if (house.mqtt) parts.add(mqttPart(house.mqtt))
   // Stopped before the ports: what their points had to the last moment belongs to it.
   parts.add({ name: 'history', start: () => house.history.start(), stop: () => house.history.close() })
+  parts.add(certificatePart(context, house.authority))
   parts.add({
     name: 'http',
     start: async () => void (await server.listen()),
@@ -142,6 +146,18 @@ export async function assemble(context: Context): Promise<Assembled> {
   return { status: () => statusLine({ isSetUp: people.users.isSetUp(), ports: registry.all() }) }
 }
 
+/** Before the server, which needs the certificate; without TLS nothing is renewed. */
+function certificatePart({ config }: Context, authority: OwnAuthority): Part {
+  let renewing: Timer | undefined
+  return {
+    name: 'certificate',
+    async start() {
+      if (config.http.tls) renewing = await authority.keepRenewed(config.http.tls_check_ms)
+    },
+    stop: () => renewing?.cancel(),
+  }
+}
+
 async function furnish(context: Context, files: StateFiles, { ledger }: Records): Promise<House> {
   const { clock, config, log } = context
   const limits = { users: config.users.max, keys: config.keys.max, keySaveMs: config.keys.save_ms }
@@ -152,6 +168,8 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
     await files.identity.save(record)
     mqtt?.publisher.allChanged()
   })
+  const machine = () => machineNames(config.http)
+  const authority = await openOwnAuthority({ folder: context.stateFolder, clock, log, product: PRODUCT, machine })
   const conditions = new PortConditions(ledger)
   const delivery = deliveryOf(context, { hub, conditions })
   const captures = capturesOf(context, hub)
@@ -164,7 +182,7 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
   const points = pointsOf(context, { registry, templates, conditions, onChanged })
   const lines = { hub, checkPath, registry, conditions, delivery, captures, history, onChanged }
   const mqtt = await mqttOf(context, { hub, registry, identity, ledger })
-  return { ...lines, people, identity, webhooks, points, templates, mqtt }
+  return { ...lines, people, identity, authority, webhooks, points, templates, mqtt }
 }
 
 async function mqttOf(
@@ -378,7 +396,6 @@ function lineRoutesOf(
     captureRoute({ registry, captures, backlogBytes: config.capture.backlog_bytes }),
     ...actionRoutes({ registry, recorder }),
     ...[equipmentRoutes, meterRoutes, mstpRoutes, outstationRoutes].flatMap((routes) => routes({ registry, recorder })),
-    ...notBuiltRoutes(),
     ...pointRoutes({ book: points, recorder, maxPoints: config.points.max }),
     ...historyRoutes({ registry, history }),
     ...templateRoutes({ templates }),
@@ -392,22 +409,22 @@ function lineRoutesOf(
 
 function serverOf(context: Context, house: House, { journal, ledger, recorder, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { hub, identity, people, registry } = house
+  const { authority, hub, identity, people, registry } = house
   const { book, keys, list, users } = people
   const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createPageSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
+  const tls = config.http.tls ? { config: config.http, identity: authority.identity } : undefined
   const metrics = metricsOf(house, ledger)
   const shows = ledgerFence(registry)
   const server = createHttpServer({
-    log,
-    clock,
-    config: config.http,
+    ...{ log, clock, config: config.http, tls, version, metrics },
     shareOf: createShareOf(config.connections.trusted),
     ...createGate({ sessions, keys, takeTicket: tickets.take, refusals }),
     routes: [
       ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, recorder }),
+      ...certificateRoutes({ authority }),
       firstRunRoute({ users, registry }),
       ...loginRoutes({
         users,
@@ -440,8 +457,6 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
     web: { folder: join(import.meta.dirname, 'web/gateway') },
     faultStatus,
     title: PRODUCT,
-    version,
-    metrics,
   })
   return server
 }

@@ -234,9 +234,9 @@ export function logTable() {
   )
 }
 
-/** The tables of a daemon to which people sign in for a token; spread them into its `config.ts`. */
+/** The tables of a daemon that serves HTTPS, and to which people sign in for a token; spread them into its `config.ts`. */
 export function commonTables(defaultPort: number) {
-  return commonTablesWith(httpTable(defaultPort, tokenLoginKeys()))
+  return commonTablesWith(httpTable(defaultPort, { ...tokenLoginKeys(), ...tlsKeys() }))
 }
 
 /** The tables of any daemon, with an `http` table of its own. */
@@ -249,6 +249,9 @@ export type HttpConfig = Static<TObject<ReturnType<typeof serverKeys>>>
 
 /** The checked `http` table of a daemon to which people sign in for a token. */
 export type TokenHttpConfig = HttpConfig & Static<TObject<ReturnType<typeof tokenLoginKeys>>>
+
+/** The checked keys of a server that speaks TLS. */
+export type TlsConfig = Static<TObject<ReturnType<typeof tlsKeys>>>
 
 /** A checked `log` table. */
 export type LogConfig = Static<ReturnType<typeof logTable>>
@@ -276,6 +279,36 @@ function addressKeys(defaultPort: number) {
       maxItems: 64,
       description: 'names that a request may carry in Host, besides IP addresses and localhost; empty means any',
     }),
+  }
+}
+
+/** Keys of a daemon that serves HTTPS, in place of the one that refuses it. */
+function tlsKeys() {
+  return {
+    tls: Type.Boolean({
+      default: false,
+      description:
+        'HTTPS with a certificate of its own root CA (`GET /api/system/ca-cert`); plain HTTP on the same port is redirected',
+    }),
+    tls_handshake_ms: milliseconds(10_000, 100, 300_000, 'time a client has for its TLS handshake'),
+    tls_handshakes: count(
+      128,
+      1,
+      65_536,
+      'TLS handshakes under way at once; where all are, the address with most loses one to the next, or the oldest goes',
+    ),
+    tls_handshakes_per_address: count(
+      32,
+      1,
+      65_536,
+      'TLS handshakes of one address (IPv6: one /64) under way at once; one more ends its oldest',
+    ),
+    tls_check_ms: milliseconds(
+      60_000,
+      1000,
+      3_600_000,
+      'how often is looked whether the certificate ends soon, or lacks a name or an address of this machine',
+    ),
   }
 }
 

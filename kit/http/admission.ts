@@ -155,6 +155,11 @@ export function createAdmission({ config, shareOf, clock, log, metrics }: Admiss
         const connection = admit(socket)
         if (connection) connections.set(socket, connection)
       })
+      // The same connection, encrypted: requests name that stream.
+      server.on('secureConnection', (stream: Socket, wire: Socket) => {
+        const connection = connections.get(wire)
+        if (connection) connections.set(stream, connection)
+      })
       server.prependListener('request', ({ socket }, response) => {
         const connection = connections.get(socket)
         if (!connection) return
@@ -271,6 +276,8 @@ interface TurnsNeeds {
 export interface Turns {
   /** Wraps a request listener: it is called when the request's turn comes, or never if the client has gone. */
   inTurn(listener: RequestListener): RequestListener
+  /** Runs something else for an address when it is its turn, such as a TLS handshake. */
+  take(remoteAddress: string, run: () => void): void
 }
 
 /** The requests of one connection. */
@@ -306,6 +313,7 @@ export function createRequestTurns(needs: TurnsNeeds): Turns {
   }
 
   return {
+    take: (remoteAddress, run) => begin(shareOf(remoteAddress), run),
     inTurn: (listener) => (request, response) => {
       const { socket } = request
       const line = lineOf(socket)

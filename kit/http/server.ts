@@ -4,9 +4,10 @@ import type { Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
-import { type HttpConfig, parseListen, urlOfListen } from '../config/tables.ts'
+import { type HttpConfig, parseListen, type TlsConfig, urlOfListen } from '../config/tables.ts'
 import type { Log } from '../log.ts'
 import { createShareOf, isHostAllowed, plainAddress, type ShareOf } from '../net/address.ts'
+import type { ServerIdentity } from '../net/own-authority.ts'
 import { Fault } from '../pure/fault.ts'
 import {
   type Admission,
@@ -29,6 +30,7 @@ import { addRoutes, answer, recognize, refuseMethod, refuseOtherMethods } from '
 import { addSockets, type SocketRoute, type Sockets } from './sockets.ts'
 import { loadPages, type Page, sendPage, type WebPages } from './static-pages.ts'
 import { createSurface, type ServeSurface, type Surface, type SurfaceNeeds } from './surface.ts'
+import { createRedirect, createTlsFront, isEncrypted, type TlsFront } from './tls.ts'
 import { createLongAnswers, createUnsent, holdLongAnswers, type LongAnswers, type Unsent } from './unsent.ts'
 
 // Fastify with our limits, and without the defaults that do not suit us.
@@ -62,6 +64,7 @@ function createFastify(
     socketPaths: ReadonlySet<string>
     /** Gets each request before Fastify sees it. */
     surface?: ServeSurface
+    tls: Tls | undefined
     frameworkErrors: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply
     clientErrors: (error: NodeJS.ErrnoException, connection: Socket) => void
   },
@@ -73,8 +76,11 @@ function createFastify(
     headersTimeout,
     maxHeaderSize: config.header_bytes,
     // Java's client asks every plain server for HTTP/2 (Upgrade: h2c). A server may answer as if it had not.
-    shouldUpgradeCallback: ({ url = '', headers }: IncomingMessage) =>
-      headers.upgrade?.toLowerCase() === 'websocket' && by.socketPaths.has(url.split('?', 1)[0] ?? ''),
+    shouldUpgradeCallback(request: IncomingMessage) {
+      const { url = '', headers } = request
+      if (by.tls && !isEncrypted(request)) return false
+      return headers.upgrade?.toLowerCase() === 'websocket' && by.socketPaths.has(url.split('?', 1)[0] ?? '')
+    },
     // Node checks for late clients only this often; its default of 30 s would defeat the timeouts above.
     connectionsCheckingInterval: Math.max(20, Math.min(1000, headersTimeout / 4)),
   }
@@ -89,7 +95,12 @@ function createFastify(
     },
     // Called again for each further address that `localhost` has.
     serverFactory: (rest: RequestListener) => {
-      const server = createServer(http, by.turns.inTurn(by.surface ? inFrontOf(rest, by.surface) : rest))
+      const served = by.surface ? inFrontOf(rest, by.surface) : rest
+      const server = createServer(
+        http,
+        by.turns.inTurn(by.tls ? onlyEncrypted(served, by.tls.redirect.answer) : served),
+      )
+      by.tls?.front.guard(server)
       server.keepAliveTimeout = keepAliveTimeout
       // We time requests ourselves: Node has only one timeout for all.
       server.requestTimeout = 0
@@ -112,6 +123,16 @@ function createFastify(
     },
   )
   return app
+}
+
+/** What serves TLS, and what answers those who come without. */
+interface Tls {
+  front: TlsFront
+  redirect: { answer: RequestListener; close(): void }
+}
+
+function onlyEncrypted(served: RequestListener, redirect: RequestListener): RequestListener {
+  return (request, response) => (isEncrypted(request) ? served : redirect)(request, response)
 }
 
 function inFrontOf(rest: RequestListener, surface: ServeSurface): RequestListener {
@@ -141,6 +162,8 @@ export interface HttpServerOptions {
   web?: WebPages
   /** Format of bodies and credentials; default: JSON and bearer tokens. */
   dialect?: Dialect
+  /** Serves HTTPS by the newest of these identities; plain HTTP on the same port is redirected. Default: plain HTTP. */
+  tls?: { identity(): ServerIdentity; config: TlsConfig } | undefined
   /** What keeps pages of other sites out; default: they may not open sockets, and `http.hosts` bounds the names. */
   browsers?: BrowserRule
   /** Headers of every answer, refusals included, beside those that all daemons send; read anew for each. */
@@ -212,7 +235,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   })
   const admission = createAdmission({ ...options, config: withinFiles(config, log), shareOf })
   const turns = createRequestTurns({ ...options, shareOf })
-  const guards = { admission, unsent, turns }
+  const tls = tlsOf(options, { answerError, bodies, checkHead, headers, turns, shareOf })
+  const guards = { admission, unsent, turns, tls }
   const needs = { ...guards, frameworkErrors: sendError, clientErrors, socketPaths, dialect, bodies, surface }
   const app: FastifyInstance = createFastify(config, needs)
   app.setErrorHandler(sendError)
@@ -229,6 +253,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const sockets = addSockets(app, { ...options, shareOf })
   const longAnswers = createLongAnswers((caller) => options.isStillSignedIn?.(caller) ?? true)
   const heartbeat = clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
+  // Before the server is closed, which waits for each connection.
+  app.addHook('preClose', async () => {
+    tls?.front.close()
+    tls?.redirect.close()
+  })
   app.addHook('onClose', async () => {
     heartbeat.cancel()
     admission.close()
@@ -276,6 +305,28 @@ function surfaceOf(
     onAnswered: (request, { statusCode: status }, facts) =>
       by.onAnswered(request, { ...facts, status, route: `${surface.prefix}/*` }),
   })
+}
+
+function tlsOf(
+  options: HttpServerOptions,
+  by: Pick<SurfaceNeeds, 'answerError' | 'bodies' | 'checkHead' | 'headers'> & { turns: Turns; shareOf: ShareOf },
+): Tls | undefined {
+  if (!options.tls) return undefined
+  return {
+    front: createTlsFront({ ...options, ...by, ...options.tls, takeTurn: by.turns.take }),
+    redirect: createRedirect({
+      ...options,
+      ...by,
+      pathOf(request) {
+        by.bodies.watch(request)
+        return originForm(request)
+      },
+      refuse(error, { method = '' }) {
+        const { status, headers, body } = by.answerError(error, { method, path: '-' })
+        return { status, headers, text: JSON.stringify(body) }
+      },
+    }),
+  }
 }
 
 /** Whether the caller may see pages, and learn which paths exist. @throws as `recognize` */
@@ -330,21 +381,24 @@ const LISTEN_FAULTS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Addresses by which others reach a server that listens on every address; its `url` is for this machine. */
-function reachableAt(host: string, port: number): { at?: string } {
+function reachableAt(host: string, port: number, scheme: 'http' | 'https'): { at?: string } {
   if (host !== '0.0.0.0' && host !== '::') return {}
   const all = Object.values(networkInterfaces()).flatMap((infos = []) => infos)
   const outer = all.filter(({ internal, family, address }) => {
     // A link-local address needs its interface beside it, which no browser accepts.
     return !internal && (family === 'IPv4' || host === '::') && !address.startsWith('fe80:')
   })
-  return outer.length === 0 ? {} : { at: outer.map(({ address }) => urlOfListen({ host: address, port })).join(',') }
+  return outer.length === 0
+    ? {}
+    : { at: outer.map(({ address }) => urlOfListen({ host: address, port }, scheme)).join(',') }
 }
 
 function startable(
   app: FastifyInstance,
   { sockets, longAnswers }: { sockets: Sockets; longAnswers: LongAnswers },
-  { config, clock, log }: HttpServerOptions,
+  { config, clock, log, tls }: HttpServerOptions,
 ): HttpServer {
+  const scheme = tls ? 'https' : 'http'
   let listening: Listening | undefined
   return {
     async listen() {
@@ -357,8 +411,8 @@ function startable(
       })
       const address = app.server.address()
       const taken = typeof address === 'object' && address ? address.port : port
-      listening = { host, port: taken, url: urlOfListen({ host, port: taken }) }
-      log.notice('listening', { url: listening.url, ...reachableAt(host, taken) })
+      listening = { host, port: taken, url: urlOfListen({ host, port: taken }, scheme) }
+      log.notice('listening', { url: listening.url, ...reachableAt(host, taken, scheme) })
       return listening
     },
     async close() {

@@ -165,14 +165,17 @@ function createHoldings(shareOf: ShareOf, clock: Clock) {
     leave,
     all: () => connections.values(),
     watch(server: Server): void {
-      server.on('connection', (socket) => {
+      const add = (socket: Socket) => {
         const one = new Waiting(socket, shareOf(socket.remoteAddress ?? '') ?? TRUSTED)
         connections.set(socket, one)
         const ofShare = byShare.get(one.share) ?? new Group()
         byShare.set(one.share, ofShare)
         for (const group of [ofShare, everybody]) group.members.add(one)
         socket.once('close', () => leave(one))
-      })
+      }
+      // With TLS what waits is in the stream above the bare connection.
+      server.on('connection', add)
+      server.on('secureConnection', add)
       server.prependListener('request', (request, response) => connections.get(request.socket)?.add(response))
     },
     forShareOf(socket: Socket, most: number): number {

@@ -166,6 +166,17 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
   ]
 }
 
+/** One encrypted connection beside what it takes without TLS, mostly OpenSSL's. @source measured: 80 KiB */
+const TLS_BYTES = 112 * KIB
+
+/** The row of a server that may speak TLS; counted although it is off, since switching it on changes no unit. */
+export function tlsRow(): MemoryRow {
+  return {
+    ...{ what: 'TLS of connections, with `http.tls`', of: 'connection', each: TLS_BYTES, many: 'http.max_connections' },
+    shownBy: 'daemons/gateway/test/tls.e2e.test.ts',
+  }
+}
+
 /**
  * Rows of signing in.
  * @param keys settings: passwords hashed at once, sign-ins that wait, those remembered as wrong, homes

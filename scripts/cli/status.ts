@@ -1,5 +1,9 @@
 /** `plantroom status`: the state of every daemon on this machine. */
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:https'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { loadConfig } from '#kit/config/load.ts'
 import { parseListen, urlOfListen } from '#kit/config/tables.ts'
@@ -79,7 +83,8 @@ async function statusOf(
   try {
     const file = config ?? configFileOf(name)
     const { value } = await loadConfig({ schema, file, mustExist: config !== undefined, sets })
-    const url = urlOfListen(parseListen((value as { http: { listen: string } }).http.listen))
+    const { listen, tls } = (value as { http: { listen: string; tls: boolean } }).http
+    const url = urlOfListen(parseListen(listen), tls ? 'https' : 'http')
     const found = await ask(`${url}${statusPath}`)
     const health = found.health === 'no answer' && isOff ? 'off' : found.health
     return { ...silent, ...found, url, health, uptimeMs: found.uptimeMs ?? unit.uptimeMs }
@@ -91,21 +96,38 @@ async function statusOf(
 
 /** Requests the daemon's version, which mostly needs no credentials. */
 async function ask(url: string): Promise<Pick<DaemonStatus, 'health'> & Partial<DaemonStatus>> {
-  let answer: Response
+  let answer: Answer
   try {
-    answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' })
+    answer = await (url.startsWith('https:') ? askEncrypted(url) : askPlain(url))
   } catch {
     return { health: 'no answer' }
   }
   try {
-    const body = (await answer.json()) as Record<string, unknown>
+    const body = JSON.parse(answer.text) as Record<string, unknown>
     if (asksForPassword(answer.status, body)) return { health: 'answers' }
     const { version, name, uptimeMs, uptime_s: uptimeS } = body
-    if (!answer.ok || typeof version !== 'string') return { health: 'wrong answer' }
+    if (answer.status !== 200 || typeof version !== 'string') return { health: 'wrong answer' }
     return { health: 'answers', version, name: asText(name), uptimeMs: asMs(uptimeMs, 1) ?? asMs(uptimeS, 1000) }
   } catch {
     return { health: 'wrong answer' } // something else listens there
   }
+}
+
+interface Answer {
+  status: number
+  text: string
+}
+
+async function askPlain(url: string): Promise<Answer> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' })
+  return { status: response.status, text: await response.text().catch(() => '') }
+}
+
+/** Nothing is sent that is secret, and the root is in a folder that only the daemon reads: it is not verified. */
+async function askEncrypted(url: string): Promise<Answer> {
+  const request = get(url, { rejectUnauthorized: false, agent: false, signal: AbortSignal.timeout(ANSWER_MS) })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  return { status: response.statusCode ?? 0, text: await text(response).catch(() => '') }
 }
 
 /**

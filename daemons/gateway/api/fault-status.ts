@@ -61,7 +61,6 @@ export const faultStatus: Readonly<Record<string, number>> = {
   history_busy: 429,
   history_damaged: 500,
   template_damaged: 500,
-  not_built: 501,
   command_refused: 502,
   mbus_bad_reply: 502,
   mbus_refused: 502,

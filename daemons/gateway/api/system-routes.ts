@@ -1,7 +1,8 @@
 /** Routes about the gateway itself: status for everybody, all others for callers who are signed in. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { type Route, route } from '#kit/http/route.ts'
+import { Reply, type Route, route } from '#kit/http/route.ts'
+import type { OwnAuthority } from '#kit/net/own-authority.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { Users } from '../core/people/users.ts'
 import type { Identity, SystemFacts } from '../core/status.ts'
@@ -73,3 +74,24 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
     }),
   ]
 }
+
+/** @source Interface document 2, part A, Endpoints: a public credential, so that whoever is to trust it can have it */
+export function certificateRoutes({ authority }: { authority: Pick<OwnAuthority, 'rootCertificate'> }): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/system/ca-cert',
+      who: 'anyone',
+      replyType: CERTIFICATE_TYPE,
+      summary: 'Download the internal root CA, PEM: trust it, and HTTPS of this gateway is trusted',
+      handle: () =>
+        new Reply(200, Buffer.from(authority.rootCertificate()), {
+          'content-type': CERTIFICATE_TYPE,
+          'content-disposition': 'attachment; filename="plantroom-gateway-ca.crt"',
+        }),
+    }),
+  ]
+}
+
+/** By this type browsers and phones offer to install it. */
+const CERTIFICATE_TYPE = 'application/x-x509-ca-cert'

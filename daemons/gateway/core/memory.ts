@@ -14,6 +14,7 @@ import {
   serverRows,
   signInRows,
   threadRow,
+  tlsRow,
 } from '#kit/pure/memory-plan.ts'
 import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { LINE_OWED } from './bus/holds.ts'
@@ -242,6 +243,7 @@ export function memoryPlan(): MemoryPlan {
     youngBytes: 48 * MIB,
     rows: [
       ...serverRows(),
+      tlsRow(),
       ...signInRows({
         workers: 'http.password_workers',
         queue: 'http.password_queue',

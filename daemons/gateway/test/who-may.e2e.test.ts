@@ -50,8 +50,7 @@ async function knock(gateway: RunningGateway, route: string, path: string, token
   const [method = ''] = route.split(' ')
   if (method === 'GET') return look(gateway, 'GET', path, token)
   const { status, body } = await gateway.call(method, path, { nonsense: 1 }, token)
-  // A route that is not built yet says so only to callers that are allowed to use it.
-  const isIn = (status === 400 && body.error === 'bad_fields') || (status === 501 && body.error === 'not_built')
+  const isIn = status === 400 && body.error === 'bad_fields'
   return isIn ? 'in' : (`${status} ${body.error}` as Outcome)
 }
 

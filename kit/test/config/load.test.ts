@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Test, t } from 'tap'
 import { Type } from 'typebox'
 import { loadConfig } from '#kit/config/load.ts'
-import { commonTables } from '#kit/config/tables.ts'
+import { commonTables, httpTable } from '#kit/config/tables.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
 const schema = Type.Object({
@@ -141,9 +141,16 @@ t.test('lets no line break smuggle a second key in', async (t) => {
   t.equal((await faults(t, undefined, 'http.body_bytes=5000\nx=1')).length, 1)
 })
 
-t.test('refuses TLS until it is implemented, and an invalid address', async (t) => {
-  t.same(await faults(t, undefined, 'http.tls=true', 'http.listen=nowhere', 'http.listen=host:70000'), [
-    'http.tls (command line): HTTPS is not there yet: leave it false and put a TLS proxy in front',
+t.test('refuses TLS where a daemon does not serve it', async (t) => {
+  const plain = Type.Object({ http: httpTable(3132, {}) }, { additionalProperties: false })
+  const missing = join(t.testdir({}), 'x.toml')
+  await t.rejects(loadConfig({ schema: plain, file: missing, mustExist: false, sets: ['http.tls=true'] }), {
+    message: /HTTPS is not there yet: leave it false and put a TLS proxy in front/,
+  })
+})
+
+t.test('refuses an invalid address', async (t) => {
+  t.same(await faults(t, undefined, 'http.listen=nowhere', 'http.listen=host:70000'), [
     'http.listen (command line): "host:70000" is not a listen address: expected HOST:PORT such as 127.0.0.1:3132 or [::]:3132, port 0 to 65535',
   ])
 })
