@@ -21,7 +21,7 @@ import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
-import { openRecords, type Records } from '#kit/records/records.ts'
+import { openRecords, type Recorder, type Records } from '#kit/records/records.ts'
 import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import { faultStatus } from './api/fault-status.ts'
@@ -407,6 +407,17 @@ function lineRoutesOf(
   ]
 }
 
+/** The routes about the box itself. */
+function boxRoutes({ clock, config, version }: Context, house: House, recorder: Recorder): Route[] {
+  const { authority, identity, people, registry } = house
+  const { users } = people
+  const facts = { facts: readSystemFacts, hasTls: config.http.tls }
+  return [
+    ...systemRoutes({ clock, version, users, identity, recorder, registry, authority, ...facts }),
+    ...certificateRoutes({ authority }),
+  ]
+}
+
 function serverOf(context: Context, house: House, { journal, ledger, recorder, refusals }: Records): HttpServer {
   const { clock, config, log, version } = context
   const { authority, hub, identity, people, registry } = house
@@ -423,8 +434,7 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
     shareOf: createShareOf(config.connections.trusted),
     ...createGate({ sessions, keys, takeTicket: tickets.take, refusals }),
     routes: [
-      ...systemRoutes({ clock, version, users, identity, facts: readSystemFacts, recorder }),
-      ...certificateRoutes({ authority }),
+      ...boxRoutes(context, house, recorder),
       firstRunRoute({ users, registry }),
       ...loginRoutes({
         users,

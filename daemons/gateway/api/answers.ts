@@ -7,6 +7,8 @@ import { pointDefinition, recordPoint } from '../core/points/definition.ts'
 import { protocols } from '../core/protocols.ts'
 import { pointKinds } from '../wire/dnp3/objects.ts'
 
+const portState = Type.Enum(['closed', 'opening', 'open', 'absent', 'failed'])
+
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 
 /** The reply to a sign-in, a setup and a changed password. */
@@ -48,6 +50,20 @@ export const systemAnswer = object({
   memory: object({ rssBytes: count, totalBytes: count, freeBytes: count }),
   load: Type.Array(Type.Number(), { minItems: 3, maxItems: 3 }),
   addresses: Type.Array(object({ name: text, address: text, family: Type.Union([text, count]) })),
+  temperatures: Type.Array(object({ name: text, celsius: Type.Number() }), {
+    description: 'what the machine has sensors for',
+  }),
+  serialLines: Type.Array(object({ path: text, product: orNull(text), state: orNull(portState) }), {
+    description: 'found on this machine or configured; `state` is null of one that is not configured',
+  }),
+  tls: object({
+    isOn: Type.Boolean(),
+    rootName: text,
+    rootFingerprint: Type.String({ description: 'SHA-256 of the root CA, pairs of hex digits with colons' }),
+    rootEndsAt: instant,
+    leaf: orNull(object({ names: Type.Array(text), addresses: Type.Array(text), startsAt: instant, endsAt: instant })),
+    outside: Type.Array(text, { description: 'names of the machine for which the root may not sign' }),
+  }),
 })
 
 const revision = Type.String({ description: 'also the ETag; a change with `If-Match` is refused once it is another' })
@@ -61,7 +77,7 @@ export const portShape = object({
   serialNumber: orNull(text),
   found: Type.Boolean(),
   configured: Type.Boolean(),
-  state: orNull(Type.Enum(['closed', 'opening', 'open', 'absent', 'failed'])),
+  state: orNull(portState),
   stateSince: orNull(instant),
   fault: orNull(fault),
   nextTryAt: orNull(instant),

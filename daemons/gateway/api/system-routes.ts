@@ -4,6 +4,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { OwnAuthority } from '#kit/net/own-authority.ts'
 import type { Recorder } from '#kit/records/records.ts'
+import type { PortRegistry } from '../core/lines/port-registry.ts'
 import type { Users } from '../core/people/users.ts'
 import type { Identity, SystemFacts } from '../core/status.ts'
 import { statusAnswer, systemAnswer } from './answers.ts'
@@ -15,6 +16,10 @@ export interface SystemRouteParts {
   users: Users
   identity: Identity
   facts(): Promise<SystemFacts>
+  registry: Pick<PortRegistry, 'list'>
+  authority: Pick<OwnAuthority, 'view'>
+  /** Whether this gateway serves HTTPS. */
+  hasTls: boolean
   recorder: Recorder
 }
 
@@ -34,7 +39,17 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
     uptimeMs: uptimeMs(),
     epochMs: clock.epochMs(),
     ...(await parts.facts()),
+    serialLines: (await parts.registry.list()).map(({ path, found, port }) => ({
+      path,
+      product: found?.product ?? null,
+      state: port?.life().state ?? null,
+    })),
+    tls: tls(),
   })
+  const tls = () => {
+    const { leaf = null, ...root } = parts.authority.view()
+    return { isOn: parts.hasTls, ...root, leaf }
+  }
 
   return [
     route({

@@ -42,6 +42,8 @@ export interface SystemFacts {
   load: [number, number, number]
   /** Addresses at which others can reach it, by interface. */
   addresses: { name: string; address: string; family: string }[]
+  /** By sensor, as the kernel names it; empty for a machine that has none. */
+  temperatures: { name: string; celsius: number }[]
 }
 
 /** The facts that the status line is made of. */

@@ -1,7 +1,8 @@
 /** Facts about the machine and its operating system. */
 
-import { readFile, readlink } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { arch, freemem, hostname, loadavg, release, totalmem, uptime } from 'node:os'
+import { join } from 'node:path'
 import { reachableAddresses } from '#kit/net/address.ts'
 import type { SystemFacts } from '../core/status.ts'
 
@@ -18,7 +19,32 @@ export async function readSystemFacts(): Promise<SystemFacts> {
     memory: { rssBytes: process.memoryUsage.rss(), totalBytes: totalmem(), freeBytes: freemem() },
     load: loadavg() as [number, number, number],
     addresses: reachableAddresses().map(({ interface: name, address, family }) => ({ name, address, family })),
+    temperatures: await readTemperatures(),
   }
+}
+
+/** Sensors of one machine; a server may have dozens. */
+const MOST_SENSORS = 32
+
+/**
+ * The thermal zones of the kernel. One that is off answers with an error, and is left out.
+ * @param folder of the kernel's; a machine without sensors has none
+ * @source Documentation/ABI/testing/sysfs-class-thermal: `temp` in thousandths of a degree
+ */
+export async function readTemperatures(folder = '/sys/class/thermal'): Promise<SystemFacts['temperatures']> {
+  const zones = (await readdir(folder).catch(() => [])).filter((name) => name.startsWith('thermal_zone')).sort()
+  const read = async (zone: string, file: string) =>
+    (await readFile(join(folder, zone, file), 'utf8').catch(() => '')).trim()
+  const all = await Promise.all(
+    zones.slice(0, MOST_SENSORS).map(async (zone) => {
+      const thousandths = await read(zone, 'temp')
+      return {
+        name: (await read(zone, 'type')) || zone,
+        celsius: thousandths === '' ? Number.NaN : Number(thousandths) / 1000,
+      }
+    }),
+  )
+  return all.filter(({ celsius }) => Number.isFinite(celsius))
 }
 
 /** @source os-release(5), PRETTY_NAME */

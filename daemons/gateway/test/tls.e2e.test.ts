@@ -72,6 +72,14 @@ t.test('A.endpoints the root is a certificate of a CA, whose fingerprint the log
   t.match(head, /content-type: application\/x-x509-ca-cert/)
 })
 
+t.test('A.endpoints the system tells the certificate, its root, sensors and lines', async (t) => {
+  const { tls, temperatures, serialLines } = await ask('/api/system', '-H', `authorization: Bearer ${token}`)
+  const root = new X509Certificate(readFileSync(caFile))
+  t.match(tls, { isOn: true, rootFingerprint: root.fingerprint256, outside: [] })
+  t.ok(tls.leaf.names.includes('localhost') && tls.leaf.endsAt > Date.now() && tls.leaf.endsAt < tls.rootEndsAt)
+  t.ok(Array.isArray(temperatures) && Array.isArray(serialLines))
+})
+
 t.test('plain HTTP on the port is redirected, whatever the method', async (t) => {
   const said = await curl('-i', `${plainUrl}/api/status?x=1`)
   t.match(said.out, /^HTTP\/1\.1 308 /)
@@ -166,7 +174,15 @@ t.test('the page works over HTTPS in a browser, and opens the live feed', { skip
   await page.evaluate(() => {
     location.hash = '#/system'
   })
-  await page.locator('section[aria-label=Certificate]').getByText('HTTPS').waitFor()
+  const panel = page.locator('section[aria-label=Certificate]')
+  await panel.getByText('HTTPS', { exact: true }).waitFor()
+  await panel.getByText(new X509Certificate(readFileSync(caFile)).fingerprint256).waitFor()
+  await panel.getByText('localhost').waitFor()
+  const coming = page.waitForEvent('download')
+  await panel.getByRole('button', { name: 'Download root CA' }).click()
+  const saved = await coming
+  t.equal(saved.suggestedFilename(), 'plantroom-gateway-ca.crt')
+  t.equal(readFileSync(await saved.path(), 'utf8'), readFileSync(caFile, 'utf8'))
   t.equal(await page.evaluate(() => window.isSecureContext), true)
   const feed = await page.evaluate(async (bearer) => {
     const asked = await fetch('/api/ticket', { method: 'POST', headers: { authorization: `Bearer ${bearer}` } })

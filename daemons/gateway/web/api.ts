@@ -198,6 +198,14 @@ export interface System {
   memory: { rssBytes: number; totalBytes: number; freeBytes: number }
   load: [number, number, number]
   addresses: { name: string; address: string; family: string }[]
+  temperatures: { name: string; celsius: number }[]
+  tls: {
+    isOn: boolean
+    rootFingerprint: string
+    rootEndsAt: number
+    leaf: { names: string[]; addresses: string[]; endsAt: number } | null
+    outside: string[]
+  }
 }
 
 /** One webhook of a port. */

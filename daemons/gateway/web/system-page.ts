@@ -13,6 +13,8 @@ import { api, type System } from './api.ts'
 import { forget, isAdmin, lookAtSystem, me, system } from './state.ts'
 import * as texts from './texts.ts'
 
+const CertificatePanel = lazy(async () => (await import('./certificate-panel.ts')).CertificatePanel)
+
 /** If the clocks of browser and gateway differ by more than this, the page says so. */
 const CLOCK_APART_MS = 5000
 /** Below this share of free memory the system is short of it. */
@@ -27,7 +29,7 @@ export function SystemPage(): VNode {
     return html`<div class="head"><h1>System</h1></div><section class="panel">${say('busy', texts.askingGatewayHow, texts.usuallyBrief)}</section>`
   return html`<h1 class="sr">System</h1>${verdict(judge(facts))}${figures(boxFigures(facts), 'box')}
     <div class="pair"><div class="stack">${isAdmin.value ? html`<${Name} name=${facts.name} />` : null}${addresses(facts)}<${Account} /></div>
-      <div class="stack">${connection()}<${MqttPanel} />${about(facts)}</div></div>
+      <div class="stack"><${CertificatePanel} tls=${facts.tls} /><${MqttPanel} />${about(facts)}</div></div>
 `
 }
 
@@ -84,18 +86,14 @@ function about(facts: System): VNode {
     [texts.kernel, html`<span class="mono">${facts.kernel}</span>`],
     [texts.node, facts.node.replace(/^v/, '')],
     [texts.started, started],
+    ...facts.temperatures.map(({ name, celsius }): [string, Child] => [
+      `${texts.temperature}, ${name}`,
+      `${fixed(celsius, 1)} °C`,
+    ]),
     ...(isAdmin.value
       ? [[texts.journal, html`<a href=${linkTo('journal')}>who changed or sent what</a>`] as [string, Child]]
       : []),
   ])}</section>`
-}
-
-/** The connection of this very page: all that the page can know about encryption. */
-function connection(): VNode {
-  const isSecure = location.protocol === 'https:'
-  const text = isSecure ? texts.pageWasSentEncrypted : texts.plainHttpMeans
-  return html`<section class="panel" aria-label="Certificate"><header><h2>Certificate</h2></header>
-    ${say(isSecure ? 'ok' : 'off', isSecure ? texts.https : texts.plainHttp, text)}</section>`
 }
 
 function addresses(facts: System): VNode {

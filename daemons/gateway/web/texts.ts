@@ -1155,11 +1155,7 @@ export const host = 'Host'
 export const kernel = 'Kernel'
 export const node = 'Node'
 export const started = 'Started'
-export const pageWasSentEncrypted = 'This page was sent encrypted.'
-export const plainHttpMeans =
-  'HTTPS is not set up on this gateway: passwords and frames cross the network as they are. Keep it inside the plant network.'
-export const https = 'HTTPS'
-export const plainHttp = 'Plain HTTP'
+export const temperature = 'Temperature'
 export const noAddress = 'No address'
 export const noInterfaceIsReachable = 'No interface has one that others could reach.'
 export const gatewayIsCalled = (name: string | boolean | undefined) => `This gateway is called ${name}.`
@@ -1197,6 +1193,24 @@ export const topicsRefused = 'Topics left out'
 export const raiseTopics = (times: string) => `${times}; raise mqtt.topics`
 export const raiseQueue = (times: string) => `${times}; the broker was away too long, or is too slow`
 export const testArrived = (topic: string, took: string) => `The broker had a message to ${topic} after ${took}.`
+// Certificate (certificate-panel.ts)
+
+export const pageWasSentEncrypted = 'This page was sent encrypted.'
+export const encryptedByAnother =
+  'This page was sent encrypted by a proxy in front: the gateway itself speaks plain HTTP.'
+export const plainHttpMeans =
+  'Passwords and frames cross the network as they are. Keep it inside the plant network, or have the root CA trusted and set http.tls to true.'
+export const https = 'HTTPS'
+export const plainHttp = 'Plain HTTP'
+export const holdsFor = 'Holds for'
+export const renewedBefore = 'Renewed before'
+export const rootEnds = 'Root CA ends'
+export const rootFingerprint = 'SHA-256 of the root'
+export const trustTheRoot =
+  'Install the root CA on each computer that opens this page, as an authority for web sites, and compare its SHA-256. Browsers then trust this gateway, after each renewal too.'
+export const rootMayNotSign = (names: string) => `No certificate for ${names}`
+export const nameCameLater =
+  'The name came up after the root CA was made. The chapter HTTPS of the manual says how to make another root.'
 
 // Name plate (state.ts)
 
