@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -197,6 +198,40 @@ t.test('the time that a master sets is followed where the settings say so', asyn
   t.ok(time >= 1_700_000_000_000 && time < 1_700_000_001_000)
   await on.clock.run(60_001)
   t.equal(await iin(), 0x10, 'it is asked for again')
+})
+
+t.test('random and changed requests make no fault but a named one, and no more than is bounded', async (t) => {
+  const on = outstation({ unsolicited: true, command_answer: 'success', events_per_class: 20, fragment_bytes: 512 })
+  const requests = [
+    'C0 01 3C 02 06 3C 03 06 3C 04 06 3C 01 06',
+    'C2 03 0C 01 28 01 00 01 00 03 01 64 00 00 00 64 00 00 00 00',
+    'C4 05 29 03 17 01 00 00 00 C0 3F 00',
+    'C5 07 14 00 06',
+    'C6 02 32 01 07 01 00 68 E5 CF 8B 01',
+    'C8 14 3C 02 06 3C 03 06',
+    'CC 01 1E 00 17 02 01 05',
+  ].map((text) => Buffer.from(text.replaceAll(' ', ''), 'hex'))
+  const frame = { isFromMaster: true, isPrimary: true, frameCountBit: null, destination: 10, source: 1 }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(requests.length - 1),
+      fc.array(fc.tuple(fc.nat(24), fc.nat(255)), { maxLength: 4 }),
+      fc.uint8Array({ maxLength: 120 }),
+      async (which, changes, tail) => {
+        const fragment = Buffer.concat([requests[which] as Buffer, tail])
+        for (const [at, byte] of changes) fragment[at % fragment.length] = byte
+        const data = Uint8Array.of(0xc0, ...fragment)
+        on.line.arrive(sealFrame({ ...frame, function: PRIMARY.unconfirmedData, data }), on.clock.monotonicMs() * 1000)
+        on.line.arrive(tail, on.clock.monotonicMs() * 1000)
+        await on.clock.run(10)
+        on.line.written.length = 0
+        on.events.length = 0
+      },
+    ),
+    { numRuns: 1500 },
+  )
+  const [master] = on.adapter.faces?.outstation?.view().masters ?? []
+  t.ok(Object.values(master?.waiting ?? {}).every((count) => count <= 20))
 })
 
 t.test('settings that do not go together are named', async (t) => {
