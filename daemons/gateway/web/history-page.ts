@@ -13,7 +13,17 @@ import { Act, icon, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { PointBucket } from '../core/history/buckets.ts'
 import { portRoute } from './api.ts'
-import { askHistory, decimalsOf, greatestOf, judgeHistory, lacksOf, leastOf, type Outage, outagesOf, type PointHistory } from './history.ts'
+import {
+  askHistory,
+  decimalsOf,
+  greatestOf,
+  judgeHistory,
+  lacksOf,
+  leastOf,
+  type Outage,
+  outagesOf,
+  type PointHistory,
+} from './history.ts'
 import { noLine } from './port-head.ts'
 import { portAt } from './state.ts'
 import * as texts from './texts.ts'

@@ -51,8 +51,7 @@ export interface PointsPageProps {
 /** The page of the points of one line. */
 export function PointsPage({ path, what, which }: PointsPageProps): VNode {
   const port = portAt(path)
-  if (what === 'history' && which !== undefined)
-    return html`<${HistoryPage} path=${path} name=${which} key=${which} />`
+  if (what === 'history' && which !== undefined) return html`<${HistoryPage} path=${path} name=${which} key=${which} />`
   if (what === 'report') return html`<${ReportPage} path=${path} />`
   if (!port) return noLine(texts.points, path)
   return html`<${Known} port=${port} what=${what} which=${which} key=${port.path} />`
