@@ -15,7 +15,6 @@ import type { Conditions } from '../../records/ledger-entry.ts'
 import type { Part } from '../../run/parts.ts'
 import { createStore, type Store } from '../../store/store.ts'
 import { certificateSentence, lookupSafely, trustedAuthorities } from '../target.ts'
-import { connectMqtt, MqttStream } from './client.ts'
 import { addressOfBroker, type BrokerAddress, type MqttConfig } from './settings.ts'
 
 // The state file: an id for life, and which topics the broker keeps.
@@ -182,6 +181,8 @@ class Dialer {
 
   async connect(lost: (why: Fault) => void, signal: AbortSignal): Promise<BrokerLink> {
     const { clock, config, id, statusTopic, where } = this.#parts
+    // Loaded with the first connection: a daemon without a broker does not hold it in memory.
+    const { connectMqtt, MqttStream } = await import('./client.ts')
     const socket = await this.#dial(signal)
     const stream = new MqttStream(socket, {
       clock,
