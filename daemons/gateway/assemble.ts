@@ -229,6 +229,7 @@ function historyOf(
 ): History {
   const about = { where: 'history', severity: 'warning' } as const
   const store = openHistoryFile({
+    clock,
     stateFolder,
     log,
     onPutAside(sentence) {

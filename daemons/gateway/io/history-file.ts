@@ -1,5 +1,7 @@
 /** The history on the disk: a SQLite database of its own, written and read by a thread. */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { type SqlValue, startWriter, type Work, type Writer } from '#kit/store/sqlite-writer.ts'
 import type { HistoryBlock, HistoryStore, KnownSeries } from '../core/history/disk.ts'
@@ -46,20 +48,52 @@ const READ_BLOCKS = `SELECT id, at, slot_ms, slots, data FROM block
   WHERE port = ? AND kind = ? AND at >= max(?, ? - ${LONGEST_BATCH_MS}) AND at < ? AND (at > ? OR id > ?)
     AND at + slots * slot_ms > ? ORDER BY at, id LIMIT 8`
 
+/** Without work for so long, the thread ends: it takes 10 MB, and most of the time a batch is gathered. */
+const REST_MS = 10_000
+
 interface FileParts {
+  clock: Clock
   stateFolder: string
   log: Log
   /** A new file was begun, in the place of a damaged one. */
   onPutAside(sentence: string): void
 }
 
-/** Opens the file when it is first asked, in its thread. */
-export function openHistoryFile({ stateFolder, log, onPutAside }: FileParts): HistoryStore {
-  const path = join(stateFolder, HISTORY_FILE)
+/** A writer whose thread is started for work, and ends after `REST_MS` without any. */
+function restingWriter(open: () => Writer, clock: Clock) {
   let opened: Writer | undefined
+  let closing: Promise<void> = Promise.resolve()
+  let resting: Timer | undefined
+  let users = 0
 
-  function writer(): Writer {
-    opened ??= startWriter(path, {
+  async function using<Result>(work: (writer: Writer) => Promise<Result>): Promise<Result> {
+    resting?.cancel()
+    users++
+    try {
+      await closing
+      opened ??= open()
+      return await work(opened)
+    } finally {
+      users--
+      if (users === 0) resting = clock.after(REST_MS, () => void close())
+    }
+  }
+
+  async function close(): Promise<void> {
+    resting?.cancel()
+    closing = opened?.close() ?? closing
+    opened = undefined
+    await closing
+  }
+
+  return { using, close }
+}
+
+/** Opens the file in a thread that lives while there is work; where nothing was ever written, none is started. */
+export function openHistoryFile({ clock, log, onPutAside, stateFolder }: FileParts): HistoryStore {
+  const path = join(stateFolder, HISTORY_FILE)
+  function open(): Writer {
+    return startWriter(path, {
       busyMs: 5000,
       heapMib: HISTORY_HEAP_MIB,
       spare: {
@@ -73,19 +107,22 @@ export function openHistoryFile({ stateFolder, log, onPutAside }: FileParts): Hi
         },
       },
     })
-    return opened
   }
 
+  const { close, using } = restingWriter(open, clock)
   return {
     async load() {
       const series: KnownSeries[] = []
-      for (;;) {
-        const rows = await writer().read(READ_SERIES, [series.at(-1)?.id ?? 0])
-        series.push(...rows.map(seriesOf))
-        if (rows.length === 0) break
-      }
-      const [[last = 0] = []] = await writer().read(READ_LAST, [])
-      return { series, lastId: Number(last) }
+      if (!existsSync(path)) return { series, lastId: 0 }
+      return await using(async (writer) => {
+        for (;;) {
+          const rows = await writer.read(READ_SERIES, [series.at(-1)?.id ?? 0])
+          series.push(...rows.map(seriesOf))
+          if (rows.length === 0) break
+        }
+        const [[last = 0] = []] = await writer.read(READ_LAST, [])
+        return { series, lastId: Number(last) }
+      })
     },
     async write(series, blocks, maxBytes) {
       const seriesRows = series.map(({ id, kind, name, port, usedAt }): SqlValue[] => [id, port, kind, name, usedAt])
@@ -95,16 +132,19 @@ export function openHistoryFile({ stateFolder, log, onPutAside }: FileParts): Hi
         // Twice as many may go as came, so that it also becomes smaller.
         { sql: DROP_BEYOND, values: blocks.length === 0 ? [] : [[2 * blocks.length, maxBytes]] },
       ]
-      await writer().write(work)
+      if (series.length + blocks.length > 0) await using((writer) => writer.write(work))
     },
     async trim(beforeAt) {
-      await writer().write([
+      if (!existsSync(path)) return
+      const work: Work[] = [
         { sql: TRIM_BLOCKS, values: [[beforeAt]] },
         { sql: TRIM_SERIES, values: [[beforeAt - DAY_MS]] },
-      ])
+      ]
+      await using((writer) => writer.write(work))
     },
     async read({ kind, port }, { at, from, id, to }) {
-      const rows = await writer().read(READ_BLOCKS, [port, kind, at, from, to, at, id, from])
+      if (!existsSync(path)) return []
+      const rows = await using((writer) => writer.read(READ_BLOCKS, [port, kind, at, from, to, at, id, from]))
       return rows.map(
         ([id, at, slotMs, slots, data]): HistoryBlock => ({
           ...{ port, kind, id: Number(id), at: Number(at), slotMs: Number(slotMs), slots: Number(slots) },
@@ -112,9 +152,7 @@ export function openHistoryFile({ stateFolder, log, onPutAside }: FileParts): Hi
         }),
       )
     },
-    async close() {
-      await opened?.close()
-    },
+    close,
   }
 }
 

@@ -1,7 +1,9 @@
-import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
+import { until } from '#kit/test/until.ts'
 import type { HistoryBlock } from '../../core/history/disk.ts'
 import { openHistoryFile } from '../../io/history-file.ts'
 
@@ -12,9 +14,11 @@ const OF = { port: 'bus', kind: 'point' } as const
 
 function open(t: Test, stateFolder = t.testdir()) {
   const told: string[] = []
-  const file = openHistoryFile({ stateFolder, log: silentLog, onPutAside: (sentence) => void told.push(sentence) })
+  const clock = fakeClock()
+  const onPutAside = (sentence: string) => void told.push(sentence)
+  const file = openHistoryFile({ clock, stateFolder, log: silentLog, onPutAside })
   t.teardown(() => file.close())
-  return { ...file, told, stateFolder }
+  return { ...file, clock, told, stateFolder }
 }
 
 function block(id: number, keys: Partial<HistoryBlock> = {}): HistoryBlock {
@@ -95,10 +99,27 @@ t.test('a damaged file is put aside and said, and the next write works', async (
 t.test('a file that cannot be made costs a fault at each try, and works once it can', async (t) => {
   const folder = t.testdir({ state: 'a file, not a folder' })
   const file = open(t, join(folder, 'state'))
-  await t.rejects(file.load())
   await t.rejects(file.write([], [block(1)], MOST))
   rmSync(join(folder, 'state'))
   mkdirSync(join(folder, 'state'))
   await file.write([], [block(1)], MOST)
   t.same(await idsOf(file), [1])
+})
+
+t.test('where nothing was ever written there is no file and no thread; without work the thread ends', async (t) => {
+  const threads = () => readdirSync('/proc/self/task').length
+  const before = threads()
+  const file = open(t)
+  t.same(await file.load(), { series: [], lastId: 0 })
+  await file.trim(1)
+  await file.write([], [], MOST)
+  t.same(await idsOf(file), [])
+  t.notOk(existsSync(join(file.stateFolder, 'history.db')))
+  t.equal(threads(), before)
+  await file.write([], [block(1)], MOST)
+  t.ok(threads() > before)
+  file.clock.advance(10_000)
+  await until('its thread has ended', () => threads() === before)
+  await Promise.all([idsOf(file), file.write([], [block(2)], MOST)])
+  t.same(await idsOf(file), [1, 2])
 })
