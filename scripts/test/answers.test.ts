@@ -31,10 +31,3 @@ for (const [daemon, some] of [
       t.ok(responses['4XX'] && responses['5XX'], `${method} ${path} tells of refusals`)
     t.ok(shared.Error)
   })
-
-t.test('a route of what is not there yet answers 501 and nothing else than refusals', async (t) => {
-  const { operations } = await answersOf(root, 'gateway')
-  const sent = operations.find(({ path }) => path === '/api/system/ca-cert')
-  t.ok(sent?.responses[501])
-  t.notOk(Object.keys(sent?.responses ?? {}).some((status) => status.startsWith('2')))
-})

@@ -17,7 +17,8 @@ function courierFor(t: { teardown(run: () => Promise<void>): void }) {
 }
 
 t.test('a separate thread delivers, counts, tests, and is gone once it is closed', async (t) => {
-  const target = await startTarget(t, (_received, answer) => answer.end())
+  let answerTest = Promise.resolve()
+  const target = await startTarget(t, (_received, answer) => void answerTest.then(() => answer.end()))
   const { courier, tell } = courierFor(t)
   const record = hook({ url: target.url, secret: 'open sesame' })
   await courier.setWebhooks(port, [record])
@@ -30,8 +31,11 @@ t.test('a separate thread delivers, counts, tests, and is gone once it is closed
   )
   await until('both are counted', async () => (await courier.state(port, 'a')).counters.delivered === 2)
   t.match(await courier.state(port, 'a'), { counters: { dropped: 3, queued: 0 }, pausedUntil: null })
-  const [first, second] = [courier.test(port, record), courier.test(port, record)]
-  await t.rejects(second, { code: 'webhook_test_busy' })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  answerTest = promise
+  const first = courier.test(port, record)
+  await t.rejects(courier.test(port, record), { code: 'webhook_test_busy' })
+  resolve()
   t.match(await first, { delivered: true, status: 200 })
   await courier.close()
 })

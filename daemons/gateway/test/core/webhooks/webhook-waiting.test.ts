@@ -125,7 +125,7 @@ t.test(
   async (t) => {
     const limits = limitsWith({ held_bytes: 8 * MIB })
     const settings = { 'webhooks.queue_bytes': limits.queue_bytes, 'webhooks.held_bytes': limits.held_bytes }
-    const { allBytes } = rowOf(memoryPlan().rows, 'events that wait', settings)
+    const { allBytes } = rowOf(memoryPlan().rows, 'events that wait for targets', settings)
     const encoder = new TextEncoder()
     const filledWith = (length: number, each: number) => {
       const held = createHeldBodies(limits.held_bytes)
