@@ -15,7 +15,7 @@ import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { type MqttOutlet, openMqttOutlet } from '#kit/net/mqtt/outlet.ts'
-import { machineNames, type OwnAuthority, openOwnAuthority } from '#kit/net/own-authority.ts'
+import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
@@ -85,7 +85,7 @@ interface Lines {
 interface House extends Lines {
   people: People
   identity: Identity
-  authority: OwnAuthority
+  authority: LateAuthority
   webhooks: WebhookBook
   points: PointBook
   templates: TemplateLibrary
@@ -147,15 +147,22 @@ export async function assemble(context: Context): Promise<Assembled> {
 }
 
 /** Before the server, which needs the certificate; without TLS nothing is renewed. */
-function certificatePart({ config }: Context, authority: OwnAuthority): Part {
+function certificatePart({ config }: Context, authority: LateAuthority): Part {
   let renewing: Timer | undefined
   return {
     name: 'certificate',
     async start() {
-      if (config.http.tls) renewing = await authority.keepRenewed(config.http.tls_check_ms)
+      if (config.http.tls) renewing = await (await authority.open()).keepRenewed(config.http.tls_check_ms)
     },
     stop: () => renewing?.cancel(),
   }
+}
+
+/** @throws TypeError before the part `certificate` has started */
+function identityOf(authority: LateAuthority): ServerIdentity {
+  const opened = authority.opened()
+  if (!opened) throw new TypeError('the authority was not opened yet')
+  return opened.identity()
 }
 
 async function furnish(context: Context, files: StateFiles, { ledger }: Records): Promise<House> {
@@ -169,7 +176,7 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
     mqtt?.publisher.allChanged()
   })
   const machine = () => machineNames(config.http)
-  const authority = await openOwnAuthority({ folder: context.stateFolder, clock, log, product: PRODUCT, machine })
+  const authority = lateAuthority({ folder: context.stateFolder, clock, log, product: PRODUCT, machine })
   const conditions = new PortConditions(ledger)
   const delivery = deliveryOf(context, { hub, conditions })
   const captures = capturesOf(context, hub)
@@ -427,7 +434,7 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
   const sessions = createPageSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
-  const tls = config.http.tls ? { config: config.http, identity: authority.identity } : undefined
+  const tls = config.http.tls ? { config: config.http, identity: () => identityOf(authority) } : undefined
   const metrics = metricsOf(house, ledger)
   const shows = ledgerFence(registry)
   const server = createHttpServer({

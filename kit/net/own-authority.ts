@@ -201,6 +201,37 @@ export async function openOwnAuthority(options: AuthorityOptions): Promise<OwnAu
   }
 }
 
+/** An authority that is opened when it is first needed: a daemon without TLS has no use for keys, which take 1 MB. */
+export interface LateAuthority {
+  /** @throws Fault as `openOwnAuthority`; the next call tries again */
+  open(): Promise<OwnAuthority>
+  /** Undefined until it was opened. */
+  opened(): OwnAuthority | undefined
+}
+
+export function lateAuthority(options: AuthorityOptions): LateAuthority {
+  let opened: OwnAuthority | undefined
+  let opening: Promise<OwnAuthority> | undefined
+
+  async function openNow(): Promise<OwnAuthority> {
+    try {
+      opened = await openOwnAuthority(options)
+      return opened
+    } finally {
+      opening = undefined
+    }
+  }
+
+  return {
+    async open() {
+      if (opened) return opened
+      opening ??= openNow()
+      return await opening
+    },
+    opened: () => opened,
+  }
+}
+
 const NEW_ROOT =
   'they came up after the root CA was made, which may not sign for them: stop the daemon, move tls.json of its state folder away, start it, and have the new root CA trusted'
 

@@ -58,9 +58,14 @@ export const systemAnswer = object({
   }),
   tls: object({
     isOn: Type.Boolean(),
-    rootName: text,
-    rootFingerprint: Type.String({ description: 'SHA-256 of the root CA, pairs of hex digits with colons' }),
-    rootEndsAt: instant,
+    rootName: orNull(text),
+    rootFingerprint: orNull(
+      Type.String({
+        description:
+          'SHA-256 of the root CA, pairs of hex digits with colons; without TLS null until it is downloaded, after each start',
+      }),
+    ),
+    rootEndsAt: orNull(instant),
     leaf: orNull(object({ names: Type.Array(text), addresses: Type.Array(text), startsAt: instant, endsAt: instant })),
     outside: Type.Array(text, { description: 'names of the machine for which the root may not sign' }),
   }),

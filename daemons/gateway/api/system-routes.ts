@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
-import type { OwnAuthority } from '#kit/net/own-authority.ts'
+import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { PortRegistry } from '../core/lines/port-registry.ts'
 import type { Users } from '../core/people/users.ts'
@@ -17,11 +17,14 @@ export interface SystemRouteParts {
   identity: Identity
   facts(): Promise<SystemFacts>
   registry: Pick<PortRegistry, 'list'>
-  authority: Pick<OwnAuthority, 'view'>
+  authority: Pick<LateAuthority, 'opened'>
   /** Whether this gateway serves HTTPS. */
   hasTls: boolean
   recorder: Recorder
 }
+
+/** Without TLS the root is not looked at before somebody downloads it. */
+const NO_ROOT = { rootName: null, rootFingerprint: null, rootEndsAt: null, leaf: null, outside: [] }
 
 /** The product name in replies. */
 export const PRODUCT = 'Plantroom gateway'
@@ -47,7 +50,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
     tls: tls(),
   })
   const tls = () => {
-    const { leaf = null, ...root } = parts.authority.view()
+    const { leaf = null, ...root } = parts.authority.opened()?.view() ?? NO_ROOT
     return { isOn: parts.hasTls, ...root, leaf }
   }
 
@@ -91,7 +94,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
 }
 
 /** @source Interface document 2, part A, Endpoints: a public credential, so that whoever is to trust it can have it */
-export function certificateRoutes({ authority }: { authority: Pick<OwnAuthority, 'rootCertificate'> }): Route[] {
+export function certificateRoutes({ authority }: { authority: Pick<LateAuthority, 'open'> }): Route[] {
   return [
     route({
       method: 'GET',
@@ -99,11 +102,13 @@ export function certificateRoutes({ authority }: { authority: Pick<OwnAuthority,
       who: 'anyone',
       replyType: CERTIFICATE_TYPE,
       summary: 'Download the internal root CA, PEM: trust it, and HTTPS of this gateway is trusted',
-      handle: () =>
-        new Reply(200, Buffer.from(authority.rootCertificate()), {
+      async handle() {
+        const { rootCertificate } = await authority.open()
+        return new Reply(200, Buffer.from(rootCertificate()), {
           'content-type': CERTIFICATE_TYPE,
           'content-disposition': 'attachment; filename="plantroom-gateway-ca.crt"',
-        }),
+        })
+      },
     }),
   ]
 }

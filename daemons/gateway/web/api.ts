@@ -201,8 +201,9 @@ export interface System {
   temperatures: { name: string; celsius: number }[]
   tls: {
     isOn: boolean
-    rootFingerprint: string
-    rootEndsAt: number
+    /** Null without TLS, until the root is downloaded. */
+    rootFingerprint: string | null
+    rootEndsAt: number | null
     leaf: { names: string[]; addresses: string[]; endsAt: number } | null
     outside: string[]
   }

@@ -18,13 +18,14 @@ export function CertificatePanel({ tls }: { tls: System['tls'] }): VNode {
           [texts.renewedBefore, dateOf(leaf.endsAt, zone.value)],
         ] as [string, Child][])
       : []),
-    [texts.rootEnds, dateOf(tls.rootEndsAt, zone.value)],
-    [texts.rootFingerprint, html`<span class="mono wrap">${tls.rootFingerprint}</span>`],
   ]
+  if (tls.rootEndsAt !== null) rows.push([texts.rootEnds, dateOf(tls.rootEndsAt, zone.value)])
+  if (tls.rootFingerprint !== null)
+    rows.push([texts.rootFingerprint, html`<span class="mono wrap">${tls.rootFingerprint}</span>`])
   return html`<section class="panel" aria-label="Certificate"><header><h2>Certificate</h2>
       <button class="btn" type="button" onClick=${() => saveFrom('/api/system/ca-cert')}>Download root CA</button></header>
     ${connection(tls.isOn)}${tls.isOn && outside.length > 0 ? say('warn', texts.rootMayNotSign(outside.join(', ')), texts.nameCameLater) : null}
-    ${factTable(rows)}<p class="in faint">${texts.trustTheRoot}</p></section>`
+    ${rows.length > 0 ? factTable(rows) : null}<p class="in faint">${texts.trustTheRoot}</p></section>`
 }
 
 function connection(isOn: boolean): VNode {

@@ -1,12 +1,12 @@
 /** A daemon's own root and certificate over years, clocks that were never set, and machines that are renamed. */
 import { X509Certificate } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import { createLog } from '#kit/log.ts'
-import { machineNames, openOwnAuthority } from '#kit/net/own-authority.ts'
+import { createLog, silentLog } from '#kit/log.ts'
+import { lateAuthority, machineNames, openOwnAuthority } from '#kit/net/own-authority.ts'
 
 const DAY_MS = 86_400_000
 const AT = Date.UTC(2026, 10, 26)
@@ -199,4 +199,23 @@ t.test('the machine goes by its own name, those of the settings, and its address
   t.ok(names.includes('gw.example.com'))
   t.ok(addresses.includes('192.0.2.9'))
   t.notOk(machineNames({ listen: '0.0.0.0:1', hosts: [] }).addresses.includes('0.0.0.0'))
+})
+
+t.test('an authority for whom nobody asks makes no root; what could not be opened is tried again', async (t) => {
+  const { clock, folder, machine } = house(t)
+  const options = { clock, log: silentLog, product: 'Test gateway', machine: () => machine }
+  const late = lateAuthority({ ...options, folder })
+  t.equal(late.opened(), undefined)
+  t.notOk(existsSync(join(folder, 'tls.json')))
+  const [one, other] = await Promise.all([late.open(), late.open()])
+  t.equal(one, other, 'opened once')
+  t.equal(late.opened(), one)
+  const nowhere = join(folder, 'none')
+  writeFileSync(nowhere, 'a file, not a folder')
+  const lost = lateAuthority({ ...options, folder: nowhere })
+  await t.rejects(lost.open())
+  t.equal(lost.opened(), undefined)
+  rmSync(nowhere)
+  mkdirSync(nowhere)
+  t.ok((await lost.open()).rootCertificate())
 })
