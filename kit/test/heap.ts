@@ -31,14 +31,16 @@ function afterCollection(): number {
 }
 
 /**
- * Bytes held by the result of `make`: the smallest measurement. The second run is free of what V8 compiles and learns
- * in the first; if it still held clearly more, V8 went on learning, and a third run decides. Measure many or large
- * things, so that a few stray kilobytes do not matter.
+ * Bytes held by the result of `make`. The second run is free of what V8 compiles and learns in the first; where they are
+ * far apart, V8 went on learning, or let go of old code meanwhile, and the middle one of three counts. Measure many or
+ * large things, so that a few stray kilobytes do not matter.
  */
 export async function heapBytesOf(make: () => unknown): Promise<number> {
   const first = await measured(make)
   const second = await measured(make)
-  return second < first * 1.05 ? second : Math.min(first, await measured(make))
+  if (second > first / 2 && second < first * 1.05) return second
+  const [, middle = second] = [first, second, await measured(make)].sort((one, other) => one - other)
+  return middle
 }
 
 async function measured(make: () => unknown): Promise<number> {

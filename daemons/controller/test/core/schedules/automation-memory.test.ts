@@ -40,7 +40,7 @@ t.test('schedules and triggers take no more than their row says', async (t) => {
   })
   const row = rowOf(memoryPlan().rows, 'schedules that are run', { 'schedules.most': MANY, 'triggers.most': MANY })
   t.ok(bytes < row.allBytes, `${bytes} bytes of ${row.allBytes}`)
-  t.ok(bytes > row.allBytes / 10, 'and the row is filled')
+  t.ok(bytes > row.allBytes / 10, `and the row is filled: ${bytes} bytes of ${row.allBytes}`)
 })
 
 t.test('runs that wait take no more than their row says', async (t) => {
@@ -57,7 +57,7 @@ t.test('runs that wait take no more than their row says', async (t) => {
     ...{ 'macros.house_waiting': MANY, 'triggers.hook_bytes': chars, 'live.field_chars': 4096 },
   })
   t.ok(bytes < row.allBytes, `${bytes} bytes of ${row.allBytes}`)
-  t.ok(bytes > row.allBytes / 10, 'and the row is filled')
+  t.ok(bytes > row.allBytes / 10, `and the row is filled: ${bytes} bytes of ${row.allBytes}`)
 })
 
 /** Read from bytes, as the body of a call is: put together, a text would share its parts with others. */
