@@ -375,7 +375,7 @@ const pointShown = {
 
 export const setPointAnswer = object({
   ...pointShown,
-  isEvent: Type.Boolean({ description: 'it changed, and masters are told of it' }),
+  isEvent: Type.Boolean({ description: 'the value changed, so an event waits for each master' }),
 })
 
 const indications = Type.Array(text, { description: 'names such as need_time, class_1 or device_restart' })
@@ -395,7 +395,7 @@ export const outstationAnswer = object({
       indications,
       waiting: object({ class1: count, class2: count, class3: count }),
       isOverflown: Type.Boolean({ description: 'events were lost' }),
-      unsolicited: Type.Array(count, { description: 'the classes whose events it is told unasked' }),
+      unsolicited: Type.Array(count, { description: 'classes of events that are sent to it without a poll' }),
     }),
   ),
   kind: Type.Enum([...pointKinds], { description: 'of the points that are shown' }),

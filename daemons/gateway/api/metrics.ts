@@ -90,7 +90,7 @@ export function measureCaptures(metrics: Metrics, captures: Captures): void {
   )
 }
 
-// What is told through an MQTT broker, for Prometheus.
+// Counters of the MQTT outlet, for Prometheus.
 
 /** @param outlet undefined: no broker is set, and there is nothing to measure */
 export function measureMqtt(metrics: Metrics, outlet: Pick<MqttOutlet, 'view'> | undefined): void {

@@ -1,4 +1,4 @@
-/** Routes of what is told through an MQTT broker: how it stands, and a test message. */
+/** Routes of the MQTT outlet: its state, and a test message. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { count, fault, instant, object, orNull, type Route, route, text } from '#kit/http/route.ts'

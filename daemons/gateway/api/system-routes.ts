@@ -93,7 +93,7 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
   ]
 }
 
-/** @source Interface document 2, part A, Endpoints: a public credential, so that whoever is to trust it can have it */
+/** @source Interface document 2, part A, Endpoints: public, since clients need it before they can trust this gateway */
 export function certificateRoutes({ authority }: { authority: Pick<LateAuthority, 'open'> }): Route[] {
   return [
     route({

@@ -52,7 +52,7 @@ export function createPasswordChange(parts: PasswordChangeParts): PasswordChange
     await keeper.change('auth_user', userId, { ...kept, must_change_password: false })
     const after = accounts.withId(userId)
     if (after === undefined) return { outcome: WRONG }
-    // The session remains one of a wall panel: whoever forced somebody to sign in can also force a change of the password.
+    // Still the session of a wall panel: a person under threat can be made to change the password, too.
     const issued = sessions.beginUi(after, byPin)
     const body = { json: { success: true } }
     return { outcome: { status: 200, body, reason: null, target: `user ${userId}` }, issued }

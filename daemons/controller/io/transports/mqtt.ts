@@ -35,10 +35,7 @@ export interface BrokerMember extends BrokerConnection {
 /** Seconds between signs of life. */
 const KEEP_ALIVE_S = 30
 
-/**
- * The reasons of a connection that failed. Whoever opens the device again connects again: with the waits of all
- * drivers.
- */
+/** Faults of a failed connection. The host of drivers opens the device again, with its usual back-off. */
 const FAULTS = {
   silent: (sentence: string) => new Fault('device_unreachable', sentence),
   refused: (sentence: string, cause: unknown) => new Fault('broker_refused', sentence, { cause }),

@@ -62,7 +62,7 @@ t.test('one is kept under its name, by whoever has seen the last', async (t) => 
   })
 })
 
-t.test('of two editors who keep at once, one has kept and the other is told', async (t) => {
+t.test('when two people save one definition at once, one save is kept and the other is refused', async (t) => {
   const house = harbourHouse()
   const save = async (definition: object, revision: string | null) =>
     house.parts.definitions.save(textOf(own(definition)), revision).catch((fault) => fault)

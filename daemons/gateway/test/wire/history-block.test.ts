@@ -83,18 +83,23 @@ t.test('a value that stands still takes one byte a slot', async (t) => {
 })
 
 t.test('damaged bytes are a fault with a name, or other numbers, and nothing else', async (t) => {
+  const outcomes = { read: 0, refused: 0 }
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
       const all = () => true
       for (const decode of [() => decodePoints(bytes, SLOT_MS, all), () => decodeUnits(bytes, all)]) {
         try {
           decode()
+          outcomes.read++
         } catch (error) {
           if (!(error instanceof Fault) || error.code !== 'history_damaged') throw error
+          outcomes.refused++
         }
       }
     }),
     { numRuns: 5000 },
   )
-  t.pass()
+  t.equal(outcomes.read + outcomes.refused, 10_000)
+  t.ok(outcomes.refused > outcomes.read, JSON.stringify(outcomes))
+  t.ok(outcomes.read > 0, JSON.stringify(outcomes))
 })
