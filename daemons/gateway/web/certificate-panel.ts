@@ -23,7 +23,7 @@ export function CertificatePanel({ tls }: { tls: System['tls'] }): VNode {
   if (tls.rootFingerprint !== null)
     rows.push([texts.rootFingerprint, html`<span class="mono wrap">${tls.rootFingerprint}</span>`])
   return html`<section class="panel" aria-label="Certificate"><header><h2>Certificate</h2>
-      <button class="btn" type="button" onClick=${() => saveFrom('/api/system/ca-cert')}>Download root CA</button></header>
+      <div class="acts"><button class="btn" type="button" onClick=${() => saveFrom('/api/system/ca-cert')}>Download root CA</button></div></header>
     ${connection(tls.isOn)}${tls.isOn && outside.length > 0 ? say('warn', texts.rootMayNotSign(outside.join(', ')), texts.nameCameLater) : null}
     ${rows.length > 0 ? factTable(rows) : null}<p class="in faint">${texts.trustTheRoot}</p></section>`
 }

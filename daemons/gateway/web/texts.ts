@@ -1169,9 +1169,9 @@ export const viewer = 'viewer'
 export const mqtt = 'MQTT'
 export const askingMqtt = 'Asking how the broker is'
 export const mqttNotRead = 'The state of the broker could not be read'
-export const mqttIsOff = 'Nothing is told'
+export const mqttIsOff = 'No broker is set'
 export const mqttIsOffMeans =
-  'With the address of a broker in mqtt.url of gateway.toml, values, states and events are told there, and Home Assistant finds the points.'
+  'Put the address of a broker into mqtt.url of gateway.toml: values, states and events are then published there, and Home Assistant finds the points.'
 export const mqttIsThere = (broker: string) => `${broker} takes messages`
 export const mqttIsThereMeans = (since: string, topics: string) => `Since ${since}. It keeps ${topics}.`
 export const mqttIsAsked = (broker: string) => `${broker} is asked`
@@ -1207,7 +1207,7 @@ export const renewedBefore = 'Renewed before'
 export const rootEnds = 'Root CA ends'
 export const rootFingerprint = 'SHA-256 of the root'
 export const trustTheRoot =
-  'Install the root CA on each computer that opens this page, as an authority for web sites, and compare its SHA-256. Browsers then trust this gateway, after each renewal too.'
+  'Install the root CA on each computer that opens this page, as an authority for web sites, and compare its SHA-256, which stands here once it was downloaded. Browsers then trust this gateway, after each renewal too.'
 export const rootMayNotSign = (names: string) => `No certificate for ${names}`
 export const nameCameLater =
   'The name came up after the root CA was made. The chapter HTTPS of the manual says how to make another root.'
