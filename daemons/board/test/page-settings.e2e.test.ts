@@ -1,7 +1,7 @@
 /** Settings and system in a real browser: what a save does, refusals, role, restart, password, reset, a new address. */
 import type { Locator } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { noBrowser, play } from '#kit/test/web/page-rig.ts'
+import { goByKeys, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeSerial } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -23,9 +23,7 @@ t.test('settings and system', { skip: noBrowser, timeout: 120_000 }, async (t) =
 async function settingsChange(t: Test, { page, audit }: Stage): Promise<void> {
   // The page that is still asking the board for its role has a #main too, and no keys.
   await page.getByRole('link', { name: 'Settings' }).waitFor()
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('s')
+  await goByKeys(page, 's')
   await page.getByText('Nothing is changed.').first().waitFor()
   t.equal(await page.getByLabel('Multicast address').count(), 0, 'a serial server has no fields of sound')
   await page.getByLabel('Address', { exact: true }).fill('10.20.4.12')

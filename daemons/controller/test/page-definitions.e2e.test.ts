@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { openProjector, type Projector } from '#kit/test/device/projector.ts'
 import { definitionFile } from '#kit/test/device/shipped-sets.ts'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
@@ -53,9 +53,7 @@ const lines = ({ page }: Stage) => page.locator('.wire li')
 
 async function traffic(t: Test, stage: Stage): Promise<void> {
   const { page, site, projector, audit } = stage
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('d')
+  await goByKeys(page, 'd')
   await page.getByRole('link', { name: 'Beamer' }).focus()
   await page.keyboard.press('Enter')
   await page.getByText('Nothing to or from it yet').waitFor()
@@ -96,9 +94,7 @@ async function hostile(t: Test, stage: Stage): Promise<void> {
 }
 
 async function opens(t: Test, { page, audit }: Stage): Promise<void> {
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('c')
+  await goByKeys(page, 'c')
   await page.getByText('All 14 definitions hold, with their wire tests.').waitFor()
   await audit(t, 'definitions')
   await page.getByRole('link', { name: 'PJLink class 1' }).focus()

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { SETS } from './operating.ts'
 
 t.test('the tables of the site, from an empty box', { skip: noBrowser, timeout: 120_000 }, async (t) => {
@@ -54,9 +54,7 @@ async function begin(t: Test, { page, audit }: Rig): Promise<void> {
   await page.getByLabel('Name of the building').fill('Mill')
   await page.keyboard.press('Enter')
   await page.getByText('Signed in as').waitFor()
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('i')
+  await goByKeys(page, 'i')
   await page.getByText('Zones: there are none yet.').waitFor()
   await audit(t, 'tables-empty')
 }
@@ -78,15 +76,12 @@ async function enter(t: Test, { page, audit }: Rig): Promise<void> {
 }
 
 async function apply(t: Test, { page }: Rig): Promise<void> {
-  await page.keyboard.press('g')
-  await page.keyboard.press('p')
+  await goByKeys(page, 'p')
   await page.getByText('New: zone, Hall ceiling').waitFor()
   await page.getByRole('button', { name: 'Apply all' }).focus()
   await page.keyboard.press('Enter')
   await page.getByText('2 changes are applied.').waitFor()
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('z')
+  await goByKeys(page, 'z')
   await page.getByRole('button', { name: 'Hall ceiling: On' }).focus()
   await page.keyboard.press('Enter')
   await page.locator('.tile button[aria-pressed="true"]', { hasText: 'On' }).waitFor()

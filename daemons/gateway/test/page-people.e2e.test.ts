@@ -1,7 +1,7 @@
 /** Permissions on the page: users, API keys, the journal, and the view of a viewer. */
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { goByKeys, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { openStage, type Stage } from './page-stage.ts'
 import { password } from './running-gateway.ts'
 
@@ -25,9 +25,7 @@ const scenes: Scene<Stage>[] = [
 async function users(t: Test, { page, gateway, audit }: Stage): Promise<void> {
   // The page for signing in has a #main too, and no keys.
   await page.getByRole('link', { name: 'Users' }).first().waitFor()
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('u')
+  await goByKeys(page, 'u')
   await page.getByText('admin is the only one who may change things.').waitFor()
   await page.getByText('you, cannot be removed: the last administrator').waitFor()
   await page.locator('#main').focus()

@@ -1,6 +1,6 @@
 /** Today on the page: empty, a line that is lost, acknowledged, ended, and filtered; at a desk and on a phone. */
 import t, { type Test } from 'tap'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { goByKeys, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -18,9 +18,7 @@ const scenes: Scene<Stage>[] = [
 
 async function empty(t: Test, { audit, page }: Stage): Promise<void> {
   await page.getByRole('link', { name: 'Today' }).first().waitFor()
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('t')
+  await goByKeys(page, 't')
   await page.getByText(/Nothing happened since \d{4}-\d\d-\d\d \d\d:\d\d/).waitFor()
   await page.getByText('Nothing is wrong now.').waitFor()
   await audit(t, 'today-empty')

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, openRig, play, type Rig, type Scene } from '#kit/test/web/page-rig.ts'
+import { goByKeys, noBrowser, openRig, play, type Rig, type Scene } from '#kit/test/web/page-rig.ts'
 import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
@@ -179,9 +179,7 @@ async function rawLine(t: Test, { page, scale, heard, audit, gateway }: Stage): 
 }
 
 async function webhook(t: Test, { page, sink, scale, audit }: Stage): Promise<void> {
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('w')
+  await goByKeys(page, 'w')
   await page.getByText('Add one to have a line').waitFor()
   await page.keyboard.press('n')
   await page.getByLabel('Events of').selectOption(scale.path)
@@ -204,16 +202,12 @@ async function webhook(t: Test, { page, sink, scale, audit }: Stage): Promise<vo
 }
 
 async function system(t: Test, { page, audit }: Stage): Promise<void> {
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('j')
+  await goByKeys(page, 'j')
   await page.locator('.journal td', { hasText: 'port set up' }).first().waitFor()
   await page.locator('.journal .link', { hasText: 'port set up' }).first().click()
   await page.locator('.facts dd', { hasText: '127.0.0.1' }).waitFor()
   await audit(t, 'journal', 'unpictured')
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('s')
+  await goByKeys(page, 's')
   await page.getByLabel('Name on the plate').fill('Plant room B3')
   await page.getByRole('button', { name: 'Rename' }).click()
   await page.locator('.plate', { hasText: 'Plant room B3' }).waitFor()
@@ -221,9 +215,7 @@ async function system(t: Test, { page, audit }: Stage): Promise<void> {
 }
 
 async function ports(t: Test, { page, bus, audit }: Stage): Promise<void> {
-  await page.locator('#main').focus()
-  await page.keyboard.press('g')
-  await page.keyboard.press('p')
+  await goByKeys(page, 'p')
   await page.getByText('Both lines run.').waitFor()
   await page.locator('#main:focus').waitFor()
   // A key pressed at the very moment the page is drawn can come before the page listens: a person presses again.

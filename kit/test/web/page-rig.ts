@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { until } from '#kit/test/until.ts'
 
 /** Debian's browser without its windows, which takes a tenth less of the processor; nothing is downloaded. */
 const CHROMIUM = '/usr/bin/chromium-headless-shell'
@@ -188,12 +189,29 @@ async function picture(page: Page, folder: string, name: string): Promise<void> 
   await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' })
 }
 
+/**
+ * Goes to a page by its two keys, from wherever the focus is. Two keys that a busy machine brings more than the
+ * allowed time apart are no pair, so they are pressed again until the address changes, as a person does.
+ */
+export async function goByKeys(page: Page, second: string): Promise<void> {
+  const before = await page.evaluate<string>('location.hash')
+  await until(`g ${second} goes somewhere`, async () => {
+    await page.locator('#main').focus()
+    await page.keyboard.press('g')
+    await page.keyboard.press(second)
+    return (await page.evaluate<string>('location.hash')) !== before
+  })
+}
+
 /** One scene of a test. */
 export type Scene<On> = [title: string, play: (t: Test, stage: On) => Promise<void>]
 
-/** Runs the scenes one after the other in one browser. */
+/** Runs the scenes one after the other in one browser, up to the first that fails: each builds on those before. */
 export async function play<On extends Rig>(t: Test, stage: On, scenes: readonly Scene<On>[]): Promise<void> {
-  for (const [title, scene] of scenes) await t.test(title, (t) => scene(t, stage))
+  for (const [title, scene] of scenes) {
+    await t.test(title, (t) => scene(t, stage))
+    if (!t.passing()) return
+  }
   t.same(stage.strangers, [], 'nothing was asked of another host')
   t.same(stage.complaints, [], 'the browser had nothing to complain about')
 }
