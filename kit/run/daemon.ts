@@ -1,7 +1,7 @@
 /** One daemon from its arguments to its end: readiness, watchdog, and memory sweeps. */
 import { getHeapStatistics } from 'node:v8'
 import type { Static, TObject } from 'typebox'
-import { notify } from '#native/notify/index.ts'
+import { notify, trimMemory } from '#native/process/index.ts'
 import { type Clock, systemClock, type Timer } from '../clock.ts'
 import { loadConfig } from '../config/load.ts'
 import type { LogConfig } from '../config/tables.ts'
@@ -89,7 +89,10 @@ export function sweepMemory(clock: Clock): Timer {
     },
     // Not process.memoryUsage(), which opens a file and throws if no more may be opened.
     heapBytes: () => getHeapStatistics().total_heap_size,
-    collect: () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+    collect() {
+      gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+      trimMemory()
+    },
   })
 }
 

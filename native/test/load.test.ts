@@ -10,7 +10,7 @@ import { loadAddon } from '../load.ts'
 const NATIVE = join(import.meta.dirname, '..')
 
 t.test('loads an addon from the sources', (t) => {
-  t.match(loadAddon('notify'), { send: Function })
+  t.match(loadAddon('process'), { send: Function })
   t.end()
 })
 
@@ -23,9 +23,9 @@ t.test('loads an addon from native/ beside a bundle', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'bundle-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const entry = join(folder, 'entry.ts')
-  writeFileSync(entry, `export { notify } from '${NATIVE}/notify/index.ts'`)
-  mkdirSync(join(folder, 'build/native/notify'), { recursive: true })
-  cpSync(join(NATIVE, 'notify/prebuilds'), join(folder, 'build/native/notify/prebuilds'), { recursive: true })
+  writeFileSync(entry, `export { notify } from '${NATIVE}/process/index.ts'`)
+  mkdirSync(join(folder, 'build/native/process'), { recursive: true })
+  cpSync(join(NATIVE, 'process/prebuilds'), join(folder, 'build/native/process/prebuilds'), { recursive: true })
   const outfile = join(folder, 'build/daemon.mjs')
   await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm' })
   const { notify } = await import(pathToFileURL(outfile).href)

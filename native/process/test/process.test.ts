@@ -1,12 +1,13 @@
-/** What arrives at a notification socket. */
+/** What arrives at a notification socket, and what the system gets back. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
-import { notify } from '../index.ts'
+import { heldBytes } from '#kit/test/heap.ts'
+import { notify, trimMemory } from '../index.ts'
 
 /** Node has no datagram sockets of the Unix kind; Python, which node-gyp needs anyway, has. */
 const RECEIVER = `
@@ -71,4 +72,18 @@ t.test('names call and errno where nobody listens', (t) => {
   process.env.NOTIFY_SOCKET = 'vsock:2:1234'
   t.throws(() => notify('READY=1'), { code: 'EAFNOSUPPORT' })
   t.end()
+})
+
+t.test('free memory below something that stays goes back to the system', async (t) => {
+  const residentBytes = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) * 1024
+  trimMemory()
+  // Small pieces, so that the C library cuts them from its heap; the last one keeps the heap from shrinking.
+  const pieces = Array.from({ length: 8000 }, () => Buffer.allocUnsafeSlow(4000).fill(1))
+  const last = pieces.at(-1)
+  pieces.length = 0
+  await heldBytes()
+  const before = residentBytes()
+  t.equal(trimMemory(), true)
+  t.ok(before - residentBytes() > 16_000_000, 'of 32 MB at least half')
+  t.equal(last?.length, 4000)
 })

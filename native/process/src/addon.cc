@@ -1,5 +1,6 @@
-/** Sends one datagram to systemd's notification socket. */
+/** What a process does for itself: sends one datagram to systemd's notification socket, gives free memory back. */
 #include <errno.h>
+#include <malloc.h>
 #include <node_api.h>
 #include <stddef.h>
 #include <string.h>
@@ -69,9 +70,18 @@ static napi_value Send(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
+/** trim(): whether pages were given back. */
+static napi_value Trim(napi_env env, napi_callback_info info) {
+  napi_value result;
+  napi_get_boolean(env, malloc_trim(0) == 1, &result);
+  return result;
+}
+
 NAPI_MODULE_INIT() {
   napi_value function;
   napi_create_function(env, "send", NAPI_AUTO_LENGTH, Send, nullptr, &function);
   napi_set_named_property(env, exports, "send", function);
+  napi_create_function(env, "trim", NAPI_AUTO_LENGTH, Trim, nullptr, &function);
+  napi_set_named_property(env, exports, "trim", function);
   return exports;
 }
