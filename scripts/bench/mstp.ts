@@ -1,17 +1,16 @@
 /**
  * Measures how soon a node of MS/TP uses the token, without and with 2,000 HTTP requests a second, with the real-time
  * priority of its thread and without; beside it bacnet-stack's server ($BACSERV, built with BACDL=mstp) where there is
- * one. The other node is scripts/bench/line-bench-mstp.h, on a pty. Prints a table and adds it to docs/bench/gateway.md.
+ * one. The other node is scripts/bench/line-bench-mstp.h, on a pty. Prints a table and adds it to docs/bench/mstp.md.
  *
  *     node scripts/bench/mstp.ts [--rounds N] [--tokens N] [--note TEXT] [--print]
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import { end } from './bridges.ts'
-import { chapterOf, optionOf, tableRow } from './chapter.ts'
+import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { startGateway } from './gateway-process.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
 
@@ -127,6 +126,12 @@ function row(title: string, all: readonly { got: Measured; rate: number }[]): st
   ])
 }
 
+const HEAD = `# The token of MS/TP
+
+Made by \`make bench-mstp\`: the node passes the token to another, whose answer is timed, without and with 2,000 HTTP requests a
+second (as many as the machine had time for).
+`
+
 async function main(): Promise<void> {
   const load = loadavg()[0] ?? 0
   const peer = process.env.BACSERV
@@ -161,8 +166,7 @@ async function main(): Promise<void> {
   const chapter = chapterOf({ heads, rows, rounds, load, note: optionOf('--note') })
   console.log(chapter)
   if (process.argv.includes('--print')) return
-  const file = join(root, 'docs/bench/gateway.md')
-  writeFileSync(file, `${readFileSync(file, 'utf8').trimEnd()}\n\n${chapter}`)
+  recordChapter(join(root, 'docs/bench/mstp.md'), HEAD, chapter)
 }
 
 await main()
