@@ -1,4 +1,5 @@
 /** HTTPS and plain HTTP on one port: who begins a TLS handshake gets one, plain requests are sent to the same port. */
+import { constants } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
@@ -142,6 +143,12 @@ function createHandshakes({ config, shareOf, clock, log, metrics }: Omit<TlsNeed
   }
 }
 
+/**
+ * A handshake on a connection that is open would pass the bounds of handshakes. Node's own limit holds only for sockets
+ * that its `tls.Server` has made.
+ */
+const { SSL_OP_NO_RENEGOTIATION: NO_RENEGOTIATION } = constants
+
 /** Making a context takes longer than a handshake, so it is made once for each identity. */
 function contextCache(): (identity: ServerIdentity) => SecureContext {
   let made: { identity: ServerIdentity; context: SecureContext } | undefined
@@ -149,7 +156,8 @@ function contextCache(): (identity: ServerIdentity) => SecureContext {
     if (made?.identity !== identity) {
       const { key, certificate: cert } = identity
       // No client shows a certificate, so the public authorities, 5 MB of memory, are not loaded.
-      made = { identity, context: createSecureContext({ key, cert, ca: [], minVersion: 'TLSv1.2' }) }
+      const context = createSecureContext({ key, cert, ca: [], minVersion: 'TLSv1.2', secureOptions: NO_RENEGOTIATION })
+      made = { identity, context }
     }
     return made.context
   }

@@ -250,6 +250,32 @@ t.test('garbage behind the first byte of a handshake is counted, and told with i
   t.equal((await ask(authority, url)).status, 200)
 })
 
+t.test('a client of TLS 1.2 may not negotiate anew on a connection that is open', async (t) => {
+  const { authority, port, url } = await secure(t)
+  const ca = authority.rootCertificate()
+  const socket = connectTls({ port, host: '127.0.0.1', ca, maxVersion: 'TLSv1.2' })
+  await once(socket, 'secureConnect')
+  const why = await new Promise<Error | null>((resolve) => {
+    socket.on('error', resolve)
+    socket.renegotiate({}, resolve)
+  })
+  t.match(why?.message, /no.renegotiation/i)
+  socket.destroy()
+  t.equal((await ask(authority, url)).status, 200)
+})
+
+t.test('garbage on a connection that is encrypted already ends it', async (t) => {
+  const { authority, port, url } = await secure(t)
+  const wire = connect(port, '127.0.0.1')
+  const socket = connectTls({ socket: wire, host: '127.0.0.1', ca: authority.rootCertificate() })
+  await once(socket, 'secureConnect')
+  socket.on('error', () => {})
+  const ended = closed(wire)
+  wire.write(Buffer.concat([Buffer.from([0x17, 3, 3, 0, 64]), Buffer.alloc(64, 0xee)]))
+  await ended
+  t.equal((await ask(authority, url)).status, 200)
+})
+
 t.test('a stream of TLS that nobody reads is counted with the answers that wait', async (t) => {
   const { authority, port, metrics } = await secure(t)
   const socket = connectTls({ port, host: '127.0.0.1', ca: authority.rootCertificate() })
