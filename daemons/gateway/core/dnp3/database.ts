@@ -127,12 +127,24 @@ export class OutstationDatabase {
     return true
   }
 
-  /** Copies counters to frozen counters of the same index, as far as there are any. @param isCleared they begin anew at 0 */
-  freeze(start: number, stop: number, { isCleared, timeMs }: { isCleared: boolean; timeMs: number }): void {
-    for (let index = start; index <= Math.min(stop, this.size('counter') - 1); index++) {
-      const { flags, value } = this.state('counter', index)
-      if (index < this.size('frozen_counter')) this.set('frozen_counter', index, { value, flags, timeMs })
-      if (isCleared) this.set('counter', index, { value: 0, flags, timeMs })
+  /**
+   * Copies counters to frozen counters of the same index, as far as there are any: each once, in however many ranges it
+   * is, as the second time would freeze a counter that was cleared.
+   * @param ranges of counters that are there, `stop` among them
+   * @param how.isCleared they begin anew at 0
+   */
+  freeze(
+    ranges: readonly { start: number; stop: number }[],
+    { isCleared, timeMs }: { isCleared: boolean; timeMs: number },
+  ): void {
+    let next = 0
+    for (const { start, stop } of ranges.toSorted((one, other) => one.start - other.start)) {
+      for (let index = Math.max(next, start); index <= stop; index++) {
+        const { flags, value } = this.state('counter', index)
+        if (index < this.size('frozen_counter')) this.set('frozen_counter', index, { value, flags, timeMs })
+        if (isCleared) this.set('counter', index, { value: 0, flags, timeMs })
+      }
+      next = Math.max(next, stop + 1)
     }
   }
 }

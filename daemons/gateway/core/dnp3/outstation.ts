@@ -302,20 +302,21 @@ export class Outstation {
   #freeze(request: Request): Answer | null {
     const { database, facts } = this.#parts
     const isCleared = request.function === FC.freezeAndClear || request.function === FC.freezeAndClearNoReply
-    const last = database.size('counter') - 1
+    const all = { start: 0, stop: database.size('counter') - 1 }
+    const ranges: (typeof all)[] = []
     let iin = 0
     for (const { group, range } of readHeaders(request.objects, () => undefined)) {
       if (group !== 20) iin |= IIN.objectUnknown
       else if (range.kind !== 'indices' && range.kind !== 'all') iin |= IIN.parameterError
       else {
-        const [start, stop] = range.kind === 'indices' ? [range.start, range.stop] : [0, last]
-        if (stop > last) iin |= IIN.parameterError
-        database.freeze(start, stop, { isCleared, timeMs: facts.epochMs() })
+        const { start, stop } = range.kind === 'indices' ? range : all
+        if (stop > all.stop) iin |= IIN.parameterError
+        ranges.push({ start, stop: Math.min(stop, all.stop) })
       }
     }
+    database.freeze(ranges, { isCleared, timeMs: facts.epochMs() })
     this.changed()
-    const isAnswered = request.function === FC.freeze || request.function === FC.freezeAndClear
-    return isAnswered ? flaw(iin) : null
+    return request.function === FC.freeze || request.function === FC.freezeAndClear ? flaw(iin) : null
   }
 
   #restart(kind: 'cold' | 'warm'): Answer {
@@ -356,10 +357,7 @@ export class Outstation {
     this.#isAddressedToAll = false
     if (this.#last) this.#last.fragment = fragment
     send(fragment, false)
-    if (!wantsConfirm) {
-      this.#later(settings.unsolicitedDelayMs)
-      return
-    }
+    if (!wantsConfirm) return this.#later(settings.unsolicitedDelayMs)
     this.#stopTimer()
     this.#timer = clock.after(settings.confirmTimeoutMs, () => {
       this.#timer = undefined
@@ -407,7 +405,9 @@ export class Outstation {
     const { events, settings } = this.#parts
     const waiting = this.#isAnnounced ? events.events(this.enabled) : []
     if (this.#state !== 'idle' || (this.#isAnnounced && waiting.length === 0)) return
-    const all = new Blocks(tellEvents(waiting, { variation: 0, told: new Set(), most: waiting.length }))
+    const all = new Blocks(
+      tellEvents({ events: waiting, at: 0 }, { variation: 0, told: new Set(), most: waiting.length }),
+    )
     const { bytes, serials } = all.next(settings.fragmentBytes - HEADER_BYTES)
     const sequence = this.#unsolicitedSequence
     this.#unsolicitedSequence = (sequence + 1) & 0x0f

@@ -32,11 +32,11 @@ export function readObjects(
   headers: readonly ObjectHeader[],
   parts: ReadingParts,
 ): { blocks: Iterable<Block>; iin: number } {
-  const told = new Set<number>()
+  const asked = new AskedEvents(parts.events)
   const pieces: (() => Iterable<Block>)[] = []
   let iin = 0
   for (const header of headers) {
-    const { flaw = 0, piece } = readOne(header, parts, told)
+    const { flaw = 0, piece } = readOne(header, parts, asked)
     iin |= flaw
     if (piece) pieces.push(piece)
   }
@@ -54,16 +54,42 @@ interface OneRead {
 
 const unknown: OneRead = { flaw: IIN.objectUnknown }
 
-/** @param told events that another header has told already */
-function readOne(header: ObjectHeader, parts: ReadingParts, told: Set<number>): OneRead {
+/** Events that are still to be told, the oldest first. */
+interface EventQueue {
+  events: readonly PointChange[]
+  /** The next of them. */
+  at: number
+}
+
+/** The events that a request asks for: looked up once, and each told once, however many of its headers name it. */
+class AskedEvents {
+  readonly #buffer: EventBuffer
+  readonly #queues = new Map<EventClass | PointKind, EventQueue>()
+  #all: readonly PointChange[] | undefined
+  readonly told = new Set<number>()
+
+  constructor(buffer: EventBuffer) {
+    this.#buffer = buffer
+  }
+
+  of(which: EventClass | PointKind): EventQueue {
+    this.#all ??= this.#buffer.events(eventClasses)
+    const isWanted = ({ eventClass, kind }: PointChange) => eventClass === which || kind === which
+    const queue = this.#queues.get(which) ?? { events: this.#all.filter(isWanted), at: 0 }
+    this.#queues.set(which, queue)
+    return queue
+  }
+}
+
+function readOne(header: ObjectHeader, parts: ReadingParts, asked: AskedEvents): OneRead {
   const { group, range, variation } = header
-  const { database, events } = parts
+  const { database } = parts
+  const { told } = asked
   const most = range.kind === 'count' ? range.count : Number.POSITIVE_INFINITY
   if (group === 60) {
     if (variation === 1) return { piece: () => allPresent(database) }
     if (variation < 2 || variation > 4) return unknown
-    const own = [(variation - 1) as EventClass]
-    return { piece: () => tellEvents(events.events(own), { variation: 0, told, most }) }
+    return { piece: () => tellEvents(asked.of((variation - 1) as EventClass), { variation: 0, told, most }) }
   }
   if (group === 50 && variation === 1) return { piece: () => [{ bytes: parts.timeObject(), serials: [] }] }
   const statics = kindOfStatic(group)
@@ -71,8 +97,7 @@ function readOne(header: ObjectHeader, parts: ReadingParts, told: Set<number>): 
   if (statics) return readPresent(header, statics, database)
   const kind = kindOfEvent(group)
   if (!kind) return unknown
-  const own = () => events.events(eventClasses).filter((one) => one.kind === kind)
-  return { piece: () => tellEvents(own(), { variation, told, most }) }
+  return { piece: () => tellEvents(asked.of(kind), { variation, told, most }) }
 }
 
 function* allPresent(database: OutstationDatabase): Iterable<Block> {
@@ -145,10 +170,11 @@ function* present({ database, group, kind, variation }: Which, start: number, st
 
 /**
  * Events in the order in which they came, neighbours of one group and variation under one header.
+ * @param queue is moved on behind what was told
  * @param how `told` has the events that were told already, and gets these; `most`: so many at most
  */
 export function* tellEvents(
-  events: readonly PointChange[],
+  queue: EventQueue,
   { most, told, variation }: { variation: number; told: Set<number>; most: number },
 ): Iterable<Block> {
   let open: { group: number; variation: number; bytes: number[]; serials: number[] } | undefined
@@ -156,7 +182,17 @@ export function* tellEvents(
     bytes: [...prefixedHeader(group, own, serials.length), ...bytes],
     serials,
   })
-  for (const { index, kind, serial, state } of events.filter((one) => !told.has(one.serial)).slice(0, most)) {
+  const next = () => {
+    while (queue.at < queue.events.length) {
+      const change = queue.events[queue.at++]
+      if (change && !told.has(change.serial)) return change
+    }
+    return undefined
+  }
+  for (let left = most; left > 0; left--) {
+    const change = next()
+    if (!change) break
+    const { index, kind, serial, state } = change
     const group = GROUPS[kind].event
     const made = encoderOf(group, variation, state)
     if (!made) continue

@@ -279,3 +279,43 @@ t.test('the table of states has every pair that it lists, and no other changes a
     for (const event of events)
       t.equal(nextOutstationState(state, event), outstationStateTable[state][event] ?? state, `${state} ${event}`)
 })
+
+/** A request that is as long as one may be, of one header again and again. */
+const repeated = (head: string, header: string) =>
+  `${head} ${`${header} `.repeat(Math.floor(2046 / bytesOf(header).length))}`
+
+t.test('a request that names the same events in each of its headers looks through them once', async (t) => {
+  let looks = 0
+  const on = station()
+  on.set('binary', 0, true)
+  const { events } = on
+  const looked = events.events.bind(events)
+  events.events = (classes) => {
+    looks++
+    return looked(classes)
+  }
+  t.match(on.ask(repeated('C0 01', '02 00 06')), /^E0 81 80 00 02 02 28 01 00 00 00 /)
+  t.equal(looks, 1)
+  on.outstation.lost()
+  looks = 0
+  t.match(on.ask(repeated('C1 01', '3C 02 07 00')), /^C1 81 82 00$/)
+  t.equal(looks, 1)
+})
+
+t.test('a request that freezes the same counters in each of its headers freezes them once', async (t) => {
+  let sets = 0
+  const on = station()
+  on.set('counter', 1, 7)
+  const { database } = on
+  const set = database.set.bind(database)
+  database.set = (...args) => {
+    sets++
+    return set(...args)
+  }
+  t.equal(on.ask(repeated('C0 09', '14 00 06')), 'C0 81 88 00')
+  t.equal(sets, 4, 'two counters, and what they were frozen to')
+  t.equal(on.ask('C1 01 15 01 00 01 01'), 'C1 81 88 00 15 01 00 01 01 01 07 00 00 00')
+  sets = 0
+  t.equal(on.ask(repeated('C2 07', '14 00 00 01 01')), 'C2 81 88 00')
+  t.equal(sets, 1)
+})
