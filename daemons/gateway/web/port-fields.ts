@@ -232,6 +232,8 @@ const mstpFields: readonly PortField[] = [
   { ...rare('ip_listen', texts.routerListens, { when: isRingNode }), kind: 'text' },
   { ...rare('ip_broadcast', texts.broadcastAddress, { when: isRingNode }), kind: 'text' },
   rare('foreign_devices', texts.foreignDevices, { when: isRingNode }),
+  rare('foreign_per_address', texts.foreignPerAddress, { when: isRingNode }),
+  rare('ip_broadcasts_per_s', texts.broadcastsPerSecond, { when: isRingNode }),
   rare('node_gone_ms', texts.nodeGoneAfter, { unit: 'ms' }),
   rare('queue', texts.framesWaiting, { hint: texts.moreAreRefused, when: isRingNode }),
 ]

@@ -862,6 +862,8 @@ export const ipNetwork = 'Network of BACnet/IP'
 export const routerListens = 'Router listens on'
 export const broadcastAddress = 'Broadcast address'
 export const foreignDevices = 'Foreign devices'
+export const foreignPerAddress = 'Foreign devices of an address'
+export const broadcastsPerSecond = 'Broadcasts per second'
 export const nodeGoneAfter = 'A node has left after'
 export const framesWaiting = 'Frames waiting'
 

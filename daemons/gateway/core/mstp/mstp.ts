@@ -230,12 +230,15 @@ async function openRoute(
   { clock, world }: { clock: Clock; world: MstpWorld },
 ): Promise<Route> {
   const ended = new AbortController()
-  const { foreign_devices: foreignDevices, ip_network: ipNetwork, mac, queue, ring_network: ringNetwork } = settings
+  const { ip_network: ipNetwork, mac, queue, ring_network: ringNetwork } = settings
   const opening = { host: settings.ip_listen, port: settings.ip_port, broadcast: settings.ip_broadcast }
   try {
     const socket = await world.openBacnetIp({ ...opening, onDatagram: (bytes, peer) => router.datagram(bytes, peer) })
     const router = new MstpRouter({
-      ...{ clock, mac, ringNetwork, ipNetwork, queue, foreignDevices },
+      ...{ clock, mac, ringNetwork, ipNetwork, queue },
+      foreignDevices: settings.foreign_devices,
+      foreignPerAddress: settings.foreign_per_address,
+      broadcastsPerS: settings.ip_broadcasts_per_s,
       sendFrame: (frame) => line.send(frame, ended.signal),
       sendTo: (peer, bytes) => socket.sendTo(peer, bytes),
       sendToAll: (bytes) => socket.sendToAll(bytes),

@@ -34,8 +34,11 @@ interface RouterParts {
   ipNetwork: number
   /** Frames for the ring that may be under way; further ones are dropped. */
   queue: number
-  /** Foreign devices that may be registered. */
+  /** Foreign devices that may be registered, and of one IP address. */
   foreignDevices: number
+  foreignPerAddress: number
+  /** Messages to everybody that are passed on in a second. */
+  broadcastsPerS: number
   /** Sends with the next token. */
   sendFrame(frame: MstpFrame): Promise<unknown>
   sendTo(peer: IpPeer, bytes: Uint8Array): void
@@ -43,6 +46,8 @@ interface RouterParts {
   sendToAll(bytes: Uint8Array): void
 }
 
+/** The part of `broadcastsPerS` that one IP address may use. */
+const SHARE_OF_ONE = 1 / 4
 /** Networks behind other routers of the IP side that are remembered. */
 const MOST_ROUTES = 64
 /** Added to the time that a foreign device asks for. @source ANSI/ASHRAE 135-2016, Annex J.5.2.3 */
@@ -64,6 +69,8 @@ export class MstpRouter {
   /** Which router of the IP side has a network. */
   readonly #routes = new Map<number, IpPeer>()
   #underWay = 0
+  /** Messages to everybody in this second, in all and by IP address: the first bounds how many addresses there are. */
+  #second = { sinceMs: 0, all: 0, of: new Map<string, number>() }
   readonly counts = { routedToRing: 0, routedToIp: 0, routerDrops: 0, routerDamaged: 0 }
 
   constructor(parts: RouterParts) {
@@ -95,6 +102,7 @@ export class MstpRouter {
   #open(bytes: Uint8Array, peer: IpPeer) {
     const { kind, rest } = readBvlc(bytes)
     if (kind === BVLC.unicast) return this.#fromIp(readRouted(rest), peer, false)
+    if (TO_ALL.includes(kind) && !this.#mayTellAll(peer)) return this.#drop()
     if (kind === BVLC.broadcast) {
       const npdu = readRouted(rest)
       if (!this.#isOurs(npdu)) this.#toForeign(forwardedOf(peer, rest))
@@ -112,8 +120,11 @@ export class MstpRouter {
     const { ipNetwork, ringNetwork } = this.#parts
     const { from, message, to } = npdu
     if (this.#isOurs(npdu)) return
-    if (from && from.network !== ipNetwork) this.#learn(from.network, peer)
+    if (from?.network === ipNetwork) return this.#drop()
+    if (from) this.#learn(from.network, peer)
     if (to === undefined || to.network === ALL_NETWORKS) {
+      // What a message among routers asks is answered to everybody.
+      if (message !== undefined && !isBroadcast && !this.#mayTellAll(peer)) return this.#drop()
       if (message !== undefined) this.#messageFromIp(npdu, peer)
       if (to === undefined) return
     }
@@ -126,7 +137,21 @@ export class MstpRouter {
     const own = { network: ipNetwork, address: ipAddressOctets(peer.host, peer.port) }
     const onward = { ...npdu, from: from ?? own, hops: npdu.hops - 1 }
     if (!isAll) delete onward.to
-    this.#toRing(onward, isAll ? BROADCAST : (to.address[0] ?? BROADCAST), peer)
+    const destination = isAll ? BROADCAST : (to.address[0] ?? BROADCAST)
+    this.#toRing(onward, destination, isBroadcast ? undefined : peer)
+  }
+
+  /** Each goes to the network and to all foreign devices: without a bound, one sender makes a flood of them. */
+  #mayTellAll({ host }: IpPeer): boolean {
+    const { broadcastsPerS: most, clock } = this.#parts
+    const nowMs = clock.monotonicMs()
+    if (nowMs - this.#second.sinceMs >= 1000) this.#second = { sinceMs: nowMs, all: 0, of: new Map() }
+    const { all, of } = this.#second
+    const own = of.get(host) ?? 0
+    if (all >= most || own >= Math.max(1, most * SHARE_OF_ONE)) return false
+    this.#second.all++
+    of.set(host, own + 1)
+    return true
   }
 
   /** It comes from the ring: our own broadcast, which the socket hears too. */
@@ -147,10 +172,14 @@ export class MstpRouter {
     }
   }
 
-  #toRing(npdu: RoutedNpdu, destination: number, peer: IpPeer) {
+  /** @param asker is told what does not fit; undefined: nobody is, as everybody was asked */
+  #toRing(npdu: RoutedNpdu, destination: number, asker: IpPeer | undefined) {
     const { mac, queue, sendFrame } = this.#parts
     const data = encodeRouted(npdu)
-    if (data.length > MOST_EXTENDED) return this.#toIp(this.#reject(TOO_LONG, this.#parts.ringNetwork), peer)
+    if (data.length > MOST_EXTENDED) {
+      if (asker) this.#toIp(this.#reject(TOO_LONG, this.#parts.ringNetwork), asker)
+      return this.#drop()
+    }
     if (this.#underWay >= queue || destination === mac) return this.#drop()
     const expectsReply = (npdu.flags & EXPECTS_REPLY) !== 0 && destination !== BROADCAST
     this.#underWay++
@@ -176,6 +205,8 @@ export class MstpRouter {
   #fromRing(npdu: RoutedNpdu, source: number, isBroadcast: boolean) {
     const { ipNetwork, ringNetwork } = this.#parts
     const { message, to } = npdu
+    // Another router between the same two networks brings back what came from there: it would go round for ever.
+    if (npdu.from?.network === ipNetwork || npdu.from?.network === ringNetwork) return this.#drop()
     if (message !== undefined && (to === undefined || to.network === ALL_NETWORKS)) this.#messageFromRing(npdu)
     if (to === undefined) return
     if (npdu.hops <= 1) return this.#drop()
@@ -231,10 +262,12 @@ export class MstpRouter {
   // Foreign devices: they are on other IP networks, where no broadcast comes.
 
   #register(rest: Uint8Array, peer: IpPeer): void {
-    const { clock, foreignDevices: most } = this.#parts
+    const { clock, foreignDevices: most, foreignPerAddress } = this.#parts
     const key = `${peer.host}:${peer.port}`
     this.#forgetExpired()
-    const isRefused = rest.length !== 2 || (!this.#foreign.has(key) && this.#foreign.size >= most)
+    const ofAddress = [...this.#foreign.values()].filter(({ host }) => host === peer.host).length
+    const hasRoom = this.#foreign.size < most && ofAddress < foreignPerAddress
+    const isRefused = rest.length !== 2 || (!this.#foreign.has(key) && !hasRoom)
     if (!isRefused) {
       const seconds = (rest[0] ?? 0) * 256 + (rest[1] ?? 0)
       this.#foreign.set(key, { ...peer, untilMs: clock.monotonicMs() + (seconds + GRACE_S) * 1000 })
@@ -289,6 +322,9 @@ export class MstpRouter {
     this.counts.routerDrops++
   }
 }
+
+/** Datagrams whose message is for everybody. */
+const TO_ALL: readonly number[] = [BVLC.broadcast, BVLC.forwarded, BVLC.distribute]
 
 function forwardedOf({ host, port }: IpPeer, npdu: Uint8Array): Uint8Array {
   return encodeBvlc(BVLC.forwarded, ipAddressOctets(host, port), npdu)

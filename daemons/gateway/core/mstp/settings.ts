@@ -106,6 +106,19 @@ export const mstpSettings = Type.Object(
       maximum: 512,
       description: 'devices of other IP networks that may register for broadcasts; 0: none',
     }),
+    foreign_per_address: Type.Integer({
+      default: 8,
+      minimum: 1,
+      maximum: 512,
+      description: 'of these, how many may register from one IP address',
+    }),
+    ip_broadcasts_per_s: Type.Integer({
+      default: 400,
+      minimum: 4,
+      maximum: 10_000,
+      description:
+        'messages for everybody from BACnet/IP that go on in a second, of one address a quarter of them; the others are dropped',
+    }),
     queue: Type.Integer({
       default: 64,
       minimum: 1,

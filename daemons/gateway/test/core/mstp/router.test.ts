@@ -10,13 +10,13 @@ const bytesOf = (hex: string) => Uint8Array.from(Buffer.from(hex.replaceAll(' ',
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 /** Ring 7 with this node at 3, and BACnet/IP network 1. */
-function stage({ queue = 4, foreignDevices = 2 } = {}) {
+function stage({ queue = 4, foreignDevices = 2, foreignPerAddress = 2, broadcastsPerS = 10_000 } = {}) {
   const clock = fakeClock()
   const said: string[] = []
   const frames: MstpFrame[] = []
   const answers: PromiseWithResolvers<unknown>[] = []
   const router = new MstpRouter({
-    ...{ clock, mac: 3, ringNetwork: 7, ipNetwork: 1, queue, foreignDevices },
+    ...{ clock, mac: 3, ringNetwork: 7, ipNetwork: 1, queue, foreignDevices, foreignPerAddress, broadcastsPerS },
     sendFrame(frame) {
       frames.push(frame)
       const answer = Promise.withResolvers<unknown>()
@@ -188,4 +188,76 @@ t.test('hostile bytes: each cut, and a hundred thousand of chance, are counted a
   }
   t.ok(router.counts.routerDamaged > 10_000)
   t.ok(router.foreignDevices() <= 2)
+})
+
+t.test('two routers between one ring and one IP network do not send a message round', async (t) => {
+  const onIp: { by: number; bytes: Uint8Array }[] = []
+  const onRing: { by: number; frame: MstpFrame }[] = []
+  const routers = [3, 4].map(
+    (mac, by) =>
+      new MstpRouter({
+        ...{ clock: fakeClock(), mac, ringNetwork: 7, ipNetwork: 1, queue: 64, foreignDevices: 2 },
+        ...{ foreignPerAddress: 2, broadcastsPerS: 10_000 },
+        sendFrame: async (frame) => void onRing.push({ by, frame }),
+        sendTo: () => {},
+        sendToAll: (bytes) => void onIp.push({ by, bytes }),
+      }),
+  )
+  const everybody = (bytes: Uint8Array, peer: { host: string; port: number }) => {
+    for (const router of routers) router.datagram(bytes, peer)
+  }
+  let passed = 0
+  async function settle(): Promise<void> {
+    for (; passed < 100 && onIp.length + onRing.length > 0; passed++) {
+      const datagram = onIp.shift()
+      if (datagram) everybody(datagram.bytes, { host: `192.0.2.1${datagram.by}`, port: 47_808 })
+      const sent = onRing.shift()
+      if (sent) for (const [at, router] of routers.entries()) if (at !== sent.by) router.frame(sent.frame)
+      await new Promise(setImmediate)
+    }
+  }
+  everybody(bytesOf('81 0b 000c 01 20 ffff 00 ff 10 08'), client)
+  await settle()
+  t.equal(passed, 2, 'each puts it on the ring')
+  for (const router of routers)
+    router.frame({ frameType: 6, source: 9, destination: 255, data: bytesOf('01 20 ffff 00 ff 10 00') })
+  await settle()
+  t.equal(passed, 4, 'each puts it on the IP network')
+})
+
+t.test('one address takes only its part of the places of foreign devices', async (t) => {
+  const { ask, router, said } = stage({ foreignDevices: 8, foreignPerAddress: 3 })
+  for (let port = 1; port <= 100; port++) ask('05', 'ffff', { host: '198.51.100.9', port })
+  t.equal(router.foreignDevices(), 3)
+  said.length = 0
+  ask('05', 'ffff', { host: '198.51.100.9', port: 3 })
+  ask('05', '003c', client)
+  t.same(
+    said,
+    ['198.51.100.9:3 810000060000', '192.0.2.5:47808 810000060000'],
+    'it may come again, and others have room',
+  )
+})
+
+t.test('a flood for everybody is cut, of one address sooner, and counted', async (t) => {
+  const { ask, clock, router, said } = stage({ broadcastsPerS: 40, queue: 256 })
+  const from = (last: number) => ({ host: `192.0.2.${last}`, port: 47_808 })
+  for (let at = 0; at < 100; at++) ask('0b', '01 80 00', from(1))
+  t.equal(said.length, 10, 'each is answered to all')
+  for (let at = 0; at < 100; at++) ask('0a', '01 80 00', from(2))
+  t.equal(said.length, 20, 'whoever is asked')
+  for (let at = 0; at < 200; at++) ask('0b', '01 80 00', from(at))
+  t.equal(said.length, 40)
+  t.equal(router.counts.routerDrops, 360)
+  clock.advance(1000)
+  ask('0b', '01 80 00', from(1))
+  t.equal(said.length, 41)
+})
+
+t.test('a message for everybody that no ring takes is not answered: its sender may be forged', async (t) => {
+  const { ask, said, sent } = stage()
+  const long = `${'01 20 ffff 00 ff'} ${'00'.repeat(1500)}`
+  ask('0b', long)
+  ask('04', `c0000209bac0 ${long}`)
+  t.same([...said, ...sent()], [])
 })
