@@ -149,7 +149,8 @@ function editsBetween(from: string, to: string): number {
 export function csvCell(value: string | number | null): string {
   if (value === null) return ''
   if (typeof value === 'number') return String(value)
-  // A spreadsheet would take these for a formula, and texts come from devices as well.
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value
+  // A spreadsheet would take these for a formula, and texts come from devices as well. Where it divides cells by
+  // semicolons or tabs, as in much of Europe, quotes within a line mean nothing, and a text may hold further cells.
+  const text = value.replace(/(^|[;,\t\r\n"])(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/g, "$1'")
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

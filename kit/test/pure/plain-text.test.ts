@@ -1,7 +1,7 @@
 /** Tests of pure/text.ts. */
 import fc from 'fast-check'
 import t from 'tap'
-import { plainText, shortCopy } from '../../pure/text.ts'
+import { csvCell, plainText, shortCopy } from '../../pure/text.ts'
 import { anyText } from '../any-text.ts'
 import { heapBytesOf } from '../heap.ts'
 import { holds } from '../holds.ts'
@@ -40,4 +40,16 @@ t.test('a short copy is the first characters, and holds nothing of the rest', as
       const bytes = (await heapBytesOf(copies)) / 100
       t.ok(bytes < 1000 + 2 * most, `${most} of ${sign}: ${bytes} bytes`)
     }
+})
+
+t.test('no text becomes a formula, however a spreadsheet divides the line into cells', async (t) => {
+  const formula = /(?:^|[;,\t\r\n"])[=+@\uff1d-]/
+  const starts = ['', 'a;', 'a,', 'a\t', 'a\n', 'a\r\n', 'a;"', '"', 'a;;', "a;'x';"]
+  for (const start of starts)
+    for (const sign of ['=', '+', '-', '@', '\uff1d'])
+      t.notMatch(csvCell(`${start}${sign}cmd|' /C calc'!A0`), formula, JSON.stringify(start + sign))
+  t.equal(csvCell('\tx'), "'\tx")
+  for (const plain of ['supply', '21.5 °C', 'a-b', 'x = y', 'Haus 2; oben']) t.equal(csvCell(plain), plain)
+  t.equal(csvCell('a, b'), '"a, b"')
+  t.equal(csvCell(-5), '-5', 'a number is one')
 })
