@@ -42,6 +42,8 @@ for daemon in daemons/*/; do install -m 644 "build/$(basename "$daemon").mjs" "$
 install -m 644 build/plantroom.mjs build/commands.mjs "$lib/"
 cp -R build/web "$lib/web"
 cp -R build/templates "$lib/templates"
+mkdir "$lib/licences"
+install -m 644 build/licences/*.json.gz "$lib/licences/"
 for addon in build/native/*/; do
   from=prebuilds/linux-$node_arch
   # The one program among the addons has its own place, where its unit looks for it.
@@ -52,7 +54,7 @@ for addon in build/native/*/; do
   mkdir -p "$lib/native/$(basename "$addon")/$from"
   install -m 644 "$addon$from"/*.node "$lib/native/$(basename "$addon")/$from/"
 done
-install -m 644 docs/CHANGELOG.md node_modules/node-linux-$node_arch/LICENSE "$tree/usr/share/doc/plantroom/"
+install -m 644 docs/CHANGELOG.md build/licences/copyright "$tree/usr/share/doc/plantroom/"
 
 install -m 644 systemd/*.service systemd/*.socket "$tree/usr/lib/systemd/system/"
 mkdir -p "$tree/usr/lib/sysusers.d"

@@ -9,6 +9,7 @@
  *     build/templates/<daemon>/  data that a daemon reads when somebody asks for it; build/templates/devices/ the device
  *                                definitions of all daemons
  *     build/web/<daemon>/        the pages (scripts/bundle-web.ts)
+ *     build/licences/            the licences of the packages that are in them (scripts/licences.ts)
  *     build/answers/             what each daemon's description says of its answers, for tests
  */
 import {
@@ -27,8 +28,9 @@ import { type BuildOptions, build } from 'esbuild'
 import { writeAnswers } from './answers.ts'
 import { ALIASES, builtinsPlugin, leaveOutPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
-import { threadsPlugin } from './bundle-threads.ts'
+import { inputsOf, threadsPlugin } from './bundle-threads.ts'
 import { isMain } from './is-main.ts'
+import { type Licence, nodeLicence, packageFolders, readLicence, writeLicences } from './licences.ts'
 
 /** Where a bundle goes and what it is made of; both paths absolute. */
 export interface BundleJob {
@@ -43,8 +45,15 @@ const BANNER = [
   'const __dirname = import.meta.dirname',
 ].join('\n')
 
-/** Bundles one entry for the pinned Node. Resolves to the number of bytes written; rejects with esbuild's own report. */
-export async function bundleFile(root: string, { entry, outfile }: BundleJob): Promise<number> {
+/** What came of a bundle. */
+interface Bundled {
+  bytes: number
+  /** Folders of the packages in it, those of its threads included. */
+  packages: string[]
+}
+
+/** Bundles one entry for the pinned Node. Rejects with esbuild's own report. */
+export async function bundleFile(root: string, { entry, outfile }: BundleJob): Promise<Bundled> {
   const common = {
     absWorkingDir: root,
     bundle: true,
@@ -58,6 +67,7 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     alias: ALIASES,
     plugins: [serialportPlugin(), builtinsPlugin(), typeboxPlugin(), leaveOutPlugin()],
   } satisfies BuildOptions
+  const inputs: string[] = []
   const result = await build({
     ...common,
     entryPoints: [entry],
@@ -67,9 +77,37 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
     sourcemap: 'linked',
     metafile: true,
     // First, since of several plugins that load a file the first one does.
-    plugins: [threadsPlugin(common), ...common.plugins],
+    plugins: [threadsPlugin(common, (paths) => inputs.push(...paths)), ...common.plugins],
   })
-  return result.metafile.outputs[relative(root, outfile)]?.bytes ?? 0
+  const output = result.metafile.outputs[relative(root, outfile)]
+  inputs.push(...inputsOf(output))
+  return { bytes: output?.bytes ?? 0, packages: packageFolders(inputs) }
+}
+
+/** Bundles pages without writing them, for the packages in them: scripts/bundle-web.ts makes those that are served. */
+async function pagePackages(root: string, daemon: string): Promise<string[]> {
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: [join(root, 'daemons', daemon, 'web/main.ts')],
+    bundle: true,
+    write: false,
+    metafile: true,
+  })
+  return packageFolders(Object.values(metafile.outputs).flatMap(inputsOf))
+}
+
+/** Beside each daemon's own packages, those of its pages and of the command line that starts it. */
+async function writeAllLicences(root: string, bundled: ReadonlyMap<string, readonly string[]>): Promise<void> {
+  const arch = process.arch === 'arm64' ? 'arm64' : 'x64'
+  const node = nodeLicence(join(root, `node_modules/node-linux-${arch}`))
+  const shared = ['plantroom', 'commands'].flatMap((name) => bundled.get(name) ?? [])
+  const lists = readdirSync(join(root, 'daemons'))
+    .sort()
+    .map(async (daemon): Promise<[string, Licence[]]> => {
+      const folders = new Set([...(bundled.get(daemon) ?? []), ...shared, ...(await pagePackages(root, daemon))])
+      return [daemon, [node, ...[...folders].map((folder) => readLicence(join(root, folder)))]]
+    })
+  writeLicences(join(root, 'build/licences'), new Map(await Promise.all(lists)))
 }
 
 /** The bundles of a checkout: every `daemons/<name>/main.ts`, and the command line. */
@@ -165,10 +203,14 @@ if (isMain(import.meta)) {
   const root = dirname(import.meta.dirname)
   mkdirSync(join(root, 'build'), { recursive: true })
   const jobs = bundleJobs(root)
-  const sizes = await Promise.all(jobs.map((job) => bundleFile(root, job)))
+  const bundled = await Promise.all(jobs.map((job) => bundleFile(root, job)))
   if (process.argv.includes('--sizes')) {
-    for (const [index, job] of jobs.entries()) console.log(basename(job.outfile), sizes[index])
+    for (const [index, job] of jobs.entries()) console.log(basename(job.outfile), bundled[index]?.bytes)
   }
+  const packages = jobs.map(
+    ({ outfile }, index) => [basename(outfile, '.mjs'), bundled[index]?.packages ?? []] as const,
+  )
+  await writeAllLicences(root, new Map(packages))
   copyAddons(root)
   copyTemplates(root)
   await writeAnswers(root, readdirSync(join(root, 'daemons')))

@@ -6,6 +6,7 @@ import type { Timer } from '#kit/clock.ts'
 import { createDefinitionLibrary } from '#kit/device/load.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
+import { licencesIn } from '#kit/http/licence-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
@@ -419,7 +420,8 @@ function lineRoutesOf(
 function boxRoutes({ clock, config, version }: Context, house: House, recorder: Recorder): Route[] {
   const { authority, identity, people, registry } = house
   const { users } = people
-  const facts = { facts: readSystemFacts, hasTls: config.http.tls }
+  const licences = licencesIn(join(import.meta.dirname, 'licences'), 'gateway')
+  const facts = { facts: readSystemFacts, hasTls: config.http.tls, licences }
   return [
     ...systemRoutes({ clock, version, users, identity, recorder, registry, authority, ...facts }),
     ...certificateRoutes({ authority }),

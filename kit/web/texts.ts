@@ -52,6 +52,13 @@ export const everywhere = 'Everywhere'
 export const showsTheseKeys = 'shows these keys'
 export const filter = 'filter'
 
+// Licences (licence-panel.ts)
+
+export const licencesAre = 'The packages that this software is made of, and the terms under which each may be used.'
+export const askingLicences = 'Asking for the licences'
+export const licencesNotRead = 'The licences could not be read'
+export const licenceOf = (licence: string, name: string) => `${licence}, the licence of ${name}`
+
 // Meters (mixer.ts)
 
 export const left = 'Left'

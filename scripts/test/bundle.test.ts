@@ -17,7 +17,7 @@ t.test('makes one file that runs alone, with CommonJS packages inside', async (t
   ].join('\n')
   const folder = t.testdir({ 'main.ts': entry, away: {} })
   const outfile = join(folder, 'away/main.mjs')
-  const bytes = await bundleFile(repository, { entry: join(folder, 'main.ts'), outfile })
+  const { bytes } = await bundleFile(repository, { entry: join(folder, 'main.ts'), outfile })
   t.ok(bytes > 100_000)
   const { stdout, stderr } = spawnSync(process.execPath, [outfile], { encoding: 'utf8', cwd: '/' })
   t.equal(stdout, '{"level":"silent"}\n', stderr)

@@ -1,6 +1,7 @@
 /** The shapes of the gateway's replies, for its API description. */
 import { Type } from 'typebox'
 import { roles } from '#kit/auth/credentials.ts'
+import { licenceList } from '#kit/http/licence-routes.ts'
 import { count, fault, instant, object, orNull, text } from '#kit/http/route.ts'
 import { lineSettings } from '#kit/pure/line.ts'
 import { pointDefinition, recordPoint } from '../core/points/definition.ts'
@@ -69,6 +70,7 @@ export const systemAnswer = object({
     leaf: orNull(object({ names: Type.Array(text), addresses: Type.Array(text), startsAt: instant, endsAt: instant })),
     outside: Type.Array(text, { description: 'names of the machine for which the root may not sign' }),
   }),
+  licences: Type.Optional(licenceList),
 })
 
 const revision = Type.String({ description: 'also the ETag; a change with `If-Match` is refused once it is another' })

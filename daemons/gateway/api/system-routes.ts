@@ -1,6 +1,7 @@
 /** Routes about the gateway itself: status for everybody, all others for callers who are signed in. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
+import { type Licences, licenceTextRoute } from '#kit/http/licence-routes.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Recorder } from '#kit/records/records.ts'
@@ -20,17 +21,23 @@ export interface SystemRouteParts {
   authority: Pick<LateAuthority, 'opened'>
   /** Whether this gateway serves HTTPS. */
   hasTls: boolean
+  licences: Licences
   recorder: Recorder
 }
 
 /** Without TLS the root is not looked at before somebody downloads it. */
 const NO_ROOT = { rootName: null, rootFingerprint: null, rootEndsAt: null, leaf: null, outside: [] }
 
+const systemQuery = Type.Object(
+  { licences: Type.Boolean({ default: true, description: 'false leaves `licences` out of the answer' }) },
+  { additionalProperties: false },
+)
+
 /** The product name in replies. */
 export const PRODUCT = 'Plantroom gateway'
 
 export function systemRoutes(parts: SystemRouteParts): Route[] {
-  const { clock, identity, recorder, users, version } = parts
+  const { clock, identity, licences, recorder, users, version } = parts
   const startedAt = clock.epochMs()
   const startedMs = clock.monotonicMs()
   const uptimeMs = () => Math.round(clock.monotonicMs() - startedMs)
@@ -75,8 +82,13 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
       who: 'user',
       reply: systemAnswer,
       summary: 'System information and product strings',
-      handle: system,
+      query: systemQuery,
+      handle: async ({ query }) => ({
+        ...(await system()),
+        ...(query.licences && { licences: await licences.list() }),
+      }),
     }),
+    licenceTextRoute(licences, '/api/system/licences'),
     route({
       method: 'PATCH',
       path: '/api/system',

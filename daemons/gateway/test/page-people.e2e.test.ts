@@ -19,6 +19,7 @@ const scenes: Scene<Stage>[] = [
   ['makes an API key, shows it once, and removes it after asking', keys],
   ['searches the journal, pages back through it, and exports it', journal],
   ['changes the own password and stays signed in', ownPassword],
+  ['lists the licences of what is shipped, and shows a text', licences],
   ['lets a viewer read, and says why nothing can be changed', viewer],
 ]
 
@@ -118,6 +119,17 @@ async function ownPassword(t: Test, { page, gateway, visit }: Stage): Promise<vo
   t.equal(await page.getByRole('heading', { name: 'Sign in again' }).count(), 0, 'this tab stays signed in')
   const login = { username: 'admin', password: NEW_PASSWORD }
   t.equal((await gateway.call('POST', '/api/login', login, null)).status, 200)
+}
+
+async function licences(t: Test, { page, audit, visit }: Stage): Promise<void> {
+  await visit('system')
+  const panel = page.getByRole('region', { name: 'Licences' })
+  await panel.getByRole('button', { name: 'Show' }).click()
+  await panel.getByRole('button', { name: 'MIT, the licence of fastify', exact: true }).click()
+  await panel.getByText('Permission is hereby granted').waitFor()
+  await audit(t, 'licence')
+  await panel.getByRole('button', { name: 'Back to the list' }).click()
+  t.ok((await panel.getByRole('row').count()) > 50)
 }
 
 async function viewer(t: Test, { page, bus, visit, audit }: Stage): Promise<void> {

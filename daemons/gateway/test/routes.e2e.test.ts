@@ -71,6 +71,11 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     name: 'Plant room',
     version: /^\d/,
   })
+  const { licences } = await ask('GET /api/system', '/api/system', 200)
+  const node = licences.find(({ name }: { name: string }) => name === 'Node.js')
+  const licence = await ask('GET /api/system/licences/{text}', `/api/system/licences/${node.text}`, 200)
+  t.match(licence.text, /^Node\.js is licensed for use as follows:/)
+  t.notOk('licences' in (await ask('GET /api/system', '/api/system?licences=false', 200)))
   await ask('PATCH /api/system', '/api/system', 200, { name: 'Plant room B2' })
   t.match(await ask('GET /api/mqtt', '/api/mqtt', 200), { state: 'off', broker: null })
   t.match(await ask('POST /api/mqtt/test', '/api/mqtt/test', 409), { error: 'mqtt_off', message: /mqtt\.url/ })

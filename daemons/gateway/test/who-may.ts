@@ -79,6 +79,7 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /metrics', filtered, `${reads}; the house guards /metrics like any read`],
 
   ['GET /api/system', boxRead, asTable('token')],
+  ['GET /api/system/licences/{text}', boxRead, asTable('token')],
   ['PATCH /api/system', boxChange, changes],
   ['GET /api/mqtt', boxRead, reads],
   ['POST /api/mqtt/test', boxChange, changes],

@@ -331,7 +331,7 @@ export const api = {
     call<{ token: string }>('POST /api/setup', body, { isSignIn: true }),
   logout: () => call<object>('POST /api/logout'),
   me: () => call<Me>('GET /api/me'),
-  system: () => call<System>('GET /api/system'),
+  system: () => call<System>('GET /api/system?licences=false'),
   rename: (name: string) => call<System>('PATCH /api/system', { name }),
   ports: () => call<Port[]>('GET /api/ports'),
   setUpPort: (path: string, body: PortBody, ifMatch: string | undefined) =>

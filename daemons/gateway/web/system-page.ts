@@ -20,6 +20,8 @@ const CLOCK_APART_MS = 5000
 /** Below this share of free memory the system is short of it. */
 const LEAST_FREE = 0.05
 
+const LicencePanel = lazy(async () => (await import('#kit/web/licence-panel.ts')).LicencePanel)
+
 const MqttPanel = lazy(async () => (await import('./mqtt-panel.ts')).MqttPanel)
 
 /** The system page. */
@@ -29,7 +31,7 @@ export function SystemPage(): VNode {
     return html`<div class="head"><h1>System</h1></div><section class="panel">${say('busy', texts.askingGatewayHow, texts.usuallyBrief)}</section>`
   return html`<h1 class="sr">System</h1>${verdict(judge(facts))}${figures(boxFigures(facts), 'box')}
     <div class="pair"><div class="stack">${isAdmin.value ? html`<${Name} name=${facts.name} />` : null}${addresses(facts)}<${Account} /></div>
-      <div class="stack"><${CertificatePanel} tls=${facts.tls} /><${MqttPanel} />${about(facts)}</div></div>
+      <div class="stack"><${CertificatePanel} tls=${facts.tls} /><${MqttPanel} />${about(facts)}<${LicencePanel} from="/api/system" /></div></div>
 `
 }
 

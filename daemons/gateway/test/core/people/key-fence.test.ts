@@ -59,6 +59,7 @@ t.test('a key with a list reaches the ports of its list, by their exact names, a
 t.test('a route without a rule is closed to a key with a list', async (t) => {
   for (const route of [
     'GET /api/system',
+    'GET /api/system/licences/:text',
     'PATCH /api/system',
     'GET /api/journal',
     'GET /api/brand-new',
