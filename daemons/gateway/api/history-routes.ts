@@ -1,7 +1,7 @@
 /** Routes of the history: what a point or a unit did, as buckets, and the points of a port as a table for spreadsheets. */
 import { Readable } from 'node:stream'
 import { Type } from 'typebox'
-import { count, instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { type Caller, count, instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { csvCell } from '#kit/pure/text.ts'
 import type { PointBucket } from '../core/history/buckets.ts'
 import type { Asked, History } from '../core/history/history.ts'
@@ -97,9 +97,9 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       summary: 'What a point did: least, mean, greatest and last value of each step, and where it had none',
       params: Type.Object({ ...portParams.properties, name: pointName }),
       query: rangeQuery,
-      async handle({ params: { name, path }, query }) {
+      async handle({ caller, params: { name, path }, query }) {
         const { decimals, unit } = requirePoint(registry.record(path).points, name)
-        const asked = await history.points(path, [name], query)
+        const asked = await history.points(path, [name], { ...query, client: clientOf(caller) })
         return { name, unit, decimals, ...rangeOf(asked), buckets: asked.series.get(name) ?? [] }
       },
     }),
@@ -111,9 +111,9 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       summary: 'How a unit did: requests, replies, exceptions, missing and damaged ones of each step, and its state',
       params: unitParams,
       query: rangeQuery,
-      async handle({ params: { path, unitId }, query }) {
+      async handle({ caller, params: { path, unitId }, query }) {
         registry.require(path)
-        const asked = await history.units(path, [unitId], query)
+        const asked = await history.units(path, [unitId], { ...query, client: clientOf(caller) })
         return { unitId, ...rangeOf(asked), buckets: asked.series.get(String(unitId)) ?? [] }
       },
     }),
@@ -126,11 +126,11 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       params: portParams,
       query: exportQuery,
       replyType: 'text/csv',
-      handle({ params: { path }, query: { point, ...wish } }) {
+      handle({ caller, params: { path }, query: { point, ...wish } }) {
         const { points } = registry.record(path)
         const chosen = point === undefined ? points : [requirePoint(points, point)]
         const names = chosen.map(({ name }) => name)
-        const pieces = history.pieces(path, names, wish)
+        const pieces = history.pieces(path, names, { ...wish, client: clientOf(caller) })
         const file = Readable.from(tableOf(pieces, chosen), { objectMode: false })
         file.once('close', () => pieces.leave())
         return new Reply(200, file, {
@@ -140,6 +140,11 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       },
     }),
   ]
+}
+
+/** A key may have the name of a person. */
+function clientOf(caller: Caller | undefined): string {
+  return `${caller?.isKey ? 'key' : 'person'} ${caller?.name ?? ''}`
 }
 
 function rangeOf({ count, from, stepMs }: Asked<unknown>) {

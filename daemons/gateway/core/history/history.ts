@@ -60,6 +60,12 @@ export const historyKeys = Type.Object(
       maximum: 64,
       description: 'questions answered at once, and as many exports; further ones are refused for a moment',
     }),
+    readers_per_client: Type.Integer({
+      default: 3,
+      minimum: 1,
+      maximum: 64,
+      description: 'of each, those of one account or API key',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'what points and units did in the last days' },
 )
@@ -81,6 +87,8 @@ export interface HistoryWish {
   to?: number | undefined
   /** Seconds; left out: at most 400 buckets. */
   step?: number | undefined
+  /** Who asks, by a key of the caller's choice: each has only so many questions at once. */
+  client?: string
 }
 
 export interface History {
@@ -167,12 +175,12 @@ export function createHistory(parts: HistoryParts): History {
     hear: (port, value) => recorder.hear(port, value),
     begunAfresh: () => disk.begunAfresh(),
     dropped: () => disk.dropped,
-    points: (port, names, wish) => asReader(() => pointsIn(port, names, rangeOf(wish, clock, limits))),
-    units: (port, unitIds, wish) => asReader(() => unitsIn(port, unitIds, rangeOf(wish, clock, limits))),
+    points: (port, names, wish) => asReader(wish, () => pointsIn(port, names, rangeOf(wish, clock, limits))),
+    units: (port, unitIds, wish) => asReader(wish, () => unitsIn(port, unitIds, rangeOf(wish, clock, limits))),
     pieces(port, names, wish) {
       const whole = rangeOf({ step: limits.slot_s, ...wish }, clock, limits, Number.POSITIVE_INFINITY)
       const most = Math.max(1, Math.floor(PIECE_BUCKETS / Math.max(1, names.length)))
-      return asExporter.each(async function* () {
+      return asExporter.each(wish, async function* () {
         for (let done = 0; done < whole.count; done += most) {
           const count = Math.min(most, whole.count - done)
           yield await pointsIn(port, names, { ...whole, from: whole.from + done * whole.stepMs, count })
@@ -182,37 +190,46 @@ export function createHistory(parts: HistoryParts): History {
   }
 }
 
-/** Lets at most `history.readers` in at once. @throws Fault `history_off`, `history_busy` */
-function createTurnstile({ days, readers }: HistoryLimits) {
-  let inside = 0
+/** Lets at most `history.readers` in at once, of one client fewer. @throws Fault `history_off`, `history_busy` */
+function createTurnstile({ days, readers, readers_per_client: most }: HistoryLimits) {
+  const inside = new Map<string, number>()
 
-  function enter(): void {
+  /** @returns call it to leave; once counts */
+  function enter({ client = '' }: HistoryWish): () => void {
     if (days === 0) throw new Fault('history_off', 'No history is kept: history.days is 0.')
-    if (inside >= readers)
-      throw new Fault('history_busy', `The history is being read by ${inside} others: ask again in a moment.`, {
-        details: { retryAfterMs: 1000 },
+    const all = [...inside.values()].reduce((sum, one) => sum + one, 0)
+    const own = inside.get(client) ?? 0
+    const details = { retryAfterMs: 1000 }
+    if (own >= most)
+      throw new Fault('history_busy', `You are reading the history ${own} times already: let one end first.`, {
+        details,
       })
-    inside++
+    if (all >= readers)
+      throw new Fault('history_busy', `The history is being read by ${all} others: ask again in a moment.`, { details })
+    inside.set(client, own + 1)
+    let isInside = true
+    return () => {
+      if (!isInside) return
+      isInside = false
+      const left = (inside.get(client) ?? 1) - 1
+      if (left > 0) inside.set(client, left)
+      else inside.delete(client)
+    }
   }
 
   return Object.assign(
-    async function pass<Result>(read: () => Promise<Result>): Promise<Result> {
-      enter()
+    async function pass<Result>(wish: HistoryWish, read: () => Promise<Result>): Promise<Result> {
+      const leave = enter(wish)
       try {
         return await read()
       } finally {
-        inside--
+        leave()
       }
     },
     {
       /** Enters at once, and leaves when whoever reads is done or gone. */
-      each<Piece>(read: () => AsyncGenerator<Piece>): AsyncIterable<Piece> & { leave(): void } {
-        enter()
-        let isInside = true
-        const leave = () => {
-          if (isInside) inside--
-          isInside = false
-        }
+      each<Piece>(wish: HistoryWish, read: () => AsyncGenerator<Piece>): AsyncIterable<Piece> & { leave(): void } {
+        const leave = enter(wish)
         async function* pieces(): AsyncGenerator<Piece> {
           try {
             yield* read()

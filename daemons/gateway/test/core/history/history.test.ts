@@ -244,6 +244,24 @@ t.test('at most history.readers ask at once, and as many exports; one that is le
   await history.close()
 })
 
+t.test('one client has only its part of the readers, however slowly it reads', async (t) => {
+  const { history } = stage({ readers: 3, readers_per_client: 2 })
+  history.start()
+  const pieces = (client: string) => history.pieces('bus', ['x'], { client })
+  const held = [pieces('mallory'), pieces('mallory')]
+  t.throws(() => pieces('mallory'), { code: 'history_busy', message: /You are reading the history 2 times/ })
+  held.push(pieces('alice'))
+  t.throws(() => pieces('bob'), { code: 'history_busy', message: /read by 3 others/ })
+  for (const one of [...held, ...held]) one.leave()
+  held.push(pieces('mallory'), pieces('mallory'), pieces('bob'))
+  for (const one of held) one.leave()
+  const asked = [1, 2].map(() => history.points('bus', ['x'], { client: 'mallory' }))
+  await t.rejects(history.points('bus', ['x'], { client: 'mallory' }), { code: 'history_busy' })
+  await history.units('bus', [1], { client: 'alice' })
+  await Promise.all(asked)
+  await history.close()
+})
+
 t.test('a file that was begun anew gets the names of all series again', async (t) => {
   const { clock, history, set, store } = stage()
   set('x', 1)
