@@ -8,6 +8,7 @@ import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { licencesIn } from '#kit/http/licence-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
+import { loginRoutes, userRoutes } from '#kit/http/people-routes.ts'
 import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/sockets.ts'
@@ -19,6 +20,7 @@ import { type MqttOutlet, openMqttOutlet } from '#kit/net/mqtt/outlet.ts'
 import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
+import { createPageSessions, TOKEN_LIFE_MS } from '#kit/pure/users.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { LedgerEntry } from '#kit/records/ledger-entry.ts'
@@ -32,7 +34,7 @@ import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
 import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
 import { outstationRoutes } from './api/outstation-routes.ts'
-import { firstRunRoute, keyRoutes, loginRoutes, userRoutes } from './api/people-routes.ts'
+import { callerRoutes, firstRunRoute, keyRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
 import { actionRoutes, equipmentRoutes, meterRoutes, mstpRoutes, portRoutes } from './api/port-routes.ts'
 import { certificateRoutes, PRODUCT, systemRoutes } from './api/system-routes.ts'
@@ -48,7 +50,6 @@ import { PortRegistry } from './core/lines/port-registry.ts'
 import type { PortRecord } from './core/lines/ports.ts'
 import { MqttPublisher } from './core/mqtt/publisher.ts'
 import { seesPort } from './core/people/keys.ts'
-import { createPageSessions, TOKEN_LIFE_MS } from './core/people/users.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
 import type { TemplateLibrary } from './core/points/definition.ts'
 import type { ValuePayload } from './core/points/values.ts'
@@ -449,12 +450,12 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
       ...loginRoutes({
         users,
         sessions,
-        identity,
-        tickets: { issue: (caller) => tickets.issue(caller), lifeMs },
+        rename: (name) => identity.rename(name),
         recorder,
         refusals,
         endSignedOut: () => server.endSignedOut(),
       }),
+      ...callerRoutes({ tickets: { issue: (caller) => tickets.issue(caller), lifeMs } }),
       ...userRoutes({ book, sessions, recorder }),
       ...keyRoutes({ keys, clock, checkPath: house.checkPath, recorder }),
       ...journalRoutes({ journal, clock }),

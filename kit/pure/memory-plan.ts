@@ -202,6 +202,15 @@ export function signInRows(keys: { workers: string; queue: string; table: string
   ]
 }
 
+/** The row of people who sign in for a token. */
+export function userRow(): MemoryRow {
+  return {
+    ...{ what: 'users and login tokens', of: 'one of them', each: KIB, isHeap: true },
+    many: (setting) => setting('users.max') + setting('http.max_tokens'),
+    shownBy: 'kit/test/pure/user-book.test.ts',
+  }
+}
+
 /** Services of one round as the library decodes them, 3.3 MB if their keys are numbers. @source measured */
 const HEARD_BYTES = 4 * MIB
 

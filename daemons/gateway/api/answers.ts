@@ -12,9 +12,6 @@ const portState = Type.Enum(['closed', 'opening', 'open', 'absent', 'failed'])
 
 const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 
-/** The reply to a sign-in, a setup and a changed password. */
-export const signInAnswer = object({ token: text, username: text, role: Type.Enum([...roles]), expiresInMs: count })
-
 export const meAnswer = object({
   username: text,
   role: Type.Enum([...roles]),
@@ -23,8 +20,6 @@ export const meAnswer = object({
 })
 
 export const ticketAnswer = object({ ticket: text, expiresInMs: count })
-
-export const nothingAnswer = object({})
 
 export const statusAnswer = object({
   product: text,

@@ -5,9 +5,9 @@ import { bearerOf, looksLikeApiKey, parseApiKey } from '#kit/auth/credentials.ts
 import type { Caller, Credentials, Fence } from '#kit/http/route.ts'
 import { networkOf } from '#kit/net/address.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { Sessions } from '#kit/pure/users.ts'
 import type { Refusals } from '#kit/records/records.ts'
 import { type ApiKeys, checkKey, seesPort } from '../core/people/keys.ts'
-import type { Sessions } from '../core/people/users.ts'
 
 export interface GateParts {
   sessions: Pick<Sessions, 'callerOf' | 'isStillSignedIn'>

@@ -2,14 +2,14 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type Licences, licenceTextRoute } from '#kit/http/licence-routes.ts'
+import { nameText } from '#kit/http/people-routes.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
+import type { Users } from '#kit/pure/users.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { PortRegistry } from '../core/lines/port-registry.ts'
-import type { Users } from '../core/people/users.ts'
 import type { Identity, SystemFacts } from '../core/status.ts'
 import { statusAnswer, systemAnswer } from './answers.ts'
-import { nameText } from './people-routes.ts'
 
 export interface SystemRouteParts {
   clock: Clock

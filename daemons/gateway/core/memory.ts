@@ -15,6 +15,7 @@ import {
   signInRows,
   threadRow,
   tlsRow,
+  userRow,
 } from '#kit/pure/memory-plan.ts'
 import { mqttRows } from '#kit/pure/mqtt-memory.ts'
 import { LINE_OWED } from './bus/holds.ts'
@@ -164,11 +165,7 @@ function knownRows(): MemoryRow[] {
       all: (setting) => 12 * setting('ports.slave_values') + setting('ports.max') * UNITS * SLAVE_BYTES,
       shownBy: 'daemons/gateway/test/core/modbus/register-map.test.ts',
     },
-    {
-      ...{ what: 'users and login tokens', of: 'one of them', each: KIB, isHeap: true },
-      many: (setting) => setting('users.max') + setting('http.max_tokens'),
-      shownBy: 'daemons/gateway/test/core/people/user-book.test.ts',
-    },
+    userRow(),
     {
       ...{ what: 'API keys', of: 'key', each: KEY_BYTES, many: 'keys.max', isHeap: true },
       shownBy: 'daemons/gateway/test/core/people/api-keys.test.ts',

@@ -17,9 +17,6 @@ import { createReader, createReaders } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { lineSettings } from '#kit/pure/line.ts'
-import { createStore, type Store } from '#kit/store/store.ts'
-import type { PortRecord } from '../core/lines/ports.ts'
-import { type ApiKeys, createApiKeys, type KeyRecord } from '../core/people/keys.ts'
 import {
   createUserBook,
   createUserList,
@@ -28,7 +25,10 @@ import {
   type UserList,
   type UserRecord,
   type Users,
-} from '../core/people/users.ts'
+} from '#kit/pure/users.ts'
+import { createStore, type Store } from '#kit/store/store.ts'
+import type { PortRecord } from '../core/lines/ports.ts'
+import { type ApiKeys, createApiKeys, type KeyRecord } from '../core/people/keys.ts'
 import { badPoints, pointFaults, refuseBadPoints } from '../core/points/book.ts'
 import { anyPoint, type PointTemplate, pointTemplate, type TemplateLibrary } from '../core/points/definition.ts'
 import { protocols, settingsFaults, settingsOfProtocol } from '../core/protocols.ts'

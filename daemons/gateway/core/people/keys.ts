@@ -5,7 +5,7 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
-import { userKey } from './users.ts'
+import { userKey } from '#kit/pure/users.ts'
 
 // What a key may see and do beyond its role. This is decided here and nowhere else.
 

@@ -1,9 +1,9 @@
-/** The users of this gateway, their passwords and their sign-ins. */
-import type { Role } from '#kit/auth/credentials.ts'
-import type { SignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import type { Clock } from '#kit/clock.ts'
-import { Fault } from '#kit/pure/fault.ts'
-import { createSerialTurn } from '#kit/pure/pace.ts'
+/** The users of a daemon, their passwords and their sign-ins. */
+import type { Role } from '../auth/credentials.ts'
+import type { SignInLimiter } from '../auth/sign-in-limiter.ts'
+import type { Clock } from '../clock.ts'
+import { Fault } from './fault.ts'
+import { createSerialTurn } from './pace.ts'
 
 // The list of users: found by name, changed one change at a time, and no change takes effect before it is saved.
 
@@ -167,7 +167,7 @@ export function createUsers(parts: UsersParts): Users {
     isRight,
     async signIn({ username, ...shown }) {
       if (list.all().length === 0)
-        throw new Fault('not_set_up', 'This gateway has no administrator yet. Open its page, or POST /api/setup.')
+        throw new Fault('not_set_up', 'There is no administrator yet. Open the page, or POST /api/setup.')
       const user = meant(username)
       if (!user && username === undefined)
         throw new Fault('username_needed', 'There is more than one user here. Say which one signs in with username.')
@@ -182,7 +182,7 @@ export function createUsers(parts: UsersParts): Users {
 }
 
 function alreadySetUp(): Fault {
-  return new Fault('already_set_up', 'This gateway has its administrator already. Sign in instead.')
+  return new Fault('already_set_up', 'There is an administrator already. Sign in instead.')
 }
 
 // Administration of users, and changing one's own password.
@@ -192,7 +192,7 @@ export interface UserView {
   username: string
   role: Role
   createdAt: number
-  /** This user can be neither removed nor made a viewer, as nobody could administer the gateway any more. */
+  /** This user can be neither removed nor made a viewer, as nobody could administer the daemon any more. */
   isLastAdmin: boolean
 }
 

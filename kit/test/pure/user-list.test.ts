@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createUserList, type UserRecord, userKey } from '../../../core/people/users.ts'
+import { createUserList, type UserRecord, userKey } from '../../pure/users.ts'
 
 const ada: UserRecord = { username: 'Jürgen', role: 'admin', passwordHash: 'x', createdAt: 1 }
 

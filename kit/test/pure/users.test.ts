@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { createUserList, createUsers, type UserRecord, type UsersParts } from '../../../core/people/users.ts'
+import { createUserList, createUsers, type UserRecord, type UsersParts } from '../../pure/users.ts'
 
 function usersWith(
   records: UserRecord[] = [],

@@ -1,13 +1,7 @@
 import t from 'tap'
 import { createTokenStore } from '#kit/auth/credentials.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
-import {
-  createPageSessions,
-  createUserList,
-  type Signed,
-  TOKEN_LIFE_MS,
-  type UserRecord,
-} from '../../../core/people/users.ts'
+import { createPageSessions, createUserList, type Signed, TOKEN_LIFE_MS, type UserRecord } from '../../pure/users.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 

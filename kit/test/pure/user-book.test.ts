@@ -1,15 +1,9 @@
 import t from 'tap'
 import { createTokenStore } from '#kit/auth/credentials.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { heapBytesOf, rowOf } from '#kit/test/heap.ts'
-import { memoryPlan } from '../../../core/memory.ts'
-import {
-  createPageSessions,
-  createUserBook,
-  createUserList,
-  type Signed,
-  type UserRecord,
-} from '../../../core/people/users.ts'
+import { userRow } from '../../pure/memory-plan.ts'
+import { createPageSessions, createUserBook, createUserList, type Signed, type UserRecord } from '../../pure/users.ts'
+import { heapBytesOf, rowOf } from '../heap.ts'
 
 const ada: UserRecord = { username: 'ada', role: 'admin', passwordHash: 'hash of open sesame', createdAt: 1 }
 const bob: UserRecord = { ...ada, username: 'bob' }
@@ -137,7 +131,7 @@ t.test(
 t.test('the most users and tokens allowed, all with the longest names, take the memory their row says', async (t) => {
   const [maxUsers, maxTokens] = [64, 1024]
   const settings = { 'users.max': maxUsers, 'http.max_tokens': maxTokens }
-  const { allBytes } = rowOf(memoryPlan().rows, 'users and login tokens', settings)
+  const { allBytes } = rowOf([userRow()], 'users and login tokens', settings)
   const hash = `$argon2id$v=19$m=65536,t=3,p=1$${'s'.repeat(22)}$${'h'.repeat(43)}`
   const bytes = await heapBytesOf(async () => {
     const { book, list } = bookOf([ada], maxUsers)
