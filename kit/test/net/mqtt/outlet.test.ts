@@ -1,7 +1,7 @@
 /** The outlet over real sockets, to brokers that the test plays byte by byte. */
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Value } from 'typebox/value'
@@ -102,6 +102,21 @@ t.test('CONNECT has the last will, and the id is the same at the next start', as
   t.equal((seen.at(-1)?.[0] ?? 0) >> 4, 14, 'DISCONNECT')
   const second = await open(t, { url }, stateFolder)
   t.equal(second.outlet.id, first.outlet.id)
+})
+
+t.test('a daemon that stops right after its start leaves no connection behind', async (t) => {
+  const { sockets, seen, port, url } = await fakeBroker(t, obeyAll)
+  const { outlet } = await open(t, { url })
+  await outlet.part.stop()
+  // The client is there now, so that an attempt that went on would have been made before this one.
+  await import('#kit/net/mqtt/client.ts')
+  await new Promise(setImmediate)
+  const other = connect(port, '127.0.0.1')
+  await once(other, 'connect')
+  await until('the other is there', () => sockets.size > 0)
+  t.equal(sockets.size, 1)
+  t.same(seen, [])
+  other.destroy()
 })
 
 t.test('topics outlive a run, so that what is gone is removed by the next', async (t) => {
