@@ -45,6 +45,7 @@ export function connectTcp(
   const { host, port } = place
   const name = addressText(place)
   return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
     const socket = connect({ host: bare(host), port, lookup: resolved, ...SOCKET })
     const late = () => fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(connectMs)}`))
     const timer = clock.after(connectMs, late)

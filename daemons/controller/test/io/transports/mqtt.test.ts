@@ -229,3 +229,17 @@ t.test('a broker that sends messages with QoS 2 is left: each would be kept unti
   t.match(lost[0], /sent a message with QoS 2, where 1 was asked for/)
   t.notOk(heard.includes('x'))
 })
+
+t.test('a device that leaves before its broker is dialled leaves no connection behind', async (t) => {
+  const { place, seen, sockets } = await fakeBroker(t)
+  const { brokers, use, never } = brokersOf()
+  const stopper = new AbortController()
+  const joining = brokers.join(place, use, stopper.signal)
+  stopper.abort(new Error('the device was removed'))
+  await t.rejects(joining, { message: 'the device was removed' })
+  // Made after the one that should not be, and taken after it.
+  const member = await brokers.join(place, use, never)
+  t.equal(sockets.size, 1)
+  t.equal(seen.filter((type) => type === 1).length, 1)
+  member.leave()
+})
