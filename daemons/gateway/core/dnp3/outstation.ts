@@ -15,7 +15,7 @@ import {
 import { timeBytes, timeOfBytes } from '../../wire/dnp3/objects.ts'
 import { type AnsweredCommand, CommandDesk, type commandAnswers } from './commands.ts'
 import { type EventBuffer, type EventClass, eventClasses, type OutstationDatabase } from './database.ts'
-import { type Block, readObjects, tellEvents } from './reading.ts'
+import { type Block, Blocks, readObjects, tellEvents } from './reading.ts'
 
 // The states of an outstation towards its master: state x event -> next state.
 
@@ -357,7 +357,10 @@ export class Outstation {
     this.#isAddressedToAll = false
     if (this.#last) this.#last.fragment = fragment
     send(fragment, false)
-    if (!wantsConfirm) return this.#later(settings.unsolicitedDelayMs)
+    if (!wantsConfirm) {
+      this.#later(settings.unsolicitedDelayMs)
+      return
+    }
     this.#stopTimer()
     this.#timer = clock.after(settings.confirmTimeoutMs, () => {
       this.#timer = undefined
@@ -468,33 +471,4 @@ const AT_RECORDED = 3
 function sizeOfWritten(group: number, variation: number): number | undefined {
   if (group === 50 && (variation === 1 || variation === AT_RECORDED)) return 6
   return group === 80 ? 1 : undefined
-}
-
-/** Blocks that are taken as a fragment has room for them. */
-class Blocks {
-  readonly #blocks: Iterator<Block>
-  #next: IteratorResult<Block>
-
-  constructor(blocks: Iterable<Block>) {
-    this.#blocks = blocks[Symbol.iterator]()
-    this.#next = this.#blocks.next()
-  }
-
-  get isDone(): boolean {
-    return this.#next.done === true
-  }
-
-  /** As many as fit, at least one. */
-  next(mostBytes: number): { bytes: Uint8Array; serials: ReadonlySet<number> } {
-    const bytes: number[] = []
-    const serials = new Set<number>()
-    while (this.#next.done !== true) {
-      const block = this.#next.value
-      if (bytes.length > 0 && bytes.length + block.bytes.length > mostBytes) break
-      bytes.push(...block.bytes)
-      for (const serial of block.serials) serials.add(serial)
-      this.#next = this.#blocks.next()
-    }
-    return { bytes: Uint8Array.from(bytes), serials }
-  }
 }

@@ -207,3 +207,32 @@ export function* tellEvents(
   }
   if (open) yield close(open)
 }
+
+/** Blocks that are taken as a fragment has room for them. */
+export class Blocks {
+  readonly #blocks: Iterator<Block>
+  #next: IteratorResult<Block>
+
+  constructor(blocks: Iterable<Block>) {
+    this.#blocks = blocks[Symbol.iterator]()
+    this.#next = this.#blocks.next()
+  }
+
+  get isDone(): boolean {
+    return this.#next.done === true
+  }
+
+  /** As many as fit, at least one. */
+  next(mostBytes: number): { bytes: Uint8Array; serials: ReadonlySet<number> } {
+    const bytes: number[] = []
+    const serials = new Set<number>()
+    while (this.#next.done !== true) {
+      const block = this.#next.value
+      if (bytes.length > 0 && bytes.length + block.bytes.length > mostBytes) break
+      bytes.push(...block.bytes)
+      for (const serial of block.serials) serials.add(serial)
+      this.#next = this.#blocks.next()
+    }
+    return { bytes: Uint8Array.from(bytes), serials }
+  }
+}
