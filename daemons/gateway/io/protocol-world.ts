@@ -111,7 +111,7 @@ interface ProtocolWorldParts {
   /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
   modbusTcp: LineTcpLimits
-  dnp3Tcp: LineTcpLimits
+  dnp3Tcp: LineTcpLimits & { frames_per_s: number }
   /** Frames of one MS/TP line that may be on their way from its thread. */
   mstpTransitFrames: number
   /** Of the thread of MS/TP; 0: none. */
@@ -149,6 +149,7 @@ export function createProtocolWorld({
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     openModbusTcp: createLineTcpOpener({ name: 'modbus tcp', limits: modbusTcp, shareOf, clock, log }),
     openDnp3Tcp: createLineTcpOpener({ name: 'dnp3 tcp', limits: dnp3Tcp, shareOf, clock, log }),
+    dnp3FramesPerS: dnp3Tcp.frames_per_s,
     openBacnetIp,
     openMstp: createMstpOpener({
       ...{ log, checkPath },

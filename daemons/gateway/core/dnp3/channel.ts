@@ -61,7 +61,7 @@ export class OutstationChannel {
       onNoise(this.#held, true)
       this.#held = empty
     }
-    let rest = this.#held.length === 0 ? bytes : joined(this.#held, bytes)
+    let rest = joined(this.#held, bytes)
     let noise = { bytes: 0, isDamaged: false }
     const tellNoise = () => {
       if (noise.bytes > 0) onNoise(rest.subarray(0, noise.bytes), noise.isDamaged)
@@ -169,7 +169,9 @@ export class OutstationChannel {
   }
 }
 
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+/** Both, one behind the other; where the first is empty the other itself. */
+export function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
+  if (one.length === 0) return other
   const all = new Uint8Array(one.length + other.length)
   all.set(one)
   all.set(other, one.length)

@@ -1,5 +1,6 @@
 /** The protocol dnp3: the gateway is an outstation on a line, and over TCP to the same points. */
 import { Type } from 'typebox'
+import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
@@ -12,23 +13,33 @@ import { LINK_TYPES } from '../../wire/pcap.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import { framePayload, type SeenFrame } from '../lines/events.ts'
 import { countOfLetGo, lineTcpKeys, type TcpClient, type TcpPeer, type TcpServerOpener } from '../lines/tcp.ts'
-import { linkCounts, OutstationChannel } from './channel.ts'
+import { joined, linkCounts, OutstationChannel } from './channel.ts'
 import { type Dnp3Settings, dnp3Settings, dnp3SettingsFaults, dnp3Weight, MOST_OCTETS, mastersOf } from './settings.ts'
 import { type ForcedIin, Station, type Way } from './station.ts'
 
 /** Bounds of every TCP port of DNP3. */
 export const dnp3TcpKeys = Type.Object(
-  lineTcpKeys('DNP3', {
-    clients: 64,
-    idleMs: 300_000,
-    idleMeans: 'how long a master may send nothing before its connection is closed; 0 is for ever',
-  }),
+  {
+    ...lineTcpKeys('DNP3', {
+      clients: 64,
+      idleMs: 300_000,
+      idleMeans: 'how long a master may send nothing before its connection is closed; 0 is for ever',
+    }),
+    frames_per_s: Type.Integer({
+      default: 100,
+      minimum: 10,
+      maximum: 10_000,
+      description: 'frames of one client that are taken in a second; one that sends more is read no further meanwhile',
+    }),
+  },
   { additionalProperties: false, default: {}, description: 'DNP3 ports of outstations' },
 )
 
 /** What an outstation needs from the outside. */
 export interface Dnp3World {
   openDnp3Tcp: TcpServerOpener
+  /** Frames of one TCP client that are taken in a second. */
+  dnp3FramesPerS: number
   /** Waits between attempts to open a TCP port that is taken. */
   retry: BackoffLimits
 }
@@ -101,6 +112,7 @@ class Dnp3Adapter implements Adapter {
   }
   readonly #context: AdapterContext
   readonly #settings: Dnp3Settings
+  readonly #framesPerS: number
   readonly #station: Station
   readonly #counts = {
     ...linkCounts(),
@@ -113,10 +125,11 @@ class Dnp3Adapter implements Adapter {
   /** Bytes that the driver has not taken yet. */
   #unsentBytes = 0
 
-  constructor(context: AdapterContext, settings: Dnp3Settings, { openDnp3Tcp, retry }: Dnp3World) {
+  constructor(context: AdapterContext, settings: Dnp3Settings, { dnp3FramesPerS, openDnp3Tcp, retry }: Dnp3World) {
     const { clock, publish } = context
     this.#context = context
     this.#settings = settings
+    this.#framesPerS = dnp3FramesPerS
     this.#station = new Station({ clock, settings, publish })
     const { tcp_masters: maxClients, tcp_port: port } = settings
     if (port === 0) return
@@ -168,6 +181,7 @@ class Dnp3Adapter implements Adapter {
   #client(peer: TcpPeer): TcpClient {
     const { clock } = this.#context
     let isForeign = false
+    let frames = 0
     const { channel, way } = this.#channelOf(peer.address, {
       isFull: () => peer.waitingBytes > this.#settings.unsent_bytes,
       send(bytes, onSent, isUnasked) {
@@ -178,16 +192,29 @@ class Dnp3Adapter implements Adapter {
       onNoise() {
         isForeign = true
       },
+      onFrame() {
+        frames++
+      },
+    })
+    const intake = createIntake({
+      ...{ clock, peer, framesPerS: this.#framesPerS },
+      feed(bytes, atMs) {
+        frames = 0
+        if (!isForeign) channel.feed(bytes, atMs)
+        return frames
+      },
+      onTaken() {
+        if (isForeign) peer.end('malformed', 'bytes came that are no frame of DNP3')
+      },
     })
     this.#counts.tcpClients++
     return {
       waiting: 0,
       onBytes(bytes) {
-        if (isForeign) return
-        channel.feed(bytes, clock.monotonicMs())
-        if (isForeign) peer.end('malformed', 'bytes came that are no frame of DNP3')
+        if (!isForeign) intake.take(bytes)
       },
       onClosed: () => {
+        intake.close()
         this.#counts.tcpClients--
         this.#station.gone(way)
       },
@@ -218,6 +245,7 @@ class Dnp3Adapter implements Adapter {
         // A copy, as the frame would keep the read buffer alive.
         const seen = { direction: 'rx', frame: bytes.slice(), atUs: clock.monotonicMs() * 1000 } as const
         this.#told(seen, () => ({ decoded: { ...describeFrame(frame), ...via } }))
+        ends.onFrame?.()
       },
       onNoise: (bytes, isDamaged) => {
         this.#noise(bytes, isDamaged)
@@ -292,6 +320,64 @@ interface ConnectionEnds {
   /** @param onSent runs once the bytes are on their way */
   send(bytes: Uint8Array, onSent: () => void, isUnasked: boolean): void
   onNoise?(): void
+  onFrame?(): void
+}
+
+interface IntakeParts {
+  clock: Clock
+  peer: Pick<TcpPeer, 'pause' | 'resume'>
+  framesPerS: number
+  /** @param atMs by a clock that stands while nothing is taken, so that no frame breaks off meanwhile. @returns how many frames they ended */
+  feed(bytes: Uint8Array, atMs: number): number
+  onTaken(): void
+}
+
+/** At most this many bytes are taken in one go: as a few long frames, or some more short ones. */
+const PIECE_BYTES = 292
+
+/**
+ * Takes what a client sends as fast as it may send. A network carries more requests than the daemon can answer beside
+ * its lines, and over TCP anybody may ask. A client that has been quiet may send those of a second at once.
+ */
+function createIntake({ clock, feed, framesPerS, onTaken, peer }: IntakeParts) {
+  let rest: Uint8Array = new Uint8Array(0)
+  let mayTake = framesPerS
+  let countedMs = clock.monotonicMs()
+  let stoodMs = 0
+  let standing: Timer | undefined
+
+  function go(): void {
+    const nowMs = clock.monotonicMs()
+    mayTake = Math.min(framesPerS, mayTake + ((nowMs - countedMs) * framesPerS) / 1000)
+    countedMs = nowMs
+    while (rest.length > 0 && mayTake >= 1) {
+      mayTake -= feed(rest.subarray(0, PIECE_BYTES), nowMs - stoodMs)
+      rest = rest.subarray(PIECE_BYTES)
+    }
+    onTaken()
+    if (rest.length > 0) stand(Math.ceil((1000 * (1 - mayTake)) / framesPerS))
+  }
+
+  function stand(ms: number): void {
+    peer.pause()
+    standing = clock.after(ms, () => {
+      standing = undefined
+      stoodMs += ms
+      go()
+      if (!standing) peer.resume()
+    })
+  }
+
+  return {
+    /** @param bytes belong to the intake afterwards */
+    take(bytes: Uint8Array): void {
+      rest = joined(rest, bytes)
+      if (!standing) go()
+    },
+    close(): void {
+      standing?.cancel()
+    },
+  }
 }
 
 function viewOf(kind: PointKind, index: number, { flags, timeMs, value }: PointState): PointView {

@@ -40,6 +40,7 @@ function outstation(over: Partial<Dnp3Settings> = {}) {
   }
   const world = {
     retry: { firstMs: 500, maxMs: 30_000 },
+    dnp3FramesPerS: 50,
     async openDnp3Tcp(_: unknown, given: TcpHouse) {
       house = given
       return { async close() {} }
@@ -262,6 +263,43 @@ t.test('points, and buffers full of events, take no more memory than their weigh
     })
     t.ok(bytes < allBytes, `${bytes} of ${allBytes} bytes of ${kind}`)
   }
+})
+
+t.test('a TCP client is heard only so fast, and loses nothing of what it sends', async (t) => {
+  const on = outstation({ tcp_port: 20_000, frame_timeout_ms: 10 })
+  await on.clock.run(1)
+  const calls: string[] = []
+  let answers = 0
+  const peer = {
+    ...{ address: '192.0.2.7', waitingBytes: 0 },
+    pause: () => void calls.push('pause'),
+    resume: () => void calls.push('resume'),
+    send: () => void answers++,
+    end: (why: string) => void calls.push(why),
+  }
+  const client = on.house()?.onClient(peer) as TcpClient
+  const asking = sealFrame({
+    ...{ isFromMaster: true, isPrimary: true, frameCountBit: null, destination: 10, source: 1 },
+    ...{ function: PRIMARY.requestStatus, data: new Uint8Array(0) },
+  })
+  const flood = Uint8Array.from({ length: 400 * asking.length }, (_, at) => asking[at % asking.length] ?? 0)
+  client.onBytes(flood.slice(0, 3995))
+  t.ok(answers >= 50 && answers < 90, `${answers} at once, those of a second and a piece`)
+  t.same(calls, ['pause'])
+  for (let second = 1; second <= 3; second++) {
+    await on.clock.run(1000)
+    t.ok(answers >= 50 * (second + 1) && answers < 50 * (second + 1) + 40, `${answers} after ${second} s`)
+  }
+  for (let waited = 0; waited < 9000 && calls.at(-1) !== 'resume'; waited += 5) await on.clock.run(5)
+  t.equal(answers, 399)
+  client.onBytes(flood.slice(3995, 4000))
+  await on.clock.run(1000)
+  t.equal(answers, 400, 'the frame that was not whole has waited as well')
+  t.notOk(calls.includes('malformed'))
+  client.onBytes(flood.slice())
+  client.onClosed()
+  await on.clock.run(6000)
+  t.ok(answers < 490, 'nothing more is heard of who has left')
 })
 
 t.test('a TCP client takes no more memory than its row says', async (t) => {
