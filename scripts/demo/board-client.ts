@@ -1,10 +1,41 @@
-/** Submits a board's forms, as an installer would in a browser. */
+/** Boards of the demo: started with their settings, and asked as an installer would in a browser. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { BoardSettings } from '../../daemons/board/core/settings/settings.ts'
+import { type DaemonProcess, startDaemon } from './daemon-process.ts'
+import { LOOPBACK, wantedOrFree } from './free-port.ts'
+import type { Undo } from './undo.ts'
 
 const CALL_MS = 20_000
-/** A restarting board is back well within this. */
-const BACK_MS = 20_000
+/** What a board does after its start, such as finding others, is done well within this. */
+const DONE_MS = 20_000
 const ASK_AGAIN_MS = 100
+
+/** Which board to start. */
+export interface BoardStart {
+  /** Holds a folder for each board, called as its host name. */
+  stateFolder: string
+  settings: Pick<BoardSettings, 'name' | 'hostname' | 'role'> & Partial<BoardSettings>
+  /** The port it should have; a taken one is replaced by a free one. */
+  pagePort: number
+  /** `key=VALUE` texts. */
+  sets: readonly string[]
+}
+
+/** Its settings lie there before its first start: saved by a form, they would restart it. */
+export async function startBoard(
+  { stateFolder, settings, pagePort, sets }: BoardStart,
+  undo: Undo,
+): Promise<DaemonProcess> {
+  const folder = join(stateFolder, settings.hostname)
+  await mkdir(folder, { mode: 0o700 })
+  await writeFile(join(folder, 'settings.json'), JSON.stringify({ version: 1, value: { settings, saves: 1 } }))
+  const listen = `${LOOPBACK}:${await wantedOrFree(LOOPBACK, pagePort)}`
+  const board = await startDaemon({ name: 'board', stateFolder: folder, listen, sets })
+  undo.push(() => board.stop())
+  return board
+}
 
 /** @returns the answer's JSON. @throws Error with the board's own sentence if it refuses */
 export async function postForm(url: string, path: string, form: Record<string, string>): Promise<unknown> {
@@ -13,15 +44,6 @@ export async function postForm(url: string, path: string, form: Record<string, s
   const answer = await response.json()
   if (!response.ok) throw new Error(`POST ${path}: ${answer.message} ${JSON.stringify(answer.fields ?? '')}`)
   return answer
-}
-
-/** Saves settings, which restarts the board. Resolves when it is back with them. @throws Error if it stays away */
-export async function saveSettings(url: string, form: Record<string, string>): Promise<void> {
-  await postForm(url, '/api/config', form)
-  await until(`the board at ${url} to come back`, async () => {
-    const { last_start } = (await getJson(url, '/api/status')) as { last_start: { reason: string } }
-    return last_start.reason === 'config'
-  })
 }
 
 /** Resolves when each board lists every other. @throws Error if they do not find each other */
@@ -41,10 +63,10 @@ export async function getJson(url: string, path: string): Promise<unknown> {
 
 /** Polls until it is true. @throws Error if it takes too long */
 export async function until(what: string, isTrue: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + BACK_MS
-  // No answer during a restart is not a fault.
+  const endMs = performance.now() + DONE_MS
+  // A board that does not answer yet is not a fault.
   while (!(await isTrue().catch(() => false))) {
-    if (performance.now() > endMs) throw new Error(`waited ${BACK_MS} ms for ${what}`)
+    if (performance.now() > endMs) throw new Error(`waited ${DONE_MS} ms for ${what}`)
     await sleep(ASK_AGAIN_MS)
   }
 }

@@ -3,8 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { postForm, saveSettings } from './board-client.ts'
-import { type DaemonProcess, startDaemon } from './daemon-process.ts'
+import { postForm, startBoard } from './board-client.ts'
+import type { DaemonProcess } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import { openNamedLine } from './named-line.ts'
 import { startScale } from './scale.ts'
@@ -35,13 +35,26 @@ export async function startBoards(stateFolder: string, undo: Undo): Promise<Demo
   const raw = { path: openedScale('till-scale', undo), port: await wantedOrFree(LOOPBACK, RAW_PORT) }
   const rfc2217 = { path: openedScale('parcel-scale', undo), port: await wantedOrFree(LOOPBACK, RFC2217_PORT) }
   const helper = counterRole === 'usbip' ? startHelper(join(stateFolder, 'helper.sock'), undo) : ''
-  const till = await startBoard({ name: 'till', stateFolder, sets: linesOf([raw.path, rfc2217.path]) }, undo)
   const sets = counterRole === 'usbip' ? ['board.role=usbip', `machine.helper=${JSON.stringify(helper)}`] : []
-  const counter = await startBoard({ name: 'counter', stateFolder, sets }, undo)
-
-  await Promise.all([
-    saveSettings(till.url, { name: 'Till', hostname: 'till', role: 'serial' }),
-    saveSettings(counter.url, { name: 'Counter', hostname: 'counter', role: counterRole }),
+  const [till, counter] = await Promise.all([
+    startBoard(
+      {
+        stateFolder,
+        settings: { name: 'Till', hostname: 'till', role: 'serial' },
+        pagePort: PAGE_PORTS.till,
+        sets: linesOf([raw.path, rfc2217.path]),
+      },
+      undo,
+    ),
+    startBoard(
+      {
+        stateFolder,
+        settings: { name: 'Counter', hostname: 'counter', role: counterRole },
+        pagePort: PAGE_PORTS.counter,
+        sets,
+      },
+      undo,
+    ),
   ])
   await share(till.url, { port: '1', label: 'Till scale', mode: 'raw', tcp_port: String(raw.port) })
   await share(till.url, { port: '2', label: 'Parcel scale', mode: 'rfc2217', tcp_port: String(rfc2217.port) })
@@ -57,16 +70,6 @@ function openedScale(name: string, undo: Undo): string {
 
 function linesOf(paths: readonly string[]): string[] {
   return [`serial.devices=${JSON.stringify(paths)}`, `serial.host=${LOOPBACK}`]
-}
-
-async function startBoard(
-  { name, stateFolder, sets }: { name: keyof typeof PAGE_PORTS; stateFolder: string; sets: string[] },
-  undo: Undo,
-): Promise<DaemonProcess> {
-  const listen = `${LOOPBACK}:${await wantedOrFree(LOOPBACK, PAGE_PORTS[name])}`
-  const board = await startDaemon({ name: 'board', stateFolder: join(stateFolder, name), listen, sets })
-  undo.push(() => board.stop())
-  return board
 }
 
 async function share(url: string, form: Record<string, string>): Promise<void> {

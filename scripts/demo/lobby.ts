@@ -2,10 +2,8 @@
  * Two boards of the demo that carry sound on loopback, without sound card and PTP: one sends a tone, the other plays
  * it.
  */
-import { join } from 'node:path'
-import { getJson, postForm, saveSettings, until } from './board-client.ts'
-import { type DaemonProcess, startDaemon } from './daemon-process.ts'
-import { LOOPBACK, wantedOrFree } from './free-port.ts'
+import { getJson, postForm, startBoard, until } from './board-client.ts'
+import type { DaemonProcess } from './daemon-process.ts'
 import type { Undo } from './undo.ts'
 
 /** After the ports of the other boards. */
@@ -26,28 +24,22 @@ export interface Lobby {
 
 /** Sets up all three, and routes the tone to the ceiling as the matrix does. @param stateFolder holds a folder for each */
 export async function startLobby(stateFolder: string, undo: Undo): Promise<Lobby> {
-  const start = async (name: keyof typeof PAGE_PORTS, port: number, sets: readonly string[]) => {
-    const listen = `${LOOPBACK}:${port}`
-    const folder = join(stateFolder, HOSTNAMES[name])
-    const board = await startDaemon({ name: 'board', stateFolder: folder, listen, sets: [...sets, ...SOUND] })
-    undo.push(() => board.stop())
-    return board
+  const start = (at: keyof typeof PAGE_PORTS, name: string, sets: readonly string[]) => {
+    const role = at === 'music' ? ('encoder' as const) : ('decoder' as const)
+    const settings = { name, hostname: HOSTNAMES[at], role }
+    return startBoard(
+      { stateFolder, settings, pagePort: PAGE_PORTS[at], sets: [`board.role=${role}`, ...sets, ...SOUND] },
+      undo,
+    )
   }
-  const decoder = ['board.role=decoder', 'audio.sink=null']
-  const portOf = (name: keyof typeof PAGE_PORTS) => wantedOrFree(LOOPBACK, PAGE_PORTS[name])
+  const silent = ['audio.sink=null']
   const [music, ceiling, kiosk] = await Promise.all([
-    start('music', await portOf('music'), ['board.role=encoder', 'audio.source=tone']),
-    start('ceiling', await portOf('ceiling'), decoder),
-    start('kiosk', await portOf('kiosk'), decoder),
+    start('music', 'Lobby music', ['audio.source=tone']),
+    start('ceiling', 'Lobby ceiling', silent),
+    start('kiosk', 'Lobby kiosk', silent),
   ])
   const { mcast, port } = (await getJson(music.url, '/api/config')) as { mcast: string; port: number }
   const stream = { mcast, port: String(port) }
-  const named = (name: string, hostname: string) => ({ name, hostname })
-  await Promise.all([
-    saveSettings(music.url, { ...named('Lobby music', HOSTNAMES.music), role: 'encoder', ...stream, sap: '1' }),
-    saveSettings(ceiling.url, { ...named('Lobby ceiling', HOSTNAMES.ceiling), role: 'decoder' }),
-    saveSettings(kiosk.url, { ...named('Lobby kiosk', HOSTNAMES.kiosk), role: 'decoder' }),
-  ])
   await postForm(ceiling.url, '/api/route', stream)
   await postForm(kiosk.url, '/api/route', { mcast: '' })
   // Below the limit of their zones.
