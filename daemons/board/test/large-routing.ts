@@ -15,17 +15,26 @@ export interface Cost {
   layouts: number
 }
 
+/** How many steps of each kind are taken: a few show what happens, a mean needs more. */
+export interface Steps {
+  moves: number
+  /** Diagonal ones, at most one less than there are boards of a kind. */
+  arrows: number
+  idleS: number
+}
+
 /** Judges the cost of one step. */
 export type Judge = (t: Test, step: string, cost: Cost) => void
 
 interface Stage extends Rig {
   site: Site
   cost: CDPSession
+  steps: Steps
   judge: Judge
 }
 
 /** Skips itself without a browser. */
-export async function fiftyByFifty(t: Test, judge: Judge): Promise<void> {
+export async function fiftyByFifty(t: Test, steps: Steps, judge: Judge): Promise<void> {
   if (noBrowser) return void t.pass({ skip: noBrowser })
   const name = (what: string, at: number): string => `${what} ${String(at + 1).padStart(2, '0')}`
   const [first, ...decoders] = Array.from({ length: MANY }, (_, at) => plays(name('Room', at), at))
@@ -35,7 +44,7 @@ export async function fiftyByFifty(t: Test, judge: Judge): Promise<void> {
   const rig = await openRig(t, `${site.here.url}/matrix`)
   const cost = await rig.page.context().newCDPSession(rig.page)
   await cost.send('Performance.enable')
-  await play<Stage>(t, { ...rig, site, cost, judge }, [
+  await play<Stage>(t, { ...rig, site, cost, steps, judge }, [
     ['stands there with everybody asked', stands],
     ['follows the mouse over all of it', mouse],
     ['follows the arrows', arrows],
@@ -63,10 +72,10 @@ async function spends(t: Test, stage: Stage, steps: [name: string, count: number
 }
 
 async function stands(t: Test, { page, strangers }: Stage): Promise<void> {
-  const crosspoints = page.locator('.matrix td.pin button')
   await page.getByText('50 of 50 routed decoders play.').waitFor()
-  // Until its encoder answers, a stream has a column of its own.
-  await until('every encoder has answered', async () => (await crosspoints.count()) === MANY * MANY)
+  // Until its encoder answers, a stream has a column of its own. Counted by the page: a locator takes each into its hand.
+  const crosspoints = () => page.evaluate<number>(`document.querySelectorAll('.matrix td.pin button').length`)
+  await until('every encoder has answered', async () => (await crosspoints()) === MANY * MANY)
   t.equal(await page.locator('.matrix td.pin button[data-s="ok"]').count(), MANY)
   strangers.length = 0
 }
@@ -75,7 +84,7 @@ async function mouse(t: Test, stage: Stage): Promise<void> {
   const { page } = stage
   const box = await page.locator('.matrix tbody').boundingBox()
   if (!box) throw new Error('there is a table')
-  const moves = 40
+  const { moves } = stage.steps
   await spends(t, stage, ['a move of the mouse', moves], async () => {
     for (let at = 0; at < moves; at++) await page.mouse.move(430 + (at % 20) * 40, box.y + 20 + (at % 9) * 40)
   })
@@ -85,9 +94,13 @@ async function mouse(t: Test, stage: Stage): Promise<void> {
 
 async function arrows(t: Test, stage: Stage): Promise<void> {
   const { page } = stage
-  await page.locator('.matrix .row-name').first().focus()
-  await spends(t, stage, ['a step of the arrows', 2 * (MANY - 1)], async () => {
-    for (let at = 0; at < MANY - 1; at++) {
+  const { arrows } = stage.steps
+  const before = MANY - 1 - arrows
+  const row = page.locator('.matrix tr:has(.row-name)').nth(before)
+  // The first column has the names.
+  await row.locator('.row-name, td.pin button').nth(before).focus()
+  await spends(t, stage, ['a step of the arrows', 2 * arrows], async () => {
+    for (let at = 0; at < arrows; at++) {
       await page.keyboard.press('ArrowDown')
       await page.keyboard.press('ArrowRight')
     }
@@ -110,7 +123,7 @@ async function far(t: Test, { page, site, strangers }: Stage): Promise<void> {
 
 async function idle(t: Test, stage: Stage): Promise<void> {
   const { page, site } = stage
-  const seconds = 3
+  const { idleS: seconds } = stage.steps
   await spends(t, stage, ['a second in which 100 boards are asked', seconds], async () => {
     for (let at = 0; at < seconds; at++) {
       for (const board of site.boards.values()) {
