@@ -8,7 +8,6 @@ import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { licencesIn } from '#kit/http/licence-routes.ts'
 import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
-import { loginRoutes, userRoutes } from '#kit/http/people-routes.ts'
 import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createTickets } from '#kit/http/sockets.ts'
@@ -34,7 +33,7 @@ import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
 import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
 import { outstationRoutes } from './api/outstation-routes.ts'
-import { callerRoutes, firstRunRoute, keyRoutes } from './api/people-routes.ts'
+import { callerRoutes, firstRunRoute, keyRoutes, signInRoutes } from './api/people-routes.ts'
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
 import { actionRoutes, equipmentRoutes, meterRoutes, mstpRoutes, portRoutes } from './api/port-routes.ts'
 import { certificateRoutes, PRODUCT, systemRoutes } from './api/system-routes.ts'
@@ -447,8 +446,9 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
     routes: [
       ...boxRoutes(context, house, recorder),
       firstRunRoute({ users, registry }),
-      ...loginRoutes({
+      ...signInRoutes({
         users,
+        book,
         sessions,
         rename: (name) => identity.rename(name),
         recorder,
@@ -456,7 +456,6 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
         endSignedOut: () => server.endSignedOut(),
       }),
       ...callerRoutes({ tickets: { issue: (caller) => tickets.issue(caller), lifeMs } }),
-      ...userRoutes({ book, sessions, recorder }),
       ...keyRoutes({ keys, clock, checkPath: house.checkPath, recorder }),
       ...journalRoutes({ journal, clock }),
       ...ledgerRoutes({ ledger, recorder, clock, shows }),

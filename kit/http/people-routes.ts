@@ -25,8 +25,8 @@ export const nameText = Type.String({
 interface LoginRouteParts {
   users: Users
   sessions: Sessions
-  /** Names the daemon, where the first administrator gives it a name. */
-  rename(name: string): Promise<void>
+  /** Names the daemon, if it has a name of its own. */
+  rename?(name: string): Promise<void>
   recorder: Recorder & SignInRecorder
   refusals: Refusals
   /** Ends at once every connection that was opened with an expired token. */
@@ -38,6 +38,7 @@ export function loginRoutes(parts: LoginRouteParts): Route[] {
 }
 
 function setupRoute({ users, sessions, rename, recorder }: LoginRouteParts): Route {
+  const own = { username: userName, password: newPassword }
   return route({
     method: 'POST',
     path: '/api/setup',
@@ -47,13 +48,11 @@ function setupRoute({ users, sessions, rename, recorder }: LoginRouteParts): Rou
     ownHostOnly: true,
     directOnly: true,
     summary: 'Make the first administrator; works once',
-    body: Type.Object(
-      { username: userName, password: newPassword, name: Type.Optional(nameText) },
-      { additionalProperties: false },
-    ),
+    body: Type.Object(rename ? { ...own, name: Type.Optional(nameText) } : own, { additionalProperties: false }),
     async handle(ask) {
       const user = await users.setUp(ask.body)
-      if (ask.body.name !== undefined) await rename(ask.body.name)
+      const { name } = ask.body as { name?: string }
+      if (name !== undefined) await rename?.(name)
       await recorder.changed({ ...ask, caller: { name: user.username } }, 'administrator made', user.username)
       return new Reply(201, sessions.begin(user))
     },

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { roles } from '#kit/auth/credentials.ts'
 import type { Clock } from '#kit/clock.ts'
 import { fieldsFault } from '#kit/http/check.ts'
-import { nameText } from '#kit/http/people-routes.ts'
+import { loginRoutes, nameText, userRoutes } from '#kit/http/people-routes.ts'
 import { type Caller, Reply, type Route, route } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Users } from '#kit/pure/users.ts'
@@ -12,6 +12,11 @@ import type { PortRegistry } from '../core/lines/port-registry.ts'
 import type { ApiKeys } from '../core/people/keys.ts'
 import { linesAnswer, meAnswer, ticketAnswer } from './answers.ts'
 import { portAnswer } from './port-routes.ts'
+
+/** Setup, sign-in, users. */
+export function signInRoutes(parts: Parameters<typeof loginRoutes>[0] & Parameters<typeof userRoutes>[0]): Route[] {
+  return [...loginRoutes(parts), ...userRoutes(parts)]
+}
 
 interface Tickets {
   issue(caller: Caller): string
