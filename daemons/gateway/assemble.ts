@@ -29,6 +29,7 @@ import type { Part } from '#kit/run/parts.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { createGate } from './api/gate.ts'
 import { historyRoutes } from './api/history-routes.ts'
+import { huntRoutes } from './api/hunt-routes.ts'
 import { captureRoute, liveFeedRoute } from './api/live-routes.ts'
 import { measureCaptures, measureMqtt, measurePoints, measurePorts } from './api/metrics.ts'
 import { mqttRoutes } from './api/mqtt-routes.ts'
@@ -41,6 +42,7 @@ import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
 import type { GatewayConfig } from './config.ts'
 import { createHistory, type History } from './core/history/history.ts'
+import { Hunts } from './core/hunt/hunts.ts'
 import { type Captures, createCaptures } from './core/lines/capture.ts'
 import { isOfPort, PortConditions } from './core/lines/conditions.ts'
 import { createEventHub, type EventHub } from './core/lines/events.ts'
@@ -52,7 +54,7 @@ import { seesPort } from './core/people/keys.ts'
 import { createPointBook, type PointBook } from './core/points/book.ts'
 import type { TemplateLibrary } from './core/points/definition.ts'
 import type { ValuePayload } from './core/points/values.ts'
-import { linkTypeOf, makeAdapter, servedValues } from './core/protocols.ts'
+import { huntedProtocols, linkTypeOf, makeAdapter, servedValues } from './core/protocols.ts'
 import { createIdentity, type Identity, statusLine } from './core/status.ts'
 import {
   createWebhookBook,
@@ -91,6 +93,7 @@ interface House extends Lines {
   points: PointBook
   templates: TemplateLibrary
   mqtt: Mqtt | undefined
+  hunts: Hunts
 }
 
 /** What is told through a broker. */
@@ -131,6 +134,8 @@ export async function assemble(context: Context): Promise<Assembled> {
     stopDeadlineMs: context.config.webhooks.drain_ms + 1000,
   })
   parts.add({ name: 'ports', start: () => registry.start(ports), stop: () => registry.stop() })
+  // Stopped before the ports, which have their lines back then.
+  parts.add({ name: 'hunts', start: () => {}, stop: () => house.hunts.close() })
   if (house.mqtt) parts.add(mqttPart(house.mqtt))
   // Stopped before the ports: what their points had to the last moment belongs to it.
   parts.add({ name: 'history', start: () => house.history.start(), stop: () => house.history.close() })
@@ -190,7 +195,8 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
   const points = pointsOf(context, { registry, templates, conditions, onChanged })
   const lines = { hub, checkPath, registry, conditions, delivery, captures, history, onChanged }
   const mqtt = await mqttOf(context, { hub, registry, identity, ledger })
-  return { ...lines, people, identity, authority, webhooks, points, templates, mqtt }
+  const hunts = huntsOf(context, registry, ledger)
+  return { ...lines, people, identity, authority, webhooks, points, templates, mqtt, hunts }
 }
 
 async function mqttOf(
@@ -337,6 +343,17 @@ function registryOf(
   })
 }
 
+function huntsOf({ clock, config, log }: Context, registry: PortRegistry, ledger: Ledger): Hunts {
+  return new Hunts({
+    ...{ clock, limits: config.hunt, protocols: huntedProtocols, opener: createSerialOpener({ log, clock }) },
+    lend: registry.lend.bind(registry),
+    onEnded(where, { fault, verdict }) {
+      const sentence = fault?.message ?? verdict ?? ''
+      ledger.happened({ what: 'hunt_ended', where, severity: 'notice', sentence })
+    },
+  })
+}
+
 function webhooksOf({ config }: Context, registry: PortRegistry, delivery: WebhookPublisher): WebhookBook {
   return createWebhookBook({
     keeper: {
@@ -411,6 +428,7 @@ function lineRoutesOf(
     ...unitRoutes({ registry, recorder, onForgotten: forgettingOf(house) }),
     ...registerRoutes({ registry, recorder }),
     ...scanRoutes({ registry, recorder }),
+    ...huntRoutes({ hunts: house.hunts, recorder }),
     ...webhookRoutes({ book: webhooks, journal }),
     ...mqttRoutes({ outlet: house.mqtt?.outlet, recorder, clock }),
   ]

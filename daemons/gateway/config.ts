@@ -7,6 +7,7 @@ import { alarmsTable } from '#kit/records/alarms.ts'
 import { ledgerTable } from '#kit/records/ledger.ts'
 import { dnp3TcpKeys } from './core/dnp3/dnp3.ts'
 import { historyKeys } from './core/history/history.ts'
+import { huntKeys } from './core/hunt/plan.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'
@@ -199,6 +200,7 @@ export const config = Type.Object(
     mqtt: mqttTable(mqttKeys),
     feed,
     capture: captureKeys,
+    hunt: huntKeys,
     history: historyKeys,
     users,
     keys,

@@ -266,6 +266,46 @@ const modbusScanAnswer = object({
 
 export const scanAnswer = Type.Union([modbusScanAnswer, mbusScanAnswer])
 
+/** Speed and framing of a line. */
+const huntSetting = object({
+  baud: count,
+  data_bits: lineSettings.properties.data_bits,
+  parity: lineSettings.properties.parity,
+  stop_bits: lineSettings.properties.stop_bits,
+})
+
+export const huntAnswer = object({
+  state: Type.Enum(['running', 'done', 'cancelled', 'failed']),
+  startedAt: instant,
+  endedAt: orNull(instant),
+  fault: orNull(fault),
+  protocols: Type.Array(text),
+  ask: Type.Boolean(),
+  from: orNull(count),
+  to: orNull(count),
+  phase: orNull(Type.Enum(['listen', 'ask'])),
+  current: orNull(Type.String({ description: 'what is tried: `19200 8E1`, or `19200 8E1, unit 7`' })),
+  tried: Type.Integer({ minimum: 0, description: 'settings tried, of `total`, listening and asking' }),
+  total: count,
+  etaMs: orNull(Type.Number({ description: 'milliseconds to the end if nothing is found' })),
+  found: Type.Array(
+    object({
+      protocol: text,
+      line: huntSetting,
+      also: Type.Array(huntSetting, { description: 'settings that cannot be told from these' }),
+      how: Type.Enum(['heard', 'answered']),
+      isSure: Type.Boolean({ description: 'false: it may be chance' }),
+      frames: Type.Integer({ minimum: 0, description: 'frames heard, or answers' }),
+      units: Type.Array(count),
+      wrong: orNull(Type.Integer({ minimum: 0, description: 'errors that the driver counted; null: it counts none' })),
+      evidence: text,
+    }),
+    { description: 'the best first' },
+  ),
+  refused: Type.Array(text, { description: 'settings that the driver refused' }),
+  verdict: orNull(Type.String({ description: 'what came of it, in words; null while it runs' })),
+})
+
 const deviceValue = Type.Union([text, Type.Number(), Type.Boolean(), Type.Null()])
 
 /** The device on a line, by its definition. */

@@ -73,6 +73,15 @@ const KEY_BYTES = 80 * KIB
 /** One TLS connection of a webhook, mostly OpenSSL's memory, and the event being sent. @source measured: 130 KiB */
 const DELIVERY_BYTES = 144 * KIB
 
+/**
+ * A hunt that runs: its settings, what its ears hold, and what it has found. @source measured: 26 KiB, and as much as is
+ * kept
+ */
+const HUNT_BYTES = 64 * KIB
+
+/** A hunt that has ended: as many findings as are kept, with 64 units each. @source measured: 15 KiB, and the units */
+const KEPT_HUNT_BYTES = 32 * KIB
+
 /** What one capture holds in its connection if records have only a few bytes. @source measured: 1.3 MiB */
 const CAPTURE_BYTES = 2 * MIB
 
@@ -102,6 +111,14 @@ function lineRows(): MemoryRow[] {
       each: (setting) => clientBytes(setting, 'dnp3_tcp') + OUTSTATION_CLIENT_BYTES,
       many: 'dnp3_tcp.clients',
       shownBy: 'daemons/gateway/test/core/dnp3/dnp3.test.ts',
+    },
+    {
+      ...{ what: 'hunts for the settings of a line', of: 'hunt', each: HUNT_BYTES, many: 'hunt.max' },
+      shownBy: 'daemons/gateway/test/core/hunt/hunts.test.ts',
+    },
+    {
+      ...{ what: 'the last hunt of each line', of: 'line', each: KEPT_HUNT_BYTES, many: 'hunt.kept', isHeap: true },
+      shownBy: 'daemons/gateway/test/core/hunt/hunts.test.ts',
     },
     {
       ...{ what: 'live captures', of: 'capture', many: 'capture.max' },

@@ -2,6 +2,7 @@
 import type { LinkType } from '../wire/pcap.ts'
 import { type Dnp3World, dnp3Protocol } from './dnp3/dnp3.ts'
 import { type EquipmentWorld, equipmentProtocol } from './equipment/equipment.ts'
+import type { HuntProtocol } from './hunt/hunted.ts'
 import type { Adapter, AdapterContext, Protocol } from './lines/adapter.ts'
 import type { PortRecord } from './lines/ports.ts'
 import { type MbusWorld, mbusProtocol } from './mbus/mbus.ts'
@@ -38,6 +39,11 @@ export function linkTypeOf(protocol: string): LinkType {
 export function servedValues({ protocol, settings }: PortRecord): number {
   return entryOf(protocol).servedValues?.(settings) ?? 0
 }
+
+/** The protocols that a hunt recognises, by name. */
+export const huntedProtocols: Readonly<Record<string, HuntProtocol>> = Object.fromEntries(
+  Object.entries(entries).flatMap(([name, { hunt }]) => (hunt ? [[name, hunt]] : [])),
+)
 
 /** @param record its settings have been checked and have every default */
 export function makeAdapter(record: PortRecord, context: AdapterContext, world: ProtocolWorld): Adapter {

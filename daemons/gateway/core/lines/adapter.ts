@@ -7,6 +7,7 @@ import type { Fault } from '#kit/pure/fault.ts'
 import type { LinkType } from '../../wire/pcap.ts'
 import type { ScanFace } from '../bus/scan-run.ts'
 import type { UnitStatesFace, UnitsFace } from '../bus/units.ts'
+import type { HuntProtocol } from '../hunt/hunted.ts'
 import type { PointBase } from '../points/definition.ts'
 import type { PointsFace } from '../points/values.ts'
 import type { PortRecord } from './ports.ts'
@@ -83,6 +84,8 @@ export interface Protocol<World> {
   readonly linkType: LinkType
   /** Checks settings that fit their schema; returns one fault per bad field, none if all is well. */
   faults?(settings: unknown): { field: string; message: string }[]
+  /** How a hunt for the settings of a line recognises it; left out if nothing tells it from noise. */
+  readonly hunt?: HuntProtocol
   /** The number of values that a port with these settings serves to others on its line; none if omitted. */
   servedValues?(settings: unknown): number
   /** @param record its settings are checked and have every default */

@@ -78,6 +78,8 @@ export type PortSettings = Pick<PortRecord, 'protocol' | 'line' | 'settings'>
 export class PortRegistry {
   readonly #parts: RegistryParts
   readonly #entries = new Map<string, Entry>()
+  /** Lines that somebody has for a while, and what others are told. */
+  readonly #lent = new Map<string, Fault>()
   readonly #inTurn = createSerialTurn()
 
   constructor(parts: RegistryParts) {
@@ -141,6 +143,7 @@ export class PortRegistry {
     return this.#inTurn(async () => {
       const before = this.#entries.get(path)?.record
       expected?.(before && portRevision(before))
+      this.#refuseLent(path)
       await this.#put(path, settings)
     })
   }
@@ -149,6 +152,7 @@ export class PortRegistry {
   remove(path: string): Promise<void> {
     return this.#inTurn(async () => {
       const { port } = this.#entry(path)
+      this.#refuseLent(path)
       await this.#save(path, undefined)
       this.#entries.delete(path)
       await port.close()
@@ -161,6 +165,7 @@ export class PortRegistry {
   setEnabled(path: string, isEnabled: boolean): Promise<void> {
     return this.#inTurn(async () => {
       const entry = this.#entry(path)
+      this.#refuseLent(path)
       const record = { ...entry.record, enabled: isEnabled }
       await this.#save(path, record)
       entry.record = record
@@ -176,6 +181,38 @@ export class PortRegistry {
       await this.#save(path, record)
       entry.record = record
     })
+  }
+
+  /**
+   * Lends a line, set up or not: its port is closed and cannot be changed until it is given back. Its record stays as it
+   * is, so that it is opened with its own settings then, or when the gateway starts next.
+   * @param mayTake whether it is lent even if it is open
+   * @param why what others are told meanwhile
+   * @throws Fault `port_not_allowed`, `line_in_use`, and the `why` of whoever has it
+   */
+  lend(path: string, mayTake: boolean, why: Fault) {
+    this.#parts.checkPath(path)
+    return this.#inTurn(async () => {
+      this.#refuseLent(path)
+      const entry = this.#entries.get(path)
+      const state = entry?.port.life().state
+      if (!mayTake && (state === 'open' || state === 'opening'))
+        throw new Fault('line_in_use', `${path} is open: its protocol has it. Close it first, or send takeOver: true.`)
+      this.#lent.set(path, why)
+      await entry?.port.close(why)
+      return { settings: entry?.record.line, giveBack: () => this.#inTurn(() => this.#takeBack(path)) }
+    })
+  }
+
+  async #takeBack(path: string): Promise<void> {
+    this.#lent.delete(path)
+    const entry = this.#entries.get(path)
+    await (entry?.record.enabled ? entry.port.open() : entry?.port.close())
+  }
+
+  #refuseLent(path: string): void {
+    const why = this.#lent.get(path)
+    if (why) throw why
   }
 
   async #put(path: string, settings: PortSettings): Promise<void> {

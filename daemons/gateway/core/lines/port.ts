@@ -137,8 +137,8 @@ export class Port {
   }
 
   /**
-   * Why nothing can be sent while it is not open, and what to do about it: `line_closed` if somebody closed it,
-   * `line_absent` if it is unplugged, `line_not_ready` otherwise. The last two end by themselves.
+   * Why nothing can be sent while it is not open, and what to do about it: `line_closed` if somebody closed it, or why it
+   * was closed, `line_absent` if it is unplugged, `line_not_ready` otherwise. The last two end by themselves.
    */
   whyNotOpen(): Fault {
     const { path } = this
@@ -155,6 +155,8 @@ export class Port {
       })
     if (since === 'opening')
       return new Fault('line_not_ready', `${path} is being opened: ask again in a moment.`, { details })
+    // Somebody has the line for a while.
+    if (this.#fault) return this.#fault
     return new Fault('line_closed', `${path} is closed: open it with POST /api/ports/:path/open, or on its page.`)
   }
 
@@ -184,15 +186,18 @@ export class Port {
     return this.#state
   }
 
-  /** Resolves when the line is free: a running attempt to open still holds it, and the next would find it busy. */
-  async close(): Promise<void> {
+  /**
+   * Resolves when the line is free: a running attempt to open still holds it, and the next would find it busy.
+   * @param why what everyone is told until it is opened, or closed once more
+   */
+  async close(why?: Fault): Promise<void> {
     const opening = this.#opening
     this.#cancelRetry()
     this.#attempt++
     const open = this.#line
     this.#line = undefined
-    this.#move('closeAsked')
-    await this.#leave(open)
+    this.#move('closeAsked', why)
+    await this.#leave(open, why)
     await opening
   }
 

@@ -15,6 +15,7 @@ import type { AskHow, BusDebts } from '../bus/transactions.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import type { PortRecord } from '../lines/ports.ts'
 import { isRecordPoint } from '../points/definition.ts'
+import { mbusHunt } from './hunt.ts'
 import { recordPoints } from './points.ts'
 import { type MbusReply, type MbusRequest, mbus } from './protocol.ts'
 import { AddressTurns, createMeterReader, type MeterReader, type MeterReading, type MeterTarget } from './reader.ts'
@@ -127,6 +128,7 @@ declare module '../lines/adapter.ts' {
 export const mbusProtocol: Protocol<MbusWorld> = {
   settings: mbusSettings,
   linkType: LINK_TYPES.mbus,
+  hunt: mbusHunt,
   make: makeMbus,
 }
 

@@ -7,6 +7,7 @@ import type { BusDebts } from '../bus/transactions.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import type { PortRecord } from '../lines/ports.ts'
 import { isRecordPoint } from '../points/definition.ts'
+import { modbusHunt } from './hunt.ts'
 import { createModbusListener } from './listener.ts'
 import { createModbusMaster } from './master.ts'
 import { registerPoints } from './points.ts'
@@ -27,6 +28,7 @@ export interface ModbusWorld extends ModbusTcpWorld {
 export const modbusProtocol: Protocol<ModbusWorld> = {
   settings: modbusSettings,
   linkType: LINK_TYPES.modbusRtu,
+  hunt: modbusHunt,
   faults: (settings) => [
     ...slaveSettingsFaults(settings as ModbusSettings),
     ...tcpSettingsFaults(settings as ModbusSettings),

@@ -17,6 +17,7 @@ import { type Npdu, npduOf } from '../../wire/mstp/npdu.ts'
 import { LINK_TYPES } from '../../wire/pcap.ts'
 import type { Adapter, AdapterContext, HeldLine, Protocol } from '../lines/adapter.ts'
 import { framePayload } from '../lines/events.ts'
+import { mstpHunt } from './hunt.ts'
 import type { NodeView, SeenBytes } from './node.ts'
 import type { SendOutcome } from './requests.ts'
 import { RingWatch } from './ring-watch.ts'
@@ -117,6 +118,7 @@ declare module '../lines/adapter.ts' {
 export const mstpProtocol: Protocol<MstpWorld> = {
   settings: mstpSettings,
   linkType: LINK_TYPES.mstp,
+  hunt: mstpHunt,
   faults: (settings) => mstpSettingsFaults(settings as MstpSettings),
   make: ({ settings }, context, world) => createMstpAdapter(context, settings as MstpSettings, world),
 }

@@ -240,3 +240,49 @@ t.test('registers served by all ports together are bounded, and a changed port c
   await registry.put('/dev/ttyS1', serving([1], 150))
   await registry.put('/dev/ttyS0', wish)
 })
+
+t.test(
+  'a line that is lent is closed, refuses every change, and is opened with its own settings when it is back',
+  async (t) => {
+    const { opener, registry, saved } = registryWith()
+    await registry.put(usb.path, wish)
+    const why = new Fault('line_hunted', 'a hunt has it')
+    await t.rejects(registry.lend(usb.path, false, why), { code: 'line_in_use', message: /takeOver/ })
+    const { giveBack, settings } = await registry.lend(usb.path, true, why)
+    t.strictSame(settings, plainLine)
+    const port = registry.require(usb.path)
+    t.match(port.life(), { state: 'closed', fault: { code: 'line_hunted' } })
+    t.equal(port.whyNotOpen(), why)
+    for (const acting of [
+      registry.put(usb.path, wish),
+      registry.setEnabled(usb.path, true),
+      registry.setEnabled(usb.path, false),
+      registry.remove(usb.path),
+      registry.lend(usb.path, true, why),
+    ] as Promise<unknown>[])
+      await t.rejects(acting, { code: 'line_hunted' })
+    t.equal(opener.opened, 1)
+    await giveBack()
+    t.match(port.life(), { state: 'open', fault: null })
+    t.equal(opener.opened, 2)
+    t.equal(saved.length, 1, 'its record was not touched')
+    await registry.remove(usb.path)
+  },
+)
+
+t.test('a closed line is lent without more ado and stays closed, and so is one that is not set up', async (t) => {
+  const { registry } = registryWith()
+  await registry.put(usb.path, wish)
+  await registry.setEnabled(usb.path, false)
+  const why = new Fault('line_hunted', 'a hunt has it')
+  const { giveBack } = await registry.lend(usb.path, false, why)
+  t.match(registry.require(usb.path).life(), { state: 'closed', fault: { code: 'line_hunted' } })
+  await giveBack()
+  t.match(registry.require(usb.path).life(), { state: 'closed', fault: null })
+  t.equal(registry.require(usb.path).whyNotOpen().code, 'line_closed')
+  const other = await registry.lend('/dev/ttyS1', false, why)
+  t.equal(other.settings, undefined)
+  await t.rejects(registry.put('/dev/ttyS1', wish), { code: 'line_hunted' })
+  await other.giveBack()
+  await registry.put('/dev/ttyS1', wish)
+})

@@ -1,0 +1,100 @@
+/** What a protocol tells a hunt for the settings of a line: how it is recognised when heard, and what its units answer. */
+import type { LineSettings } from '#kit/line/line.ts'
+import type { LineRate } from '#kit/pure/line.ts'
+
+/** Speed and framing of a line, as a hunt tries them. */
+export type HuntSetting = Pick<LineSettings, 'baud' | 'data_bits' | 'parity' | 'stop_bits'>
+
+/** The settings that a hunt tries where its caller names none. The rates stand in the order in which they are tried. */
+export interface HuntHabits {
+  bauds: readonly number[]
+  parities: readonly LineSettings['parity'][]
+}
+
+/** What an ear has made of the bytes so far. */
+export interface HuntHeard {
+  /** Whole frames with the right checksum. */
+  frames: number
+  /** Who was named in them, in order. */
+  units: readonly number[]
+  /** Whether so many frames that fit each other cannot be chance. */
+  isSure: boolean
+}
+
+/** Listens at one setting. */
+export interface HuntEar {
+  hear(bytes: Uint8Array): void
+  /** Nothing more comes: what looks like the beginning of a frame is none. */
+  end(): void
+  heard(): HuntHeard
+}
+
+/** One question to a unit, or to all. It changes nothing in whoever is asked. */
+export interface HuntQuestion {
+  /** For the progress: `unit 7`. */
+  to: string
+  frame: Uint8Array
+  /**
+   * @param bytes everything that came since it was sent, which may begin with its echo
+   * @returns who has answered, if the answer says so; `isSure` unless it may be chance; undefined if nobody has, yet
+   */
+  answer(bytes: Uint8Array): { unit: number | undefined; isSure: boolean } | undefined
+}
+
+/** One protocol, as a hunt knows it. */
+export interface HuntProtocol {
+  /** Its name in sentences. */
+  title: string
+  habits: HuntHabits
+  /** Who is counted in `units`: `unit`, `meter`, `node`. */
+  member: string
+  ear(): HuntEar
+  /** Left out by a protocol in which nobody answers whoever is no part of it. */
+  asking?: {
+    /** The highest number that can be asked. */
+    last: number
+    /** @param range the units that a caller wants to be asked; else the usual ones */
+    questions(range?: { from: number; to: number }): HuntQuestion[]
+    /** How long a unit may take to begin an answer, beyond `hunt.ask_ms`. */
+    slowerByMs(rate: LineRate): number
+  }
+}
+
+interface SpotterParts {
+  /** The longest frame in bytes; no more is held. */
+  longest: number
+  /** The length of the whole frame with which these bytes begin, or why there is none (yet). */
+  lengthAt(bytes: Uint8Array): number | 'more' | 'none'
+  onFrame(frame: Uint8Array): void
+}
+
+/** Finds whole frames among bytes that may be anything. */
+export function createSpotter({ lengthAt, longest, onFrame }: SpotterParts): Pick<HuntEar, 'hear' | 'end'> {
+  let held = new Uint8Array(0)
+
+  function spot(isEnd: boolean): void {
+    let at = 0
+    while (at < held.length) {
+      const rest = held.subarray(at)
+      const length = lengthAt(rest)
+      if (length === 'more' && !isEnd && rest.length < longest) break
+      if (typeof length === 'number') onFrame(rest.slice(0, length))
+      at += typeof length === 'number' ? length : 1
+    }
+    held = held.slice(at)
+  }
+
+  return {
+    hear(bytes) {
+      for (let at = 0; at < bytes.length; at += longest) {
+        const piece = bytes.subarray(at, at + longest)
+        const joined = new Uint8Array(held.length + piece.length)
+        joined.set(held)
+        joined.set(piece, held.length)
+        held = joined
+        spot(false)
+      }
+    },
+    end: () => spot(true),
+  }
+}
