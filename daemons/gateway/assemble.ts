@@ -299,6 +299,7 @@ function registryOf(
     log,
     rawTcp,
     queueBytes,
+    streamMs: config.raw_tcp.stream_ms,
     modbusTcp: config.modbus_tcp,
     dnp3Tcp: config.dnp3_tcp,
     mstpTransitFrames: config.mstp.transit_frames,

@@ -98,6 +98,14 @@ const rawTcp = Type.Object(
       unit: 'ms',
       description: 'how long bytes that passed between line and clients may wait before frames and counters show them',
     }),
+    stream_ms: Type.Integer({
+      default: 4,
+      minimum: 0,
+      maximum: 20,
+      unit: 'ms',
+      description:
+        'how often a raw line is read that sends on and on, which costs much less than at every few bytes; answers, and what comes after a pause, are read at once. Where silence ends frames, at most an eighth of it. 0: always at once',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'TCP ports of raw lines' },
 )

@@ -221,6 +221,10 @@ class SerialLine implements Line, ControlledLine {
     this.#port.channel.resume()
   }
 
+  readEvery(ms: number): void {
+    this.#port.channel.readEvery(ms)
+  }
+
   driverCounts(): DriverCounts | null {
     return this.#port.isOpen ? since(this.#atOpen, countsOf(this.#port)) : null
   }

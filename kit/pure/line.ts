@@ -234,6 +234,7 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
         },
       }),
     settle: () => line.settle(),
+    readEvery: (ms) => line.readEvery?.(ms),
     driverCounts: () => line.driverCounts(),
     close: () => line.close(),
   }

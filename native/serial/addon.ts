@@ -56,6 +56,8 @@ export interface NativePort {
   readNow(): void
   /** Requests one `awake` event after so many microseconds; a call takes the place of the last. @throws with errno */
   wakeIn(us: number): void
+  /** While the line sends on and on, it is read every so many milliseconds; 0, as at first: always at once. */
+  readEvery(ms: number): void
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */
   write(bytes: Uint8Array, offset: number): number
   awaitWritable(): void

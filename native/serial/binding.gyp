@@ -8,6 +8,7 @@
         "src/addon.cc",
         "src/blocking.cc",
         "src/opening.cc",
+        "src/pace.cc",
         "src/passing-calls.cc",
         "src/passing.cc",
         "src/port.cc",

@@ -160,6 +160,14 @@ export class Channel {
     }
   }
 
+  /**
+   * While the line sends on and on, it is read every so many milliseconds instead of at every few bytes; 0 turns that
+   * off. What comes after a pause, and what comes first after a write, is read at once all the same.
+   */
+  readEvery(ms: number): void {
+    if (this.isOpen) this.native.readEvery(ms)
+  }
+
   /** Queues writes until `unblockWrites`. */
   blockWrites(): void {
     this.#isBlocked = true

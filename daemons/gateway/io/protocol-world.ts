@@ -110,6 +110,8 @@ interface ProtocolWorldParts {
   rawTcp: RawSocketLimits
   /** The most bytes of `rest/tx` requests queued for one line. */
   queueBytes: number
+  /** How often a raw line is read that sends on and on, ms. */
+  streamMs: number
   modbusTcp: LineTcpLimits
   dnp3Tcp: LineTcpLimits & { frames_per_s: number }
   /** Frames of one MS/TP line that may be on their way from its thread. */
@@ -133,6 +135,7 @@ export function createProtocolWorld({
   log,
   rawTcp,
   queueBytes,
+  streamMs,
   modbusTcp,
   dnp3Tcp,
   mstpTransitFrames,
@@ -146,6 +149,7 @@ export function createProtocolWorld({
   return {
     silenceFramer: createSilenceFramer,
     queueBytes,
+    streamMs,
     openSockets: createRawSocketOpener({ limits: rawTcp, shareOf, clock, log }),
     openModbusTcp: createLineTcpOpener({ name: 'modbus tcp', limits: modbusTcp, shareOf, clock, log }),
     openDnp3Tcp: createLineTcpOpener({ name: 'dnp3 tcp', limits: dnp3Tcp, shareOf, clock, log }),

@@ -129,6 +129,12 @@ static napi_value WakeIn(napi_env env, napi_callback_info info) {
   return call.port->wakeIn(static_cast<uint64_t>(numberOf(env, call.args[0])));
 }
 
+/** readEvery(ms) */
+static napi_value ReadEvery(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  return call.port->readEvery(static_cast<uint64_t>(numberOf(env, call.args[0])));
+}
+
 static napi_value Write(napi_env env, napi_callback_info info) {
   Call call = callOf(env, info);
   return call.port->write(call.args[0], static_cast<size_t>(numberOf(env, call.args[1])));
@@ -264,6 +270,7 @@ NAPI_MODULE_INIT() {
       METHOD("want", Want),
       METHOD("readNow", ReadNow),
       METHOD("wakeIn", WakeIn),
+      METHOD("readEvery", ReadEvery),
       METHOD("write", Write),
       METHOD("awaitWritable", AwaitWritable),
       METHOD("outQueue", OutQueue),

@@ -265,6 +265,7 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
   size_t length = static_cast<size_t>(n);
   size_t taken = !isHeld && line->isUsable() ? takeFrom(socket, bytes, length) : 0;
   if (taken < length) isHeld = true;
+  if (taken > 0) line->wrote();
   used += length;
   note(Note::fromSocket, socket->id, length, static_cast<double>(taken), nowUs());
   tellInTime(taken < length);

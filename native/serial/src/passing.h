@@ -23,6 +23,8 @@ class PassingLine {
   virtual bool isUsable() const = 0;
   /** Tells JavaScript that there are notes to take. It may close the line meanwhile. */
   virtual void tellPassed() = 0;
+  /** Bytes were written to it: what comes next may be the answer. */
+  virtual void wrote() = 0;
 
  protected:
   ~PassingLine() = default;

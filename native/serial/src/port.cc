@@ -67,7 +67,7 @@ napi_value Port::begin(napi_value slabValue, napi_value onEvent) {
 
 void Port::arm() {
   int events = UV_DISCONNECT;
-  if (wanted > 0) events |= UV_READABLE;
+  if (wanted > 0 && !pace.isStream()) events |= UV_READABLE;
   if (wantsWritable) events |= UV_WRITABLE;
   if (poll == nullptr || isLost || events == armed) return;
   uv_poll_start(poll, events, onPoll);
@@ -90,6 +90,25 @@ napi_value Port::readNow() {
   return jsUndefined(env);
 }
 
+/** While the line sends on and on, it is read at ticks of so many milliseconds; 0: at once, always. */
+napi_value Port::readEvery(uint64_t ms) {
+  if (poll == nullptr) return jsUndefined(env);
+  pace.every(poll->loop, ms);
+  watchOrRest();
+  return jsUndefined(env);
+}
+
+/** Watches for bytes or not, as the pace has it. Turning the poll on or off costs two system calls. */
+void Port::watchOrRest() {
+  if (pace.isStream() == ((armed & UV_READABLE) != 0)) arm();
+}
+
+void Port::onTick() {
+  readable();
+  pace.ticked();
+  watchOrRest();
+}
+
 napi_value Port::wakeIn(uint64_t us) {
   if (poll == nullptr) return jsUndefined(env);
   Failure failure = wake.in(poll->loop, us);
@@ -110,11 +129,17 @@ void Port::onPoll(uv_poll_t* handle, int status, int events) {
   }
   if (port->poll == nullptr || port->isLost) return;
   if ((events & UV_READABLE) && port->wanted > 0) return port->readable();
+  if ((events & UV_DISCONNECT) && port->pace.isStream()) {
+    // What came before the end is read first.
+    port->pace.leave();
+    return port->arm();
+  }
   if (events & UV_DISCONNECT) return port->lost(0);
   if (events & UV_READABLE) port->arm();
 }
 
 void Port::readable() {
+  if (isLost) return;
   bool isPassed = passing.isActive();
   // What is told here may close the line or ask for a rest.
   if (isPassed && !passing.makeRoom()) return;
@@ -137,6 +162,7 @@ void Port::readable() {
     break;
   }
   double atUs = nowUs();
+  if (length > 0) pace.read(length, atUs);
   if (length > 0 && isPassed) {
     passing.fromLine(length, atUs);
   } else if (length > 0) {
@@ -146,6 +172,7 @@ void Port::readable() {
   if (err != 0 || isEnd) return lost(err);
   // After POLLERR nothing is armed any more; with nothing said by the read, ask again.
   if (armed == 0) arm();
+  else watchOrRest();
 }
 
 void Port::lost(int err) {
@@ -154,6 +181,7 @@ void Port::lost(int err) {
   passing.tell();
   if (poll == nullptr) return;
   uv_poll_stop(poll);
+  pace.leave();
   armed = 0;
   emit(Event::lost, err, nowUs());
 }
@@ -192,6 +220,7 @@ napi_value Port::write(napi_value bytes, size_t offset) {
     if (n == 0 || errno == EAGAIN) break;
     return throwFailure(env, failedCall("write", errno), devicePath);
   }
+  if (at > offset) wrote();
   return jsNumber(env, static_cast<double>(at - offset));
 }
 
@@ -246,6 +275,7 @@ void Port::stopPolling() {
   if (poll == nullptr) return;
   passing.stop();
   wake.stop();
+  pace.stop();
   uv_poll_stop(poll);
   poll->data = new Leftover{env, context, cleanup};
   uv_close(reinterpret_cast<uv_handle_t*>(poll), onPollClosed);

@@ -12,6 +12,7 @@
 #include "blocking.h"
 #include "failure.h"
 #include "opened.h"
+#include "pace.h"
 #include "passing.h"
 #include "wake.h"
 
@@ -29,6 +30,7 @@ class Port final : private PassingLine {
   napi_value want(int64_t maxBytes);
   napi_value readNow();
   napi_value wakeIn(uint64_t us);
+  napi_value readEvery(uint64_t ms);
   napi_value write(napi_value bytes, size_t offset);
   napi_value awaitWritable();
   napi_value outQueue();
@@ -61,8 +63,11 @@ class Port final : private PassingLine {
  private:
   int descriptor() const override { return fd; }
   void tellPassed() override { emit(Event::passed, 0, 0); }
+  void wrote() override { pace.wrote(); }
   static void onPoll(uv_poll_t* handle, int status, int events);
   void readable();
+  void onTick();
+  void watchOrRest();
   void lost(int err);
   void arm();
 
@@ -74,6 +79,7 @@ class Port final : private PassingLine {
 
   uv_poll_t* poll = nullptr;
   Wake wake{[](void* port) { static_cast<Port*>(port)->emit(Event::awake, 0, 0); }, this};
+  Pace pace{[](void* port) { static_cast<Port*>(port)->onTick(); }, this};
   int armed = 0;
   size_t wanted = 0;
   bool wantsWritable = false;

@@ -83,6 +83,8 @@ export interface RawWorld {
   openSockets: RawSocketOpener
   /** The most bytes of `rest/tx` requests queued for one line; key `raw_tcp.queue_bytes`. */
   queueBytes: number
+  /** How often a line is read that sends on and on, ms; key `raw_tcp.stream_ms`. */
+  streamMs: number
   /** Waits between attempts to open a TCP port that is taken. */
   retry: BackoffLimits
 }
@@ -143,6 +145,7 @@ export class RawAdapter implements Adapter {
       // Bytes that come while the port is closing are counted, but complete no frame any more.
       if (framer === this.#framer) framer.feed(bytes, atUs)
     })
+    line.readEvery?.(streamMsOf(this.#settings, this.#world.streamMs))
     this.#listening?.start()
   }
 
@@ -275,6 +278,11 @@ export class RawAdapter implements Adapter {
       },
     }
   }
+}
+
+/** Where silence tells frames apart, what is read late must not blur it: an eighth of the silence at most. */
+function streamMsOf({ framing, silence_ms: silenceMs }: RawSettings, mostMs: number): number {
+  return framing === 'silence' ? Math.min(mostMs, Math.floor(silenceMs / 8)) : mostMs
 }
 
 function createFramer(settings: RawSettings, silenceFramer: SilenceFramerMaker, settle: () => void): Framer {

@@ -35,6 +35,7 @@ function rawOn(changes: Partial<Record<keyof typeof settings, unknown>> = {}) {
     retry: { firstMs: 500, maxMs: 1000 },
     silenceFramer: () => ({ feed: () => {}, onFrame: () => {}, close: () => {} }),
     queueBytes: 65_536,
+    streamMs: 4,
     async openSockets(options, line) {
       if (sockets.isTaken) throw new Fault('tcp_port_taken', `TCP port ${options.port} cannot be opened`)
       sockets.line = line
@@ -218,4 +219,17 @@ t.test('stops trying to open its TCP port once the line has closed', async (t) =
   await clock.run(5000)
   t.equal(sockets.line, undefined)
   t.equal(adapter.fault(), undefined)
+})
+
+t.test('a line that sends on and on is read as often as is set, and often enough to tell silence', (t) => {
+  const pacesOf = (changes: Parameters<typeof rawOn>[0]) => {
+    const paces: number[] = []
+    rawOn(changes).adapter.attach({ ...fakeLine(), readEvery: (ms) => void paces.push(ms) })
+    return paces
+  }
+  t.same(pacesOf({ framing: 'delimiter', silence_ms: 1 }), [4])
+  t.same(pacesOf({ framing: 'silence', silence_ms: 10_000 }), [4])
+  t.same(pacesOf({ framing: 'silence', silence_ms: 20 }), [2])
+  t.same(pacesOf({ framing: 'silence', silence_ms: 7 }), [0], 'at once')
+  t.end()
 })
