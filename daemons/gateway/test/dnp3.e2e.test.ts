@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
 import { SimulatedMaster } from '../../../scripts/sim/dnp3-master.ts'
+import { PRIMARY, sealFrame } from '../wire/dnp3/link.ts'
 import { pcapFileHead, pcapRecord } from '../wire/pcap.ts'
 import { ptyOfFile, sharedGateway } from './shared-gateway.ts'
 
@@ -155,6 +156,26 @@ t.test('A.dnp3 commands are selected first, answered by the policy, and told as 
     { masterAddress: 1, kind: 'cold_restart', status: 'delay' },
   ])
   t.equal(controls.length, 3)
+})
+
+t.test('A.dnp3 a client that floods over TCP is read no further, and others are answered', async (t) => {
+  const tcp = await freePort()
+  const { call } = await outstation(t, { tcp_port: tcp, more_masters: [2] })
+  const { socket } = await overTcp(t, tcp)
+  const asking = sealFrame({
+    ...{ isFromMaster: true, isPrimary: true, frameCountBit: null, destination: 10, source: 1 },
+    ...{ function: PRIMARY.requestStatus, data: new Uint8Array(0) },
+  })
+  socket.write(Buffer.alloc(16_000_000, asking))
+  await once(socket, 'data')
+  const { master } = await overTcp(t, tcp, { address: 2 })
+  t.ok(await master.ask(1, EVERYTHING))
+  master.stop()
+  const { status, body } = await call('GET', '')
+  t.equal(status, 200)
+  // What one read of a connection holds is 6500 of them already.
+  t.ok(body.counters.rxFrames < 5000, `${body.counters.rxFrames} frames`)
+  t.ok(socket.writableLength > 0, 'the rest waits at the client')
 })
 
 t.test(
