@@ -33,14 +33,18 @@ export function createCutter(framing: ContentFraming, maxBytes: number) {
 
   function feed(bytes: Uint8Array): CutFrame[] {
     const frames: CutFrame[] = []
-    let rest = held.length === 0 ? bytes : joined(held, bytes)
+    const isJoined = held.length > 0
+    let rest = isJoined ? joined(held, bytes) : bytes
+    let heard = held.length
     for (;;) {
-      const end = endOf(framing, rest, maxBytes)
+      const end = endOf(framing, rest, maxBytes, heard)
       if (!end) break
       frames.push({ bytes: rest.subarray(0, end.length), isCut: end.isCut })
       rest = rest.subarray(end.length)
+      heard = 0
     }
-    held = rest.slice()
+    // The caller's bytes, and those of a frame that was passed on, are not to be kept alive.
+    held = isJoined && frames.length === 0 ? rest : rest.slice()
     return frames
   }
   return { feed, heldBytes: () => held.length }
@@ -51,8 +55,9 @@ interface End {
   isCut: boolean
 }
 
-function endOf(framing: ContentFraming, bytes: Uint8Array, maxBytes: number): End | undefined {
-  const known = knownEnd(framing, bytes)
+/** @param heard how many of the bytes were there before, without an end among them */
+function endOf(framing: ContentFraming, bytes: Uint8Array, maxBytes: number, heard: number): End | undefined {
+  const known = knownEnd(framing, bytes, heard)
   if (known !== undefined && known < 1) return { length: 1, isCut: true }
   if (known !== undefined && known > maxBytes && framing.mode === 'length_field') return { length: 1, isCut: true }
   if (known !== undefined && known <= Math.min(bytes.length, maxBytes)) return { length: known, isCut: false }
@@ -60,17 +65,24 @@ function endOf(framing: ContentFraming, bytes: Uint8Array, maxBytes: number): En
 }
 
 /** @returns length of the first frame, 0 if it cannot be right, undefined while it is unknown */
-function knownEnd(framing: ContentFraming, bytes: Uint8Array): number | undefined {
+function knownEnd(framing: ContentFraming, bytes: Uint8Array, heard: number): number | undefined {
   if (bytes.length === 0) return undefined
   if (framing.mode === 'length') return framing.length
-  if (framing.mode === 'delimiter') {
-    const at = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(framing.delimiter)
-    return at < 0 ? undefined : at + framing.delimiter.length
-  }
+  if (framing.mode === 'delimiter') return delimitedEnd(framing.delimiter, bytes, heard)
   const fieldEnd = framing.offset + framing.size
   if (bytes.length < fieldEnd) return undefined
   const length = fieldOf(framing, bytes) + framing.adjust
   return length >= fieldEnd ? length : 0
+}
+
+function delimitedEnd(delimiter: Uint8Array, bytes: Uint8Array, heard: number): number | undefined {
+  const { length } = delimiter
+  const from = Math.max(0, heard - length + 1)
+  const at =
+    length === 1
+      ? bytes.indexOf(delimiter[0] ?? 0, from)
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(delimiter, from)
+  return at < 0 ? undefined : at + length
 }
 
 /** NaN, of which no frame can be made, for a field of hex digits that has others. */

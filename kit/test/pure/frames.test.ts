@@ -6,6 +6,7 @@ import { type ContentFraming, createCutter } from '../../pure/frames.ts'
 const bytes = (...values: number[]) => Uint8Array.from(values)
 const framings: ContentFraming[] = [
   { mode: 'delimiter', delimiter: bytes(13, 10) },
+  { mode: 'delimiter', delimiter: bytes(10) },
   { mode: 'length', length: 3 },
   { mode: 'length', length: 100 },
   { mode: 'length_field', offset: 1, size: 2, endian: 'big', adjust: 3 },
