@@ -1,6 +1,7 @@
 /** WebSockets: the tickets that open them, and the limits of each. */
 
 import { randomBytes } from 'node:crypto'
+import type { Writable } from 'node:stream'
 import fastifyWebsocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WebSocket } from 'ws'
@@ -55,10 +56,43 @@ interface ServedSocket extends Socket {
 /** Overhead of a queued message. @source measured: 300 */
 const MESSAGE_BYTES = 512
 
-/** @param bufferBytes most that may be queued unsent before messages are dropped, overhead included */
-function createSocket(bare: WebSocket, by: { bufferBytes: number; log: Log; onDropped: () => void }): ServedSocket {
+/** Messages of one turn go to the kernel together, at most so many bytes: a write of each costs more than making it. */
+const GATHERED_BYTES = 65_536
+
+/** @returns called before each write to the stream, with its length */
+function gatherer(stream: Pick<Writable, 'cork' | 'uncork'>): (sizeBytes: number) => void {
+  let gatheredBytes = 0
+  let isGathering = false
+  const flush = () => {
+    isGathering = false
+    gatheredBytes = 0
+    stream.uncork()
+  }
+  return (sizeBytes) => {
+    gatheredBytes += sizeBytes
+    if (isGathering && gatheredBytes <= GATHERED_BYTES) return
+    if (isGathering) {
+      stream.uncork()
+      gatheredBytes = sizeBytes
+    } else process.nextTick(flush)
+    isGathering = true
+    stream.cork()
+  }
+}
+
+interface SocketParts {
+  /** What the messages are written to. */
+  stream: Pick<Writable, 'cork' | 'uncork'>
+  /** Most that may be queued unsent before messages are dropped, overhead included. */
+  bufferBytes: number
+  log: Log
+  onDropped: () => void
+}
+
+function createSocket(bare: WebSocket, by: SocketParts): ServedSocket {
   let answered = true
   let waiting = 0
+  const gather = gatherer(by.stream)
   const sent = () => void waiting--
   let closedWith: number | undefined
   let hearMessage: (message: string | Uint8Array) => void = () => {}
@@ -90,6 +124,7 @@ function createSocket(bare: WebSocket, by: { bufferBytes: number; log: Log; onDr
         return false
       }
       waiting++
+      gather(sizeBytes)
       bare.send(message, sent)
       return true
     },
@@ -330,7 +365,8 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
     handler: () => undefined,
     wsHandler: (bare: WebSocket, request: FastifyRequest) => {
       const bufferBytes = needs.config.socket_buffer_bytes
-      const socket = createSocket(bare, { bufferBytes, log: needs.log, onDropped })
+      const stream = request.raw.socket
+      const socket = createSocket(bare, { stream, bufferBytes, log: needs.log, onDropped })
       const sinceMs = needs.clock.monotonicMs()
       const holder: Holder = {
         use: () => ({ use: 'lasting', sinceMs }),

@@ -1,5 +1,5 @@
 /** Tests of http/sockets.ts. */
-import { connect } from 'node:net'
+import { connect, Socket as Stream } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { WebSocket } from 'ws'
@@ -157,6 +157,29 @@ t.test('carries text and bytes both ways', async (t) => {
   await both
   t.same(echoes, ['hello', [1, 2, 3]])
   t.same(heard, ['hello', new Uint8Array([1, 2, 3])])
+})
+
+t.test('messages of one turn go to the kernel together, in order, and before a close', async (t) => {
+  const { dial, next } = await serveSockets(t)
+  const opened = next()
+  const client = dial()
+  await outcome(client)
+  const { socket } = await opened
+  const heard: string[] = []
+  client.on('message', (data) => heard.push(String(data)))
+  const stream = Stream.prototype as unknown as { _writev(...given: unknown[]): void }
+  const writes = t.capture(stream, '_writev', stream._writev)
+  const sent = Array.from({ length: 100 }, (_, at) => `message ${at}`)
+  for (const message of sent) t.equal(socket.send(message), true)
+  await until('all are heard', () => heard.length === sent.length)
+  t.same(heard, sent)
+  t.equal(writes().length, 1)
+  const long = ['a', 'b', 'c'].map((letter) => letter.repeat(40_000))
+  for (const message of long) socket.send(message)
+  const ended = closed(client)
+  socket.close(1000, 'done')
+  t.same(await ended, [1000, 'done'])
+  t.same(heard.slice(sent.length), long)
 })
 
 t.test('drops messages that a slow client does not read, and never buffers beyond the limit', async (t) => {
