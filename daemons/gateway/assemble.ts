@@ -295,11 +295,7 @@ function registryOf(
   // The owner's go before those of the package.
   const folders = [join(context.stateFolder, 'definitions'), join(import.meta.dirname, 'templates/devices')]
   const world = createProtocolWorld({
-    clock,
-    log,
-    rawTcp,
-    queueBytes,
-    streamMs: config.raw_tcp.stream_ms,
+    ...{ clock, log, rawTcp, queueBytes, streamMs: config.raw_tcp.stream_ms },
     modbusTcp: config.modbus_tcp,
     dnp3Tcp: config.dnp3_tcp,
     mstpTransitFrames: config.mstp.transit_frames,
