@@ -7,6 +7,7 @@ import { call } from '#kit/web/call.ts'
 import type { UnitView } from '../core/bus/units.ts'
 import type { OutstationFace } from '../core/dnp3/dnp3.ts'
 import type { PointBucket } from '../core/history/buckets.ts'
+import type { HuntJob } from '../core/hunt/run.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
@@ -98,6 +99,13 @@ export const busApi = {
   registers: (path: string, range: RegisterRange) =>
     call<RegisterView>(`GET ${portRoute(path, `/registers?${query(range)}`)}`),
   writeRegisters: (path: string, body: object) => call<RegisterView>(`PUT ${portRoute(path, '/registers')}`, body),
+}
+
+/** Calls about a hunt for the settings of a line. */
+export const huntApi = {
+  job: (path: string) => call<HuntJob>(`GET ${portRoute(path, '/hunt')}`),
+  start: (path: string, body: object) => call<HuntJob>(`POST ${portRoute(path, '/hunt')}`, body),
+  cancel: (path: string) => call<HuntJob>(`DELETE ${portRoute(path, '/hunt')}`),
 }
 
 // Calls about points and templates.

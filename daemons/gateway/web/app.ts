@@ -22,6 +22,7 @@ const PortSettings = lazy(async () => (await import('./port-settings.ts')).PortS
 const HistoryPage = lazy(async () => (await import('./history-page.ts')).HistoryPage)
 const ReportPage = lazy(async () => (await import('./report-page.ts')).ReportPage)
 const PointsPage = lazy(async () => (await import('./points-page.ts')).PointsPage)
+const HuntPage = lazy(async () => (await import('./hunt-page.ts')).HuntPage)
 const ScanPage = lazy(async () => (await import('./scan-page.ts')).ScanPage)
 const WebhooksPage = lazy(async () => (await import('./webhooks-page.ts')).WebhooksPage)
 const UsersPage = lazy(async () => (await import('./users-page.ts')).UsersPage)
@@ -102,11 +103,12 @@ function page([name, first, second, ...rest]: string[]): VNode {
 }
 
 function portPage(path: string, part: string | undefined, [what, which]: string[]): VNode {
-  if (part === 'settings') return html`<${PortSettings} path=${path} key=${`settings ${path}`} />`
+  if (part === 'settings') return html`<${PortSettings} path=${path} taken=${what} key=${`settings ${path}`} />`
   if (part === 'points' && what === 'history' && which !== undefined)
     return html`<${HistoryPage} path=${path} name=${which} key=${`history ${path} ${which}`} />`
   if (part === 'points') return html`<${PointsPage} path=${path} what=${what} which=${which} key=${`points ${path}`} />`
   if (part === 'report') return html`<${ReportPage} path=${path} key=${`report ${path}`} />`
+  if (part === 'hunt') return html`<${HuntPage} path=${path} key=${`hunt ${path}`} />`
   if (part === 'scan') return html`<${ScanPage} path=${path} key=${`scan ${path}`} />`
   return html`<${PortPage} path=${path} key=${path} />`
 }

@@ -1,5 +1,6 @@
 /** The settings of one port: protocol, line, and the settings of the protocol. They are saved and applied at once. */
 import type { VNode } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { segments } from '#kit/web/figures.ts'
 import { area, choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
@@ -15,12 +16,18 @@ import { isAdmin, lookAtPorts, portAt, ports } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, protocolNames, shortPath, usualLine } from './words.ts'
 
-/** The settings page. It is drawn once the line is known, because the form starts with the present settings. */
-export function PortSettings({ path }: { path: string }): VNode {
+/** Fields that a hunt has found, in the order of the words it found them in. */
+const FOUND = ['protocol', 'line.baud', 'line.data_bits', 'line.parity', 'line.stop_bits', 'settings.mode'] as const
+
+/**
+ * The settings page. It is drawn once the line is known, because the form starts with the present settings.
+ * @param taken values of `FOUND`, separated by spaces
+ */
+export function PortSettings({ path, taken }: { path: string; taken?: string }): VNode {
   const port = portAt(path)
   if (ports.value === null) return noLine(texts.settings, path)
   if (!isAdmin.value) return alone(say('off', texts.onlyAdministratorChangesSettings, texts.signInAsOne))
-  return html`<${Settings} port=${port ?? blankPort(path)} />`
+  return html`<${Settings} port=${port ?? blankPort(path)} taken=${taken} />`
 }
 
 function alone(words: VNode): VNode {
@@ -54,8 +61,9 @@ function blankPort(path: string): Port {
   }
 }
 
-function Settings({ port }: { port: Port }): VNode {
+function Settings({ port, taken }: { port: Port; taken?: string }): VNode {
   const form = useForm(portValues(port), port.configured ? 'edit' : 'draft')
+  useEffect(() => taken?.split(' ').forEach((value, at) => void form.set(FOUND[at] ?? '', value)), [taken])
   const revision = useRevision(port.revision)
   const name = shortPath(port.path)
   useKeys(texts.settingsOf(name), [{ key: 'Enter', what: texts.inFieldSaves, run: () => false }])
@@ -77,7 +85,8 @@ function Settings({ port }: { port: Port }): VNode {
       <h1>${port.configured ? texts.settingsOf(name) : texts.setUp(name)}</h1><p class="meta mono">${deviceOf(port) || port.path}</p></div>
     <form class="panel settings" onSubmit=${(event: Event) => void submit(event)} novalidate><div class="in stack">
       <section class="group"><h2>Protocol</h2>${protocolChoice(form, protocol, port.configured)}</section>
-      <section class="group"><h2>Line</h2><div class="form">${drawn(lineFields, form)}</div></section>
+      <section class="group"><h2>Line</h2><div class="form">${drawn(lineFields, form)}</div>
+        <p class="small"><a href=${linkTo('port', port.path, 'hunt')}>${texts.findSettings}</a></p></section>
       <section class="group"><h2>${protocolNames[protocol]}</h2><${protocol === 'dnp3' ? OfOutstation : OfProtocol} protocol=${protocol} form=${form} /></section>
       ${refusal(form)}</div>
       <footer class="save"><p class="small soft">${consequence(port)}</p><div class="acts">

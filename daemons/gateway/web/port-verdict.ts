@@ -231,7 +231,8 @@ export function replyMs(view: UnitView): number | null {
 export function judgePort(port: Port, units: readonly UnitView[], when: When): Judgement {
   const name = shortPath(port.path)
   if (!port.configured) return { lit: 'off', sentence: texts.isNotSetUp(name), why: texts.nothingIsReadOrSent }
-  if (port.state === 'closed') return { lit: 'off', sentence: texts.isClosed(name), why: texts.nothingIsReadOrSent }
+  if (port.state === 'closed')
+    return { lit: 'off', sentence: texts.isClosed(name), why: port.fault?.message ?? texts.nothingIsReadOrSent }
   if (port.state === 'absent') return { lit: 'gone', sentence: stateSentence(port, when), why: whyOf(port, when) }
   if (port.state === 'failed')
     return {

@@ -708,6 +708,7 @@ export const protocol = 'Protocol'
 export const savingOpens = 'The line is opened at once, now and after every start.'
 export const savingReopens = 'The line is closed and opened again; requests that wait are refused.'
 export const appliedAtOnceAndSaved = 'Applied at once and saved.'
+export const findSettings = 'Unknown line? Find its settings'
 
 // Fields of a port's settings (port-fields.ts)
 
@@ -897,6 +898,32 @@ export const startScan = 'Start scan'
 export const unitsAnswered = (number: number) => `${many(number, 'unit')} answered`
 export const unitsFromTo = (from: number, to: number) => `units ${from} to ${to}`
 export const hasAnswered = 'answered'
+
+// Hunt (hunt-page.ts)
+
+export const noHuntWasRunYet = 'No hunt was run yet.'
+export const howHuntsWork =
+  'It listens at each rate and parity for Modbus, M-Bus and BACnet MS/TP, and sends nothing unless it is told to.'
+export const huntOn = (name: string) => `Find the settings of ${name}`
+export const huntListensAt = (current: string) => `Listening at ${current}.`
+export const huntAsksAt = (current: string) => `Asking at ${current}.`
+export const settingsTried = (tried: number, total: number) => `${tried} of ${total} settings tried.`
+export const driverRefused = (settings: string) => `The driver refuses ${settings}.`
+export const huntCouldNotBeRead = 'The hunt could not be read'
+export const anyOfThese = 'Any of these'
+export const askIfSilent = 'Ask units if nobody talks'
+export const askIfSilentHint =
+  'Reads one register of Modbus units 1 to 10 and 247, and the data of M-Bus meters 0 to 10. Nothing is written.'
+export const huntCloses =
+  'The port is closed for up to some minutes: its requests are refused. Then it is opened with its present settings.'
+export const huntOpens = 'Listening takes 40 s at most, asking two minutes more. The line’s settings stay as they are.'
+export const huntQuestion = (name: string) => `Close ${name} for a hunt?`
+export const leaveOpen = 'Leave it open'
+export const startHunt = 'Start hunt'
+export const huntAgain = 'Hunt again'
+export const sure = 'sure'
+export const maybeChance = 'may be chance'
+export const takeSetting = (framing: string) => `Take ${framing}`
 
 // Users and API keys (users-page.ts)
 

@@ -1,0 +1,171 @@
+/** The hunt for the settings of a line: what it tries, what it found and on what that rests, and a way to take it. */
+import type { VNode } from 'preact'
+import { useState } from 'preact/hooks'
+import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
+import { choice, type Form, input, refusal, toggle, typedNumber, useForm } from '#kit/web/form.ts'
+import { type Child, html } from '#kit/web/html.ts'
+import { lazy } from '#kit/web/lazy.ts'
+import { age } from '#kit/web/numbers.ts'
+import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
+import { linkTo } from '#kit/web/route.ts'
+import type { HuntFinding } from '../core/hunt/findings.ts'
+import type { HuntJob } from '../core/hunt/run.ts'
+import { huntApi, type ProtocolName } from './api.ts'
+import { isAdmin, portAt } from './state.ts'
+import * as texts from './texts.ts'
+import { framingOf, protocolNames, shortPath } from './words.ts'
+
+const Confirm = lazy(async () => (await import('#kit/web/dialog.ts')).Confirm)
+
+/** The remaining time is never shown as less than this. */
+const ROUNDED_MS = 1000
+/** A hunt is at one setting for a second or two. */
+const LOOK_HUNT_MS = 1000
+
+/** The verdict on a hunt; null: there was none. */
+export function judgeHunt(job: HuntJob | null): Judgement {
+  if (job === null) return { lit: 'off', sentence: texts.noHuntWasRunYet, why: texts.howHuntsWork }
+  if (job.state === 'running') {
+    const left = job.etaMs === null ? '' : texts.timeToGo(age(Math.max(ROUNDED_MS, job.etaMs)))
+    const sentence = (job.phase === 'ask' ? texts.huntAsksAt : texts.huntListensAt)(job.current ?? '')
+    return { lit: 'busy', sentence, why: `${texts.settingsTried(job.tried, job.total)}${left}` }
+  }
+  if (job.state === 'failed') return { lit: 'fault', sentence: job.fault?.message ?? '', why: job.verdict ?? '' }
+  const refused = job.refused.length > 0 ? texts.driverRefused(job.refused.join(', ')) : ''
+  const lit = job.found[0]?.isSure ? 'ok' : job.state === 'cancelled' ? 'off' : 'warn'
+  return { lit, sentence: job.verdict ?? '', why: refused }
+}
+
+/**
+ * The settings of a finding, in the words of the address of the settings page. Where somebody else asks, the port only
+ * listens.
+ */
+export function takenWords(
+  { how, protocol }: Pick<HuntFinding, 'how' | 'protocol'>,
+  { baud, data_bits, parity, stop_bits }: HuntFinding['line'],
+): string {
+  const canListen = protocol === 'modbus-rtu' || protocol === 'bacnet-mstp'
+  return [protocol, baud, data_bits, parity, stop_bits, ...(how === 'heard' && canListen ? ['listen'] : [])].join(' ')
+}
+
+export function HuntPage({ path }: { path: string }): VNode {
+  const [job, setJob] = useState<HuntJob | null | undefined>(undefined)
+  const look = useLook(
+    async () => {
+      try {
+        setJob(await huntApi.job(path))
+      } catch (thrown) {
+        if (!(thrown instanceof CallFault && thrown.code === 'no_hunt')) throw thrown
+        setJob(null)
+      }
+    },
+    LOOK_HUNT_MS,
+    path,
+  )
+  const name = shortPath(path)
+  const isIdle = job !== undefined && job?.state !== 'running'
+  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', path, 'settings')} aria-label=${texts.backTo(texts.settingsOf(name))}>${icon('back')}</a><h1>${texts.huntOn(name)}</h1></div>
+    ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.huntCouldNotBeRead, look.refused)}</section>` : null}
+    ${job === undefined ? null : verdict(judgeHunt(job))}
+    ${job?.state === 'running' ? html`<${Running} path=${path} job=${job} setJob=${setJob} />` : null}
+    ${job ? found(path, job) : null}
+    ${isIdle && isAdmin.value ? html`<${Start} path=${path} last=${job} setJob=${setJob} />` : null}
+    ${isIdle && !isAdmin.value ? html`<p class="soft">An administrator starts a hunt: the line is taken from its port meanwhile.</p>` : null}`
+}
+
+interface StepProps {
+  path: string
+  job: HuntJob
+  setJob: (job: HuntJob) => void
+}
+
+function Running({ path, job, setJob }: StepProps): VNode {
+  const [isBusy, setBusy] = useState(false)
+  async function cancel(): Promise<void> {
+    setBusy(true)
+    try {
+      setJob(await huntApi.cancel(path))
+    } catch (thrown) {
+      toast(sentenceOf(thrown))
+    }
+    setBusy(false)
+  }
+  return html`<section class="panel" aria-label="Progress"><div class="in stack"><progress aria-label="Tried so far" value=${job.tried} max=${job.total}></progress>
+    ${isAdmin.value ? html`<div><${Act} waits=${isBusy} run=${() => void cancel()}>Stop hunt</${Act}></div>` : null}</div></section>`
+}
+
+const PROTOCOLS = [
+  ['', texts.anyOfThese],
+  ['modbus-rtu', texts.modbusRtu],
+  ['mbus', texts.mbus],
+  ['bacnet-mstp', texts.bacnetMstp],
+] as const
+
+interface StartProps {
+  path: string
+  last: HuntJob | null
+  setJob: (job: HuntJob) => void
+}
+
+function Start({ path, last, setJob }: StartProps): VNode {
+  const [isAsked, setAsked] = useState(false)
+  const form = useForm({
+    protocol: last?.protocols.length === 1 ? (last.protocols[0] ?? '') : '',
+    ask: last?.ask ?? false,
+    from: String(last?.from ?? ''),
+    to: String(last?.to ?? ''),
+  })
+  const isInUse = portAt(path)?.state === 'open'
+  /** The gateway says whether the port is in use: this page may not know yet. */
+  async function start(takeOver: boolean): Promise<void> {
+    try {
+      setJob(await huntApi.start(path, bodyOf(form, takeOver)))
+    } catch (thrown) {
+      if (!(thrown instanceof CallFault && thrown.code === 'line_in_use')) throw thrown
+      setAsked(true)
+    }
+  }
+  function submit(event: Event): void {
+    event.preventDefault()
+    void form.submit(() => start(false))
+  }
+  const { ask, protocol } = form.values.value
+  const canAsk = protocol !== 'bacnet-mstp'
+  return html`<form class="panel dense" aria-label="New hunt" onSubmit=${submit} novalidate><div class="in stack"><div class="form">
+      ${choice({ form, name: 'protocol', label: texts.protocol, options: PROTOCOLS, kind: 'wide' })}
+      ${canAsk ? toggle({ form, name: 'ask', label: texts.askIfSilent, hint: texts.askIfSilentHint, kind: 'wide' }) : null}
+      ${
+        canAsk && ask === true
+          ? html`${input({ form, name: 'from', label: texts.fromUnit, type: 'number', placeholder: '1' })}${input({ form, name: 'to', label: texts.toUnit, type: 'number', placeholder: '10' })}`
+          : null
+      }</div>
+      ${refusal(form)}</div>
+    <footer class="save"><p class="small soft grow">${isInUse ? texts.huntCloses : texts.huntOpens}</p><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${last ? texts.huntAgain : texts.startHunt}</${Act}></footer></form>
+    ${isAsked ? html`<${Confirm} title=${texts.huntQuestion(shortPath(path))} text=${texts.huntCloses} act=${texts.startHunt} keep=${texts.leaveOpen} run=${() => void form.submit(() => start(true))} close=${() => setAsked(false)} />` : null}`
+}
+
+/** What is empty is left to the gateway. */
+function bodyOf(form: Form, takeOver: boolean): object {
+  const { ask, from, protocol, to } = form.values.value
+  const asks = ask === true && protocol !== 'bacnet-mstp'
+  const range = Object.entries({ from, to }).filter(([, typed]) => asks && String(typed).trim() !== '')
+  return {
+    ...(protocol === '' ? {} : { protocols: [protocol] }),
+    ...Object.fromEntries(range.map(([name, typed]) => [name, typedNumber(typed)])),
+    ...{ ask: asks, takeOver },
+  }
+}
+
+function found(path: string, job: HuntJob): Child {
+  if (job.found.length === 0) return null
+  return html`<section class="panel" aria-label="Found"><header><h2>Found</h2></header><table class="table fold"><thead><tr><th><span class="sr">State</span></th><th>Line</th><th>Evidence</th><th><span class="sr">Acts</span></th></tr></thead>
+    <tbody>${job.found.map((one) => row(path, job, one))}</tbody></table></section>`
+}
+
+function row(path: string, job: HuntJob, one: HuntFinding): VNode {
+  const name = `${protocolNames[one.protocol as ProtocolName] ?? one.protocol} ${framingOf(one.line)}`
+  const settings = job.state === 'running' || !isAdmin.value ? [] : [one.line, ...one.also]
+  return html`<tr key=${name}><td class="lit">${lamp(one.isSure ? 'ok' : 'warn', one.isSure ? texts.sure : texts.maybeChance)}</td>
+    <td class="name"><b>${name}</b></td><td class="setup">${one.evidence}</td>
+    <td class="n act">${settings.map((setting) => html`<a class="btn" key=${setting.stop_bits} href=${linkTo('port', path, 'settings', takenWords(one, setting))}>${texts.takeSetting(framingOf(setting))}</a> `)}</td></tr>`
+}
