@@ -38,10 +38,11 @@ import { callerRoutes, firstRunRoute, keyRoutes, signInRoutes } from './api/peop
 import { pointRoutes, templateRoutes } from './api/point-routes.ts'
 import { actionRoutes, equipmentRoutes, meterRoutes, mstpRoutes, portRoutes } from './api/port-routes.ts'
 import { certificateRoutes, PRODUCT, systemRoutes } from './api/system-routes.ts'
-import { registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
+import { findingRoutes, registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
+import { historyOf } from './assemble/history.ts'
 import type { GatewayConfig } from './config.ts'
-import { createHistory, type History } from './core/history/history.ts'
+import type { History } from './core/history/history.ts'
 import { Hunts } from './core/hunt/hunts.ts'
 import { type Captures, createCaptures } from './core/lines/capture.ts'
 import { isOfPort, PortConditions } from './core/lines/conditions.ts'
@@ -62,7 +63,6 @@ import {
   type WebhookBook,
   type WebhookPublisher,
 } from './core/webhooks/book.ts'
-import { openHistoryFile } from './io/history-file.ts'
 import { createProtocolWorld } from './io/protocol-world.ts'
 import { createStateFiles, createTemplateFiles, openPeople, type People, type StateFiles } from './io/state-files.ts'
 import { readSystemFacts } from './io/system-facts.ts'
@@ -189,9 +189,10 @@ async function furnish(context: Context, files: StateFiles, { ledger }: Records)
   const checkPath = createLineRule(config.ports.allow, 'ports.allow')
   const onChanged = (path: string) => mqtt?.publisher.changed(path)
   const history = historyOf(context, ledger, () => registry.all())
-  const registry = registryOf(context, files, { hub, checkPath, delivery, captures, conditions, history, onChanged })
-  const webhooks = webhooksOf(context, registry, delivery)
   const templates = createTemplateFiles(join(import.meta.dirname, 'templates/gateway'), clock)
+  const known = { hub, checkPath, delivery, captures, conditions, history, onChanged, templates }
+  const registry = registryOf(context, files, known)
+  const webhooks = webhooksOf(context, registry, delivery)
   const points = pointsOf(context, { registry, templates, conditions, onChanged })
   const lines = { hub, checkPath, registry, conditions, delivery, captures, history, onChanged }
   const mqtt = await mqttOf(context, { hub, registry, identity, ledger })
@@ -235,43 +236,6 @@ function deliveryOf(
   return createWebhookPublisher(courier, { hub, clock, transitBytes: config.webhooks.transit_bytes })
 }
 
-/** @param ports those that are set up */
-function historyOf(
-  { clock, config, log, stateFolder }: Context,
-  ledger: Ledger,
-  ports: () => readonly Port[],
-): History {
-  const about = { where: 'history', severity: 'warning' } as const
-  const store = openHistoryFile({
-    clock,
-    stateFolder,
-    log,
-    onPutAside(sentence) {
-      history.begunAfresh()
-      ledger.happened({ ...about, what: 'history_put_aside', sentence })
-    },
-  })
-  const history = createHistory({
-    ...{ clock, store, limits: config.history },
-    ports: () =>
-      ports().map(({ adapter: { faces }, path }) => ({
-        path,
-        points: () => faces?.points?.list() ?? [],
-        units: () => faces?.units?.list() ?? [],
-      })),
-    onFault(fault) {
-      if (!fault) return ledger.clear('history_not_written', about.where)
-      log.warning('history not written', { fault })
-      ledger.raise({
-        ...about,
-        what: 'history_not_written',
-        sentence: `${fault.message}. It is tried again; make room.`,
-      })
-    },
-  })
-  return history
-}
-
 function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
   const onBrokenOff = (port: string) =>
     log.warning('capture broken off', { port, backlogBytes: config.capture.backlog_bytes })
@@ -281,7 +245,16 @@ function capturesOf({ clock, config, log }: Context, hub: EventHub): Captures {
 function registryOf(
   context: Context,
   files: StateFiles,
-  { hub, checkPath, delivery, captures, conditions, history, onChanged }: Omit<Lines, 'registry'>,
+  {
+    hub,
+    checkPath,
+    delivery,
+    captures,
+    conditions,
+    history,
+    onChanged,
+    templates,
+  }: Omit<Lines, 'registry'> & Pick<House, 'templates'>,
 ): PortRegistry {
   const { clock, config, log, version } = context
   const queue = queueLimits(config.raw_tcp)
@@ -297,6 +270,8 @@ function registryOf(
   const world = createProtocolWorld({
     ...{ clock, log, rawTcp, queueBytes, streamMs: config.raw_tcp.stream_ms },
     modbusTcp: config.modbus_tcp,
+    modbusLimits: config.modbus,
+    templates,
     dnp3Tcp: config.dnp3_tcp,
     mstpTransitFrames: config.mstp.transit_frames,
     mstpRealtimePriority: config.mstp.realtime_priority,
@@ -426,6 +401,7 @@ function lineRoutesOf(
     ...registerRoutes({ registry, recorder }),
     ...scanRoutes({ registry, recorder }),
     ...huntRoutes({ hunts: house.hunts, recorder }),
+    ...findingRoutes({ registry }),
     ...webhookRoutes({ book: webhooks, journal }),
     ...mqttRoutes({ outlet: house.mqtt?.outlet, recorder, clock }),
   ]

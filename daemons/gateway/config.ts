@@ -10,6 +10,7 @@ import { historyKeys } from './core/history/history.ts'
 import { huntKeys } from './core/hunt/plan.ts'
 import { captureKeys } from './core/lines/capture.ts'
 import { memoryPlan } from './core/memory.ts'
+import { modbusKeys } from './core/modbus/settings.ts'
 import { modbusTcpKeys } from './core/modbus/tcp.ts'
 import { mqttKeys } from './core/mqtt/publisher.ts'
 import { MOST_POINTS } from './core/points/definition.ts'
@@ -199,6 +200,7 @@ export const config = Type.Object(
     ...commonTables(DEFAULT_PORT),
     ports,
     raw_tcp: rawTcp,
+    modbus: modbusKeys,
     modbus_tcp: modbusTcpKeys,
     dnp3_tcp: dnp3TcpKeys,
     mstp,

@@ -7,6 +7,7 @@ import { lineSettings } from '#kit/pure/line.ts'
 import { pointDefinition, recordPoint } from '../core/points/definition.ts'
 import { protocols } from '../core/protocols.ts'
 import { pointKinds } from '../wire/dnp3/objects.ts'
+import { orders, pointTypes } from '../wire/point-value.ts'
 
 const portState = Type.Enum(['closed', 'opening', 'open', 'absent', 'failed'])
 
@@ -129,6 +130,33 @@ const liveValue = {
   fault: orNull(fault),
 }
 
+/** Registers that were read once, with every meaning of each. */
+export const testReadAnswer = object({
+  unitId: count,
+  fc: count,
+  address: count,
+  quantity: count,
+  registers: Type.Array(
+    object({
+      address: count,
+      value: count,
+      readings: Type.Array(
+        object({
+          type: Type.Enum([...pointTypes]),
+          wordOrder: Type.Enum([...orders]),
+          byteOrder: Type.Enum([...orders]),
+          bit: orNull(count),
+          length: orNull(count),
+          value: pointValue,
+          text: orNull(text),
+          doubt: orNull(Type.String({ description: 'why it is hardly what the device means' })),
+        }),
+        { description: 'each with the fields of a point that gives this value' },
+      ),
+    }),
+  ),
+})
+
 export const pointAnswer = Type.Union([
   object({ ...pointDefinition.properties, ...liveValue }),
   object({ ...recordPoint.properties, ...liveValue }),
@@ -246,17 +274,46 @@ const mbusScanAnswer = object({
   fault: orNull(fault),
 })
 
+const candidateAnswer = object({
+  template: text,
+  maker: text,
+  model: text,
+  signs: count,
+  fit: count,
+  by: Type.Enum(['codes', 'values'], {
+    description: 'codes that its maker documents, or values at its addresses that are plausible, which proves little',
+  }),
+})
+
+const identity = {
+  kind: Type.Enum(['said', 'possible', 'unknown'], {
+    description: 'said by the unit itself, which is certain; possible: signs of devices fit; or neither',
+  }),
+  objects: Type.Array(object({ id: count, name: text, value: text })),
+  candidates: Type.Array(candidateAnswer, { description: 'devices that it could be, never more than that' }),
+  tried: text,
+}
+
+/** What a unit is. */
+export const identityAnswer = object({ unitId: count, ...identity })
+
 const modbusScanAnswer = object({
   from: count,
   to: count,
   fc: count,
   address: count,
+  identify: Type.Boolean(),
   state: Type.Enum(['running', 'done', 'cancelled', 'failed']),
   asked: count,
   total: count,
   current: orNull(count),
   found: Type.Array(
-    object({ unitId: count, tookMs: orNull(Type.Number()), exception: orNull(object({ code: count, name: text })) }),
+    object({
+      unitId: count,
+      tookMs: orNull(Type.Number()),
+      exception: orNull(object({ code: count, name: text })),
+      identity: orNull(object(identity)),
+    }),
   ),
   startedAt: instant,
   endedAt: orNull(instant),

@@ -1,12 +1,13 @@
-/** Routes of the units of a line, the scan for them, and the registers that this gateway serves as a slave. */
+/** Routes of the units of a line: the scan for them, what they may mean, and the registers served here as a slave. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
 import type { Recorder, SendRecorder } from '#kit/records/records.ts'
 import { unitStatesOf } from '../core/lines/adapter.ts'
-import { type PortRegistry, requireFace } from '../core/lines/port-registry.ts'
+import { type PortRegistry, requireAction, requireFace } from '../core/lines/port-registry.ts'
 import { registerTables } from '../core/modbus/slave-registers.ts'
+import { unitNumber } from '../core/points/definition.ts'
 import { SECONDARY_PATTERN } from '../wire/mbus/identity.ts'
-import { registersAnswer, scanAnswer, unitsAnswer } from './answers.ts'
+import { identityAnswer, registersAnswer, scanAnswer, testReadAnswer, unitsAnswer } from './answers.ts'
 import { portParams } from './port-routes.ts'
 
 export const unitParams = Type.Object({
@@ -69,6 +70,9 @@ const scanBody = Type.Object(
         maximum: 65_535,
         description: 'Modbus: coil or register, counted from 0; left out: 0',
       }),
+    ),
+    identify: Type.Optional(
+      Type.Boolean({ description: 'Modbus: ask the units that were found what they are; left out: false' }),
     ),
     by: Type.Optional(
       Type.Enum(['primary', 'secondary'], {
@@ -136,6 +140,46 @@ export function scanRoutes({ registry, recorder }: { registry: PortRegistry; rec
 function askedOf(job: object): object {
   const names: readonly string[] = Object.keys(scanBody.properties)
   return Object.fromEntries(Object.entries(job).filter(([name, value]) => names.includes(name) && value !== null))
+}
+
+// Routes that find out what a Modbus unit has. They read, so they are not journalled.
+
+/** `modbus.test_registers` bounds `quantity`. */
+const testReadBody = Type.Object(
+  {
+    unitId: unitNumber,
+    fc: Type.Enum([1, 2, 3, 4], {
+      description: '1 coils, 2 discrete inputs, 3 holding registers, 4 input registers',
+    }),
+    address: Type.Integer({ minimum: 0, maximum: 65_535, description: 'first coil or register, counted from 0' }),
+    quantity: Type.Integer({ minimum: 1, maximum: 2000, description: 'how many, within modbus.test_registers' }),
+  },
+  { additionalProperties: false },
+)
+
+export function findingRoutes({ registry }: { registry: PortRegistry }): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/test-read',
+      who: 'admin',
+      reply: testReadAnswer,
+      summary: 'Read Modbus registers once, and show what each may mean: every type, word order and byte order',
+      params: portParams,
+      body: testReadBody,
+      handle: (ask) => requireAction(registry.require(ask.params.path), 'test-read')(ask.body, ask.signal),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ports/:path/rest/identify',
+      who: 'admin',
+      reply: identityAnswer,
+      summary: 'Ask a Modbus unit what it is, and compare it with the devices whose points are known',
+      params: portParams,
+      body: Type.Object({ unitId: unitNumber }, { additionalProperties: false }),
+      handle: (ask) => requireAction(registry.require(ask.params.path), 'identify')(ask.body, ask.signal),
+    }),
+  ]
 }
 
 // Routes of the registers that a port in mode slave serves to the master on its line.

@@ -9,6 +9,8 @@ import type { BackoffLimits } from '#kit/pure/pace.ts'
 import { createBusDebts } from '../core/bus/transactions.ts'
 import type { Framer, SilenceFramerMaker } from '../core/lines/ports.ts'
 import type { LineTcpLimits } from '../core/lines/tcp.ts'
+import type { ModbusLimits } from '../core/modbus/settings.ts'
+import type { TemplateLibrary } from '../core/points/definition.ts'
 import type { ProtocolWorld } from '../core/protocols.ts'
 import { openBacnetIp } from './bacnet-ip.ts'
 import { createLineTcpOpener } from './line-tcp-server.ts'
@@ -113,6 +115,10 @@ interface ProtocolWorldParts {
   /** How often a raw line is read that sends on and on, ms. */
   streamMs: number
   modbusTcp: LineTcpLimits
+  /** The bounds of what finds out about Modbus units. */
+  modbusLimits: ModbusLimits
+  /** The devices that Modbus units are compared with. */
+  templates: TemplateLibrary
   dnp3Tcp: LineTcpLimits & { frames_per_s: number }
   /** Frames of one MS/TP line that may be on their way from its thread. */
   mstpTransitFrames: number
@@ -137,6 +143,8 @@ export function createProtocolWorld({
   queueBytes,
   streamMs,
   modbusTcp,
+  modbusLimits,
+  templates,
   dnp3Tcp,
   mstpTransitFrames,
   mstpRealtimePriority,
@@ -164,6 +172,8 @@ export function createProtocolWorld({
     modbusDebts: createBusDebts(clock),
     mbusDebts: createBusDebts(clock),
     modbusIdentity: ['Plantroom', 'gateway', version],
+    modbusLimits,
+    modbusTemplates: () => templates.list(),
     definitionOf: (name) => definitions.get(name),
     digest: digestOf,
   }

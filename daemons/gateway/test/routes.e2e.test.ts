@@ -95,6 +95,9 @@ t.test('A.endpoints every route answers curl, and nobody gets in without a token
     address: 0,
     quantity: 1,
   })
+  const registers = { unitId: 1, fc: 3, address: 0, quantity: 1 }
+  await ask('POST /api/ports/{path}/rest/test-read', `${port}/rest/test-read`, 409, registers)
+  await ask('POST /api/ports/{path}/rest/identify', `${port}/rest/identify`, 409, { unitId: 1 })
   for (const action of ['read', 'init'])
     await ask(`POST /api/ports/{path}/rest/${action}`, `${port}/rest/${action}`, 409, { address: 1 })
   await ask('POST /api/ports/{path}/rest/send', `${port}/rest/send`, 409, { frameHex: '55 FF 00 10 05 00 00 8C' })

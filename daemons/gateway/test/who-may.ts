@@ -108,6 +108,8 @@ export const whoMay: readonly (readonly [string, Row, string])[] = [
   ['GET /api/ports/{path}/capture.pcap', portRead, reads],
   ['POST /api/ports/{path}/rest/tx', portChange, asTable('admin')],
   ['POST /api/ports/{path}/rest/request', portChange, asTable('admin')],
+  ['POST /api/ports/{path}/rest/test-read', portChange, changes],
+  ['POST /api/ports/{path}/rest/identify', portChange, changes],
   ['POST /api/ports/{path}/rest/send', portChange, asTable('admin')],
   ['POST /api/ports/{path}/rest/read', portChange, changes],
   ['POST /api/ports/{path}/rest/init', portChange, changes],

@@ -10,7 +10,8 @@ import type { PointBucket } from '../core/history/buckets.ts'
 import type { HuntJob } from '../core/hunt/run.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
-import type { ModbusScanJob } from '../core/modbus/master.ts'
+import type { UnitIdentity } from '../core/modbus/identify.ts'
+import type { ModbusScanJob, TestRead } from '../core/modbus/master.ts'
 import type { RegisterView } from '../core/modbus/slave-registers.ts'
 import type { RingFace } from '../core/mstp/mstp.ts'
 import type { KeyView } from '../core/people/keys.ts'
@@ -96,6 +97,10 @@ export const busApi = {
   scan: (path: string) => call<ScanJob>(`GET ${portRoute(path, '/rest/scan')}`),
   startScan: (path: string, body: object) => call<ScanJob>(`POST ${portRoute(path, '/rest/scan')}`, body),
   cancelScan: (path: string) => call<ScanJob>(`DELETE ${portRoute(path, '/rest/scan')}`),
+  identify: (path: string, unitId: number) =>
+    call<UnitIdentity>(`POST ${portRoute(path, '/rest/identify')}`, { unitId }, { answerMs: BUS_ANSWER_MS }),
+  testRead: (path: string, body: object) =>
+    call<TestRead>(`POST ${portRoute(path, '/rest/test-read')}`, body, { answerMs: BUS_ANSWER_MS }),
   registers: (path: string, range: RegisterRange) =>
     call<RegisterView>(`GET ${portRoute(path, `/registers?${query(range)}`)}`),
   writeRegisters: (path: string, body: object) => call<RegisterView>(`PUT ${portRoute(path, '/registers')}`, body),

@@ -11,6 +11,7 @@ import { goTo, linkTo } from '#kit/web/route.ts'
 import { filterInput, matches } from '#kit/web/tools.ts'
 import type { PointDefinition, PointTemplate } from '../core/points/definition.ts'
 import { type Port, pointsApi } from './api.ts'
+import { draftOfWord } from './point-draft.ts'
 import { definitionOf, isRecordPoint, type Shown } from './points.ts'
 import { recordBody, recordFields, recordValues } from './record-points.ts'
 import { isAdmin } from './state.ts'
@@ -23,18 +24,25 @@ import { framingOf, shortPath } from './words.ts'
 export interface PickerProps {
   port: Port
   rows: readonly Shown[]
-  /** The unit that a scan found. */
-  unitId?: string
+  /** The unit that a scan found, and the device that it could be: `17`, or `17 eastron-sdm630`. */
+  found?: string
   again: () => Promise<void>
 }
 
 /** The picker: a searchable list, then the chosen device and the unit id to add it as. */
-export function TemplatePicker({ port, rows, unitId, again }: PickerProps): VNode {
+export function TemplatePicker({ port, rows, found = '', again }: PickerProps): VNode {
+  const [unitId, guessed] = found.split(' ')
   const [templates, setTemplates] = useState<PointTemplate[] | string | null>(null)
   const [filter, setFilter] = useState('')
   const [chosen, setChosen] = useState<PointTemplate | null>(null)
   useEffect(() => {
-    void pointsApi.templates().then(setTemplates, (thrown: unknown) => setTemplates(sentenceOf(thrown)))
+    void pointsApi.templates().then(
+      (all) => {
+        setTemplates(all)
+        setChosen(all.find(({ id }) => id === guessed) ?? null)
+      },
+      (thrown: unknown) => setTemplates(sentenceOf(thrown)),
+    )
   }, [])
   const close = html`<div class="acts"><a class="btn quiet icon" href=${linkTo('port', port.path, 'points')} aria-label="Close devices">${icon('close')}</a></div>`
   if (chosen)
@@ -61,7 +69,8 @@ function list(
   )}</ul>`
 }
 
-interface ChosenProps extends PickerProps {
+interface ChosenProps extends Omit<PickerProps, 'found'> {
+  unitId?: string
   template: PointTemplate
   back: () => void
 }
@@ -126,6 +135,8 @@ export interface PointFormProps {
   port: Port
   /** Left out for a new point. */
   point?: Shown
+  /** What is known of a new point, as `wordOfDraft` writes it. */
+  draft?: string
   rows: readonly Shown[]
   again: () => Promise<void>
 }
@@ -142,6 +153,7 @@ const TYPES = [
   ['u32', texts.u32],
   ['s32', texts.s32],
   ['u64', texts.u64],
+  ['s64', texts.s64],
   ['f32', texts.f32],
   ['f64', texts.f64],
   ['bit', texts.oneBit],
@@ -151,13 +163,13 @@ const ORDERS = [
   ['big', texts.highFirst],
   ['little', texts.lowFirst],
 ] as const
-const MANY_WORDS = ['u32', 's32', 'u64', 'f32', 'f64']
+const MANY_WORDS = ['u32', 's32', 'u64', 's64', 'f32', 'f64']
 
 /** The form of a point; read-only for users who may change nothing. */
-export function PointForm({ port, point, rows, again }: PointFormProps): VNode {
+export function PointForm({ port, point, draft, rows, again }: PointFormProps): VNode {
   const isOfMeters = port.protocol === 'mbus'
   const kind = isOfMeters ? ofRecords : ofRegisters
-  const form = useForm(kind.valuesOf(point), point ? 'edit' : 'draft')
+  const form = useForm({ ...kind.valuesOf(point), ...draftOfWord(draft ?? '') }, point ? 'edit' : 'draft')
   const revision = useRevision(point?.revision)
   const close = linkTo('port', port.path, 'points')
   async function save(): Promise<void> {

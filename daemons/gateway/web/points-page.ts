@@ -32,6 +32,7 @@ import { shortPath } from './words.ts'
 
 const HistoryPage = lazy(async () => (await import('./history-page.ts')).HistoryPage)
 const ReportPage = lazy(async () => (await import('./report-page.ts')).ReportPage)
+const TestReadPage = lazy(async () => (await import('./test-read-page.ts')).TestReadPage)
 const TemplatePicker = lazy(async () => (await import('./point-forms.ts')).TemplatePicker)
 const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
 
@@ -39,8 +40,9 @@ const PointForm = lazy(async () => (await import('./point-forms.ts')).PointForm)
 const LINKS = '.point-rows td.name a'
 
 /**
- * Props of the page. `what`: `new`, `templates`, `point`, `history`, `report` or nothing; `which`: the unit id of a
- * device to add, or the point. History and report have pages of their own: here, so that the first page carries neither.
+ * Props of the page. `what`: `new`, `templates`, `point`, `test`, `history`, `report` or nothing; `which`: the unit id of a
+ * device to add or to test, the point, or what is known of a new one. Test read, history and report have pages of their
+ * own: here, so that the first page carries none.
  */
 export interface PointsPageProps {
   path: string
@@ -53,6 +55,7 @@ export function PointsPage({ path, what, which }: PointsPageProps): VNode {
   const port = portAt(path)
   if (what === 'history' && which !== undefined) return html`<${HistoryPage} path=${path} name=${which} key=${which} />`
   if (what === 'report') return html`<${ReportPage} path=${path} />`
+  if (what === 'test') return html`<${TestReadPage} path=${path} unitId=${which} key=${`test ${path} ${which}`} />`
   if (!port) return noLine(texts.points, path)
   return html`<${Known} port=${port} what=${what} which=${which} key=${port.path} />`
 }
@@ -107,10 +110,16 @@ function tools(port: Port, filter: string, setFilter: (text: string) => void, is
   const acts = isAdmin.value
     ? port.protocol === 'mbus'
       ? html`<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>`
-      : html`<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>
+      : html`${testLink(port)}<a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point</a>
       <a class=${isBeside ? 'btn' : 'btn primary'} href=${linkTo('port', port.path, 'points', 'templates')}>Add device</a>`
     : html`<span class="small faint">An administrator changes points.</span>`
   return html`<${Tools} filter=${filter} setFilter=${setFilter} label="Filter points" placeholder="voltage, unit 17, old">${acts}</${Tools}>`
+}
+
+/** Only a master can ask. */
+function testLink({ path, protocol, settings }: Port): VNode | null {
+  if (protocol !== 'modbus-rtu' || settings?.mode !== 'master') return null
+  return html`<a class="btn" href=${linkTo('port', path, 'points', 'test')}>Test read</a>`
 }
 
 interface FormFacts {
@@ -131,8 +140,10 @@ function formOf({ port, rows, what, which, again }: FormFacts): VNode | null {
   }
   if (!isAdmin.value) return null
   if (what === 'templates')
-    return html`<${TemplatePicker} port=${port} rows=${rows} unitId=${which} again=${again} key=${`device ${which}`} />`
-  return what === 'new' ? html`<${PointForm} port=${port} rows=${rows} again=${again} key="new" />` : null
+    return html`<${TemplatePicker} port=${port} rows=${rows} found=${which} again=${again} key=${`device ${which}`} />`
+  return what === 'new'
+    ? html`<${PointForm} port=${port} draft=${which} rows=${rows} again=${again} key=${`new ${which}`} />`
+    : null
 }
 
 interface BodyFacts {
@@ -165,7 +176,7 @@ function empty(port: Port, isBeside: boolean): VNode {
     ? html`<a class="btn primary" href=${linkTo('port', port.path)}>Read a meter</a>`
     : html`<a class="btn primary" href=${linkTo('port', port.path, 'points', 'templates')}>Pick a device</a>`
   const acts = html`<div class="acts start">${first}
-    <a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point by hand</a></div>`
+    <a class="btn" href=${linkTo('port', port.path, 'points', 'new')}>Add point by hand</a>${testLink(port)}</div>`
   return say(
     'off',
     texts.noPoints,

@@ -503,6 +503,35 @@ export const ofHaveNoFreshValue = (bad: number, all: number) => `${bad} of ${man
 export const pointsAllOf = (message: string, who: string) => `${message} All of ${who}.`
 export const theUnits = (units: string) => `units ${units}`
 
+// Test read (test-read-page.ts)
+
+export const testRead = 'Test read'
+export const backToPoints = (name: string) => `Back to the points of ${name}`
+export const onlyAdministratorsTestRead = 'Administrators read registers'
+export const whatTestReadIs =
+  'It is read once. Everything that each register may mean is shown; choose what is right to make a point of it.'
+export const readNow = 'Read'
+export const readAgain = 'Read again'
+export const valueOnDisplay = 'Value on the device'
+export const displayHint = 'What its display shows: the readings that are about this are picked out.'
+export const noReadingIs = (typed: string) =>
+  `No reading is about ${typed}. Try another address, or the other kind of register.`
+export const atPlace = (place: string) => capital(place)
+export const readOfUnit = (unitId: number, time: string) => `Unit ${unitId}, read at ${time}`
+export const openAll = 'Open all'
+export const closeAll = 'Close all'
+export const dimmedIsUnlikely =
+  'Dimmed readings are hardly what the device means: not a number, beyond what is measured, or what stands for no value.'
+export const off = 'off'
+export const on = 'on'
+export const bits = 'Bits'
+export const registersOf = (registers: number) => many(registers, 'register')
+export const swapped = (registers: number) => `${many(registers, 'register')}, swapped`
+export const timesScale = (scale: number) => ` × ${scale}`
+export const tableOf = (fc: number) => ['', 'coil', 'discrete input', 'holding register', 'input register'][fc] ?? ''
+export const makePointOf = (place: string, type: string) => `Make a point of ${place}, ${type}`
+export const unlikely = (doubt: string) => `Unlikely: ${doubt}`
+
 // Forms of points and devices (point-forms.ts)
 
 export const whatIsUnit = (unitId: string) => `What is unit ${unitId}?`
@@ -534,6 +563,7 @@ export const s16 = '16 bits, signed'
 export const u32 = '32 bits, unsigned'
 export const s32 = '32 bits, signed'
 export const u64 = '64 bits, unsigned'
+export const s64 = '64 bits, signed'
 export const f32 = 'Float, 32 bits'
 export const f64 = 'Float, 64 bits'
 export const oneBit = 'One bit'
@@ -875,6 +905,15 @@ export const howScansWork = 'It asks one unit id after another; everything else 
 export const noUnitAnswered = 'No unit answered'
 export const timeToGo = (age: string) => ` ${age} to go.`
 export const askingUnit = (current: number, found: string) => `Asking unit ${current}. ${found} so far.`
+export const unitSays = (names: string) => `It says: ${names}.`
+export const couldBe = (device: string, why: string) => `Could be: ${device} (${why}).`
+export const codesFit = (fit: number, signs: number) => `${fit} of ${many(signs, 'sign')} ${fit === 1 ? 'fits' : 'fit'}`
+export const valuesArePlausible = 'the values at its addresses are plausible'
+export const setItsPoints = 'Set its points'
+export const unitIsUnknown = 'Unknown: none of the devices known here fits.'
+export const whatWasTried = 'What was tried'
+export const findOutWhatTheyAre = 'Find out what they are'
+export const askingWhatIs = (unitId: number, found: string) => `Asking unit ${unitId} what it is. ${found}.`
 export const askedOf = (asked: number, total: number, left: string) => `${asked} of ${total} asked.${left}`
 export const scanEnded = (range: string, since: string, found: number) =>
   `${range} at ${since}. ${found === 0 ? 'Look at rate, parity and wiring; a unit may also answer only another function.' : ''}`

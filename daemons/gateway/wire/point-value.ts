@@ -63,7 +63,7 @@ function trimmed({ digits, exponent }: Decimal): Decimal {
 }
 
 /** Types of points. Integers are two's complement, floats IEEE 754. */
-export const pointTypes = ['bit', 'u16', 's16', 'u32', 's32', 'u64', 'f32', 'f64', 'string'] as const
+export const pointTypes = ['bit', 'u16', 's16', 'u32', 's32', 'u64', 's64', 'f32', 'f64', 'string'] as const
 export type PointType = (typeof pointTypes)[number]
 
 /** `big`: the most significant comes first, as Modbus orders the bytes of a register. */
@@ -87,7 +87,7 @@ export interface PointFormat {
   noValue: readonly string[]
 }
 
-/** A string also for a `u64` with more digits than a double holds. */
+/** A string also for a `u64` or `s64` with more digits than a double holds. */
 export type PointValue = number | string | boolean
 
 /** How many registers a point takes; for a coil or discrete input, how many bits. */
@@ -102,6 +102,7 @@ const sizes: Readonly<Record<Exclude<PointType, 'string'>, number>> = {
   u32: 2,
   s32: 2,
   u64: 4,
+  s64: 4,
   f32: 2,
   f64: 4,
 }
@@ -129,24 +130,24 @@ export function valueText(value: PointValue, decimals: number | null): string {
   return Number(text) === 0 ? text.replace('-', '') : text
 }
 
-type IntegerType = 'u16' | 's16' | 'u32' | 's32' | 'u64'
+type IntegerType = 'u16' | 's16' | 'u32' | 's32' | 'u64' | 's64'
 
 function integerReader(format: PointFormat, type: IntegerType): PointReader {
   const isNoValue = noValueCheck(format)
   const scale = decimalOf(format.scale)
   const offset = decimalOf(format.offset)
   const bits = 16 * pointLength(format)
-  const isSigned = type === 's16' || type === 's32'
+  const isSigned = type.startsWith('s')
   return (words) => {
     const plain = plainOf(bytesOf(words, format))
     if (isNoValue(plain)) throw noValueFault(`${hexText(plain, bits)}, which means that it has no value`)
-    return asValue(scaled(isSigned ? BigInt.asIntN(bits, plain) : plain, scale, offset), type)
+    return asValue(scaled(isSigned ? BigInt.asIntN(bits, plain) : plain, scale, offset), bits)
   }
 }
 
-/** Meters count in u64 beyond what a double holds: such a value becomes a text, never a rounded number. */
-function asValue(decimal: Decimal, type: IntegerType): PointValue {
-  return type === 'u64' && !isExact(decimal) ? textOfDecimal(decimal) : numberOf(decimal)
+/** Meters count in 64 bits beyond what a double holds: such a value becomes a text, never a rounded number. */
+function asValue(decimal: Decimal, bits: number): PointValue {
+  return bits === 64 && !isExact(decimal) ? textOfDecimal(decimal) : numberOf(decimal)
 }
 
 function floatReader(format: PointFormat, type: 'f32' | 'f64'): PointReader {

@@ -23,6 +23,7 @@ export interface ScanBody {
   to?: number
   fc?: number
   address?: number
+  identify?: boolean
   by?: 'primary' | 'secondary'
   mask?: string
 }

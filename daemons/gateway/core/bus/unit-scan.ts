@@ -2,7 +2,7 @@
  * A scan of a line: asks each unit number once, in gaps between polls. Any proven frame finds a unit: a reply, an
  * exception, a late reply, and a reply to somebody else's request during the scan.
  */
-import { Fault } from '#kit/pure/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { busFaultKind, refuseFields } from './faults.ts'
 import type { BusReply, BusRequest, Sent } from './protocol.ts'
 import { createScanFace, type ScanBody, type ScanProgress, ScanRun, type ScanRunParts } from './scan-run.ts'
@@ -28,7 +28,15 @@ export interface ScanProtocol<Plan extends ScanRange, Found, Request extends Bus
   ask(plan: Plan, unitId: number): Sent<Request>
   /** What is reported of a unit beside its number and its time. */
   found(reply: Reply): Found
+  /**
+   * What is asked of each unit that was found, once all numbers are done; left out: nothing.
+   * @param ask its replies may be refusals
+   * @throws Fault why the scan cannot go on
+   */
+  learn?(plan: Plan, unitId: number, ask: AskFound<Request, Reply>): Promise<Partial<Found>>
 }
+
+type AskFound<Request extends BusRequest, Reply extends BusReply> = (sent: Sent<Request>) => Promise<Reply | Fault>
 
 /** One scan, with its plan. */
 export type ScanJob<Plan extends ScanRange, Found> = Plan &
@@ -76,6 +84,8 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
   readonly #found = new Map<number, FoundUnit & Found>()
   #current: number | undefined
   #asked = 0
+  /** All numbers are done, and those that were found are asked what they are. */
+  #isLearning = false
   /** When a number was last left unanswered: its reply may still come late. */
   #missedMs = Number.NEGATIVE_INFINITY
 
@@ -104,7 +114,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
   }
 
   #etaMs(): number | null {
-    if (!this.run.isRunning || this.#asked === 0) return null
+    if (!this.run.isRunning || this.#asked === 0 || this.#isLearning) return null
     const { from, to } = this.#plan
     const eachMs = this.run.spentMs / this.#asked
     return Math.round(Math.max(this.#lateReplyMs(), eachMs * (to - from + 1 - this.#asked)))
@@ -126,7 +136,32 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
     }
     this.#current = undefined
     await this.run.wait(this.#lateReplyMs())
+    await this.#learn()
     this.run.end('done')
+  }
+
+  async #learn(): Promise<void> {
+    const { learn } = this.#parts.protocol
+    if (!learn) return
+    for (const unitId of [...this.#found.keys()].sort((a, b) => a - b)) {
+      if (!this.run.isRunning) return
+      this.#current = unitId
+      this.#isLearning = true
+      try {
+        const more = await learn(this.#plan, unitId, (sent) => this.#askFound(sent))
+        const found = this.#found.get(unitId)
+        if (found) this.#found.set(unitId, { ...found, ...more })
+      } catch (error) {
+        this.run.end('failed', faultOf(error, 'scan_failed', 'The units could not be asked what they are.'))
+      }
+    }
+    this.#current = undefined
+  }
+
+  async #askFound(sent: Sent<Request>): Promise<Reply | Fault> {
+    const outcome = await this.run.ask(sent)
+    if (outcome instanceof Fault) return outcome
+    return outcome.reply ?? this.#parts.whyNotOpen()
   }
 
   /** @returns why the scan cannot go on; undefined if it can */
@@ -144,7 +179,7 @@ class Job<Plan extends ScanRange, Found, Request extends BusRequest, Reply exten
   /** Ignores numbers that are still to be asked: they are found when their turn comes. */
   #prove(unitId: number, reply: Reply, tookMs: number | null): void {
     const { from, to } = this.#plan
-    if (unitId < from || unitId > (this.#current ?? to) || this.#found.has(unitId)) return
+    if (unitId < from || unitId > (this.#isLearning ? to : (this.#current ?? to)) || this.#found.has(unitId)) return
     const time = tookMs === null ? null : Math.round(tookMs * 10) / 10
     this.#found.set(unitId, { unitId, tookMs: time, ...this.#parts.protocol.found(reply) })
   }

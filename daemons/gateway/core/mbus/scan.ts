@@ -69,11 +69,14 @@ export function createMbusScan(parts: MbusScanParts) {
 }
 
 /** @throws Fault `bad_fields` */
-function planOf({ address, by = 'primary', fc, from = 0, mask = 'FFFFFFFF', to = LAST_ADDRESS }: ScanBody): ScanPlan {
+function planOf(body: ScanBody): ScanPlan {
+  const { address, by = 'primary', fc, from = 0, identify, mask = 'FFFFFFFF', to = LAST_ADDRESS } = body
   const fields: { field: string; message: string }[] = []
   const refuse = (field: string, message: string) => void fields.push({ field, message })
   if (fc !== undefined) refuse('fc', 'is of a scan for Modbus units; meters are asked for all they have')
   if (address !== undefined) refuse('address', 'is of a scan for Modbus units; meters are asked for all they have')
+  if (identify !== undefined)
+    refuse('identify', 'is of a scan for Modbus units; meters say by themselves what they are')
   if (to > LAST_ADDRESS) refuse('to', `is ${to}, expected at most ${LAST_ADDRESS}`)
   if (from > to) refuse('from', `is ${from}, above to, which is ${to}`)
   if (!new RegExp(SECONDARY_PATTERN).test(mask))

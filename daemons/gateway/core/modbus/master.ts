@@ -1,6 +1,6 @@
 /** The adapter of a line on which we are the master: checks requests, sends them and returns the replies. */
 
-import { Fault } from '#kit/pure/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import {
   gapMsOf,
   type IdentificationObject,
@@ -10,13 +10,18 @@ import {
   modbusFunctions,
 } from '../../wire/modbus-request.ts'
 import { Bus } from '../bus/bus.ts'
-import { busCounts, createBusFaults, refuseFields } from '../bus/faults.ts'
+import { type BusFaults, busCounts, createBusFaults, refuseFields } from '../bus/faults.ts'
+import type { Sent } from '../bus/protocol.ts'
 import type { ScanBody } from '../bus/scan-run.ts'
 import type { AskHow, BusHooks } from '../bus/transactions.ts'
 import { createUnitScan, type ScanJob } from '../bus/unit-scan.ts'
 import type { Adapter, AdapterContext } from '../lines/adapter.ts'
+import type { PointTemplate } from '../points/definition.ts'
+import { identifyUnit, type UnitIdentity } from './identify.ts'
+import { BITS_OF_REGISTER } from './points.ts'
 import type { ModbusAsker, ModbusReply, ModbusRtu } from './protocol.ts'
-import type { ModbusSettings } from './settings.ts'
+import { readingsOf, type TestedRegister } from './readings.ts'
+import { defaultLimits, type ModbusLimits, type ModbusSettings } from './settings.ts'
 
 // Validates a Modbus request before it goes anywhere near the line.
 
@@ -151,7 +156,19 @@ declare module '../lines/adapter.ts' {
   interface AdapterActions {
     /** Aborting `gone` withdraws the request if it has not been sent yet. */
     request?(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer>
+    /** The same for functions 1 to 4, within `modbus.test_registers`. */
+    'test-read'?(body: TestReadBody, gone?: AbortSignal): Promise<TestRead>
+    /** Asks a unit what it is, and compares it with the devices of the templates. */
+    identify?(body: { unitId: number }, gone?: AbortSignal): Promise<{ unitId: number } & UnitIdentity>
   }
+}
+
+/** What a test read asks for. */
+export type TestReadBody = Required<Pick<RequestBody, 'unitId' | 'fc' | 'address' | 'quantity'>>
+
+/** What was read, and every meaning of it. */
+export interface TestRead extends TestReadBody {
+  registers: TestedRegister[]
 }
 
 /** A scan reads one coil or register at `address` with function 1 to 4 from each of the units `from` to `to`. */
@@ -160,17 +177,22 @@ interface ModbusScan {
   to: number
   fc: number
   address: number
+  /** Whether the units that were found are asked what they are. */
+  identify: boolean
 }
 
 /** Details of a unit that was found: the exception it answered with, if any. */
 interface FoundBy {
   exception: { code: number; name: string } | null
+  /** What it is; null: it was not asked, or not yet. */
+  identity: UnitIdentity | null
 }
 
 export type ModbusScanJob = ScanJob<ModbusScan, FoundBy>
 
 /** @throws Fault `bad_fields` with every fault in `details.fields` */
-function scanPlanOf({ address = 0, by, fc = 3, from = 1, mask, to = 247 }: ScanBody): ModbusScan {
+function scanPlanOf(body: ScanBody): ModbusScan {
+  const { address = 0, by, fc = 3, from = 1, identify = false, mask, to = 247 } = body
   const fields: { field: string; message: string }[] = []
   for (const [field, unitId] of Object.entries({ from, to }))
     if (unitId < 1 || unitId > 247)
@@ -178,10 +200,15 @@ function scanPlanOf({ address = 0, by, fc = 3, from = 1, mask, to = 247 }: ScanB
   for (const [field, value] of Object.entries({ by, mask }))
     if (value !== undefined) fields.push({ field, message: 'is of a scan for M-Bus meters; units are asked by number' })
   refuseFields(fields)
-  return { from, to, fc, address }
+  return { from, to, fc, address, identify }
 }
 
-export type MasterHooks = BusHooks<ModbusRequest, ModbusReply>
+export type MasterHooks = BusHooks<ModbusRequest, ModbusReply> & {
+  /** The bounds of what finds out about units; left out: their defaults. */
+  limits?: ModbusLimits
+  /** The devices that units are compared with; left out: none. */
+  templates?(): Promise<readonly PointTemplate[]>
+}
 
 /** The adapter, with the interface through which other parts of the gateway send requests on its line. */
 export interface ModbusMaster extends Adapter {
@@ -198,28 +225,10 @@ export function createModbusMaster(
   const counts = busCounts()
   const faults = createBusFaults(protocol)
   const { port, clock, publish, whyNotOpen } = context
+  const { limits = defaultLimits, templates = async () => [] } = hooks
   const { baud } = context.lineSettings
   const gapMs = gapMsOf({ baud }, settings.gap_us)
   const bus = new Bus({ port, baud, gapMs, clock, publish, whyNotOpen, settings, counts, hooks, protocol })
-
-  /** Sends a request for a client. If the client leaves, requests that were not sent yet are withdrawn. */
-  async function request(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
-    const asked = requestOfBody(body)
-    const { unitId, fc, address, quantity } = asked
-    const how: AskHow = { priority: 'operator', ...(gone && { owner: gone }) }
-    const ask = (one: ModbusRequest) => {
-      if (gone?.aborted) throw faults.withdrawn(one)
-      return bus.ask(one, how)
-    }
-    const leave = () => gone && bus.withdraw(gone)
-    gone?.addEventListener('abort', leave)
-    try {
-      const values = fc === 43 ? await identify(asked, ask) : valuesOf(asked, await ask(asked))
-      return { unitId, fc, address, quantity, values }
-    } finally {
-      gone?.removeEventListener('abort', leave)
-    }
-  }
 
   const scan = createUnitScan<ModbusScan, FoundBy, ModbusRequest, ModbusReply>({
     port,
@@ -229,7 +238,12 @@ export function createModbusMaster(
     protocol: {
       plan: scanPlanOf,
       ask: ({ fc, address }, unitId) => protocol.seal({ unitId, fc, address, quantity: 1 }),
-      found: ({ exception }) => ({ exception }),
+      found: ({ exception }) => ({ exception, identity: null }),
+      async learn(plan, unitId, ask) {
+        if (!plan.identify) return {}
+        const asked = (request: ModbusRequest) => ask(protocol.seal(request))
+        return { identity: await identifyUnit({ unitId, ask: asked, templates: await templates(), limits }) }
+      },
     },
     isOpen: () => bus.isOpen,
     whyNotOpen,
@@ -239,8 +253,9 @@ export function createModbusMaster(
   return {
     asker: bus,
     faces: { units: bus.units, scan },
-    actions: { request },
-    whyNoAction: (action) => `${port} speaks modbus-rtu, which has rest/request and no rest/${action}.`,
+    actions: createActions({ bus, faults, protocol, limits, templates, whyNotOpen }),
+    whyNoAction: (action) =>
+      `${port} speaks modbus-rtu, which has rest/request, rest/test-read and rest/identify and no rest/${action}.`,
     attach: (line) => bus.attach(line),
     detach(fault) {
       scan.lineClosed(fault)
@@ -248,6 +263,69 @@ export function createModbusMaster(
     },
     counters: () => ({ ...counts, ...bus.gauges }),
   }
+}
+
+interface ActionParts extends Required<Pick<MasterHooks, 'limits' | 'templates'>> {
+  bus: ModbusAsker
+  faults: Pick<BusFaults<ModbusRequest>, 'withdrawn'>
+  protocol: ModbusRtu
+  whyNotOpen(): Fault
+}
+
+/** What callers of the API ask for. */
+function createActions({ bus, faults, limits, protocol, templates, whyNotOpen }: ActionParts) {
+  /** Runs what asks for a client. If the client leaves, requests that were not sent yet are withdrawn. */
+  async function askingFor<Made>(
+    gone: AbortSignal | undefined,
+    work: (exchange: (sent: Sent<ModbusRequest>) => Promise<ModbusReply | null>) => Promise<Made>,
+  ): Promise<Made> {
+    const how: AskHow = { priority: 'operator', ...(gone && { owner: gone }) }
+    const leave = () => gone && bus.withdraw(gone)
+    gone?.addEventListener('abort', leave)
+    try {
+      return await work(async (sent) => {
+        if (gone?.aborted) throw faults.withdrawn(sent.request)
+        return await bus.exchange(sent, how)
+      })
+    } finally {
+      gone?.removeEventListener('abort', leave)
+    }
+  }
+
+  /** Sends a request for a client. */
+  function request(body: RequestBody, gone?: AbortSignal): Promise<ModbusAnswer> {
+    return askingFor(gone, async (exchange) => {
+      const asked = requestOfBody(body)
+      const { unitId, fc, address, quantity } = asked
+      const ask = async (one: ModbusRequest) => {
+        const reply = await exchange(protocol.seal(one))
+        if (reply?.refusal) throw reply.refusal
+        return reply
+      }
+      const values = fc === 43 ? await identify(asked, ask) : valuesOf(asked, await ask(asked))
+      return { unitId, fc, address, quantity, values }
+    })
+  }
+
+  function identifyOne({ unitId }: { unitId: number }, gone?: AbortSignal) {
+    return askingFor(gone, async (exchange) => {
+      const ask = async (one: ModbusRequest) =>
+        (await exchange(protocol.seal(one)).catch((error) =>
+          faultOf(error, 'modbus_codec', 'It could not be asked.'),
+        )) ?? whyNotOpen()
+      return { unitId, ...(await identifyUnit({ unitId, ask, templates: await templates(), limits })) }
+    })
+  }
+
+  async function testRead(body: TestReadBody, gone?: AbortSignal): Promise<TestRead> {
+    const most = limits.test_registers * (body.fc <= 2 ? BITS_OF_REGISTER : 1)
+    if (body.quantity > most)
+      refuseFields([{ field: 'quantity', message: `is ${body.quantity}; a test read takes at most ${most} of them` }])
+    const { values, ...asked } = await request(body, gone)
+    return { ...asked, registers: readingsOf({ ...asked, values: values as readonly number[] }) }
+  }
+
+  return { request, 'test-read': testRead, identify: identifyOne }
 }
 
 /** The values that were read; for a write or a broadcast, the values that were written. */

@@ -6,13 +6,19 @@ import { createBusPoints, withPoints } from '../bus/points.ts'
 import type { BusDebts } from '../bus/transactions.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import type { PortRecord } from '../lines/ports.ts'
-import { isRecordPoint } from '../points/definition.ts'
+import { isRecordPoint, type PointTemplate } from '../points/definition.ts'
 import { modbusHunt } from './hunt.ts'
 import { createModbusListener } from './listener.ts'
 import { createModbusMaster } from './master.ts'
 import { registerPoints } from './points.ts'
 import { createModbusRtu, type ModbusCodec } from './protocol.ts'
-import { type ModbusSettings, modbusSettings, servedValues, slaveSettingsFaults } from './settings.ts'
+import {
+  type ModbusLimits,
+  type ModbusSettings,
+  modbusSettings,
+  servedValues,
+  slaveSettingsFaults,
+} from './settings.ts'
 import { createModbusSlave } from './slave.ts'
 import { type ModbusTcpWorld, tcpSettingsFaults, withModbusTcp } from './tcp.ts'
 
@@ -23,6 +29,10 @@ export interface ModbusWorld extends ModbusTcpWorld {
   modbusDebts(path: string): BusDebts<ModbusRequest>
   /** The identification that our units report: vendor, product code, revision. */
   modbusIdentity: readonly [string, string, string]
+  /** The bounds of what finds out about units; left out: their defaults. */
+  modbusLimits?: ModbusLimits
+  /** The devices that units are compared with; left out: none. */
+  modbusTemplates?(): Promise<readonly PointTemplate[]>
 }
 
 export const modbusProtocol: Protocol<ModbusWorld> = {
@@ -46,7 +56,11 @@ function makeModbus(record: PortRecord, context: AdapterContext, world: ModbusWo
   const points = createBusPoints(context, settings, registerPoints(limits), own)
   if (settings.mode === 'listen')
     return withPoints(createModbusListener(context, settings, protocol, points.hooks), points)
-  const hooks = Object.assign(points.hooks, { debts: world.modbusDebts(record.path) })
+  const hooks = Object.assign(points.hooks, {
+    debts: world.modbusDebts(record.path),
+    limits: world.modbusLimits,
+    templates: world.modbusTemplates,
+  })
   const master = createModbusMaster(context, settings, protocol, hooks)
   return withModbusTcp(withPoints(master, points, master.asker), { ...world, ...context, settings })
 }

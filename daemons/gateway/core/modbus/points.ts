@@ -113,7 +113,7 @@ interface PlanLimits {
 }
 
 /** A bit takes a sixteenth of a register on the line. */
-const BITS_OF_REGISTER = 16
+export const BITS_OF_REGISTER = 16
 
 /** @returns reads that cover every point once, each within what its function may ask, in order of unit, fc, address */
 export function planReads(points: readonly PointDefinition[], limits: PlanLimits, cuts: PlanCuts): ReadBlock[] {

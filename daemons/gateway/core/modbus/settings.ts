@@ -139,3 +139,43 @@ export const modbusSettings = Type.Object(
 )
 
 export type ModbusSettings = Static<typeof modbusSettings>
+
+// Keys of the table `modbus` in gateway.toml: the bounds of what finds out about units.
+
+export const modbusKeys = Type.Object(
+  {
+    test_registers: Type.Integer({
+      default: 32,
+      minimum: 1,
+      maximum: 125,
+      description:
+        'registers that one test read shows at most, each with some fifty meanings; of coils and inputs sixteen times as many',
+    }),
+    identify_replies: Type.Integer({
+      default: 4,
+      minimum: 1,
+      maximum: 16,
+      description: 'replies to function 43/14 that are read of one unit, which may put each name into its own',
+    }),
+    identify_reads: Type.Integer({
+      default: 40,
+      minimum: 0,
+      maximum: 500,
+      description: 'reads of registers by which one unit is compared with the devices that are known',
+    }),
+    identify_silent: Type.Integer({
+      default: 3,
+      minimum: 1,
+      maximum: 100,
+      description: 'questions in a row without an answer after which a unit is asked no more what it is',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'finding out what is on a Modbus line' },
+)
+
+export type ModbusLimits = Static<typeof modbusKeys>
+
+/** The keys as they are where nothing is set. */
+export const defaultLimits: ModbusLimits = Object.fromEntries(
+  Object.entries(modbusKeys.properties).map(([name, schema]) => [name, (schema as { default?: number }).default]),
+) as ModbusLimits

@@ -166,6 +166,41 @@ const line = Type.Object(
   { ...strict, description: 'line settings that the device leaves the factory with' },
 )
 
+/** A code that the maker documents, in registers. `is`: what it may be, a number or a text. */
+const codeSign = Type.Object(
+  {
+    what: text('what stands there'),
+    fc: Type.Enum([3, 4]),
+    address: pointKeys.address,
+    type: Type.Enum(['u16', 'u32', 'string']),
+    length: pointKeys.length,
+    is: Type.Array(Type.Union([Type.Integer({ minimum: 0 }), Type.String({ minLength: 1, maxLength: 48 })]), {
+      minItems: 1,
+      maxItems: 16,
+    }),
+    source: text('where it is documented'),
+  },
+  strict,
+)
+
+/** How a name begins that the unit gives by function 43/14: 0 its vendor, 1 its product code. */
+const nameSign = Type.Object(
+  {
+    what: text('which name'),
+    object: Type.Enum([0, 1, 2]),
+    begins: Type.Array(Type.String({ minLength: 1, maxLength: 48 }), { minItems: 1, maxItems: 16 }),
+    source: text('where it is documented'),
+  },
+  strict,
+)
+
+/** A point of the template whose value lies in a range wherever such a device works: no proof, as others may do so too. */
+const valueSign = Type.Object({ point: pointName, from: Type.Number(), to: Type.Number() }, strict)
+
+const sign = Type.Union([codeSign, nameSign, valueSign])
+
+export type TemplateSign = Static<typeof sign>
+
 /** One template file. */
 export const pointTemplate = Type.Object(
   {
@@ -179,6 +214,13 @@ export const pointTemplate = Type.Object(
     unitId: unitNumber,
     maxRegisters: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 125, description: 'registers that it gives in one read at most' }),
+    ),
+    signs: Type.Optional(
+      Type.Array(sign, {
+        minItems: 1,
+        maxItems: 8,
+        description: 'by which a unit is taken for such a device, which it could be',
+      }),
     ),
     points: Type.Array(templatePoint, { minItems: 1, maxItems: 250 }),
   },

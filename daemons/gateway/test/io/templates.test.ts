@@ -81,3 +81,15 @@ for (const [id, fc, address, words, values] of examples)
       else t.equal(read(), value, name)
     }
   })
+
+t.test('signs name points that are numbers, and a device without a code has two of them', async (t) => {
+  t.ok(templates.filter(({ signs = [] }) => signs.length > 0).length >= 10)
+  for (const { id, points, signs = [] } of templates) {
+    const values = signs.filter((sign) => 'point' in sign)
+    t.ok(signs.length === 0 || signs.length > values.length || values.length >= 2, id)
+    for (const { point, from, to } of values) {
+      const type = points.find(({ name }) => name === point)?.type
+      t.ok(type && type !== 'bit' && type !== 'string' && from < to, `${id}: ${point}`)
+    }
+  }
+})

@@ -11,6 +11,7 @@ function job(over: Partial<ModbusScanJob> = {}): ModbusScanJob {
     to: 247,
     fc: 3,
     address: 0,
+    identify: false,
     asked: 84,
     total: 247,
     current: 85,
@@ -23,7 +24,7 @@ function job(over: Partial<ModbusScanJob> = {}): ModbusScanJob {
   return { ...plain, ...over }
 }
 
-const unit = { unitId: 17, tookMs: 20, exception: null }
+const unit = { unitId: 17, tookMs: 20, exception: null, identity: null }
 
 t.test('says which unit is asked, how many answered and how long it takes', async (t) => {
   t.match(judgeScan(job({ found: [unit] }), when), {

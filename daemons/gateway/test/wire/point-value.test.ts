@@ -43,6 +43,7 @@ const written: Partial<Record<PointType, (view: DataView, value: never) => void>
   u32: (view, value) => view.setUint32(0, value),
   s32: (view, value) => view.setInt32(0, value),
   u64: (view, value) => view.setBigUint64(0, value),
+  s64: (view, value) => view.setBigInt64(0, value),
   f32: (view, value) => view.setFloat32(0, value),
   f64: (view, value) => view.setFloat64(0, value),
 }
@@ -82,7 +83,7 @@ t.test('every type in every order is read back as it was written', async (t) => 
   )
 })
 
-t.test('a u64 is a number while a double holds it, and its exact text beyond', async (t) => {
+t.test('a u64 or s64 is a number while a double holds it, and its exact text beyond', async (t) => {
   holds(
     t,
     fc.property(fc.bigInt(0n, 2n ** 64n - 1n), orders, (value, by) => {
@@ -93,6 +94,8 @@ t.test('a u64 is a number while a double holds it, and its exact text beyond', a
     }),
   )
   t.equal(read({ type: 'u64' }, [0, 0, 0, 7]), 7)
+  t.equal(read({ type: 's64' }, [0xffff, 0xffff, 0xffff, 0xfff9]), -7)
+  t.equal(read({ type: 's64' }, [0xffdf, 0xffff, 0xffff, 0xffff]), '-9007199254740993')
   t.equal(read({ type: 'u64' }, [0x0020, 0, 0, 1]), '9007199254740993')
   t.equal(read({ type: 'u64', scale: 0.001 }, [0x0020, 0, 0, 1]), '9007199254740.993')
 })
