@@ -167,7 +167,7 @@ export function serverRows(body: { bytes?: number; isHeap?: false } = {}): Memor
 }
 
 /** One encrypted connection beside what it takes without TLS, mostly OpenSSL's. @source measured: 80 KiB */
-const TLS_BYTES = 112 * KIB
+export const TLS_BYTES = 112 * KIB
 
 /** The row of a server that may speak TLS; counted although it is off, since switching it on changes no unit. */
 export function tlsRow(): MemoryRow {

@@ -199,9 +199,16 @@ export const foundAnswer = object({
       port: count,
       version: orNull(text),
       heard_at: instant,
-      device: orNull(object({ id: count, name: text, moved: yesNo })),
+      tls: yesNo,
+      device: orNull(object({ id: count, name: text, moved: yesNo, has_root: yesNo })),
     }),
   ),
+})
+
+export const foundRootAnswer = object({
+  fingerprint: Type.String({ description: 'SHA-256, pairs of hex digits with colons' }),
+  ends_at: instant,
+  adopted: orNull(Type.String({ description: 'fingerprint of the root that its device was adopted with' })),
 })
 
 const progress = object({

@@ -37,6 +37,7 @@ import {
   automationAnswer,
   doneAnswer,
   foundAnswer,
+  foundRootAnswer,
   notDrivenAnswer,
   pendingAnswer,
   restSwitchAnswer,
@@ -96,7 +97,19 @@ const readAdopt = createReader(
       secret: Type.Optional(
         Type.String({ maxLength: 512, description: 'the password of a board, or a key of a gateway' }),
       ),
+      fingerprint: Type.Optional(
+        Type.String({
+          pattern: '^[0-9A-F]{2}(:[0-9A-F]{2}){31}$',
+          description: 'of a gateway that speaks HTTPS: the SHA-256 of its root CA, which somebody compared',
+        }),
+      ),
     },
+    { additionalProperties: false },
+  ),
+)
+const readRootWish = createReader(
+  Type.Object(
+    { id: Type.String({ minLength: 1, maxLength: 255, description: 'as it was listed' }) },
     { additionalProperties: false },
   ),
 )
@@ -336,6 +349,17 @@ function foundRoutes(gate: UiGate, { found }: UiAdminParts): Route[] {
     }),
     gate.elevated({
       method: 'POST',
+      path: '/ui/found/root',
+      body: readRootWish,
+      reply: foundRootAnswer,
+      summary: 'The fingerprint of the root CA of a gateway that speaks HTTPS, to be compared before it is adopted',
+      async handle({ body }) {
+        const { fingerprint, endsAt, adopted } = await found.root(readRootWish(body).id)
+        return granted({ fingerprint, ends_at: endsAt, adopted })
+      },
+    }),
+    gate.elevated({
+      method: 'POST',
       path: '/ui/found/adopt',
       body: readAdopt,
       reply: doneAnswer,
@@ -349,8 +373,9 @@ function foundRoutes(gate: UiGate, { found }: UiAdminParts): Route[] {
   ]
 }
 
-function foundView({ heardAt, device, ...found }: FoundDaemon) {
-  return { ...found, heard_at: heardAt, device: device && { id: device.id, name: device.name, moved: device.isMoved } }
+function foundView({ heardAt, hasTls, device, ...found }: FoundDaemon) {
+  const known = device && { id: device.id, name: device.name, moved: device.isMoved, has_root: device.hasRoot }
+  return { ...found, heard_at: heardAt, tls: hasTls, device: known }
 }
 
 /** Of secrets only the fact that they change is sent, whatever the port returned. */

@@ -196,6 +196,8 @@ export const UI_FAULT_STATUS: Readonly<Record<string, number>> = {
   backup_failed: 507,
   found_gone: 404,
   found_known: 409,
+  found_root: 409,
+  found_root_unread: 502,
   traffic_busy: 503,
   definition_invalid: 422,
   definition_unknown: 422,

@@ -27,7 +27,6 @@ import type {
   PendingChange,
   PendingColumn,
   UiAudit,
-  UiFound,
   UiMacros,
   UiPending,
   UiPeople,
@@ -42,6 +41,7 @@ import type { StagedDifference } from '../io/database.ts'
 import { hashPassword } from '../io/people.ts'
 import { openPictureFolder } from '../io/pictures.ts'
 import { stageRows } from '../io/site-import.ts'
+import { foundOf } from './found.ts'
 import { definitionFiles, type House, importParts, logNotDriven } from './house.ts'
 import { type Brought, liveField } from './rules.ts'
 
@@ -369,22 +369,6 @@ function macrosOf({ context, site }: House, { control, live, values }: Brought):
     living: () => control.engine.living(),
     knownVerbs: control.knownVerbs,
   })
-}
-
-function foundOf({ context, records, site }: House, found: FoundDaemons): UiFound {
-  const { clock, config } = context
-  return {
-    isLooking: () => config.mdns.enabled,
-    list: () => found.list(),
-    async adopt(wish, { username: author }) {
-      const waiting = site.pending
-        .changes()
-        .flatMap((change) => (change.kind === 'add' && change.table === 'device' ? [change.row] : []))
-      const rows = { device: [found.rowOf(wish, waiting)] }
-      await stageRows(site, { rows, remove: {} }, importParts(config, clock), author)
-      records.journal.record({ who: author, from: 'page', what: 'device adopted', target: wish.id })
-    },
-  }
 }
 
 function roomsOf({ context: { config, stateFolder }, site }: House): UiRooms {

@@ -11,6 +11,7 @@ import {
   NODE_TASKS,
   serverRows,
   signInRows,
+  TLS_BYTES,
   threadRow,
 } from '#kit/pure/memory-plan.ts'
 import { AUDIT_HEAP_MIB, BACKUP_HEAP_MIB, WRITER_HEAP_MIB } from './keys.ts'
@@ -216,6 +217,10 @@ function deviceRows(): MemoryRow[] {
       each: CLIENT_BYTES + KERNEL_BYTES,
       many: 'drivers.heard_devices',
       shownBy: 'daemons/controller/test/io/transports/heard-connection.test.ts',
+    },
+    {
+      ...{ what: 'TLS of gateways that are heard', of: 'device', each: TLS_BYTES, many: 'drivers.heard_devices' },
+      shownBy: 'daemons/controller/test/io/transports/secure.test.ts',
     },
     {
       ...{ what: 'messages of devices over WebSocket that are not whole', of: 'device', many: 'drivers.heard_devices' },

@@ -4,7 +4,7 @@ import type { PasswordForm } from './access/password-change.ts'
 import type { AuditReason, AuditRecord, Outcome } from './audit.ts'
 import type { Backups } from './backups.ts'
 import type { KnownVerb } from './control/gates.ts'
-import type { FoundDaemon } from './drivers/found.ts'
+import type { AdoptWish, FoundDaemon } from './drivers/found.ts'
 import type { LaneView } from './drivers/lane.ts'
 import type { TrafficPage } from './drivers/traffic.ts'
 import type { Json } from './json.ts'
@@ -269,10 +269,26 @@ export interface UiFound {
   isLooking(): boolean
   list(): readonly FoundDaemon[]
   /**
-   * Makes a device of one, which waits for Apply All; or gives its device the address where it is now.
-   * @throws Fault `found_gone`, `found_known`
+   * Fetches the root CA of a gateway that speaks HTTPS, for somebody to compare. No credentials are sent.
+   * @throws Fault `found_gone`, `found_root_unread`
    */
-  adopt(wish: { id: string; name?: string; secret?: string }, by: Session): Promise<void>
+  root(id: string): Promise<FoundRoot>
+  /**
+   * Makes a device of one, which waits for Apply All; or gives its device the address where it is now, or another root.
+   * @param wish.fingerprint of the root CA that somebody compared
+   * @throws Fault `found_gone`, `found_known`, `found_root`, `found_root_unread`
+   */
+  adopt(wish: AdoptWish & { fingerprint?: string }, by: Session): Promise<void>
+}
+
+/** The root CA that a gateway hands out. */
+export interface FoundRoot {
+  /** SHA-256, pairs of hex digits with colons, as the page of the gateway shows it. */
+  fingerprint: string
+  /** Epoch ms. */
+  endsAt: number
+  /** That of the root its device was adopted with; null if there is none. */
+  adopted: string | null
 }
 
 /** Favourites of people, and floor plans. */

@@ -162,6 +162,7 @@ t.test('a plain user writes, cancels and reads nothing of others on the page and
     ['POST', '/ui/pending/apply', { revision: 0 }],
     ['POST', '/ui/pending/discard', { revision: 0 }],
     ['POST', '/ui/pending/undo', {}],
+    ['POST', '/ui/found/root', { id: 'x' }],
     ['POST', '/ui/found/adopt', { id: 'x', name: 'y' }],
     ['POST', '/ui/ledger/acknowledge', { id: 1 }],
   ]

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
-import type { FakeHouse } from './fake-house.ts'
+import { type FakeHouse, FINGERPRINT } from './fake-house.ts'
 import { harbourHouse } from './harbour-house.ts'
 import { serveUi } from './ui-server.ts'
 
@@ -13,7 +13,7 @@ interface Stage extends Rig {
 
 const daemon = (name: string, more: Partial<FoundDaemon> = {}): FoundDaemon => ({
   ...{ id: `${name}._plantroom._tcp.local`, name, role: 'decoder', driver: 'board', host: 'lobby.local' },
-  ...{ address: '10.20.4.8', port: 80, version: '1.2.3', heardAt: 1000, device: null },
+  ...{ address: '10.20.4.8', port: 80, version: '1.2.3', heardAt: 1000, hasTls: false, device: null },
   ...more,
 })
 
@@ -30,6 +30,7 @@ t.test('what is found on the network', { skip: noBrowser, timeout: 90_000 }, asy
     ['says that nothing is found, and what to look at', nothing],
     ['lists boards and gateways, and names the devices that they are', listed],
     ['adopts one by keyboard alone, with its name and password', adopts],
+    ['shows the fingerprint of a gateway with HTTPS, and adopts it with that', compares],
     ['shows what a stranger calls himself as text, and nothing else', stranger],
   ])
 })
@@ -46,8 +47,8 @@ async function listed(t: Test, stage: Stage): Promise<void> {
   const gateway = { role: 'gateway', driver: 'gateway', host: '', port: 3132 } as const
   stage.house.found = [
     daemon('Bar speakers'),
-    daemon('Boiler room', { ...gateway, device: { id: 3, name: 'Plant', isMoved: false } }),
-    daemon('Roof', { ...gateway, device: { id: 4, name: 'Roof', isMoved: true } }),
+    daemon('Boiler room', { ...gateway, device: { id: 3, name: 'Plant', isMoved: false, hasRoot: false } }),
+    daemon('Roof', { ...gateway, device: { id: 4, name: 'Roof', isMoved: true, hasRoot: false } }),
   ]
   await panel(stage).getByRole('button', { name: 'Look again' }).click()
   await panel(stage).getByText('Decoder, lobby.local (10.20.4.8:80), 1.2.3').waitFor()
@@ -76,6 +77,32 @@ async function adopts(t: Test, stage: Stage): Promise<void> {
   await page.getByText('Bar speakers waits for Apply All.').waitFor()
   t.strictSame(house.adopted, [{ id: 'Bar speakers._plantroom._tcp.local', name: 'Bar', secret: 'sound and vision' }])
   t.equal(await page.getByRole('dialog').count(), 0)
+}
+
+async function compares(t: Test, stage: Stage): Promise<void> {
+  const { page, house } = stage
+  const gateway = { role: 'gateway', driver: 'gateway', port: 3132, hasTls: true } as const
+  house.found = [
+    daemon('Boiler room', gateway),
+    daemon('Plant', { ...gateway, device: { id: 3, name: 'Plant', isMoved: false, hasRoot: false } }),
+  ]
+  house.adopted = []
+  await panel(stage).getByRole('button', { name: 'Look again' }).click()
+  await panel(stage).getByRole('button', { name: 'Adopt Boiler room' }).click()
+  await page.getByText('Compare this fingerprint with that of the gateway').waitFor()
+  await page.getByText(FINGERPRINT).waitFor()
+  await stage.audit(t, 'found-root')
+  await page.getByLabel('Key of the gateway').fill('pr_key')
+  await page.keyboard.press('Enter')
+  await page.getByText('Boiler room waits for Apply All.').waitFor()
+  await panel(stage).getByRole('button', { name: 'Compare root of Plant' }).click()
+  await page.getByRole('button', { name: 'Adopt this root' }).click()
+  await page.getByText('Plant waits for Apply All.').waitFor()
+  const id = (name: string) => `${name}._plantroom._tcp.local`
+  t.strictSame(house.adopted, [
+    { id: id('Boiler room'), name: 'Boiler room', secret: 'pr_key', fingerprint: FINGERPRINT },
+    { id: id('Plant'), fingerprint: FINGERPRINT },
+  ])
 }
 
 async function stranger(t: Test, stage: Stage): Promise<void> {

@@ -170,8 +170,17 @@ export interface FoundDaemon {
   port: number
   version: string | null
   heard_at: number
-  /** The device that it is; `moved` where the device has another address. */
-  device: { id: number; name: string; moved: boolean } | null
+  /** Whether it speaks HTTPS, so that its root CA has to be compared. */
+  tls: boolean
+  /** The device that it is; `moved` where the device has another address, `has_root` where a root CA was adopted. */
+  device: { id: number; name: string; moved: boolean; has_root: boolean } | null
+}
+
+/** The root CA that a gateway hands out, and the fingerprint of that which its device was adopted with. */
+export interface FoundRoot {
+  fingerprint: string
+  ends_at: number
+  adopted: string | null
 }
 
 /** `looking` is false where mDNS is switched off. */
@@ -252,7 +261,9 @@ export const api = {
   devices: (find: string) => call<Devices>(`GET /ui/devices?${new URLSearchParams(find === '' ? {} : { find })}`),
   automation: () => call<Automation>('GET /ui/automation'),
   found: () => call<Found>('GET /ui/found'),
-  adopt: (wish: { id: string; name?: string; secret?: string }) => call<unknown>('POST /ui/found/adopt', wish),
+  foundRoot: (id: string) => call<FoundRoot>('POST /ui/found/root', { id }, { answerMs: LONG_MS }),
+  adopt: (wish: { id: string; name?: string; secret?: string; fingerprint?: string }) =>
+    call<unknown>('POST /ui/found/adopt', wish, { answerMs: LONG_MS }),
   backup: () => call<Backup>('GET /ui/backup'),
   makeBackup: () => call<Backup>('POST /ui/backup', {}),
   discardBackup: () => call<unknown>('POST /ui/backup/discard', {}),

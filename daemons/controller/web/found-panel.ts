@@ -10,7 +10,7 @@ import { firstAnswer } from '#kit/web/lazy.ts'
 import { count } from '#kit/web/numbers.ts'
 import { Act, chip, say, toast } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
-import { api, type Found, type FoundDaemon } from './api.ts'
+import { api, type Found, type FoundDaemon, type FoundRoot } from './api.ts'
 import * as texts from './texts.ts'
 
 /** What is found on the network. Looks when it is opened, when contact is back, and when it is asked to. */
@@ -54,8 +54,13 @@ function row(daemon: FoundDaemon, choose: (daemon: FoundDaemon) => void): VNode 
     <td class="when">${act(daemon, () => choose(daemon))}</td></tr>`
 }
 
-function act({ name, device }: FoundDaemon, choose: () => void): VNode {
-  if (device && !device.moved) return html`<span class="soft">${texts.isDevice(device.name)}</span>`
+function act({ name, device, tls }: FoundDaemon, choose: () => void): VNode {
+  if (device && !device.moved) {
+    const known = html`<span class="soft">${texts.isDevice(device.name)}</span>`
+    if (!tls) return known
+    const kind = device.has_root ? 'quiet' : ''
+    return html`${known} <${Act} kind=${kind} label=${texts.compareRootOf(name)} run=${choose}>${texts.compareRoot}</${Act}>`
+  }
   const label = device ? texts.follow(name) : texts.adopt(name)
   return html`<${Act} label=${label} run=${choose}>${device ? texts.takeAddress : texts.adoptShort}</${Act}>`
 }
@@ -66,13 +71,37 @@ interface AdoptProps {
   done(): void
 }
 
-/** Asks for its name, and for what it lets this controller in with. */
+/** A device that has a root goes on with it at another address. */
+function needsRoot({ tls, device }: FoundDaemon): boolean {
+  return tls && !(device?.moved && device.has_root)
+}
+
+/** Asks for its name, for what it lets this controller in with, and to compare the root of one that speaks HTTPS. */
 function Adopt({ daemon, close, done }: AdoptProps): VNode {
-  const { id, name, driver, device } = daemon
+  const { id, name, device } = daemon
   const form = useForm({ name, secret: '' })
+  const [root, setRoot] = useState<FoundRoot | null>(null)
+  const [refused, setRefused] = useState<string | null>(null)
+  async function lookAtRoot(): Promise<void> {
+    setRefused(null)
+    try {
+      setRoot(await api.foundRoot(id))
+    } catch (thrown) {
+      setRefused(sentenceOf(thrown))
+    }
+  }
+  const isCompared = needsRoot(daemon)
+  useEffect(() => {
+    if (isCompared) void lookAtRoot()
+  }, [])
   async function save(): Promise<void> {
     const { name: typed, secret } = form.values.value
-    await api.adopt(device ? { id } : { id, name: String(typed), ...(secret === '' ? {} : { secret: String(secret) }) })
+    await api.adopt({
+      id,
+      ...(device ? {} : { name: String(typed) }),
+      ...(device || secret === '' ? {} : { secret: String(secret) }),
+      ...(isCompared && root ? { fingerprint: root.fingerprint } : {}),
+    })
   }
   async function submit(event: Event): Promise<void> {
     event.preventDefault()
@@ -81,15 +110,39 @@ function Adopt({ daemon, close, done }: AdoptProps): VNode {
     done()
     toast(texts.waitsForApplyAll(device?.name ?? name))
   }
-  const isBoard = driver === 'board'
-  const fields = device
-    ? html`<p class="soft">${texts.isAtAnotherAddress(device.name, `${daemon.address}:${daemon.port}`)}</p>`
-    : html`${input({ form, name: 'name', label: texts.name, hint: texts.deviceNameHint, first: true })}
-      ${input({ form, name: 'secret', type: 'password', autocomplete: 'new-password', label: isBoard ? texts.passwordOfBoard : texts.keyOfGateway, hint: isBoard ? texts.passwordOfBoardHint : texts.keyOfGatewayHint })}`
-  return html`<${Dialog} title=${device ? texts.follow(name) : texts.adopt(name)} close=${close}>
-    <form onSubmit=${(event: Event) => void submit(event)} novalidate><div class="stack">${fields}
+  const isSame = root !== null && root.adopted === root.fingerprint
+  const act = device?.moved ? texts.takeAddress : device ? texts.adoptRoot : texts.adoptShort
+  return html`<${Dialog} title=${titleOf(daemon)} close=${close}>
+    <form onSubmit=${(event: Event) => void submit(event)} novalidate><div class="stack">${fieldsOf(daemon, form)}
+      ${isCompared ? rootPart(root, refused, () => void lookAtRoot()) : null}
       <p class="small soft">It becomes real with Apply All on the page <a href=${linkTo('pending')} onClick=${close}>Pending</a>.</p>${refusal(form)}</div>
       <footer><button class="btn quiet" type="button" onClick=${close}>${texts.leaveIt}</button>
-      <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>${device ? texts.takeAddress : texts.adoptShort}</${Act}></footer></form>
+      <${Act} kind="primary" type="submit" waits=${form.isBusy.value || (isCompared && (root === null || (isSame && !device?.moved)))}>${act}</${Act}></footer></form>
   </${Dialog}>`
+}
+
+function titleOf({ name, device }: FoundDaemon): string {
+  if (!device) return texts.adopt(name)
+  return device.moved ? texts.follow(name) : texts.compareRootOf(name)
+}
+
+function fieldsOf({ address, port, device, driver }: FoundDaemon, form: ReturnType<typeof useForm>): VNode | null {
+  if (device?.moved) return html`<p class="soft">${texts.isAtAnotherAddress(device.name, `${address}:${port}`)}</p>`
+  if (device) return null
+  const isBoard = driver === 'board'
+  return html`${input({ form, name: 'name', label: texts.name, hint: texts.deviceNameHint, first: true })}
+      ${input({ form, name: 'secret', type: 'password', autocomplete: 'new-password', label: isBoard ? texts.passwordOfBoard : texts.keyOfGateway, hint: isBoard ? texts.passwordOfBoardHint : texts.keyOfGatewayHint })}`
+}
+
+/** Whoever is in between could hand out a root of their own: only somebody who looks at the gateway can tell. */
+function rootPart(root: FoundRoot | null, refused: string | null, again: () => void): VNode {
+  if (root === null) return firstAnswer(refused, texts.askingForRoot, texts.rootCouldNotBeRead, again)
+  const { adopted, fingerprint } = root
+  const verdict =
+    adopted === null
+      ? say('warn', texts.compareFingerprint, texts.compareFingerprintHow)
+      : adopted === fingerprint
+        ? say('ok', texts.sameRoot, texts.sameRootMeans)
+        : say('fault', texts.otherRoot, texts.otherRootMeans(adopted))
+  return html`${verdict}<p class="tested mono" aria-label=${texts.fingerprintOfRoot}>${fingerprint}</p>`
 }

@@ -668,6 +668,20 @@ export const passwordOfBoard = 'Password of the board'
 export const passwordOfBoardHint = 'Empty where it has none.'
 export const keyOfGateway = 'Key of the gateway'
 export const keyOfGatewayHint = 'Made at the gateway, under Users: an API key with the role administrator.'
+export const compareRoot = 'Compare root'
+export const compareRootOf = (daemon: string) => `Compare root of ${daemon}`
+export const adoptRoot = 'Adopt this root'
+export const askingForRoot = 'Fetching the root CA of the gateway'
+export const rootCouldNotBeRead = 'The root CA could not be read'
+export const fingerprintOfRoot = 'SHA-256 of the root CA'
+export const compareFingerprint = 'Compare this fingerprint with that of the gateway'
+export const compareFingerprintHow =
+  'The page System of the gateway shows it under Certificate, and its log at each start. If they differ, somebody is in between: leave it. From then on the gateway is driven over HTTPS, and only while its certificate is from this root.'
+export const sameRoot = 'It is the root that was adopted'
+export const sameRootMeans = 'Nothing is to be done.'
+export const otherRoot = 'It is another root than was adopted'
+export const otherRootMeans = (adopted: string) =>
+  `Adopted was ${adopted}. If the gateway was set up anew, compare this one with that of its page System and adopt it. Otherwise somebody is in between: leave it.`
 export const isAtAnotherAddress = (device: string, place: string) =>
   `${device} has another address. It announces itself at ${place} now.`
 export const waitsForApplyAll = (device: string) => `${device} waits for Apply All.`

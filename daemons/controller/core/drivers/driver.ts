@@ -44,6 +44,17 @@ export interface Place {
   port: number
 }
 
+/** What vouches for a device that speaks TLS. */
+export interface Trust {
+  /** PEM: the root CA, and no other, that its certificate has to be from. */
+  root: string
+}
+
+/** Where a device speaks HTTP, with `tls` HTTPS. */
+export interface WebPlace extends Place {
+  tls?: Trust
+}
+
 /** How frames in a stream end: by their content, or after `silenceMs` without data. */
 export type Framing = ContentFraming | { mode: 'silence'; silenceMs: number }
 
@@ -52,9 +63,9 @@ export type ConnectionPlace =
   | (Place & { kind: 'tcp'; framing: Framing })
   | (Place & { kind: 'udp' })
   /** A raw line of a gateway, by the path of its device; `key` is one of the gateway's API keys. */
-  | (Place & { kind: 'gateway'; line: string; key: string; framing: Framing })
+  | (WebPlace & { kind: 'gateway'; line: string; key: string; framing: Framing })
   /** A WebSocket: each message is a frame. `headers` go with the handshake, such as who asks. */
-  | (Place & { kind: 'websocket'; path: string; headers: Readonly<Record<string, string>> })
+  | (WebPlace & { kind: 'websocket'; path: string; headers: Readonly<Record<string, string>> })
 
 /** Sends messages to a device, one after another. */
 export interface Sender {
@@ -76,7 +87,7 @@ export interface Connection extends Sender {
 }
 
 /** One HTTP request to a device: `path` begins with a slash. */
-export interface DeviceRequest extends Place {
+export interface DeviceRequest extends WebPlace {
   method: string
   path: string
   headers?: Readonly<Record<string, string>>
@@ -144,7 +155,8 @@ export interface DriverContext {
   /**
    * Connects, and listens to the device from then on.
    * @param frame receives each whole frame that answers no question; returns whether the driver recognises it
-   * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `gateway_line`
+   * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `device_certificate`, `gateway_line`,
+   *   `gateway_https`
    */
   connect(place: ConnectionPlace, frame: ConnectionEvents['frame']): Promise<Connection>
   /**
@@ -157,7 +169,10 @@ export interface DriverContext {
     topics: readonly string[],
     hear: (topic: string, payload: Uint8Array) => void,
   ): Promise<BrokerConnection>
-  /** @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `answer_too_long`, or the reason of `signal` */
+  /**
+   * @throws Fault `device_unreachable`, `device_cut_off`, `device_busy`, `device_certificate`, `answer_too_long`, or the
+   *   reason of `signal`
+   */
   request(request: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer>
 }
 

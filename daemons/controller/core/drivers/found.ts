@@ -8,6 +8,7 @@ import { plainText } from '#kit/pure/text.ts'
 import { isObject, type Json } from '../json.ts'
 import { countKey } from '../keys.ts'
 import type { Book, Row } from '../site/book.ts'
+import { ROOT_KEY, rootOf } from './gateway/gateway-place.ts'
 
 /** Boards and gateways of the network that are no devices yet. */
 export const foundKeys = Type.Object(
@@ -45,8 +46,18 @@ export interface FoundDaemon {
   version: string | null
   /** Epoch ms. */
   heardAt: number
-  /** The device that it is already; `isMoved` if its row has another address. */
-  device: { id: number; name: string; isMoved: boolean } | null
+  /** Whether it says that it speaks HTTPS: then its root CA has to be adopted with it. */
+  hasTls: boolean
+  /** The device that it is already; `isMoved` if its row has another address, `hasRoot` if a root CA was adopted. */
+  device: { id: number; name: string; isMoved: boolean; hasRoot: boolean } | null
+}
+
+/** What somebody says of a daemon that is to become a device. */
+export interface AdoptWish {
+  /** As it was listed. */
+  id: string
+  name?: string
+  secret?: string
 }
 
 export interface FoundLimits {
@@ -111,28 +122,43 @@ export class FoundDaemons {
   /**
    * The row of a site file that makes a device of it, or gives its device the address where it is now.
    * @param wish.secret a board's password, or a key of a gateway
+   * @param wish.root the root CA of a gateway, PEM, which somebody compared; its device is driven over TLS from then on
    * @param waiting devices that wait for Apply All
-   * @throws Fault `found_gone`, `found_known`
+   * @throws Fault `found_gone`, `found_known`, `found_root`
    */
-  rowOf(
-    { id, name, secret }: { id: string; name?: string; secret?: string },
-    waiting: readonly Row[] = [],
-  ): Record<string, Json> {
-    const found = this.list().find((each) => each.id === id)
-    if (!found) throw new Fault('found_gone', 'It is not announced any more. Look whether it runs, then look again.')
-    const { driver, device, address, port } = found
-    if (device && !device.isMoved)
+  rowOf({ id, name, secret, root }: AdoptWish & { root?: string }, waiting: readonly Row[] = []): Record<string, Json> {
+    const found = this.daemon(id)
+    const { driver, device, address, port, hasTls } = found
+    if (device && !device.isMoved && root === undefined)
       throw new Fault('found_known', `It is device ${device.id} already, ${JSON.stringify(device.name)}.`)
     if (waiting.some((row) => row.serial_number === labelOf(id)))
       throw new Fault('found_known', 'It was adopted already, and waits for Apply All.')
-    const before = device && this.#book.row('device', device.id)?.transport
-    const transport = { ...(isObject(before) ? before : {}), kind: driver, host: address, port }
-    if (device) return { id: device.id, transport }
+    if (hasTls && root === undefined && !device?.hasRoot)
+      throw new Fault('found_root', 'It speaks HTTPS. Compare the fingerprint of its root CA, then adopt it with that.')
+    const before = device ? this.#book.row('device', device.id) : undefined
+    const transport = {
+      ...objectOf(before?.transport),
+      kind: driver,
+      host: address,
+      port,
+      ...(root !== undefined && { tls: true }),
+    }
+    const config: Record<string, Json> =
+      root === undefined ? {} : { config: { ...objectOf(before?.config), [ROOT_KEY]: root } }
+    if (device) return { id: device.id, transport, ...config }
     return {
       name: this.#freeName(plainText(name ?? '', LONGEST_NAME) || found.name, waiting),
       ...{ driver, transport, serial_number: labelOf(id), model: found.role, firmware: found.version },
       ...(secret ? { [driver === 'board' ? 'password' : 'api_key']: secret } : {}),
+      ...config,
     }
+  }
+
+  /** @throws Fault `found_gone` */
+  daemon(id: string): FoundDaemon {
+    const found = this.list().find((each) => each.id === id)
+    if (!found) throw new Fault('found_gone', 'It is not announced any more. Look whether it runs, then look again.')
+    return found
   }
 
   /** A row of a site file that has the name of another would change that. */
@@ -185,7 +211,10 @@ function foundOf({ service, driver, heardAt }: Heard, { byLabel, byPlace }: Devi
     name: plainText(text.get('name') ?? '', LONGEST_NAME) || bare || labelOf(id),
     address: reach[0] ?? '',
     version: VERSION.test(version) ? version : null,
-    device: row ? { id: row.id, name: String(row.name ?? ''), isMoved: here === undefined } : null,
+    hasTls: driver === 'gateway' && text.get('scheme') === 'https',
+    device: row
+      ? { id: row.id, name: String(row.name ?? ''), isMoved: here === undefined, hasRoot: rootOf(row) !== undefined }
+      : null,
   }
 }
 
@@ -194,7 +223,16 @@ function labelOf(id: string): string {
   return plainText(id.split('.', 1)[0] ?? '', LONGEST_NAME)
 }
 
+/** A host may have its scheme before it, and its port behind it. */
 function placeOf({ transport }: Row): string {
-  const { host, port } = (isObject(transport) ? transport : {}) as { readonly host?: Json; readonly port?: Json }
-  return `${String(host).toLowerCase()}:${port}`
+  const { host, port } = objectOf(transport) as { readonly host?: Json; readonly port?: Json }
+  const bare = String(host)
+    .toLowerCase()
+    .replace(/^https:\/\//, '')
+    .replace(/\/$/, '')
+  return /^[^:]+:\d+$/.test(bare) ? bare : `${bare}:${port}`
+}
+
+function objectOf(value: Json | undefined): Readonly<Record<string, Json>> {
+  return isObject(value) ? value : {}
 }

@@ -1,5 +1,6 @@
 /** HTTP to devices: one request and its complete, bounded answer; and the look-up of a gateway line's TCP port. */
-import { type ClientRequest, request as open } from 'node:http'
+import { type ClientRequest, request as open, type RequestOptions } from 'node:http'
+import type { Duplex } from 'node:stream'
 import type { Clock } from '#kit/clock.ts'
 import { gatherBody, readJson } from '#kit/http/dialect.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -11,8 +12,10 @@ import {
   isPort,
   type Place,
 } from '../../core/drivers/driver.ts'
+import { checkIsPlain } from '../../core/drivers/gateway/gateway-place.ts'
 import { isObject } from '../../core/json.ts'
 import type { KeptBytes } from './bounds.ts'
+import { connectSecure } from './secure.ts'
 import { addressText, bare, cutOff, resolved, unreachable } from './tcp.ts'
 
 interface HttpParts {
@@ -26,23 +29,39 @@ interface HttpParts {
 }
 
 /**
- * Sends a request on a connection of its own; follows no redirect, keeps nothing.
- * @throws Fault `device_unreachable`, `device_cut_off`, `answer_too_long`, or the reason of `signal`
+ * Sends a request on a connection of its own; follows no redirect, keeps nothing. With TLS it is sent once the certificate
+ * was verified.
+ * @throws Fault `device_unreachable`, `device_cut_off`, `device_certificate`, `answer_too_long`, or the reason of `signal`
  */
-export function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: AbortSignal): Promise<DeviceAnswer> {
+export async function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: AbortSignal): Promise<DeviceAnswer> {
+  const { tls } = asked
+  if (tls === undefined) return requestOver(undefined, asked, parts, signal)
+  const { clock, limits } = parts
+  const stream = await connectSecure({ ...asked, tls }, { clock, connectMs: limits.connectMs }, signal)
+  return requestOver(stream, asked, parts, signal)
+}
+
+/** @param stream that is connected; undefined connects */
+export function requestOver(
+  stream: Duplex | undefined,
+  asked: DeviceRequest,
+  parts: HttpParts,
+  signal: AbortSignal,
+): Promise<DeviceAnswer> {
   const { host, port, method, path, headers, body } = asked
   const { clock, kept, limits } = parts
+  const by: RequestOptions = stream ? { createConnection: () => stream } : { agent: false, lookup: resolved }
   const name = addressText(asked)
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const outgoing = open({ host: bare(host), port, method, path, headers, agent: false, lookup: resolved })
+    const outgoing = open({ host: bare(host), port, method, path, headers, ...by })
     const keeper = { give: (reason: string) => fail(new Fault('answer_too_long', `the answer of ${name}: ${reason}`)) }
     const late = () =>
       fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(limits.connectMs)}`))
-    const timer = clock.after(limits.connectMs, late)
+    const timer = stream ? undefined : clock.after(limits.connectMs, late)
     const stopped = () => fail(signal.reason)
     const done = () => {
-      timer.cancel()
+      timer?.cancel()
       kept.set(keeper, 0)
       signal.removeEventListener('abort', stopped)
     }
@@ -52,7 +71,7 @@ export function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: Abor
       reject(reason)
     }
     signal.addEventListener('abort', stopped, { once: true })
-    whenConnected(outgoing, () => timer.cancel())
+    whenConnected(outgoing, () => timer?.cancel())
     outgoing.on('error', (cause) => fail(unreachable(name, cause)))
     outgoing.on('response', async (incoming) => {
       incoming.on('error', (cause) => fail(cutOff(name, cause)))
@@ -79,17 +98,19 @@ function tooLong(name: string, most: number): Fault {
 /**
  * The raw TCP port that a gateway has opened for a line.
  * @param request sends a request to the gateway
- * @throws Fault `gateway_line` if there is none, and the errors of `request`
+ * @throws Fault `gateway_line` if there is none, `gateway_https`, and the errors of `request`
  * @source interface document 2, part A, Ports
  */
 export async function placeOfLine(
   place: Extract<ConnectionPlace, { kind: 'gateway' }>,
   request: (asked: DeviceRequest) => Promise<DeviceAnswer>,
 ): Promise<Place> {
-  const { host, port, line, key } = place
+  const { host, port, tls, line, key } = place
+  const web = { host, port, ...(tls && { tls }) }
   const path = `/api/ports/${encodeURIComponent(line)}`
   const headers = { authorization: `Bearer ${key}` }
-  const { status, body } = await request({ host, port, method: 'GET', path, headers })
+  await checkIsPlain(web, request)
+  const { status, body } = await request({ ...web, method: 'GET', path, headers })
   const says = (what: string) => new Fault('gateway_line', `line ${line} of the gateway ${addressText(place)} ${what}`)
   if (status !== 200) throw says(`cannot be asked for: it answers ${status}`)
   const said = readJson(body)

@@ -4,6 +4,7 @@ import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { ConnectionPlace } from '../../core/drivers/driver.ts'
+import { connectSecure } from './secure.ts'
 import { addressText, bare, cutOff, LINGER_MS, resolved, unreachable, type Wire, type WireEvents } from './tcp.ts'
 
 export interface WebSocketLimits {
@@ -27,21 +28,23 @@ const MOST_WAITING = 512
 
 /**
  * @returns a socket that is not read yet
- * @throws Fault `device_unreachable`, or the reason of `signal`
+ * @throws Fault `device_unreachable`, `device_certificate`, or the reason of `signal`
  */
-export function connectWebSocket(
+export async function connectWebSocket(
   place: WebSocketPlace,
   { clock, connectMs, messageBytes }: WebSocketLimits & { clock: Clock },
   signal: AbortSignal,
 ): Promise<WebSocket> {
-  const { port, path, headers } = place
+  const { port, path, headers, tls } = place
+  const stream = tls && (await connectSecure({ ...place, tls }, { clock, connectMs }, signal))
   const name = addressText(place)
   const host = bare(place.host)
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const socket = new WebSocket(`ws://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, {
       headers: { ...headers },
-      lookup: resolved,
+      // The stream is encrypted already, so that nothing is sent before its certificate was verified.
+      ...(stream ? { createConnection: () => stream } : { lookup: resolved }),
       perMessageDeflate: false,
       maxPayload: messageBytes,
       maxFragments: MOST_FRAGMENTS,

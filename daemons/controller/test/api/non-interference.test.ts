@@ -32,7 +32,7 @@ function houseOf(word: string): FakeHouse {
   house.found = [
     {
       ...{ id: word, role: 'gateway', driver: 'gateway', name: word, host: word, address: '10.0.0.9', port: 3132 },
-      ...{ version: '1.0.0', heardAt: word.length, device: null },
+      ...{ version: '1.0.0', heardAt: word.length, hasTls: false, device: null },
     },
   ]
   const entries = Array.from({ length: word.length }, (_, at) => entry(at + 1, word))
@@ -115,6 +115,7 @@ const call: fc.Arbitrary<Call> = fc.oneof(
     { method: 'GET', path: '/ui/tables' },
     { method: 'GET', path: '/ui/rows?table=zone' },
     { method: 'GET', path: '/ui/found' },
+    { method: 'POST', path: '/ui/found/root', body: { id: 'a' } },
     { method: 'GET', path: '/ui/not-driven' },
     { method: 'GET', path: '/ui/backup' },
     { method: 'GET', path: '/ui/backup/file' },

@@ -45,6 +45,7 @@ t.test('is for elevated sessions only', async (t) => {
     ['POST', '/ui/pending/apply', { revision: 1001 }],
     ['POST', '/ui/pending/discard', { revision: 1001 }],
     ['GET', '/ui/found'],
+    ['POST', '/ui/found/root', { id: 'gateway-1' }],
     ['POST', '/ui/found/adopt', { id: 'board-1' }],
   ] as const
   for (const [method, path, body] of calls) {

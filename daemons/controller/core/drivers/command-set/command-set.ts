@@ -21,7 +21,9 @@ import {
   type DriverContext,
   type DriverSession,
   tcpPlaceOf,
+  type WebPlace,
 } from '../driver.ts'
+import { gatewayPlaceOf, ROOT_KEY } from '../gateway/gateway-place.ts'
 
 /** The definitions, and what their logins need. */
 export interface CommandSets {
@@ -61,8 +63,8 @@ export function createCommandSetDriver(sets: CommandSets): Driver {
   return {
     name: 'command_set',
     reads: (row) => ({
-      transport: ['host', 'port', 'line'],
-      config: [...(usable(row)?.config.keys() ?? [])],
+      transport: ['host', 'port', 'tls', 'line'],
+      config: [...(usable(row)?.config.keys() ?? []), ROOT_KEY],
       polls: true,
       isCommandSet: true,
     }),
@@ -114,14 +116,20 @@ function placeOf(row: Row, device: Device, key: string | null): ConnectionPlace 
     throw new Fault('transport_invalid', `transport.kind of device ${row.id} is not one of ${KINDS.join(', ')}`)
   const usual = device.definition.transports.find((one) => one.kind === kind)
   const port = transport.port ?? (usual && 'port' in usual ? usual.port : undefined)
-  const place = tcpPlaceOf({ ...row, transport: { ...transport, ...(port !== undefined && { port }) } })
+  const placed = { ...row, transport: { ...transport, ...(port !== undefined && { port }) } }
+  if (kind === 'gateway') return lineOf(row, gatewayPlaceOf(placed), device, key)
+  const place = tcpPlaceOf(placed)
   if (kind === 'udp') return { kind, ...place }
   const { framing } = device
-  if (kind === 'tcp') return { kind, ...place, framing }
-  const { line } = transport
+  return { kind, ...place, framing }
+}
+
+/** @throws Fault `transport_invalid` */
+function lineOf(row: Row, place: WebPlace, { framing }: Device, key: string | null): ConnectionPlace {
+  const { line } = isObject(row.transport) ? row.transport : {}
   if (typeof line !== 'string' || line === '')
     throw new Fault('transport_invalid', `transport.line of device ${row.id} is not the path of a line`)
-  return { kind, ...place, line, key: key ?? '', framing }
+  return { kind: 'gateway', ...place, line, key: key ?? '', framing }
 }
 
 /**

@@ -15,16 +15,17 @@ import {
 import { foldedName } from '../../control/reading.ts'
 import { isObject, type Json } from '../../json.ts'
 import type { Row } from '../../site/book.ts'
-import {
-  type Ack,
-  type DeviceAnswer,
-  type Driver,
-  type DriverCommand,
-  type DriverContext,
-  type DriverSession,
-  type Place,
-  tcpPlaceOf,
+import type {
+  Ack,
+  DeviceAnswer,
+  DeviceRequest,
+  Driver,
+  DriverCommand,
+  DriverContext,
+  DriverSession,
+  WebPlace,
 } from '../driver.ts'
+import { checkIsPlain, checkNotMoved, gatewayPlaceOf, ROOT_KEY } from './gateway-place.ts'
 import { type KnownPoint, readingsPatch, wantedOf, type ZonePoints, zonePointsOf } from './zone-points.ts'
 
 /** An older table is read again before a point is written: somebody may have moved the point to another register. */
@@ -45,7 +46,11 @@ const SHORTEST_SECRET = 16
 export function createGatewayDriver(): Driver {
   return {
     name: 'gateway',
-    reads: () => ({ transport: ['host', 'port', 'line'], config: ['feed', 'webhook_secret'], polls: true }),
+    reads: () => ({
+      transport: ['host', 'port', 'tls', 'line'],
+      config: ['feed', 'webhook_secret', ROOT_KEY],
+      polls: true,
+    }),
     flaw: flawOf,
     webhookSecret: secretOf,
     async open(device, zones, context) {
@@ -58,7 +63,7 @@ export function createGatewayDriver(): Driver {
 
 function flawOf(device: Row): string | undefined {
   try {
-    tcpPlaceOf(device)
+    gatewayPlaceOf(device)
   } catch (fault) {
     return (fault as Fault).message
   }
@@ -98,7 +103,7 @@ interface HeldPort {
 
 class GatewaySession implements DriverSession {
   readonly #context: DriverContext
-  readonly #place: Place
+  readonly #place: WebPlace
   readonly #headers: Readonly<Record<string, string>>
   readonly #feed: Json
   readonly #line: string
@@ -117,7 +122,7 @@ class GatewaySession implements DriverSession {
       throw new Fault('device_refused', 'it has no api_key: make one at the gateway, and put it into the device')
     const { line } = (device.transport ?? {}) as { readonly line?: Json }
     this.#context = context
-    this.#place = tcpPlaceOf(device)
+    this.#place = gatewayPlaceOf(device)
     this.#headers = { authorization: `Bearer ${key}` }
     this.#feed = feedOf(device)
     this.#line = typeof line === 'string' ? line : ''
@@ -127,6 +132,7 @@ class GatewaySession implements DriverSession {
   /** Hears of changes before it reads what is, so that no change is missed between them. */
   async open(): Promise<void> {
     const { signal } = this.#ended
+    await checkIsPlain(this.#place, (asked) => this.#context.request(asked, signal))
     checkKey(await this.#get('/api/me', signal))
     if (this.#feed === 'socket') await this.#hear(signal)
     for (const port of this.#ports.values()) await this.#read(port, signal)
@@ -308,7 +314,14 @@ class GatewaySession implements DriverSession {
   }
 
   #get(path: string, signal: AbortSignal): Promise<DeviceAnswer> {
-    return this.#context.request({ ...this.#place, method: 'GET', path, headers: this.#headers }, signal)
+    return this.#ask({ ...this.#place, method: 'GET', path, headers: this.#headers }, signal)
+  }
+
+  /** @throws Fault `gateway_https` */
+  async #ask(asked: DeviceRequest, signal: AbortSignal): Promise<DeviceAnswer> {
+    const answer = await this.#context.request(asked, signal)
+    checkNotMoved(this.#place, answer)
+    return answer
   }
 
   /** @param body is what the schema of the gateway takes: it says itself what is wrong with it */
@@ -316,7 +329,7 @@ class GatewaySession implements DriverSession {
     const headers = { ...this.#headers, 'content-type': 'application/json' }
     const path = `/api/ports/${encodeURIComponent(port)}/rest/${action}`
     const bytes = new TextEncoder().encode(JSON.stringify(body))
-    const answer = await this.#context.request({ ...this.#place, method: 'POST', path, headers, body: bytes }, signal)
+    const answer = await this.#ask({ ...this.#place, method: 'POST', path, headers, body: bytes }, signal)
     if (answer.status !== 200) throw new Fault('device_refused', refusalOf(answer))
     return answerOf(answer)
   }

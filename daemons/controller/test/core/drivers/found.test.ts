@@ -135,6 +135,51 @@ t.test('a device is made with driver, transport and secret, under a name of its 
   t.throws(again, { code: 'found_known', message: /waits for Apply All/ })
 })
 
+t.test('a gateway with HTTPS becomes a device with the root that somebody compared, and not without', async (t) => {
+  const id = 'gateway-1._plantroom._tcp.local'
+  const secure = service('gateway-1', { port: 3132 }, { role: 'gateway', scheme: 'https' })
+  const { found } = here()
+  found.hear(secure)
+  t.match(found.list(), [{ hasTls: true, device: null }])
+  t.throws(() => found.rowOf({ id, secret: 'key' }), { code: 'found_root' })
+  t.match(found.rowOf({ id, secret: 'key', root: 'PEM' }), {
+    transport: { kind: 'gateway', host: '10.20.4.8', port: 3132, tls: true },
+    config: { root_ca: 'PEM' },
+    api_key: 'key',
+  })
+
+  const transport = { kind: 'gateway', host: '10.20.4.8', port: 3132, line: '/dev/ttyS1' }
+  const row = { id: 3, name: 'Plant', driver: 'gateway', transport, config: { feed: 'socket' } }
+  const before = here([row])
+  before.found.hear(secure)
+  t.match(before.found.list(), [{ device: { id: 3, isMoved: false, hasRoot: false } }])
+  t.throws(() => before.found.rowOf({ id }), { code: 'found_known' })
+  t.strictSame(before.found.rowOf({ id, root: 'PEM', secret: 'left out' }), {
+    id: 3,
+    transport: { ...transport, tls: true },
+    config: { feed: 'socket', root_ca: 'PEM' },
+  })
+})
+
+t.test('a gateway that has moved goes on with its root, also where its host is written with https://', async (t) => {
+  const config = { root_ca: 'PEM' }
+  const transport = { kind: 'gateway', host: '10.20.4.7', port: 3132, tls: true }
+  const row = { id: 3, name: 'Plant', driver: 'gateway', serial_number: 'gateway-1', transport, config }
+  const { found } = here([row])
+  const secure = service('gateway-1', { port: 3132 }, { role: 'gateway', scheme: 'https' })
+  found.hear(secure)
+  t.match(found.list(), [{ device: { isMoved: true, hasRoot: true } }])
+  t.strictSame(found.rowOf({ id: 'gateway-1._plantroom._tcp.local' }), {
+    id: 3,
+    transport: { ...transport, host: '10.20.4.8' },
+  })
+  for (const host of ['https://10.20.4.8', 'https://10.20.4.8:3132/', 'HTTPS://10.20.4.8']) {
+    const named = here([{ ...row, transport: { ...transport, host } }])
+    named.found.hear(secure)
+    t.match(named.found.list(), [{ device: { isMoved: false } }], host)
+  }
+})
+
 t.test('a device that has moved gets its new address, and keeps what else its transport says', async (t) => {
   const transport = { kind: 'gateway', host: '10.20.4.7', port: 3132, line: '/dev/ttyS1' }
   const row = { id: 3, name: 'Bar', driver: 'gateway', serial_number: 'gateway-1', transport }

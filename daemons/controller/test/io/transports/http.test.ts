@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
 import { until } from '#kit/test/until.ts'
+import type { DeviceRequest } from '../../../core/drivers/driver.ts'
 import { KeptBytes } from '../../../io/transports/bounds.ts'
 import { placeOfLine, requestOnce } from '../../../io/transports/http.ts'
 
@@ -79,14 +80,24 @@ const place = {
 } as const
 
 t.test('a gateway line is reached at the TCP port that the gateway gives it', async (t) => {
-  const asked: unknown[] = []
+  const asked: DeviceRequest[] = []
   const answers = (body: unknown, status = 200) =>
     placeOfLine(place, async (request) => {
       asked.push(request)
       return { status, body: Buffer.from(JSON.stringify(body)) }
     })
   t.strictSame(await answers({ protocol: 'raw', settings: { tcp_port: 4001 } }), { host: '10.0.0.1', port: 4001 })
-  t.match(asked, [{ path: '/api/ports/%2Fdev%2FttyUSB0', headers: { authorization: 'Bearer k' } }])
+  t.strictSame(
+    asked.map(({ path, headers }) => [path, headers]),
+    [
+      ['/api/status', undefined],
+      ['/api/ports/%2Fdev%2FttyUSB0', { authorization: 'Bearer k' }],
+    ],
+    'without the key first: it may speak HTTPS by now',
+  )
+  const asks = asked.length
+  await t.rejects(answers({}, 308), { code: 'gateway_https' })
+  t.equal(asked.length, asks + 1)
   const refused = { code: 'gateway_line', message: /^line \/dev\/ttyUSB0 of the gateway 10\.0\.0\.1:3132/ }
   for (const [body, status] of [
     [{}, 401],

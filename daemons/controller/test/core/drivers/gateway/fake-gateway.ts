@@ -1,6 +1,7 @@
 /** A gateway of a few points that a test moves as it likes, at a loopback port. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createSecureServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { type WebSocket, WebSocketServer } from 'ws'
@@ -16,14 +17,22 @@ export function pointOf(name: string, more: Readonly<Record<string, unknown>> = 
   }
 }
 
-export async function fakeGateway(t: Test, points: Readonly<Record<string, readonly object[]>>) {
+/** @param tls its certificate and key: then it speaks HTTPS */
+export async function fakeGateway(
+  t: Test,
+  points: Readonly<Record<string, readonly object[]>>,
+  tls?: Pick<ServerOptions, 'key' | 'cert'>,
+) {
   const tables = new Map(Object.entries(points))
   const posts: { path: string; body: unknown }[] = []
   const sockets = new Set<WebSocket>()
   const wishes: unknown[] = []
   let asked = 0
+  let heads = 0
   let answer: (path: string, body: unknown) => [status: number, body: unknown] = () => [200, { sent: 1 }]
-  const server = createServer(async (request, response) => {
+  const server = tls ? createSecureServer(tls) : createServer()
+  server.on('request', async (request: IncomingMessage, response: ServerResponse) => {
+    heads++
     const path = decodeURIComponent(request.url ?? '')
     if (request.headers.authorization !== `Bearer ${KEY}`) return reply(response, 401, { error: 'unauthorized' })
     if (request.method === 'GET') {
@@ -38,6 +47,7 @@ export async function fakeGateway(t: Test, points: Readonly<Record<string, reado
   })
   const feed = new WebSocketServer({ noServer: true })
   server.on('upgrade', (request, socket, head) => {
+    heads++
     if (request.headers.authorization !== `Bearer ${KEY}`) return socket.end('HTTP/1.1 401 Unauthorized\r\n\r\n')
     feed.handleUpgrade(request, socket, head, (ws) => {
       sockets.add(ws)
@@ -67,6 +77,8 @@ export async function fakeGateway(t: Test, points: Readonly<Record<string, reado
     stop,
     say,
     asked: () => asked,
+    /** Requests of any kind whose head arrived, which has the key. */
+    heads: () => heads,
     answers: (answering: typeof answer) => {
       answer = answering
     },

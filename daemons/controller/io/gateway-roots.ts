@@ -1,0 +1,65 @@
+/** The root CAs that gateways hand out, fetched for somebody to compare: no credentials are sent, and nothing is kept. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Place } from '../core/drivers/driver.ts'
+import { KeptBytes } from './transports/bounds.ts'
+import { requestOnce, requestOver } from './transports/http.ts'
+import { certificateOf, connectUnverified, fingerprintOf } from './transports/secure.ts'
+import { SendTurns } from './transports/tcp.ts'
+
+/** A root is about a thousand bytes. */
+const ROOT_BYTES = 16_384
+/** Fetches that wait for another: a person compares one at a time. */
+const MOST_WAITING = 8
+/** For the whole of a fetch. */
+const FETCH_MS = 15_000
+
+export interface FetchedRoot {
+  /** PEM. */
+  root: string
+  fingerprint: string
+  endsAt: number
+}
+
+export interface GatewayRoots {
+  /**
+   * Fetches the root, and connects once more to see that the certificate of the gateway is from it and right for the place.
+   * @throws Fault `found_root_unread`
+   */
+  fetch(place: Place): Promise<FetchedRoot>
+}
+
+export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connectMs: number }): GatewayRoots {
+  const turns = new SendTurns({ unsent: MOST_WAITING, unsentBytes: ROOT_BYTES }, 'root CAs')
+  const parts = { clock, kept: new KeptBytes(ROOT_BYTES), limits: { connectMs, httpBytes: ROOT_BYTES } }
+
+  async function fetchRoot(place: Place, signal: AbortSignal): Promise<FetchedRoot> {
+    const stream = await connectUnverified(place, { clock, connectMs }, signal)
+    const asked = { ...place, method: 'GET', path: '/api/system/ca-cert' }
+    const { status, body } = await requestOver(stream, asked, parts, signal)
+    if (status !== 200) throw new Fault('device_answer', `it answers ${status} to ${asked.path}`)
+    const certificate = certificateOf(body)
+    if (!certificate.ca) throw new Fault('device_certificate', 'what it hands out is not the certificate of a CA')
+    const root = certificate.toString()
+    // Whoever is in between could hand out any root: its fingerprint is compared by a person, but it has to fit.
+    await requestOnce({ ...place, tls: { root }, method: 'GET', path: '/api/status' }, parts, signal)
+    return { root, fingerprint: fingerprintOf(root), endsAt: certificate.validToDate.getTime() }
+  }
+
+  return {
+    async fetch(place) {
+      const late = new AbortController()
+      const timer = clock.after(FETCH_MS, () =>
+        late.abort(new Fault('device_unreachable', `it did not answer within ${FETCH_MS / 1000} s`)),
+      )
+      try {
+        return await turns.run(0, () => fetchRoot(place, late.signal))
+      } catch (cause) {
+        const why = cause instanceof Error ? cause.message : String(cause)
+        throw new Fault('found_root_unread', `Its root CA could not be read: ${why}.`, { cause })
+      } finally {
+        timer.cancel()
+      }
+    },
+  }
+}
