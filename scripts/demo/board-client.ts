@@ -2,7 +2,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { BoardSettings } from '../../daemons/board/core/settings/settings.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import type { Undo } from './undo.ts'
@@ -16,7 +15,8 @@ const ASK_AGAIN_MS = 100
 export interface BoardStart {
   /** Holds a folder for each board, called as its host name. */
   stateFolder: string
-  settings: Pick<BoardSettings, 'name' | 'hostname' | 'role'> & Partial<BoardSettings>
+  /** As in its settings file; what is left out has its default. */
+  settings: { name: string; hostname: string; role: string; [key: string]: unknown }
   /** The port it should have; a taken one is replaced by a free one. */
   pagePort: number
   /** `key=VALUE` texts. */
