@@ -158,14 +158,13 @@ function bodyOf(form: Form, takeOver: boolean): object {
 
 function found(path: string, job: HuntJob): Child {
   if (job.found.length === 0) return null
-  return html`<section class="panel" aria-label="Found"><header><h2>Found</h2></header><table class="table fold"><thead><tr><th><span class="sr">State</span></th><th>Line</th><th>Evidence</th><th><span class="sr">Acts</span></th></tr></thead>
-    <tbody>${job.found.map((one) => row(path, job, one))}</tbody></table></section>`
+  return html`<section class="panel" aria-label="Found"><header><h2>Found</h2></header>${job.found.map((one) => finding(path, job, one))}</section>`
 }
 
-function row(path: string, job: HuntJob, one: HuntFinding): VNode {
+function finding(path: string, job: HuntJob, one: HuntFinding): VNode {
   const name = `${protocolNames[one.protocol as ProtocolName] ?? one.protocol} ${framingOf(one.line)}`
   const settings = job.state === 'running' || !isAdmin.value ? [] : [one.line, ...one.also]
-  return html`<tr key=${name}><td class="lit">${lamp(one.isSure ? 'ok' : 'warn', one.isSure ? texts.sure : texts.maybeChance)}</td>
-    <td class="name"><b>${name}</b></td><td class="setup">${one.evidence}</td>
-    <td class="n act">${settings.map((setting) => html`<a class="btn" key=${setting.stop_bits} href=${linkTo('port', path, 'settings', takenWords(one, setting))}>${texts.takeSetting(framingOf(setting))}</a> `)}</td></tr>`
+  return html`<div class="in stack" key=${name}><p>${lamp(one.isSure ? 'ok' : 'warn', one.isSure ? texts.sure : texts.maybeChance)} <b>${name}</b></p>
+    <p class="small soft">${one.evidence}</p>
+    ${settings.length > 0 ? html`<div>${settings.map((setting) => html`<a class="btn" key=${setting.stop_bits} href=${linkTo('port', path, 'settings', takenWords(one, setting))}>${texts.takeSetting(framingOf(setting))}</a> `)}</div>` : null}</div>`
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { HuntFinding } from '../../core/hunt/findings.ts'
 import type { HuntJob } from '../../core/hunt/run.ts'
 import { judgeHunt, takenWords } from '../../web/hunt-page.ts'
 
@@ -17,10 +18,10 @@ const done: HuntJob = {
   ...{ phase: null, current: null, tried: 24, total: 24, etaMs: null, found: [], refused: [] },
   verdict: 'Nothing was heard.',
 }
-const found = {
+const found: HuntFinding = {
   ...{ protocol: 'modbus-rtu', line: setting, also: [], how: 'heard', isSure: true, frames: 8, units: [3], wrong: 0 },
   evidence: '19200 8E1: 8 Modbus frames heard.',
-} as const
+}
 
 t.test('the verdict says what is tried, and what came of it', async (t) => {
   t.match(judgeHunt(null), { lit: 'off', sentence: 'No hunt was run yet.' })
