@@ -319,10 +319,8 @@ function huntsOf({ clock, config, log }: Context, registry: PortRegistry, ledger
   return new Hunts({
     ...{ clock, limits: config.hunt, protocols: huntedProtocols, opener: createSerialOpener({ log, clock }) },
     lend: registry.lend.bind(registry),
-    onEnded(where, { fault, verdict }) {
-      const sentence = fault?.message ?? verdict ?? ''
-      ledger.happened({ what: 'hunt_ended', where, severity: 'notice', sentence })
-    },
+    onEnded: (where, { fault, verdict }) =>
+      ledger.happened({ what: 'hunt_ended', where, severity: 'notice', sentence: fault?.message ?? verdict ?? '' }),
   })
 }
 
