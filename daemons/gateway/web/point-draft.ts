@@ -5,7 +5,7 @@ import type { PointDefinition } from '../core/points/definition.ts'
 const FIELDS = ['unitId', 'fc', 'address', 'type', 'wordOrder', 'byteOrder', 'bit', 'length', 'scale'] as const
 
 /** What is null or left out keeps its default. */
-export type PointDraft = Partial<Pick<PointDefinition, (typeof FIELDS)[number]>>
+type PointDraft = Partial<Pick<PointDefinition, (typeof FIELDS)[number]>>
 
 /** As a word of the address: `unitId=1&fc=4&address=0`. */
 export function wordOfDraft(draft: PointDraft): string {

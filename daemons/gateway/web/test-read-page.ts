@@ -33,7 +33,7 @@ adoptStyle(`.tested > summary { display: grid; grid-template-columns: 4rem 3.5re
 @container app (max-width: 44rem) { .readings { grid-template-columns: minmax(0, 1fr); } .readings dt { margin-top: var(--s2); } .reading { min-height: 2.75rem; } }`)
 
 /** A value on the display of the device, found among the readings. `scale`: what the reading is multiplied with. */
-export interface Found {
+interface Found {
   address: number
   reading: Reading
   scale: number

@@ -34,7 +34,7 @@ export interface UnitIdentity {
 }
 
 /** Asks the unit. @returns the reply, which may be a refusal, or why there is none */
-export type AskUnit = (request: ModbusRequest) => Promise<ModbusReply | Fault>
+type AskUnit = (request: ModbusRequest) => Promise<ModbusReply | Fault>
 
 interface IdentifyParts {
   unitId: number

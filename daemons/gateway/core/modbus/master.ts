@@ -164,7 +164,7 @@ declare module '../lines/adapter.ts' {
 }
 
 /** What a test read asks for. */
-export type TestReadBody = Required<Pick<RequestBody, 'unitId' | 'fc' | 'address' | 'quantity'>>
+type TestReadBody = Required<Pick<RequestBody, 'unitId' | 'fc' | 'address' | 'quantity'>>
 
 /** What was read, and every meaning of it. */
 export interface TestRead extends TestReadBody {

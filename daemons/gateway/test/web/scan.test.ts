@@ -1,7 +1,7 @@
 /** Tests of what the page says of a scan. */
 import t from 'tap'
 import type { ModbusScanJob } from '../../core/modbus/master.ts'
-import { foundText, judgeScan, progressOf } from '../../web/scan-page.ts'
+import { foundText, guessText, judgeScan, progressOf, saidText } from '../../web/scan-page.ts'
 import { when } from './port-fixture.ts'
 
 function job(over: Partial<ModbusScanJob> = {}): ModbusScanJob {
@@ -53,4 +53,17 @@ t.test('an exception is an answer too', async (t) => {
   t.equal(foundText(unit), 'answered')
   const exception = { code: 2, name: 'illegal data address' }
   t.equal(foundText({ ...unit, exception }), 'answered with exception 02: illegal data address')
+})
+
+t.test('says as certain what a unit says itself, and as a guess what it could be', async (t) => {
+  const objects = [
+    { id: 0, name: 'VendorName', value: 'Acme' },
+    { id: 1, name: 'ProductCode', value: 'X-1' },
+  ]
+  t.equal(saidText({ kind: 'said', objects, candidates: [], tried: '' }), 'It says: Acme, X-1.')
+  const guess = { template: 'b23', maker: 'ABB', model: 'B23', signs: 2, fit: 1, by: 'codes' } as const
+  t.equal(guessText(guess), 'Could be: ABB B23 (1 of 2 signs fits).')
+  t.equal(guessText({ ...guess, by: 'values' }), 'Could be: ABB B23 (the values at its addresses are plausible).')
+  const job3 = job({ identify: true, asked: 247, current: 17, found: [unit], etaMs: null })
+  t.match(judgeScan(job3, when), { lit: 'busy', sentence: /^Asking unit 17 what it is\. / })
 })
