@@ -51,12 +51,12 @@ const COST = {
 }
 
 /** Runs in the arm64 Node: a pty carries bytes both ways, a refusal has its errno, a listener listens, a password is
- * hashed, and notify answers. */
+ * hashed, and process answers. */
 const PROGRAM = `
 import { createRequire } from 'node:module'
 const require = createRequire('${ROOT}/native/')
 const serial = require('./serial/prebuilds/linux-arm64/serial.node')
-const notify = require('./notify/prebuilds/linux-arm64/notify.node')
+const own = require('./process/prebuilds/linux-arm64/process.node')
 const usbip = require('./usbip/prebuilds/linux-arm64/usbip.node')
 const argon2 = require('./argon2/prebuilds/linux-arm64/argon2.node')
 const seen = { arch: process.arch }
@@ -68,7 +68,7 @@ listener.close()
 const cost = { message: Buffer.from('x'), nonce: Buffer.alloc(16), tagLength: 16, memory: 8, passes: 1, parallelism: 1 }
 seen.hash = (await argon2.derive(cost, 0)).toString('hex')
 await usbip.ask('/nonexistent/socket', 'x', -1, 1000, 9).catch((error) => { seen.ask = error.code })
-try { notify.send('/nonexistent/socket', 'READY=1') } catch (error) { seen.notify = error.code }
+try { own.send('/nonexistent/socket', 'READY=1') } catch (error) { seen.notify = error.code }
 await serial.open('/dev/ttyUSB987', {}, false, '').catch((error) => { seen.open = error.code })
 try {
   const pty = serial.openPty()

@@ -32,9 +32,7 @@ export async function startBoard(
   await mkdir(folder, { mode: 0o700 })
   await writeFile(join(folder, 'settings.json'), JSON.stringify({ version: 1, value: { settings, saves: 1 } }))
   const listen = `${LOOPBACK}:${await wantedOrFree(LOOPBACK, pagePort)}`
-  const board = await startDaemon({ name: 'board', stateFolder: folder, listen, sets })
-  undo.push(() => board.stop())
-  return board
+  return await startDaemon({ name: 'board', stateFolder: folder, listen, sets }, undo)
 }
 
 /** @returns the answer's JSON. @throws Error with the board's own sentence if it refuses */

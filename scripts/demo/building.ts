@@ -39,15 +39,11 @@ export async function startBuilding(stateFolder: string, driven: Driven, undo: U
   const file = join(stateFolder, 'building.json')
   // It holds the gateway's key.
   await writeFile(file, JSON.stringify(site), { mode: 0o600 })
-  const controller = await startDaemon({
-    name: 'controller',
-    stateFolder: folder,
-    listen: `${LOOPBACK}:${PAGE_PORT}`,
-    sets: [],
-    args: ['--import', file],
-  })
-  undo.push(() => controller.stop())
-  return controller
+  const listen = `${LOOPBACK}:${PAGE_PORT}`
+  return await startDaemon(
+    { name: 'controller', stateFolder: folder, listen, sets: [], args: ['--import', file] },
+    undo,
+  )
 }
 
 /** @returns the site with these rows behind its own */

@@ -3,14 +3,15 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
+import type { Undo } from './undo.ts'
 
-const START_MS = 20_000
+/** Far more than any takes by itself: the demo starts many, and may share its machine. */
+const START_MS = 60_000
 
 export interface DaemonProcess {
   url: string
   /** Resolves when it ends, on request or not, with its last output. */
   ended: Promise<string>
-  stop(): Promise<void>
 }
 
 /** Which daemon to start, and how. */
@@ -25,7 +26,11 @@ export interface DaemonStart {
   args?: readonly string[]
 }
 
-export async function startDaemon({ name, stateFolder, listen, sets, args = [] }: DaemonStart): Promise<DaemonProcess> {
+/** @param undo stops it, also if it does not come to answer. @throws Error with its last output, or that it took too long */
+export async function startDaemon(
+  { name, stateFolder, listen, sets, args = [] }: DaemonStart,
+  undo: Undo,
+): Promise<DaemonProcess> {
   const child = spawn(
     process.execPath,
     [
@@ -40,15 +45,12 @@ export async function startDaemon({ name, stateFolder, listen, sets, args = [] }
   )
   const said = lastWords(child)
   const ended = once(child, 'exit').then(() => said())
+  undo.push(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
   const url = await Promise.race([listening(name, child, said), ended.then((text) => Promise.reject(new Error(text)))])
-  return {
-    url,
-    ended,
-    async stop() {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
+  return { url, ended }
 }
 
 /**

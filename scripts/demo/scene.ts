@@ -71,8 +71,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
     `ports.allow=["${NAMED_LINES}", "/dev/ttyUSB*", "/dev/ttyACM*", "/dev/serial/by-id/*"]`,
     `modbus_tcp.host=${LOOPBACK}`,
   ]
-  const gateway = await startDaemon({ name: 'gateway', stateFolder: join(stateFolder, 'gateway'), listen, sets })
-  undo.push(() => gateway.stop())
+  const gateway = await startDaemon({ name: 'gateway', stateFolder: join(stateFolder, 'gateway'), listen, sets }, undo)
 
   const api = await setUpGateway(gateway.url, { username: demoLogin.admin, password: demoLogin.password })
   await setUpBus(api, { path: meters.path, settings: { tcp_port: tcpPort } }, meterUnits)

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 const run = promisify(execFile)
 const COMMAND = join(import.meta.dirname, '../../build/plantroom')
 /** Nine processes one after another, on a machine that may be busy with other tests. */
-const START_MS = 90_000
+const START_MS = 120_000
 /** Polls that have to come and fail before a unit is called silent. */
 const SILENT_MS = 30_000
 
@@ -100,7 +100,7 @@ function descendants(pid: number): number[] {
 
 t.test(
   'the demo shows live values and every kind of trouble, and leaves nothing behind',
-  { timeout: 280_000 },
+  { timeout: 400_000 },
   async (t) => {
     const demo = await startDemo(t, '127.0.0.1:0')
     // It starts while the first one's units fall silent, and ends before they are waited for: each plays sound for as long as it
