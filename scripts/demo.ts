@@ -1,7 +1,7 @@
 /** `plantroom demo`: controller, gateway and five boards with simulated hardware: pseudo terminals, and sound on loopback. */
 import { parseArgs } from 'node:util'
 import { buildScene } from './demo/scene.ts'
-import type { Undo } from './demo/undo.ts'
+import { createUndo, type Undo } from './demo/undo.ts'
 import { sceneWords } from './demo/words.ts'
 
 const HELP = `Usage: plantroom demo [--listen HOST:PORT]
@@ -21,26 +21,35 @@ async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(`plantroom demo takes only --listen HOST:PORT.\n\n${HELP}`)
     return 2
   }
-  const undo: Undo = []
+  const undo = createUndo()
   const told = toldToStop(undo)
   try {
     process.stdout.write('Starting the controller, the gateway and five boards ...\n')
-    const scene = await buildScene(listen, undo)
+    const building = buildScene(listen, undo)
+    // What is still starting when the demo is stopped fails, and nobody waits for it.
+    building.catch(() => {})
+    const scene = await Promise.race([told, building])
+    if (scene === 'stop') return stopping()
     process.stdout.write(sceneWords(scene))
-    const { boards, building, gateway, lobby } = scene
-    const ends = [gateway, building, boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk].map(
+    const { boards, gateway, lobby } = scene
+    const ends = [gateway, scene.building, boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk].map(
       ({ ended }) => ended,
     )
     const end = await Promise.race([told, ...ends])
-    if (end === 'stop') process.stdout.write('\nStopping.\n')
-    else process.stderr.write(`A daemon ended by itself:\n${end}\n`)
-    return end === 'stop' ? 0 : 1
+    if (end === 'stop') return stopping()
+    process.stderr.write(`A daemon ended by itself:\n${end}\n`)
+    return 1
   } catch (error) {
     process.stderr.write(`The demo could not start: ${error instanceof Error ? error.message : error}\n`)
     return 1
   } finally {
-    for (const step of undo.reverse()) await step()
+    await undo.run()
   }
+}
+
+function stopping(): number {
+  process.stdout.write('\nStopping.\n')
+  return 0
 }
 
 function listenOf(argv: readonly string[]): string | undefined {

@@ -2,6 +2,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -125,6 +126,22 @@ t.test(
         [],
         'nothing of it is left',
       )
+    })
+
+    await t.test('Ctrl-C while it starts ends it at once, and nothing is left', async (t) => {
+      const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('plantroom-demo-')).length
+      const before = folders()
+      const child = spawn(COMMAND, ['demo', '--listen', '127.0.0.1:0'], { stdio: 'ignore' })
+      t.teardown(() => void child.kill('SIGKILL'))
+      await until(() => descendants(child.pid ?? 0).length > 0, START_MS)
+      const pids = descendants(child.pid ?? 0)
+      child.kill('SIGINT')
+      t.equal((await once(child, 'exit'))[0], 0)
+      t.same(
+        pids.filter((pid) => existsSync(`/proc/${pid}`)),
+        [],
+      )
+      t.equal(folders(), before)
     })
 
     await t.test('the values of the healthy line are good and move', async (t) => {
