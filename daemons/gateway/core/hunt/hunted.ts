@@ -22,7 +22,7 @@ export interface HuntHeard {
 }
 
 /** Listens at one setting. */
-export interface HuntEar {
+interface HuntEar {
   hear(bytes: Uint8Array): void
   /** Nothing more comes: what looks like the beginning of a frame is none. */
   end(): void
@@ -48,7 +48,7 @@ export interface HuntProtocol {
   habits: HuntHabits
   /** Who is counted in `units`: `unit`, `meter`, `node`. */
   member: string
-  ear(): HuntEar
+  frames: FrameRules
   /** Left out by a protocol in which nobody answers whoever is no part of it. */
   asking?: {
     /** The highest number that can be asked. */
@@ -60,17 +60,34 @@ export interface HuntProtocol {
   }
 }
 
-interface SpotterParts {
+/** How whole frames are found among bytes that may be anything, and what they tell. */
+interface FrameRules {
   /** The longest frame in bytes; no more is held. */
   longest: number
   /** The length of the whole frame with which these bytes begin, or why there is none (yet). */
   lengthAt(bytes: Uint8Array): number | 'more' | 'none'
-  onFrame(frame: Uint8Array): void
+  /** Who is named in a frame, if anybody is. */
+  unitOf(frame: Uint8Array): number | undefined
+  /** So many frames are no chance. */
+  sureFrames: number
+  /** Whether a frame answers the one before, which is no chance either; left out by a protocol where this says little. */
+  isAnswer?(frame: Uint8Array, before: Uint8Array): boolean
 }
 
-/** Finds whole frames among bytes that may be anything. */
-export function createSpotter({ lengthAt, longest, onFrame }: SpotterParts): Pick<HuntEar, 'hear' | 'end'> {
+export function createEar({ isAnswer, lengthAt, longest, sureFrames, unitOf }: FrameRules): HuntEar {
+  const units = new Set<number>()
+  let frames = 0
+  let isAnswered = false
+  let before: Uint8Array | undefined
   let held = new Uint8Array(0)
+
+  function note(frame: Uint8Array): void {
+    frames++
+    const unit = unitOf(frame)
+    if (unit !== undefined) units.add(unit)
+    isAnswered ||= before !== undefined && isAnswer?.(frame, before) === true
+    before = frame
+  }
 
   function spot(isEnd: boolean): void {
     let at = 0
@@ -78,7 +95,7 @@ export function createSpotter({ lengthAt, longest, onFrame }: SpotterParts): Pic
       const rest = held.subarray(at)
       const length = lengthAt(rest)
       if (length === 'more' && !isEnd && rest.length < longest) break
-      if (typeof length === 'number') onFrame(rest.slice(0, length))
+      if (typeof length === 'number') note(rest.slice(0, length))
       at += typeof length === 'number' ? length : 1
     }
     held = held.slice(at)
@@ -96,5 +113,6 @@ export function createSpotter({ lengthAt, longest, onFrame }: SpotterParts): Pic
       }
     },
     end: () => spot(true),
+    heard: () => ({ frames, units: [...units].sort((a, b) => a - b), isSure: isAnswered || frames >= sureFrames }),
   }
 }

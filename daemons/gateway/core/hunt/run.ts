@@ -4,7 +4,7 @@ import type { Fault } from '#kit/pure/fault.ts'
 import type { ScanProgress } from '../bus/scan-run.ts'
 import { foundAt, type HuntFinding, rankFindings, type Strange, verdictOf } from './findings.ts'
 import { answerSilenceMs, type HuntLine } from './hunt-line.ts'
-import type { HuntHeard, HuntProtocol, HuntQuestion } from './hunted.ts'
+import { createEar, type HuntHeard, type HuntProtocol, type HuntQuestion } from './hunted.ts'
 import { type HuntLimits, type HuntPlan, type HuntTry, questionsOf, sameSounding, settingName } from './plan.ts'
 
 /** A setting is listened to no longer once so many frames were heard. */
@@ -170,7 +170,7 @@ export class HuntRun {
   async #listenAt(one: HuntTry, limitMs: number): Promise<number | undefined> {
     const { clock, line } = this.#parts
     if (!(await this.#setTo(one))) return undefined
-    const ears = one.protocols.map(([name, protocol]) => ({ name, protocol, ear: protocol.ear() }))
+    const ears = one.protocols.map(([name, protocol]) => ({ name, protocol, ear: createEar(protocol.frames) }))
     let bytes = 0
     const startMs = clock.monotonicMs()
     const wrong = await line.listen(limitMs, (heard) => {

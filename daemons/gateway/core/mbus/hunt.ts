@@ -11,7 +11,7 @@ import {
   openMasterFrame,
   readFrame,
 } from '../../wire/mbus/frames.ts'
-import { createSpotter, type HuntEar, type HuntProtocol, type HuntQuestion } from '../hunt/hunted.ts'
+import type { HuntProtocol, HuntQuestion } from '../hunt/hunted.ts'
 
 /** The address at which every meter answers, for a line with one meter. @source EN 13757-2, 5.7.5 */
 const ANY_METER = 254
@@ -20,15 +20,13 @@ const ANY_METER = 254
 const SLOWEST_BITS = 330
 const SLOWEST_MS = 50
 
-/** So many frames with start, checksum and stop in place are no chance. */
-const SURE_FRAMES = 2
-
 export const mbusHunt: HuntProtocol = {
   title: 'M-Bus',
   member: 'meter',
   // Always even parity. @source EN 13757-2, 5.4
   habits: { bauds: [2400, 9600, 300, 4800, 1200, 19_200, 38_400], parities: ['even'] },
-  ear,
+  // With start, checksum and stop in place.
+  frames: { longest: LONGEST_FRAME, lengthAt, unitOf, sureFrames: 2 },
   asking: {
     last: LAST_ADDRESS,
     questions({ from, to } = { from: 0, to: 10 }) {
@@ -39,20 +37,9 @@ export const mbusHunt: HuntProtocol = {
   },
 }
 
-function ear(): HuntEar {
-  const units = new Set<number>()
-  let frames = 0
-  const spotter = createSpotter({
-    longest: LONGEST_FRAME,
-    lengthAt,
-    onFrame(frame) {
-      frames++
-      const address = openLongFrame(frame)?.address ?? frame[2] ?? 0
-      if (address <= LAST_ADDRESS) units.add(address)
-    },
-  })
-  const heard = () => ({ frames, units: [...units].sort((a, b) => a - b), isSure: frames >= SURE_FRAMES })
-  return { ...spotter, heard }
+function unitOf(frame: Uint8Array): number | undefined {
+  const address = openLongFrame(frame)?.address ?? frame[2] ?? 0
+  return address <= LAST_ADDRESS ? address : undefined
 }
 
 /** Only what masters and meters send; the acknowledgement is one byte, which says nothing on its own. */

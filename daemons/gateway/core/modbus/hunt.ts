@@ -8,15 +8,12 @@ import {
   requestLength,
   sealed,
 } from '../../wire/modbus-request.ts'
-import { createSpotter, type HuntEar, type HuntProtocol, type HuntQuestion } from '../hunt/hunted.ts'
+import type { HuntProtocol, HuntQuestion } from '../hunt/hunted.ts'
 
 const LAST_UNIT = 247
 
 /** Asked where the caller names no units: the addresses that devices come with. */
 const USUAL_UNITS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, LAST_UNIT]
-
-/** So many frames with a right CRC-16 are no chance, even if none answers another. */
-const SURE_FRAMES = 3
 
 export const modbusHunt: HuntProtocol = {
   title: 'Modbus',
@@ -25,7 +22,17 @@ export const modbusHunt: HuntProtocol = {
     bauds: [9600, 19_200, 38_400, 115_200, 57_600, 4800, 2400, 1200],
     parities: ['none', 'even', 'odd'],
   },
-  ear,
+  frames: {
+    longest: MAX_RTU_BYTES,
+    lengthAt,
+    unitOf: ([unitId]) => (unitId === 0 ? undefined : unitId),
+    // With a right CRC-16, even if none answers another.
+    sureFrames: 3,
+    isAnswer(frame, before) {
+      const request = openRequestOrNull(before)
+      return request !== null && !replyFlaw({ frame: before, request }, frame)
+    },
+  },
   asking: {
     last: LAST_UNIT,
     questions: (range) => unitsOf(range).map(question),
@@ -36,30 +43,6 @@ export const modbusHunt: HuntProtocol = {
 function unitsOf(range: { from: number; to: number } | undefined): number[] {
   if (!range) return USUAL_UNITS
   return Array.from({ length: range.to - range.from + 1 }, (_, at) => range.from + at).filter((unit) => unit > 0)
-}
-
-function ear(): HuntEar {
-  const units = new Set<number>()
-  let frames = 0
-  let isPaired = false
-  let before: Uint8Array | undefined
-  const spotter = createSpotter({
-    longest: MAX_RTU_BYTES,
-    lengthAt,
-    onFrame(frame) {
-      frames++
-      if (frame[0] !== undefined && frame[0] > 0) units.add(frame[0])
-      const request = before && openRequestOrNull(before)
-      if (before && request && !replyFlaw({ frame: before, request }, frame)) isPaired = true
-      before = frame
-    },
-  })
-  const heard = () => ({
-    frames,
-    units: [...units].sort((a, b) => a - b),
-    isSure: isPaired || frames >= SURE_FRAMES,
-  })
-  return { ...spotter, heard }
 }
 
 /** A frame is a request or a reply; only functions of the standard count. */
