@@ -87,6 +87,12 @@ export interface PointFormat {
   noValue: readonly string[]
 }
 
+/** How a point is decoded of which only its type is known. */
+export const plainFormat = {
+  ...{ wordOrder: 'big', byteOrder: 'big', bit: null, length: null },
+  ...{ scale: 1, offset: 0, noValue: [] },
+} as const satisfies Omit<PointFormat, 'type'>
+
 /** A string also for a `u64` or `s64` with more digits than a double holds. */
 export type PointValue = number | string | boolean
 

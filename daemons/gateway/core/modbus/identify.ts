@@ -4,7 +4,13 @@
  */
 import { Fault } from '#kit/pure/fault.ts'
 import type { IdentificationObject, ModbusRequest } from '../../wire/modbus-request.ts'
-import { createPointReader, type PointFormat, type PointValue, pointLength } from '../../wire/point-value.ts'
+import {
+  createPointReader,
+  type PointFormat,
+  type PointValue,
+  plainFormat,
+  pointLength,
+} from '../../wire/point-value.ts'
 import { busFaultKind } from '../bus/faults.ts'
 import type { PointTemplate, TemplateSign } from '../points/definition.ts'
 import type { ModbusReply } from './protocol.ts'
@@ -209,8 +215,6 @@ async function weigh(
   return { template, signs: signs.length, fit, codes: codes.length, codesFit }
 }
 
-const plain = { wordOrder: 'big', byteOrder: 'big', bit: null, scale: 1, offset: 0, noValue: [] } as const
-
 async function isFitting(
   sign: TemplateSign,
   { points }: PointTemplate,
@@ -226,7 +230,7 @@ async function isFitting(
     const value = point && (await valueAt(point, point, unit))
     return typeof value === 'number' && value >= sign.from && value <= sign.to
   }
-  const value = await valueAt(sign, { ...plain, type: sign.type, length: sign.length }, unit)
+  const value = await valueAt(sign, { ...plainFormat, type: sign.type, length: sign.length }, unit)
   return value !== undefined && sign.is.includes(value as number | string)
 }
 

@@ -7,6 +7,7 @@ import {
   type PointFormat,
   type PointType,
   type PointValue,
+  plainFormat,
   pointLength,
   valueText,
 } from '../../wire/point-value.ts'
@@ -70,16 +71,7 @@ function isPrintable(byte = 0): boolean {
 }
 
 function read(words: readonly number[], given: Partial<PointFormat> & Pick<PointFormat, 'type'>): Reading {
-  const plain = {
-    wordOrder: 'big',
-    byteOrder: 'big',
-    bit: null,
-    length: null,
-    scale: 1,
-    offset: 0,
-    noValue: [],
-  } as const
-  const format: PointFormat = { ...plain, ...given }
+  const format: PointFormat = { ...plainFormat, ...given }
   const { bit, byteOrder, length, type, wordOrder } = format
   const place = { type, wordOrder, byteOrder, bit, length }
   try {
