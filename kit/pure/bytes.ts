@@ -12,6 +12,17 @@ export function isSameBytes(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && isPrefixOf(one, other)
 }
 
+/** A copy of all parts, one behind the other. */
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
 // Bytes as hex pairs for people, and back.
 
 /** `AA BB 0C`: upper-case pairs with a space between; empty text for no bytes. */

@@ -1,4 +1,5 @@
 /** Cuts a stream of bytes into frames by content: a delimiter, a fixed length, or a length field. */
+import { joinBytes } from './bytes.ts'
 
 /** How a frame ends. */
 export type ContentFraming =
@@ -34,7 +35,7 @@ export function createCutter(framing: ContentFraming, maxBytes: number) {
   function feed(bytes: Uint8Array): CutFrame[] {
     const frames: CutFrame[] = []
     const isJoined = held.length > 0
-    let rest = isJoined ? joined(held, bytes) : bytes
+    let rest = isJoined ? joinBytes([held, bytes]) : bytes
     let heard = held.length
     for (;;) {
       const end = endOf(framing, rest, maxBytes, heard)
@@ -94,11 +95,4 @@ function fieldOf(framing: Extract<ContentFraming, { mode: 'length_field' }>, byt
   }
   const ordered = framing.endian === 'big' ? field : field.toReversed()
   return ordered.reduce((value, byte) => value * 256 + byte, 0)
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(first.length + second.length)
-  whole.set(first)
-  whole.set(second, first.length)
-  return whole
 }

@@ -1,4 +1,5 @@
 /** Pictures of floor plans: which kind a file is by its content, how large, and the file without anything else in it. */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
 /** The kinds that every browser shows, and that cannot run anything. */
@@ -75,16 +76,6 @@ const little16 = (bytes: Uint8Array, at: number) => byteAt(bytes, at) + byteAt(b
 const little24 = (bytes: Uint8Array, at: number) => little16(bytes, at) + byteAt(bytes, at + 2) * 65_536
 const little32 = (bytes: Uint8Array, at: number) => little16(bytes, at) + little16(bytes, at + 2) * 65_536
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
-}
-
 /** @throws Fault `picture_refused` for a picture without a size */
 function sized(kind: PictureKind, width: number, height: number): Omit<Picture, 'bytes'> {
   if (width < 1 || height < 1) throw refused(`The picture says that it is ${width} by ${height} pixels large.`)
@@ -115,7 +106,7 @@ function readPng(bytes: Uint8Array): Picture {
     at = end
   }
   if (!seen.has('IDAT')) throw refused('The PNG has no picture in it.')
-  return { ...sized('png', big32(bytes, 16), big32(bytes, 20)), bytes: joined(pieces) }
+  return { ...sized('png', big32(bytes, 16), big32(bytes, 20)), bytes: joinBytes(pieces) }
 }
 
 function shown(type: string): string {
@@ -161,7 +152,7 @@ function readJpeg(bytes: Uint8Array): Picture {
   const isTurned = orientation >= 5
   const size = isTurned ? sized('jpg', frame.height, frame.width) : sized('jpg', frame.width, frame.height)
   const turn = orientation === 1 ? [] : [exifOf(orientation)]
-  return { ...size, bytes: joined([START, ...turn, ...pieces, END]) }
+  return { ...size, bytes: joinBytes([START, ...turn, ...pieces, END]) }
 }
 
 const START = new Uint8Array([0xff, 0xd8])
@@ -235,9 +226,9 @@ function readWebp(bytes: Uint8Array): Picture {
   if (picture === undefined) throw refused('The WebP has no picture in it.')
   if (canvas && (canvas.width !== picture.width || canvas.height !== picture.height))
     throw refused('The WebP says two different sizes.')
-  const data = joined(pieces)
+  const data = joinBytes(pieces)
   const { width, height } = picture
-  return { ...sized('webp', width, height), bytes: joined([riffHead(data.length + 4), data]) }
+  return { ...sized('webp', width, height), bytes: joinBytes([riffHead(data.length + 4), data]) }
 }
 
 interface Size {

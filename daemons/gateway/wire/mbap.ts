@@ -2,6 +2,7 @@
  * Modbus TCP: cuts requests from a client's stream and builds replies with their header.
  * @source Modbus Messaging on TCP/IP V1.0b, 3.1.3
  */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { wordAt } from './modbus-request.ts'
 
@@ -44,7 +45,7 @@ export function createMbapCutter(): MbapCutter {
       return held.length
     },
     feed(bytes) {
-      held = held.length === 0 ? bytes : joined(held, bytes)
+      held = held.length === 0 ? bytes : joinBytes([held, bytes])
     },
     next() {
       checkHead(held)
@@ -67,13 +68,6 @@ function checkHead(head: Uint8Array): void {
   const length = wordAt(head, 4)
   if (length < LEAST_LENGTH || length > MOST_LENGTH)
     throw new Fault('mbap_length', `the length field is ${length}, expected ${LEAST_LENGTH} to ${MOST_LENGTH}`)
-}
-
-function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
-  const whole = new Uint8Array(head.length + tail.length)
-  whole.set(head)
-  whole.set(tail, head.length)
-  return whole
 }
 
 /**

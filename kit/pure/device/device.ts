@@ -1,11 +1,12 @@
 /** A compiled device definition: what is sent for a command, and what an answer means. */
+import { joinBytes } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { type ContentFraming, createCutter } from '../frames.ts'
 import { counted, nearestName } from '../text.ts'
 import { type Checksum, checksumBytes, withoutChecksum } from './checksum.ts'
 import { type AttributeRule, DEFINITION_LIMITS, type DeviceDefinition, type DeviceValue } from './definition.ts'
 import { type Captured, matchPattern, type Pattern } from './pattern.ts'
-import { encodeTemplate, joinBytes, type Template, type WireValue } from './template.ts'
+import { encodeTemplate, type Template, type WireValue } from './template.ts'
 import { type ArgRules, attributeValue, type ReadArg, readArgs } from './values.ts'
 
 /** A message of the device, and the attributes that have a fixed value with it. */

@@ -1,5 +1,5 @@
 /** Templates: text with places for values, which becomes the bytes of a message. */
-import { bytesOfHex } from '../bytes.ts'
+import { bytesOfHex, joinBytes } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 import { counted, nearestName } from '../text.ts'
 
@@ -254,14 +254,4 @@ export function encodeTemplate(template: Template, values: ReadonlyMap<string, W
       return filteredBytes(value, part.filters)
     }),
   )
-}
-
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    whole.set(part, at)
-    at += part.length
-  }
-  return whole
 }

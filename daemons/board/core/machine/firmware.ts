@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import {
   compareVersions,
@@ -132,7 +133,7 @@ export function createByteSource(chunks: AsyncIterable<Uint8Array>): ByteSource 
 
   async function more(): Promise<boolean> {
     const { done, value } = await iterator.next()
-    if (!done) held = joined(held, value)
+    if (!done) held = held.length === 0 ? value : joinBytes([held, value])
     return !done
   }
   return {
@@ -152,14 +153,6 @@ export function createByteSource(chunks: AsyncIterable<Uint8Array>): ByteSource 
       } while (await more())
     },
   }
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  if (one.length === 0) return other
-  const both = new Uint8Array(one.length + other.length)
-  both.set(one)
-  both.set(other, one.length)
-  return both
 }
 
 // The head of an image: read within its limit, verified, then parsed.

@@ -1,4 +1,5 @@
 /** The link between a DNP3 outstation and its masters, over a line or a connection: bytes in, fragments out, and back. */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { cutFrame, type LinkFrame, PRIMARY, SECONDARY, sealFrame } from '../../wire/dnp3/link.ts'
 import { type Assembly, assemble, segmentsOf } from '../../wire/dnp3/transport.ts'
 
@@ -61,7 +62,7 @@ export class OutstationChannel {
       onNoise(this.#held, true)
       this.#held = empty
     }
-    let rest = joined(this.#held, bytes)
+    let rest = this.#held.length === 0 ? bytes : joinBytes([this.#held, bytes])
     let noise = { bytes: 0, isDamaged: false }
     const tellNoise = () => {
       if (noise.bytes > 0) onNoise(rest.subarray(0, noise.bytes), noise.isDamaged)
@@ -167,13 +168,4 @@ export class OutstationChannel {
     if (fragment) onFragment(master, fragment, isBroadcast)
     else if (before && !assembly) counts.lostFragments++
   }
-}
-
-/** Both, one behind the other; where the first is empty the other itself. */
-export function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  if (one.length === 0) return other
-  const all = new Uint8Array(one.length + other.length)
-  all.set(one)
-  all.set(other, one.length)
-  return all
 }

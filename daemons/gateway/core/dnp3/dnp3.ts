@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
-import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
+import { bytesOfHex, hexOf, joinBytes } from '#kit/pure/bytes.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { createListening, sendWithin, wireUs } from '#kit/pure/line.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
@@ -13,7 +13,7 @@ import { LINK_TYPES } from '../../wire/pcap.ts'
 import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
 import { framePayload, type SeenFrame } from '../lines/events.ts'
 import { countOfLetGo, lineTcpKeys, type TcpClient, type TcpPeer, type TcpServerOpener } from '../lines/tcp.ts'
-import { joined, linkCounts, OutstationChannel } from './channel.ts'
+import { linkCounts, OutstationChannel } from './channel.ts'
 import { type Dnp3Settings, dnp3Settings, dnp3SettingsFaults, dnp3Weight, MOST_OCTETS, mastersOf } from './settings.ts'
 import { type ForcedIin, Station, type Way } from './station.ts'
 
@@ -371,7 +371,7 @@ function createIntake({ clock, feed, framesPerS, onTaken, peer }: IntakeParts) {
   return {
     /** @param bytes belong to the intake afterwards */
     take(bytes: Uint8Array): void {
-      rest = joined(rest, bytes)
+      rest = rest.length === 0 ? bytes : joinBytes([rest, bytes])
       if (!standing) go()
     },
     close(): void {

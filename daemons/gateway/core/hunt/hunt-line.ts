@@ -1,6 +1,7 @@
 /** The line in the hands of a hunt: it is set, listened to, and asked; every wait ends early with the hunt. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import type { ControlledLine, ControlledSettings, LineSettings } from '#kit/line/line.ts'
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type LineRate, sendWithin, wireUs } from '#kit/pure/line.ts'
 import type { HuntQuestion, HuntSetting } from './hunted.ts'
@@ -81,17 +82,14 @@ export class HuntLine {
    */
   async ask(question: HuntQuestion, withinMs: number) {
     const { clock } = this.#parts
-    let got = new Uint8Array(0)
+    let got: Uint8Array = new Uint8Array(0)
     let answer: ReturnType<HuntQuestion['answer']>
     const sentMs = clock.monotonicMs() + this.#wireMs(question.frame.length)
     const silentMs = answerSilenceMs(this.#setting ?? this.#parts.base)
     const untilMs = sentMs + withinMs + this.#wireMs(MOST_ANSWER_BYTES)
     let dueMs = sentMs + withinMs
     this.#onBytes = (bytes) => {
-      const joined = new Uint8Array(Math.min(MOST_ANSWER_BYTES, got.length + bytes.length))
-      joined.set(got)
-      joined.set(bytes.subarray(0, joined.length - got.length), got.length)
-      got = joined
+      got = joinBytes([got, bytes.subarray(0, MOST_ANSWER_BYTES - got.length)])
       answer = question.answer(withoutEcho(got, question.frame))
       const isEcho = withoutEcho(got, question.frame).length === 0
       if (!isEcho) dueMs = Math.min(untilMs, clock.monotonicMs() + silentMs)

@@ -1,5 +1,6 @@
 /** What a protocol tells a hunt for the settings of a line: how it is recognised when heard, and what its units answer. */
 import type { LineSettings } from '#kit/line/line.ts'
+import { joinBytes } from '#kit/pure/bytes.ts'
 import type { LineRate } from '#kit/pure/line.ts'
 
 /** Speed and framing of a line, as a hunt tries them. */
@@ -79,7 +80,7 @@ export function createEar({ isAnswer, lengthAt, longest, sureFrames, unitOf }: F
   let frames = 0
   let isAnswered = false
   let before: Uint8Array | undefined
-  let held = new Uint8Array(0)
+  let held: Uint8Array = new Uint8Array(0)
 
   function note(frame: Uint8Array): void {
     frames++
@@ -104,11 +105,7 @@ export function createEar({ isAnswer, lengthAt, longest, sureFrames, unitOf }: F
   return {
     hear(bytes) {
       for (let at = 0; at < bytes.length; at += longest) {
-        const piece = bytes.subarray(at, at + longest)
-        const joined = new Uint8Array(held.length + piece.length)
-        joined.set(held)
-        joined.set(piece, held.length)
-        held = joined
+        held = joinBytes([held, bytes.subarray(at, at + longest)])
         spot(false)
       }
     },

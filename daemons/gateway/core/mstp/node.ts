@@ -1,5 +1,7 @@
 /** A node on an MS/TP line: measures silence, sends at its time, and tells what it hears. Runs in a thread of its own. */
+
 import type { Clock, Timer } from '#kit/clock.ts'
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { encodeMstpFrame, FRAME_TYPES, type MstpFrame } from '../../wire/mstp/frame.ts'
 import { type MasterEvent, type MasterState, MstpMaster, T_NO_TOKEN_MS } from './master.ts'
@@ -388,10 +390,7 @@ export class MstpNode {
   #expectEcho(bytes: Uint8Array): void {
     const before =
       this.#echo && this.#silentMs() < ECHO_MS ? this.#echo.bytes.subarray(this.#echo.at) : new Uint8Array(0)
-    const whole = new Uint8Array(before.length + bytes.length)
-    whole.set(before)
-    whole.set(bytes, before.length)
-    this.#echo = { bytes: whole, at: 0 }
+    this.#echo = { bytes: joinBytes([before, bytes]), at: 0 }
   }
 
   /** Adapters that hear themselves give back what was sent, before anything else comes. */

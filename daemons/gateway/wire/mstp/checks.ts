@@ -1,4 +1,5 @@
 /** The checksums of MS/TP frames, and the COBS encoding of extended ones. */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 
 /** A table of the register after one octet, for a polynomial that is written from its lowest power on. */
@@ -68,11 +69,7 @@ export function encodeExtended(data: Uint8Array): Uint8Array {
   // The checksum is that of the data as they go over the line.
   const check = ~crc32k(body) >>> 0
   const checked = Uint8Array.of(check & 0xff, (check >>> 8) & 0xff, (check >>> 16) & 0xff, check >>> 24)
-  const tail = encodeCobs(checked)
-  const whole = new Uint8Array(body.length + tail.length)
-  whole.set(body)
-  whole.set(tail, body.length)
-  return whole
+  return joinBytes([body, encodeCobs(checked)])
 }
 
 /**

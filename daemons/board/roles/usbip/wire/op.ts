@@ -2,6 +2,7 @@
  * The first phase of USB/IP: requests of hosts, replies of the server, and the device records in them.
  * @source Linux, Documentation/usb/usbip_protocol.rst
  */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { BUS_ID_BYTES, isBusId } from './usb.ts'
 
@@ -296,7 +297,7 @@ export interface ListedDevice {
 export function devlistReply(devices: readonly ListedDevice[]): Uint8Array {
   const count = new Uint8Array(4)
   new DataView(count.buffer).setUint32(0, devices.length)
-  return joined([opHeader(OP_CODE.replyDevlist), count, ...devices.flatMap(partsOf)])
+  return joinBytes([opHeader(OP_CODE.replyDevlist), count, ...devices.flatMap(partsOf)])
 }
 
 /**
@@ -305,7 +306,7 @@ export function devlistReply(devices: readonly ListedDevice[]): Uint8Array {
  */
 export function importReply(status: OpStatus, device?: DeviceRecord): Uint8Array {
   const header = opHeader(OP_CODE.replyImport, status)
-  return device ? joined([header, deviceBytes(device)]) : header
+  return device ? joinBytes([header, deviceBytes(device)]) : header
 }
 
 /**
@@ -352,14 +353,4 @@ function partsOf({ device, interfaces }: ListedDevice): Uint8Array[] {
   const none = { interfaceClass: 0, interfaceSubClass: 0, interfaceProtocol: 0 }
   const told = Array.from({ length: device.interfaces & 0xff }, (_, i) => interfaceBytes(interfaces[i] ?? none))
   return [deviceBytes(device), ...told]
-}
-
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
 }
