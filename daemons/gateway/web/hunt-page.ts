@@ -1,34 +1,28 @@
 /** The hunt for the settings of a line: what it tries, what it found and on what that rests, and a way to take it. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
+import { CallFault } from '#kit/web/call.ts'
 import { choice, type Form, input, refusal, toggle, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { lazy } from '#kit/web/lazy.ts'
-import { age } from '#kit/web/numbers.ts'
-import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
+import { Act, icon, type Judgement, lamp, say, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { HuntFinding } from '../core/hunt/findings.ts'
 import type { HuntJob } from '../core/hunt/run.ts'
 import { huntApi, type ProtocolName } from './api.ts'
+import { Progress, timeLeft, useJob } from './job-parts.ts'
 import { isAdmin, portAt } from './state.ts'
 import * as texts from './texts.ts'
 import { framingOf, protocolNames, shortPath } from './words.ts'
 
 const Confirm = lazy(async () => (await import('#kit/web/dialog.ts')).Confirm)
 
-/** The remaining time is never shown as less than this. */
-const ROUNDED_MS = 1000
-/** A hunt is at one setting for a second or two. */
-const LOOK_HUNT_MS = 1000
-
 /** The verdict on a hunt; null: there was none. */
 export function judgeHunt(job: HuntJob | null): Judgement {
   if (job === null) return { lit: 'off', sentence: texts.noHuntWasRunYet, why: texts.howHuntsWork }
   if (job.state === 'running') {
-    const left = job.etaMs === null ? '' : texts.timeToGo(age(Math.max(ROUNDED_MS, job.etaMs)))
     const sentence = (job.phase === 'ask' ? texts.huntAsksAt : texts.huntListensAt)(job.current ?? '')
-    return { lit: 'busy', sentence, why: `${texts.settingsTried(job.tried, job.total)}${left}` }
+    return { lit: 'busy', sentence, why: `${texts.settingsTried(job.tried, job.total)}${timeLeft(job.etaMs)}` }
   }
   if (job.state === 'failed') return { lit: 'fault', sentence: job.fault?.message ?? '', why: job.verdict ?? '' }
   const refused = job.refused.length > 0 ? texts.driverRefused(job.refused.join(', ')) : ''
@@ -49,49 +43,17 @@ export function takenWords(
 }
 
 export function HuntPage({ path }: { path: string }): VNode {
-  const [job, setJob] = useState<HuntJob | null | undefined>(undefined)
-  const look = useLook(
-    async () => {
-      try {
-        setJob(await huntApi.job(path))
-      } catch (thrown) {
-        if (!(thrown instanceof CallFault && thrown.code === 'no_hunt')) throw thrown
-        setJob(null)
-      }
-    },
-    LOOK_HUNT_MS,
-    path,
-  )
+  const { job, setJob, refused } = useJob(path, 'no_hunt', () => huntApi.job(path))
+  const cancel = async (): Promise<void> => setJob(await huntApi.cancel(path))
   const name = shortPath(path)
   const isIdle = job !== undefined && job?.state !== 'running'
   return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', path, 'settings')} aria-label=${texts.backTo(texts.settingsOf(name))}>${icon('back')}</a><h1>${texts.huntOn(name)}</h1></div>
-    ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.huntCouldNotBeRead, look.refused)}</section>` : null}
+    ${refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.huntCouldNotBeRead, refused)}</section>` : null}
     ${job === undefined ? null : verdict(judgeHunt(job))}
-    ${job?.state === 'running' ? html`<${Running} path=${path} job=${job} setJob=${setJob} />` : null}
+    ${job?.state === 'running' ? html`<${Progress} label="Tried so far" done=${job.tried} of=${job.total} stop="Stop hunt" cancel=${cancel} />` : null}
     ${job ? found(path, job) : null}
     ${isIdle && isAdmin.value ? html`<${Start} path=${path} last=${job} setJob=${setJob} />` : null}
     ${isIdle && !isAdmin.value ? html`<p class="soft">An administrator starts a hunt: the line is taken from its port meanwhile.</p>` : null}`
-}
-
-interface StepProps {
-  path: string
-  job: HuntJob
-  setJob: (job: HuntJob) => void
-}
-
-function Running({ path, job, setJob }: StepProps): VNode {
-  const [isBusy, setBusy] = useState(false)
-  async function cancel(): Promise<void> {
-    setBusy(true)
-    try {
-      setJob(await huntApi.cancel(path))
-    } catch (thrown) {
-      toast(sentenceOf(thrown))
-    }
-    setBusy(false)
-  }
-  return html`<section class="panel" aria-label="Progress"><div class="in stack"><progress aria-label="Tried so far" value=${job.tried} max=${job.total}></progress>
-    ${isAdmin.value ? html`<div><${Act} waits=${isBusy} run=${() => void cancel()}>Stop hunt</${Act}></div>` : null}</div></section>`
 }
 
 const PROTOCOLS = [

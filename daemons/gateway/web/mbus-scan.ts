@@ -2,15 +2,13 @@
 import type { VNode } from 'preact'
 import { choice, input, refusal, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { age, msText, sinceText } from '#kit/web/numbers.ts'
+import { msText, sinceText } from '#kit/web/numbers.ts'
 import { Act, type Judgement, lamp } from '#kit/web/parts.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
 import { busApi, type Port } from './api.ts'
+import { timeLeft } from './job-parts.ts'
 import * as texts from './texts.ts'
 import type { When } from './words.ts'
-
-/** The remaining time is never shown as less than this. */
-const ROUNDED_MS = 1000
 
 /** The verdict on a scan. */
 export function judgeMbusScan(job: MbusScanJob, { nowMs, zone }: When): Judgement {
@@ -18,10 +16,12 @@ export function judgeMbusScan(job: MbusScanJob, { nowMs, zone }: When): Judgemen
   const asked = job.by === 'primary' ? texts.addressesAsked(job.asked) : texts.selectionsMade(job.asked)
   const collisions = job.collisions.length > 0 ? texts.metersCollide(job.collisions.join(', ')) : ''
   switch (job.state) {
-    case 'running': {
-      const left = job.etaMs === null ? '' : texts.timeToGo(age(Math.max(ROUNDED_MS, job.etaMs)))
-      return { lit: 'busy', sentence: texts.askingMeter(job.current ?? '', found), why: `${asked}${left}` }
-    }
+    case 'running':
+      return {
+        lit: 'busy',
+        sentence: texts.askingMeter(job.current ?? '', found),
+        why: `${asked}${timeLeft(job.etaMs)}`,
+      }
     case 'done':
       return {
         lit: collisions === '' && job.found.length > 0 ? 'ok' : 'warn',

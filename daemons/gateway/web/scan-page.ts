@@ -1,17 +1,18 @@
 /** The scan: which units answer on a line, with its present settings. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { CallFault, sentenceOf, useLook } from '#kit/web/call.ts'
+import { sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { choice, input, refusal, toggle, typedNumber, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
-import { age, msText, sinceText } from '#kit/web/numbers.ts'
+import { msText, sinceText } from '#kit/web/numbers.ts'
 import { Act, icon, type Judgement, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import type { MbusScanJob } from '../core/mbus/scan.ts'
 import type { Candidate, UnitIdentity } from '../core/modbus/identify.ts'
 import type { ModbusScanJob } from '../core/modbus/master.ts'
 import { busApi, type Port, type ScanJob } from './api.ts'
+import { Progress, timeLeft, useJob } from './job-parts.ts'
 import { foundMeters, judgeMbusScan, MbusScanStart } from './mbus-scan.ts'
 import { noLine } from './port-head.ts'
 import { isAdmin, portAt } from './state.ts'
@@ -19,9 +20,6 @@ import * as texts from './texts.ts'
 import { shortPath, type When } from './words.ts'
 
 // The verdict on a scan for units.
-
-/** The remaining time of a scan is never shown as less than this. */
-const ROUNDED_MS = 1000
 
 /** The verdict on a scan; null: there was none. */
 export function judgeScan(job: ModbusScanJob | null, { nowMs, zone }: When): Judgement {
@@ -34,16 +32,14 @@ export function judgeScan(job: ModbusScanJob | null, { nowMs, zone }: When): Jud
   const found = job.found.length === 0 ? texts.noUnitAnswered : texts.unitsAnswered(job.found.length)
   const range = texts.unitsFromTo(job.from, job.to)
   switch (job.state) {
-    case 'running': {
-      const left = job.etaMs === null ? '' : texts.timeToGo(age(Math.max(ROUNDED_MS, job.etaMs)))
+    case 'running':
       return {
         lit: 'busy',
         sentence: isLearning(job)
           ? texts.askingWhatIs(job.current ?? job.from, found)
           : texts.askingUnit(job.current ?? job.from, found),
-        why: texts.askedOf(job.asked, job.total, left),
+        why: texts.askedOf(job.asked, job.total, timeLeft(job.etaMs)),
       }
-    }
     case 'done':
       return {
         lit: job.found.length > 0 ? 'ok' : 'warn',
@@ -86,9 +82,6 @@ export function foundText({ exception }: ModbusScanJob['found'][number]): string
     : texts.answeredWithException(String(exception.code).padStart(2, '0'), exception.name)
 }
 
-/** A scan asks a few units per second. */
-const LOOK_SCAN_MS = 1000
-
 /** The scan page. */
 export function ScanPage({ path }: { path: string }): VNode {
   const port = portAt(path)
@@ -97,24 +90,13 @@ export function ScanPage({ path }: { path: string }): VNode {
 }
 
 function Known({ port }: { port: Port }): VNode {
-  const [job, setJob] = useState<ScanJob | null | undefined>(undefined)
-  const look = useLook(
-    async () => {
-      try {
-        setJob(await busApi.scan(port.path))
-      } catch (thrown) {
-        if (!(thrown instanceof CallFault && thrown.code === 'no_scan')) throw thrown
-        setJob(null)
-      }
-    },
-    LOOK_SCAN_MS,
-    port.path,
-  )
+  const { job, setJob, refused } = useJob(port.path, 'no_scan', () => busApi.scan(port.path))
+  const cancel = async (): Promise<void> => setJob(await busApi.cancelScan(port.path))
   const name = shortPath(port.path)
   return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', port.path)} aria-label=${texts.backTo(name)}>${icon('back')}</a><h1>Scan ${name}</h1></div>
-    ${look.refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.scanCouldNotBeRead, look.refused)}</section>` : null}
+    ${refused !== null && job === undefined ? html`<section class="panel">${say('fault', texts.scanCouldNotBeRead, refused)}</section>` : null}
     ${job === undefined ? null : verdict(judged(job, { nowMs: daemonNow(), zone: zone.value }))}
-    ${job?.state === 'running' ? html`<${Running} port=${port} job=${job} setJob=${setJob} />` : null}
+    ${job?.state === 'running' ? html`<${Progress} label="Asked so far" done=${progressOf(job)} of=${1} stop="Stop scan" cancel=${cancel} />` : null}
     ${job !== undefined && job?.state !== 'running' && isAdmin.value ? html`<${port.protocol === 'mbus' ? MbusScanStart : Start} port=${port} last=${job} setJob=${setJob} />` : null}
     ${job !== undefined && !isAdmin.value && job?.state !== 'running' ? html`<p class="soft">An administrator starts a scan: it asks every unit on the line something.</p>` : null}
     ${job ? (isOfMeters(job) ? foundMeters(job) : html`<${Units} port=${port} job=${job} key=${job.startedAt} />`) : null}`
@@ -143,27 +125,6 @@ function Units({ port, job }: { port: Port; job: ModbusScanJob }): Child {
     }
   }
   return found({ port, job, learned, ask: (unitId) => void ask(unitId) })
-}
-
-interface StepProps {
-  port: Port
-  job: ScanJob
-  setJob: (job: ScanJob) => void
-}
-
-function Running({ port, job, setJob }: StepProps): VNode {
-  const [isBusy, setBusy] = useState(false)
-  async function cancel(): Promise<void> {
-    setBusy(true)
-    try {
-      setJob(await busApi.cancelScan(port.path))
-    } catch (thrown) {
-      toast(sentenceOf(thrown))
-    }
-    setBusy(false)
-  }
-  return html`<section class="panel" aria-label="Progress"><div class="in stack"><progress aria-label="Asked so far" value=${progressOf(job)} max="1"></progress>
-    ${isAdmin.value ? html`<div><${Act} waits=${isBusy} run=${() => void cancel()}>Stop scan</${Act}></div>` : null}</div></section>`
 }
 
 const FUNCTIONS = [
