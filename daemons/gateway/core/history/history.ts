@@ -64,7 +64,8 @@ export const historyKeys = Type.Object(
       default: 3,
       minimum: 1,
       maximum: 64,
-      description: 'of each, those of one account or API key',
+      description:
+        'how many of these questions, and how many of these exports, one account or API key may have at once',
     }),
   },
   { additionalProperties: false, default: {}, description: 'what points and units did in the last days' },
