@@ -73,7 +73,7 @@ function evidenceOf(setting: string, { member, title }: HuntProtocol, facts: Fac
   if (how === 'answered')
     return `${setting}: ${counted(frames, 'answer')} to ${title} questions${who === '' ? '' : `, ${who}`}.`
   const seen = `${setting}: ${counted(frames, `${title} frame`)} heard with the right checksum`
-  const errors = wrong ? ` The driver counted ${wrong} errors in ${counted(bytes, 'byte')}.` : ''
+  const errors = wrong ? ` The driver counted ${counted(wrong, 'error')} in ${counted(bytes, 'byte')}.` : ''
   return `${seen}${who === '' ? '' : `, ${who}`}.${errors}`
 }
 
