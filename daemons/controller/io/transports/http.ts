@@ -4,7 +4,6 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '#kit/clock.ts'
 import { gatherBody, readJson } from '#kit/http/dialect.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { durationText } from '#kit/pure/text.ts'
 import {
   type ConnectionPlace,
   type DeviceAnswer,
@@ -16,7 +15,7 @@ import { checkIsPlain } from '../../core/drivers/gateway/gateway-place.ts'
 import { isObject } from '../../core/json.ts'
 import type { KeptBytes } from './bounds.ts'
 import { connectSecure } from './secure.ts'
-import { addressText, bare, cutOff, resolved, unreachable } from './tcp.ts'
+import { addressText, bare, cutOff, resolved, tooSlow, unreachable } from './tcp.ts'
 
 interface HttpParts {
   clock: Clock
@@ -56,9 +55,7 @@ export function requestOver(
     signal.throwIfAborted()
     const outgoing = open({ host: bare(host), port, method, path, headers, ...by })
     const keeper = { give: (reason: string) => fail(new Fault('answer_too_long', `the answer of ${name}: ${reason}`)) }
-    const late = () =>
-      fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(limits.connectMs)}`))
-    const timer = stream ? undefined : clock.after(limits.connectMs, late)
+    const timer = stream ? undefined : clock.after(limits.connectMs, () => fail(tooSlow(name, limits.connectMs)))
     const stopped = () => fail(signal.reason)
     const done = () => {
       timer?.cancel()

@@ -3,13 +3,13 @@
  * root itself is fetched before, over a connection that nothing vouches for.
  */
 import { X509Certificate } from 'node:crypto'
-import { isIP, type Socket } from 'node:net'
+import { isIP } from 'node:net'
 import { type ConnectionOptions, connect, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { Place, Trust, WebPlace } from '../../core/drivers/driver.ts'
-import { addressText, bare, connectTcp, unreachable } from './tcp.ts'
+import { addressText, bare, connectTcp, unreachable, untilOpen } from './tcp.ts'
 
 interface SecureParts {
   clock: Clock
@@ -48,37 +48,25 @@ async function shakeHands(
   refused: (cause: NodeJS.ErrnoException) => Fault,
   { clock, connectMs, signal }: SecureParts & { signal: AbortSignal },
 ): Promise<TLSSocket> {
-  const wire: Socket = await connectTcp(place, { clock, connectMs }, signal)
+  const wire = await connectTcp(place, { clock, connectMs }, signal)
   const host = bare(place.host)
-  return new Promise((resolve, reject) => {
-    // The name to be verified is that of the place, also where it is an address, which is not told to the server.
-    const name = isIP(host) === 0 ? { servername: host } : {}
-    const stream = connect({ ...options, ...name, socket: wire, host, ALPNProtocols: ['http/1.1'] })
-    const late = () =>
-      fail(
-        new Fault('device_unreachable', `${addressText(place)} did not agree on TLS within ${durationText(connectMs)}`),
-      )
-    const timer = clock.after(connectMs, late)
-    const stopped = () => fail(signal.reason)
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', stopped)
-    }
-    const fail = (reason: unknown) => {
-      done()
+  // The name to be verified is that of the place, also where it is an address, which is not told to the server.
+  const name = isIP(host) === 0 ? { servername: host } : {}
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const stream = connect({ ...options, ...name, socket: wire, host, ALPNProtocols: ['http/1.1'] })
+  // Stays for good: errors of an open connection are reported by its end.
+  stream.on('error', (cause: NodeJS.ErrnoException) => reject(refused(cause)))
+  stream.once('secureConnect', resolve)
+  const slow = `${addressText(place)} did not agree on TLS within ${durationText(connectMs)}`
+  await untilOpen(promise, {
+    ...{ clock, connectMs, signal },
+    late: () => new Fault('device_unreachable', slow),
+    destroy: () => {
       stream.destroy()
       wire.destroy()
-      reject(reason)
-    }
-    if (signal.aborted) return stopped()
-    signal.addEventListener('abort', stopped, { once: true })
-    // Stays for good: errors of an open connection are reported by its end.
-    stream.on('error', (cause: NodeJS.ErrnoException) => fail(refused(cause)))
-    stream.once('secureConnect', () => {
-      done()
-      resolve(stream)
-    })
+    },
   })
+  return stream
 }
 
 /** Made once for a session: making one takes longer than a handshake. */

@@ -6,6 +6,7 @@ import { createSharedLookup } from '#kit/net/target.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { Place, Sender } from '../../core/drivers/driver.ts'
+import { within } from '../../core/turns.ts'
 
 export interface ConnectionLimits extends UnsentLimits {
   /** Timeout of connecting. */
@@ -36,41 +37,49 @@ export const resolved: LookupFunction = (hostname, options, answered) => {
  * @returns a socket that is not read yet; its errors are reported by its end
  * @throws Fault `device_unreachable`, `device_cut_off`, or the reason of `signal`
  */
-export function connectTcp(
+export async function connectTcp(
   place: Place,
   { clock, connectMs }: { clock: Clock; connectMs: number },
   signal: AbortSignal,
   opened: (socket: Socket) => void = () => {},
 ): Promise<Socket> {
+  signal.throwIfAborted()
   const { host, port } = place
   const name = addressText(place)
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const socket = connect({ host: bare(host), port, lookup: resolved, ...SOCKET })
-    const late = () => fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(connectMs)}`))
-    const timer = clock.after(connectMs, late)
-    const stopped = () => fail(signal.reason)
-    const fail = (reason: unknown) => {
-      done()
-      socket.destroy()
-      reject(reason)
-    }
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', stopped)
-      socket.off('close', closed)
-    }
-    const closed = () => fail(cutOff(name))
-    signal.addEventListener('abort', stopped, { once: true })
-    opened(socket)
-    socket.once('close', closed)
-    // Stays for good: errors of an open connection are reported by its end.
-    socket.on('error', (cause: NodeJS.ErrnoException) => fail(unreachable(name, cause)))
-    socket.once('connect', () => {
-      done()
-      resolve(socket)
-    })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const socket = connect({ host: bare(host), port, lookup: resolved, ...SOCKET })
+  opened(socket)
+  socket.once('close', () => reject(cutOff(name)))
+  // Stays for good: errors of an open connection are reported by its end.
+  socket.on('error', (cause: NodeJS.ErrnoException) => reject(unreachable(name, cause)))
+  socket.once('connect', resolve)
+  await untilOpen(promise, {
+    ...{ clock, connectMs, signal },
+    late: () => tooSlow(name, connectMs),
+    destroy: () => socket.destroy(),
   })
+  return socket
+}
+
+interface Opening {
+  clock: Clock
+  connectMs: number
+  signal: AbortSignal
+  /** The error for a connection that takes longer. */
+  late(): Fault
+  /** Ends what was not opened. */
+  destroy(): void
+}
+
+/** @throws what `open` rejects with, `late()`, or the reason of `signal` */
+export async function untilOpen(open: Promise<void>, by: Opening): Promise<void> {
+  const { clock, connectMs, signal, late, destroy } = by
+  try {
+    await within(open, { clock, limitMs: connectMs, late, stop: signal })
+  } catch (reason) {
+    destroy()
+    throw reason
+  }
 }
 
 // The queue of messages.
@@ -295,6 +304,10 @@ export function unreachable(name: string, cause: NodeJS.ErrnoException): Fault {
   const { code = cause.message } = cause
   const sentence = code === 'ECONNREFUSED' ? `${name} refuses connections` : `${name} cannot be reached`
   return new Fault('device_unreachable', `${sentence} (${code})`, { cause })
+}
+
+export function tooSlow(name: string, connectMs: number): Fault {
+  return new Fault('device_unreachable', `${name} did not answer within ${durationText(connectMs)}`)
 }
 
 export function cutOff(name: string, cause?: unknown): Fault {

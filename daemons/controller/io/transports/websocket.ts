@@ -5,7 +5,18 @@ import { Fault } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { ConnectionPlace } from '../../core/drivers/driver.ts'
 import { connectSecure } from './secure.ts'
-import { addressText, bare, cutOff, LINGER_MS, resolved, unreachable, type Wire, type WireEvents } from './tcp.ts'
+import {
+  addressText,
+  bare,
+  cutOff,
+  LINGER_MS,
+  resolved,
+  tooSlow,
+  unreachable,
+  untilOpen,
+  type Wire,
+  type WireEvents,
+} from './tcp.ts'
 
 export interface WebSocketLimits {
   connectMs: number
@@ -35,46 +46,37 @@ export async function connectWebSocket(
   { clock, connectMs, messageBytes }: WebSocketLimits & { clock: Clock },
   signal: AbortSignal,
 ): Promise<WebSocket> {
+  signal.throwIfAborted()
   const { port, path, headers, tls } = place
   const stream = tls && (await connectSecure({ ...place, tls }, { clock, connectMs }, signal))
   const name = addressText(place)
   const host = bare(place.host)
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const socket = new WebSocket(`ws://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, {
-      headers: { ...headers },
-      // The stream is encrypted already, so that nothing is sent before its certificate was verified.
-      ...(stream ? { createConnection: () => stream } : { lookup: resolved }),
-      perMessageDeflate: false,
-      maxPayload: messageBytes,
-      maxFragments: MOST_FRAGMENTS,
-      maxBufferedChunks: MOST_PACKETS,
-    })
-    const late = () => fail(new Fault('device_unreachable', `${name} did not answer within ${durationText(connectMs)}`))
-    const timer = clock.after(connectMs, late)
-    const stopped = () => fail(signal.reason)
-    const done = () => {
-      timer.cancel()
-      signal.removeEventListener('abort', stopped)
-    }
-    const fail = (reason: unknown) => {
-      done()
-      socket.terminate()
-      reject(reason)
-    }
-    signal.addEventListener('abort', stopped, { once: true })
-    // Stays for good: errors of an open connection are reported by its end.
-    socket.on('error', (cause: NodeJS.ErrnoException) => fail(unreachable(name, cause)))
-    socket.once('unexpected-response', (_request, { statusCode }) =>
-      fail(new Fault('device_unreachable', `${name} answers ${statusCode} to a WebSocket at ${path}`)),
-    )
-    socket.once('open', () => {
-      done()
-      // Nothing may be read before somebody listens.
-      socket.pause()
-      resolve(socket)
-    })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const socket = new WebSocket(`ws://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, {
+    headers: { ...headers },
+    // The stream is encrypted already, so that nothing is sent before its certificate was verified.
+    ...(stream ? { createConnection: () => stream } : { lookup: resolved }),
+    perMessageDeflate: false,
+    maxPayload: messageBytes,
+    maxFragments: MOST_FRAGMENTS,
+    maxBufferedChunks: MOST_PACKETS,
   })
+  // Stays for good: errors of an open connection are reported by its end.
+  socket.on('error', (cause: NodeJS.ErrnoException) => reject(unreachable(name, cause)))
+  socket.once('unexpected-response', (_request, { statusCode }) =>
+    reject(new Fault('device_unreachable', `${name} answers ${statusCode} to a WebSocket at ${path}`)),
+  )
+  socket.once('open', () => {
+    // Nothing may be read before somebody listens.
+    socket.pause()
+    resolve()
+  })
+  await untilOpen(promise, {
+    ...{ clock, connectMs, signal },
+    late: () => tooSlow(name, connectMs),
+    destroy: () => socket.terminate(),
+  })
+  return socket
 }
 
 /** @param socket open and paused; the wire owns it from now on */
