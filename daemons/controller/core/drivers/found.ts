@@ -8,7 +8,7 @@ import { plainText } from '#kit/pure/text.ts'
 import { isObject, type Json } from '../json.ts'
 import { countKey } from '../keys.ts'
 import type { Book, Row } from '../site/book.ts'
-import { ROOT_KEY, rootOf } from './gateway/gateway-place.ts'
+import { ROOT_KEY, rootOf, writtenPlace } from './gateway/gateway-place.ts'
 
 /** Boards and gateways of the network that are no devices yet. */
 export const foundKeys = Type.Object(
@@ -223,14 +223,9 @@ function labelOf(id: string): string {
   return plainText(id.split('.', 1)[0] ?? '', LONGEST_NAME)
 }
 
-/** A host may have its scheme before it, and its port behind it. */
-function placeOf({ transport }: Row): string {
-  const { host, port } = objectOf(transport) as { readonly host?: Json; readonly port?: Json }
-  const bare = String(host)
-    .toLowerCase()
-    .replace(/^https:\/\//, '')
-    .replace(/\/$/, '')
-  return /^[^:]+:\d+$/.test(bare) ? bare : `${bare}:${port}`
+function placeOf(row: Row): string {
+  const { host, port } = writtenPlace(row)
+  return `${String(host).toLowerCase()}:${port}`
 }
 
 function objectOf(value: Json | undefined): Readonly<Record<string, Json>> {

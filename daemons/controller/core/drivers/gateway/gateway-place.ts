@@ -16,21 +16,28 @@ export const ROOT_KEY = 'root_ca'
  * @throws Fault `transport_invalid`
  */
 export function gatewayPlaceOf(device: Row): WebPlace {
-  const transport = isObject(device.transport) ? device.transport : {}
-  const { tls = false } = transport
+  const { tls = false } = isObject(device.transport) ? device.transport : {}
   if (typeof tls !== 'boolean')
     throw new Fault('transport_invalid', `transport.tls of device ${device.id} is not true or false`)
-  const named = HTTPS.exec(String(transport.host))
-  const port: { [key: string]: Json } = named?.[2] === undefined ? {} : { port: Number(named[2]) }
-  const place = tcpPlaceOf(named ? { ...device, transport: { ...transport, host: named[1] ?? '', ...port } } : device)
+  const { isHttps, ...written } = writtenPlace(device)
+  const place = tcpPlaceOf({ ...device, transport: written })
   const root = rootOf(device)
-  if (root === undefined && !tls && !named) return place
+  if (root === undefined && !tls && !isHttps) return place
   if (typeof root !== 'string' || !root.includes('-----BEGIN CERTIFICATE-----'))
     throw new Fault('transport_invalid', `config.${ROOT_KEY} of device ${device.id} is no certificate. ${ADOPT_IT}`)
   return { ...place, tls: { root } }
 }
 
-/** The root that a device was adopted with, PEM; undefined if there is none. */
+/** As somebody has written them, unchecked: a host may stand there as `https://HOST` or `https://HOST:PORT`. */
+export function writtenPlace({ transport }: Row): { host: Json; port: Json; isHttps: boolean } {
+  const { host = null, port = null } = isObject(transport) ? transport : {}
+  const named = HTTPS.exec(String(host))
+  if (!named) return { host, port, isHttps: false }
+  const [, bare = '', ownPort] = named
+  return { host: bare, port: ownPort === undefined ? port : Number(ownPort), isHttps: true }
+}
+
+/** The root CA in a device's config, unchecked. */
 export function rootOf({ config }: Row): Json | undefined {
   return isObject(config) ? (config[ROOT_KEY] ?? undefined) : undefined
 }
