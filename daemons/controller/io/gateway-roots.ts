@@ -1,10 +1,11 @@
 /** The root CAs that gateways hand out, fetched for somebody to compare: no credentials are sent, and nothing is kept. */
+import { X509Certificate } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Place } from '../core/drivers/driver.ts'
 import { KeptBytes } from './transports/bounds.ts'
 import { requestOnce, requestOver } from './transports/http.ts'
-import { certificateOf, connectUnverified, fingerprintOf } from './transports/secure.ts'
+import { connectUnverified } from './transports/secure.ts'
 import { SendTurns } from './transports/tcp.ts'
 
 /** A root is about a thousand bytes. */
@@ -38,12 +39,11 @@ export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connect
     const asked = { ...place, method: 'GET', path: '/api/system/ca-cert' }
     const { status, body } = await requestOver(stream, asked, parts, signal)
     if (status !== 200) throw new Fault('device_answer', `it answers ${status} to ${asked.path}`)
-    const certificate = certificateOf(body)
-    if (!certificate.ca) throw new Fault('device_certificate', 'what it hands out is not the certificate of a CA')
+    const certificate = rootIn(body)
     const root = certificate.toString()
     // Whoever is in between could hand out any root: its fingerprint is compared by a person, but it has to fit.
     await requestOnce({ ...place, tls: { root }, method: 'GET', path: '/api/status' }, parts, signal)
-    return { root, fingerprint: fingerprintOf(root), endsAt: certificate.validToDate.getTime() }
+    return { root, fingerprint: certificate.fingerprint256, endsAt: certificate.validToDate.getTime() }
   }
 
   return {
@@ -62,4 +62,18 @@ export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connect
       }
     },
   }
+}
+
+/** @throws Fault `device_certificate` */
+function rootIn(body: Uint8Array): X509Certificate {
+  const refused = (cause?: unknown) =>
+    new Fault('device_certificate', 'what it hands out is not the certificate of a CA', { cause })
+  let certificate: X509Certificate
+  try {
+    certificate = new X509Certificate(body)
+  } catch (cause) {
+    throw refused(cause)
+  }
+  if (!certificate.ca) throw refused()
+  return certificate
 }

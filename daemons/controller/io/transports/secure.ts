@@ -76,29 +76,20 @@ const contexts = new WeakMap<Trust, SecureContext>()
 function contextOf(trust: Trust): SecureContext {
   const known = contexts.get(trust)
   if (known) return known
+  // OpenSSL would take a root that cannot be read for none.
   fingerprintOf(trust.root)
   const made = createSecureContext({ ca: [trust.root], minVersion: 'TLSv1.2' })
   contexts.set(trust, made)
   return made
 }
 
-/** SHA-256 as the page of a gateway shows it. @throws Fault `device_certificate` */
+/** SHA-256 of an adopted root, as the page of a gateway shows it. @throws Fault `device_certificate` */
 export function fingerprintOf(root: string): string {
-  return certificateOf(root).fingerprint256
-}
-
-/** @throws Fault `device_certificate` */
-export function certificateOf(pem: string | Uint8Array): X509Certificate {
   try {
-    return new X509Certificate(pem)
+    return new X509Certificate(root).fingerprint256
   } catch (cause) {
-    throw new Fault(
-      'device_certificate',
-      'config.root_ca is no certificate that can be read: adopt the gateway again',
-      {
-        cause,
-      },
-    )
+    const sentence = 'config.root_ca is no certificate that can be read: adopt the gateway again'
+    throw new Fault('device_certificate', sentence, { cause })
   }
 }
 
