@@ -208,7 +208,7 @@ export const foundAnswer = object({
 export const foundRootAnswer = object({
   fingerprint: Type.String({ description: 'SHA-256, pairs of hex digits with colons' }),
   ends_at: instant,
-  adopted: orNull(Type.String({ description: 'fingerprint of the root that its device was adopted with' })),
+  adopted: orNull(Type.String({ description: 'fingerprint of the root CA that its device trusts now' })),
 })
 
 const progress = object({

@@ -1,4 +1,4 @@
-/** What the pages do with boards and gateways that were found: list them, compare the root of one, make a device of it. */
+/** What pages do with boards and gateways that were found: list them, compare root CAs, adopt them as devices. */
 import { Fault } from '#kit/pure/fault.ts'
 import type { FoundDaemon, FoundDaemons } from '../core/drivers/found.ts'
 import { rootOf } from '../core/drivers/gateway/gateway-place.ts'
@@ -18,7 +18,7 @@ export function foundOf({ context, records, site }: House, found: FoundDaemons):
     return roots.fetch({ host: address, port })
   }
 
-  /** Fetched again, since it is not kept meanwhile; somebody compared its fingerprint. @throws Fault `found_root` */
+  /** Fetches the root again, since it is not kept until somebody has compared it. @throws Fault `found_root` */
   async function comparedRoot(id: string, fingerprint: string): Promise<string> {
     const { root, fingerprint: now } = await fetchRoot(found.daemon(id))
     if (now === fingerprint) return root
@@ -47,7 +47,7 @@ export function foundOf({ context, records, site }: House, found: FoundDaemons):
   }
 }
 
-/** Null too where the column holds what is no certificate. */
+/** Null if there is no root, or none that can be read. */
 function adoptedPrint(root: unknown): string | null {
   try {
     return typeof root === 'string' ? fingerprintOf(root) : null

@@ -287,7 +287,7 @@ export interface FoundRoot {
   fingerprint: string
   /** Epoch ms. */
   endsAt: number
-  /** That of the root its device was adopted with; null if there is none. */
+  /** Fingerprint of the root CA that its device trusts now; null without one. */
   adopted: string | null
 }
 

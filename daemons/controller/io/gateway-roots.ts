@@ -1,4 +1,4 @@
-/** The root CAs that gateways hand out, fetched for somebody to compare: no credentials are sent, and nothing is kept. */
+/** Fetches the root CAs that gateways hand out, for somebody to compare. Sends no credentials and keeps nothing. */
 import { X509Certificate } from 'node:crypto'
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -10,9 +10,9 @@ import { SendTurns } from './transports/tcp.ts'
 
 /** A root is about a thousand bytes. */
 const ROOT_BYTES = 16_384
-/** Fetches that wait for another: a person compares one at a time. */
+/** Fetches run one at a time, and this many may wait: a person compares one root at a time. */
 const MOST_WAITING = 8
-/** For the whole of a fetch. */
+/** For a whole fetch, waiting included. */
 const FETCH_MS = 15_000
 
 export interface FetchedRoot {
@@ -24,7 +24,7 @@ export interface FetchedRoot {
 
 export interface GatewayRoots {
   /**
-   * Fetches the root, and connects once more to see that the certificate of the gateway is from it and right for the place.
+   * Fetches the root, then connects again to check the gateway's own certificate against it and against the address.
    * @throws Fault `found_root_unread`
    */
   fetch(place: Place): Promise<FetchedRoot>
@@ -41,7 +41,7 @@ export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connect
     if (status !== 200) throw new Fault('device_answer', `it answers ${status} to ${asked.path}`)
     const certificate = rootIn(body)
     const root = certificate.toString()
-    // Whoever is in between could hand out any root: its fingerprint is compared by a person, but it has to fit.
+    // Whether the root is the right one, only a person can say; whether the gateway's certificate is from it is checked here.
     await requestOnce({ ...place, tls: { root }, method: 'GET', path: '/api/status' }, parts, signal)
     return { root, fingerprint: certificate.fingerprint256, endsAt: certificate.validToDate.getTime() }
   }

@@ -170,13 +170,13 @@ export interface FoundDaemon {
   port: number
   version: string | null
   heard_at: number
-  /** Whether it speaks HTTPS, so that its root CA has to be compared. */
+  /** Whether it speaks HTTPS, so that somebody has to compare its root CA. */
   tls: boolean
   /** The device that it is; `moved` where the device has another address, `has_root` where a root CA was adopted. */
   device: { id: number; name: string; moved: boolean; has_root: boolean } | null
 }
 
-/** The root CA that a gateway hands out, and the fingerprint of that which its device was adopted with. */
+/** The root CA that a gateway hands out; `adopted` is the fingerprint of the one that its device trusts now. */
 export interface FoundRoot {
   fingerprint: string
   ends_at: number

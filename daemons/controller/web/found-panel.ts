@@ -71,12 +71,12 @@ interface AdoptProps {
   done(): void
 }
 
-/** A device that has a root goes on with it at another address. */
+/** A device that has moved keeps the root CA it has. */
 function needsRoot({ tls, device }: FoundDaemon): boolean {
   return tls && !(device?.moved && device.has_root)
 }
 
-/** Asks for its name, for what it lets this controller in with, and to compare the root of one that speaks HTTPS. */
+/** Asks for a name and for its password or key; for one that speaks HTTPS, asks somebody to compare its root CA. */
 function Adopt({ daemon, close, done }: AdoptProps): VNode {
   const { id, name, device } = daemon
   const form = useForm({ name, secret: '' })
@@ -134,7 +134,7 @@ function fieldsOf({ address, port, device, driver }: FoundDaemon, form: ReturnTy
       ${input({ form, name: 'secret', type: 'password', autocomplete: 'new-password', label: isBoard ? texts.passwordOfBoard : texts.keyOfGateway, hint: isBoard ? texts.passwordOfBoardHint : texts.keyOfGatewayHint })}`
 }
 
-/** Whoever is in between could hand out a root of their own: only somebody who looks at the gateway can tell. */
+/** An attacker in between could hand out a root CA of their own; only a look at the gateway itself shows that. */
 function rootPart(root: FoundRoot | null, refused: string | null, again: () => void): VNode {
   if (root === null) return firstAnswer(refused, texts.askingForRoot, texts.rootCouldNotBeRead, again)
   const { adopted, fingerprint } = root

@@ -44,13 +44,13 @@ export interface Place {
   port: number
 }
 
-/** What vouches for a device that speaks TLS. */
+/** What a device's TLS certificate is checked against. */
 export interface Trust {
-  /** PEM: the root CA, and no other, that its certificate has to be from. */
+  /** The one root CA that may have signed it, PEM. */
   root: string
 }
 
-/** Where a device speaks HTTP, with `tls` HTTPS. */
+/** Where a device speaks HTTP, or HTTPS if it has `tls`. */
 export interface WebPlace extends Place {
   tls?: Trust
 }

@@ -46,13 +46,13 @@ export interface FoundDaemon {
   version: string | null
   /** Epoch ms. */
   heardAt: number
-  /** Whether it says that it speaks HTTPS: then its root CA has to be adopted with it. */
+  /** Whether it announces HTTPS: then it is adopted together with its root CA. */
   hasTls: boolean
   /** The device that it is already; `isMoved` if its row has another address, `hasRoot` if a root CA was adopted. */
   device: { id: number; name: string; isMoved: boolean; hasRoot: boolean } | null
 }
 
-/** What somebody says of a daemon that is to become a device. */
+/** What somebody fills in to make a device of a daemon. */
 export interface AdoptWish {
   /** As it was listed. */
   id: string
@@ -122,7 +122,7 @@ export class FoundDaemons {
   /**
    * The row of a site file that makes a device of it, or gives its device the address where it is now.
    * @param wish.secret a board's password, or a key of a gateway
-   * @param wish.root the root CA of a gateway, PEM, which somebody compared; its device is driven over TLS from then on
+   * @param wish.root root CA of a gateway, PEM, whose fingerprint somebody compared; the device uses TLS from then on
    * @param waiting devices that wait for Apply All
    * @throws Fault `found_gone`, `found_known`, `found_root`
    */

@@ -28,8 +28,8 @@ interface HttpParts {
 }
 
 /**
- * Sends a request on a connection of its own; follows no redirect, keeps nothing. With TLS it is sent once the certificate
- * was verified.
+ * Sends a request on a connection of its own; follows no redirect, keeps nothing. With TLS, nothing is sent before the
+ * certificate was checked.
  * @throws Fault `device_unreachable`, `device_cut_off`, `device_certificate`, `answer_too_long`, or the reason of `signal`
  */
 export async function requestOnce(asked: DeviceRequest, parts: HttpParts, signal: AbortSignal): Promise<DeviceAnswer> {
@@ -40,7 +40,7 @@ export async function requestOnce(asked: DeviceRequest, parts: HttpParts, signal
   return requestOver(stream, asked, parts, signal)
 }
 
-/** @param stream that is connected; undefined connects */
+/** @param stream a connected one; left undefined, it connects by itself */
 export function requestOver(
   stream: Duplex | undefined,
   asked: DeviceRequest,

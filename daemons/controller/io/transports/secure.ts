@@ -1,6 +1,6 @@
 /**
- * TLS to gateways: a connection is handed out once its certificate was found to be from the root that was adopted. Only the
- * root itself is fetched before, over a connection that nothing vouches for.
+ * TLS to gateways: a connection is handed out only after its certificate was checked against the adopted root CA. The one
+ * exception is the fetch of that root, which has nothing yet to be checked against.
  */
 import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -18,7 +18,7 @@ interface SecureParts {
 }
 
 /**
- * @returns a stream that nothing was sent over yet, and whose certificate is right for that host
+ * @returns a stream whose certificate was checked, host included, and over which nothing was sent yet
  * @throws Fault `device_certificate`, `device_unreachable`, `device_cut_off`, or the reason of `signal`
  */
 export function connectSecure(
@@ -34,7 +34,7 @@ export function connectSecure(
 }
 
 /**
- * For the fetch of the root alone, which anybody may read: whoever answers is not known, so no credentials go over it.
+ * Only for fetching a root CA, which is public. Anybody may be at the other end, so no credentials may go over it.
  * @throws Fault `device_unreachable`, `device_cut_off`, or the reason of `signal`
  */
 export function connectUnverified(place: Place, parts: SecureParts, signal: AbortSignal): Promise<TLSSocket> {
@@ -50,7 +50,7 @@ async function shakeHands(
 ): Promise<TLSSocket> {
   const wire = await connectTcp(place, { clock, connectMs }, signal)
   const host = bare(place.host)
-  // The name to be verified is that of the place, also where it is an address, which is not told to the server.
+  // `host` is what the certificate is checked for. SNI, which allows no addresses, is sent only for a name.
   const name = isIP(host) === 0 ? { servername: host } : {}
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const stream = connect({ ...options, ...name, socket: wire, host, ALPNProtocols: ['http/1.1'] })
@@ -69,10 +69,10 @@ async function shakeHands(
   return stream
 }
 
-/** Made once for a session: making one takes longer than a handshake. */
+/** One for each session: making one takes longer than a handshake. */
 const contexts = new WeakMap<Trust, SecureContext>()
 
-/** The public authorities are not among those that vouch. @throws Fault `device_certificate` */
+/** Public authorities are not trusted. @throws Fault `device_certificate` */
 function contextOf(trust: Trust): SecureContext {
   const known = contexts.get(trust)
   if (known) return known
@@ -93,7 +93,7 @@ export function fingerprintOf(root: string): string {
   }
 }
 
-/** Codes that say a certificate is from somebody else. @source OpenSSL, X509_verify_cert_error_string */
+/** OpenSSL's codes for a certificate that another CA has signed. @source OpenSSL, X509_verify_cert_error_string */
 const STRANGERS = new Set([
   'CERT_SIGNATURE_FAILURE',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -117,13 +117,13 @@ function refusalOf(place: WebPlace & { tls: Trust }, cause: NodeJS.ErrnoExceptio
     )
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
     return says(
-      `its certificate ${code === 'CERT_HAS_EXPIRED' ? 'has ended' : 'does not hold yet'}: set the clock of the gateway and of this machine; if they are right, restart the gateway, or adopt it again where its root has ended`,
+      `its certificate ${code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'}: check the clocks of the gateway and of this machine; if both are right, restart the gateway, and if its root CA has expired, adopt it again`,
     )
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_'))
     return says(
       `it does not speak TLS (${code}): switch http.tls on at the gateway again, or take tls and root_ca out of the device`,
     )
   return code.startsWith('ERR_TLS_') || code.includes('CERT')
-    ? says(`its certificate is refused (${code}): adopt it again, if the gateway was set up anew`)
+    ? says(`its certificate cannot be trusted (${code}); if the gateway was set up anew, adopt it again`)
     : unreachable(name, cause)
 }

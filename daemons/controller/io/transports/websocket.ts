@@ -54,7 +54,7 @@ export async function connectWebSocket(
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const socket = new WebSocket(`ws://${host.includes(':') ? `[${host}]` : host}:${port}${path}`, {
     headers: { ...headers },
-    // The stream is encrypted already, so that nothing is sent before its certificate was verified.
+    // The stream is encrypted, and its certificate checked, before anything is sent: so ws gets a plain ws:// address.
     ...(stream ? { createConnection: () => stream } : { lookup: resolved }),
     perMessageDeflate: false,
     maxPayload: messageBytes,

@@ -7,12 +7,12 @@ import { type DeviceAnswer, type DeviceRequest, tcpPlaceOf, type WebPlace } from
 /** An address with its scheme. An IPv6 address has brackets. */
 const HTTPS = /^https:\/\/(\[[^\]/@]*\]|[^:/@]*)(?::(\d{1,5}))?\/?$/i
 
-/** Where the root stands that a device was adopted with. */
+/** The key in a device's config that holds its root CA, PEM. */
 export const ROOT_KEY = 'root_ca'
 
 /**
- * TLS with the root of `config.root_ca`, where there is one, where `transport.tls` is true, or where the host begins with
- * `https://`; else plain HTTP. A device with a root never falls back to plain HTTP.
+ * HTTPS if the device has a root CA, if `transport.tls` is true, or if the host begins with `https://`; else plain HTTP. A
+ * device with a root CA never falls back to plain HTTP.
  * @throws Fault `transport_invalid`
  */
 export function gatewayPlaceOf(device: Row): WebPlace {
@@ -28,7 +28,7 @@ export function gatewayPlaceOf(device: Row): WebPlace {
   return { ...place, tls: { root } }
 }
 
-/** As somebody has written them, unchecked: a host may stand there as `https://HOST` or `https://HOST:PORT`. */
+/** Host and port of a row, unchecked: the host may be written as `https://HOST` or `https://HOST:PORT`. */
 export function writtenPlace({ transport }: Row): { host: Json; port: Json; isHttps: boolean } {
   const { host = null, port = null } = isObject(transport) ? transport : {}
   const named = HTTPS.exec(String(host))
@@ -46,8 +46,8 @@ const ADOPT_IT =
   'Adopt the gateway on the page System, under Found on the network, or put the root CA that its page hands out there.'
 
 /**
- * Asks a gateway without a root for something that needs no key: where it speaks HTTPS by now, it shall not get the key
- * unencrypted.
+ * Before a key goes over plain HTTP, asks the gateway for something public: a gateway that was switched to HTTPS answers
+ * with a redirect.
  * @throws Fault `gateway_https`, and the errors of `request`
  */
 export async function checkIsPlain(
@@ -57,10 +57,13 @@ export async function checkIsPlain(
   if (place.tls === undefined) checkNotMoved(place, await request({ ...place, method: 'GET', path: '/api/status' }))
 }
 
-/** No redirect is followed: whoever is in between could send one. @throws Fault `gateway_https` */
+/**
+ * A redirect over plain HTTP can be forged: it is never followed, and only shows that HTTPS is on.
+ * @throws Fault `gateway_https`
+ */
 export function checkNotMoved({ tls }: WebPlace, { status }: DeviceAnswer): void {
   if (tls === undefined && [301, 302, 307, 308].includes(status)) throw new Fault('gateway_https', SPEAKS_HTTPS)
 }
 
 const SPEAKS_HTTPS =
-  'the gateway speaks HTTPS, and its root CA was not adopted yet: on the page System, under Found on the network, compare the fingerprint and adopt it'
+  'the gateway speaks HTTPS, and its root CA was not adopted yet: on the page System, under Found on the network, compare its fingerprint and adopt it'

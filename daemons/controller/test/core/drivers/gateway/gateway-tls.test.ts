@@ -74,9 +74,9 @@ t.test('the fingerprint in the sentence is that of the root that was adopted', a
   t.ok(String(live.device(1).error).includes(fingerprintOf(root)))
 })
 
-t.test('a certificate of the right root that has ended, or is for another host, is refused too', async (t) => {
+t.test('a certificate of the right root that has expired, or is for another host, is refused too', async (t) => {
   for (const [form, sentence] of [
-    [{ untilMs: -HOUR_MS }, /its certificate has ended: set the clock/],
+    [{ untilMs: -HOUR_MS }, /its certificate has expired: check the clocks/],
     [{ addresses: ['10.20.4.8'] }, /its certificate is not for 127\.0\.0\.1: put one of the names/],
   ] as const) {
     const served = authority(form as Parameters<typeof authority>[0])
