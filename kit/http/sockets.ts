@@ -56,27 +56,30 @@ interface ServedSocket extends Socket {
 /** Overhead of a queued message. @source measured: 300 */
 const MESSAGE_BYTES = 512
 
-/** Messages of one turn go to the kernel together, at most so many bytes: a write of each costs more than making it. */
+/** Most bytes that are gathered for one write to the kernel. */
 const GATHERED_BYTES = 65_536
 
-/** @returns called before each write to the stream, with its length */
+/**
+ * Gathers the messages of one turn of the event loop: a write to the kernel costs more than making a message.
+ * @returns is to be called before each message, with its size
+ */
 function gatherer(stream: Pick<Writable, 'cork' | 'uncork'>): (sizeBytes: number) => void {
-  let gatheredBytes = 0
-  let isGathering = false
+  let gatheredBytes: number | undefined
   const flush = () => {
-    isGathering = false
-    gatheredBytes = 0
+    gatheredBytes = undefined
     stream.uncork()
   }
   return (sizeBytes) => {
-    gatheredBytes += sizeBytes
-    if (isGathering && gatheredBytes <= GATHERED_BYTES) return
-    if (isGathering) {
+    if (gatheredBytes === undefined) {
+      process.nextTick(flush)
+      stream.cork()
+      gatheredBytes = 0
+    } else if (gatheredBytes + sizeBytes > GATHERED_BYTES) {
       stream.uncork()
-      gatheredBytes = sizeBytes
-    } else process.nextTick(flush)
-    isGathering = true
-    stream.cork()
+      stream.cork()
+      gatheredBytes = 0
+    }
+    gatheredBytes += sizeBytes
   }
 }
 
