@@ -99,8 +99,8 @@ async function withTexts(source: string, path: string): Promise<string> {
   })
 }
 
-/** Our own modules loaded with the first page, and those loaded later. */
-async function readShape(root: string, main: string): Promise<{ base: Set<string>; parts: Set<string> }> {
+/** What the pages of a daemon are made of; writes nothing. @param main path of their `main.ts` */
+export async function pagesMetafile(root: string, main: string): Promise<Metafile> {
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: [main],
@@ -108,6 +108,12 @@ async function readShape(root: string, main: string): Promise<{ base: Set<string
     write: false,
     metafile: true,
   })
+  return metafile
+}
+
+/** Our own modules loaded with the first page, and those loaded later. */
+async function readShape(root: string, main: string): Promise<{ base: Set<string>; parts: Set<string> }> {
+  const metafile = await pagesMetafile(root, main)
   const base = new Set<string>()
   const parts = new Set<string>()
   function walk(path: string): void {

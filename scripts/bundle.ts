@@ -29,6 +29,7 @@ import { writeAnswers } from './answers.ts'
 import { ALIASES, builtinsPlugin, leaveOutPlugin, typeboxPlugin } from './bundle-lean.ts'
 import { serialportPlugin } from './bundle-serialport.ts'
 import { inputsOf, threadsPlugin } from './bundle-threads.ts'
+import { pagesMetafile } from './bundle-web.ts'
 import { isMain } from './is-main.ts'
 import { type Licence, nodeLicence, packageFolders, readLicence, writeLicences } from './licences.ts'
 
@@ -84,16 +85,10 @@ export async function bundleFile(root: string, { entry, outfile }: BundleJob): P
   return { bytes: output?.bytes ?? 0, packages: packageFolders(inputs) }
 }
 
-/** Bundles pages without writing them, for the packages in them: scripts/bundle-web.ts makes those that are served. */
+/** Folders of the packages in the pages of a daemon. */
 async function pagePackages(root: string, daemon: string): Promise<string[]> {
-  const { metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: [join(root, 'daemons', daemon, 'web/main.ts')],
-    bundle: true,
-    write: false,
-    metafile: true,
-  })
-  return packageFolders(Object.values(metafile.outputs).flatMap(inputsOf))
+  const { outputs } = await pagesMetafile(root, join(root, 'daemons', daemon, 'web/main.ts'))
+  return packageFolders(Object.values(outputs).flatMap(inputsOf))
 }
 
 /** Beside each daemon's own packages, those of its pages and of the command line that starts it. */

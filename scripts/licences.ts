@@ -1,9 +1,9 @@
 /**
- * The licences of what is shipped: every npm package of which a bundle carries a file, and the Node that runs it. Each text
- * is kept once, packed, in the form in which a daemon answers with it (kit/http/licence-routes.ts); beside them the list of
- * each daemon, and one readable file of all for the Debian package.
+ * The licences of what is shipped: every npm package with a file in a bundle, and the Node that runs it. Each text is kept
+ * once, packed, just as a daemon sends it (kit/http/licence-routes.ts), with a list for each daemon, and one readable file
+ * of all for the Debian package.
  *
- * Libraries of the system are not listed: addons are linked to those that are installed, and Debian's packages bring theirs.
+ * Libraries of the system are not listed: Debian installs them, with their own licences.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,8 +12,8 @@ import { gzipSync } from 'node:zlib'
 import type { LicencePackage } from '#kit/http/licence-routes.ts'
 
 /**
- * Packages that come without a licence file, each with why that is in order and where its terms are instead. The build ends
- * at any other.
+ * Packages without a licence file: why that is in order, and the file that has the terms instead. Any other such package
+ * fails the build.
  */
 const WITHOUT_FILE: Readonly<Record<string, { why: string; from: string }>> = {
   'abstract-logging': { why: 'its readme has a section with the licence', from: 'Readme.md' },
@@ -50,7 +50,7 @@ export function readLicence(folder: string): Licence {
   return { name: String(name), version: String(version), licence: license, text }
 }
 
-/** Node, which is shipped whole. Its text has the licences of what is built into it. */
+/** Node is shipped whole; its text covers what is built into it, too. */
 export function nodeLicence(folder: string): Licence {
   return { ...readLicence(folder), name: 'Node.js' }
 }
@@ -68,8 +68,7 @@ export function writeLicences(out: string, lists: ReadonlyMap<string, readonly L
   for (const [daemon, licences] of lists) {
     const packages = byName(licences).map((each): LicencePackage => {
       const { name, version, licence, text } = each
-      const known = texts.get(text) ?? []
-      texts.set(text, [...known, each])
+      texts.set(text, [...(texts.get(text) ?? []), each])
       return { name, version, licence, text: idOf(text) }
     })
     write(daemon, packages)

@@ -1,6 +1,6 @@
 /**
- * The licences of what a daemon is made of: the list of its packages, and each text on demand. Both stand packed beside the
- * bundle (scripts/licences.ts) and are read when somebody asks.
+ * The licences of what a daemon is made of: a list of its packages, and each text on demand. Both are built packed, beside
+ * the bundle (scripts/licences.ts), and read only when somebody asks.
  */
 import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -35,11 +35,11 @@ export const licenceList = Type.Array(licencePackage, {
 export interface Licences {
   /** @throws Fault `licences_missing` */
   list(): Promise<LicencePackage[]>
-  /** JSON with the text, read as it is taken. @throws Fault `licence_unknown` */
+  /** The text as JSON, read no faster than the client takes it. @throws Fault `licence_unknown` */
   text(id: string): NodeJS.ReadableStream
 }
 
-/** @param folder as it was built */
+/** @param folder what scripts/licences.ts has built */
 export function licencesIn(folder: string, daemon: string): Licences {
   return {
     async list() {
@@ -54,7 +54,7 @@ export function licencesIn(folder: string, daemon: string): Licences {
       const file = join(folder, `${id}.json.gz`)
       if (!TEXT_ID.test(id) || !existsSync(file))
         throw new Fault('licence_unknown', `There is no licence text ${JSON.stringify(id)}: the list has the ids.`)
-      // A client that leaves ends both.
+      // A pipeline, so that a client that leaves closes the file too.
       return pipeline(createReadStream(file), createGunzip(), () => {})
     },
   }
