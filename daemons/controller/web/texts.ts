@@ -676,12 +676,12 @@ export const rootCouldNotBeRead = 'The root CA could not be read'
 export const fingerprintOfRoot = 'SHA-256 of the root CA'
 export const compareFingerprint = 'Compare this fingerprint with that of the gateway'
 export const compareFingerprintHow =
-  'The page System of the gateway shows it under Certificate, and its log at each start. If they differ, somebody is in between: leave it. From then on the gateway is driven over HTTPS, and only while its certificate is from this root.'
-export const sameRoot = 'It is the root that was adopted'
-export const sameRootMeans = 'Nothing is to be done.'
-export const otherRoot = 'It is another root than was adopted'
+  'The page System of the gateway shows it under Certificate, and its log at each start. If they differ, somebody may be in between: leave it. Once adopted, the gateway is driven over HTTPS only, and only while its certificate is from this root.'
+export const sameRoot = 'This root is the adopted one'
+export const sameRootMeans = 'There is nothing to do.'
+export const otherRoot = 'This root is not the adopted one'
 export const otherRootMeans = (adopted: string) =>
-  `Adopted was ${adopted}. If the gateway was set up anew, compare this one with that of its page System and adopt it. Otherwise somebody is in between: leave it.`
+  `The fingerprint of the adopted one is ${adopted}. If the gateway was set up anew, compare the new one with its page System, then adopt it. Otherwise somebody may be in between: leave it.`
 export const isAtAnotherAddress = (device: string, place: string) =>
   `${device} has another address. It announces itself at ${place} now.`
 export const waitsForApplyAll = (device: string) => `${device} waits for Apply All.`
