@@ -144,8 +144,8 @@ function createHandshakes({ config, shareOf, clock, log, metrics }: Omit<TlsNeed
 }
 
 /**
- * A handshake on a connection that is open would pass the bounds of handshakes. Node's own limit holds only for sockets
- * that its `tls.Server` has made.
+ * Renegotiating on an open connection would bypass the limits on handshakes. Node's own limit holds only for sockets that
+ * its `tls.Server` has made.
  */
 const { SSL_OP_NO_RENEGOTIATION: NO_RENEGOTIATION } = constants
 
@@ -170,7 +170,7 @@ function reasonOf(error: NodeJS.ErrnoException & { reason?: string }): string {
 
 // Plain requests on the same port are redirected.
 
-/** Whether a request came over TLS. Asked without the class, which would load Node's TLS for every daemon without it. */
+/** Whether a request came over TLS. Without `instanceof`, which would load Node's TLS in daemons that do not use it. */
 export function isEncrypted({ socket }: IncomingMessage): boolean {
   return (socket as Partial<TLSSocket>).encrypted === true
 }

@@ -76,9 +76,9 @@ export interface Line {
   driverCounts(): DriverCounts | null
   close(): Promise<void>
   /**
-   * While the line sends on and on, reads it every so many milliseconds instead of at every few bytes, so that all its
-   * bytes come later by at most that; 0, as at first, turns it off. What comes after a pause, and what comes first after
-   * a write, is read at once all the same. Left out by lines in memory.
+   * While data streams in, reads it every so many milliseconds instead of every few bytes, which delays a byte by at most
+   * that; 0, the default, turns it off. The first bytes after a pause or after a write are still read at once. Left out
+   * by lines in memory.
    */
   readEvery?(ms: number): void
   /** Left out by lines in memory, which have no driver to look into. */

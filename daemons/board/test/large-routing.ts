@@ -73,7 +73,7 @@ async function spends(t: Test, stage: Stage, steps: [name: string, count: number
 
 async function stands(t: Test, { page, strangers }: Stage): Promise<void> {
   await page.getByText('50 of 50 routed decoders play.').waitFor()
-  // Until its encoder answers, a stream has a column of its own. Counted by the page: a locator takes each into its hand.
+  // Until its encoder answers, a stream has a column of its own. Counted in the page: a locator would fetch every one.
   const crosspoints = () => page.evaluate<number>(`document.querySelectorAll('.matrix td.pin button').length`)
   await until('every encoder has answered', async () => (await crosspoints()) === MANY * MANY)
   t.equal(await page.locator('.matrix td.pin button[data-s="ok"]').count(), MANY)

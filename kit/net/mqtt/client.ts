@@ -161,7 +161,7 @@ export class MqttStream extends Duplex {
   readonly #parts: MqttStreamParts
   readonly #packets = createPacketCounter()
   readonly #own = createPacketCounter()
-  /** Answers that the broker owes, as each packet of the client has one at most. */
+  /** Answers that the broker may still send: at most one for each packet of the client. */
   #owed = 0
   #pause: Timer | undefined
 
@@ -223,7 +223,7 @@ export class MqttStream extends Duplex {
     const { hears, limit } = this.#parts
     this.#owed -= ended
     if (isMessage && !hears) return 'sent a message that nobody asked for'
-    // They cost no memory and no bytes to speak of, and the processor as much as the network carries.
+    // They are tiny, but a flood of them would take all the processor time that the network can feed.
     if (this.#owed < 0 && !hears) return 'sent more answers than it was asked for'
     // Nobody asked for QoS 2, and the client would keep each such message until the broker releases it.
     if (isExactlyOnce) return 'sent a message with QoS 2, where 1 was asked for'

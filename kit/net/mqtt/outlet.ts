@@ -183,7 +183,7 @@ class Dialer {
     const { clock, config, id, statusTopic, where } = this.#parts
     // Loaded with the first connection: a daemon without a broker does not hold it in memory.
     const { connectMqtt, MqttStream } = await import('./client.ts')
-    // Nobody is told of it again: a connection made now would outlive the outlet.
+    // An abort during the import is not reported again: a connection made now would outlive the outlet.
     signal.throwIfAborted()
     const socket = await this.#dial(signal)
     const stream = new MqttStream(socket, {

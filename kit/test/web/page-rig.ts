@@ -190,8 +190,8 @@ async function picture(page: Page, folder: string, name: string): Promise<void> 
 }
 
 /**
- * Goes to a page by its two keys, from wherever the focus is. Two keys that a busy machine brings more than the
- * allowed time apart are no pair, so they are pressed again until the address changes, as a person does.
+ * Goes to a page by its two keys, from wherever the focus is. On a busy machine the two may arrive too far apart to count
+ * as a pair, so they are pressed until the address changes, as a person would.
  */
 export async function goByKeys(page: Page, second: string): Promise<void> {
   const before = await page.evaluate<string>('location.hash')
