@@ -87,12 +87,14 @@ export class HuntLine {
     const sentMs = clock.monotonicMs() + this.#wireMs(question.frame.length)
     const silentMs = answerSilenceMs(this.#setting ?? this.#parts.base)
     const untilMs = sentMs + withinMs + this.#wireMs(MOST_ANSWER_BYTES)
-    let dueMs = sentMs + withinMs
+    const beginMs = sentMs + withinMs
+    let dueMs = beginMs
     this.#onBytes = (bytes) => {
       got = joinBytes([got, bytes.subarray(0, MOST_ANSWER_BYTES - got.length)])
       answer = question.answer(withoutEcho(got, question.frame))
       const isEcho = withoutEcho(got, question.frame).length === 0
-      if (!isEcho) dueMs = Math.min(untilMs, clock.monotonicMs() + silentMs)
+      // What comes first may be noise of the line as it turns around: the unit keeps the time in which it may begin.
+      if (!isEcho) dueMs = Math.min(untilMs, Math.max(beginMs, clock.monotonicMs() + silentMs))
       if (answer) this.#wake()
     }
     await this.#send(question.frame)

@@ -217,6 +217,18 @@ t.test('a unit that answers late, when the next one is asked, has answered', asy
   t.match(job, { from: 1, to: 4 })
 })
 
+t.test('a byte of noise when the line turns around does not end the wait for an answer', async (t) => {
+  const at = bench({ wire: setting(19_200, 'even') })
+  at.line.onAsked((bytes) => {
+    const request = openRequestOrNull(bytes)
+    if (!request) return
+    at.line.talk(Uint8Array.of(0))
+    if (request.unitId === 3) at.clock.after(150, () => at.line.talk(replyFrame(request, [7])))
+  })
+  const job = await at.hunted({ protocols: ['modbus-rtu'], bauds: [19_200], parities: ['even'], ask: true })
+  t.match(job.found, [{ line: setting(19_200, 'even'), how: 'answered', isSure: true, units: [3] }])
+})
+
 t.test('a meter is found by the address at which all answer; several that answer at once are said', async (t) => {
   const at = bench({ wire: setting(2400, 'even') })
   const meter =
