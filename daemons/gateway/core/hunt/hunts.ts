@@ -127,8 +127,12 @@ export class Hunts {
     const onGone = (fault: Fault) => run.stop('failed', fault)
     const run = new HuntRun({ clock, limits, plan, line: new HuntLine({ clock, line, path, base, onGone }) })
     const giveBack = async () => {
-      await line.close()
-      await loan.giveBack()
+      try {
+        await line.close()
+      } finally {
+        // Also where closing fails, or nobody could use the port until the gateway starts again.
+        await loan.giveBack()
+      }
     }
     this.#runs.set(path, run)
     return { run, over: this.#worked(path, run, giveBack) }

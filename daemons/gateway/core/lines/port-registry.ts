@@ -199,7 +199,12 @@ export class PortRegistry {
       if (!mayTake && (state === 'open' || state === 'opening'))
         throw new Fault('line_in_use', `${path} is open: its protocol has it. Close it first, or send takeOver: true.`)
       this.#lent.set(path, why)
-      await entry?.port.close(why)
+      try {
+        await entry?.port.close(why)
+      } catch (error) {
+        await this.#takeBack(path)
+        throw error
+      }
       return { settings: entry?.record.line, giveBack: () => this.#inTurn(() => this.#takeBack(path)) }
     })
   }

@@ -26,6 +26,7 @@ interface Bench {
   wire?: HuntSetting
   counts?: boolean
   refuses?: readonly number[]
+  closeFault?: Fault
   limits?: Partial<HuntLimits>
 }
 
@@ -326,6 +327,13 @@ t.test('a line that is lost fails the hunt', async (t) => {
   await at.clock.run(10)
   t.match(at.hunts.job(PATH), { state: 'failed', fault: { code: 'line_gone' }, endedAt: Number })
   t.strictSame(at.lent.slice(1), ['given back'])
+})
+
+t.test('a line that cannot be closed is given back all the same, and the hunt has failed', async (t) => {
+  const at = bench({ closeFault: new Fault('close_failed', 'close: EIO') })
+  const job = await at.hunted({ bauds: [9600] })
+  t.match(job, { state: 'failed', fault: { code: 'close_failed' } })
+  t.equal(at.lent.at(-1), 'given back', 'or nobody could use the port until the next start')
 })
 
 t.test('a line that cannot be opened or lent is not hunted on', async (t) => {

@@ -60,6 +60,8 @@ interface WiredLineParts {
   counts?: boolean
   /** Rates that the driver refuses. */
   refuses?: readonly number[]
+  /** How its closing fails. */
+  closeFault?: Fault
 }
 
 export interface WiredLine extends ControlledLineOpener {
@@ -74,7 +76,7 @@ export interface WiredLine extends ControlledLineOpener {
   readonly opened: number
 }
 
-export function wiredLine({ clock, counts = true, refuses = [], wire }: WiredLineParts): WiredLine {
+export function wiredLine({ clock, closeFault, counts = true, refuses = [], wire }: WiredLineParts): WiredLine {
   const sent: Uint8Array[] = []
   const driver: DriverCounts = { rx: 0, tx: 0, frame: 0, overrun: 0, parity: 0, brk: 0, buf_overrun: 0 }
   let own: HuntSetting = wire
@@ -114,6 +116,7 @@ export function wiredLine({ clock, counts = true, refuses = [], wire }: WiredLin
     },
     async close() {
       isOpen = false
+      if (closeFault) throw closeFault
     },
   } as unknown as ControlledLine
 

@@ -286,3 +286,13 @@ t.test('a closed line is lent without more ado and stays closed, and so is one t
   await other.giveBack()
   await registry.put('/dev/ttyS1', wish)
 })
+
+t.test('a line whose port cannot be closed is not lent, and is not lent for good either', async (t) => {
+  const stuck = { ...fakeLine(), close: () => Promise.reject(new Fault('close_failed', 'close: EIO')) }
+  const { registry } = registryWith({ answers: [stuck as FakeLine] })
+  await registry.put(usb.path, wish)
+  const why = new Fault('line_hunted', 'a hunt has it')
+  await t.rejects(registry.lend(usb.path, true, why), { code: 'close_failed' })
+  t.match(registry.require(usb.path).life(), { state: 'open', fault: null })
+  await registry.setEnabled(usb.path, true)
+})
