@@ -70,6 +70,8 @@ export function requestOver(
     signal.addEventListener('abort', stopped, { once: true })
     whenConnected(outgoing, () => timer?.cancel())
     outgoing.on('error', (cause) => fail(unreachable(name, cause)))
+    // Nobody asked for another protocol. Without this Node.js ends the connection and says nothing.
+    outgoing.on('upgrade', () => fail(cutOff(name)))
     outgoing.on('response', async (incoming) => {
       incoming.on('error', (cause) => fail(cutOff(name, cause)))
       const answer = await gatherBody(incoming, limits.httpBytes, (bytes) => {

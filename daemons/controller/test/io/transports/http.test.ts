@@ -57,6 +57,19 @@ t.test('an answer that never ends is abandoned with its command, and its bytes a
   t.equal(kept.total, 0)
 })
 
+t.test('a device that changes to another protocol has broken off, and its command does not wait', async (t) => {
+  const made = createServer().listen(0, '127.0.0.1')
+  await once(made, 'listening')
+  t.teardown(() => void made.close())
+  made.on('connection', (socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write('HTTP/1.1 101 x\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'))
+  })
+  const { answer, kept } = asking((made.address() as AddressInfo).port, AbortSignal.timeout(20_000))
+  await t.rejects(answer, { code: 'device_cut_off' })
+  t.equal(kept.total, 0)
+})
+
 t.test('a device that is missing, or breaks off, is named', async (t) => {
   const free = await freePort()
   await t.rejects(asking(free).answer, {
