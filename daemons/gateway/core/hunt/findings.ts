@@ -100,6 +100,7 @@ interface Deeds {
   isQuiet: boolean
   listenedMs: number
   spentMs: number
+  /** How many were listened to: not those that the driver refused, nor those that it did not come to. */
   settings: number
   questions: number
   /** The caller wanted units to be asked. */

@@ -62,6 +62,7 @@ export class HuntRun {
   #cut: 'talk' | 'time' | undefined
   #questions = 0
   #listenedMs = 0
+  readonly #listenedAt = new Set<string>()
 
   constructor(parts: HuntRunParts) {
     this.#parts = parts
@@ -136,7 +137,7 @@ export class HuntRun {
       isQuiet: this.#isQuiet(),
       listenedMs: this.#listenedMs,
       spentMs: (this.#endedMs ?? clock.monotonicMs()) - this.#startedMs,
-      settings: settingsIn(plan),
+      settings: this.#listenedAt.size,
       questions: this.#questions,
       mayAsk: plan.ask,
       cut: this.#stopped?.state ?? this.#cut,
@@ -179,6 +180,7 @@ export class HuntRun {
       return ears.some(({ ear }) => isEnough(ear.heard()))
     })
     this.#listenedMs += clock.monotonicMs() - startMs
+    this.#listenedAt.add(settingName(one.setting))
     if (bytes > 0) note(this.#heard, settingName(one.setting), { bytes, wrong })
     const at = { setting: one.setting, also: sameSounding(one.setting) }
     for (const { ear, name, protocol } of ears) {

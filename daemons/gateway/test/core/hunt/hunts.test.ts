@@ -363,6 +363,20 @@ t.test('rates that the driver refuses are told, and the others are tried', async
   t.match(job, { state: 'done', tried: 26 })
 })
 
+t.test('the verdict counts only the settings that were listened to', async (t) => {
+  const at = bench({ refuses: [9600] })
+  const bauds = { protocols: ['modbus-rtu'], bauds: [9600, 19_200] }
+  t.match(
+    (await at.hunted(bauds)).verdict,
+    /^Nothing was heard in 4\.5 s at 3 settings,/,
+    'the driver refused the others',
+  )
+  await at.hunts.start(PATH, { ...bauds, bauds: [19_200, 38_400] })
+  await at.clock.run(2000)
+  await at.hunts.cancel(PATH)
+  t.match(at.hunts.job(PATH).verdict, /Nothing was heard in 2 s at 2 settings,/, 'it was cancelled before the others')
+})
+
 t.test('hunts are bounded: one a line, so many at once, so long, so many kept', async (t) => {
   const at = bench({ limits: { max: 1, kept: 2 } })
   await at.hunts.start('/dev/a', {})
