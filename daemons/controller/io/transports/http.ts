@@ -17,6 +17,9 @@ import type { KeptBytes } from './bounds.ts'
 import { connectSecure } from './secure.ts'
 import { addressText, bare, cutOff, resolved, tooSlow, unreachable } from './tcp.ts'
 
+/** Interim answers to a request, which asks for none. */
+const MOST_INTERIM = 8
+
 interface HttpParts {
   clock: Clock
   kept: KeptBytes
@@ -72,6 +75,11 @@ export function requestOver(
     outgoing.on('error', (cause) => fail(unreachable(name, cause)))
     // Nobody asked for another protocol. Without this Node.js ends the connection and says nothing.
     outgoing.on('upgrade', () => fail(cutOff(name)))
+    let interim = 0
+    outgoing.on('information', () => {
+      if (++interim > MOST_INTERIM)
+        fail(new Fault('answer_too_long', `${name} sends interim answers (1xx) without end`))
+    })
     outgoing.on('response', async (incoming) => {
       incoming.on('error', (cause) => fail(cutOff(name, cause)))
       const answer = await gatherBody(incoming, limits.httpBytes, (bytes) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { freePort } from '#kit/test/free-port.ts'
@@ -57,17 +57,31 @@ t.test('an answer that never ends is abandoned with its command, and its bytes a
   t.equal(kept.total, 0)
 })
 
-t.test('a device that changes to another protocol has broken off, and its command does not wait', async (t) => {
-  const made = createServer().listen(0, '127.0.0.1')
+/** A server that says this again and again, once it was asked. */
+async function sayingAgain(t: Test, words: string): Promise<number> {
+  const made = createTcpServer((socket) => {
+    const say = () => void (socket.destroyed || socket.write(words, say))
+    socket.on('error', () => {})
+    socket.once('data', say)
+    t.teardown(() => socket.destroy())
+  })
+  made.listen(0, '127.0.0.1')
   await once(made, 'listening')
   t.teardown(() => void made.close())
-  made.on('connection', (socket) => {
-    socket.on('error', () => {})
-    socket.once('data', () => socket.write('HTTP/1.1 101 x\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'))
-  })
-  const { answer, kept } = asking((made.address() as AddressInfo).port, AbortSignal.timeout(20_000))
+  return (made.address() as AddressInfo).port
+}
+
+t.test('a device that changes to another protocol has broken off, and its command does not wait', async (t) => {
+  const port = await sayingAgain(t, 'HTTP/1.1 101 x\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n')
+  const { answer, kept } = asking(port, AbortSignal.timeout(20_000))
   await t.rejects(answer, { code: 'device_cut_off' })
   t.equal(kept.total, 0)
+})
+
+t.test('a device that only ever says that it will answer is left', async (t) => {
+  const port = await sayingAgain(t, 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(100))
+  const { answer } = asking(port, AbortSignal.timeout(20_000))
+  await t.rejects(answer, { code: 'answer_too_long', message: /interim answers/ })
 })
 
 t.test('a device that is missing, or breaks off, is named', async (t) => {
