@@ -6,13 +6,12 @@ import type { Place } from '../core/drivers/driver.ts'
 import { KeptBytes } from './transports/bounds.ts'
 import { requestOnce, requestOver } from './transports/http.ts'
 import { connectUnverified } from './transports/secure.ts'
-import { SendTurns } from './transports/tcp.ts'
 
 /** A root is about a thousand bytes. */
 const ROOT_BYTES = 16_384
-/** Fetches run one at a time, and this many may wait: a person compares one root at a time. */
-const MOST_WAITING = 8
-/** For a whole fetch, waiting included. */
+/** A person compares one at a time. None waits for another, which may be of a gateway that never answers. */
+const MOST_AT_ONCE = 4
+/** For a whole fetch. */
 const FETCH_MS = 15_000
 
 export interface FetchedRoot {
@@ -31,8 +30,8 @@ export interface GatewayRoots {
 }
 
 export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connectMs: number }): GatewayRoots {
-  const turns = new SendTurns({ unsent: MOST_WAITING, unsentBytes: ROOT_BYTES }, 'root CAs')
-  const parts = { clock, kept: new KeptBytes(ROOT_BYTES), limits: { connectMs, httpBytes: ROOT_BYTES } }
+  let running = 0
+  const parts = { clock, kept: new KeptBytes(MOST_AT_ONCE * ROOT_BYTES), limits: { connectMs, httpBytes: ROOT_BYTES } }
 
   async function fetchRoot(place: Place, signal: AbortSignal): Promise<FetchedRoot> {
     const stream = await connectUnverified(place, { clock, connectMs }, signal)
@@ -48,16 +47,20 @@ export function createGatewayRoots({ clock, connectMs }: { clock: Clock; connect
 
   return {
     async fetch(place) {
+      if (running >= MOST_AT_ONCE)
+        throw new Fault('found_root_unread', `${running} root CAs are being read. Try again in a moment.`)
+      running++
       const late = new AbortController()
       const timer = clock.after(FETCH_MS, () =>
         late.abort(new Fault('device_unreachable', `it did not answer within ${FETCH_MS / 1000} s`)),
       )
       try {
-        return await turns.run(0, () => fetchRoot(place, late.signal))
+        return await fetchRoot(place, late.signal)
       } catch (cause) {
         const why = cause instanceof Error ? cause.message : String(cause)
         throw new Fault('found_root_unread', `Its root CA could not be read: ${why}.`, { cause })
       } finally {
+        running--
         timer.cancel()
       }
     },
