@@ -29,7 +29,7 @@ async function stop(t: Test, stage: Stage): Promise<void> {
   const { audit, bus, page, visit } = stage
   await visit('port', bus.path, 'settings')
   await page.getByRole('link', { name: 'Unknown line? Find its settings' }).click()
-  await page.getByText('No hunt was run yet.').waitFor()
+  await page.getByText('No hunt has run yet.').waitFor()
   await page.getByText('Ask units if nobody talks').click()
   await page.getByLabel('From unit').fill('9')
   await page.getByLabel('To unit').fill('3')

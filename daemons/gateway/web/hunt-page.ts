@@ -19,7 +19,7 @@ const Confirm = lazy(async () => (await import('#kit/web/dialog.ts')).Confirm)
 
 /** The verdict on a hunt; null: there was none. */
 export function judgeHunt(job: HuntJob | null): Judgement {
-  if (job === null) return { lit: 'off', sentence: texts.noHuntWasRunYet, why: texts.howHuntsWork }
+  if (job === null) return { lit: 'off', sentence: texts.noHuntYet, why: texts.howHuntsWork }
   if (job.state === 'running') {
     const sentence = (job.phase === 'ask' ? texts.huntAsksAt : texts.huntListensAt)(job.current ?? '')
     return { lit: 'busy', sentence, why: `${texts.settingsTried(job.tried, job.total)}${timeLeft(job.etaMs)}` }

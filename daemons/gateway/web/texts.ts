@@ -940,7 +940,7 @@ export const hasAnswered = 'answered'
 
 // Hunt (hunt-page.ts)
 
-export const noHuntWasRunYet = 'No hunt was run yet.'
+export const noHuntYet = 'No hunt has run yet.'
 export const howHuntsWork =
   'It listens at each rate and parity for Modbus, M-Bus and BACnet MS/TP, and sends nothing unless it is told to.'
 export const huntOn = (name: string) => `Find the settings of ${name}`
@@ -954,7 +954,7 @@ export const askIfSilent = 'Ask units if nobody talks'
 export const askIfSilentHint =
   'Reads one register of Modbus units 1 to 10 and 247, and the data of M-Bus meters 0 to 10. Nothing is written.'
 export const huntCloses =
-  'The port is closed for up to some minutes: its requests are refused. Then it is opened with its present settings.'
+  'The port is closed for a few minutes: its requests are refused. Then it opens again with its present settings.'
 export const huntOpens = 'Listening takes 40 s at most, asking two minutes more. The line’s settings stay as they are.'
 export const huntQuestion = (name: string) => `Close ${name} for a hunt?`
 export const leaveOpen = 'Leave it open'

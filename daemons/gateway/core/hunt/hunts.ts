@@ -11,6 +11,8 @@ import { type HuntJob, HuntRun, plannedMs } from './run.ts'
 
 /** A line that its port has let go of. */
 interface Loan {
+  /** Whether its port was in use until now. */
+  wasOpen: boolean
   /** The settings of its port; undefined of a line that is not set up. */
   settings: LineSettings | undefined
   /** The port opens it again, with its own settings, if it was open. */
@@ -125,7 +127,11 @@ export class Hunts {
     // Every driver takes this; what it refuses of the others is told in the job.
     const line = await opener.open(path, huntedLine(base, PLAIN))
     const onGone = (fault: Fault) => run.stop('failed', fault)
-    const run = new HuntRun({ clock, limits, plan, line: new HuntLine({ clock, line, path, base, onGone }) })
+    const run = new HuntRun({
+      ...{ clock, limits, plan },
+      line: new HuntLine({ clock, line, path, base, onGone }),
+      isTaken: loan.wasOpen,
+    })
     const giveBack = async () => {
       try {
         await line.close()

@@ -39,6 +39,8 @@ interface HuntRunParts {
   limits: HuntLimits
   plan: HuntPlan
   line: HuntLine
+  /** Its port was in use until now. */
+  isTaken: boolean
 }
 
 /** `work` resolves when it is over, and the line can be closed. */
@@ -79,12 +81,14 @@ export class HuntRun {
 
   /** @throws Fault where the line fails; `stop` tells it of that then */
   async work(): Promise<void> {
-    const { clock, limits, line } = this.#parts
+    const { clock, isTaken, limits, line } = this.#parts
     const limit = clock.after(limits.most_ms, () => {
       this.#cut = 'time'
       line.end()
     })
     try {
+      // What the port asked last may still be answered, and would pass for somebody who talks.
+      if (isTaken) await line.listen(limits.listen_ms, () => false)
       await this.#listen()
       if (this.#mayAsk()) await this.#ask()
     } finally {

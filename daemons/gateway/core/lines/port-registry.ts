@@ -196,7 +196,8 @@ export class PortRegistry {
       this.#refuseLent(path)
       const entry = this.#entries.get(path)
       const state = entry?.port.life().state
-      if (!mayTake && (state === 'open' || state === 'opening'))
+      const wasOpen = state === 'open' || state === 'opening'
+      if (!mayTake && wasOpen)
         throw new Fault('line_in_use', `${path} is open: its protocol has it. Close it first, or send takeOver: true.`)
       this.#lent.set(path, why)
       try {
@@ -205,7 +206,7 @@ export class PortRegistry {
         await this.#takeBack(path)
         throw error
       }
-      return { settings: entry?.record.line, giveBack: () => this.#inTurn(() => this.#takeBack(path)) }
+      return { wasOpen, settings: entry?.record.line, giveBack: () => this.#inTurn(() => this.#takeBack(path)) }
     })
   }
 

@@ -25,7 +25,7 @@ async function routesOver(t: Parameters<typeof serve>[0]) {
     opener: line,
     async lend(_path, takeOver) {
       if (!takeOver) throw new Fault('line_in_use', '/dev/ttyTEST is open')
-      return { settings: undefined, giveBack: async () => {} }
+      return { wasOpen: false, settings: undefined, giveBack: async () => {} }
     },
     onEnded: () => {},
   })

@@ -24,7 +24,7 @@ const found: HuntFinding = {
 }
 
 t.test('the verdict says what is tried, and what came of it', async (t) => {
-  t.match(judgeHunt(null), { lit: 'off', sentence: 'No hunt was run yet.' })
+  t.match(judgeHunt(null), { lit: 'off', sentence: 'No hunt has run yet.' })
   const running = { ...done, state: 'running', phase: 'listen', current: '9600 8N1', tried: 3, etaMs: 200 } as const
   t.match(judgeHunt(running), { lit: 'busy', sentence: 'Listening at 9600 8N1.', why: /^3 of 24 settings tried\. 1/ })
   t.match(judgeHunt({ ...running, phase: 'ask', current: '9600 8N1, unit 7' }), {

@@ -27,11 +27,12 @@ interface Bench {
   counts?: boolean
   refuses?: readonly number[]
   closeFault?: Fault
+  wasOpen?: boolean
   limits?: Partial<HuntLimits>
 }
 
 /** Hunts over one line with a wire; `told` is what the ledger got, `lent` what the port heard. */
-function bench({ clock = fakeClock(), limits = {}, wire = setting(9600), ...more }: Bench = {}) {
+function bench({ clock = fakeClock(), limits = {}, wasOpen = false, wire = setting(9600), ...more }: Bench = {}) {
   const line = wiredLine({ clock, wire, ...more })
   const told: [string, HuntJob][] = []
   const lent: string[] = []
@@ -43,6 +44,7 @@ function bench({ clock = fakeClock(), limits = {}, wire = setting(9600), ...more
     async lend(path, takeOver, why) {
       lent.push(`lent ${path} ${takeOver} ${why.code}`)
       return {
+        wasOpen,
         settings: { ...plainLine, baud: 4800 },
         giveBack: async () => void lent.push(line.isOpen ? 'given back open' : 'given back'),
       }
@@ -218,6 +220,18 @@ t.test('a unit that answers late, when the next one is asked, has answered', asy
   t.match(job, { from: 1, to: 4 })
 })
 
+t.test('the answer to what its own port asked last is nobody who talks: the units are asked', async (t) => {
+  const at = bench({ wire: setting(9600), wasOpen: true })
+  at.line.onAsked((bytes) => {
+    const request = openRequestOrNull(bytes)
+    if (request?.unitId === 3) at.line.talk(replyFrame(request, [7]))
+  })
+  // The reply of unit 9: one register.
+  at.clock.after(900, () => at.line.talk(sealed([9, 3, 2, 0, 1])))
+  const job = await at.hunted({ protocols: ['modbus-rtu'], bauds: [9600], ask: true, takeOver: true })
+  t.match(job.found, [{ line: setting(9600), how: 'answered', isSure: true, units: [3] }])
+})
+
 t.test('a byte of noise when the line turns around does not end the wait for an answer', async (t) => {
   const at = bench({ wire: setting(19_200, 'even') })
   at.line.onAsked((bytes) => {
@@ -346,7 +360,7 @@ t.test('a line that cannot be opened or lent is not hunted on', async (t) => {
     opener: { open: () => Promise.reject(new Fault('line_absent', 'it is not there')) },
     async lend(path, takeOver) {
       if (!takeOver) throw new Fault('line_in_use', 'it is open')
-      return { settings: undefined, giveBack: async () => void given.push(path) }
+      return { wasOpen: true, settings: undefined, giveBack: async () => void given.push(path) }
     },
     onEnded: () => given.push('ended'),
   })
