@@ -99,6 +99,8 @@ interface CallOptions {
   answerMs?: number
   /** Do not ask to sign in again if the token is refused; throw the fault. */
   isSignIn?: boolean
+  /** If the token is refused, ask for a sign-in without waiting for it, and throw the fault: polling goes on. */
+  isPolled?: boolean
   /** Revision that a change was made from: the daemon refuses it if the revision has changed since. */
   ifMatch?: string | undefined
 }
@@ -120,7 +122,7 @@ export interface Credentials {
 let credentials: Credentials | undefined
 
 /** Sets the credentials of calls. Without them, a refused call is a fault like any other. */
-export function signCallsWith(given: Credentials): void {
+export function signCallsWith(given: Credentials | undefined): void {
   credentials = given
 }
 
@@ -140,8 +142,11 @@ export async function call<Answer>(target: Target, body?: unknown, options: Call
     const used = credentials?.header() ?? null
     const reply = await send(target, body, used, options)
     if (reply.status === 401 && credentials && !options.isSignIn) {
-      await credentials.renewed(used)
-      continue
+      const renewed = credentials.renewed(used)
+      if (!options.isPolled) {
+        await renewed
+        continue
+      }
     }
     const answer = await bodyOf(reply)
     if (!reply.ok) throw new CallFault(reply.status, (answer ?? {}) as Record<string, string>)

@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { otaRig } from './ota-rig.ts'
-import { AWAY } from './page-stage.ts'
 import { type RunningBoard, setUp, startBoard } from './running-board.ts'
 
 interface Stage extends Rig {

@@ -1,7 +1,6 @@
 /** The board's pages in a real browser against the real board: what other tests fake holds for it too. */
 import t, { type Test } from 'tap'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
-import { AWAY } from './page-stage.ts'
+import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
 interface Stage extends Rig {

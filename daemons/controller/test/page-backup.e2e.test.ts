@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { noBrowser, openRig } from '#kit/test/web/page-rig.ts'
+import { AWAY, noBrowser, openRig } from '#kit/test/web/page-rig.ts'
 import { openRestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
@@ -11,7 +11,7 @@ t.test('a backup goes out and comes back by the page alone', { skip: noBrowser, 
   const site = await openRestSite(t)
   const { audit, complaints, page, visit } = await openRig(t, site.url(), {
     pictures: 'controller',
-    wanted: /CONNECTION_REFUSED/,
+    wanted: AWAY,
   })
   const panel = page.getByRole('region', { name: 'Backup' })
   async function signIn(): Promise<void> {
@@ -54,7 +54,7 @@ t.test('a backup goes out and comes back by the page alone', { skip: noBrowser, 
   await page.keyboard.press('Enter')
   await panel.getByText('The controller restarts with it').waitFor()
 
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
   await signIn()
   await panel.getByText(/ada restored the backup of/).waitFor()
   await panel.getByRole('button', { name: 'Put back what was there before' }).click()

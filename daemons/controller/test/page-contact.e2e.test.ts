@@ -1,6 +1,6 @@
 /** The controller's pages in a real browser without contact, without the socket, or after the session has ended. */
 import t, { type Test } from 'tap'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import type { FakeHouse } from './fake-house.ts'
 import { harbourHouse } from './harbour-house.ts'
 import { serveUi } from './ui-server.ts'
@@ -18,7 +18,7 @@ t.test('the pages of a controller that is away', { skip: noBrowser, timeout: 90_
   let { server } = first
   const rig = await openRig(t, url, {
     pictures: 'controller',
-    wanted: /ERR_CONNECTION_REFUSED|\/ws\?ticket=\S+ failed: (?:HTTP Authentication failed|.* 503)/,
+    wanted: new RegExp(`${AWAY.source}|/ws\\?ticket=\\S+ failed: (?:HTTP Authentication failed|.* 503)`),
   })
   const start = async () => {
     server = (await serveUi(t, house, { pages: true, port })).server

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { PASSWORD, plantroom, SETS } from './operating.ts'
 import { school } from './school.ts'
 
@@ -28,7 +28,7 @@ t.test('the pages of people on a built controller', { skip: noBrowser, timeout: 
   t.equal(imported.code, 0, imported.said)
   const start = (listen = '127.0.0.1:0') => startDaemon(t, 'controller', { stateFolder, sets: SETS, listen })
   const daemon = await start()
-  const rig = await openRig(t, daemon.url, { pictures: 'controller', wanted: /ERR_CONNECTION_REFUSED|WebSocket/ })
+  const rig = await openRig(t, daemon.url, { pictures: 'controller', wanted: AWAY })
   const stage: Stage = {
     ...rig,
     daemon,

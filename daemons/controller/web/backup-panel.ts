@@ -1,5 +1,5 @@
 /** Backups on the system page: one button makes and saves one; a file is sent, checked, and confirmed by name. */
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CallFault, NoContact, sentenceOf, useLook } from '#kit/web/call.ts'
@@ -11,6 +11,7 @@ import { firstAnswer, lazy } from '#kit/web/lazy.ts'
 import { bytesText, many, sentence, sinceText, timeOf } from '#kit/web/numbers.ts'
 import { Act, chip, lamp, say, toast } from '#kit/web/parts.ts'
 import { api, type Backup, type BackupFacts } from './api.ts'
+import { isSignedOut } from './state.ts'
 import * as texts from './texts.ts'
 
 const TypeToConfirm = lazy(async () => (await import('#kit/web/type-to-confirm.ts')).TypeToConfirm)
@@ -113,8 +114,14 @@ function save(): void {
   toast(texts.backupIsSaved)
 }
 
-/** The next start knows no session of this one: the page begins anew with whoever signs in. */
+/**
+ * The next start knows no session of this one: the page begins anew with whoever signs in. A refused call begins it at
+ * once, before somebody types a password into the dialog over a page that is about to go.
+ */
 function awaitNewStart(): () => void {
+  const stop = effect(() => {
+    if (isSignedOut.value) location.reload()
+  })
   const timer = setInterval(() => {
     api.site().then(
       ({ me }) => {
@@ -123,7 +130,10 @@ function awaitNewStart(): () => void {
       () => {},
     )
   }, 1000)
-  return () => clearInterval(timer)
+  return () => {
+    stop()
+    clearInterval(timer)
+  }
 }
 
 function stateChip({ state }: Backup): VNode | null {

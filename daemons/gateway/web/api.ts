@@ -343,10 +343,10 @@ export const api = {
   setup: (body: { username: string; password: string; name?: string }) =>
     call<{ token: string }>('POST /api/setup', body, { isSignIn: true }),
   logout: () => call<object>('POST /api/logout'),
-  me: () => call<Me>('GET /api/me'),
-  system: () => call<System>('GET /api/system?licences=false'),
+  me: () => call<Me>('GET /api/me', undefined, { isPolled: true }),
+  system: () => call<System>('GET /api/system?licences=false', undefined, { isPolled: true }),
   rename: (name: string) => call<System>('PATCH /api/system', { name }),
-  ports: () => call<Port[]>('GET /api/ports'),
+  ports: () => call<Port[]>('GET /api/ports', undefined, { isPolled: true }),
   setUpPort: (path: string, body: PortBody, ifMatch: string | undefined) =>
     call<Port>(`PUT ${portRoute(path)}`, body, { ifMatch }),
   removePort: (path: string) => call<void>(`DELETE ${portRoute(path)}`),

@@ -2,7 +2,7 @@
  * What the pages know of this gateway, fetched every two seconds while the page is visible, and the rates between two
  * fetches.
  */
-import { computed, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 import { CallFault, NoContact } from '#kit/web/call.ts'
 import { aheadMs, zone } from '#kit/web/contact.ts'
 import { isSignedOut, token } from '#kit/web/session.ts'
@@ -98,7 +98,9 @@ export async function look(): Promise<void> {
 /** A user has signed in: fetches who it is, and starts anew. */
 async function meet(): Promise<void> {
   const signedIn = token.value
-  me.value = await api.me()
+  const known = await api.me()
+  if (token.value !== signedIn) return
+  me.value = known
   if (status.value === null) status.value = await api.status()
   looks = 0
   knownToken = signedIn
@@ -117,20 +119,23 @@ export async function lookAtSystem(): Promise<void> {
 
 /** Fetches the lines now: after every change made here, and every two seconds. */
 export async function lookAtPorts(): Promise<void> {
+  const askedWith = token.value
   const seen = await api.ports()
+  if (token.value !== askedWith) return
   const at = Date.now()
   samples.value = new Map(seen.map((port) => [port.path, withSample(samples.value.get(port.path) ?? [], port, at)]))
   ports.value = seen
 }
 
-/** Forgets everything about the user who was signed in. */
-export function forget(): void {
+// Whoever signs in next finds nothing of the user before.
+effect(() => {
+  if (token.value !== null) return
   me.value = null
   system.value = null
   ports.value = null
   samples.value = new Map()
   knownToken = null
-}
+})
 
 /** The line at a path; null if there is none. */
 export function portAt(path: string): Port | null {

@@ -10,7 +10,7 @@ import { Act, type Judgement, say, toast, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { signOut } from '#kit/web/session.ts'
 import { api, type System } from './api.ts'
-import { forget, isAdmin, lookAtSystem, me, system } from './state.ts'
+import { isAdmin, lookAtSystem, me, system } from './state.ts'
 import * as texts from './texts.ts'
 
 const CertificatePanel = lazy(async () => (await import('./certificate-panel.ts')).CertificatePanel)
@@ -126,7 +126,6 @@ function Account(): VNode {
       await api.logout()
     } finally {
       signOut()
-      forget()
     }
   }
   return html`<section class="panel" aria-label="Signed in"><header><h2>Signed in</h2></header><div class="in account">

@@ -57,6 +57,9 @@ export interface Rig {
   offline(is: boolean): Promise<void>
 }
 
+/** Complaints while a daemon is away, such as for a restart: a call may meet its end, or the time before its start. */
+export const AWAY = /net::ERR_(EMPTY_RESPONSE|CONNECTION_(REFUSED|RESET))|WebSocket connection/
+
 /** Options for opening a browser. */
 export interface RigOptions {
   /** Token to be signed in with, kept by the tab. */
@@ -98,9 +101,12 @@ export async function openRig(t: Test, url: string, options: RigOptions = {}): P
   const browser = await browserOf(t)
   const look = { viewport: SIZES[0], colorScheme: 'light', reducedMotion: 'reduce' } as const
   const context = await browser.newContext(basic ? { ...look, httpCredentials: basic } : look)
-  t.teardown(() => context.close())
   context.setDefaultTimeout(LIMIT_MS)
   const page = await context.newPage()
+  t.teardown(async () => {
+    if (!t.passing()) console.error(`the page showed: ${await textOf(page)}`)
+    await context.close()
+  })
   const strangers: string[] = []
   const complaints: string[] = []
   const host = new URL(url).host
@@ -142,6 +148,12 @@ export async function openRig(t: Test, url: string, options: RigOptions = {}): P
       isOffline = is
     },
   }
+}
+
+/** The first part of what a failing test saw. */
+function textOf(page: Page): Promise<string> {
+  const text = page.evaluate<string>('location.hash + " " + document.body.innerText.slice(0, 3000)')
+  return text.catch((thrown: unknown) => `nothing: ${thrown}`)
 }
 
 async function calm(page: Page): Promise<void> {
