@@ -213,6 +213,8 @@ export function isThere({ self, state }: Peer): boolean {
 /** Concurrent requests: a browser has six connections to each host, and a site has a hundred boards. */
 const AT_ONCE = 8
 const ANSWER_MS = 3000
+/** For the second try of a board that answered so far: a slow browser or a busy network is no silence. */
+const LATE_MS = 10_000
 /** Minimum time between updates of the view while boards are being polled. */
 const SHOWN_MS = 500
 /** A status is a few kilobytes; anything larger is not ours. */
@@ -227,16 +229,27 @@ export function typePassword({ url }: Peer, password: string): void {
   typed.set(url, basicHeader(password))
 }
 
-/** Polls every board that is present, a few at once. @param authorization the user's credentials here, or null */
+/**
+ * Polls every board that is present, a few at once. One that was not silent before is polled again, after all others,
+ * before it counts as silent. @param authorization the user's credentials here, or null
+ */
 export async function askBoards(peers: readonly Peer[], authorization: string | null): Promise<void> {
   const waiting = peers.filter((peer) => !peer.self && isThere(peer))
   const told = new Map<string, FarBoard>()
+  const again = new Set<Peer>()
   let shownMs = Date.now()
   async function worker(): Promise<void> {
     for (let peer = waiting.shift(); peer; peer = waiting.shift()) {
       const atMs = Date.now()
       const key = peerKey(peer)
-      told.set(key, withLast(await askBoard(peer, authorization), farBoards.value.get(key)))
+      const answer = await askBoard(peer, authorization, again.has(peer) ? LATE_MS : ANSWER_MS)
+      const before = farBoards.value.get(key)
+      if (answer.state === 'silent' && before?.state !== 'silent' && !again.has(peer)) {
+        again.add(peer)
+        waiting.push(peer)
+        continue
+      }
+      told.set(key, withLast(answer, before))
       // A silent board occupies its worker for seconds; the other answers are shown meanwhile.
       if (atMs - shownMs < SHOWN_MS) continue
       shownMs = atMs
@@ -300,10 +313,10 @@ function withLast(now: FarBoard, before: FarBoard | undefined): FarBoard {
 }
 
 /** Asks one board for its status. */
-export async function askBoard(peer: Peer, authorization: string | null): Promise<FarBoard> {
+export async function askBoard(peer: Peer, authorization: string | null, answerMs = ANSWER_MS): Promise<FarBoard> {
   const atMs = Date.now()
   try {
-    const { status, answer } = await callBoard(peer, '/api/status', { authorization })
+    const { status, answer } = await callBoard(peer, '/api/status', { authorization, answerMs })
     if (status === 401) return { state: 'locked', text: texts.hasAnotherPassword, atMs }
     return { state: 'told', ...verdictOf(answer), sound: soundOf(answer), atMs }
   } catch {
@@ -315,6 +328,7 @@ export async function askBoard(peer: Peer, authorization: string | null): Promis
 interface FarCall {
   authorization: string | null
   form?: URLSearchParams
+  answerMs?: number
 }
 
 /**
@@ -324,7 +338,7 @@ interface FarCall {
 export async function callBoard(
   { url, self }: Peer,
   path: string,
-  { authorization, form }: FarCall,
+  { authorization, form, answerMs = ANSWER_MS }: FarCall,
 ): Promise<{ status: number; answer: unknown }> {
   const base = self ? location.origin : webAddress(url)
   if (base === null) throw new Error(texts.hasNoAddressCanBeCalled)
@@ -336,7 +350,7 @@ export async function callBoard(
     credentials: 'omit',
     cache: 'no-store',
     redirect: 'error',
-    signal: AbortSignal.timeout(ANSWER_MS),
+    signal: AbortSignal.timeout(answerMs),
   })
   const text = await textOf(reply)
   return { status: reply.status, answer: reply.status === 401 ? null : JSON.parse(text) }

@@ -120,6 +120,28 @@ async function slowDecoder(t: Test): Promise<{ peer: Peer; asked(count: number):
   }
 }
 
+t.test(
+  'a board that misses one request is asked again before it counts as silent, and then once a round',
+  async (t) => {
+    let requests = 0
+    let isWell = true
+    const url = await board(t, (request, response) => {
+      requests += 1
+      if (requests > 1 && isWell) response.end('{}')
+      else request.socket.destroy()
+    })
+    const peers = [fakePeer('tired', { url })]
+    const state = () => farBoards.value.get(url)?.state
+    await askBoards(peers, null)
+    t.same([requests, state()], [2, 'told'])
+    isWell = false
+    await askBoards(peers, null)
+    t.same([requests, state()], [4, 'silent'])
+    await askBoards(peers, null)
+    t.same([requests, state()], [5, 'silent'])
+  },
+)
+
 t.test('an answer from before a change by the user does not replace newer ones', async (t) => {
   const { peer, asked, answer } = await slowDecoder(t)
   const shown = () => lastOf(farBoards.value.get(peer.url))?.sound
