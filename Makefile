@@ -101,7 +101,7 @@ test: ## sets everything up and runs every check and test
 	@node scripts/run-tests.ts checks unit e2e
 
 .PHONY: measure
-measure: build ## tests of time, on a machine that does nothing else: pace of sound, steps of a page; no part of make test
+measure: build ## what takes a quiet machine or minutes: pace of sound, steps of a page, a million frames for each decoder; no part of make test
 	@scripts/apt-setup.sh test
 	@node scripts/run-tests.ts measure
 
