@@ -57,7 +57,7 @@ t.test('no more fields than allowed are read', async (t) => {
   t.same(refusal('a&a&a&a', 3), ['bad_form', 7], 'the same one counts each time')
 })
 
-t.test('the output of URLSearchParams is read back', async () => {
+t.test('the output of URLSearchParams is read back', async (t) => {
   fc.assert(
     fc.property(fc.dictionary(anyText({ minLength: 1 }), anyText()), (given) => {
       const pairs = Object.entries(given).map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])

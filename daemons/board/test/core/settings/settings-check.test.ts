@@ -175,7 +175,7 @@ t.test('names with invisible characters, and names that are too long, are refuse
   t.same(faultsOf({ name: 'Büro 2 – “Süd” 🎵' }), {})
 })
 
-t.test('any form is either refused by field or gives settings that can be posted back', async () => {
+t.test('any form is either refused by field or gives settings that can be posted back', async (t) => {
   const names = boardSettings.map(({ name }) => name)
   const texts = fc.oneof(
     fc.string(),
