@@ -1,9 +1,10 @@
 /** Routes about the gateway itself: status for everybody, all others for callers who are signed in. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
+import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
 import { type Licences, licenceTextRoute } from '#kit/http/licence-routes.ts'
 import { nameText } from '#kit/http/people-routes.ts'
-import { Reply, type Route, route } from '#kit/http/route.ts'
+import { type Route, route } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Users } from '#kit/pure/users.ts'
 import type { Recorder } from '#kit/records/records.ts'
@@ -107,23 +108,5 @@ export function systemRoutes(parts: SystemRouteParts): Route[] {
 
 /** @source Interface document 2, part A, Endpoints: public, since clients need it before they can trust this gateway */
 export function certificateRoutes({ authority }: { authority: Pick<LateAuthority, 'open'> }): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/api/system/ca-cert',
-      who: 'anyone',
-      replyType: CERTIFICATE_TYPE,
-      summary: 'Download the internal root CA, PEM: trust it, and HTTPS of this gateway is trusted',
-      async handle() {
-        const { rootCertificate } = await authority.open()
-        return new Reply(200, Buffer.from(rootCertificate()), {
-          'content-type': CERTIFICATE_TYPE,
-          'content-disposition': 'attachment; filename="plantroom-gateway-ca.crt"',
-        })
-      },
-    }),
-  ]
+  return [rootCertificateRoute(authority, 'gateway')]
 }
-
-/** By this type browsers and phones offer to install it. */
-const CERTIFICATE_TYPE = 'application/x-x509-ca-cert'
