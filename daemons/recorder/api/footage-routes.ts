@@ -1,0 +1,165 @@
+/** Routes that give footage back: which moments are kept, and a span of them as a file. */
+import type { Readable } from 'node:stream'
+import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
+import { type Caller, instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { counted } from '#kit/pure/text.ts'
+import type { Recorder } from '#kit/records/records.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
+import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
+import type { KeptFile } from '../core/ports.ts'
+import type { ParameterSets } from '../wire/h264.ts'
+import { cameraParams } from './camera-routes.ts'
+
+/** What is asked of footage. */
+interface Footage {
+  between(camera: string, fromAt: number, toAt: number): KeptFile[]
+  spans(camera: string, fromAt: number, toAt: number): { startAt: number; endAt: number }[]
+  bounds(camera: string): { startAt: number; endAt: number } | undefined
+  setsOf(file: KeptFile): Promise<ParameterSets>
+  stream(cut: Cut): Readable
+}
+
+interface FootageRouteParts {
+  clock: Clock
+  cameras: CameraBook
+  footage: Footage
+  recorder: Recorder
+  /** Keys `playback.most_s` and `playback.streams`. */
+  limits: { mostS: number; streams: number }
+}
+
+/** Interface document 3, A, Limits: the review window, and the window of all cameras at once. */
+const REVIEW_MS = 120_000
+const LONGEST_WINDOW_MS = 31 * 86_400_000
+
+const spanQuery = Type.Object({
+  from: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
+  to: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
+})
+const range = object({ start: instant, end: instant })
+const rangesAnswer = object({ cameraId: text, bounds: orNull(range), ranges: Type.Array(range) })
+
+export function footageRoutes(parts: FootageRouteParts): Route[] {
+  return [...availabilityRoutes(parts), playbackRoute(parts)]
+}
+
+function availabilityRoutes({ cameras, footage }: FootageRouteParts): Route[] {
+  function rangesOfCamera(cameraId: string, from: number, to: number) {
+    const bounds = footage.bounds(cameraId)
+    return {
+      cameraId,
+      bounds: bounds ? { start: Math.round(bounds.startAt), end: Math.round(bounds.endAt) } : null,
+      ranges: rangesOf(footage.spans(cameraId, from, to), from, to),
+    }
+  }
+
+  return [
+    route({
+      method: 'GET',
+      path: '/api/cameras/:id/availability',
+      who: 'user',
+      summary: 'Stretches of footage of one camera, at most 31 days',
+      params: cameraParams,
+      query: spanQuery,
+      reply: rangesAnswer,
+      handle({ params, query: { from, to } }) {
+        const { record } = cameras.require(params.id)
+        checkWindow(from, to)
+        return rangesOfCamera(record.id, from, to)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/recordings/availability',
+      who: 'user',
+      summary: 'Stretches of footage of every camera, at most 31 days',
+      query: spanQuery,
+      reply: object({ cameras: Type.Record(Type.String(), rangesAnswer) }),
+      handle({ query: { from, to } }) {
+        checkWindow(from, to)
+        const ids = cameras.list().map(({ record }) => record.id)
+        return { cameras: Object.fromEntries(ids.map((id) => [id, rangesOfCamera(id, from, to)])) }
+      },
+    }),
+  ]
+}
+
+/** @throws Fault `bad_span` */
+function checkWindow(from: number, to: number): void {
+  if (to > from && to - from <= LONGEST_WINDOW_MS) return
+  throw new Fault(
+    'bad_span',
+    `The window is ${(to - from) / 86_400_000} days long; more than 0 and at most 31 are answered.`,
+  )
+}
+
+const playbackQuery = Type.Object({
+  start: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
+  duration: Type.Number({ exclusiveMinimum: 0, description: 'seconds' }),
+  download: Type.Optional(Type.Enum(['0', '1'], { description: '1: as a file to keep, for administrators' })),
+})
+
+function playbackRoute({ cameras, clock, footage, limits, recorder }: FootageRouteParts): Route {
+  const meter = createStreamMeter(limits.streams)
+  return route({
+    method: 'GET',
+    path: '/api/cameras/:id/playback.mp4',
+    who: 'user',
+    summary: 'Footage as fragmented MP4; beyond the last 120 seconds for administrators, and written into the journal',
+    params: cameraParams,
+    query: playbackQuery,
+    replyType: 'video/mp4',
+    async handle(ask) {
+      const { download, duration, start } = ask.query
+      const { record } = cameras.require(ask.params.id)
+      if (duration > limits.mostS)
+        throw new Fault('bad_span', `${duration} seconds were asked for; playback.most_s allows ${limits.mostS}.`)
+      const isExtraction = download === '1' || start < clock.epochMs() - REVIEW_MS
+      if (isExtraction && ask.caller?.role !== 'admin')
+        throw new Fault('export_needed', 'Footage older than 120 seconds, and files to keep, are for administrators.')
+      const endAt = start + duration * 1000
+      const files = footage.between(record.id, start, endAt)
+      const cut = await cutOf({ files, startAt: start, endAt, setsOf: (file) => footage.setsOf(file) })
+      const release = meter.take(ask.caller)
+      try {
+        if (isExtraction) await recorder.changed(ask, 'footage taken out', record.name, { start, duration })
+        const stream = footage.stream(cut)
+        stream.once('close', release)
+        const kind = download === '1' ? 'attachment' : 'inline'
+        const disposition = `${kind}; filename="${record.id}-${start}.mp4"`
+        return new Reply(200, stream, { 'content-type': 'video/mp4', 'content-disposition': disposition })
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
+  })
+}
+
+/** Counts what each account plays at once. */
+function createStreamMeter(most: number) {
+  const playing = new Map<string, number>()
+  return {
+    /** @returns what ends it, once. @throws Fault `too_many_streams` */
+    take(caller: Caller | undefined): () => void {
+      const name = caller?.name ?? ''
+      const present = playing.get(name) ?? 0
+      if (present >= most)
+        throw new Fault(
+          'too_many_streams',
+          `This account plays ${counted(present, 'stream')} already; playback.streams allows ${most}.`,
+        )
+      playing.set(name, present + 1)
+      let isOver = false
+      return () => {
+        if (isOver) return
+        isOver = true
+        const rest = (playing.get(name) ?? 1) - 1
+        if (rest === 0) playing.delete(name)
+        else playing.set(name, rest)
+      }
+    },
+  }
+}

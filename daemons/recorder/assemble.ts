@@ -1,0 +1,233 @@
+/** Assembles the recorder. The only file that knows both io/ and api/. */
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { bearerOf, createTokenStore } from '#kit/auth/credentials.ts'
+import type { Timer } from '#kit/clock.ts'
+import { journalRoutes } from '#kit/http/kit-routes.ts'
+import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
+import { createMetrics } from '#kit/http/metrics.ts'
+import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
+import { createShareOf } from '#kit/net/address.ts'
+import { createPresence } from '#kit/net/mdns/mdns.ts'
+import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
+import { counted } from '#kit/pure/text.ts'
+import { createPageSessions, TOKEN_LIFE_MS } from '#kit/pure/users.ts'
+import { alarmPart } from '#kit/records/alarms.ts'
+import type { Ledger } from '#kit/records/ledger.ts'
+import { openRecords, type Records } from '#kit/records/records.ts'
+import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import type { Part } from '#kit/run/parts.ts'
+import { cameraRoutes, PRODUCT, systemRoutes } from './api/camera-routes.ts'
+import { faultStatus } from './api/fault-status.ts'
+import { footageRoutes } from './api/footage-routes.ts'
+import { peopleRoutes } from './api/people-routes.ts'
+import type { RecorderConfig } from './config.ts'
+import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
+import { Camera } from './core/cameras/camera.ts'
+import type { FootageStore } from './core/ports.ts'
+import { createStream } from './core/recording/stream.ts'
+import { createWall, type Wall } from './core/recording/timeline.ts'
+import { type FootageFolder, openFootageFolder } from './io/footage-folder.ts'
+import { setsOfFile, streamCut } from './io/footage-reader.ts'
+import { createStreamOpener } from './io/rtsp-session.ts'
+import { openCameras, openPeople } from './io/state-files.ts'
+
+type Context = AssembleContext<RecorderConfig>
+
+const DAY_MS = 86_400_000
+
+/** Everything that lives as long as the daemon. */
+interface House {
+  people: Awaited<ReturnType<typeof openPeople>>
+  folder: string
+  footage: FootageFolder
+  wall: ReturnType<typeof createWall>
+  cameras: CameraBook
+  authority: LateAuthority
+}
+
+/** Loads the stored state, and adds the parts in the order of their dependencies. */
+export async function assemble(context: Context): Promise<Assembled> {
+  const { config, parts } = context
+  const records = openRecords(context)
+  const house = await furnish(context, records.ledger)
+  const { authority, cameras, footage, people, wall } = house
+  const server = serverOf(context, house, records)
+  // What a new role, a new password or a removal ends is ended now, not at the next heartbeat.
+  people.list.onChange(() => server.endSignedOut())
+
+  const says = () => ({ role: 'recorder', name: hostname(), ...(config.http.tls ? { more: { scheme: 'https' } } : {}) })
+  parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
+  parts.add(alarmPart(context, records.ledger, { says }))
+  parts.add(footagePart(context, footage))
+  parts.add({
+    name: 'cameras',
+    start: () => cameras.start(),
+    async stop() {
+      await cameras.stop()
+      wall.close()
+    },
+  })
+  parts.add(certificatePart(context, authority))
+  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add(createPresence({ ...context, daemon: 'recorder', port: () => server.address().port, says }).part)
+  return { status: () => statusLine(house) }
+}
+
+/** Outlives the cameras, whose last files it puts on the disk. */
+function footagePart({ clock, config }: Context, footage: FootageFolder): Part {
+  let trimming: Timer | undefined
+  return {
+    name: 'footage',
+    start() {
+      trimming = clock.every(config.storage.trim_s * 1000, () => void footage.trim())
+    },
+    async stop() {
+      trimming?.cancel()
+      await footage.close()
+    },
+  }
+}
+
+/** Before the server, which needs the certificate; without TLS nothing is renewed. */
+function certificatePart({ config }: Context, authority: LateAuthority): Part {
+  let renewing: Timer | undefined
+  return {
+    name: 'certificate',
+    async start() {
+      if (config.http.tls) renewing = await (await authority.open()).keepRenewed(config.http.tls_check_ms)
+    },
+    stop: () => renewing?.cancel(),
+  }
+}
+
+/** @throws TypeError before the part `certificate` has started */
+function identityOf(authority: LateAuthority): ServerIdentity {
+  const opened = authority.opened()
+  if (!opened) throw new TypeError('the authority was not opened yet')
+  return opened.identity()
+}
+
+async function furnish(context: Context, ledger: Ledger): Promise<House> {
+  const { clock, config, log, stateFolder } = context
+  const people = await openPeople({ clock, log, stateFolder, http: config.http, maxUsers: config.users.max })
+  const folder = config.storage.folder === '' ? `${stateFolder}-footage` : config.storage.folder
+  const footage = await footageOf(context, folder, ledger)
+  const wall = createWall(clock, footage.newestAt())
+  const authority = lateAuthority({
+    ...{ folder: stateFolder, clock, log, product: PRODUCT },
+    machine: () => machineNames(config.http),
+  })
+  const cameras = await camerasOf(context, { footage, wall, ledger })
+  return { people, folder, footage, wall, cameras, authority }
+}
+
+function footageOf({ clock, config, log }: Context, folder: string, ledger: Ledger): Promise<FootageFolder> {
+  const { storage } = config
+  const about = { what: 'footage_not_kept', where: 'storage', severity: 'fault' } as const
+  return openFootageFolder({
+    ...{ folder, clock },
+    limits: {
+      ...{ flushMs: storage.flush_s * 1000, keepMs: storage.keep_days * DAY_MS },
+      ...{ queueBytes: storage.queue_bytes, totalQueueBytes: storage.queue_total_bytes },
+      ...{ keepBytes: storage.keep_bytes, freeBytes: storage.free_bytes },
+    },
+    onFault(fault) {
+      if (!fault) return ledger.clear(about.what, about.where)
+      log.error('footage not kept', { fault })
+      ledger.raise({ ...about, sentence: fault.message })
+    },
+  })
+}
+
+async function camerasOf(
+  context: Context,
+  { footage, ledger, wall }: { footage: FootageStore; ledger: Ledger; wall: Wall },
+): Promise<CameraBook> {
+  const { clock, config, log, stateFolder, version } = context
+  const { cameras: bounds, storage } = config
+  const limits = {
+    ...{ fileMs: storage.file_s * 1000, groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes },
+    ...{ reorderPackets: bounds.reorder_packets, slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
+  }
+  const opener = createStreamOpener({
+    clock,
+    limits: { answerMs: bounds.answer_ms, silentMs: bounds.silent_ms, bytesPerS: bounds.bytes_per_s },
+    userAgent: `Plantroom/${version}`,
+  })
+  const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
+
+  function make({ id, name, password, url, username }: CameraRecord): Camera {
+    const stream = createStream({ camera: id, clock, wall, store: footage, limits, onPicture: () => camera.pictured() })
+    const place = { url, username: username ?? undefined, password: password ?? undefined }
+    const onChange = () => {
+      const { fault, state } = camera.health()
+      log.info('camera', { camera: name, state })
+      if (state === 'recording' || state === 'off') ledger.clear('camera_lost', name)
+      else if (fault && state !== 'connecting')
+        ledger.raise({ what: 'camera_lost', where: name, severity: 'fault', sentence: fault.message })
+    }
+    const camera: Camera = new Camera({ place, clock, opener, stream, retry, onChange })
+    return camera
+  }
+
+  const { records, save } = await openCameras(stateFolder, log)
+  return createCameraBook({ records, save, make, newId: () => randomBytes(4).toString('hex'), most: bounds.max })
+}
+
+function serverOf(context: Context, house: House, records: Records): HttpServer {
+  const { clock, config, log, version } = context
+  const { authority, cameras, folder, footage, people, wall } = house
+  const { journal, ledger, recorder, refusals } = records
+  const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
+  const sessions = createPageSessions(people.list, createTokenStore(tokens))
+  const metrics = createMetrics({ process: true })
+  measureLedger(metrics, ledger)
+  const limits = { mostS: config.playback.most_s, streams: config.playback.streams }
+  const server = createHttpServer({
+    ...{ log, clock, config: config.http, version, metrics },
+    tls: config.http.tls ? { config: config.http, identity: () => identityOf(authority) } : undefined,
+    shareOf: createShareOf(config.connections.trusted),
+    identify({ authorization }) {
+      const token = bearerOf(authorization)
+      return token === undefined ? undefined : sessions.callerOf(token)
+    },
+    isStillSignedIn: (caller) => sessions.isStillSignedIn(caller),
+    routes: [
+      ...systemRoutes({
+        ...{ clock, version, users: people.users, cameras, footage, authority },
+        clockAheadMs: () => wall.aheadMs(),
+      }),
+      ...peopleRoutes({
+        ...{ users: people.users, book: people.book, sessions, recorder, refusals },
+        endSignedOut: () => server.endSignedOut(),
+      }),
+      ...journalRoutes({ journal, clock }),
+      ...ledgerRoutes({ ledger, recorder, clock, shows: (caller) => caller !== undefined }),
+      ...cameraRoutes({ cameras, recorder }),
+      ...footageRoutes({
+        ...{ clock, cameras, recorder, limits },
+        footage: {
+          between: (camera, fromAt, toAt) => footage.between(camera, fromAt, toAt),
+          spans: (camera, fromAt, toAt) => footage.spans(camera, fromAt, toAt),
+          bounds: (camera) => footage.bounds(camera),
+          setsOf: (file) => setsOfFile(folder, file),
+          stream: (cut) => streamCut(folder, cut),
+        },
+      }),
+    ],
+    web: { folder: join(import.meta.dirname, 'web/recorder') },
+    faultStatus,
+    title: PRODUCT,
+  })
+  return server
+}
+
+/** @returns a text without line breaks */
+function statusLine({ cameras, people }: House): string {
+  if (!people.users.isSetUp()) return 'nobody can sign in yet: POST /api/setup makes the administrator'
+  const all = cameras.list().filter(({ record }) => record.enabled)
+  const recording = all.filter(({ camera }) => camera.health().state === 'recording')
+  return `records ${recording.length} of ${counted(all.length, 'camera')}`
+}

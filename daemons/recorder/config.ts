@@ -1,0 +1,189 @@
+/** Every key of recorder.toml: type, default, range, unit and meaning. */
+import { type Static, Type } from 'typebox'
+import { commonTables, journalTable } from '#kit/config/tables.ts'
+import { alarmsTable } from '#kit/records/alarms.ts'
+import { ledgerTable } from '#kit/records/ledger.ts'
+import { memoryPlan } from './core/memory.ts'
+
+/** The recorder's default TCP port. */
+export const DEFAULT_PORT = 3133
+
+const cameras = Type.Object(
+  {
+    max: Type.Integer({ default: 32, minimum: 1, maximum: 128, description: 'cameras at once' }),
+    answer_ms: Type.Integer({
+      default: 10_000,
+      minimum: 500,
+      maximum: 120_000,
+      unit: 'ms',
+      description: 'how long a camera may take to be connected, and for each answer',
+    }),
+    silent_ms: Type.Integer({
+      default: 10_000,
+      minimum: 1000,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'a camera that plays and sends nothing for so long is connected anew',
+    }),
+    retry_first_ms: Type.Integer({
+      default: 500,
+      minimum: 50,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'wait before a lost camera is tried again; doubles with each try',
+    }),
+    retry_max_ms: Type.Integer({
+      default: 30_000,
+      minimum: 100,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'longest wait between tries, and the wait after a wrong password',
+    }),
+    bytes_per_s: Type.Integer({
+      default: 8_388_608,
+      minimum: 65_536,
+      maximum: 134_217_728,
+      unit: 'bytes',
+      description: 'what is read from one camera in a second; more waits for the next second',
+    }),
+    picture_bytes: Type.Integer({
+      default: 4_194_304,
+      minimum: 65_536,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'a single picture of more is dropped',
+    }),
+    group_bytes: Type.Integer({
+      default: 8_388_608,
+      minimum: 262_144,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description: 'pictures of one camera that are held until the next key frame; more are written in parts',
+    }),
+    reorder_packets: Type.Integer({
+      default: 64,
+      minimum: 0,
+      maximum: 1024,
+      description: 'packets that may wait for one that is missing before it counts as lost',
+    }),
+    slew_ppm: Type.Integer({
+      default: 500,
+      minimum: 10,
+      maximum: 10_000,
+      description: 'how wrong the clock of a camera may run and still be followed, in parts per million',
+    }),
+    tolerance_ms: Type.Integer({
+      default: 2000,
+      minimum: 100,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how far stamps of a camera may be from their arrival before it counts as a hole',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'cameras, and how a lost one comes back' },
+)
+
+const storage = Type.Object(
+  {
+    folder: Type.String({
+      default: '',
+      maxLength: 1024,
+      description: 'folder that keeps the footage; empty: one beside the state folder, its name with -footage',
+    }),
+    file_s: Type.Integer({
+      default: 60,
+      minimum: 5,
+      maximum: 3600,
+      unit: 's',
+      description: 'a file is ended at the first key frame after so long',
+    }),
+    flush_s: Type.Integer({
+      default: 5,
+      minimum: 1,
+      maximum: 300,
+      unit: 's',
+      description: 'how long at most footage that was written may not be safe from a power cut',
+    }),
+    queue_bytes: Type.Integer({
+      default: 33_554_432,
+      minimum: 1_048_576,
+      maximum: 268_435_456,
+      unit: 'bytes',
+      description: 'footage of one camera that may wait for the disk; beyond, it is lost and counted',
+    }),
+    queue_total_bytes: Type.Integer({
+      default: 134_217_728,
+      minimum: 1_048_576,
+      maximum: 2_147_483_648,
+      unit: 'bytes',
+      description: 'footage of all cameras that may wait for the disk',
+    }),
+    keep_days: Type.Integer({
+      default: 30,
+      minimum: 1,
+      maximum: 3650,
+      unit: 'days',
+      description: 'older footage is removed',
+    }),
+    keep_bytes: Type.Integer({
+      default: 1_000_000_000_000,
+      minimum: 1_000_000,
+      maximum: 1_000_000_000_000_000,
+      unit: 'bytes',
+      description: 'what all footage may take; beyond, the oldest is removed',
+    }),
+    free_bytes: Type.Integer({
+      default: 2_000_000_000,
+      minimum: 0,
+      maximum: 1_000_000_000_000,
+      unit: 'bytes',
+      description: 'what stays free on the disk; below, the oldest footage is removed',
+    }),
+    trim_s: Type.Integer({
+      default: 10,
+      minimum: 1,
+      maximum: 3600,
+      unit: 's',
+      description: 'how often is looked whether footage has to be removed',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'where footage lies, and for how long' },
+)
+
+const playback = Type.Object(
+  {
+    most_s: Type.Integer({
+      default: 3600,
+      minimum: 10,
+      maximum: 86_400,
+      unit: 's',
+      description: 'longest span of one playback.mp4',
+    }),
+    streams: Type.Integer({ default: 8, minimum: 1, maximum: 256, description: 'playbacks of one account at once' }),
+  },
+  { additionalProperties: false, default: {}, description: 'taking footage out' },
+)
+
+const users = Type.Object(
+  { max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'users at once' }) },
+  { additionalProperties: false, default: {}, description: 'people who sign in' },
+)
+
+export const config = Type.Object(
+  {
+    ...commonTables(DEFAULT_PORT),
+    cameras,
+    storage,
+    playback,
+    users,
+    journal: journalTable(),
+    ledger: ledgerTable(),
+    alarms: alarmsTable({}),
+  },
+  { additionalProperties: false },
+)
+
+export type RecorderConfig = Static<typeof config>
+
+/** The most memory that the daemon may need with these settings. */
+export const memory = memoryPlan

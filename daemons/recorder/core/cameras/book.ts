@@ -1,0 +1,137 @@
+/** The cameras that were added: their records, and each one's life. */
+import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { StreamPlace } from '../ports.ts'
+import type { Camera } from './camera.ts'
+
+/** A camera as it is saved. Never changed in place. */
+export interface CameraRecord {
+  readonly id: string
+  readonly name: string
+  readonly enabled: boolean
+  /** `rtsp://host[:port]/path`, without a user or password. */
+  readonly url: string
+  readonly username: string | null
+  readonly password: string | null
+}
+
+/** A camera to add by hand. */
+export interface CameraWish {
+  name: string
+  url: string
+  username?: string
+  password?: string
+}
+
+interface BookParts {
+  records: readonly CameraRecord[]
+  /** Resolves once they are on disk. */
+  save(records: CameraRecord[]): Promise<void>
+  make(record: CameraRecord): Camera
+  newId(): string
+  /** The most cameras; key `cameras.max`. */
+  most: number
+}
+
+/** A camera, and what it was added with. */
+export interface KnownCamera {
+  record: CameraRecord
+  camera: Camera
+}
+
+export interface CameraBook {
+  list(): readonly KnownCamera[]
+  /** @throws Fault `unknown_camera` */
+  require(id: string): KnownCamera
+  /** @throws Fault `bad_stream_url`, `too_many_cameras`, `store_write_failed` */
+  add(wish: CameraWish): Promise<KnownCamera>
+  /** @throws Fault `unknown_camera`, `store_write_failed` */
+  change(id: string, wish: Partial<Pick<CameraRecord, 'name' | 'enabled'>>): Promise<KnownCamera>
+  /** Its footage stays as long as any other. @throws Fault `unknown_camera`, `store_write_failed` */
+  remove(id: string): Promise<CameraRecord>
+  start(): void
+  /** Resolves once all have stopped. */
+  stop(): Promise<void>
+}
+
+export function createCameraBook({ make, most, newId, records, save }: BookParts): CameraBook {
+  let known: readonly KnownCamera[] = records.map((record) => ({ record, camera: make(record) }))
+  const inTurn = createSerialTurn()
+
+  function required(id: string): KnownCamera {
+    const found = known.find(({ record }) => record.id === id)
+    if (!found) throw new Fault('unknown_camera', 'There is no camera with this id. GET /api/cameras lists them.')
+    return found
+  }
+
+  /** Nothing takes effect before it is saved. */
+  async function put(next: readonly KnownCamera[]): Promise<void> {
+    await save(next.map(({ record }) => record))
+    known = next
+  }
+
+  async function add(wish: CameraWish): Promise<KnownCamera> {
+    if (known.length >= most)
+      throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
+    const { password, url, username } = readStreamUrl(wish)
+    const id = newId()
+    const record = { id, name: wish.name, enabled: true, url, username: username ?? null, password: password ?? null }
+    const added = { record, camera: make(record) }
+    await put([...known, added])
+    added.camera.start()
+    return added
+  }
+
+  return {
+    list: () => known,
+    require: required,
+    add: (wish) => inTurn(() => add(wish)),
+    change: (id, wish) =>
+      inTurn(async () => {
+        const { camera, record } = required(id)
+        const changed = { camera, record: { ...record, ...wish } }
+        await put(known.map((one) => (one.record.id === id ? changed : one)))
+        if (changed.record.enabled) camera.start()
+        else await camera.stop()
+        return changed
+      }),
+    remove: (id) =>
+      inTurn(async () => {
+        const { camera, record } = required(id)
+        await put(known.filter((one) => one.record.id !== id))
+        await camera.stop()
+        return record
+      }),
+    start() {
+      for (const { camera, record } of known) if (record.enabled) camera.start()
+    },
+    async stop() {
+      await Promise.all(known.map(({ camera }) => camera.stop()))
+    },
+  }
+}
+
+/**
+ * Takes a user and password out of an address, where people paste them.
+ * @throws Fault `bad_stream_url`
+ */
+function readStreamUrl({ password, url: text, username }: Omit<CameraWish, 'name'>): StreamPlace {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'rtsp:' || url.hostname === '')
+    throw new Fault('bad_stream_url', 'The address is not one of RTSP. Expected rtsp://HOST[:PORT]/PATH.')
+  const own = (part: string) => (part === '' ? undefined : decoded(part))
+  const place = { username: username ?? own(url.username), password: password ?? own(url.password) }
+  url.username = ''
+  url.password = ''
+  url.hash = ''
+  return { ...place, url: url.href }
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    // A password with a bare percent sign, as people type it.
+    return part
+  }
+}

@@ -1,0 +1,172 @@
+/** One camera: keeps its stream playing, and says how it is. */
+import type { Clock, Timer } from '#kit/clock.ts'
+import { type Fault, faultOf } from '#kit/pure/fault.ts'
+import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
+import type { StreamOpener, StreamPlace } from '../ports.ts'
+import type { Stream } from '../recording/stream.ts'
+
+// The life of a camera: state x event -> next state.
+
+export type CameraState = 'off' | 'connecting' | 'starting' | 'recording' | 'lost' | 'refused' | 'unsupported'
+
+/**
+ * - `switchedOn` by its settings or at start
+ * - `switchedOff` by its settings or at stop
+ * - `opened` the camera plays
+ * - `pictured` a whole picture came
+ * - `failed` the camera is away, broke off or fell silent
+ * - `turnedAway` it does not take the password
+ * - `notUnderstood` it sends nothing that can be recorded
+ * - `retryDue` the wait is over
+ */
+export type CameraEvent =
+  | 'switchedOn'
+  | 'switchedOff'
+  | 'opened'
+  | 'pictured'
+  | 'failed'
+  | 'turnedAway'
+  | 'notUnderstood'
+  | 'retryDue'
+
+/** A pair that is not listed does not change the state. */
+export const cameraStateTable: Readonly<Record<CameraState, Partial<Record<CameraEvent, CameraState>>>> = {
+  off: { switchedOn: 'connecting' },
+  connecting: {
+    ...{ switchedOff: 'off', opened: 'starting' },
+    ...{ failed: 'lost', turnedAway: 'refused', notUnderstood: 'unsupported' },
+  },
+  starting: {
+    ...{ switchedOff: 'off', pictured: 'recording' },
+    ...{ failed: 'lost', turnedAway: 'refused', notUnderstood: 'unsupported' },
+  },
+  recording: { switchedOff: 'off', failed: 'lost', turnedAway: 'refused', notUnderstood: 'unsupported' },
+  lost: { switchedOff: 'off', retryDue: 'connecting' },
+  refused: { switchedOff: 'off', retryDue: 'connecting' },
+  unsupported: { switchedOff: 'off', retryDue: 'connecting' },
+}
+
+/** What ended a session, as an event. */
+const ENDINGS: Readonly<Record<string, CameraEvent>> = {
+  camera_refused: 'turnedAway',
+  camera_unsupported: 'notUnderstood',
+  bad_parameter_set: 'notUnderstood',
+}
+
+interface CameraParts {
+  place: StreamPlace
+  clock: Clock
+  opener: StreamOpener
+  stream: Stream
+  retry: BackoffLimits
+  /** Called after each change. */
+  onChange(): void
+}
+
+/** The state of a camera as readers see it. Times are epoch milliseconds. */
+export interface CameraHealth {
+  state: CameraState
+  stateSince: number
+  /** Why it does not record; null while it does. */
+  fault: { code: string; message: string } | null
+  nextTryAt: number | null
+  lastPictureAt: number | null
+}
+
+/** A camera begins in state `off`. */
+export class Camera {
+  readonly stream: Stream
+  readonly #parts: CameraParts
+  readonly #backoff: Backoff
+  #state: CameraState = 'off'
+  #stateSince: number
+  #fault: Fault | undefined
+  #retry: { timer: Timer; atEpochMs: number } | undefined
+  #session: { abort: AbortController; over: Promise<void> } | undefined
+  #lastPictureAt: number | null = null
+
+  constructor(parts: CameraParts) {
+    this.stream = parts.stream
+    this.#parts = parts
+    this.#backoff = new Backoff(parts.retry)
+    this.#stateSince = parts.clock.epochMs()
+  }
+
+  health(): CameraHealth {
+    return {
+      state: this.#state,
+      stateSince: this.#stateSince,
+      fault: this.#fault ? { code: this.#fault.code, message: this.#fault.message } : null,
+      nextTryAt: this.#retry?.atEpochMs ?? null,
+      lastPictureAt: this.#lastPictureAt,
+    }
+  }
+
+  start(): void {
+    if (this.#state !== 'off') return
+    this.#move('switchedOn')
+    this.#connect()
+  }
+
+  /** Resolves once its session is over and its file is handed to the disk. */
+  async stop(): Promise<void> {
+    this.#retry?.timer.cancel()
+    this.#retry = undefined
+    this.#fault = undefined
+    this.#move('switchedOff')
+    this.#session?.abort.abort()
+    await this.#session?.over
+  }
+
+  /** Called with each whole picture of its stream. */
+  pictured(): void {
+    this.#lastPictureAt = this.#parts.clock.epochMs()
+    if (this.#state === 'recording') return
+    this.#fault = undefined
+    this.#backoff.reset()
+    this.#move('pictured')
+  }
+
+  #connect(): void {
+    const abort = new AbortController()
+    this.#session = { abort, over: this.#play(abort.signal) }
+  }
+
+  async #play(signal: AbortSignal): Promise<void> {
+    const { opener, place, stream } = this.#parts
+    const listener = {
+      onOpened: (opened: Parameters<Stream['onOpened']>[0]) => {
+        stream.onOpened(opened)
+        this.#move('opened')
+      },
+      onPacket: (bytes: Uint8Array) => stream.onPacket(bytes),
+    }
+    const ending = await opener.play(place, listener, signal)
+    stream.onEnded()
+    this.#session = undefined
+    if (this.#state !== 'off') this.#wait(faultOf(ending, 'camera_ended', 'The camera ended the session.'))
+  }
+
+  #wait(fault: Fault): void {
+    const { clock, retry } = this.#parts
+    this.#fault = fault
+    const event = ENDINGS[fault.code] ?? 'failed'
+    // Cameras lock an account after some wrong passwords, and what is not understood is not understood soon either.
+    const waitMs = event === 'failed' ? this.#backoff.next() : retry.maxMs
+    const timer = clock.after(waitMs, () => {
+      this.#retry = undefined
+      this.#move('retryDue')
+      this.#connect()
+    })
+    this.#retry = { timer, atEpochMs: clock.epochMs() + waitMs }
+    this.#move(event)
+  }
+
+  #move(event: CameraEvent): void {
+    const next = cameraStateTable[this.#state][event]
+    if (next === undefined) return
+    this.#state = next
+    this.#stateSince = this.#parts.clock.epochMs()
+    this.#parts.onChange()
+  }
+}

@@ -1,0 +1,66 @@
+/** The memory budget of the recorder, row by row; docs/recorder.md has the table. */
+import {
+  houseRows,
+  KERNEL_BYTES,
+  KIB,
+  type MemoryPlan,
+  MIB,
+  NODE_TASKS,
+  serverRows,
+  signInRows,
+  tlsRow,
+  userRow,
+} from '#kit/pure/memory-plan.ts'
+
+/** A packet of RTP is as long as its interleaved length allows. */
+const PACKET_BYTES = 64 * KIB
+
+/** What the parser of RTSP holds: a head, a body, a packet that is not whole, and what was just read. */
+const READER_BYTES = 256 * KIB
+
+export function memoryPlan(): MemoryPlan {
+  return {
+    idleBytes: 96 * MIB,
+    garbage: 0.25,
+    youngBytes: 48 * MIB,
+    rows: [
+      ...serverRows(),
+      tlsRow(),
+      ...signInRows({
+        workers: 'http.password_workers',
+        queue: 'http.password_queue',
+        table: 'http.login_table',
+        homes: 'http.login_homes',
+      }),
+      ...houseRows(),
+      userRow(),
+      {
+        ...{ what: 'what is read from cameras, with buffers of the kernel', of: 'camera', many: 'cameras.max' },
+        each: READER_BYTES + KERNEL_BYTES,
+        shownBy: 'daemons/recorder/test/wire/rtsp.test.ts',
+      },
+      {
+        ...{ what: 'packets that wait for one that is missing', of: 'camera', many: 'cameras.max' },
+        each: (setting) => setting('cameras.reorder_packets') * PACKET_BYTES,
+        shownBy: 'daemons/recorder/test/core/recording/reorder.test.ts',
+      },
+      {
+        // The pieces, and the whole that is made of them.
+        ...{ what: 'pictures that are put together', of: 'camera', many: 'cameras.max' },
+        each: (setting) => 2 * setting('cameras.picture_bytes'),
+        shownBy: 'daemons/recorder/test/wire/h264.test.ts',
+      },
+      {
+        // The pictures, and the fragment that is made of them.
+        ...{ what: 'groups of pictures until the next key frame', of: 'camera', many: 'cameras.max' },
+        each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
+        shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
+      },
+      {
+        ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
+        shownBy: 'daemons/recorder/test/io/footage-folder.test.ts',
+      },
+    ],
+    tasks: { 'Node and V8': NODE_TASKS, 'threads that hash passwords': 'http.password_workers' },
+  }
+}

@@ -1,0 +1,67 @@
+/** What the recorder needs of the world: streams of cameras, and disks that keep footage. */
+import type { StreamFacts } from '../wire/h264-sps.ts'
+import type { FragmentPlace } from '../wire/mp4-read.ts'
+
+/** How a camera's stream is reached. */
+export interface StreamPlace {
+  /** `rtsp://host[:port]/path`, without a user or password. */
+  url: string
+  username: string | undefined
+  password: string | undefined
+}
+
+/** Hears what a session brings. */
+export interface StreamListener {
+  /** Before the first packet. `known` are the parameter sets of the session description. */
+  onOpened(stream: { payloadType: number; clockRate: number; known: readonly Uint8Array[] }): void
+  /** @param bytes of one RTP packet; they are overwritten afterwards */
+  onPacket(bytes: Uint8Array): void
+}
+
+/** Opens sessions with cameras. */
+export interface StreamOpener {
+  /**
+   * Plays a stream until it ends.
+   * @param signal ends it
+   * @returns the fault it ended with: `camera_unreachable`, `camera_refused`, `camera_unsupported`, `camera_silent`,
+   *   `camera_ended`, `rtsp_broken`; undefined if the signal ended it
+   */
+  play(place: StreamPlace, listener: StreamListener, signal: AbortSignal): Promise<Error | undefined>
+}
+
+/** What is known of a fragment before it lies on the disk. */
+export type FragmentTime = Pick<FragmentPlace, 'decodeTicks' | 'durationTicks' | 'wallMs' | 'isKey'>
+
+/** A file that is being written. */
+export interface FootageFile {
+  /** @returns false if the disk is behind or has failed: the fragment is lost, and the file takes no more */
+  append(bytes: Uint8Array, time: FragmentTime): boolean
+  /** Nothing follows; it is on the disk soon. */
+  close(): void
+}
+
+/** A file to begin. */
+export interface FileWish {
+  camera: string
+  /** Wall time of its first picture, milliseconds since 1970, with a fraction. */
+  startAt: number
+  facts: StreamFacts
+  head: Uint8Array
+}
+
+/** Where footage is kept. */
+export interface FootageStore {
+  begin(wish: FileWish): FootageFile
+}
+
+/** A file that is kept, or the whole part of one that is being written. */
+export interface KeptFile {
+  camera: string
+  /** Of its first and behind its last picture, milliseconds since 1970, with a fraction. */
+  startAt: number
+  endAt: number
+  bytes: number
+  fragments: readonly FragmentPlace[]
+  /** Where it lies. */
+  path: string
+}

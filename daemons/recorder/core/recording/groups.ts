@@ -1,0 +1,163 @@
+/** Gathers pictures into groups, and groups into files: what is written, and when. */
+import type { ParameterSets, Picture } from '../../wire/h264.ts'
+import { readSps, type StreamFacts } from '../../wire/h264-sps.ts'
+import { type Sample, TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import type { FootageFile, FootageStore } from '../ports.ts'
+import type { Wall } from './timeline.ts'
+
+/** Bounds of what is held and written. */
+export interface GroupLimits {
+  /** A file is ended at the first key frame after this time. */
+  fileMs: number
+  /** A group of more bytes is written in parts. */
+  groupBytes: number
+}
+
+interface GroupParts {
+  camera: string
+  store: FootageStore
+  wall: Wall
+  limits: GroupLimits
+  /** Whether a fragment was taken; `false` means that the disk is behind, and it is lost. */
+  onWritten(isTaken: boolean): void
+  /** Another stream: its size and codec. */
+  onFacts(facts: StreamFacts): void
+}
+
+/** Where a picture belongs, as the timeline has it. */
+interface Next {
+  positionMs: number
+  isBreak: boolean
+}
+
+interface Held {
+  picture: Picture
+  positionMs: number
+}
+
+interface Group {
+  /** In the order of decoding. */
+  held: Held[]
+  bytes: number
+}
+
+interface OpenFile {
+  file: FootageFile
+  sets: ParameterSets
+  startMs: number
+  /** Its wall time: a clock that is followed meanwhile moves nothing within a file. */
+  startAt: number
+  epoch: number
+  fragments: number
+}
+
+const TICKS_PER_MS = TICKS_PER_S / 1000
+
+/** How long a single picture is shown if nothing says when the next one was due. */
+const LONE_MS = 40
+
+/** Takes the pictures of one camera in the order of decoding. */
+export interface Groups {
+  add(picture: Picture, place: Next): void
+  /** Pictures are missing here; what follows is recorded from its next key frame on. */
+  lost(): void
+  /** Writes what is held, and ends the file. */
+  end(): void
+}
+
+export function createGroups({ camera, limits, onFacts, onWritten, store, wall }: GroupParts): Groups {
+  let group: Group | undefined
+  let open: OpenFile | undefined
+  /** Where the last picture written ends. */
+  let endedMs = Number.NEGATIVE_INFINITY
+
+  function closeFile(): void {
+    open?.file.close()
+    open = undefined
+  }
+
+  function begin({ sets }: Picture, startMs: number): void {
+    // Two recordings of one moment must not be: a camera whose stamps ran ahead begins again behind its own end.
+    if (!sets || startMs < endedMs) return
+    const facts = readSps(sets.sps)
+    onFacts(facts)
+    const head = writeHead({ sets, facts, hiddenTicks: 0 })
+    const startAt = wall.at(startMs)
+    const file = store.begin({ camera, startAt, facts, head })
+    open = { file, sets, startMs, startAt, epoch: wall.epoch(), fragments: 0 }
+  }
+
+  /** @param next where the next picture begins, and whether it goes on from here; undefined if nobody knows */
+  function flush(next: Next | undefined): void {
+    const done = group
+    group = undefined
+    if (!done || !open) return
+    const samples = samplesOf(done.held, open.startMs, next)
+    const first = Math.min(...done.held.map(({ positionMs }) => positionMs))
+    open.fragments++
+    const decodeTicks = ticksOf(first, open.startMs)
+    const durationTicks = samples.reduce((sum, sample) => sum + sample.durationTicks, 0)
+    endedMs = open.startMs + (decodeTicks + durationTicks) / TICKS_PER_MS
+    const wallMs = open.startAt + decodeTicks / TICKS_PER_MS
+    const bytes = writeFragment({ sequence: open.fragments, decodeTicks, wallMs, samples })
+    const time = { decodeTicks, durationTicks, wallMs, isKey: samples[0]?.isKey ?? false }
+    const isTaken = open.file.append(bytes, time)
+    onWritten(isTaken)
+    // A hole in the middle of a file would be one that nobody sees.
+    if (!isTaken) closeFile()
+  }
+
+  const isOver = ({ epoch, sets, startMs }: OpenFile, picture: Picture, positionMs: number) =>
+    positionMs - startMs >= limits.fileMs || picture.sets !== sets || epoch !== wall.epoch()
+  function end(next?: Next): void {
+    flush(next)
+    closeFile()
+  }
+  return {
+    add(picture, { isBreak, positionMs }) {
+      if (isBreak) end({ positionMs, isBreak })
+      if (picture.isKey) {
+        flush({ positionMs, isBreak: false })
+        if (!open || isOver(open, picture, positionMs)) {
+          closeFile()
+          begin(picture, positionMs)
+        }
+      }
+      // Nothing can be decoded before the first key frame.
+      if (!open || (!group && !picture.isKey && open.fragments === 0)) return
+      const bytes = bytesOf(picture)
+      if (group && group.bytes + bytes > limits.groupBytes) flush({ positionMs, isBreak: false })
+      group ??= { held: [], bytes: 0 }
+      group.held.push({ picture, positionMs })
+      group.bytes += bytes
+    },
+    lost: () => end(),
+    end: () => end(),
+  }
+}
+
+function bytesOf({ units }: Picture): number {
+  return units.reduce((sum, { length }) => sum + length, 0)
+}
+
+function ticksOf(positionMs: number, startMs: number): number {
+  return Math.max(0, Math.round((positionMs - startMs) * TICKS_PER_MS))
+}
+
+/**
+ * Pictures are decoded one after the other, and shown at their positions: the sorted positions are the times of
+ * decoding, and what a picture is off from that is its offset.
+ */
+function samplesOf(held: readonly Held[], startMs: number, next: Next | undefined): Sample[] {
+  const shown = held.map(({ positionMs }) => ticksOf(positionMs, startMs))
+  const decoded = shown.toSorted((a, b) => a - b)
+  const last = decoded.at(-1) ?? 0
+  const usual = decoded.length > 1 ? last - (decoded.at(-2) ?? 0) : LONE_MS * TICKS_PER_MS
+  const due = next ? ticksOf(next.positionMs, startMs) : Number.POSITIVE_INFINITY
+  const end = next && !next.isBreak ? due : Math.min(last + usual, due)
+  return held.map(({ picture: { isKey, units } }, at) => {
+    const ticks = decoded[at] ?? 0
+    const durationTicks = Math.max(1, (decoded[at + 1] ?? end) - ticks)
+    return { units, isKey, durationTicks, offsetTicks: (shown[at] ?? 0) - ticks }
+  })
+}

@@ -1,0 +1,57 @@
+/** Puts RTP packets back into the order in which they were sent, and tells what is missing. */
+import type { RtpPacket } from '../../wire/rtp.ts'
+
+interface ReorderParts {
+  /** So many packets may wait for one that is missing; then it counts as lost. */
+  most: number
+  onPacket(packet: RtpPacket): void
+  /** @param count packets that did not come; 0 if the camera began anew and nobody knows */
+  onGap(count: number): void
+}
+
+const WRAP = 0x1_0000
+
+/** Sequence numbers further apart than half their range are behind, not ahead. @source RFC 3550, A.1 */
+function aheadBy(sequence: number, than: number): number {
+  const distance = (sequence - than + WRAP) % WRAP
+  return distance < WRAP / 2 ? distance : distance - WRAP
+}
+
+/** @returns a function that takes each packet as it arrives */
+export function createReorder({ most, onGap, onPacket }: ReorderParts): (packet: RtpPacket) => void {
+  const waiting = new Map<number, RtpPacket>()
+  let next: number | undefined
+  let source: number | undefined
+
+  function release(): void {
+    for (let packet = waiting.get(next ?? 0); packet; packet = waiting.get(next ?? 0)) {
+      waiting.delete(packet.sequence)
+      next = (packet.sequence + 1) % WRAP
+      onPacket(packet)
+    }
+  }
+
+  /** Goes on with the first that waits. */
+  function skip(from: number): void {
+    const distances = [...waiting.keys()].map((sequence) => aheadBy(sequence, from))
+    const lost = Math.min(...distances)
+    next = (from + lost) % WRAP
+    onGap(lost)
+    release()
+  }
+
+  return (packet) => {
+    if (source !== undefined && source !== packet.source) {
+      waiting.clear()
+      next = undefined
+      onGap(0)
+    }
+    source = packet.source
+    next ??= packet.sequence
+    // What comes twice, or after it was given up, is late by less than half the range.
+    if (aheadBy(packet.sequence, next) < 0) return
+    waiting.set(packet.sequence, packet)
+    if (packet.sequence === next) release()
+    else if (waiting.size > most) skip(next)
+  }
+}

@@ -1,0 +1,119 @@
+/** One camera's stream, from packets to files, and what is counted on the way. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { H264Assembler } from '../../wire/h264.ts'
+import type { StreamFacts } from '../../wire/h264-sps.ts'
+import { readRtp } from '../../wire/rtp.ts'
+import type { FootageStore, StreamListener } from '../ports.ts'
+import { createGroups, type GroupLimits } from './groups.ts'
+import { createReorder } from './reorder.ts'
+import { createTimeline, type Wall } from './timeline.ts'
+
+/** Bounds of one stream, by the names of their settings. */
+export interface StreamLimits extends GroupLimits {
+  reorderPackets: number
+  pictureBytes: number
+  slewPpm: number
+  toleranceMs: number
+}
+
+interface StreamParts {
+  camera: string
+  clock: Clock
+  wall: Wall
+  store: FootageStore
+  limits: StreamLimits
+  /** Called with each picture that is whole. */
+  onPicture(): void
+}
+
+/** Since the start of the daemon. */
+export interface StreamCounts {
+  bytes: number
+  pictures: number
+  lostPackets: number
+  /** Packets that make no sense, and pictures of which a part was missing. */
+  brokenPackets: number
+  droppedPictures: number
+  /** Groups that the disk did not take. */
+  lostGroups: number
+}
+
+/** The stream of one camera; it outlives sessions, so that footage of one does not overlap that of the next. */
+export interface Stream extends StreamListener {
+  /** The session is over. */
+  onEnded(): void
+  counts(): StreamCounts
+  facts(): StreamFacts | undefined
+}
+
+export function createStream({ camera, clock, limits, onPicture, store, wall }: StreamParts): Stream {
+  const counts: StreamCounts = {
+    ...{ bytes: 0, pictures: 0, lostPackets: 0, brokenPackets: 0, droppedPictures: 0, lostGroups: 0 },
+  }
+  let facts: StreamFacts | undefined
+  let place: ReturnType<typeof createTimeline> | undefined
+  let assembler: H264Assembler | undefined
+  let reorder: ReturnType<typeof createReorder> | undefined
+  let payloadType = -1
+
+  const groups = createGroups({
+    ...{ camera, store, wall, limits },
+    onFacts(seen) {
+      facts = seen
+    },
+    onWritten(isTaken) {
+      if (!isTaken) counts.lostGroups++
+    },
+  })
+
+  function assemble(packet: ReturnType<typeof readRtp>): void {
+    if (!assembler || !place) return
+    const droppedBefore = assembler.dropped()
+    const pictures = assembler.add(packet)
+    const dropped = assembler.dropped() - droppedBefore
+    counts.droppedPictures += dropped
+    // What refers to a picture that is missing would be shown as grey blocks.
+    if (dropped > 0) groups.lost()
+    for (const picture of pictures) {
+      counts.pictures++
+      groups.add(picture, place(picture.timestamp, clock.monotonicMs()))
+      onPicture()
+    }
+  }
+
+  return {
+    onOpened(stream) {
+      payloadType = stream.payloadType
+      assembler = new H264Assembler(stream.known, limits.pictureBytes)
+      place = createTimeline({ ...limits, ticksPerS: stream.clockRate })
+      reorder = createReorder({
+        most: limits.reorderPackets,
+        onPacket: assemble,
+        onGap(count) {
+          counts.lostPackets += count
+          assembler?.gap()
+        },
+      })
+    },
+    onPacket(bytes) {
+      counts.bytes += bytes.length
+      try {
+        const packet = readRtp(bytes)
+        if (packet.payloadType === payloadType) reorder?.(packet)
+      } catch (error) {
+        // One packet is counted and left; a parameter set that nobody understands ends the session.
+        if (!(error instanceof Fault) || error.code !== 'rtp_broken') throw error
+        counts.brokenPackets++
+      }
+    },
+    onEnded() {
+      groups.end()
+      assembler = undefined
+      reorder = undefined
+      place = undefined
+    },
+    counts: () => ({ ...counts }),
+    facts: () => facts,
+  }
+}

@@ -1,0 +1,76 @@
+/** Reads footage back: a cut as the bytes of one MP4 file. */
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { Fault } from '#kit/pure/fault.ts'
+import type { Cut } from '../core/footage/footage.ts'
+import type { KeptFile } from '../core/ports.ts'
+import type { ParameterSets } from '../wire/h264.ts'
+import { readSps } from '../wire/h264-sps.ts'
+import { retimed, scanMp4 } from '../wire/mp4-read.ts'
+import { writeHead } from '../wire/mp4-write.ts'
+
+/** A head with its parameter sets, however long they are. */
+const MOST_HEAD_BYTES = 262_144
+
+/** Parameter sets of a file. @throws Fault `footage_gone` */
+export async function setsOfFile(folder: string, { fragments, path }: KeptFile): Promise<ParameterSets> {
+  const handle = await openFile(folder, path)
+  try {
+    const head = await readPart(handle, 0, Math.min(fragments[0]?.offset ?? 0, MOST_HEAD_BYTES))
+    const { sets } = scanMp4((offset, length) => head.subarray(offset, offset + length), head.length)
+    if (!sets) throw gone(path)
+    return sets
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The file of a cut, read as fast as it is taken. It ends early if footage is removed meanwhile. */
+export function streamCut(folder: string, cut: Cut): Readable {
+  return Readable.from(bytesOf(folder, cut), { objectMode: false })
+}
+
+async function* bytesOf(folder: string, { fragments, hiddenTicks, sets }: Cut) {
+  yield writeHead({ sets, facts: readSps(sets.sps), hiddenTicks })
+  let open: { path: string; handle: FileHandle } | undefined
+  try {
+    for (const [
+      at,
+      {
+        decodeTicks,
+        file: { path },
+        place,
+      },
+    ] of fragments.entries()) {
+      if (open?.path !== path) {
+        await open?.handle.close()
+        open = undefined
+        open = { path, handle: await openFile(folder, path) }
+      }
+      const bytes = await readPart(open.handle, place.offset, place.length)
+      if (bytes.length < place.length) throw gone(path)
+      yield retimed(bytes, at + 1, decodeTicks)
+    }
+  } finally {
+    await open?.handle.close()
+  }
+}
+
+async function openFile(folder: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW)
+  } catch (cause) {
+    throw gone(path, cause)
+  }
+}
+
+async function readPart(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
+  const { buffer, bytesRead } = await handle.read(new Uint8Array(length), 0, length, offset)
+  return buffer.subarray(0, bytesRead)
+}
+
+function gone(path: string, cause?: unknown): Fault {
+  return new Fault('footage_gone', `The footage in ${path} was removed, or its disk is away.`, { cause })
+}

@@ -1,0 +1,315 @@
+/** Sessions with cameras: RTSP over TCP with the packets between its messages. */
+import { createHash, randomBytes } from 'node:crypto'
+import { connect, type Socket } from 'node:net'
+import type { Clock, Timer } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
+import type { StreamListener, StreamOpener, StreamPlace } from '../core/ports.ts'
+import { authorizationOf, type Challenge, readChallenge } from '../wire/digest.ts'
+import {
+  createRtspReader,
+  headerOf,
+  type RtspMessage,
+  readChannels,
+  readSession,
+  rtspText,
+  type SessionLine,
+} from '../wire/rtsp.ts'
+import { controlUrl, parameterSetsOf, readSdp, type SdpMedia } from '../wire/sdp.ts'
+
+/** Bounds of a session, by the names of their settings. */
+export interface SessionLimits {
+  /** For the connection, and for each answer. */
+  answerMs: number
+  /** A camera that plays and sends nothing for this long is given up. */
+  silentMs: number
+  /** Bytes of one camera per second; beyond, it is read no further until the next. */
+  bytesPerS: number
+}
+
+interface SessionParts {
+  clock: Clock
+  limits: SessionLimits
+  /** Names this recorder to cameras. */
+  userAgent: string
+}
+
+const HEAD_BYTES = 16_384
+const BODY_BYTES = 65_536
+
+/** RFC 2326, 3.2. */
+const DEFAULT_PORT = 554
+
+export function createStreamOpener(parts: SessionParts): StreamOpener {
+  return {
+    async play(place, listener, signal) {
+      if (signal.aborted) return undefined
+      const session = new Session(place, listener, parts)
+      const onAbort = () => session.end(undefined)
+      signal.addEventListener('abort', onAbort, { once: true })
+      try {
+        return await session.play()
+      } finally {
+        signal.removeEventListener('abort', onAbort)
+      }
+    },
+  }
+}
+
+/** A question that waits for its answer. */
+interface Pending {
+  sequence: number
+  answer: PromiseWithResolvers<RtspMessage>
+  timer: Timer
+}
+
+class Session {
+  readonly #place: StreamPlace
+  readonly #listener: StreamListener
+  readonly #parts: SessionParts
+  readonly #over = Promise.withResolvers<Error | undefined>()
+  readonly #read = createRtspReader({ headBytes: HEAD_BYTES, bodyBytes: BODY_BYTES })
+  readonly #timers: Timer[] = []
+  #socket: Socket | undefined
+  #isOver = false
+  #pending: Pending | undefined
+  #sequence = 0
+  #challenge: Challenge | undefined
+  #nonceUses = 0
+  #channel: number | undefined
+  #session: SessionLine | undefined
+  #base = ''
+  #bytesThisSecond = 0
+  #lastPacketMs = 0
+
+  constructor(place: StreamPlace, listener: StreamListener, parts: SessionParts) {
+    this.#place = place
+    this.#listener = listener
+    this.#parts = parts
+  }
+
+  /** @returns what it ended with; undefined if it was ended from here */
+  async play(): Promise<Error | undefined> {
+    this.#setUp().catch((error: unknown) => this.end(faultOf(error, 'camera_unreachable', sentenceOf(error))))
+    return await this.#over.promise
+  }
+
+  /** Ends it, once. A camera that plays is told, so that it does not send to nobody until its own time is up. */
+  end(fault: Error | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    for (const timer of this.#timers) timer.cancel()
+    this.#pending?.timer.cancel()
+    this.#pending?.answer.reject(fault ?? new Fault('camera_ended', 'The session was ended.'))
+    if (this.#session && this.#socket?.writable) {
+      this.#socket.write(this.#request('TEARDOWN', this.#base, { session: this.#session.id }))
+    }
+    this.#socket?.destroySoon()
+    this.#over.resolve(fault)
+  }
+
+  async #setUp(): Promise<void> {
+    const { clock, limits } = this.#parts
+    await this.#connect()
+    const { url } = this.#place
+    const described = await this.#ask('DESCRIBE', url, { accept: 'application/sdp' })
+    const base = headerOf(described, 'content-base') ?? headerOf(described, 'content-location') ?? url
+    const description = readSdp(new TextDecoder('latin1').decode(described.body))
+    const video = videoOf(description.media)
+    this.#base = controlUrl(base, description.control)
+    const transport = 'RTP/AVP/TCP;unicast;interleaved=0-1'
+    const set = await this.#ask('SETUP', controlUrl(this.#base, video.control), { transport })
+    const channels = readChannels(headerOf(set, 'transport'))
+    const session = readSession(headerOf(set, 'session'))
+    if (!channels || !session)
+      throw new Fault(
+        'camera_unsupported',
+        'The camera does not send over TCP. Switch RTSP over TCP on in its settings.',
+      )
+    this.#channel = channels[0]
+    this.#session = session
+    const { payloadType, clockRate } = video
+    this.#listener.onOpened({ payloadType, clockRate: clockRate || 90_000, known: parameterSetsOf(video) })
+    this.#lastPacketMs = clock.monotonicMs()
+    await this.#ask('PLAY', this.#base, { session: session.id, range: 'npt=0.000-' })
+    this.#timers.push(
+      // Twice within its time, since one may get lost in a camera that is busy.
+      clock.every((session.timeoutS * 1000) / 2, () => this.#keepAlive()),
+      clock.every(limits.silentMs / 4, () => this.#checkSilence()),
+      clock.every(1000, () => this.#nextSecond()),
+    )
+  }
+
+  async #connect(): Promise<void> {
+    const { clock, limits } = this.#parts
+    const { host, port } = addressOf(this.#place.url)
+    const { promise, reject, resolve } = Promise.withResolvers<void>()
+    const timer = clock.after(limits.answerMs, () =>
+      reject(away(`does not answer within ${durationText(limits.answerMs)}`)),
+    )
+    const socket = connect({ host, port, noDelay: true })
+    this.#socket = socket
+    socket.once('connect', resolve)
+    socket.once('error', (error) => {
+      reject(error)
+      this.end(new Fault('camera_unreachable', sentenceOf(error), { cause: error }))
+    })
+    socket.on('data', (chunk) => this.#take(chunk))
+    socket.once('close', () => {
+      reject(away('closed the connection'))
+      this.end(new Fault('camera_ended', 'The camera closed the connection. It is connected again.'))
+    })
+    try {
+      await promise
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (this.#isOver) return
+    try {
+      for (const item of this.#read(chunk)) {
+        if (item.kind === 'message') this.#answered(item)
+        else if (item.channel === this.#channel) this.#packet(item.bytes)
+      }
+    } catch (error) {
+      this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
+    }
+    this.#bytesThisSecond += chunk.length
+    if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) this.#socket?.pause()
+  }
+
+  #packet(bytes: Uint8Array): void {
+    this.#lastPacketMs = this.#parts.clock.monotonicMs()
+    this.#listener.onPacket(bytes)
+  }
+
+  #nextSecond(): void {
+    this.#bytesThisSecond = 0
+    this.#socket?.resume()
+  }
+
+  #checkSilence(): void {
+    const { clock, limits } = this.#parts
+    if (clock.monotonicMs() - this.#lastPacketMs < limits.silentMs) return
+    this.end(new Fault('camera_silent', `The camera plays, and has sent nothing for ${durationText(limits.silentMs)}.`))
+  }
+
+  /** Cameras differ in which of the two they know; those without GET_PARAMETER answer 501, which keeps alive as well. */
+  #keepAlive(): void {
+    if (this.#pending || !this.#session) return
+    this.#ask('GET_PARAMETER', this.#base, { session: this.#session.id }).catch((error: unknown) => {
+      // A refusal is an answer too.
+      if (!(error instanceof Fault) || error.code !== 'camera_unsupported')
+        this.end(faultOf(error, 'camera_ended', 'The camera does not answer any more.'))
+    })
+  }
+
+  /** A reply, or a question of the camera's own, which is answered so that it does not wait. */
+  #answered(message: RtspMessage): void {
+    if (message.status === undefined) {
+      const cseq = headerOf(message, 'cseq') ?? '0'
+      const first = message.word === 'OPTIONS' ? 'RTSP/1.0 200 OK' : 'RTSP/1.0 501 Not Implemented'
+      this.#socket?.write(rtspText({ first, headers: { CSeq: cseq } }))
+      return
+    }
+    const said = headerOf(message, 'cseq')
+    const pending = this.#pending
+    // Some leave the number out; one that belongs to nothing is a late answer.
+    if (!pending || (said !== undefined && Number(said) !== pending.sequence)) return
+    this.#pending = undefined
+    pending.timer.cancel()
+    pending.answer.resolve(message)
+  }
+
+  /** @throws Fault for anything but success */
+  async #ask(method: string, url: string, headers: Record<string, string>): Promise<RtspMessage> {
+    let message = await this.#exchange(method, url, headers)
+    const challenge = message.status === 401 ? readChallenge(message.headers.get('www-authenticate') ?? []) : undefined
+    const isSecond = this.#challenge !== undefined && !(challenge?.scheme === 'digest' && challenge.isStale)
+    if (challenge && this.#place.username !== undefined && !isSecond) {
+      this.#challenge = challenge
+      this.#nonceUses = 0
+      message = await this.#exchange(method, url, headers)
+    }
+    if (message.status === 200) return message
+    throw refusal(method, message, this.#place.username !== undefined)
+  }
+
+  async #exchange(method: string, url: string, headers: Record<string, string>): Promise<RtspMessage> {
+    const { clock, limits } = this.#parts
+    const answer = Promise.withResolvers<RtspMessage>()
+    const text = this.#request(method, url, headers)
+    const timer = clock.after(limits.answerMs, () =>
+      answer.reject(away(`does not answer ${method} within ${durationText(limits.answerMs)}`)),
+    )
+    this.#pending = { sequence: this.#sequence, answer, timer }
+    this.#socket?.write(text)
+    try {
+      return await answer.promise
+    } finally {
+      timer.cancel()
+      if (this.#pending?.answer === answer) this.#pending = undefined
+    }
+  }
+
+  #request(method: string, url: string, headers: Record<string, string>): string {
+    const { password, username } = this.#place
+    const signed: Record<string, string> = {}
+    if (this.#challenge && username !== undefined) {
+      this.#nonceUses++
+      const cnonce = randomBytes(8).toString('hex')
+      const wish = { username, password: password ?? '', method, uri: url, cnonce, count: this.#nonceUses }
+      signed.Authorization = authorizationOf(this.#challenge, wish, hashText)
+    }
+    this.#sequence++
+    const own = { CSeq: this.#sequence, 'User-Agent': this.#parts.userAgent }
+    return rtspText({ first: `${method} ${url} RTSP/1.0`, headers: { ...own, ...signed, ...spelled(headers) } })
+  }
+}
+
+/** As the standard spells the names: some cameras compare them letter by letter. */
+function spelled(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.replace(/^./, (a) => a.toUpperCase()), value]),
+  )
+}
+
+function hashText(algorithm: string, text: string): string {
+  return createHash(algorithm).update(text).digest('hex')
+}
+
+function addressOf(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? DEFAULT_PORT : Number(port) }
+}
+
+function videoOf(media: readonly SdpMedia[]): SdpMedia {
+  const found = media.find(({ kind, encoding }) => kind === 'video' && encoding === 'H264')
+  if (found) return found
+  const offered = media.map(({ encoding, kind }) => `${kind} ${encoding}`.trim()).join(', ') || 'nothing'
+  throw new Fault(
+    'camera_unsupported',
+    `The camera offers ${offered.slice(0, 200)}; H.264 video is recorded. Set it in the camera.`,
+  )
+}
+
+function refusal(method: string, { status, word }: RtspMessage, hasUser: boolean): Fault {
+  const answer = `${status} ${word.slice(0, 60)}`.trim()
+  if (status === 401 || status === 403) {
+    const what = hasUser ? 'does not take this user name and password' : 'asks for a user name and password'
+    return new Fault('camera_refused', `The camera ${what} (${answer}).`)
+  }
+  if (status === 404) return new Fault('camera_unsupported', `The camera has no stream at this address (${answer}).`)
+  return new Fault('camera_unsupported', `The camera answered ${method} with ${answer}.`)
+}
+
+function away(seen: string): Fault {
+  return new Fault('camera_unreachable', `The camera ${seen}.`)
+}
+
+function sentenceOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  return `The camera cannot be reached: ${code ?? message}.`
+}

@@ -1,0 +1,13 @@
+/** The recorder's entry point. */
+import { daemon } from '#kit/run/daemon.ts'
+import { assemble } from './assemble.ts'
+import { config, DEFAULT_PORT, memory } from './config.ts'
+
+export default daemon({
+  name: 'recorder',
+  title: 'Video recorder',
+  defaultPort: DEFAULT_PORT,
+  config,
+  memory,
+  assemble,
+})

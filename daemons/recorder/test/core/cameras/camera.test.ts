@@ -1,0 +1,88 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { Camera, cameraStateTable } from '../../../core/cameras/camera.ts'
+import type { StreamListener, StreamPlace } from '../../../core/ports.ts'
+import type { Stream } from '../../../core/recording/stream.ts'
+
+function stage() {
+  const clock = fakeClock()
+  const sessions: { listener: StreamListener; end(fault?: Error): void }[] = []
+  const ended: string[] = []
+  const stream = { onOpened() {}, onPacket() {}, onEnded: () => void ended.push('ended') } as unknown as Stream
+  const opener = {
+    play(_: StreamPlace, listener: StreamListener, signal: AbortSignal) {
+      const { promise, resolve } = Promise.withResolvers<Error | undefined>()
+      signal.addEventListener('abort', () => resolve(undefined))
+      sessions.push({ listener, end: resolve })
+      return promise
+    },
+  }
+  const place = { url: 'rtsp://c/', username: undefined, password: undefined }
+  const camera = new Camera({ place, clock, opener, stream, retry: { firstMs: 500, maxMs: 8000 }, onChange() {} })
+  return { camera, clock, ended, sessions }
+}
+
+const opened = { payloadType: 96, clockRate: 90_000, known: [] }
+
+t.test(
+  'a camera that breaks off is connected again after waits that double, and the first picture makes them short',
+  async (t) => {
+    const { camera, clock, ended, sessions } = stage()
+    camera.start()
+    for (const [at, waitMs] of [500, 1000, 2000].entries()) {
+      sessions[at]?.end(new Fault('camera_unreachable', 'away'))
+      await clock.run(0)
+      t.match(camera.health(), {
+        state: 'lost',
+        fault: { code: 'camera_unreachable' },
+        nextTryAt: clock.epochMs() + waitMs,
+      })
+      await clock.run(waitMs)
+      t.equal(camera.health().state, 'connecting')
+    }
+    sessions[3]?.listener.onOpened(opened)
+    t.equal(camera.health().state, 'starting')
+    camera.pictured()
+    t.match(camera.health(), { state: 'recording', fault: null, lastPictureAt: clock.epochMs() })
+    sessions[3]?.end(new Fault('camera_silent', 'silent'))
+    await clock.run(0)
+    t.equal(camera.health().nextTryAt, clock.epochMs() + 500)
+    t.equal(ended.length, 4)
+  },
+)
+
+t.test('a wrong password and a stream of another kind are not tried again and again', async (t) => {
+  for (const [code, state] of [
+    ['camera_refused', 'refused'],
+    ['camera_unsupported', 'unsupported'],
+    ['bad_parameter_set', 'unsupported'],
+  ] as const) {
+    const { camera, clock, sessions } = stage()
+    camera.start()
+    sessions[0]?.end(new Fault(code, 'no'))
+    await clock.run(0)
+    t.match(camera.health(), { state, nextTryAt: clock.epochMs() + 8000 })
+  }
+})
+
+t.test('a camera that is switched off stays off, whenever it happens', async (t) => {
+  const { camera, clock, sessions } = stage()
+  camera.start()
+  await camera.stop()
+  t.equal(camera.health().state, 'off')
+  camera.start()
+  sessions[1]?.end(new Fault('camera_ended', 'over'))
+  await clock.run(0)
+  await camera.stop()
+  await clock.run(60_000)
+  t.equal(sessions.length, 2)
+  t.match(camera.health(), { state: 'off', nextTryAt: null, fault: null })
+})
+
+t.test('each state can be left by switching off, and is reached', async (t) => {
+  for (const [state, row] of Object.entries(cameraStateTable))
+    t.equal(row.switchedOff, state === 'off' ? undefined : 'off', state)
+  const reached = new Set(Object.values(cameraStateTable).flatMap((row) => Object.values(row)))
+  t.same([...reached].sort(), Object.keys(cameraStateTable).sort())
+})

@@ -1,0 +1,135 @@
+import t from 'tap'
+import type { FileWish, FootageFile } from '../../../core/ports.ts'
+import { createGroups, type GroupLimits } from '../../../core/recording/groups.ts'
+import type { ParameterSets } from '../../../wire/h264.ts'
+import { scanMp4 } from '../../../wire/mp4-read.ts'
+
+const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
+const pps = Uint8Array.from(Buffer.from('68ef0fcb', 'hex'))
+const sets: ParameterSets = { sps, pps }
+
+function stage(limits: Partial<GroupLimits> = {}) {
+  const files: { bytes: Uint8Array[]; isClosed: boolean }[] = []
+  const state = { isFull: false, epoch: 0 }
+  const groups = createGroups({
+    camera: 'c',
+    limits: { fileMs: 5000, groupBytes: 10_000, ...limits },
+    wall: { at: (ms) => 1_900_000_000_000 + ms, epoch: () => state.epoch, aheadMs: () => 0 },
+    onWritten: () => {},
+    onFacts: () => {},
+    store: {
+      begin({ head }: FileWish): FootageFile {
+        const file = { bytes: [head], isClosed: false }
+        files.push(file)
+        return {
+          append(bytes) {
+            if (!state.isFull) file.bytes.push(bytes)
+            return !state.isFull
+          },
+          close() {
+            file.isClosed = true
+          },
+        }
+      },
+    },
+  })
+  const add = (
+    positionMs: number,
+    isKey: boolean,
+    more: { sets?: ParameterSets; isBreak?: boolean; bytes?: number } = {},
+  ) => {
+    const units = [new Uint8Array(more.bytes ?? 100).fill(isKey ? 0x65 : 0x41)]
+    groups.add({ timestamp: 0, units, isKey, sets: more.sets ?? sets }, { positionMs, isBreak: more.isBreak ?? false })
+  }
+  const fragments = (at: number) => {
+    const bytes = Buffer.concat(files[at]?.bytes ?? [])
+    return scanMp4((offset, length) => bytes.subarray(offset, offset + length), bytes.length).fragments
+  }
+  return { groups, add, files, fragments, state }
+}
+
+/** Pictures of ten a second, with a key frame each second. */
+function second(add: ReturnType<typeof stage>['add'], fromMs: number): void {
+  for (let at = 0; at < 10; at++) add(fromMs + at * 100, at === 0)
+}
+
+t.test('one fragment for each group, and a new file at the first key frame after its time', async (t) => {
+  const { add, files, fragments, groups } = stage()
+  for (let at = 0; at < 7; at++) second(add, at * 1000)
+  groups.end()
+  t.equal(files.length, 2)
+  t.ok(files.every(({ isClosed }) => isClosed))
+  const all = [...fragments(0), ...fragments(1)]
+  t.match(
+    all.map(({ durationTicks, isKey }) => ({ durationTicks, isKey })),
+    Array.from({ length: 7 }, () => ({ durationTicks: 90_000, isKey: true })),
+  )
+  const times = all.map(({ wallMs }) => Math.round(wallMs - 1_900_000_000_000))
+  t.same(times, [0, 1000, 2000, 3000, 4000, 5000, 6000], 'no hole and no overlap between the files')
+})
+
+t.test('nothing is written before the first key frame, nor after a loss before the next', async (t) => {
+  const { add, files, fragments, groups } = stage()
+  add(0, false)
+  t.equal(files.length, 0)
+  second(add, 1000)
+  groups.lost()
+  add(2000, false)
+  second(add, 3000)
+  groups.end()
+  t.same([fragments(0).length, fragments(1).length, files.length], [1, 1, 2])
+})
+
+t.test('other parameter sets, a break and a wall clock that was followed begin a file', async (t) => {
+  const { add, files, groups, state } = stage()
+  second(add, 0)
+  add(1000, true, { sets: { sps, pps: Uint8Array.of(0x68, 1) } })
+  add(1500, true, { isBreak: true })
+  state.epoch++
+  add(2000, true)
+  groups.end()
+  t.equal(files.length, 4)
+})
+
+t.test('a break ends the last picture where what follows begins, at the latest', async (t) => {
+  const { add, fragments, groups } = stage()
+  add(0, true)
+  add(1000, false)
+  add(1100, true, { isBreak: true })
+  groups.end()
+  t.equal(fragments(0)[0]?.durationTicks, 99_000)
+})
+
+t.test('a group that grows beyond its bound is written in parts', async (t) => {
+  const { add, fragments, groups } = stage({ groupBytes: 1000 })
+  add(0, true, { bytes: 600 })
+  for (let at = 1; at < 5; at++) add(at * 100, false, { bytes: 600 })
+  groups.end()
+  t.same(
+    fragments(0).map(({ isKey }) => isKey),
+    [true, false, false, false, false],
+  )
+})
+
+t.test('what the disk does not take is a hole that shows: the file ends there', async (t) => {
+  const { add, files, fragments, groups, state } = stage()
+  second(add, 0)
+  state.isFull = true
+  second(add, 1000)
+  state.isFull = false
+  second(add, 2000)
+  second(add, 3000)
+  groups.end()
+  t.same([fragments(0).length, fragments(1).length, files.length], [0, 3, 2])
+  t.ok(files[0]?.isClosed)
+})
+
+t.test('pictures that are shown in another order than they are decoded keep their places', async (t) => {
+  const { add, files, groups } = stage()
+  for (const positionMs of [0, 300, 100, 200]) add(positionMs, positionMs === 0)
+  groups.end()
+  const fragment = Buffer.from(files[0]?.bytes[1] ?? [])
+  const trun = fragment.indexOf('trun') + 4 + 12
+  const offsets = [0, 1, 2, 3].map((at) => fragment.readInt32BE(trun + at * 16 + 12))
+  t.same(offsets, [0, 18_000, -9000, -9000])
+})

@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { createReorder } from '../../../core/recording/reorder.ts'
+import type { RtpPacket } from '../../../wire/rtp.ts'
+
+const packetOf = (sequence: number, source = 1): RtpPacket => ({
+  ...{ payloadType: 96, isMarked: false, sequence: sequence % 0x1_0000, timestamp: 0, source },
+  payload: new Uint8Array(0),
+})
+
+function through(packets: RtpPacket[], most = 4): (number | string)[] {
+  const out: (number | string)[] = []
+  const take = createReorder({
+    most,
+    onPacket: ({ sequence }) => out.push(sequence),
+    onGap: (count) => out.push(`lost ${count}`),
+  })
+  for (const packet of packets) take(packet)
+  return out
+}
+
+t.test('packets that changed places are put back, over the wrap of their numbers too', async (t) => {
+  t.same(through([65_534, 0, 65_535, 2, 1, 3].map((at) => packetOf(at))), [65_534, 65_535, 0, 1, 2, 3])
+})
+
+t.test('what is missing counts as lost once enough wait behind it, and what comes late or twice is left', async (t) => {
+  t.same(through([1, 2, 5, 6, 7, 8, 9, 3, 9, 10].map((at) => packetOf(at))), [1, 2, 'lost 2', 5, 6, 7, 8, 9, 10])
+  t.same(
+    through(
+      [1, 3].map((at) => packetOf(at)),
+      0,
+    ),
+    [1, 'lost 1', 3],
+    'none may wait',
+  )
+})
+
+t.test('a camera that begins anew is followed at once', async (t) => {
+  t.same(through([packetOf(9), packetOf(40_000, 2), packetOf(40_001, 2)]), [9, 'lost 0', 40_000, 40_001])
+})
+
+t.test('any order of packets gives ascending numbers, each once, and the rest is counted', async () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(40), { maxLength: 80 }), fc.nat(8), (numbers, most) => {
+      const out = through(
+        [0, ...numbers].map((at) => packetOf(at)),
+        most,
+      ).filter((one) => typeof one === 'number')
+      return out.every((one, at) => at === 0 || one > (out[at - 1] as number))
+    }),
+  )
+})

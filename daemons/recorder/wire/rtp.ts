@@ -1,0 +1,48 @@
+/**
+ * Packets of RTP.
+ * @source RFC 3550, 5.1 and 5.3.1
+ */
+import { Fault } from '#kit/pure/fault.ts'
+
+/** One packet; `payload` is part of the bytes it was read from. */
+export interface RtpPacket {
+  payloadType: number
+  /** Set on the last packet of a picture. */
+  isMarked: boolean
+  /** 0..65535, wraps. */
+  sequence: number
+  /** In units of the payload's clock; 32 bits, wraps. */
+  timestamp: number
+  /** Changes when the camera begins anew. */
+  source: number
+  payload: Uint8Array
+}
+
+/** @throws Fault `rtp_broken` */
+export function readRtp(bytes: Uint8Array): RtpPacket {
+  if (bytes.length < 12) throw broken(`has ${bytes.length} bytes, needs at least 12`)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const first = view.getUint8(0)
+  const second = view.getUint8(1)
+  if (first >> 6 !== 2) throw broken(`is of version ${first >> 6}, expected 2`)
+  let begin = 12 + 4 * (first & 0x0f)
+  if (first & 0x10) {
+    if (bytes.length < begin + 4) throw broken('ends inside of its header extension')
+    begin += 4 + 4 * view.getUint16(begin + 2)
+  }
+  // The last byte says how much was added.
+  const end = bytes.length - (first & 0x20 ? view.getUint8(bytes.length - 1) : 0)
+  if (begin > end) throw broken(`has ${bytes.length} bytes, and its header and padding need more`)
+  return {
+    payloadType: second & 0x7f,
+    isMarked: (second & 0x80) !== 0,
+    sequence: view.getUint16(2),
+    timestamp: view.getUint32(4),
+    source: view.getUint32(8),
+    payload: bytes.subarray(begin, end),
+  }
+}
+
+function broken(seen: string): Fault {
+  return new Fault('rtp_broken', `an RTP packet ${seen}`)
+}

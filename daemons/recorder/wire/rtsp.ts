@@ -1,0 +1,193 @@
+/**
+ * RTSP 1.0 on one TCP connection: messages and interleaved packets as they arrive, and requests as text.
+ * @source RFC 2326
+ */
+import { Fault } from '#kit/pure/fault.ts'
+
+/** A reply, or a request of the server's own. */
+export interface RtspMessage {
+  kind: 'message'
+  /** Of a reply; undefined for a request. */
+  status: number | undefined
+  /** The text behind the status, or the method of a request. */
+  word: string
+  /** Names in lower case; what occurs several times has each value, in order. */
+  headers: ReadonlyMap<string, readonly string[]>
+  body: Uint8Array
+}
+
+/** A packet of RTP or RTCP between the messages. `bytes` is part of a chunk that was pushed. */
+export interface InterleavedPacket {
+  kind: 'packet'
+  channel: number
+  bytes: Uint8Array
+}
+
+/** Bounds of one message, in bytes. */
+export interface RtspBounds {
+  headBytes: number
+  bodyBytes: number
+}
+
+const DOLLAR = 0x24
+const CR = 0x0d
+const LF = 0x0a
+/** RFC 2326, 10.12: a dollar, the channel, two bytes of length. */
+const PACKET_HEAD = 4
+const NOTHING = new Uint8Array(0)
+
+/**
+ * Cuts a stream into messages and packets. What is not whole yet is held: at most a head and a body, or one packet.
+ * @returns a function that takes the next bytes, which it may hold on to, and gives what they complete
+ * @throws Fault `rtsp_broken` for what is neither; the connection is of no use then
+ */
+export function createRtspReader(bounds: RtspBounds): (chunk: Uint8Array) => (RtspMessage | InterleavedPacket)[] {
+  let held = NOTHING
+  return (chunk) => {
+    const bytes = held.length === 0 ? chunk : joined(held, chunk)
+    const found: (RtspMessage | InterleavedPacket)[] = []
+    let at = 0
+    for (;;) {
+      // Some cameras end a body with a line that its length does not count.
+      while (bytes[at] === CR || bytes[at] === LF) at++
+      const next = itemAt(bytes, at, bounds)
+      if (!next) break
+      found.push(next.item)
+      at = next.end
+    }
+    // Copied, so that a few bytes do not keep a chunk of 64 KiB alive.
+    held = bytes.slice(at)
+    return found
+  }
+}
+
+function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
+  const both = new Uint8Array(one.length + other.length)
+  both.set(one)
+  both.set(other, one.length)
+  return both
+}
+
+/** The item that begins at `at`; undefined while it is not whole. */
+function itemAt(bytes: Uint8Array, at: number, bounds: RtspBounds) {
+  if (at >= bytes.length) return undefined
+  if (bytes[at] !== DOLLAR) return messageAt(bytes, at, bounds)
+  if (bytes.length - at < PACKET_HEAD) return undefined
+  const begin = at + PACKET_HEAD
+  const end = begin + (((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0))
+  if (end > bytes.length) return undefined
+  const item: InterleavedPacket = { kind: 'packet', channel: bytes[at + 1] ?? 0, bytes: bytes.subarray(begin, end) }
+  return { item, end }
+}
+
+function messageAt(bytes: Uint8Array, at: number, { headBytes, bodyBytes }: RtspBounds) {
+  const head = headEnd(bytes, at, headBytes)
+  if (head === undefined) {
+    if (bytes.length - at > headBytes)
+      throw broken(`a message without an end within ${headBytes} bytes, or bytes that are none`)
+    return undefined
+  }
+  const message = readHead(latin1(bytes.subarray(at, head)))
+  const length = bodyLength(message.headers)
+  if (length > bodyBytes) throw broken(`a body of ${length} bytes; at most ${bodyBytes} are read`)
+  const end = head + length
+  if (end > bytes.length) return undefined
+  const item: RtspMessage = { kind: 'message', ...message, body: bytes.slice(head, end) }
+  return { item, end }
+}
+
+/** Where the empty line behind a head ends. Bare line feeds are taken too: RFC 2326, 4 asks it of receivers. */
+function headEnd(bytes: Uint8Array, at: number, most: number): number | undefined {
+  const last = Math.min(bytes.length, at + most)
+  for (let place = bytes.indexOf(LF, at); place >= 0 && place < last; place = bytes.indexOf(LF, place + 1)) {
+    if (bytes[place + 1] === LF) return place + 2
+    if (bytes[place + 1] === CR && bytes[place + 2] === LF) return place + 3
+  }
+  return undefined
+}
+
+function latin1(bytes: Uint8Array): string {
+  let text = ''
+  for (const byte of bytes) text += String.fromCharCode(byte)
+  return text
+}
+
+const REPLY = /^RTSP\/1\.\d +(\d{3})(?: +(.*))?$/
+const REQUEST = /^([A-Z_]{1,32}) +\S+ +RTSP\/1\.\d$/
+
+function readHead(text: string): Pick<RtspMessage, 'status' | 'word' | 'headers'> {
+  const [first = '', ...rest] = text.split(/\r?\n/)
+  const reply = REPLY.exec(first)
+  const word = reply ? (reply[2] ?? '') : REQUEST.exec(first)?.[1]
+  if (word === undefined) throw broken(`${JSON.stringify(first.slice(0, 60))} instead of a status line`)
+  const headers = new Map<string, string[]>()
+  for (const line of rest) {
+    const colon = line.indexOf(':')
+    // A line that is no header is skipped: cameras break long ones, and nothing needed here is long.
+    if (colon <= 0) continue
+    const name = line.slice(0, colon).trim().toLowerCase()
+    const values = headers.get(name)
+    const value = line.slice(colon + 1).trim()
+    if (values) values.push(value)
+    else headers.set(name, [value])
+  }
+  return { status: reply ? Number(reply[1]) : undefined, word, headers }
+}
+
+function bodyLength(headers: RtspMessage['headers']): number {
+  const said = headers.get('content-length')?.[0]
+  if (said === undefined) return 0
+  if (!/^\d{1,9}$/.test(said)) throw broken(`content-length ${JSON.stringify(said.slice(0, 20))}`)
+  return Number(said)
+}
+
+function broken(seen: string): Fault {
+  return new Fault('rtsp_broken', `The camera sent ${seen}. The connection is made anew.`)
+}
+
+/** The first value of a header. @param name in lower case */
+export function headerOf({ headers }: Pick<RtspMessage, 'headers'>, name: string): string | undefined {
+  return headers.get(name)?.[0]
+}
+
+/** A request, or the reply to one of the server's. */
+export interface OutgoingMessage {
+  /** `DESCRIBE rtsp://host/path RTSP/1.0`, `RTSP/1.0 501 Not Implemented`. */
+  first: string
+  headers: Readonly<Record<string, string | number>>
+}
+
+/**
+ * The text of a message without a body.
+ * @throws Fault `rtsp_broken` if a control character would become a header of its own: a camera chooses parts of URLs
+ */
+export function rtspText({ first, headers }: OutgoingMessage): string {
+  const lines = [first, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (lines.some((line) => /[\u0000-\u001f\u007f]/.test(line))) throw broken('a control character inside an address')
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+/** What a reply to SETUP and PLAY says of the session. */
+export interface SessionLine {
+  id: string
+  /** When the server ends a session from which it hears nothing. RFC 2326, 12.37: 60 unless said. */
+  timeoutS: number
+}
+
+/** Reads the header `Session`. */
+export function readSession(value: string | undefined): SessionLine | undefined {
+  const [id = '', ...rest] = (value ?? '').split(';').map((part) => part.trim())
+  if (!/^[!-~]{1,256}$/.test(id)) return undefined
+  const said = /^timeout *= *(\d{1,6})$/i.exec(rest.join(';'))?.[1]
+  return { id, timeoutS: said === undefined ? 60 : Math.max(1, Number(said)) }
+}
+
+/** The channels that a server agreed to; undefined if it did not take TCP. @param value header `Transport` */
+export function readChannels(value: string | undefined): [number, number] | undefined {
+  const said = /(?:^|;) *interleaved *= *(\d{1,3})(?:-(\d{1,3}))?/i.exec(value ?? '')
+  if (!said) return undefined
+  const first = Number(said[1])
+  const second = Number(said[2] ?? first + 1)
+  return first > 255 || second > 255 ? undefined : [first, second]
+}
