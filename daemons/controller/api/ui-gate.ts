@@ -1,9 +1,9 @@
 /** Runs before every route of the pages: checks the page's origin and the session, and records the call. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { isIP } from 'node:net'
 import type { TSchema } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { callingPage } from '#kit/http/browser-rule.ts'
+import { cookieOf } from '#kit/http/cookies.ts'
 import { KIT_STATUS } from '#kit/http/errors.ts'
 import { type Ask, type RefusedAsk, Reply, type Route, route, type UploadBounds, type WhoMay } from '#kit/http/route.ts'
 import type { Log } from '#kit/log.ts'
@@ -21,67 +21,6 @@ import { notRecorded } from './rest-surface.ts'
 export const SESSION_COOKIE = 'svc_controller'
 /** The nonce of POST /api/session_handoff, set by the system that asked for it. @source document 1, Handoff nonce */
 export const HANDOFF_COOKIE = 'svc_handoff'
-
-/** None of our tokens is longer. */
-const LONGEST = 256
-
-/**
- * The value of a cookie; undefined if there is none, or several that differ: then somebody else has set one of them for
- * another path or domain, and it cannot be told which is ours.
- * @source RFC 6265, 5.4
- */
-export function cookieOf(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const values = (headers.cookie ?? '')
-    .split(';')
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(`${name}=`))
-    .map((pair) => pair.slice(name.length + 1))
-  const [value] = values
-  if (value === undefined || values.some((other) => other !== value)) return undefined
-  return /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+$/.test(value) && value.length <= LONGEST ? value : undefined
-}
-
-/**
- * The `Set-Cookie` that stores a session. @param lifeMs how long the browser keeps it; @param isSecure over TLS only
- */
-export function keepSession(token: string, lifeMs: number, isSecure: boolean): string {
-  const lifeS = Math.max(1, Math.ceil(lifeMs / 1000))
-  return `${SESSION_COOKIE}=${token}; Max-Age=${lifeS}; ${attributes(isSecure)}`
-}
-
-/** The `Set-Cookie` that ends a session. */
-export function dropSession(isSecure: boolean): string {
-  return `${SESSION_COOKIE}=; Max-Age=0; ${attributes(isSecure)}`
-}
-
-/**
- * The `Set-Cookie`s that clear cookies which a system under a sibling name has set for a shared domain: two different
- * values are both ignored, so nobody could stay signed in.
- */
-export function dropPlanted(host: string | undefined, isSecure: boolean): string[] {
-  return domainsOf(host).map((domain) => `${dropSession(isSecure)}; Domain=${domain}`)
-}
-
-/**
- * The `Set-Cookie`s that clear the nonce. A system under another name can only have set it for a shared domain, and a
- * cookie can only be cleared under the domain it was set for: hence one for each possible domain.
- */
-export function dropHandoff(host: string | undefined): string[] {
-  const clear = `${HANDOFF_COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict`
-  return [clear, ...domainsOf(host).map((domain) => `${clear}; Domain=${domain}`)]
-}
-
-function attributes(isSecure: boolean): string {
-  return `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
-}
-
-/** `a.b.example` belongs to itself and `b.example`; an address or a bare name belongs to none. */
-function domainsOf(host: string | undefined): string[] {
-  const name = (host ?? '').replace(/:\d*$/, '').toLowerCase()
-  if (!/^[a-z0-9.-]{1,253}$/.test(name) || isIP(name) !== 0) return []
-  const labels = name.split('.').filter((label) => label !== '')
-  return labels.slice(0, -1).map((_, at) => labels.slice(at).join('.'))
-}
 
 // The gate before every route.
 /** What the gate depends on. */

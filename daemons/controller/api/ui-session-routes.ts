@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { newPassword, userName } from '#kit/auth/credentials.ts'
 import { createReader } from '#kit/http/check.ts'
+import { cookieOf, dropEverywhere, dropPlanted, dropSession, keepSession } from '#kit/http/cookies.ts'
 import type { Route } from '#kit/http/route.ts'
 import type { Tickets } from '#kit/http/sockets.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -14,13 +15,9 @@ import { doneAnswer, handoffAnswer, personAnswer, signInAnswer, siteAnswer, tick
 import { readPassword } from './password-form.ts'
 import type { SocketCaller } from './socket.ts'
 import {
-  cookieOf,
-  dropHandoff,
-  dropPlanted,
-  dropSession,
   granted,
   HANDOFF_COOKIE,
-  keepSession,
+  SESSION_COOKIE,
   type SignedAsk,
   tokenOf,
   type UiAnswer,
@@ -145,7 +142,7 @@ export function uiSessionRoutes(gate: UiGate, parts: UiSessionParts): Route[] {
         if (session) ask.calledBy(session)
         if (ask.token !== undefined) people.signOut(ask.token)
         ended()
-        return { ...granted({ success: true }), cookies: [dropSession(isSecure)] }
+        return { ...granted({ success: true }), cookies: [dropSession({ name: SESSION_COOKIE, isSecure })] }
       },
     }),
     gate.open({
@@ -211,12 +208,12 @@ async function changePassword(
   ended()
   return {
     outcome: { ...outcome, body: { json: { success: true } } },
-    cookies: [keepSession(token, expires, isSecure)],
+    cookies: [keepSession({ name: SESSION_COOKIE, isSecure }, token, expires)],
   }
 }
 
 async function redeem(parts: UiSessionParts, ask: UiAsk): Promise<UiAnswer> {
-  const cleared = dropHandoff(ask.headers.host)
+  const cleared = dropEverywhere(HANDOFF_COOKIE, ask.headers.host)
   const nonce = cookieOf(ask.headers, HANDOFF_COOKIE)
   // Every page without a session asks this: that there is no handoff is not a refusal.
   if (nonce === undefined) return { ...granted({ signed_in: false }), cookies: cleared }
@@ -233,7 +230,8 @@ function begin({ people, book, isSecure }: UiSessionParts, ask: UiAsk, outcome: 
   ask.calledBy(session)
   if (ask.token !== undefined && ask.token !== token) people.signOut(ask.token)
   const body = { json: { signed_in: true, ...personView(book, session) } }
-  const cookies = [...dropPlanted(ask.headers.host, isSecure), keepSession(token, expires, isSecure)]
+  const cookie = { name: SESSION_COOKIE, isSecure }
+  const cookies = [...dropPlanted(cookie, ask.headers.host), keepSession(cookie, token, expires)]
   return { outcome: { ...outcome, body }, cookies }
 }
 

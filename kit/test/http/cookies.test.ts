@@ -1,6 +1,5 @@
-/** Tests of api/ui-gate.ts. */
 import t from 'tap'
-import { cookieOf, dropHandoff, dropPlanted, dropSession } from '../../api/ui-gate.ts'
+import { cookieOf, dropEverywhere, dropPlanted, dropSession } from '../../http/cookies.ts'
 
 t.test('finds a cookie among others by its full name', async (t) => {
   const headers = { cookie: 'a=1; svc_handoff_old=2;svc_handoff=abc; b=svc_handoff=9' }
@@ -19,8 +18,9 @@ t.test('rejects a value that no cookie can have', async (t) => {
     t.equal(cookieOf({ cookie: `n=${value}` }, 'n'), undefined, JSON.stringify(value.slice(0, 9)))
 })
 
-t.test('clears the nonce for the host and for each domain it belongs to', async (t) => {
-  const domains = (host: string | undefined) => dropHandoff(host).map((line) => /Domain=(.*)$/.exec(line)?.[1])
+t.test('clears a cookie of another system for the host and for each domain it belongs to', async (t) => {
+  const domains = (host: string | undefined) =>
+    dropEverywhere('svc_handoff', host).map((line) => /Domain=(.*)$/.exec(line)?.[1])
   t.same(domains('b2.plant.example:3130'), [undefined, 'b2.plant.example', 'plant.example'])
   t.same(domains('Plant.Example.'), [undefined, 'plant.example'])
   for (const host of ['10.0.0.7:3130', '[fd00::7]:3130', 'harbour', 'localhost:3130', 'a;b.example', '', undefined])
@@ -28,10 +28,11 @@ t.test('clears the nonce for the host and for each domain it belongs to', async 
 })
 
 t.test('clears sessions that a sibling host has planted for a domain, and never its own', async (t) => {
-  const own = dropSession(true)
-  t.same(dropPlanted('b2.plant.example:3130', true), [
+  const cookie = { name: 'svc_session', isSecure: true }
+  const own = dropSession(cookie)
+  t.same(dropPlanted(cookie, 'b2.plant.example:3130'), [
     `${own}; Domain=b2.plant.example`,
     `${own}; Domain=plant.example`,
   ])
-  t.same(dropPlanted('10.0.0.7:3130', true), [])
+  t.same(dropPlanted(cookie, '10.0.0.7:3130'), [])
 })
