@@ -1,5 +1,5 @@
 /** The users a daemon keeps: users.json in its state folder, which the command line can also write. */
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import { createReader } from '../http/check.ts'
 import type { Log } from '../log.ts'
 import { Fault } from '../pure/fault.ts'
@@ -8,35 +8,49 @@ import { roles } from './credentials.ts'
 
 const strict = { additionalProperties: false }
 
-const usersFile = Type.Object(
-  {
-    version: Type.Literal(1),
-    users: Type.Array(
-      Type.Object(
-        {
-          username: Type.String(),
-          role: Type.Enum([...roles]),
-          passwordHash: Type.String({ description: 'argon2id as a PHC string' }),
-          createdAt: Type.Integer({ description: 'epoch ms' }),
-        },
-        strict,
-      ),
-    ),
-  },
-  strict,
-)
+/** What every record of a person has. */
+export const namedRecord = {
+  username: Type.String(),
+  passwordHash: Type.String({ description: 'argon2id as a PHC string' }),
+  createdAt: Type.Integer({ description: 'epoch ms' }),
+}
+
+const userRecord = Type.Object({ ...namedRecord, role: Type.Enum([...roles]) }, strict)
 
 /** The whole file. */
-export type UsersFile = Static<typeof usersFile>
+export interface UsersFile<User = Static<typeof userRecord>> {
+  version: 1
+  users: User[]
+}
+
+/** How it is opened. */
+interface UsersFileOptions<Schema extends TSchema> {
+  folder: string
+  log: Log
+  /** Of one record, where a daemon keeps more than name, role and password. */
+  record: Schema
+  /**
+   * What to do about a file that had users and is gone or was emptied; `new` for the command line, which creates an
+   * administrator in any case.
+   */
+  gone: 'damage' | 'new'
+}
 
 /**
  * Opens the file of a state folder; without a file there are no users. An empty list would let anybody become
  * administrator, so a file that had users and is gone or was emptied is reported, not taken for a first start.
- * @param gone how to treat that; `new` for the command line, which creates an administrator in any case
  */
 export function createUsersFile(folder: string, log: Log, gone: 'damage' | 'new' = 'damage'): Store<UsersFile> {
+  return openUsersFile({ folder, log, record: userRecord, gone })
+}
+
+/** The same for records of a daemon's own. */
+export function openUsersFile<Schema extends TSchema>(
+  options: UsersFileOptions<Schema>,
+): Store<UsersFile<Static<Schema>>> {
+  const { folder, gone } = options
   const mark = setUpMark(folder)
-  const store = storeOf(folder, log)
+  const store = storeOf(options)
   return {
     async load() {
       const file = await store.load()
@@ -59,12 +73,13 @@ export function createUsersFile(folder: string, log: Log, gone: 'damage' | 'new'
   }
 }
 
-function storeOf(folder: string, log: Log): Store<UsersFile> {
-  return createStore({
+function storeOf<Schema extends TSchema>({ folder, log, record }: UsersFileOptions<Schema>) {
+  const file = Type.Object({ version: Type.Literal(1), users: Type.Array(record) }, strict)
+  return createStore<UsersFile<Static<Schema>>>({
     folder,
     name: 'users',
     log,
-    check: createReader(usersFile),
+    check: createReader(file) as unknown as (value: unknown) => UsersFile<Static<Schema>>,
     initial: () => ({ version: 1 as const, users: [] }),
   })
 }

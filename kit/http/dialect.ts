@@ -1,5 +1,5 @@
 /** The body format of a server: reads whole bodies, as strict JSON or forms. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Fault } from '../pure/fault.ts'
 import { type Form, readForm, type Source } from './check.ts'
 
@@ -200,11 +200,13 @@ export interface Dialect {
   /** Stands for a body that was not sent; undefined makes its absence a fault. */
   nothing(): unknown
   /** The `WWW-Authenticate` header of every 401. @source RFC 9110, 11.6.1 */
-  challenge(): string
+  challenge(asked: { path: string; headers?: IncomingHttpHeaders | undefined }): string
   /** How to send credentials, as the end of a sentence. */
   credentials: string
   /** The same in OpenAPI. */
   securityScheme: Readonly<Record<string, string>>
+  /** Further ways to send credentials that every route takes, by name, for OpenAPI. */
+  moreSchemes?: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 /** JSON bodies, bearer tokens. */

@@ -1,5 +1,6 @@
 /** Turns every error into an answer: fault codes with their status, and requests that are not valid HTTP. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Log } from '../log.ts'
 import { Fault } from '../pure/fault.ts'
@@ -49,6 +50,7 @@ interface RequestFacts {
   method: string
   /** Path without the query: a query may hold a ticket. */
   path: string
+  headers?: IncomingHttpHeaders | undefined
 }
 
 /** Turns anything thrown into a reply. */
@@ -65,25 +67,27 @@ export function createAnswerError(by: {
   return (error, facts) => {
     const fault = error instanceof Fault ? error : faultOfFastify(error, dialect)
     const status = fault && statusOf.get(fault.code)
-    return fault && status !== undefined ? replyOf(fault, status, dialect) : internalReply(log, error, facts)
+    return fault && status !== undefined
+      ? replyOf(fault, status, dialect.challenge(facts))
+      : internalReply(log, error, facts)
   }
 }
 
 /** `{error, message, ...details}`, with the headers that the status asks for. */
-function replyOf(fault: Fault, status: number, dialect: Dialect): Reply {
+function replyOf(fault: Fault, status: number, challenge: string): Reply {
   const headers: Record<string, string> = {}
-  if (status === 401) headers['www-authenticate'] = dialect.challenge()
+  if (status === 401) headers['www-authenticate'] = challenge
   const waitMs = fault.details?.retryAfterMs
   if (typeof waitMs === 'number') headers['retry-after'] = String(Math.max(1, Math.ceil(waitMs / 1000)))
   return new Reply(status, { ...fault.details, error: fault.code, message: fault.message }, headers)
 }
 
 /** Only the number under which the log has the error goes out. */
-function internalReply(log: Log, error: unknown, facts: RequestFacts): Reply {
+function internalReply(log: Log, error: unknown, { method, path }: RequestFacts): Reply {
   const id = randomUUID()
   const thrown = error instanceof Error ? error : new Error(`thrown without an Error: ${typeof error}`)
   // A Fault that gets here has a code without a status, which is a mistake as well.
-  log.error('internal_error', { id, ...facts, error: thrown })
+  log.error('internal_error', { id, method, path, error: thrown })
   const message = `this request met a fault of the program; the log has it under ${id}`
   return new Reply(500, { error: 'internal', message, id })
 }

@@ -31,7 +31,9 @@ export function openApiOf(of: {
     components: {
       securitySchemes: {
         token: dialect.securityScheme,
-        ticket: { type: 'apiKey', in: 'query', name: 'ticket' },
+        ...dialect.moreSchemes,
+        ...(of.routes.some(({ token }) => token) && { query: { type: 'apiKey', in: 'query', name: 'token' } }),
+        ...(of.routes.some(({ ticket }) => ticket) && { ticket: { type: 'apiKey', in: 'query', name: 'ticket' } }),
         ...Object.fromEntries(of.routes.flatMap(({ page }) => (page ? [['page', cookieScheme(page.cookie)]] : []))),
       },
       schemas: { Error: ERROR },
@@ -71,13 +73,14 @@ const ERROR = {
   },
 }
 
-function operationOf(given: Described, { mediaType }: Dialect): unknown {
+function operationOf(given: Described, dialect: Dialect): unknown {
+  const { mediaType } = dialect
   const route = given.reads ? { ...given, body: undefined, query: undefined, ...given.reads } : given
   return {
     operationId: operationId(route),
     summary: route.summary,
     description: { anyone: 'For anyone.', user: 'For any user.', admin: 'For administrators.' }[whoMay(route)],
-    ...(whoMay(route) === 'anyone' ? {} : { security: securityOf(route) }),
+    ...(whoMay(route) === 'anyone' ? {} : { security: securityOf(route, dialect) }),
     parameters: [
       ...pathParameters(route),
       ...parameters(route.query, 'query'),
@@ -119,9 +122,10 @@ export function whoMay({ page, who }: Pick<Described, 'page' | 'who'>): WhoMay {
   return page?.who ?? who
 }
 
-function securityOf({ page, ticket }: Described): unknown[] {
+function securityOf({ page, ticket, token }: Described, { moreSchemes = {} }: Dialect): unknown[] {
   if (page) return [{ page: [] }]
-  return [{ token: [] }, ...(ticket ? [{ ticket: [] }] : [])]
+  const more = Object.keys(moreSchemes).map((name) => ({ [name]: [] }))
+  return [{ token: [] }, ...more, ...(token ? [{ query: [] }] : []), ...(ticket ? [{ ticket: [] }] : [])]
 }
 
 function successOf({ refuses, reply, replyType = JSON_TYPE, status = 200 }: Described): Record<string, unknown> {

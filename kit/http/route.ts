@@ -182,6 +182,8 @@ export interface Route {
   sameOriginOnly?: boolean
   /** Accepts a one-time `?ticket=` instead of the header: for what a browser opens by address, such as a download. */
   ticket?: boolean
+  /** Accepts a lasting `?token=` beside the header: for players, which are given an address and no header. */
+  token?: boolean
   body?: TSchema
   /**
    * Further faults of a body that does not fit its schema, so that all are reported together. For a body that fits,
@@ -372,6 +374,9 @@ export interface Credentials {
 /** Credentials with the whole head, for checks that look at what proxies and tunnels add. */
 export interface Knock extends Credentials {
   headers: IncomingHttpHeaders
+  method: string
+  /** What stands in `?token=`, on the routes that take it. */
+  queryToken?: string | undefined
 }
 
 /** Provided by the daemon: the caller these credentials belong to, or undefined. May throw a Fault, such as a wait. */

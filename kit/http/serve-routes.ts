@@ -49,6 +49,8 @@ interface Claim {
   response: ServerResponse
   /** A one-time ticket from the query, on routes that take one. */
   ticket?: string | undefined
+  /** A lasting token from the query, on routes that take one. */
+  queryToken?: string | undefined
 }
 
 /** How a server recognizes its callers. */
@@ -67,15 +69,17 @@ export interface Recognizer {
  * @throws Fault `unauthorized`, `forbidden`, and what `identify` and the fence throw
  */
 export async function recognize(by: Recognizer, claim: Claim): Promise<Recognized> {
-  const { who, ticket, headers, place, response } = claim
+  const { who, ticket, headers, place, queryToken, response } = claim
   if (who === 'anyone') return { caller: undefined, token: undefined }
   const { authorization } = headers
   const isTicket = authorization === undefined && ticket !== undefined
-  const { remoteAddress } = place
+  const { method, remoteAddress } = place
   const knock = {
     authorization,
     remoteAddress,
     headers,
+    method,
+    queryToken,
     get signal() {
       return hangUpSignal(response)
     },
@@ -173,6 +177,7 @@ const IGNORED = { type: 'object' } as TSchema
 function queryOf(route: Route, request: FastifyRequest): unknown {
   const query = { ...(request.query as Record<string, unknown>) }
   if (route.ticket) delete query.ticket
+  if (route.token) delete query.token
   return query
 }
 
@@ -242,10 +247,13 @@ function addRoute(app: FastifyInstance, by: RouteOptions, { route, ...needs }: R
         )
       if (route.directOnly && hasProxySign(headers))
         throw new Fault('relayed', 'this is done on the page of the box itself, and not through a proxy')
-      const { ticket } = request.query as Record<string, unknown>
-      const claim = { who: route.who, headers, place: placeOf(route, request), response: reply.raw }
-      const takesTicket = route.ticket === true && typeof ticket === 'string'
-      recognized.set(request, await recognize(by, takesTicket ? { ...claim, ticket } : claim))
+      const { ticket, token } = request.query as Record<string, unknown>
+      const claim = {
+        ...{ who: route.who, headers, place: placeOf(route, request), response: reply.raw },
+        ...(route.ticket === true && typeof ticket === 'string' && { ticket }),
+        ...(route.token === true && typeof token === 'string' && { queryToken: token }),
+      }
+      recognized.set(request, await recognize(by, claim))
       route.page?.check({ remoteAddress: claim.place.remoteAddress, headers })
       if (route.upload) needs.bodies.exempt(request.raw)
     },

@@ -368,7 +368,7 @@ function errorSender(answerError: AnswerError, headers: () => Record<string, str
   return (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?', 1)[0] ?? ''
     reply.headers(headers())
-    return answer(reply, answerError(error, { method: request.method, path }))
+    return answer(reply, answerError(error, { method: request.method, path, headers: request.headers }))
   }
 }
 

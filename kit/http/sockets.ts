@@ -343,7 +343,7 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
     const ticket = typeof said === 'string' ? said : undefined
     const remoteAddress = plainAddress(ip)
     if (route.recognize)
-      return route.recognize({ authorization: headers.authorization, headers, remoteAddress, ticket })
+      return route.recognize({ authorization: headers.authorization, headers, method: 'GET', remoteAddress, ticket })
     const place = { method: 'GET', path: route.path, params: {}, remoteAddress }
     return (await recognize(needs, { who: route.who, headers, place, response: raw, ticket })).caller
   }

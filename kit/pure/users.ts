@@ -17,16 +17,19 @@ export interface UserRecord {
   readonly createdAt: number
 }
 
-export interface UserList {
-  all(): readonly UserRecord[]
+/** What every record of a person has; a daemon may keep more in it. */
+export type NamedRecord = Pick<UserRecord, 'username' | 'passwordHash'>
+
+export interface UserList<User extends NamedRecord = UserRecord> {
+  all(): readonly User[]
   /** By the name as typed: upper or lower case and Unicode composition do not matter. */
-  find(username: string): UserRecord | undefined
+  find(username: string): User | undefined
   /**
    * Changes run one after another.
    * @param apply gives the new list; undefined if nothing is to change
    * @throws what `apply` and the save throw; the list is then as it was
    */
-  change(apply: (users: readonly UserRecord[]) => UserRecord[] | undefined): Promise<void>
+  change(apply: (users: readonly User[]) => User[] | undefined): Promise<void>
   /** Calls the handler after each change. */
   onChange(handler: () => void): void
 }
@@ -52,12 +55,15 @@ export function userKey(username: string): string {
 }
 
 /** @param records the saved users @param save resolves once the list is on disk */
-export function createUserList(records: readonly UserRecord[], save: (users: UserRecord[]) => Promise<void>): UserList {
+export function createUserList<User extends NamedRecord>(
+  records: readonly User[],
+  save: (users: User[]) => Promise<void>,
+): UserList<User> {
   let users = records
   const inTurn = createSerialTurn()
   const handlers: (() => void)[] = []
 
-  async function change(apply: (users: readonly UserRecord[]) => UserRecord[] | undefined): Promise<void> {
+  async function change(apply: (users: readonly User[]) => User[] | undefined): Promise<void> {
     const next = apply(users)
     if (!next) return
     await save(next)
@@ -89,53 +95,54 @@ interface SignInWish extends Pick<PasswordTry, 'password' | 'remoteAddress' | 's
   username?: string
 }
 
-export interface UsersParts {
-  clock: Clock
+export interface UsersParts<User extends NamedRecord = UserRecord> {
   passwords: Passwords
   limiter: Pick<SignInLimiter, 'judge' | 'succeeded'>
-  list: UserList
+  list: UserList<User>
+  /** The record of the first administrator. */
+  makeFirst(of: NamedRecord): User
 }
 
 /** One attempt with a password. */
-interface PasswordTry {
+interface PasswordTry<User extends NamedRecord = UserRecord> {
   /** The name as typed. */
   account: string
   /** The user whose password it must be; undefined if there is no such user. */
-  user: UserRecord | undefined
+  user: User | undefined
   password: string
   remoteAddress: string
   /** Aborted when the client hangs up. */
   signal?: AbortSignal
 }
 
-export interface Users {
+export interface Users<User extends NamedRecord = UserRecord> {
   isSetUp(): boolean
   /** Makes the first administrator. @throws Fault `already_set_up`, `user_exists` for a reserved name */
-  setUp(first: { username: string; password: string }): Promise<UserRecord>
+  setUp(first: { username: string; password: string }): Promise<User>
   /**
    * @param login without `username` it means the only user
    * @throws Fault `wrong_login`, `username_needed`, `not_set_up`, and what the rate limiter throws
    */
-  signIn(login: SignInWish): Promise<UserRecord>
+  signIn(login: SignInWish): Promise<User>
   /** The user that a login names, whether the password is right or not: for the journal. */
-  meant(username: string | undefined): UserRecord | undefined
+  meant(username: string | undefined): User | undefined
   /**
    * Whether the password is right; a wrong one counts against its network and its account. @throws as the rate limiter
    */
-  isRight(tried: PasswordTry): Promise<boolean>
+  isRight(tried: PasswordTry<User>): Promise<boolean>
 }
 
-export function createUsers(parts: UsersParts): Users {
-  const { clock, limiter, list, passwords } = parts
+export function createUsers<User extends NamedRecord>(parts: UsersParts<User>): Users<User> {
+  const { limiter, list, makeFirst, passwords } = parts
   let settingUp = false
 
-  async function setUp(first: { username: string; password: string }): Promise<UserRecord> {
+  async function setUp(first: { username: string; password: string }): Promise<User> {
     if (list.all().length > 0 || settingUp) throw alreadySetUp()
     refuseReserved(first.username)
     settingUp = true
     try {
       const passwordHash = await passwords.hash(first.password)
-      const user: UserRecord = { username: first.username, role: 'admin', passwordHash, createdAt: clock.epochMs() }
+      const user = makeFirst({ username: first.username, passwordHash })
       await list.change((users) => {
         if (users.length > 0) throw alreadySetUp()
         return [user]
@@ -147,12 +154,18 @@ export function createUsers(parts: UsersParts): Users {
   }
 
   /** The name may be left out while there is exactly one user (interface document 2, part A, Login). */
-  function meant(username: string | undefined): UserRecord | undefined {
+  function meant(username: string | undefined): User | undefined {
     if (username !== undefined) return list.find(username)
     return list.all().length === 1 ? list.all()[0] : undefined
   }
 
-  async function isRight({ account, user, password, remoteAddress: address, signal }: PasswordTry): Promise<boolean> {
+  async function isRight({
+    account,
+    user,
+    password,
+    remoteAddress: address,
+    signal,
+  }: PasswordTry<User>): Promise<boolean> {
     const who = { address, account: userKey(account) }
     const verify = () => passwords.verify(password, user?.passwordHash)
     const isMatch = await limiter.judge({ ...who, signal, verify })
@@ -290,7 +303,8 @@ async function replace(list: UserList, username: string, wish: Partial<UserRecor
   return changed
 }
 
-function refuseNew(list: UserList, username: string, maxUsers: number): void {
+/** @throws Fault `user_exists`, `too_many_users` */
+export function refuseNew(list: UserList<NamedRecord>, username: string, maxUsers: number): void {
   refuseReserved(username)
   const there = list.find(username)
   if (there)
@@ -317,7 +331,7 @@ function isLastAdmin(users: readonly UserRecord[], user: UserRecord): boolean {
   return user.role === 'admin' && !users.some((other) => other !== user && other.role === 'admin')
 }
 
-function lastAdmin({ username }: UserRecord): Fault {
+export function lastAdmin({ username }: NamedRecord): Fault {
   return new Fault('last_admin', `${username} is the only administrator. Make another one first.`)
 }
 

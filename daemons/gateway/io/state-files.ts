@@ -21,6 +21,7 @@ import {
   createUserBook,
   createUserList,
   createUsers,
+  type NamedRecord,
   type UserBook,
   type UserList,
   type UserRecord,
@@ -243,7 +244,8 @@ export async function openPeople(
   const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(http) })
   const hash = (text: string) => limiter.within(() => hashPassword(text))
   const passwords = { hash, verify: verifyPassword }
-  const users = createUsers({ clock, passwords, limiter, list })
+  const makeFirst = (of: NamedRecord) => ({ ...of, role: 'admin' as const, createdAt: clock.epochMs() })
+  const users = createUsers({ passwords, limiter, list, makeFirst })
   const book = createUserBook({ clock, list, passwords, isRight: users.isRight, maxUsers: limits.users })
   const keys = createApiKeys(
     {

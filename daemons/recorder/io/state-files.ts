@@ -12,6 +12,7 @@ import {
   createUserBook,
   createUserList,
   createUsers,
+  type NamedRecord,
   type UserBook,
   type UserList,
   type Users,
@@ -76,6 +77,7 @@ export async function openPeople({ clock, http, log, maxUsers, stateFolder }: Pe
   const homes = await openHomes({ folder: stateFolder, clock, log, most: http.login_homes })
   const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(http) })
   const passwords = { hash: (text: string) => limiter.within(() => hashPassword(text)), verify: verifyPassword }
-  const users = createUsers({ clock, passwords, limiter, list })
+  const makeFirst = (of: NamedRecord) => ({ ...of, role: 'admin' as const, createdAt: clock.epochMs() })
+  const users = createUsers({ passwords, limiter, list, makeFirst })
   return { list, users, book: createUserBook({ clock, list, passwords, isRight: users.isRight, maxUsers }) }
 }

@@ -1,6 +1,7 @@
 /** Tests of http/kit-routes.ts. */
 import t from 'tap'
 import { Type } from 'typebox'
+import { jsonDialect } from '../../http/dialect.ts'
 import { openApiOf } from '../../http/kit-routes.ts'
 import { echo } from './server-here.ts'
 
@@ -104,4 +105,15 @@ t.test('gives every operation its own id', async (t) => {
     Object.values(path).map(({ operationId }) => operationId),
   )
   t.same(ids, ['post_api_ports_path_echo', 'get_api_file_name', 'get_api_status', 'get_ui_me'])
+})
+
+t.test('describes each way to send credentials, where it is taken', async (t) => {
+  const cookie = { type: 'apiKey', in: 'cookie', name: 'svc' }
+  const dialect = { ...jsonDialect, moreSchemes: { cookie } }
+  const play = { ...echo, token: true }
+  // biome-ignore lint/suspicious/noExplicitAny: a document that is read in many places
+  const told: any = JSON.parse(JSON.stringify(openApiOf({ title: 'T', version: '1', routes: [play], dialect })))
+  t.same(told.paths['/api/ports/{path}/echo'].post.security, [{ token: [] }, { cookie: [] }, { query: [] }])
+  t.match(told.components.securitySchemes, { cookie, query: { type: 'apiKey', in: 'query', name: 'token' } })
+  t.notOk('ticket' in told.components.securitySchemes, 'no route takes one')
 })

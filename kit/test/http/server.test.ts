@@ -5,7 +5,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { createLog, silentLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { Reply, type Route } from '../../http/route.ts'
+import { Reply, type Route, route } from '../../http/route.ts'
 import { echo, open, serve } from './server-here.ts'
 
 const port = encodeURIComponent('/dev/ttyUSB0')
@@ -330,4 +330,32 @@ t.test('reports the addresses and the caller of each answer, also of refused req
   await ask('/api/ports/x/echo', { method: 'POST', as: 'admin', json: { unitId: 1 } })
   await ask('/api/ports/x/echo', { method: 'POST' })
   t.same(contacts, Array(2).fill({ from: '127.0.0.1', at: '127.0.0.1', agent: 'node' }))
+})
+
+t.test('a token in the address is looked at on the routes that take it, and on no other', async (t) => {
+  const routes = ['/api/film', '/api/list'].map((path) =>
+    route({
+      method: 'GET',
+      path,
+      who: 'user',
+      summary: 'Test',
+      token: path === '/api/film',
+      handle: (ask) => ask.query,
+    }),
+  )
+  const asked: (string | undefined)[] = []
+  const { ask } = await serve(t, {
+    routes,
+    identify({ method, queryToken }) {
+      asked.push(method)
+      return queryToken === 'right' ? { name: 'anna', role: 'viewer' } : undefined
+    },
+  })
+  const film = await ask('/api/film?token=right&at=1')
+  t.same([film.status, await film.json()], [200, { at: '1' }], 'the handler does not get to see it')
+  t.equal((await ask('/api/film?token=wrong')).status, 401)
+  t.equal((await ask('/api/film?token=right&token=right')).status, 401)
+  t.equal((await ask('/api/film?Token=right')).status, 401)
+  t.equal((await ask('/api/list?token=right')).status, 401)
+  t.same([...new Set(asked)], ['GET'])
 })

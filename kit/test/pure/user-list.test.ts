@@ -26,7 +26,7 @@ t.test('a change that cannot be saved changes nothing, and the next one is carri
 
 t.test('changes run one after another, each on the result of the one before', async (t) => {
   const saved: number[] = []
-  const list = createUserList([], async (users) => {
+  const list = createUserList<UserRecord>([], async (users) => {
     await new Promise((resolve) => setImmediate(resolve))
     saved.push(users.length)
   })

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { fakeClock } from '#kit/clock-fake.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createUserList, createUsers, type UserRecord, type UsersParts } from '../../pure/users.ts'
 
@@ -11,7 +10,7 @@ function usersWith(
   const tried: string[] = []
   const welcome: string[] = []
   const parts: UsersParts = {
-    clock: fakeClock(5000),
+    makeFirst: (of) => ({ ...of, role: 'admin', createdAt: 5000 }),
     passwords: {
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,

@@ -21,7 +21,7 @@ function nameOf(authorization: string | undefined, may: readonly string[], isEle
           }
         : undefined,
   }
-  return houseCallers(rules)({ authorization, remoteAddress: '10.0.0.7', headers: {} })
+  return houseCallers(rules)({ authorization, remoteAddress: '10.0.0.7', headers: {}, method: 'GET' })
 }
 
 t.test('metrics of the house are open to sessions that may query, each with its own role', async (t) => {
@@ -46,6 +46,9 @@ t.test('1 Authentication 5: the origin of a call is judged by all of its headers
     },
   })
   const headers = { 'x-forwarded-for': '203.0.113.7', 'svc-cloud-tunnel': '1' }
-  t.equal(await identify({ authorization: 'Bearer good', remoteAddress: '127.0.0.1', headers }), undefined)
+  t.equal(
+    await identify({ authorization: 'Bearer good', remoteAddress: '127.0.0.1', headers, method: 'GET' }),
+    undefined,
+  )
   t.strictSame(judged, [['127.0.0.1', headers]])
 })
