@@ -1,45 +1,54 @@
 /** Assembles the recorder. The only file that knows both io/ and api/. */
-import { randomBytes } from 'node:crypto'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { bearerOf, createTokenStore } from '#kit/auth/credentials.ts'
+import { createTokenStore } from '#kit/auth/credentials.ts'
 import type { Timer } from '#kit/clock.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
 import { createMetrics } from '#kit/http/metrics.ts'
+import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
-import { createShareOf } from '#kit/net/address.ts'
+import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
 import { counted } from '#kit/pure/text.ts'
-import { createPageSessions, TOKEN_LIFE_MS } from '#kit/pure/users.ts'
+import { TOKEN_LIFE_MS } from '#kit/pure/users.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
 import type { Ledger } from '#kit/records/ledger.ts'
 import { openRecords, type Records } from '#kit/records/records.ts'
-import type { AssembleContext, Assembled } from '#kit/run/daemon.ts'
+import type { AssembleContext, Assembled, KeptAccounts } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
-import { cameraRoutes, PRODUCT, systemRoutes } from './api/camera-routes.ts'
+import { createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
+import { cameraRoutes } from './api/camera-routes.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
+import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
 import { Camera } from './core/cameras/camera.ts'
-import type { FootageStore } from './core/ports.ts'
+import type { Cut } from './core/footage/footage.ts'
+import type { FootageStore, KeptFile } from './core/ports.ts'
 import { createStream } from './core/recording/stream.ts'
 import { createWall, type Wall } from './core/recording/timeline.ts'
+import type { Site } from './core/site.ts'
 import { type FootageFolder, openFootageFolder } from './io/footage-folder.ts'
 import { setsOfFile, streamCut } from './io/footage-reader.ts'
 import { createStreamOpener } from './io/rtsp-session.ts'
-import { openCameras, openPeople } from './io/state-files.ts'
+import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
 
 type Context = AssembleContext<RecorderConfig>
 
 const DAY_MS = 86_400_000
 
+/** For `plantroom password`. */
+export function openAccounts(stateFolder: string): Promise<KeptAccounts> {
+  return keptAccounts(stateFolder)
+}
+
 /** Everything that lives as long as the daemon. */
 interface House {
   people: Awaited<ReturnType<typeof openPeople>>
+  site: Site
   folder: string
   footage: FootageFolder
   wall: ReturnType<typeof createWall>
@@ -52,12 +61,16 @@ export async function assemble(context: Context): Promise<Assembled> {
   const { config, parts } = context
   const records = openRecords(context)
   const house = await furnish(context, records.ledger)
-  const { authority, cameras, footage, people, wall } = house
+  const { authority, cameras, footage, people, site, wall } = house
   const server = serverOf(context, house, records)
   // What a new role, a new password or a removal ends is ended now, not at the next heartbeat.
   people.list.onChange(() => server.endSignedOut())
 
-  const says = () => ({ role: 'recorder', name: hostname(), ...(config.http.tls ? { more: { scheme: 'https' } } : {}) })
+  const says = () => ({
+    role: 'recorder',
+    name: site.name(),
+    ...(config.http.tls ? { more: { scheme: 'https' } } : {}),
+  })
   parts.add({ name: 'journal', start: () => {}, stop: () => records.close() })
   parts.add(alarmPart(context, records.ledger, { says }))
   parts.add(footagePart(context, footage))
@@ -111,7 +124,9 @@ function identityOf(authority: LateAuthority): ServerIdentity {
 
 async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const { clock, config, log, stateFolder } = context
-  const people = await openPeople({ clock, log, stateFolder, http: config.http, maxUsers: config.users.max })
+  const limits = { accounts: config.users.max, tokens: config.users.api_tokens }
+  const people = await openPeople({ clock, log, stateFolder, http: config.http, limits })
+  const site = await openSite(stateFolder, log)
   const folder = config.storage.folder === '' ? `${stateFolder}-footage` : config.storage.folder
   const footage = await footageOf(context, folder, ledger)
   const wall = createWall(clock, footage.newestAt())
@@ -120,7 +135,7 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     machine: () => machineNames(config.http),
   })
   const cameras = await camerasOf(context, { footage, wall, ledger })
-  return { people, folder, footage, wall, cameras, authority }
+  return { people, site, folder, footage, wall, cameras, authority }
 }
 
 function footageOf({ clock, config, log }: Context, folder: string, ledger: Ledger): Promise<FootageFolder> {
@@ -173,55 +188,65 @@ async function camerasOf(
   }
 
   const { records, save } = await openCameras(stateFolder, log)
-  return createCameraBook({ records, save, make, newId: () => randomBytes(4).toString('hex'), most: bounds.max })
+  return createCameraBook({ records, save, make, newId, most: bounds.max })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { authority, cameras, folder, footage, people, wall } = house
+  const { authority, cameras, footage, people, site, wall } = house
   const { journal, ledger, recorder, refusals } = records
-  const tokens = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
-  const sessions = createPageSessions(people.list, createTokenStore(tokens))
+  const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
+  const sessions = createTokenStore<SessionHolder>(life)
+  const callers = createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
+  const seesAll = (caller: Caller | undefined) => callers.accountOf(caller).cameras === 'all'
   const metrics = createMetrics({ process: true })
   measureLedger(metrics, ledger)
-  const limits = { mostS: config.playback.most_s, streams: config.playback.streams }
   const server = createHttpServer({
-    ...{ log, clock, config: config.http, version, metrics },
+    ...{ log, clock, config: config.http, version, metrics, faultStatus, title: PRODUCT, dialect: recorderDialect },
     tls: config.http.tls ? { config: config.http, identity: () => identityOf(authority) } : undefined,
     shareOf: createShareOf(config.connections.trusted),
-    identify({ authorization }) {
-      const token = bearerOf(authorization)
-      return token === undefined ? undefined : sessions.callerOf(token)
-    },
-    isStillSignedIn: (caller) => sessions.isStillSignedIn(caller),
+    identify: (knock) => callers.callerOf(knock),
+    isStillSignedIn: (caller) => callers.isStillSignedIn(caller),
+    browsers: { takesHost: (host) => isHostAllowed(host, config.http.hosts), takesOrigin: () => false },
+    fence: wholeFence(callers),
     routes: [
       ...systemRoutes({
-        ...{ clock, version, users: people.users, cameras, footage, authority },
+        ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder },
         clockAheadMs: () => wall.aheadMs(),
+        timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
       }),
       ...peopleRoutes({
-        ...{ users: people.users, book: people.book, sessions, recorder, refusals },
+        ...{ clock, callers, journal, recorder, refusals, accounts: people.accounts, tokens: people.tokens },
+        ...{ sessionLifeMs: TOKEN_LIFE_MS, isSecure: config.http.tls },
+        ...{ site, users: people.users },
         endSignedOut: () => server.endSignedOut(),
       }),
-      ...journalRoutes({ journal, clock }),
-      ...ledgerRoutes({ ledger, recorder, clock, shows: (caller) => caller !== undefined }),
-      ...cameraRoutes({ cameras, recorder }),
-      ...footageRoutes({
-        ...{ clock, cameras, recorder, limits },
-        footage: {
-          between: (camera, fromAt, toAt) => footage.between(camera, fromAt, toAt),
-          spans: (camera, fromAt, toAt) => footage.spans(camera, fromAt, toAt),
-          bounds: (camera) => footage.bounds(camera),
-          setsOf: (file) => setsOfFile(folder, file),
-          stream: (cut) => streamCut(folder, cut),
-        },
-      }),
+      ...journalRoutes({ journal, clock }).map(withoutTicket),
+      ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
+      ...cameraRoutes({ callers, cameras, recorder }),
+      ...footageRoutes({ clock, callers, cameras, recorder, ...footageOfRoutes(context, house) }),
     ],
     web: { folder: join(import.meta.dirname, 'web/recorder') },
-    faultStatus,
-    title: PRODUCT,
   })
   return server
+}
+
+/** The cookie of a page goes with a download too: no ticket is needed. */
+function withoutTicket({ ticket: _, ...route }: Route): Route {
+  return route
+}
+
+function footageOfRoutes({ config }: Context, { folder, footage }: House) {
+  return {
+    limits: { mostS: config.playback.most_s, streams: config.playback.streams },
+    footage: {
+      between: (camera: string, fromAt: number, toAt: number) => footage.between(camera, fromAt, toAt),
+      spans: (camera: string, fromAt: number, toAt: number) => footage.spans(camera, fromAt, toAt),
+      bounds: (camera: string) => footage.bounds(camera),
+      setsOf: (file: KeptFile) => setsOfFile(folder, file),
+      stream: (cut: Cut) => streamCut(folder, cut),
+    },
+  }
 }
 
 /** @returns a text without line breaks */

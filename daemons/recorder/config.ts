@@ -165,8 +165,16 @@ const playback = Type.Object(
 )
 
 const users = Type.Object(
-  { max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'users at once' }) },
-  { additionalProperties: false, default: {}, description: 'people who sign in' },
+  {
+    max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'accounts at once' }),
+    api_tokens: Type.Integer({
+      default: 128,
+      minimum: 0,
+      maximum: 4096,
+      description: 'tokens of other systems at once',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'people and systems that sign in' },
 )
 
 export const config = Type.Object(

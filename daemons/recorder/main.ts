@@ -1,6 +1,6 @@
 /** The recorder's entry point. */
 import { daemon } from '#kit/run/daemon.ts'
-import { assemble } from './assemble.ts'
+import { assemble, openAccounts } from './assemble.ts'
 import { config, DEFAULT_PORT, memory } from './config.ts'
 
 export default daemon({
@@ -9,5 +9,6 @@ export default daemon({
   defaultPort: DEFAULT_PORT,
   config,
   memory,
+  openAccounts,
   assemble,
 })

@@ -1,11 +1,19 @@
 /** Routes of people: setup, sign-in, users and their passwords. */
-import { Type } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { newPassword, roles, userName } from '../auth/credentials.ts'
 import { networkOf } from '../net/address.ts'
 import { Fault } from '../pure/fault.ts'
-import { type Sessions, type UserBook, type Users, type UserView, userKey } from '../pure/users.ts'
+import {
+  type NamedRecord,
+  type Sessions,
+  type UserBook,
+  type UserRecord,
+  type Users,
+  type UserView,
+  userKey,
+} from '../pure/users.ts'
 import type { Recorder, Refusals, SignInRecorder } from '../records/records.ts'
-import { count, object, Reply, type Route, route, text } from './route.ts'
+import { type Ask, count, object, Reply, type Route, route, text } from './route.ts'
 
 /** The reply to a sign-in, a setup and a changed password. */
 const signInAnswer = object({ token: text, username: text, role: Type.Enum([...roles]), expiresInMs: count })
@@ -22,50 +30,71 @@ export const nameText = Type.String({
 
 // Routes of setup and sign-in.
 
-interface LoginRouteParts {
-  users: Users
-  sessions: Sessions
+interface SignInRouteParts<User extends NamedRecord> {
+  users: Users<User>
+  /** Begins the session of a sign-in. @param status of its answer */
+  begin(user: User, status: number, ask: Pick<Ask, 'headers'>): Reply
+  /** What it answers. */
+  reply: TSchema
   /** Names the daemon, if it has a name of its own. */
   rename?(name: string): Promise<void>
+  /** Who may not make the first administrator. @throws Fault */
+  checkSetup?(ask: Pick<Ask, 'remoteAddress'>): void
   recorder: Recorder & SignInRecorder
   refusals: Refusals
+  /** What the journal says of a user beside the name. */
+  factsOf?(user: User): object
+}
+
+/** Setup and sign-in, for a daemon with sessions of its own kind. */
+export function signInRoutes<User extends NamedRecord>(parts: SignInRouteParts<User>): Route[] {
+  return [setupRoute(parts), loginRoute(parts)]
+}
+
+interface LoginRouteParts extends Omit<SignInRouteParts<UserRecord>, 'begin' | 'reply'> {
+  sessions: Sessions
   /** Ends at once every connection that was opened with an expired token. */
   endSignedOut(): void
 }
 
 export function loginRoutes(parts: LoginRouteParts): Route[] {
-  return [setupRoute(parts), loginRoute(parts), logoutRoute(parts)]
+  const begin = (user: UserRecord, status: number) => new Reply(status, parts.sessions.begin(user))
+  return [...signInRoutes({ ...parts, begin, reply: signInAnswer }), logoutRoute(parts)]
 }
 
-function setupRoute({ users, sessions, rename, recorder }: LoginRouteParts): Route {
+function setupRoute<User extends NamedRecord>(parts: SignInRouteParts<User>): Route {
+  const { checkSetup, factsOf, recorder, rename, reply, users } = parts
   const own = { username: userName, password: newPassword }
   return route({
     method: 'POST',
     path: '/api/setup',
     who: 'anyone',
     status: 201,
-    reply: signInAnswer,
+    reply,
     ownHostOnly: true,
     directOnly: true,
     summary: 'Make the first administrator; works once',
     body: Type.Object(rename ? { ...own, name: Type.Optional(nameText) } : own, { additionalProperties: false }),
     async handle(ask) {
+      checkSetup?.(ask)
       const user = await users.setUp(ask.body)
       const { name } = ask.body as { name?: string }
       if (name !== undefined) await rename?.(name)
-      await recorder.changed({ ...ask, caller: { name: user.username } }, 'administrator made', user.username)
-      return new Reply(201, sessions.begin(user))
+      const asker = { remoteAddress: ask.remoteAddress, caller: { name: user.username } }
+      await recorder.changed(asker, 'administrator made', user.username, factsOf?.(user))
+      return parts.begin(user, 201, ask)
     },
   })
 }
 
-function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): Route {
+function loginRoute<User extends NamedRecord>(parts: SignInRouteParts<User>): Route {
+  const { factsOf, recorder, refusals, reply, users } = parts
   return route({
     method: 'POST',
     path: '/api/login',
     who: 'anyone',
-    reply: signInAnswer,
-    summary: 'Obtain a token; with exactly one user the name may be left out',
+    reply,
+    summary: 'Sign in; with exactly one user the name may be left out',
     body: Type.Object(
       {
         username: Type.Optional(Type.String({ maxLength: 256 })),
@@ -77,8 +106,9 @@ function loginRoute({ users, sessions, recorder, refusals }: LoginRouteParts): R
       const { remoteAddress: from } = ask
       try {
         const user = await users.signIn({ ...ask.body, remoteAddress: from, signal: ask.signal })
-        await recorder.signedIn({ ...ask, caller: { name: user.username } }, 'signed in')
-        return sessions.begin(user)
+        const asker = { remoteAddress: from, caller: { name: user.username } }
+        await recorder.signedIn(asker, 'signed in', undefined, factsOf?.(user))
+        return parts.begin(user, 200, ask)
       } catch (error) {
         // An unknown user name is not logged: people type their password into that field.
         const who = users.meant(ask.body.username)?.username ?? 'nobody'

@@ -276,6 +276,17 @@ export function reachableAddresses(): OwnAddress[] {
   )
 }
 
+/** Whether an address is of this machine, or of a network that it is in: what comes through a router is not. */
+export function isOfOwnNetwork(remoteAddress: string): boolean {
+  const remote = parseAddress(remoteAddress)
+  if (!remote) return false
+  if (classOf(remote) === 'loopback') return true
+  return reachableAddresses().some(({ address, prefix }) => {
+    const own = parseAddress(address)
+    return own?.length === remote.length && isWithin(remote, { address: masked(own, prefix), prefix })
+  })
+}
+
 // Checks of Host and Origin headers: against DNS rebinding, and against pages of other sites.
 
 /**

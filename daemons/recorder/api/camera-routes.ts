@@ -1,16 +1,10 @@
-/** Routes of the recorder itself and of its cameras. */
+/** Routes of cameras: what they are and how they do, adding and removing them. */
 import { Type } from 'typebox'
-import type { Clock } from '#kit/clock.ts'
-import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
 import { nameText } from '#kit/http/people-routes.ts'
 import { count, fault, instant, object, orNull, Reply, type Route, route, text, yesNo } from '#kit/http/route.ts'
-import type { LateAuthority } from '#kit/net/own-authority.ts'
-import type { Users } from '#kit/pure/users.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
-
-/** The product name in replies. */
-export const PRODUCT = 'Plantroom video recorder'
+import type { Callers } from './callers.ts'
 
 /** Names a camera in a path. */
 export const cameraParams = Type.Object({
@@ -35,30 +29,52 @@ const cameraAnswer = object({
     nextTryAt: orNull(instant),
     lastPictureAt: orNull(instant),
   }),
+  mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
+  cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
+  cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
+  outputs: Type.Array(Type.Never(), { maxItems: 0, description: 'none is known' }),
+  outputsProbedAt: Type.Null({ description: 'null: nobody has looked' }),
+  outputsNotes: Type.Null(),
+  vendorAccount: Type.Boolean({ description: "whether a password of its vendor's app is saved" }),
+  talkback: object({ supported: yesNo, codec: Type.Null(), probedAt: Type.Null(), reason: text }),
+  planPlacement: Type.Null({ description: 'null: it is on no plan' }),
 })
+
+/** What a camera that was added by its address does not have: the recorder asks it for its stream alone. */
+const STREAM_ALONE = {
+  ...{ onvif: false, mode: 'record', cameraEvents: false, cameraEventsStatus: null, vendorAccount: false },
+  ...{ outputs: [], outputsProbedAt: null, outputsNotes: null, planPlacement: null },
+  talkback: {
+    supported: false,
+    codec: null,
+    probedAt: null,
+    reason: 'It was added by the address of its stream alone.',
+  },
+}
 
 function answerOf({ camera, record: { enabled, id, name } }: KnownCamera) {
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? { width: facts.width, height: facts.height, codec: facts.codec, fps: facts.fps ?? null }
     : null
-  return { id, name, enabled, onvif: false, recordProfile, health: camera.health() }
+  return { id, name, enabled, recordProfile, health: camera.health(), ...STREAM_ALONE }
 }
 
 interface CameraRouteParts {
   cameras: CameraBook
+  callers: Callers
   recorder: Recorder
 }
 
-export function cameraRoutes({ cameras, recorder }: CameraRouteParts): Route[] {
+export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): Route[] {
   return [
     route({
       method: 'GET',
       path: '/api/cameras',
       who: 'user',
-      summary: 'Every camera, and how it is',
+      summary: 'Every camera that you may see, and how it is',
       reply: Type.Array(cameraAnswer),
-      handle: () => cameras.list().map(answerOf),
+      handle: ({ caller }) => cameras.seenBy(callers.accountOf(caller)).map(answerOf),
     }),
     route({
       method: 'POST',
@@ -94,6 +110,7 @@ export function cameraRoutes({ cameras, recorder }: CameraRouteParts): Route[] {
       ),
       reply: cameraAnswer,
       async handle(ask) {
+        cameras.require(ask.params.id, callers.accountOf(ask.caller))
         const changed = await cameras.change(ask.params.id, ask.body)
         await recorder.changed(ask, 'camera changed', changed.record.name, ask.body)
         return answerOf(changed)
@@ -110,69 +127,6 @@ export function cameraRoutes({ cameras, recorder }: CameraRouteParts): Route[] {
         const { id, name } = await cameras.remove(ask.params.id)
         await recorder.changed(ask, 'camera removed', name, { id })
       },
-    }),
-  ]
-}
-
-interface SystemRouteParts {
-  clock: Clock
-  version: string
-  users: Pick<Users, 'isSetUp'>
-  cameras: CameraBook
-  footage: { bytes(): number }
-  authority: Pick<LateAuthority, 'open'>
-  /** By how much the wall clock is ahead of what is recorded. */
-  clockAheadMs(): number
-}
-
-export function systemRoutes({
-  authority,
-  cameras,
-  clock,
-  clockAheadMs,
-  footage,
-  users,
-  version,
-}: SystemRouteParts): Route[] {
-  const startedMs = clock.monotonicMs()
-  return [
-    rootCertificateRoute(authority, 'recorder'),
-    route({
-      method: 'GET',
-      path: '/api/status',
-      who: 'anyone',
-      summary: 'Version, and whether somebody can sign in',
-      reply: object({ product: text, version: text, uptimeMs: count, adminConfigured: yesNo }),
-      handle: () => ({
-        ...{ product: PRODUCT, version, adminConfigured: users.isSetUp() },
-        uptimeMs: Math.round(clock.monotonicMs() - startedMs),
-      }),
-    }),
-    route({
-      method: 'GET',
-      path: '/api/health',
-      who: 'admin',
-      summary: 'What is recorded and what is lost, by camera; how much is kept',
-      reply: object({
-        clockAheadMs: Type.Integer({
-          description: 'how far the wall clock is ahead of what is recorded; negative if it was set back',
-        }),
-        footageBytes: count,
-        cameras: Type.Array(
-          object({
-            ...{ id: text, name: text, state: text, bytes: count, pictures: count, lostPackets: count },
-            ...{ brokenPackets: count, droppedPictures: count, lostGroups: count },
-          }),
-        ),
-      }),
-      handle: () => ({
-        clockAheadMs: Math.round(clockAheadMs()),
-        footageBytes: footage.bytes(),
-        cameras: cameras.list().map(({ camera, record: { id, name } }) => ({
-          ...{ id, name, state: camera.health().state },
-          ...camera.stream.counts(),
-        })),
-      }),
     }),
   ]
 }

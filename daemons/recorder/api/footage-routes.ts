@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
-import { type Caller, instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
+import { instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
@@ -10,6 +10,7 @@ import type { CameraBook } from '../core/cameras/book.ts'
 import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
 import type { ParameterSets } from '../wire/h264.ts'
+import { type Callers, requirePermission } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
 
 /** What is asked of footage. */
@@ -24,6 +25,7 @@ interface Footage {
 interface FootageRouteParts {
   clock: Clock
   cameras: CameraBook
+  callers: Callers
   footage: Footage
   recorder: Recorder
   /** Keys `playback.most_s` and `playback.streams`. */
@@ -45,7 +47,7 @@ export function footageRoutes(parts: FootageRouteParts): Route[] {
   return [...availabilityRoutes(parts), playbackRoute(parts)]
 }
 
-function availabilityRoutes({ cameras, footage }: FootageRouteParts): Route[] {
+function availabilityRoutes({ callers, cameras, footage }: FootageRouteParts): Route[] {
   function rangesOfCamera(cameraId: string, from: number, to: number) {
     const bounds = footage.bounds(cameraId)
     return {
@@ -64,8 +66,8 @@ function availabilityRoutes({ cameras, footage }: FootageRouteParts): Route[] {
       params: cameraParams,
       query: spanQuery,
       reply: rangesAnswer,
-      handle({ params, query: { from, to } }) {
-        const { record } = cameras.require(params.id)
+      handle({ caller, params, query: { from, to } }) {
+        const { record } = cameras.require(params.id, callers.accountOf(caller))
         checkWindow(from, to)
         return rangesOfCamera(record.id, from, to)
       },
@@ -77,9 +79,9 @@ function availabilityRoutes({ cameras, footage }: FootageRouteParts): Route[] {
       summary: 'Stretches of footage of every camera, at most 31 days',
       query: spanQuery,
       reply: object({ cameras: Type.Record(Type.String(), rangesAnswer) }),
-      handle({ query: { from, to } }) {
+      handle({ caller, query: { from, to } }) {
         checkWindow(from, to)
-        const ids = cameras.list().map(({ record }) => record.id)
+        const ids = cameras.seenBy(callers.accountOf(caller)).map(({ record }) => record.id)
         return { cameras: Object.fromEntries(ids.map((id) => [id, rangesOfCamera(id, from, to)])) }
       },
     }),
@@ -98,33 +100,35 @@ function checkWindow(from: number, to: number): void {
 const playbackQuery = Type.Object({
   start: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
   duration: Type.Number({ exclusiveMinimum: 0, description: 'seconds' }),
-  download: Type.Optional(Type.Enum(['0', '1'], { description: '1: as a file to keep, for administrators' })),
+  download: Type.Optional(Type.Enum(['0', '1'], { description: '1: as a file to keep, with the permission export' })),
 })
 
-function playbackRoute({ cameras, clock, footage, limits, recorder }: FootageRouteParts): Route {
+function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: FootageRouteParts): Route {
   const meter = createStreamMeter(limits.streams)
   return route({
     method: 'GET',
     path: '/api/cameras/:id/playback.mp4',
     who: 'user',
-    summary: 'Footage as fragmented MP4; beyond the last 120 seconds for administrators, and written into the journal',
+    token: true,
+    summary: 'Footage as fragmented MP4; beyond the last 120 seconds with the permission export, and into the journal',
     params: cameraParams,
     query: playbackQuery,
     replyType: 'video/mp4',
     async handle(ask) {
       const { download, duration, start } = ask.query
-      const { record } = cameras.require(ask.params.id)
+      const account = callers.accountOf(ask.caller)
+      const { record } = cameras.require(ask.params.id, account)
       if (duration > limits.mostS)
         throw new Fault('bad_span', `${duration} seconds were asked for; playback.most_s allows ${limits.mostS}.`)
       const isExtraction = download === '1' || start < clock.epochMs() - REVIEW_MS
-      if (isExtraction && ask.caller?.role !== 'admin')
-        throw new Fault('export_needed', 'Footage older than 120 seconds, and files to keep, are for administrators.')
+      if (isExtraction) requirePermission(account, 'export', 'Footage older than 120 seconds, or a file to keep,')
       const endAt = start + duration * 1000
       const files = footage.between(record.id, start, endAt)
       const cut = await cutOf({ files, startAt: start, endAt, setsOf: (file) => footage.setsOf(file) })
-      const release = meter.take(ask.caller)
+      const release = meter.take(account.id)
       try {
-        if (isExtraction) await recorder.changed(ask, 'footage taken out', record.name, { start, duration })
+        const facts = { account: account.id, camera: record.id, start, duration }
+        if (isExtraction) await recorder.changed(ask, 'footage taken out', record.name, facts)
         const stream = footage.stream(cut)
         stream.once('close', release)
         const kind = download === '1' ? 'attachment' : 'inline'
@@ -143,22 +147,21 @@ function createStreamMeter(most: number) {
   const playing = new Map<string, number>()
   return {
     /** @returns what ends it, once. @throws Fault `too_many_streams` */
-    take(caller: Caller | undefined): () => void {
-      const name = caller?.name ?? ''
-      const present = playing.get(name) ?? 0
+    take(account: string): () => void {
+      const present = playing.get(account) ?? 0
       if (present >= most)
         throw new Fault(
           'too_many_streams',
           `This account plays ${counted(present, 'stream')} already; playback.streams allows ${most}.`,
         )
-      playing.set(name, present + 1)
+      playing.set(account, present + 1)
       let isOver = false
       return () => {
         if (isOver) return
         isOver = true
-        const rest = (playing.get(name) ?? 1) - 1
-        if (rest === 0) playing.delete(name)
-        else playing.set(name, rest)
+        const rest = (playing.get(account) ?? 1) - 1
+        if (rest === 0) playing.delete(account)
+        else playing.set(account, rest)
       }
     },
   }

@@ -9,7 +9,6 @@ import {
   serverRows,
   signInRows,
   tlsRow,
-  userRow,
 } from '#kit/pure/memory-plan.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
@@ -33,7 +32,16 @@ export function memoryPlan(): MemoryPlan {
         homes: 'http.login_homes',
       }),
       ...houseRows(),
-      userRow(),
+      {
+        // With as many ids as a list of cameras may hold.
+        ...{ what: 'accounts', of: 'account', each: 8 * KIB, many: 'users.max', isHeap: true },
+        shownBy: 'daemons/recorder/test/core/access/accounts.test.ts',
+      },
+      {
+        ...{ what: 'sessions and tokens', of: 'one of them', each: KIB, isHeap: true },
+        many: (setting) => setting('http.max_tokens') + setting('users.api_tokens'),
+        shownBy: 'daemons/recorder/test/core/access/tokens.test.ts',
+      },
       {
         ...{ what: 'what is read from cameras, with buffers of the kernel', of: 'camera', many: 'cameras.max' },
         each: READER_BYTES + KERNEL_BYTES,

@@ -1,24 +1,31 @@
-/** The files of the state folder: users and cameras. */
-import { Type } from 'typebox'
+/** The files of the state folder: accounts, tokens and cameras. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { type Static, Type } from 'typebox'
 import { openHomes } from '#kit/auth/homes.ts'
 import { hashPassword, verifyPassword } from '#kit/auth/password.ts'
 import { createSignInLimiter } from '#kit/auth/sign-in-limiter.ts'
-import { createUsersFile } from '#kit/auth/users-file.ts'
-import type { Clock } from '#kit/clock.ts'
+import { namedRecord, openUsersFile } from '#kit/auth/users-file.ts'
+import { type Clock, systemClock } from '#kit/clock.ts'
 import { loginBounds, type TokenHttpConfig } from '#kit/config/tables.ts'
 import { createReader } from '#kit/http/check.ts'
-import type { Log } from '#kit/log.ts'
-import {
-  createUserBook,
-  createUserList,
-  createUsers,
-  type NamedRecord,
-  type UserBook,
-  type UserList,
-  type Users,
-} from '#kit/pure/users.ts'
+import { createLog, type Log } from '#kit/log.ts'
+import { createUserList, createUsers, type Users } from '#kit/pure/users.ts'
+import type { KeptAccounts } from '#kit/run/daemon.ts'
 import { createStore } from '#kit/store/store.ts'
+import {
+  type AccountBook,
+  type AccountList,
+  type AccountRecord,
+  accountPermissions,
+  accountRoles,
+  createAccountBook,
+  firstAccount,
+  isOver,
+} from '../core/access/accounts.ts'
+import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
+import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 
 /** A file of a later version is refused rather than half understood. */
 const VERSION = 1 as const
@@ -54,11 +61,48 @@ export async function openCameras(folder: string, log: Log) {
   return { records, save: (cameras: CameraRecord[]) => store.save({ version: VERSION, cameras }) }
 }
 
-/** The users of this recorder. */
+const siteFile = Type.Object(
+  {
+    ...{ version: Type.Literal(VERSION), id: Type.String(), name: textOrNull },
+    step: Type.Enum([...setupSteps]),
+  },
+  strict,
+)
+
+/** The saved site; one without a file gets its id now, and counts as set up. @param folder the state folder */
+export async function openSite(folder: string, log: Log): Promise<Site> {
+  const initial = () => ({ version: VERSION, id: randomUUID(), name: null, step: 'complete' as SetupStep })
+  const store = createStore({ folder, name: 'site', log, check: createReader(siteFile), initial })
+  const { version: _, ...record } = await store.load()
+  const save = (next: SiteRecord) => store.save({ version: VERSION, ...next })
+  await save(record)
+  return createSite({ record, save, machineName: hostname })
+}
+
+/** Of each account. */
+const accountRecord = Type.Object(
+  {
+    ...namedRecord,
+    id: Type.String(),
+    role: Type.Enum([...accountRoles]),
+    cameras: Type.Union([Type.Literal('all'), Type.Array(Type.String())]),
+    permissions: Type.Array(Type.Enum([...accountPermissions])),
+    expiresAt: Type.Union([Type.Integer(), Type.Null()]),
+    isInstaller: Type.Boolean(),
+  },
+  strict,
+)
+
+function accountsFile(folder: string, log: Log, gone: 'damage' | 'new') {
+  return openUsersFile({ folder, log, gone, record: accountRecord })
+}
+
+/** The accounts of this recorder. */
 interface People {
-  list: UserList
-  users: Users
-  book: UserBook
+  list: AccountList
+  users: Users<AccountRecord>
+  accounts: AccountBook
+  tokens: TokenBook
 }
 
 interface PeopleParts {
@@ -67,17 +111,101 @@ interface PeopleParts {
   stateFolder: string
   /** The keys of this table that concern sign-ins. */
   http: TokenHttpConfig
-  maxUsers: number
+  limits: { accounts: number; tokens: number }
 }
 
-/** @throws Fault `store_damaged` if users.json or homes.json cannot be read, nor its backup */
-export async function openPeople({ clock, http, log, maxUsers, stateFolder }: PeopleParts): Promise<People> {
-  const store = createUsersFile(stateFolder, log)
-  const list = createUserList((await store.load()).users, (users) => store.save({ version: VERSION, users }))
+/** @throws Fault `store_damaged` if users.json, tokens.json or homes.json cannot be read, nor its backup */
+export async function openPeople({ clock, http, limits, log, stateFolder }: PeopleParts): Promise<People> {
+  const store = accountsFile(stateFolder, log, 'damage')
+  const saved: AccountRecord[] = (await store.load()).users
+  const list = createUserList(saved, (users) => store.save({ version: VERSION, users: users as Saved[] }))
   const homes = await openHomes({ folder: stateFolder, clock, log, most: http.login_homes })
   const limiter = createSignInLimiter({ clock, homes, bounds: loginBounds(http) })
-  const passwords = { hash: (text: string) => limiter.within(() => hashPassword(text)), verify: verifyPassword }
-  const makeFirst = (of: NamedRecord) => ({ ...of, role: 'admin' as const, createdAt: clock.epochMs() })
-  const users = createUsers({ passwords, limiter, list, makeFirst })
-  return { list, users, book: createUserBook({ clock, list, passwords, isRight: users.isRight, maxUsers }) }
+  const hash = (text: string) => limiter.within(() => hashPassword(text))
+  const users = createUsers<AccountRecord>({
+    ...{ limiter, passwords: { hash, verify: verifyPassword } },
+    // An account that has ended is as unknown as one that never was.
+    list: { ...list, find: (name) => [list.find(name)].find((one) => one && !isOver(one, clock.epochMs())) },
+    makeFirst: (of) => firstAccount(of, { id: newId(), createdAt: clock.epochMs() }),
+  })
+  const tokens = await openTokens({ clock, folder: stateFolder, log, most: limits.tokens })
+  const accounts = createAccountBook({
+    ...{ clock, list, hash, newId, isRight: users.isRight, most: limits.accounts },
+    onRemoved: (id) => tokens.revokeOf(id),
+  })
+  return { list, users, accounts, tokens }
+}
+
+type Saved = Static<typeof accountRecord>
+
+/** Names an account, a camera, a token: 32 random bits as hex digits. */
+export function newId(): string {
+  return randomBytes(4).toString('hex')
+}
+
+const tokensFile = Type.Object(
+  {
+    version: Type.Literal(VERSION),
+    tokens: Type.Array(
+      Type.Object(
+        {
+          ...{ id: Type.String(), name: Type.String(), accountId: Type.String(), hash: Type.String() },
+          ...{ createdAt: Type.Integer(), expiresAt: Type.Union([Type.Integer(), Type.Null()]) },
+          isReadOnly: Type.Boolean(),
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+)
+
+async function openTokens({ clock, folder, log, most }: { clock: Clock; folder: string; log: Log; most: number }) {
+  const initial = () => ({ version: VERSION, tokens: [] as TokenRecord[] })
+  const store = createStore({ folder, name: 'tokens', log, check: createReader(tokensFile), initial })
+  const { tokens: records } = await store.load()
+  return createTokenBook({
+    ...{ clock, records, most },
+    save: (tokens) => store.save({ version: VERSION, tokens }),
+    make() {
+      const text = `prc_${letters(randomBytes(32))}`
+      return { id: newId(), text, hash: digest(text) }
+    },
+  })
+}
+
+const BASE_62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** 32 bytes as 43 letters and digits. */
+function letters(bytes: Uint8Array): string {
+  let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+  return Array.from({ length: 43 }, () => {
+    const letter = BASE_62[Number(rest % 62n)]
+    rest /= 62n
+    return letter
+  }).join('')
+}
+
+/** SHA-256: enough for what is random, unlike a password. */
+export function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+/** For `plantroom password`. */
+export async function keptAccounts(folder: string): Promise<KeptAccounts> {
+  const file = accountsFile(folder, createLog({ level: 'warning' }), 'new')
+  const { users } = await file.load()
+  return {
+    usernames: users.map(({ username }) => username),
+    async setPassword(username, text) {
+      const passwordHash = await hashPassword(text)
+      const facts = { id: newId(), createdAt: systemClock.epochMs() }
+      const next: AccountRecord[] =
+        users.length === 0
+          ? [firstAccount({ username, passwordHash }, facts)]
+          : users.map((one) => (one.username === username ? { ...one, passwordHash } : one))
+      await file.save({ version: VERSION, users: next as Saved[] })
+    },
+    close: async () => {},
+  }
 }

@@ -4,11 +4,25 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 
-/** A moving test picture of 320 x 240, 15 a second, with a key frame each second. */
-export function makeFootage(folder: string, seconds: number): string {
+/** A moving test picture of 320 x 240, 15 a second, with a key frame each second; `noise` takes many times the bytes. */
+export function makeFootage(folder: string, seconds: number, picture: 'plain' | 'noise' = 'plain'): string {
   const file = join(folder, 'camera.mkv')
-  const source = `testsrc=size=320x240:rate=15:duration=${seconds}`
-  const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-g', '15', '-pix_fmt', 'yuv420p']
+  const noise = picture === 'noise' ? ',noise=alls=80:allf=t' : ''
+  const source = `testsrc=size=320x240:rate=15:duration=${seconds}${noise}`
+  const quality = picture === 'noise' ? ['-crf', '2'] : []
+  const coding = [
+    '-c:v',
+    'libx264',
+    ...quality,
+    '-preset',
+    'veryfast',
+    '-tune',
+    'zerolatency',
+    '-g',
+    '15',
+    '-pix_fmt',
+    'yuv420p',
+  ]
   execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, ...coding, file])
   return file
 }

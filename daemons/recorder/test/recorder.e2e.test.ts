@@ -3,11 +3,11 @@ import { globSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { ask, type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { makeFootage, startCamera } from './camera.ts'
+import { type Client, clientOf, headersOf } from './client.ts'
 
-const admin = { username: 'admin', password: 'correct horse battery' }
 const user = { username: 'camera', password: 'se:cret' }
 const storage = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.silent_ms=2000']
 
@@ -19,18 +19,7 @@ const footage = makeFootage(work, 20)
 
 async function started(t: Test | typeof import('tap').t, stateFolder: string) {
   const daemon = await startDaemon(t, 'recorder', { stateFolder, sets: storage })
-  let token = ''
-  async function call(method: string, path: string, body?: unknown, as = token) {
-    return await ask(daemon.url + path, {
-      method,
-      headers: { authorization: `Bearer ${as}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    })
-  }
-  const signIn = async () => {
-    token = (await call('POST', '/api/login', admin)).body.token
-  }
-  return { ...daemon, call, signIn, token: () => token }
+  return { ...daemon, ...clientOf(daemon.url) }
 }
 
 type Recorder = Awaited<ReturnType<typeof started>>
@@ -61,9 +50,9 @@ async function judged(path: string) {
   return { ...stream, frames: Number(stream.nb_read_frames), errors }
 }
 
-async function play(recorder: RunningDaemon & { token(): string }, id: string, start: number, seconds: number) {
+async function play(recorder: RunningDaemon & Client, id: string, start: number, seconds: number) {
   const path = `/api/cameras/${id}/playback.mp4?start=${start}&duration=${seconds}`
-  const answer = await fetch(recorder.url + path, { headers: { authorization: `Bearer ${recorder.token()}` } })
+  const answer = await fetch(recorder.url + path, { headers: headersOf(recorder.credentials) })
   const bytes = new Uint8Array(await answer.arrayBuffer())
   const file = join(work, `played-${start}.mp4`)
   writeFileSync(file, bytes)
@@ -73,8 +62,7 @@ async function play(recorder: RunningDaemon & { token(): string }, id: string, s
 t.test('a camera behind a password is recorded, and given back as it was', async (t) => {
   const camera = await startCamera(t, footage, user)
   const recorder = await started(t, join(work, 'one'))
-  t.equal((await recorder.call('POST', '/api/setup', admin)).status, 201)
-  await recorder.signIn()
+  t.equal((await recorder.setUp()).status, 201)
   const added = await recorder.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url, ...user })
   t.equal(added.status, 201)
   const { id } = added.body
@@ -103,8 +91,7 @@ t.test('after a kill the index says what the files have, and each file is whole'
   const camera = await startCamera(t, footage)
   const folder = join(work, 'two')
   const first = await started(t, folder)
-  await first.call('POST', '/api/setup', admin)
-  await first.signIn()
+  await first.setUp()
   const { id } = (await first.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: camera.url })).body
   // A whole file and a part of the next.
   await until('seven seconds are kept', async () => lengthOf(await rangesOf(first, id)) >= 7000, LONG_MS)

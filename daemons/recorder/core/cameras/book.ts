@@ -1,6 +1,7 @@
 /** The cameras that were added: their records, and each one's life. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import { type AccountRecord, maySee } from '../access/accounts.ts'
 import type { StreamPlace } from '../ports.ts'
 import type { Camera } from './camera.ts'
 
@@ -39,10 +40,15 @@ export interface KnownCamera {
   camera: Camera
 }
 
+/** Whose eyes a camera is looked up with. */
+type Viewer = Pick<AccountRecord, 'cameras'>
+
 export interface CameraBook {
   list(): readonly KnownCamera[]
-  /** @throws Fault `unknown_camera` */
-  require(id: string): KnownCamera
+  /** Those that an account may see. */
+  seenBy(viewer: Viewer): readonly KnownCamera[]
+  /** @throws Fault `unknown_camera`, also for one that the account may not see: nothing tells the two apart */
+  require(id: string, viewer: Viewer): KnownCamera
   /** @throws Fault `bad_stream_url`, `too_many_cameras`, `store_write_failed` */
   add(wish: CameraWish): Promise<KnownCamera>
   /** @throws Fault `unknown_camera`, `store_write_failed` */
@@ -64,6 +70,11 @@ export function createCameraBook({ make, most, newId, records, save }: BookParts
     return found
   }
 
+  function unusedId(): string {
+    const id = newId()
+    return known.some(({ record }) => record.id === id) ? unusedId() : id
+  }
+
   /** Nothing takes effect before it is saved. */
   async function put(next: readonly KnownCamera[]): Promise<void> {
     await save(next.map(({ record }) => record))
@@ -74,7 +85,7 @@ export function createCameraBook({ make, most, newId, records, save }: BookParts
     if (known.length >= most)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
     const { password, url, username } = readStreamUrl(wish)
-    const id = newId()
+    const id = unusedId()
     const record = { id, name: wish.name, enabled: true, url, username: username ?? null, password: password ?? null }
     const added = { record, camera: make(record) }
     await put([...known, added])
@@ -84,7 +95,8 @@ export function createCameraBook({ make, most, newId, records, save }: BookParts
 
   return {
     list: () => known,
-    require: required,
+    seenBy: (viewer) => known.filter(({ record }) => maySee(viewer, record.id)),
+    require: (id, viewer) => required(maySee(viewer, id) ? id : ''),
     add: (wish) => inTurn(() => add(wish)),
     change: (id, wish) =>
       inTurn(async () => {

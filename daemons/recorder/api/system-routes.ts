@@ -1,0 +1,146 @@
+/** Routes of the recorder itself: what it is, how far its set-up is, how it does. */
+import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
+import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
+import { count, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import type { LateAuthority } from '#kit/net/own-authority.ts'
+import type { Users } from '#kit/pure/users.ts'
+import type { Recorder } from '#kit/records/records.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
+import { isSetUpOver, type Site, setupSteps } from '../core/site.ts'
+import type { Callers } from './callers.ts'
+import { accountAnswer, accountView } from './people-routes.ts'
+
+/** The product name in replies. */
+export const PRODUCT = 'Plantroom video recorder'
+
+interface SystemRouteParts {
+  clock: Clock
+  version: string
+  users: Pick<Users<AccountRecord>, 'isSetUp'>
+  callers: Callers
+  cameras: CameraBook
+  site: Site
+  footage: { bytes(): number }
+  authority: Pick<LateAuthority, 'open'>
+  recorder: Recorder
+  /** By how much the wall clock is ahead of what is recorded. */
+  clockAheadMs(): number
+  /** The time zone of this machine, as the IANA names it. */
+  timeZone(): string
+}
+
+export function systemRoutes(parts: SystemRouteParts): Route[] {
+  return [
+    rootCertificateRoute(parts.authority, 'recorder'),
+    statusRoute(parts),
+    route({
+      method: 'GET',
+      path: '/api/identity',
+      who: 'anyone',
+      summary: 'What this is and whose: the name of the site, else of the machine',
+      reply: object({ product: text, id: text, name: text }),
+      handle: () => ({ product: PRODUCT, id: parts.site.id, name: parts.site.name() }),
+    }),
+    ...onboardingRoutes(parts),
+    healthRoute(parts),
+  ]
+}
+
+const step = Type.Enum([...setupSteps])
+const onboardingAnswer = object({
+  step,
+  required: Type.Boolean({ description: 'false once step is complete' }),
+})
+
+function statusRoute({ callers, cameras, clock, site, timeZone, users, version }: SystemRouteParts): Route {
+  const startedMs = clock.monotonicMs()
+  return route({
+    method: 'GET',
+    path: '/api/status',
+    who: 'anyone',
+    summary: 'Who you are, the version, how many cameras you may see',
+    reply: object({
+      ...{ product: text, version: text, uptimeMs: count, adminConfigured: yesNo },
+      account: orNull(accountAnswer),
+      csrf: orNull(Type.String({ description: 'what writes by the cookie carry in X-Csrf-Token' })),
+      cameras: count,
+      timeZone: orNull(text),
+      onboarding: orNull(onboardingAnswer),
+    }),
+    handle({ headers, remoteAddress }) {
+      const { authorization } = headers
+      const caller = callers.callerOf({ authorization, headers, remoteAddress, method: 'GET' })
+      const account = caller ? callers.accountOf(caller) : undefined
+      return {
+        ...{ product: PRODUCT, version, adminConfigured: users.isSetUp() },
+        uptimeMs: Math.round(clock.monotonicMs() - startedMs),
+        account: account ? accountView(account) : null,
+        csrf: caller?.isKey ? null : callers.csrfOf(headers),
+        cameras: account ? cameras.seenBy(account).length : 0,
+        timeZone: account ? timeZone() : null,
+        onboarding: account?.role === 'administrator' ? onboardingOf(site) : null,
+      }
+    },
+  })
+}
+
+function onboardingOf(site: Site) {
+  return { step: site.step(), required: !isSetUpOver(site.step()) }
+}
+
+function onboardingRoutes({ recorder, site }: SystemRouteParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/onboarding',
+      who: 'admin',
+      summary: 'How far the first set-up is',
+      reply: onboardingAnswer,
+      handle: () => onboardingOf(site),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/api/onboarding',
+      who: 'admin',
+      summary: 'Move the first set-up to a step; complete ends it',
+      body: Type.Object({ step }, { additionalProperties: false }),
+      reply: onboardingAnswer,
+      async handle(ask) {
+        await site.moveTo(ask.body.step)
+        await recorder.changed(ask, 'set-up moved', ask.body.step)
+        return onboardingOf(site)
+      },
+    }),
+  ]
+}
+
+function healthRoute({ cameras, clockAheadMs, footage }: SystemRouteParts): Route {
+  return route({
+    method: 'GET',
+    path: '/api/health',
+    who: 'admin',
+    summary: 'What is recorded and what is lost, by camera; how much is kept',
+    reply: object({
+      clockAheadMs: Type.Integer({
+        description: 'how far the wall clock is ahead of what is recorded; negative if it was set back',
+      }),
+      footageBytes: count,
+      cameras: Type.Array(
+        object({
+          ...{ id: text, name: text, state: text, bytes: count, pictures: count, lostPackets: count },
+          ...{ brokenPackets: count, droppedPictures: count, lostGroups: count },
+        }),
+      ),
+    }),
+    handle: () => ({
+      clockAheadMs: Math.round(clockAheadMs()),
+      footageBytes: footage.bytes(),
+      cameras: cameras.list().map(({ camera, record: { id, name } }) => ({
+        ...{ id, name, state: camera.health().state },
+        ...camera.stream.counts(),
+      })),
+    }),
+  })
+}

@@ -1,0 +1,269 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { makeFootage, startCamera } from './camera.ts'
+import { admin, clientOf, headersOf } from './client.ts'
+
+/** What is waited for passes in real time, and a busy machine takes more of it. */
+const LONG_MS = 50_000
+
+/** More than the sockets of both sides hold. */
+const ENOUGH_BYTES = 12_000_000
+
+const work = stateFolderOf(t)
+const sets = ['storage.file_s=5', 'storage.free_bytes=0', 'playback.streams=2']
+const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
+const boss = clientOf(recorder.url)
+const stranger = clientOf(recorder.url)
+
+const { body: before } = await stranger.call('GET', '/api/status')
+const first = await boss.setUp()
+const camera = await startCamera(t, makeFootage(work, 30, 'noise'))
+const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
+const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body.id
+
+const guardLogin = { username: 'guard', password: 'seven long words' }
+const guardWish = { ...guardLogin, role: 'viewer', cameras: [door] }
+const guardId = (await boss.call('POST', '/api/accounts', guardWish)).body.id as string
+const guard = clientOf(recorder.url)
+await guard.signIn(guardLogin)
+
+const tokenOf = async (wish: object) => (await boss.call('POST', '/tokens', { name: 'test', ...wish })).body
+const withToken = (token: string) => clientOf(recorder.url, { token })
+
+async function boundsOf(id: string) {
+  const { body } = await boss.call('GET', `/api/cameras/${id}/availability?from=0&to=1`)
+  return body.bounds as { start: number; end: number } | null
+}
+
+const program = promisify(execFile)
+
+async function framesOf(url: string): Promise<number> {
+  const wants = ['-count_frames', '-show_entries', 'stream=nb_read_frames', '-of', 'csv=p=0']
+  const { stdout } = await program('ffprobe', ['-v', 'error', ...wants, url])
+  return Number(stdout)
+}
+
+/** Opens a long answer and reads nothing of it. */
+async function openUnread(path: string, headers: Record<string, string>) {
+  const asked = request(recorder.url + path, { headers, agent: false }).end()
+  const [answer] = await once(asked, 'response')
+  answer.on('error', () => {})
+  asked.on('error', () => {})
+  /** Reads the rest. @returns whether it came whole */
+  async function rest(): Promise<boolean> {
+    answer.resume()
+    await new Promise((resolve) => answer.once('close', resolve))
+    return answer.complete as boolean
+  }
+  return { status: answer.statusCode as number, rest, end: () => asked.destroy() }
+}
+
+t.test('A.setup the first account is made once, and is signed in', async (t) => {
+  t.equal(before.adminConfigured, false)
+  t.match(first, { status: 201, body: { account: { role: 'administrator', cameras: 'all' } } })
+  t.equal((await stranger.call('POST', '/api/setup', admin)).status, 409)
+})
+
+t.test('nothing but what is for anyone is answered to a stranger', async (t) => {
+  for (const path of ['/api/cameras', '/api/accounts', '/tokens', '/api/openapi.json', '/api/health', '/metrics'])
+    t.equal((await stranger.call('GET', path)).status, 401, path)
+  t.match((await stranger.call('GET', '/api/status')).body, {
+    account: null,
+    cameras: 0,
+    timeZone: null,
+    onboarding: null,
+  })
+  const { body } = await stranger.call('GET', '/api/identity')
+  t.same(Object.keys(body), ['product', 'id', 'name'], 'no version')
+})
+
+t.test('a session is a cookie that scripts cannot read, and writes carry more', async (t) => {
+  const { body, headers } = await clientOf(recorder.url).signIn()
+  t.match(headers.getSetCookie().at(-1), /^svc_session=[\w-]{43}; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Strict$/)
+  t.match(body, { account: { username: 'admin', role: 'administrator' }, csrf: /^[\w-]{43}$/ })
+  const bare = clientOf(recorder.url, { cookie: boss.credentials.cookie ?? '' })
+  t.equal((await bare.call('GET', '/api/cameras')).status, 200)
+  t.match(await bare.call('PATCH', '/api/onboarding', { step: 'storage' }), {
+    status: 403,
+    body: { error: 'csrf_missing' },
+  })
+  t.equal((await bare.call('GET', '/api/status')).body.csrf, boss.credentials.csrf, 'a page that was reloaded finds it')
+  const foreign = { origin: 'http://127.0.0.1:1' }
+  t.equal((await boss.call('PATCH', '/api/onboarding', { step: 'storage' }, foreign)).status, 403)
+  t.equal((await boss.call('GET', '/api/cameras', undefined, foreign)).status, 401)
+  const brief = clientOf(recorder.url)
+  await brief.signIn()
+  t.equal((await brief.call('POST', '/api/logout')).status, 200)
+  t.equal((await brief.call('GET', '/api/cameras')).status, 401)
+})
+
+t.test('the first set-up begins at hailo, and only complete ends it', async (t) => {
+  t.same((await boss.call('GET', '/api/onboarding')).body, { step: 'hailo', required: true })
+  t.same((await boss.call('PATCH', '/api/onboarding', { step: 'ai' })).body, { step: 'ai', required: true })
+  t.same((await boss.call('PATCH', '/api/onboarding', { step: 'complete' })).body, {
+    step: 'complete',
+    required: false,
+  })
+  t.equal((await boss.call('PATCH', '/api/onboarding', { step: 'done' })).status, 400)
+  t.equal((await guard.call('GET', '/api/onboarding')).status, 403)
+  t.equal((await guard.call('GET', '/api/status')).body.onboarding, null)
+})
+
+t.test('A.authentication.7 a camera that is not allowed is one that does not exist', async (t) => {
+  t.same(
+    (await guard.call('GET', '/api/cameras')).body.map(({ id }: { id: string }) => id),
+    [door],
+  )
+  t.match((await guard.call('GET', '/api/status')).body, { cameras: 1, account: { username: 'guard' } })
+  const span = 'from=0&to=1000'
+  t.same(Object.keys((await guard.call('GET', `/api/recordings/availability?${span}`)).body.cameras), [door])
+  for (const of of [
+    `availability?${span}`,
+    'playback.mp4?start=0&duration=1',
+    'playback.mp4?start=0&duration=1&download=1',
+  ]) {
+    const answers = await Promise.all(
+      [yard, 'ffffffff', '..', '%2e%2e%2fsite', `${door.toUpperCase()}x`].map((id) =>
+        guard.call('GET', `/api/cameras/${id}/${of}`),
+      ),
+    )
+    const [first, ...others] = answers.filter(({ body }) => body.error === 'unknown_camera')
+    t.ok(others.length >= 2, of)
+    for (const { body, status } of others) t.same([status, body], [404, first?.body], of)
+  }
+  t.same((await guard.call('GET', '/api/ledger')).body.entries, [], 'the lost camera is another one')
+  t.equal((await guard.call('GET', '/metrics')).status, 403)
+  for (const [method, path] of [
+    ['PATCH', `/api/cameras/${door}`],
+    ['DELETE', `/api/cameras/${door}`],
+    ['GET', '/api/health'],
+    ['GET', '/api/journal'],
+    ['GET', '/api/accounts'],
+    ['GET', '/tokens'],
+  ] as const)
+    t.equal((await guard.call(method, path, method === 'PATCH' ? { enabled: false } : undefined)).status, 403, path)
+})
+
+t.test('A.authentication.4 a token neither makes nor revokes tokens, and none is bound to an installer', async (t) => {
+  const { id, token } = await tokenOf({})
+  t.match(token, /^prc_[0-9A-Za-z]{43}$/)
+  const system = withToken(token)
+  t.equal((await system.call('GET', '/api/cameras')).body.length, 2)
+  t.match(await system.call('POST', '/tokens', { name: 'more' }), { status: 403, body: { error: 'session_needed' } })
+  t.match(await system.call('DELETE', `/tokens/${id}`), { status: 403, body: { error: 'session_needed' } })
+  t.equal((await guard.call('POST', '/tokens', { name: 'mine' })).status, 403)
+  const wish = { username: 'fitter', password: 'seven long words', role: 'administrator', installer: true }
+  t.match(await boss.call('POST', '/api/accounts', wish), { status: 400, body: { error: 'bad_account' } })
+  const fitter = (await boss.call('POST', '/api/accounts', { ...wish, expiresAt: Date.now() + 3_600_000 })).body
+  const refused = await boss.call('POST', '/tokens', { name: 'x', accountId: fitter.id })
+  t.match(refused, { status: 409, body: { error: 'installer_token' } })
+  t.notMatch(JSON.stringify((await boss.call('GET', '/tokens')).body), /prc_/, 'a list has no secrets')
+  t.equal((await boss.call('DELETE', `/tokens/${id}`)).status, 204)
+  t.equal((await system.call('GET', '/api/cameras')).status, 401)
+})
+
+t.test('a read-only token is refused every write', async (t) => {
+  const system = withToken((await tokenOf({ readOnly: true })).token)
+  t.equal((await system.call('GET', '/api/accounts')).status, 200)
+  const refused = { status: 403, body: { error: 'read_only_token' } }
+  t.match(await system.call('PATCH', '/api/onboarding', { step: 'ai' }), refused)
+  t.match(await system.call('DELETE', `/api/cameras/${door}`), refused)
+  t.match(await system.call('POST', '/tokens', { name: 'x' }), refused)
+})
+
+t.test('A.authentication.2 a token in the address is taken for playback, and nowhere else', async (t) => {
+  await until(
+    'three seconds are kept',
+    async () => {
+      const bounds = await boundsOf(door)
+      return bounds !== null && bounds.end - bounds.start >= 3000
+    },
+    LONG_MS,
+  )
+  const { start } = (await boundsOf(door)) ?? { start: 0 }
+  const { token } = await tokenOf({ accountId: guardId })
+  const path = `/api/cameras/${door}/playback.mp4?start=${start}&duration=2`
+  const { host } = new URL(recorder.url)
+  t.ok((await framesOf(`http://any:${token}@${host}${path}`)) >= 30, 'as the password of a player')
+  t.ok((await framesOf(`http://${host}${path}&token=${token}`)) >= 30, 'in the address')
+  for (const other of [
+    '/api/cameras',
+    `/api/cameras/${door}/availability?from=0&to=1`,
+    '/api/openapi.json',
+    '/api/status',
+  ]) {
+    const answer = await stranger.call('GET', `${other}${other.includes('?') ? '&' : '?'}token=${token}`)
+    t.ok(answer.status === 401 || answer.body.account === null, other)
+  }
+  for (const wrong of [`Token=${token}`, `tokens=${token}`, `token=${token}&token=${token}`, `ticket=${token}`])
+    t.equal((await stranger.call('GET', `${path}&${wrong}`)).status, 401, wrong)
+  t.equal(
+    (await stranger.call('GET', `/api/cameras/${yard}/playback.mp4?start=0&duration=1&token=${token}`)).status,
+    404,
+  )
+})
+
+t.test('older footage and files to keep need the permission export, and are written down', async (t) => {
+  const { start } = (await boundsOf(door)) ?? { start: 0 }
+  const download = `/api/cameras/${door}/playback.mp4?start=${start}&duration=1&download=1`
+  t.match(await guard.call('GET', download), { status: 403, body: { error: 'permission_needed' } })
+  const old = await guard.call('GET', `/api/cameras/${door}/playback.mp4?start=${Date.now() - 121_000}&duration=1`)
+  t.match(old, { status: 403, body: { error: 'permission_needed' } }, 'before it is told whether there is any')
+  await boss.call('PATCH', `/api/accounts/${guardId}`, { permissions: ['export'] })
+  t.equal((await guard.call('GET', download)).status, 200)
+  const history = (await boss.call('GET', `/api/accounts/${guardId}/history`)).body.map(
+    ({ what }: { what: string }) => what,
+  )
+  t.same([...new Set(history)], ['footage taken out', 'account changed', 'token made', 'signed in', 'account made'])
+})
+
+t.test('a revocation ends what is open at once, and streams are bounded by account', async (t) => {
+  await until(
+    'enough is kept',
+    async () => (await boss.call('GET', '/api/health')).body.footageBytes >= ENOUGH_BYTES,
+    LONG_MS,
+  )
+  const { end, start } = (await boundsOf(door)) ?? { start: 0, end: 0 }
+  const path = `/api/cameras/${door}/playback.mp4?start=${start}&duration=${(end - start) / 1000}`
+  const { id, token } = await tokenOf({})
+  const headers = headersOf({ token })
+  const [one, other] = [await openUnread(path, headers), await openUnread(path, headers)]
+  t.same([one.status, other.status], [200, 200])
+  t.match(
+    await boss.call('GET', path),
+    { status: 429, body: { error: 'too_many_streams' } },
+    'of one account, by whatever it signs in',
+  )
+  other.end()
+  t.equal((await boss.call('DELETE', `/tokens/${id}`)).status, 204)
+  t.equal(await one.rest(), false, 'it was cut off')
+  await until('its places are free', async () => {
+    const again = await openUnread(path, headersOf(boss.credentials))
+    again.end()
+    return again.status === 200
+  })
+})
+
+t.test('a new password ends the sign-ins of an account, and an account that is removed is a stranger', async (t) => {
+  await boss.call('PATCH', `/api/accounts/${guardId}`, { password: 'another long one' })
+  t.equal((await guard.call('GET', '/api/cameras')).status, 401)
+  t.equal((await guard.signIn(guardLogin)).status, 401)
+  t.equal((await guard.signIn({ ...guardLogin, username: 'Guard', password: 'another long one' })).status, 200)
+  const wish = { current: 'another long one', password: 'a third long one' }
+  const stale = { ...guard.credentials }
+  t.equal((await guard.call('POST', '/api/me/password', wish)).status, 200)
+  t.equal((await clientOf(recorder.url, stale).call('GET', '/api/cameras')).status, 401)
+  const { token } = await tokenOf({ accountId: guardId })
+  t.equal((await boss.call('DELETE', `/api/accounts/${guardId}`)).status, 204)
+  t.equal((await withToken(token).call('GET', '/api/cameras')).status, 401)
+  t.equal((await boss.call('GET', `/api/accounts/${guardId}/history`)).status, 404)
+  t.equal(
+    (await boss.call('GET', '/tokens')).body.filter((one: { accountId: string }) => one.accountId === guardId).length,
+    0,
+  )
+})
