@@ -10,6 +10,7 @@ import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
+import { checkTargetHost } from '#kit/net/target.ts'
 import { counted } from '#kit/pure/text.ts'
 import { TOKEN_LIFE_MS } from '#kit/pure/users.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
@@ -188,7 +189,7 @@ async function camerasOf(
   }
 
   const { records, save } = await openCameras(stateFolder, log)
-  return createCameraBook({ records, save, make, newId, most: bounds.max })
+  return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {

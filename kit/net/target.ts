@@ -159,6 +159,12 @@ export const lookupSafely: LookupFunction = (hostname, options, callback) => {
 
 const sharedLookup = createSharedLookup((hostname, options, answered) => lookup(hostname, options, answered))
 
+/** The same rule for a host that is called by another protocol than HTTP. @throws Fault `bad_target` */
+export function checkTargetHost(host: string): void {
+  const sentence = forbiddenSentence(host)
+  if (sentence !== undefined) refuse(`the address ${sentence}`)
+}
+
 function forbiddenSentence(host: string): string | undefined {
   const address = parseAddress(host)
   const what = address && FORBIDDEN[classOf(address)]

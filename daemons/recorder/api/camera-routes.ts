@@ -60,6 +60,12 @@ function answerOf({ camera, record: { enabled, id, name } }: KnownCamera) {
   return { id, name, enabled, recordProfile, health: camera.health(), ...STREAM_ALONE }
 }
 
+const url = Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' })
+const login = {
+  username: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  password: Type.Optional(Type.String({ maxLength: 256, writeOnly: true })),
+}
+
 interface CameraRouteParts {
   cameras: CameraBook
   callers: Callers
@@ -82,15 +88,7 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       who: 'admin',
       status: 201,
       summary: 'Add a camera by its address',
-      body: Type.Object(
-        {
-          name: nameText,
-          url: Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' }),
-          username: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-          password: Type.Optional(Type.String({ maxLength: 256, writeOnly: true })),
-        },
-        { additionalProperties: false },
-      ),
+      body: Type.Object({ name: nameText, url, ...login }, { additionalProperties: false }),
       reply: cameraAnswer,
       async handle(ask) {
         const added = await cameras.add(ask.body)
@@ -102,17 +100,19 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       method: 'PATCH',
       path: '/api/cameras/:id',
       who: 'admin',
-      summary: 'Rename a camera, or switch it on or off',
+      summary: 'Change a camera: its name, its address and login, or switch it on or off',
       params: cameraParams,
       body: Type.Object(
-        { name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()) },
+        { name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url), ...login },
         { additionalProperties: false },
       ),
       reply: cameraAnswer,
       async handle(ask) {
         cameras.require(ask.params.id, callers.accountOf(ask.caller))
         const changed = await cameras.change(ask.params.id, ask.body)
-        await recorder.changed(ask, 'camera changed', changed.record.name, ask.body)
+        const { password, url, ...facts } = ask.body
+        const said = { ...(url !== undefined && { url: changed.record.url }), ...(password && { password: 'changed' }) }
+        await recorder.changed(ask, 'camera changed', changed.record.name, { ...facts, ...said })
         return answerOf(changed)
       },
     }),

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
+import { checkTargetHost, lookupSafely } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { StreamListener, StreamOpener, StreamPlace } from '../core/ports.ts'
@@ -147,7 +148,8 @@ class Session {
     const timer = clock.after(limits.answerMs, () =>
       reject(away(`does not answer within ${durationText(limits.answerMs)}`)),
     )
-    const socket = connect({ host, port, noDelay: true })
+    checkTargetHost(host)
+    const socket = connect({ host, port, noDelay: true, lookup: lookupSafely })
     this.#socket = socket
     socket.once('connect', resolve)
     socket.once('error', (error) => {

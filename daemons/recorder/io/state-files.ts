@@ -26,6 +26,7 @@ import {
 import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
+import { openSeal } from './sealing.ts'
 
 /** A file of a later version is refused rather than half understood. */
 const VERSION = 1 as const
@@ -44,7 +45,7 @@ const camerasFile = Type.Object(
           enabled: Type.Boolean(),
           url: Type.String(),
           username: textOrNull,
-          password: textOrNull,
+          sealedPassword: textOrNull,
         },
         strict,
       ),
@@ -53,12 +54,36 @@ const camerasFile = Type.Object(
   strict,
 )
 
-/** The saved cameras, and saving them. @param folder the state folder */
+type SavedCamera = Static<typeof camerasFile>['cameras'][number]
+
+/**
+ * The saved cameras, and saving them. A password that does not open is as good as none: the others are to be recorded.
+ * @param folder the state folder
+ */
 export async function openCameras(folder: string, log: Log) {
-  const initial = () => ({ version: VERSION, cameras: [] as CameraRecord[] })
+  const seal = await openSeal(folder)
+  // Bound to where it is sent: a file with another address in it does not open.
+  const boundTo = ({ id, url }: { id: string; url: string }) => `camera ${id} ${url}`
+
+  function opened({ sealedPassword, ...record }: SavedCamera): CameraRecord {
+    try {
+      const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
+      return { ...record, password }
+    } catch (fault) {
+      log.error('the password of a camera does not open: give it anew', { camera: record.name, fault })
+      return { ...record, password: null }
+    }
+  }
+
+  function sealed({ password, ...record }: CameraRecord): SavedCamera {
+    return { ...record, sealedPassword: password === null ? null : seal.close(password, boundTo(record)) }
+  }
+
+  const initial = () => ({ version: VERSION, cameras: [] as SavedCamera[] })
   const store = createStore({ folder, name: 'cameras', log, check: createReader(camerasFile), initial })
-  const { cameras: records } = await store.load()
-  return { records, save: (cameras: CameraRecord[]) => store.save({ version: VERSION, cameras }) }
+  const { cameras: saved } = await store.load()
+  const save = (cameras: CameraRecord[]) => store.save({ version: VERSION, cameras: cameras.map(sealed) })
+  return { records: saved.map(opened), save }
 }
 
 const siteFile = Type.Object(

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { globSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -72,6 +72,7 @@ t.test('a camera behind a password is recorded, and given back as it was', async
   t.match(one, { id, name: 'Door', enabled: true, recordProfile: { width: 320, height: 240, fps: 15 } })
   t.match(one.recordProfile.codec, /^avc1\.[0-9a-f]{6}$/)
   t.notMatch(JSON.stringify((await recorder.call('GET', '/api/cameras')).body), /cret/, 'its password is never told')
+  t.notMatch(readFileSync(join(work, 'one/cameras.json'), 'utf8'), /cret/, 'and is sealed on the disk')
 
   const [range = { start: 0, end: 0 }] = await rangesOf(recorder, id)
   const whole = await play(recorder, id, range.start, (range.end - range.start) / 1000)

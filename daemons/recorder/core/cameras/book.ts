@@ -24,12 +24,19 @@ export interface CameraWish {
   password?: string
 }
 
+/** What is to change. A new address takes no user or password of the old one along, so that no other host gets them. */
+export interface CameraChange extends Partial<CameraWish> {
+  enabled?: boolean
+}
+
 interface BookParts {
   records: readonly CameraRecord[]
   /** Resolves once they are on disk. */
   save(records: CameraRecord[]): Promise<void>
   make(record: CameraRecord): Camera
   newId(): string
+  /** Refuses a host to which nothing is sent, such as a metadata service. @throws Fault `bad_target` */
+  checkHost(host: string): void
   /** The most cameras; key `cameras.max`. */
   most: number
 }
@@ -49,10 +56,10 @@ export interface CameraBook {
   seenBy(viewer: Viewer): readonly KnownCamera[]
   /** @throws Fault `unknown_camera`, also for one that the account may not see: nothing tells the two apart */
   require(id: string, viewer: Viewer): KnownCamera
-  /** @throws Fault `bad_stream_url`, `too_many_cameras`, `store_write_failed` */
+  /** @throws Fault `bad_stream_url`, `bad_target`, `too_many_cameras`, `store_write_failed` */
   add(wish: CameraWish): Promise<KnownCamera>
-  /** @throws Fault `unknown_camera`, `store_write_failed` */
-  change(id: string, wish: Partial<Pick<CameraRecord, 'name' | 'enabled'>>): Promise<KnownCamera>
+  /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_target`, `store_write_failed` */
+  change(id: string, wish: CameraChange): Promise<KnownCamera>
   /** Its footage stays as long as any other. @throws Fault `unknown_camera`, `store_write_failed` */
   remove(id: string): Promise<CameraRecord>
   start(): void
@@ -60,7 +67,7 @@ export interface CameraBook {
   stop(): Promise<void>
 }
 
-export function createCameraBook({ make, most, newId, records, save }: BookParts): CameraBook {
+export function createCameraBook({ checkHost, make, most, newId, records, save }: BookParts): CameraBook {
   let known: readonly KnownCamera[] = records.map((record) => ({ record, camera: make(record) }))
   const inTurn = createSerialTurn()
 
@@ -81,10 +88,17 @@ export function createCameraBook({ make, most, newId, records, save }: BookParts
     known = next
   }
 
+  /** @throws Fault `bad_stream_url`, `bad_target` */
+  function placeOf(wish: Omit<CameraWish, 'name'>): StreamPlace {
+    const place = readStreamUrl(wish)
+    checkHost(hostOf(place.url))
+    return place
+  }
+
   async function add(wish: CameraWish): Promise<KnownCamera> {
     if (known.length >= most)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
-    const { password, url, username } = readStreamUrl(wish)
+    const { password, url, username } = placeOf(wish)
     const id = unusedId()
     const record = { id, name: wish.name, enabled: true, url, username: username ?? null, password: password ?? null }
     const added = { record, camera: make(record) }
@@ -100,12 +114,14 @@ export function createCameraBook({ make, most, newId, records, save }: BookParts
     add: (wish) => inTurn(() => add(wish)),
     change: (id, wish) =>
       inTurn(async () => {
-        const { camera, record } = required(id)
-        const changed = { camera, record: { ...record, ...wish } }
-        await put(known.map((one) => (one.record.id === id ? changed : one)))
-        if (changed.record.enabled) camera.start()
-        else await camera.stop()
-        return changed
+        const before = required(id)
+        const record = recordWith(before.record, wish, placeOf)
+        const isSamePlace = record.url === before.record.url && isSameLogin(record, before.record)
+        const after = { record, camera: isSamePlace ? before.camera : make(record) }
+        await put(known.map((one) => (one === before ? after : one)))
+        if (after.camera !== before.camera || !after.record.enabled) await before.camera.stop()
+        if (after.record.enabled) after.camera.start()
+        return after
       }),
     remove: (id) =>
       inTurn(async () => {
@@ -121,6 +137,34 @@ export function createCameraBook({ make, most, newId, records, save }: BookParts
       await Promise.all(known.map(({ camera }) => camera.stop()))
     },
   }
+}
+
+/** The record after a change. @param placeOf reads and checks an address with its login */
+function recordWith(
+  record: CameraRecord,
+  { password, url, username, ...wish }: CameraChange,
+  placeOf: (wish: Omit<CameraWish, 'name'>) => StreamPlace,
+): CameraRecord {
+  const changed = { ...record, ...wish }
+  if (password === undefined && url === undefined && username === undefined) return changed
+  const kept = url === undefined ? record : { username: null, password: null }
+  const place = placeOf({
+    url: url ?? record.url,
+    username: username ?? kept.username ?? undefined,
+    password: password ?? kept.password ?? undefined,
+  })
+  return { ...changed, url: place.url, username: place.username ?? null, password: place.password ?? null }
+}
+
+function isSameLogin(one: CameraRecord, other: CameraRecord): boolean {
+  return one.username === other.username && one.password === other.password
+}
+
+/** An address in another notation, such as one number, is read as such only below a scheme that URL knows. */
+function hostOf(url: string): string {
+  const plain = URL.parse(`http://${new URL(url).host}`)
+  if (!plain) throw new Fault('bad_stream_url', 'The host of the address is neither a name nor an address.')
+  return plain.hostname
 }
 
 /**

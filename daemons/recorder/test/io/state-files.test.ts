@@ -1,0 +1,54 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { silentLog } from '#kit/log.ts'
+import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
+
+const door = {
+  ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
+  ...{ username: 'ann', password: 'se:cret' },
+}
+
+t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {
+  const folder = t.testdir({})
+  await (await openCameras(folder, silentLog)).save([door, { ...door, id: '00000001', password: null }])
+  const path = join(folder, 'cameras.json')
+  t.notMatch(readFileSync(path, 'utf8'), /cret/)
+  const { records } = await openCameras(folder, silentLog)
+  t.same(records, [door, { ...door, id: '00000001', password: null }])
+})
+
+t.test('a password that is moved to another address does not open, and the other cameras are recorded', async (t) => {
+  const folder = t.testdir({})
+  const other = { ...door, id: '00000001', url: 'rtsp://10.0.0.6/one' }
+  await (await openCameras(folder, silentLog)).save([door, other])
+  const path = join(folder, 'cameras.json')
+  writeFileSync(path, readFileSync(path, 'utf8').replace('10.0.0.5', '203.0.113.5'))
+  const { records } = await openCameras(folder, silentLog)
+  t.same(records, [{ ...door, url: 'rtsp://203.0.113.5/one', password: null }, other])
+})
+
+t.test('a recorder keeps its id, and one without a saved step counts as set up', async (t) => {
+  const folder = t.testdir({})
+  const first = await openSite(folder, silentLog)
+  t.equal(first.step(), 'complete')
+  await first.moveTo('storage')
+  await first.rename('Mill')
+  const second = await openSite(folder, silentLog)
+  t.same([second.id, second.step(), second.name()], [first.id, 'storage', 'Mill'])
+})
+
+t.test('the command line makes the first account, and gives the only one another password', async (t) => {
+  const folder = t.testdir({})
+  const none = await keptAccounts(folder)
+  t.same(none.usernames, [])
+  await none.setPassword('admin', 'long enough')
+  const one = await keptAccounts(folder)
+  t.same(one.usernames, ['admin'])
+  const before = readFileSync(join(folder, 'users.json'), 'utf8')
+  await one.setPassword('admin', 'another one')
+  const { users } = JSON.parse(readFileSync(join(folder, 'users.json'), 'utf8'))
+  const [was] = JSON.parse(before).users
+  t.match(users, [{ id: was.id, role: 'administrator', cameras: 'all' }])
+  t.not(users[0].passwordHash, was.passwordHash)
+})
