@@ -239,7 +239,10 @@ function withoutTicket({ ticket: _, ...route }: Route): Route {
 
 function footageOfRoutes({ config }: Context, { folder, footage }: House) {
   return {
-    limits: { mostS: config.playback.most_s, streams: config.playback.streams },
+    limits: {
+      ...{ mostS: config.playback.most_s, streams: config.playback.streams },
+      totalStreams: config.playback.total_streams,
+    },
     footage: {
       between: (camera: string, fromAt: number, toAt: number) => footage.between(camera, fromAt, toAt),
       spans: (camera: string, fromAt: number, toAt: number) => footage.spans(camera, fromAt, toAt),

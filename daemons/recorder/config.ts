@@ -159,7 +159,13 @@ const playback = Type.Object(
       unit: 's',
       description: 'longest span of one playback.mp4',
     }),
-    streams: Type.Integer({ default: 8, minimum: 1, maximum: 256, description: 'playbacks of one account at once' }),
+    streams: Type.Integer({ default: 4, minimum: 1, maximum: 256, description: 'playbacks of one account at once' }),
+    total_streams: Type.Integer({
+      default: 16,
+      minimum: 1,
+      maximum: 1024,
+      description: 'playbacks of all accounts at once',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'taking footage out' },
 )

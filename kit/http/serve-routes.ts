@@ -98,7 +98,7 @@ export async function recognize(by: Recognizer, claim: Claim): Promise<Recognize
 
 function checkRole(who: WhoMay, caller: Caller): void {
   if (who === 'admin' && caller.role !== 'admin')
-    throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is signed in as ${caller.role}`)
+    throw new Fault('forbidden', `this needs an administrator, and ${caller.name} is none`)
 }
 
 function refusal(isTicket: boolean, authorization: string | undefined, { credentials }: Dialect): string {

@@ -28,8 +28,8 @@ interface FootageRouteParts {
   callers: Callers
   footage: Footage
   recorder: Recorder
-  /** Keys `playback.most_s` and `playback.streams`. */
-  limits: { mostS: number; streams: number }
+  /** Keys `playback.most_s`, `playback.streams` and `playback.total_streams`. */
+  limits: { mostS: number; streams: number; totalStreams: number }
 }
 
 /** Interface document 3, A, Limits: the review window, and the window of all cameras at once. */
@@ -104,7 +104,7 @@ const playbackQuery = Type.Object({
 })
 
 function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: FootageRouteParts): Route {
-  const meter = createStreamMeter(limits.streams)
+  const meter = createStreamMeter(limits)
   return route({
     method: 'GET',
     path: '/api/cameras/:id/playback.mp4',
@@ -142,17 +142,23 @@ function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: F
   })
 }
 
-/** Counts what each account plays at once. */
-function createStreamMeter(most: number) {
+/** Counts what is played at once, by each account and in all. */
+function createStreamMeter({ streams, totalStreams }: { streams: number; totalStreams: number }) {
   const playing = new Map<string, number>()
   return {
     /** @returns what ends it, once. @throws Fault `too_many_streams` */
     take(account: string): () => void {
       const present = playing.get(account) ?? 0
-      if (present >= most)
+      const inAll = [...playing.values()].reduce((all, one) => all + one, 0)
+      if (present >= streams)
         throw new Fault(
           'too_many_streams',
-          `This account plays ${counted(present, 'stream')} already; playback.streams allows ${most}.`,
+          `This account plays ${counted(present, 'stream')} already; playback.streams allows ${streams}.`,
+        )
+      if (inAll >= totalStreams)
+        throw new Fault(
+          'too_many_streams',
+          `${counted(inAll, 'stream')} are played already; playback.total_streams allows ${totalStreams}.`,
         )
       playing.set(account, present + 1)
       let isOver = false

@@ -65,6 +65,12 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
       },
       {
+        // The fragment as it lies on the disk, and as it is sent.
+        ...{ what: 'footage that is played', of: 'stream', many: 'playback.total_streams' },
+        each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
+        shownBy: 'daemons/recorder/test/access.e2e.test.ts',
+      },
+      {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-folder.test.ts',
       },

@@ -15,7 +15,7 @@ const LONG_MS = 50_000
 const ENOUGH_BYTES = 12_000_000
 
 const work = stateFolderOf(t)
-const sets = ['storage.file_s=5', 'storage.free_bytes=0', 'playback.streams=2']
+const sets = ['storage.file_s=5', 'storage.free_bytes=0', 'playback.streams=2', 'playback.total_streams=3']
 const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
 const boss = clientOf(recorder.url)
 const stranger = clientOf(recorder.url)
@@ -239,6 +239,13 @@ t.test('a revocation ends what is open at once, and streams are bounded by accou
     { status: 429, body: { error: 'too_many_streams' } },
     'of one account, by whatever it signs in',
   )
+  const night = clientOf(recorder.url)
+  await boss.call('POST', '/api/accounts', { ...guardWish, username: 'night', permissions: ['export'] })
+  await night.signIn({ ...guardLogin, username: 'night' })
+  const third = await openUnread(path, headersOf(night.credentials))
+  t.equal(third.status, 200)
+  t.match(await night.call('GET', path), { status: 429, body: { error: 'too_many_streams' } }, 'of all together')
+  third.end()
   other.end()
   t.equal((await boss.call('DELETE', `/tokens/${id}`)).status, 204)
   t.equal(await one.rest(), false, 'it was cut off')
