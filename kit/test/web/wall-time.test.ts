@@ -1,6 +1,6 @@
-/** Tests of daemons/controller/web/audit-page.ts. */
+/** Tests of kit/web/wall-time.ts. */
 import t from 'tap'
-import { instantOf } from '../../web/audit-page.ts'
+import { instantOf } from '#kit/web/wall-time.ts'
 
 const iso = (text: string, zone: string) => new Date(instantOf(text, zone)).toISOString()
 
