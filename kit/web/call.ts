@@ -115,6 +115,8 @@ export interface Credentials {
    * Calls carry only this header and no credentials stored by the browser, so that it never asks the user by itself.
    */
   isAlone?: boolean
+  /** Headers of calls that change something: what a page with a cookie proves itself by. */
+  ofWrites?(): Readonly<Record<string, string>>
   /** Called after a 401; resolves once there are new credentials. @param used the header that was refused */
   renewed(used: string | null): Promise<void>
 }
@@ -158,6 +160,7 @@ async function send(target: Target, body: unknown, used: string | null, options:
   const [method = 'GET', path = '/'] = target.split(' ')
   const headers: Record<string, string> = {}
   if (used) headers.authorization = used
+  if (method !== 'GET') Object.assign(headers, credentials?.ofWrites?.())
   if (options.ifMatch !== undefined) headers['if-match'] = `"${options.ifMatch}"`
   const isFile = body instanceof Blob
   const isRaw = isFile || body instanceof URLSearchParams

@@ -8,8 +8,17 @@ import { Act } from './parts.ts'
 import { keepToken, signOut } from './session.ts'
 import * as texts from './texts.ts'
 
-interface Login {
-  token: string
+/** How the typed name and password become a session, and how it is left. */
+export interface SignInUse {
+  enter(body: { username?: string; password: string }): Promise<void>
+  leave(): void
+}
+
+const byToken: SignInUse = {
+  async enter(body) {
+    keepToken((await call<{ token: string }>('POST /api/login', body, { isSignIn: true })).token)
+  },
+  leave: signOut,
 }
 
 /** Name and password; the name may be empty if there is only one user. */
@@ -18,19 +27,26 @@ function fields(form: Form): VNode {
     ${input({ form, name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password', kind: 'wide' })}`
 }
 
-async function login(form: Form): Promise<void> {
-  const { username, password } = form.values.value
-  const body = username === '' ? { password } : { username, password }
-  const answer = await call<Login>('POST /api/login', body, { isSignIn: true })
-  keepToken(answer.token)
+async function login(form: Form, use: SignInUse): Promise<void> {
+  const username = String(form.values.value.username)
+  const password = String(form.values.value.password)
+  await use.enter(username === '' ? { password } : { username, password })
 }
 
-/** The sign-in page. @param plate the name plate, so that nobody signs in to the wrong box */
-export function SignIn({ plate, footer }: { plate: Child; footer?: Child }): VNode {
+interface SignInFacts {
+  /** The name plate, so that nobody signs in to the wrong box. */
+  plate: Child
+  footer?: Child
+  /** Left out where the session is a token that this tab keeps. */
+  use?: SignInUse
+}
+
+/** The sign-in page. */
+export function SignIn({ plate, footer, use = byToken }: SignInFacts): VNode {
   const form = useForm({ username: '', password: '' })
   function submit(event: Event): void {
     event.preventDefault()
-    void form.submit(() => login(form))
+    void form.submit(() => login(form, use))
   }
   return html`<main class="alone" id="main"><div class="alone-in">${plate}
     <form class="panel" onSubmit=${submit} novalidate><div class="in stack">
@@ -40,17 +56,17 @@ export function SignIn({ plate, footer }: { plate: Child; footer?: Child }): VNo
 }
 
 /** Asks for the password again over the page, which keeps everything typed. */
-export function SignedOut(): VNode {
+export function SignedOut({ use = byToken }: { use?: SignInUse }): VNode {
   const form = useForm({ username: '', password: '' })
   function submit(event: Event): void {
     event.preventDefault()
-    void form.submit(() => login(form))
+    void form.submit(() => login(form, use))
   }
   return html`<${Dialog} title="Sign in again">
     <form onSubmit=${submit} novalidate class="again"><div class="stack">
       <p class="soft">Twelve hours without use, or a restart, ended the session. What you typed on the page is kept.</p>
       ${fields(form)}${refusal(form)}</div>
-      <footer><button class="btn quiet" type="button" onClick=${signOut}>Leave page</button>
+      <footer><button class="btn quiet" type="button" onClick=${use.leave}>Leave page</button>
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Sign in</${Act}></footer></form>
   </${Dialog}>`
 }
