@@ -1,80 +1,147 @@
-/** The recorder's pages: sign-in, and its cameras with how each one is. */
-import { signal } from '@preact/signals'
+/** Which page is shown: first run, sign-in, or one of the pages inside the shell. */
 import type { VNode } from 'preact'
-import { call } from '#kit/web/call.ts'
+import { daemonNow } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
+import { type KeyedPage, useEverywhereKeys } from '#kit/web/keys.ts'
 import { firstWait, lazy } from '#kit/web/lazy.ts'
-import { chip, type Lit, say } from '#kit/web/parts.ts'
-import { isSignedOut, token } from '#kit/web/session.ts'
-import { plate, Shell } from '#kit/web/shell.ts'
-import type { CameraHealth, CameraState } from '../core/cameras/camera.ts'
+import type { IconName } from '#kit/web/parts.ts'
+import { linkTo, place } from '#kit/web/route.ts'
+import { type Entry, plate, Shell } from '#kit/web/shell.ts'
+import { litOf, shortVerdict, stateText } from './camera-words.ts'
+import { cameras, isAdmin, isSignedOut, leave, me, plateFacts, signInUse, status } from './state.ts'
 import * as texts from './texts.ts'
 
 const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('#kit/web/sign-in.ts')).SignedOut)
+const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
+const CamerasPage = lazy(async () => (await import('./cameras-page.ts')).CamerasPage)
+const CameraPage = lazy(async () => (await import('./camera-page.ts')).CameraPage)
+const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).PlaybackPage)
+const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPage)
+const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
+const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
+const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
 
-/** How often the page asks. */
-export const LOOK_MS = 2000
-
-interface Status {
-  version: string
-  adminConfigured: boolean
+/** A page: its word in the address, its entry in the navigation, the key that opens it after `g`, and what draws it. */
+interface Page extends KeyedPage {
+  icon: IconName
+  isForAdmins?: true
+  /** The page below which it stands: a phone has room for five. */
+  below?: string
+  draw: (first?: string, second?: string) => VNode
 }
 
-interface Camera {
-  id: string
-  name: string
-  health: CameraHealth
+/** Also shown for an address of no page. */
+const CAMERAS: Page = {
+  word: 'cameras',
+  label: texts.cameras,
+  key: 'c',
+  icon: 'streams',
+  draw: (what, which) => html`<${CamerasPage} what=${what} which=${which} />`,
 }
 
-const status = signal<Status | null>(null)
-const cameras = signal<readonly Camera[] | null>(null)
+/** The pages, in the order of the navigation. */
+const PAGES: readonly Page[] = [
+  CAMERAS,
+  {
+    word: 'playback',
+    label: texts.playback,
+    key: 'p',
+    icon: 'play',
+    draw: (camera, at) => html`<${PlaybackPage} camera=${camera} at=${at} key=${`playback ${camera}`} />`,
+  },
+  {
+    word: 'health',
+    label: texts.health,
+    key: 'h',
+    icon: 'system',
+    isForAdmins: true,
+    draw: () => html`<${HealthPage} />`,
+  },
+  {
+    word: 'accounts',
+    label: texts.accounts,
+    key: 'a',
+    icon: 'users',
+    draw: (what, which) => html`<${AccountsPage} what=${what} which=${which} />`,
+  },
+  { word: 'today', label: texts.today, key: 't', icon: 'today', draw: () => html`<${Today} />` },
+  {
+    word: 'journal',
+    label: texts.journal,
+    key: 'j',
+    icon: 'journal',
+    isForAdmins: true,
+    below: 'today',
+    draw: () => html`<${JournalPage} />`,
+  },
+]
 
-/** Asks what is shown. @throws what the calls throw */
-export async function look(): Promise<void> {
-  status.value = await call<Status>('GET /api/status')
-  if (token.value !== null) cameras.value = await call<Camera[]>('GET /api/cameras')
-}
-
-const plateFacts = () => ({ role: texts.role, box: 'recorder', name: texts.role, address: location.host })
+/** How many cameras are listed under Cameras; the page shows them all. */
+const MOST_SUB = 12
 
 /** The whole app. */
 export function App(): VNode {
   const known = status.value
-  if (token.value !== null) return html`<${Signed} />`
-  if (known?.adminConfigured)
-    return html`<${SignIn} plate=${plate(plateFacts())} footer=${texts.version(known.version)} />`
-  const body = known ? say('warn', texts.nobodyYet, texts.howToSetUp) : firstWait('recorder', texts.askingRecorder)
-  return html`<main class="alone" id="main"><h1 class="sr">Plantroom recorder</h1>
-    <div class="panel alone-in">${body}</div></main>`
+  if (me.value) return html`<${Signed} />`
+  if (known && !known.adminConfigured) return html`<${FirstRun} />`
+  if (known && me.value === null)
+    return html`<${SignIn} plate=${plate(plateFacts())} footer=${texts.version(known.version)} use=${signInUse} />`
+  const wait = firstWait('recorder', texts.askingRecorder)
+  return html`<main class="alone" id="main"><h1 class="sr">Plantroom recorder</h1><div class="panel alone-in">${wait}</div></main>`
 }
 
 function Signed(): VNode {
-  const entries = [
-    { href: '#/cameras', label: texts.cameras, isHere: true, count: String(cameras.value?.length ?? '') },
-  ]
-  const footer = status.value ? texts.version(status.value.version) : ''
-  return html`<${Shell} plate=${plateFacts()} entries=${entries} footer=${footer}>
-      <h1>${texts.cameras}</h1><section class="panel"><div class="in">${cameraTable(cameras.value)}</div></section></${Shell}>
-    ${isSignedOut.value ? html`<${SignedOut} />` : null}`
+  const pages = PAGES.filter(({ isForAdmins }) => isAdmin.value || !isForAdmins)
+  useEverywhereKeys(pages)
+  const [name, first, second] = place.value
+  const page = pages.find(({ word }) => word === name) ?? CAMERAS
+  const camera = name === 'camera' ? cameras.value?.find(({ id }) => id === first) : undefined
+  const title = `${camera?.name ?? page.label} – ${plateFacts().name}`
+  if (document.title !== title) document.title = title
+  return html`<${Shell} plate=${plateFacts()} entries=${entries(pages, page)} footer=${footer()}
+      state=${cameras.value ? shortVerdict(cameras.value) : undefined}>
+      ${name === 'camera' && first !== undefined ? html`<${CameraPage} id=${first} key=${first} />` : page.draw(first, second)}</${Shell}>
+    ${isSignedOut.value ? html`<${SignedOut} use=${signInUse} />` : null}`
 }
 
-const LIT: Readonly<Record<CameraState, Lit>> = {
-  off: 'off',
-  connecting: 'busy',
-  starting: 'busy',
-  recording: 'ok',
-  lost: 'fault',
-  refused: 'fault',
-  unsupported: 'fault',
+function entries(pages: readonly Page[], here: Page): Entry[] {
+  return pages
+    .filter(({ below }) => below === undefined)
+    .map(({ icon, label, word }) => ({
+      ...{ href: linkTo(word), label, icon },
+      isHere: here.word === word || here.below === word,
+      count: word === 'cameras' ? String(cameras.value?.length || '') : '',
+      sub: word === 'cameras' ? cameraEntries() : subEntries(pages, word, here),
+    }))
 }
 
-function cameraTable(list: readonly Camera[] | null): VNode | VNode[] {
-  if (!list) return firstWait('recorder', texts.askingRecorder)
-  if (list.length === 0) return say('off', texts.noCameras, texts.howToAdd)
-  return html`<table><thead><tr><th scope="col">Camera</th><th scope="col">State</th><th scope="col">Why</th></tr></thead>
-    <tbody>${list.map(
-      ({ health: { fault, state }, id, name }) =>
-        html`<tr key=${id}><td>${name}</td><td>${chip(LIT[state], texts.stateWords[state])}</td><td>${fault?.message}</td></tr>`,
-    )}</tbody></table>`
+function subEntries(pages: readonly Page[], word: string, here: Page): Entry[] {
+  const sub = pages.filter(({ below }) => below === word)
+  return sub.map((page) => ({ href: linkTo(page.word), label: page.label, isHere: page === here }))
+}
+
+function cameraEntries(): Entry[] {
+  const [name, first] = place.value
+  const when = { nowMs: daemonNow(), zone: undefined }
+  return (cameras.value ?? [])
+    .toSorted((a, b) => a.name.localeCompare(b.name))
+    .slice(0, MOST_SUB)
+    .map((camera) => ({
+      ...{ href: linkTo('camera', camera.id), label: camera.name },
+      isHere: name === 'camera' && first === camera.id,
+      ...{ lit: litOf(camera), litWord: stateText(camera, when) },
+    }))
+}
+
+/** What was wrong, and with which camera. */
+function Today(): VNode {
+  const more = isAdmin.value ? html`<a class="btn quiet" href=${linkTo('journal')}>Journal</a>` : null
+  return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} hasCookie=${true} more=${more} />`
+}
+
+function footer(): VNode {
+  const known = status.value
+  return html`${known ? texts.version(known.version) : null}<br />${texts.signedInAs(me.value?.username ?? '')}<br />
+    <button class="link" type="button" onClick=${() => void leave()}>Sign out</button>`
 }

@@ -4,15 +4,22 @@ import { signCallsWith } from '#kit/web/call.ts'
 import { startContact, startNow } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
-import { atPlainAddress, startRoute } from '#kit/web/route.ts'
-import { tokenCredentials } from '#kit/web/session.ts'
-import { App, LOOK_MS, look } from './app.ts'
+import { atPlainAddress, linkTo, startRoute } from '#kit/web/route.ts'
+import { App } from './app.ts'
+import { cookieCredentials, LOOK_MS, look } from './state.ts'
 
 atPlainAddress(() => {
-  signCallsWith(tokenCredentials)
+  followDeepLink()
+  signCallsWith(cookieCredentials)
   startNow()
   startRoute()
   startKeys()
   startContact(look, LOOK_MS)
   render(html`<${App} />`, document.body)
 })
+
+/** Opens what a link of another system names. @source interface document 3, A, deep links: `/?camera=<id>` */
+function followDeepLink(): void {
+  const camera = new URLSearchParams(location.search).get('camera')
+  if (camera !== null) location.replace(`/${linkTo('camera', camera)}`)
+}

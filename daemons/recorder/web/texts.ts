@@ -1,21 +1,246 @@
-/** Texts of the recorder's pages. Text between the tags of a template stays in the template. */
+/** Texts of the recorder's pages, sorted by the file that says them. Text between the tags of a template stays there. */
+import { listed, whole } from '#kit/web/numbers.ts'
+
+// Everywhere (app.ts, state.ts)
 
 export const role = 'Video recorder'
 export const cameras = 'Cameras'
+export const playback = 'Playback'
+export const health = 'Health'
+export const today = 'Today'
+export const journal = 'Journal'
 export const askingRecorder = 'Asking the recorder'
+export const usuallyBrief = 'This usually takes less than a second.'
+export const signedInAs = (name: string) => `Signed in as ${name}`
 export const version = (number: string) => `Version ${number}`
-export const noCameras = 'No cameras yet'
-export const howToAdd = 'An administrator adds one by its address: POST /api/discovery/rtsp.'
-export const nobodyYet = 'Nobody can sign in yet'
-export const howToSetUp = 'Make the first administrator: POST /api/setup, from this network.'
 
-/** How a camera is, in a word. */
-export const stateWords = {
-  off: 'Off',
-  connecting: 'Connecting',
-  starting: 'Waiting for pictures',
-  recording: 'Recording',
-  lost: 'Lost',
-  refused: 'Wrong password',
-  unsupported: 'Not supported',
+// First run (first-run.ts)
+
+export const userName = 'User name'
+export const password = 'Password'
+export const showPassword = 'Show the password'
+export const atLeastCharacters = (least: number) => `At least ${least} characters.`
+export const makeAdministrator = 'Make administrator'
+export const enterAUserName = 'Enter a user name.'
+export const passwordIsShort = (length: number, least: number) =>
+  length === 0 ? `Enter a password of at least ${least} characters.` : `${length} of at least ${least} characters.`
+
+// Cameras in words (camera-words.ts)
+
+const STATES = {
+  off: 'Off since',
+  connecting: 'Connecting since',
+  starting: 'Connected, no picture since',
+  recording: 'Recording since',
+  lost: 'No contact since',
+  refused: 'Password refused since',
+  unsupported: 'Cannot be recorded since',
 } as const
+export const stateSince = (state: keyof typeof STATES, since: string) => `${STATES[state]} ${since}`
+export const nextTryIn = (age: string) => `Next try in ${age}.`
+export const triedNow = 'It is tried now.'
+export const refusedRemedy = 'Edit it, and type the user and password that its own page takes.'
+export const unsupportedRemedy = 'Set the camera to H.264 on its own page.'
+export const sizeAndRate = (size: string, rate: string) => `${size}, ${rate} pictures a second`
+export const notRecorded = (names: string, many: number, recording: number, all: number) =>
+  `${names} ${many === 1 ? 'is' : 'are'} not recorded.${all === 1 ? '' : ` ${recording} of ${all} ${recording === 1 ? 'is' : 'are'}.`}`
+export const allAreOff = 'Every camera is switched off. Nothing is recorded.'
+export const someBegin = (recording: number, all: number) =>
+  `${recording} of ${all} ${recording === 1 ? 'is' : 'are'} recorded; the others begin.`
+export const allAreRecorded = (all: number) =>
+  all === 1 ? 'The camera is recorded.' : `${whole(all, 'cameras')} are recorded.`
+export const ofAllRecord = (recording: number, all: number) => `${recording} of ${all}`
+
+// The list of cameras and its forms (cameras-page.ts)
+
+export const nextCamera = 'next camera'
+export const previousCamera = 'previous camera'
+export const addsCamera = 'adds a camera'
+export const noCameras = 'No cameras yet'
+export const howToAdd =
+  'Add one by its RTSP address, which stands in its manual or on its own page. It is recorded from then on.'
+export const askAnAdministrator = 'An administrator adds cameras.'
+export const noCameraMatches = (filter: string) => `No camera matches ${filter}`
+export const escShowsAll = 'Esc shows all of them.'
+export const playbackOf = (name: string) => `Playback of ${name}`
+export const name = 'Name'
+export const nameExample = 'Front door'
+export const address = 'RTSP address'
+export const addressExample = 'rtsp://10.20.4.31/stream1'
+export const addressHint = 'rtsp://, the camera’s address, and the path of its best stream in H.264.'
+export const cameraUser = 'User on the camera'
+export const cameraUserHint = 'Left empty where the camera asks for none.'
+export const cameraPassword = 'Password on the camera'
+export const cameraIsAdded = (name: string) => `${name} is added.`
+export const cameraIsChanged = (name: string) => `${name} is changed.`
+export const cameraIsRemoved = (name: string) => `${name} is removed.`
+export const cameraNamed = (name: string) => `Camera ${name}`
+export const isRecorded = 'Record this camera'
+export const isRecordedHint = 'Switched off, it is left alone; its footage stays as long as any other.'
+export const newAddress = 'New RTSP address'
+export const newAddressHint =
+  'Left empty, the present one stays. A new one takes no user and password of the old one along.'
+export const leftEmpty = 'Left empty, the present one stays.'
+export const removeQuestion = (name: string) => `Remove ${name}?`
+export const removingMeans =
+  'It is no longer recorded, and its footage can no longer be watched. Added again, it is a new camera. To pause it, switch it off instead.'
+
+// One camera (camera-page.ts)
+
+export const noSuchCamera = 'There is no such camera'
+export const itWasRemoved = 'It was removed, or is not for this account.'
+export const editsCamera = 'changes the camera'
+export const sentenceOfState = (state: string) => `${state}.`
+export const newestOf = (name: string) => `Newest footage of ${name}`
+export const recordedAgo = (time: string, age: string) => `Recorded at ${time}, ${age} ago. It goes on by itself.`
+export const lastPictureIsOf = (time: string, age: string) => `The last picture is of ${time}, ${age} ago.`
+export const footageIsComing = 'Footage is coming'
+export const firstGroup = 'The first is written once the camera has sent a whole group of pictures, a few seconds.'
+export const nothingNew = 'No new footage'
+export const itIsOff = 'The camera is switched off. Edit it to record it again.'
+export const nothingNewMeans =
+  'Nothing was recorded in the last two minutes. It appears here by itself; what was before is under Playback.'
+export const picture = 'Picture'
+export const coding = 'Coding'
+export const lastPicture = 'Last picture'
+export const ago = (age: string) => `${age} ago`
+export const keptSince = 'Footage since'
+export const keptUntil = 'Footage until'
+export const recordedSinceStart = 'Recorded since the start'
+export const pictures = 'Pictures'
+export const lostPackets = 'Packets lost'
+export const brokenPackets = 'Packets broken'
+export const droppedPictures = 'Pictures dropped'
+export const lostGroups = 'Groups not written'
+
+// Films (film.ts)
+
+export const noAnswerForFilm = 'The recorder did not answer. It is asked again when you press Play or jump.'
+export const filmNotPlayed = (said: string) =>
+  `This browser cannot play it${said === '' ? '' : ` (${said})`}. Saved as a file, another player can.`
+
+// Playback (playback-page.ts)
+
+export const noFootageWithoutCameras = 'Footage begins with the first camera.'
+export const footageNotRead = 'The footage could not be listed'
+export const askingFootage = 'Asking what is recorded'
+export const nothingEver = 'Nothing of this camera is kept'
+export const nothingEverMeans = 'It has not been recorded yet, or all of it was deleted as it got old.'
+export const playOrPause = 'plays or pauses'
+export const play = 'Play'
+export const pause = 'Pause'
+export const speed = 'Speed'
+export const backByTen = '10 s back, with Shift a minute'
+export const onByTen = '10 s on, with Shift a minute'
+export const nextStretch = 'Next footage'
+export const stretchBefore = 'Footage before'
+export const pictureBack = 'one picture back'
+export const pictureOn = 'one picture on'
+export const noneAfter = 'Nothing is recorded after this.'
+export const noneBefore = 'Nothing is recorded before this.'
+export const nothingBetween = (from: string, to: string) => `Nothing was recorded from ${from} to ${to}.`
+export const notRecordedThere = 'not recorded'
+export const recordedThere = 'recorded'
+export const saveMinute = 'Save the next minute'
+export const nothingThatDay = 'Nothing is recorded on this day.'
+export const recordedOfDay = (length: string, holes: number) =>
+  `${length} recorded${holes === 0 ? ', without a hole' : `, ${holes} ${holes === 1 ? 'hole' : 'holes'}`}.`
+export const filmRefused = (time: string) => `The footage of ${time} is not shown`
+export const filmOf = (name: string) => `Footage of ${name}`
+export const newestIsOver = 'This is the newest picture. It goes on when more is recorded.'
+export const nothingOn = (date: string) => `Nothing is recorded on ${date}`
+export const nothingAt = (time: string) => `Nothing is recorded at ${time}`
+export const holeAround = (before: string | null, after: string | null) => {
+  const parts = [
+    before === null ? 'Nothing is before it on this day' : `The footage before ends at ${before}`,
+    after === null ? 'nothing comes after it on this day' : `the next begins at ${after}`,
+  ]
+  return before === null && after === null ? 'Look at the footage before it, or after it.' : `${parts.join(', ')}.`
+}
+export const dayBefore = 'Day before'
+export const dayAfter = 'Day after'
+export const typeTime = 'Type a time such as 14:05 or 14:05:30.'
+
+// Health (health-page.ts)
+
+export const askingHealth = 'Asking how recording goes'
+export const healthNotRead = 'The recorder did not say how recording goes'
+export const diskIsSlow = (names: string[]) => `Footage of ${listed(names)} was lost: the disk did not take it in time.`
+export const diskIsSlowMeans = 'Look at the disk, or record fewer or smaller pictures.'
+export const clockIsOff = (age: string, isAhead: boolean) =>
+  `Footage is timed ${age} ${isAhead ? 'behind' : 'ahead of'} the clock.`
+export const clockIsOffMeans =
+  'The clock of this machine was set. Footage keeps its own time without a jump until the recorder starts again.'
+export const allIsKept = 'All that cameras sent is kept.'
+export const allIsKeptMeans = 'No footage waited too long for the disk since the recorder started.'
+export const kept = 'Footage kept'
+export const keptNote = 'of all cameras'
+export const reachesBack = 'It reaches back'
+export const since = (since: string) => `to ${since}`
+export const nothingKept = 'Nothing is kept yet'
+export const nothingKeptMeans = 'Days appear here once a camera is recorded.'
+export const goesNext = 'Deleted next'
+export const goesNextNote = (since: string) =>
+  `Its footage of ${since}: the oldest goes first, when its days are over or room is needed.`
+export const holes = (count: number) => `${count} ${count === 1 ? 'hole' : 'holes'}`
+
+// Accounts (accounts-page.ts)
+
+export const accounts = 'Accounts'
+export const roleNames = { viewer: 'viewer', operator: 'operator', administrator: 'administrator' } as const
+export const roleHints = {
+  viewer: 'Watches its cameras.',
+  operator: 'Watches its cameras, and works them.',
+  administrator: 'Sees every camera and changes everything.',
+} as const
+export const permissionNames = { export: 'take footage out', talk: 'talk', outputs: 'switch outputs' } as const
+export const youAre = (name: string, role: string) => `You are ${name}, ${role}.`
+export const onlyAdministratorsSeeAccounts = 'Administrators see and change accounts.'
+export const newAccountKey = 'makes an account'
+export const newTokenKey = 'makes a token'
+export const askingAccounts = 'Asking who may sign in'
+export const accountsNotRead = 'The accounts could not be read'
+export const onlyAdministrator = (name: string) => `${name} is the only administrator.`
+export const administrators = (count: number) => `${count} administrators look after this recorder.`
+export const allCameras = 'all cameras'
+export const noCamera = 'no camera'
+export const hasEnded = (date: string) => `ended ${date}`
+export const endsIn = (age: string) => `ends in ${age}`
+export const you = 'you'
+export const lastAdministrator = 'the last administrator'
+export const noTokens = 'No tokens'
+export const whatTokensAre = 'A token lets another system watch and call as one of the accounts, without its password.'
+export const readsOnly = 'reads only'
+export const readsOnlyLabel = 'Reads only'
+export const never = 'Never'
+export const inDay = 'In a day'
+export const inDays = (days: number) => `In ${days} days`
+export const tokenIsRevoked = (name: string) => `${name} is revoked.`
+export const revokeNamed = (name: string) => `Revoke ${name}`
+export const revokeQuestion = (name: string) => `Revoke ${name}?`
+export const revokingMeans =
+  'What it has open is closed at once, and it is refused from then on. It cannot be made again.'
+export const newAccount = 'New account'
+export const accountNamed = (name: string) => `Account ${name}`
+export const isChanged = (name: string) => `${name} is changed.`
+export const accountIsAdded = (name: string) => `${name} may sign in.`
+export const isRemoved = (name: string) => `${name} is removed.`
+export const removingAccountMeans = 'It is signed out everywhere at once, and its tokens are refused from then on.'
+export const roleLabel = 'Role'
+export const newPassword = 'New password'
+export const ends = 'Ends'
+export const endsHint = 'For somebody who is here for some days only.'
+export const save = 'Save'
+export const addAccount = 'Add account'
+export const everyCamera = 'Sees every camera'
+export const mayExport = 'May take footage out'
+export const mayExportHint = 'Watch what is older than two minutes, and save it. Each time is written into the journal.'
+export const newToken = 'New token'
+export const tokenExample = 'Building management'
+export const tokenNameHint = 'Which system it is for: it tells whom to ask before it is revoked.'
+export const tokenOf = 'Acts as'
+export const tokenOfHint = 'It sees the cameras of this account, and may do what its role may.'
+export const tokenIsCopied = 'The token is copied.'
+export const ownPassword = 'Own password'
+export const passwordNow = 'Present password'
+export const yourPasswordIsChanged = 'Your password is changed. Other sign-ins of yours are over.'

@@ -1,0 +1,73 @@
+/** A recorder, a camera whose pictures count themselves, and a browser on the recorder's pages. */
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import type { Test } from 'tap'
+import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
+import { startCamera } from './camera.ts'
+
+export const admin = { username: 'admin', password: 'correct horse battery' }
+export const cameraUser = { username: 'camera', password: 'se:cret' }
+/** Pictures a second of the camera. */
+export const FPS = 15
+const BITS = 12
+const BLOCK = 24
+
+/** What a test of the pages needs. */
+export interface Stage extends Rig {
+  recorder: RunningDaemon
+  camera: Awaited<ReturnType<typeof startCamera>>
+}
+
+/** Builds the stage; everything ends with the test. */
+export async function openStage(t: Test): Promise<Stage> {
+  const work = stateFolderOf(t)
+  const camera = await startCamera(t, makeCountingFilm(work, 180), cameraUser)
+  const sets = ['storage.file_s=600', 'storage.free_bytes=0', 'cameras.silent_ms=2000', 'cameras.retry_first_ms=200']
+  const recorder = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
+  const rig = await openRig(t, recorder.url, { pictures: 'recorder' })
+  return { ...rig, recorder, camera }
+}
+
+/** A film whose pictures carry their number as a row of black and white blocks, with a key frame each second. */
+function makeCountingFilm(folder: string, seconds: number): string {
+  const file = join(folder, 'counting.mkv')
+  const lit = `255*mod(floor(N/pow(2,floor(X/${BLOCK}))),2)`
+  const source = `color=gray:size=${BITS * BLOCK}x192:rate=${FPS}:duration=${seconds}`
+  const count = `geq=lum='if(lt(Y,48),${lit},128+60*sin((X+Y+N*2)/24))':cb=128:cr=128`
+  const coding = [
+    '-c:v',
+    'libx264',
+    '-preset',
+    'veryfast',
+    '-tune',
+    'zerolatency',
+    '-g',
+    String(FPS),
+    '-pix_fmt',
+    'yuv420p',
+  ]
+  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, file])
+  return file
+}
+
+/**
+ * The number that the shown picture carries; null while none is shown.
+ * @param startAt of the film that is waited for, epoch ms; any without it
+ */
+export function pictureNumber(page: Page, startAt?: number): Promise<number | null> {
+  return page.evaluate<number | null>(`(() => {
+    const video = document.querySelector('video')
+    if (!video?.src.includes('start=${startAt ?? ''}') || video.videoWidth === 0 || video.readyState < 2 || video.seeking) return null
+    const canvas = document.createElement('canvas')
+    canvas.width = video.videoWidth
+    canvas.height = video.videoHeight
+    const brush = canvas.getContext('2d')
+    brush.drawImage(video, 0, 0)
+    let number = 0
+    for (let bit = 0; bit < ${BITS}; bit++)
+      if (brush.getImageData(bit * ${BLOCK} + ${BLOCK / 2}, 24, 1, 1).data[0] > 128) number += 2 ** bit
+    return number
+  })()`)
+}

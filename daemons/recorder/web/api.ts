@@ -1,0 +1,188 @@
+/** The calls of the pages to the recorder. */
+import { CallFault, call } from '#kit/web/call.ts'
+import type { CameraHealth } from '../core/cameras/camera.ts'
+
+export type Role = 'administrator' | 'operator' | 'viewer'
+export type Permission = 'export' | 'talk' | 'outputs'
+
+/** The person who is signed in. */
+export interface Account {
+  id: string
+  username: string
+  role: Role
+  /** Ids. */
+  cameras: 'all' | readonly string[]
+  permissions: readonly Permission[]
+  /** Null: it does not end. */
+  expiresAt: number | null
+  /** A temporary account of who installs. */
+  installer: boolean
+}
+
+/** One of GET /api/accounts. */
+export interface AccountEntry extends Account {
+  isLastAdmin: boolean
+  isYou: boolean
+}
+
+/** An account to make, or what changes of one. */
+export interface AccountBody {
+  username?: string
+  password?: string
+  role?: Role
+  cameras?: 'all' | string[]
+  permissions?: Permission[]
+  expiresAt?: number | null
+}
+
+/** A token of another system, without its secret. */
+export interface Token {
+  id: string
+  name: string
+  accountId: string
+  username: string
+  createdAt: number
+  expiresAt: number | null
+  readOnly: boolean
+}
+
+interface TokenBody {
+  name: string
+  accountId: string
+  expiresAt?: number
+  readOnly: boolean
+}
+
+/** Answer of GET /api/status. */
+export interface Status {
+  version: string
+  adminConfigured: boolean
+  /** Null while nobody is signed in. */
+  account: Account | null
+  /** What calls that change something carry; null without a session. */
+  csrf: string | null
+  /** IANA name; null while nobody is signed in. */
+  timeZone: string | null
+}
+
+/** One of GET /api/cameras. */
+export interface Camera {
+  id: string
+  name: string
+  enabled: boolean
+  /** Null until its stream has begun once. */
+  recordProfile: { width: number; height: number; codec: string; fps: number | null } | null
+  health: CameraHealth
+}
+
+/** A camera to add by hand. */
+export interface CameraBody {
+  name: string
+  url: string
+  username?: string
+  password?: string
+}
+
+/** A stretch of footage, epoch ms. */
+export interface Stretch {
+  start: number
+  end: number
+}
+
+/** The footage of one camera: all of it from first to last, and the stretches of the window. */
+export interface Footage {
+  cameraId: string
+  bounds: Stretch | null
+  ranges: Stretch[]
+}
+
+/** What was counted of one camera since the recorder started. */
+export interface CameraCounts {
+  id: string
+  name: string
+  state: string
+  bytes: number
+  pictures: number
+  lostPackets: number
+  brokenPackets: number
+  droppedPictures: number
+  lostGroups: number
+}
+
+/** Answer of GET /api/health. */
+export interface Health {
+  clockAheadMs: number
+  footageBytes: number
+  cameras: CameraCounts[]
+}
+
+interface Credentials {
+  username?: string
+  password: string
+}
+
+/** Path of one camera's footage as a film. */
+export function filmPath(camera: string, startAt: number, seconds: number, isKept = false): string {
+  const query = `start=${Math.round(startAt)}&duration=${Number(seconds.toFixed(3))}${isKept ? '&download=1' : ''}`
+  return `${cameraPath(camera)}/playback.mp4?${query}`
+}
+
+const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`
+
+const windowOf = (from: number, to: number): string => `from=${Math.round(from)}&to=${Math.round(to)}`
+
+export const api = {
+  status: () => call<Status>('GET /api/status'),
+  identity: () => call<{ name: string }>('GET /api/identity'),
+  setUp: (body: Credentials) => call<{ csrf: string }>('POST /api/setup', body, { isSignIn: true }),
+  signIn: (body: Credentials) => call<{ csrf: string }>('POST /api/login', body, { isSignIn: true }),
+  signOut: () => call<unknown>('POST /api/logout', undefined, { isSignIn: true }),
+
+  cameras: () => call<Camera[]>('GET /api/cameras', undefined, { isPolled: true }),
+  addCamera: (body: CameraBody) => call<Camera>('POST /api/discovery/rtsp', body).catch(atItsField),
+  changeCamera: (id: string, body: Partial<CameraBody> & { enabled?: boolean }) =>
+    call<Camera>(`PATCH ${cameraPath(id)}`, body).catch(atItsField),
+  removeCamera: (id: string) => call<unknown>(`DELETE ${cameraPath(id)}`),
+
+  footage: (id: string, from: number, to: number) =>
+    call<Footage>(`GET ${cameraPath(id)}/availability?${windowOf(from, to)}`, undefined, { isPolled: true }),
+  allFootage: (from: number, to: number) =>
+    call<{ cameras: Record<string, Footage> }>(`GET /api/recordings/availability?${windowOf(from, to)}`, undefined, {
+      isPolled: true,
+    }),
+  health: () => call<Health>('GET /api/health', undefined, { isPolled: true }),
+}
+
+/** Calls of the page of accounts. */
+export const accountsApi = {
+  list: () => call<AccountEntry[]>('GET /api/accounts', undefined, { isPolled: true }),
+  add: (body: AccountBody) => call<AccountEntry>('POST /api/accounts', body),
+  change: (id: string, body: AccountBody) => call<AccountEntry>(`PATCH /api/accounts/${encodeURIComponent(id)}`, body),
+  remove: (id: string) => call<unknown>(`DELETE /api/accounts/${encodeURIComponent(id)}`),
+  tokens: () => call<Token[]>('GET /tokens', undefined, { isPolled: true }),
+  mint: (body: TokenBody) => call<Token & { token: string }>('POST /tokens', body),
+  revoke: (id: string) => call<unknown>(`DELETE /tokens/${encodeURIComponent(id)}`),
+  changePassword: (body: { current: string; password: string }) =>
+    call<{ csrf: string }>('POST /api/me/password', body),
+}
+
+const OF_ADDRESS: ReadonlySet<string> = new Set(['bad_stream_url', 'bad_target'])
+
+/** What is wrong with the address is said at the address. */
+function atItsField(thrown: unknown): never {
+  if (!(thrown instanceof CallFault) || !OF_ADDRESS.has(thrown.code)) throw thrown
+  const { code, message, status } = thrown
+  throw new CallFault(status, { error: code, message, fields: { url: message } })
+}
+
+/** Why a film did not begin, as the recorder says it; null if it would give it now. */
+export async function whyNoFilm(path: string): Promise<string | null> {
+  const asked = new AbortController()
+  try {
+    const reply = await fetch(path, { signal: asked.signal })
+    if (reply.ok) return null
+    return new CallFault(reply.status, (await reply.json().catch(() => ({}))) as Record<string, string>).message
+  } finally {
+    asked.abort()
+  }
+}

@@ -1,0 +1,86 @@
+/** What the pages know of this recorder, fetched every two seconds while the page is visible; who is signed in. */
+import { computed, signal } from '@preact/signals'
+import { CallFault, type Credentials, createRenewal } from '#kit/web/call.ts'
+import { zone } from '#kit/web/contact.ts'
+import type { PlateFacts } from '#kit/web/shell.ts'
+import { type Account, api, type Camera, type Status } from './api.ts'
+import * as texts from './texts.ts'
+
+/** How often the recorder is asked. */
+export const LOOK_MS = 2000
+
+/** Null until the first answer. */
+export const status = signal<Status | null>(null)
+export const cameras = signal<readonly Camera[] | null>(null)
+/** The name of the site, or of the machine. */
+const siteName = signal<string | null>(null)
+/** The person; null when nobody is signed in, undefined until that is known. */
+export const me = signal<Account | null | undefined>(undefined)
+export const isAdmin = computed(() => me.value?.role === 'administrator')
+/** Whether footage older than the last two minutes may be seen, and kept as a file. */
+export const mayExport = computed(() => me.value?.permissions.includes('export') === true)
+
+// The session. Scripts cannot see its cookie; what calls that change something are proved by is told with the status.
+
+let csrf = ''
+const renewal = createRenewal()
+/** True while the recorder refuses a session that was valid before. */
+export const { isSignedOut } = renewal
+
+/** Signs the calls of the pages. */
+export const cookieCredentials: Credentials = {
+  header: () => null,
+  isReady: () => Boolean(me.value) && !isSignedOut.value,
+  ofWrites: () => ({ 'x-csrf-token': csrf }),
+  renewed: () => renewal.wait(),
+}
+
+/** Keeps what a sign-in gave; waiting calls go on. */
+export async function signedIn(session: { csrf: string }): Promise<void> {
+  csrf = session.csrf
+  await lookAtStatus()
+  renewal.done()
+  await look()
+}
+
+/** Ends the session here and at the recorder. */
+export async function leave(): Promise<void> {
+  renewal.drop()
+  // A session that is over already is left as well.
+  await api.signOut().catch(() => {})
+  csrf = ''
+  me.value = null
+  cameras.value = null
+}
+
+/** For the sign-in page and the dialog. */
+export const signInUse = {
+  enter: async (body: { username?: string; password: string }) => signedIn(await api.signIn(body)),
+  leave: () => void leave(),
+}
+
+async function lookAtStatus(): Promise<void> {
+  siteName.value ??= (await api.identity()).name
+  const known = await api.status()
+  status.value = known
+  csrf = known.csrf ?? csrf
+  zone.value = known.timeZone ?? undefined
+  // A session that ended leaves the page as it is, with the question for the password over it.
+  if (known.account || !me.value) me.value = known.account
+  else isSignedOut.value = true
+}
+
+/** Asks what every page shows. @throws NoContact if the recorder did not answer */
+export async function look(): Promise<void> {
+  try {
+    await lookAtStatus()
+    if (me.value && !isSignedOut.value) cameras.value = await api.cameras()
+  } catch (thrown) {
+    if (!(thrown instanceof CallFault)) throw thrown
+  }
+}
+
+/** The facts on the name plate. */
+export function plateFacts(): PlateFacts {
+  return { role: texts.role, box: 'recorder', name: siteName.value ?? '', address: location.host }
+}
