@@ -18,7 +18,7 @@ interface GroupParts {
   store: FootageStore
   wall: Wall
   limits: GroupLimits
-  /** Whether a fragment was taken; `false` means that the disk is behind, and it is lost. */
+  /** Whether a group was written; if not, the disk is behind, or its moment is recorded already: it is lost. */
   onWritten(isTaken: boolean): void
   /** Another stream: its size and codec. */
   onFacts(facts: StreamFacts): void
@@ -77,8 +77,7 @@ export function createGroups({ camera, limits, onFacts, onWritten, store, wall }
   }
 
   function begin({ sets }: Picture, startMs: number): void {
-    // Two recordings of one moment must not be: a camera whose stamps ran ahead begins again behind its own end.
-    if (!sets || startMs < endedMs) return
+    if (!sets) return
     const facts = readSps(sets.sps)
     onFacts(facts)
     const head = writeHead({ sets, facts, hiddenTicks: 0 })
@@ -120,7 +119,8 @@ export function createGroups({ camera, limits, onFacts, onWritten, store, wall }
         flush({ positionMs, isBreak: false })
         if (!open || isOver(open, picture, positionMs)) {
           closeFile()
-          begin(picture, positionMs)
+          if (isBefore(positionMs, endedMs)) onWritten(false)
+          else begin(picture, positionMs)
         }
       }
       // Nothing can be decoded before the first key frame.
@@ -134,6 +134,14 @@ export function createGroups({ camera, limits, onFacts, onWritten, store, wall }
     lost: () => end(),
     end: () => end(),
   }
+}
+
+/**
+ * Two recordings of one moment must not be: a camera whose stamps ran ahead begins again behind its own end. The end is
+ * in whole ticks, and may be rounded up past where the next picture begins.
+ */
+function isBefore(startMs: number, endedMs: number): boolean {
+  return startMs < endedMs - 1 / TICKS_PER_MS
 }
 
 function bytesOf({ units }: Picture): number {

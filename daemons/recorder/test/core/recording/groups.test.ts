@@ -68,6 +68,17 @@ t.test('one fragment for each group, and a new file at the first key frame after
   t.same(times, [0, 1000, 2000, 3000, 4000, 5000, 6000], 'no hole and no overlap between the files')
 })
 
+t.test('a picture that begins within a tick of the last file is in the next', async (t) => {
+  const { add, fragments, groups } = stage()
+  // A key frame at 90,000.54 ticks: the group before it ends at 90,001.
+  for (let at = 0; at < 16; at++) second(add, at * 1000.006)
+  groups.end()
+  t.same(
+    [0, 1, 2, 3].map((at) => fragments(at).length),
+    [5, 5, 5, 1],
+  )
+})
+
 t.test('nothing is written before the first key frame, nor after a loss before the next', async (t) => {
   const { add, files, fragments, groups } = stage()
   add(0, false)
