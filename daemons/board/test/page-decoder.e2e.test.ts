@@ -1,7 +1,7 @@
 /** The decoder's page in a real browser: playing, silent with its reason, turned up and down, routed, and with nothing to hear. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, play } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeDecoder, fakeHistory, fakePtp, fakeStreams, silentChecks } from './fake-sound.ts'
 import { fakeStatus } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
@@ -24,7 +24,7 @@ t.test('the decoder', { skip: noBrowser, timeout: 90_000 }, async (t) => {
 
 async function playing(t: Test, { page, audit }: Stage): Promise<void> {
   await page.getByText('Playing Lobby music from Rack A.').waitFor()
-  t.equal(await page.locator('.chain:not(.down) li').count(), 9)
+  await countIs(page.locator('.chain:not(.down) li'), 9)
   await page.locator('.uplot canvas').nth(1).waitFor()
   await page.getByText('00-1D-C1-FF-FE-8A-04-F2').first().waitFor()
   const level = () => page.getByRole('meter', { name: 'Left' }).getAttribute('aria-valuenow')
@@ -110,8 +110,8 @@ async function silent(t: Test, { page, board, audit }: Stage): Promise<void> {
   board.state.hasMeters = false
   board.tell()
   await page.locator('.chain.down').getByText('Put both into one PTP domain.').waitFor()
-  t.equal(await page.locator('.chain.down li[data-s="fault"]').count(), 1)
-  t.equal(await page.getByText('not judged').count(), 3)
+  await countIs(page.locator('.chain.down li[data-s="fault"]'), 1)
+  await countIs(page.getByText('not judged'), 3)
   await page.locator('.meters output', { hasText: '–' }).first().waitFor()
   await audit(t, 'decoder-silent')
 }

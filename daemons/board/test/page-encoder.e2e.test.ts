@@ -1,7 +1,7 @@
 /** The encoder's page in a real browser: sending, a tone in place of the input, silence, a lost input, and who plays it. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, play } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { startFakeBoard } from './fake-board.ts'
 import { fakeDecoder, fakeEncoder, fakeHistory, fakePtp } from './fake-sound.ts'
 import { fakePeer, fakeStatus } from './fake-states.ts'
@@ -29,7 +29,7 @@ t.test('the encoder', { skip: noBrowser, timeout: 90_000 }, async (t) => {
 
 async function sending(t: Test, { page, audit, strangers }: Stage): Promise<void> {
   await page.getByText('Sending Lobby music to').waitFor()
-  t.equal(await page.locator('.chain:not(.down) li').count(), 5)
+  await countIs(page.locator('.chain:not(.down) li'), 5)
   await page.getByText('Heard by 1 board').waitFor()
   await page.getByLabel('Heard by').getByText('Lobby ceiling').waitFor()
   await page.getByText('1 decoder did not say what it plays.').waitFor()

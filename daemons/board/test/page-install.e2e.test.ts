@@ -1,6 +1,6 @@
 /** Firmware and first run in a real browser: what an installer does on the first day and on the day of an update. */
 import t, { type Test } from 'tap'
-import { noBrowser, play } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeOta, fakeSerial, fakeStatus } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -58,7 +58,7 @@ async function firmwareInstalled(t: Test, { page, board, audit }: Stage): Promis
   board.state.status.ota = fakeOta('idle')
   board.restart(1000)
   await page.getByText('Version 0.3.0 runs since the restart.').waitFor()
-  t.equal(await page.locator('.steps [data-s=ok]').count(), 4)
+  await countIs(page.locator('.steps [data-s=ok]'), 4)
 }
 
 async function firstRun(t: Test, { page, board, audit }: Stage): Promise<void> {

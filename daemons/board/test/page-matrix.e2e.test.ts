@@ -1,6 +1,6 @@
 /** The matrix in a real browser: boards that are well, locked, silent, gone, and one with hostile texts. */
 import t, { type Test } from 'tap'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { type FakeBoard, startFakeBoard } from './fake-board.ts'
 import { fakePeer, fakeSerial, fakeStatus } from './fake-states.ts'
 
@@ -84,8 +84,8 @@ async function everyBoard(t: Test, { page, usb, audit, strangers }: Stage): Prom
 async function hostile(t: Test, { page, board, audit, strangers }: Stage): Promise<void> {
   await page.locator('td.how', { hasText: HOSTILE }).waitFor()
   t.equal(await page.evaluate('window.pwned'), undefined, 'nothing of it ran')
-  t.equal(await page.locator('.boards img, .boards script').count(), 0)
-  t.equal(await page.locator('a[href^="javascript"]').count(), 0, 'an address that is not that of a page is not a link')
+  await countIs(page.locator('.boards img, .boards script'), 0)
+  await countIs(page.locator('a[href^="javascript"]'), 0, 'an address that is not that of a page is not a link')
   t.equal((await page.getByText(HOSTILE).count()) > 2, true, 'it is shown as plain text')
   board.state.peers = board.state.peers.filter(({ hostname }) => hostname !== HOSTILE && hostname !== 'js')
   await page.locator('td.how', { hasText: HOSTILE }).waitFor({ state: 'detached' })
@@ -94,15 +94,15 @@ async function hostile(t: Test, { page, board, audit, strangers }: Stage): Promi
   strangers.length = 0
 }
 
-async function find(t: Test, { page, strangers }: Stage): Promise<void> {
+async function find(_t: Test, { page, strangers }: Stage): Promise<void> {
   await page.locator('#main').focus()
   await page.keyboard.press('/')
   await page.keyboard.type('usb till')
-  t.equal(await page.locator('.boards tbody tr').count(), 1)
+  await countIs(page.locator('.boards tbody tr'), 1)
   await page.keyboard.press('Escape')
   await page.getByLabel('Find a board').fill('')
   await page.getByText('Need a look 2').click()
-  t.equal(await page.locator('.boards tbody tr').count(), 2)
+  await countIs(page.locator('.boards tbody tr'), 2)
   await page.getByText('All', { exact: true }).click()
   strangers.length = 0
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { freePort } from '#kit/test/free-port.ts'
 import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
-import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, focusIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { otaRig } from './ota-rig.ts'
 import { type RunningBoard, setUp, startBoard } from './running-board.ts'
 
@@ -37,7 +37,7 @@ async function share(t: Test, { page, board, device, audit }: SerialStage): Prom
   await page.getByLabel('Stop bits').selectOption('1.5')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate('document.activeElement.name'), 'stop_bits')
+  await focusIs(page, 'name', 'stop_bits')
   await page.getByLabel('Stop bits').selectOption('1')
   const tcpPort = await freePort()
   await page.getByLabel('TCP port').fill(String(tcpPort))

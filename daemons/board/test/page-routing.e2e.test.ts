@@ -1,6 +1,6 @@
 /** The crosspoints of the matrix in a real browser: routed, taken back, asked why, refused, locked, by keyboard and by thumb. */
 import t, { type Test } from 'tap'
-import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, countIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { idOf, plays, type Site, sends, startSite } from './fake-site.ts'
 import { fakeDecoder, silentChecks } from './fake-sound.ts'
 
@@ -162,7 +162,7 @@ async function keyboard(t: Test, { page, site, strangers }: Stage): Promise<void
     restaurant?.asked.slice(-4).map(({ path }) => path),
     ['/api/route', '/api/volume_db', '/api/mute', '/api/route'],
   )
-  t.equal(await page.locator('.matrix tbody button[tabindex="0"]').count(), 1, 'one of them is in the order of Tab')
+  await countIs(page.locator('.matrix tbody button[tabindex="0"]'), 1, 'one of them is in the order of Tab')
   strangers.length = 0
 }
 

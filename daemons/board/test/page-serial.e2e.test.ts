@@ -1,6 +1,6 @@
 /** The serial server's page in a real browser: who is on each line, editing, dropping, and the loss of contact. */
 import t, { type Test } from 'tap'
-import { noBrowser, play } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeSerial } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -18,11 +18,11 @@ async function serialCards(t: Test, { page, audit }: Stage): Promise<void> {
   await page.getByText('BMS has framing errors.').waitFor()
   await page.getByText('14 framing errors. The other end does not send at').waitFor()
   await page.getByText('/dev/ttyUSB2 is not there.').waitFor()
-  t.equal(await page.locator('.port-card').count(), 3, 'a port without a device has no card')
+  await countIs(page.locator('.port-card'), 3, 'a port without a device has no card')
   await audit(t, 'serial')
   await page.locator('#main').focus()
   await page.keyboard.press('2')
-  t.equal(await page.evaluate('document.activeElement.dataset.port'), '2')
+  await focusIs(page, 'data-port', '2')
 }
 
 async function serialEdit(t: Test, { page, board, audit }: Stage): Promise<void> {
@@ -38,7 +38,7 @@ async function serialEdit(t: Test, { page, board, audit }: Stage): Promise<void>
   ])
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.locator('.err', { hasText: 'Port 80 is taken' }).waitFor()
-  t.equal(await page.evaluate('document.activeElement.name'), 'tcp_port')
+  await focusIs(page, 'name', 'tcp_port')
   await audit(t, 'serial-edit')
   board.on('POST /api/serial', (form) => {
     const port = board.state.serial?.ports[1]

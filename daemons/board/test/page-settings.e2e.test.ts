@@ -1,7 +1,7 @@
 /** Settings and system in a real browser: what a save does, refusals, role, restart, password, reset, a new address. */
 import type { Locator } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { goByKeys, noBrowser, play } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, goByKeys, noBrowser, play } from '#kit/test/web/page-rig.ts'
 import { fakeSerial } from './fake-states.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -25,10 +25,10 @@ async function settingsChange(t: Test, { page, audit }: Stage): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).waitFor()
   await goByKeys(page, 's')
   await page.getByText('Nothing is changed.').first().waitFor()
-  t.equal(await page.getByLabel('Multicast address').count(), 0, 'a serial server has no fields of sound')
+  await countIs(page.getByLabel('Multicast address'), 0, 'a serial server has no fields of sound')
   await page.getByLabel('Address', { exact: true }).fill('10.20.4.12')
   await page.getByText('moves to 10.20.4.12; this page follows.').waitFor()
-  t.equal(await page.locator('.field[data-changed]').count(), 1)
+  await countIs(page.locator('.field[data-changed]'), 1)
   await audit(t, 'settings')
   await page.getByLabel('Address', { exact: true }).press('Escape')
   await page.keyboard.press('Escape')
@@ -47,7 +47,7 @@ async function settingsRefused(t: Test, { page, board, audit }: Stage): Promise<
   await page.getByLabel('Mask').fill('255.255.0.255')
   await page.keyboard.press('Control+s')
   await page.locator('.err', { hasText: 'has gaps' }).waitFor()
-  t.equal(await page.evaluate('document.activeElement.name'), 'mask')
+  await focusIs(page, 'name', 'mask')
   await page.locator('.refusal', { hasText: 'Port: Port 80 is taken' }).waitFor()
   await audit(t, 'settings-refused')
 }

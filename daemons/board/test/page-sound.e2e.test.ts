@@ -1,6 +1,6 @@
 /** Pages and matrix over a real encoder and a real decoder that found each other: a tone is routed by a click. */
 import t, { type Test } from 'tap'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { gstMissing } from '#native/node-gst/test/gst-here.ts'
 import { type RunningBoard, setUp, startBoard } from './running-board.ts'
 
@@ -61,7 +61,7 @@ async function routes(_t: Test, { page, names, strangers, visit }: Stage): Promi
 async function decodes(t: Test, { page, decoder, names, audit, strangers }: Stage): Promise<void> {
   await page.goto(decoder.url)
   await page.getByText(`Playing ${names.encoder} from`).waitFor()
-  t.equal(await page.locator('.chain li').count(), 9)
+  await countIs(page.locator('.chain li'), 9)
   await page
     .locator('.meters output', { hasText: /−\d+\.\d/ })
     .first()

@@ -1,6 +1,6 @@
 /** The board's pages in a real browser against the real board: what other tests fake holds for it too. */
 import t, { type Test } from 'tap'
-import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, focusIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { type RunningBoard, startBoard } from './running-board.ts'
 
 interface Stage extends Rig {
@@ -46,7 +46,7 @@ async function settings(t: Test, { page, board, audit }: Stage): Promise<void> {
   await page.getByLabel('Address', { exact: true }).fill('10.20.4.300')
   await page.getByRole('button', { name: 'Save and restart' }).click()
   await page.locator('.err').first().waitFor()
-  t.equal(await page.evaluate('document.activeElement.name'), 'ip')
+  await focusIs(page, 'name', 'ip')
   await audit(t, 'settings-real', 'unpictured')
   await page.getByRole('button', { name: 'Discard' }).click()
   await page.getByLabel('Name', { exact: true }).fill('Lift shaft B')

@@ -1,6 +1,6 @@
 /** The controller's pages in a real browser without contact, without the socket, or after the session has ended. */
 import t, { type Test } from 'tap'
-import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, countIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import type { FakeHouse } from './fake-house.ts'
 import { harbourHouse } from './harbour-house.ts'
 import { serveUi } from './ui-server.ts'
@@ -60,7 +60,7 @@ async function notLive(t: Test, stage: Stage): Promise<void> {
   await start()
   await page.getByText('Levels are not live.').waitFor()
   await page.getByText(/They are from \d\d:\d\d:\d\d, \d+\ss ago, and are read every 10 s/).waitFor()
-  t.equal(await page.locator('.rooms.old').count(), 1)
+  await countIs(page.locator('.rooms.old'), 1)
   t.notOk(await page.getByRole('button', { name: 'Counter: On' }).isDisabled(), 'commands are calls, and still work')
   await audit(t, 'zones-not-live')
   await stop()

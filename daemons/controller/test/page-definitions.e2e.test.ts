@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { openProjector, type Projector } from '#kit/test/device/projector.ts'
 import { definitionFile } from '#kit/test/device/shipped-sets.ts'
 import { until } from '#kit/test/until.ts'
-import { goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { openRestSite, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
@@ -87,7 +87,7 @@ async function hostile(t: Test, stage: Stage): Promise<void> {
   const line = lines(stage).filter({ hasText: NASTY }).first()
   await line.waitFor()
   t.match(await line.textContent(), /\\u0007\\u202e/)
-  t.equal(await page.locator('.wire img').count(), 0)
+  await countIs(page.locator('.wire img'), 0)
   await page.locator('.wire i', { hasText: 'in all' }).first().waitFor()
   await page.getByRole('button', { name: 'Bytes' }).click()
   await lines(stage).filter({ hasText: '3C 69 6D 67' }).first().waitFor()

@@ -1,7 +1,7 @@
 /** What is found on the network, on the page System in a real browser. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import type { FoundDaemon } from '../core/drivers/found.ts'
 import { type FakeHouse, FINGERPRINT } from './fake-house.ts'
 import { harbourHouse } from './harbour-house.ts'
@@ -76,7 +76,7 @@ async function adopts(t: Test, stage: Stage): Promise<void> {
   await page.keyboard.press('Enter')
   await page.getByText('Bar speakers waits for Apply All.').waitFor()
   t.strictSame(house.adopted, [{ id: 'Bar speakers._plantroom._tcp.local', name: 'Bar', secret: 'sound and vision' }])
-  t.equal(await page.getByRole('dialog').count(), 0)
+  await countIs(page.getByRole('dialog'), 0)
 }
 
 async function compares(t: Test, stage: Stage): Promise<void> {

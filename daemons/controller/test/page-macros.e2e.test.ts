@@ -3,7 +3,7 @@
 import type { Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { openRestSite, type PageCall, type RestSite } from './rest-site.ts'
 import { PASSWORD } from './rest-site-rows.ts'
 
@@ -110,13 +110,13 @@ async function dryRun(t: Test, { page, site, audit }: Stage): Promise<void> {
   await panel.locator('.sent li', { hasText: 'Lamp: level 30' }).waitFor()
   await panel.locator('.sent li', { hasText: 'Hall: on' }).waitFor()
   await panel.getByText('Each step').click()
-  t.equal(await panel.locator('.trace li').count(), 3)
+  await countIs(panel.locator('.trace li'), 3)
   await audit(t, 'macro-dry-run')
   t.same(site.lines, [])
-  t.equal(await panel.getByRole('button', { name: 'Run now' }).count(), 0, 'it is not applied yet')
+  await countIs(panel.getByRole('button', { name: 'Run now' }), 0, 'it is not applied yet')
 }
 
-async function refused(t: Test, { page }: Stage): Promise<void> {
+async function refused(_t: Test, { page }: Stage): Promise<void> {
   await add(page, page, 'Wait until')
   await step(page, '4').getByLabel('Attribute').last().fill('mode')
   await step(page, '4').getByLabel('With').fill('night')
@@ -127,17 +127,17 @@ async function refused(t: Test, { page }: Stage): Promise<void> {
     return /\.timeout_ms$/.test(String(await page.evaluate("document.activeElement.getAttribute('name')")))
   })
   await step(page, '4').getByLabel('Wait at most').fill('5000')
-  t.equal(await page.locator('.field[data-s="fault"]').count(), 0, 'gone with the mistake')
+  await countIs(page.locator('.field[data-s="fault"]'), 0, 'gone with the mistake')
 }
 
-async function ordered(t: Test, { page }: Stage): Promise<void> {
+async function ordered(_t: Test, { page }: Stage): Promise<void> {
   await page.getByRole('button', { name: 'Move step 4 up' }).focus()
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: /^3 wait until mode is night/ }).waitFor()
   await page.getByRole('button', { name: 'Remove step 3' }).focus()
   await page.keyboard.press('Enter')
   await page.getByText('Step 3 is removed.').waitFor()
-  t.equal(await page.locator('.step-item').count(), 3)
+  await countIs(page.locator('.step-item'), 3)
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByRole('button', { name: /^3 wait until mode is night/ }).waitFor()
   await page.getByRole('button', { name: 'Remove step 3' }).click()
@@ -222,7 +222,7 @@ async function nasty(t: Test, { page, other }: Stage): Promise<void> {
   await keys(page, 'g', 'm')
   await page.getByRole('link', { name: NASTY }).click()
   await page.getByRole('heading', { name: NASTY }).waitFor()
-  t.equal(await page.locator('img').count(), 0)
+  await countIs(page.locator('img'), 0)
 }
 
 async function longNamed(t: Test, { page, other, site, audit, visit }: Stage): Promise<void> {

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { AWAY, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { AWAY, countIs, focusIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { PASSWORD, plantroom, SETS } from './operating.ts'
 import { school } from './school.ts'
 
@@ -71,7 +71,7 @@ async function byPin(t: Test, stage: Stage): Promise<void> {
   const { page, audit } = stage
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await page.getByRole('button', { name: 'Sign in by PIN' }).click()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'username', 'what is missing is next')
+  await focusIs(page, 'name', 'username')
   t.equal(await page.getByLabel('PIN', { exact: true }).getAttribute('inputmode'), 'numeric')
   await audit(t, 'sign-in-pin')
   await page.getByLabel('User name').fill('tess')
@@ -91,7 +91,7 @@ const isInSight = (page: Page) => page.evaluate('document.documentElement.scroll
 async function rooms(t: Test, { page, audit }: Stage): Promise<void> {
   await page.setViewportSize(PHONE)
   await page.getByRole('heading', { name: 'Rooms' }).waitFor()
-  t.equal(await page.locator('.tile').count(), 0, 'a phone lists rooms')
+  await countIs(page.locator('.tile'), 0, 'a phone lists rooms')
   const room = page.getByRole('link', { name: /^Classroom 1/ })
   await room.getByText(/Ceiling on/).waitFor()
   await audit(t, 'rooms')
@@ -272,7 +272,7 @@ async function usePlan(t: Test, stage: Stage): Promise<void> {
   await signOut(stage)
   await signIn(stage, 'vic')
   await page.getByText('Desk lamp').first().waitFor()
-  t.equal(await page.getByRole('link', { name: 'Floor plan' }).count(), 0, 'a UI that is not his')
+  await countIs(page.getByRole('link', { name: 'Floor plan' }), 0, 'a UI that is not his')
   await visit('plan')
   await page
     .getByRole('heading', { name: 'Office' })

@@ -1,6 +1,6 @@
 /** The page of a controller without accounts, in a browser. */
 import t from 'tap'
-import { noBrowser, openRig } from '#kit/test/web/page-rig.ts'
+import { focusIs, noBrowser, openRig } from '#kit/test/web/page-rig.ts'
 import { fakeHouse } from './fake-house.ts'
 import { serveUi } from './ui-server.ts'
 
@@ -13,7 +13,7 @@ t.test(
     const { page, audit } = await openRig(t, url, { pictures: 'controller', wanted: /400/ })
     await page.getByRole('heading', { name: 'Who looks after this building?' }).waitFor()
     await audit(t, 'set-up', 'unpictured')
-    t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'username')
+    await focusIs(page, 'name', 'username')
     await page.getByLabel('User name').fill('')
     await page.getByLabel('Password', { exact: true }).fill('short')
     await page.keyboard.press('Enter')

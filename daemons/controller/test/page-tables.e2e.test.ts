@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { startDaemon } from '#kit/test/running-daemon.ts'
-import { goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, goByKeys, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { SETS } from './operating.ts'
 
 t.test('the tables of the site, from an empty box', { skip: noBrowser, timeout: 120_000 }, async (t) => {
@@ -61,7 +61,7 @@ async function begin(t: Test, { page, audit }: Rig): Promise<void> {
 
 async function enter(t: Test, { page, audit }: Rig): Promise<void> {
   await newRow(page, 'device')
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'name', 'the first field has the focus')
+  await focusIs(page, 'name', 'name')
   await type(page, 'Name', 'Rack')
   await type(page, 'Driver', 'sim')
   await keep(page)
@@ -75,7 +75,7 @@ async function enter(t: Test, { page, audit }: Rig): Promise<void> {
   await page.locator('.verdict', { hasText: '2 changes wait.' }).waitFor()
 }
 
-async function apply(t: Test, { page }: Rig): Promise<void> {
+async function apply(_t: Test, { page }: Rig): Promise<void> {
   await goByKeys(page, 'p')
   await page.getByText('New: zone, Hall ceiling').waitFor()
   await page.getByRole('button', { name: 'Apply all' }).focus()
@@ -85,7 +85,7 @@ async function apply(t: Test, { page }: Rig): Promise<void> {
   await page.getByRole('button', { name: 'Hall ceiling: On' }).focus()
   await page.keyboard.press('Enter')
   await page.locator('.tile button[aria-pressed="true"]', { hasText: 'On' }).waitFor()
-  t.equal(await page.locator('.tile').count(), 1)
+  await countIs(page.locator('.tile'), 1)
 }
 
 async function refuse(t: Test, { page, visit }: Rig): Promise<void> {
@@ -125,11 +125,11 @@ async function person(t: Test, { page, audit }: Rig): Promise<void> {
   await audit(t, 'tables-person')
 }
 
-async function remove(t: Test, { page }: Rig): Promise<void> {
+async function remove(_t: Test, { page }: Rig): Promise<void> {
   await page.getByRole('button', { name: 'Remove', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
   await page.locator('.toast', { hasText: 'It goes with Apply all.' }).waitFor()
   await page.getByRole('link', { name: 'bob' }).waitFor({ state: 'detached' })
   await page.getByText('Nothing is pending.').waitFor()
-  t.equal(await page.getByRole('link', { name: 'ada' }).count(), 1)
+  await countIs(page.getByRole('link', { name: 'ada' }), 1)
 }

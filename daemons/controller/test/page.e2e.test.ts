@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, noBrowser, openRig, play, type Rig } from '#kit/test/web/page-rig.ts'
 import { type FakeHouse, refused } from './fake-house.ts'
 import { changes } from './harbour-changes.ts'
 import { harbourHouse } from './harbour-house.ts'
@@ -49,12 +49,12 @@ async function signIn(t: Test, { page, audit, house }: Stage): Promise<void> {
   await page.getByText('A code was mailed to s***@harbour.example.').waitFor()
   await page.getByText(/Good for another (5:00|4:5\d)\./).waitFor()
   t.ok(await page.getByRole('button', { name: /^New code in \d+ s$/ }).isDisabled())
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'code')
+  await focusIs(page, 'name', 'code')
   await audit(t, 'sign-in-code')
   await page.getByLabel('Code').fill('AAAAAA')
   await page.keyboard.press('Enter')
   await page.locator('.err', { hasText: 'not the code of the newest mail' }).waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'code', 'the focus is there')
+  await focusIs(page, 'name', 'code')
   await page.getByLabel('Code').fill('k7m pq2')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Lobby' }).waitFor()
@@ -92,9 +92,9 @@ async function zones(t: Test, stage: Stage): Promise<void> {
   await page.getByText('1 of 8 zones is unknown.').waitFor()
   await page.locator('#main').focus()
   await page.keyboard.press('ArrowDown')
-  t.equal(await page.evaluate("document.activeElement.getAttribute('aria-label')"), 'Counter: Off')
+  await focusIs(page, 'aria-label', 'Counter: Off')
   await page.keyboard.press('ArrowDown')
-  t.equal(await page.evaluate("document.activeElement.getAttribute('aria-label')"), 'Music: volume')
+  await focusIs(page, 'aria-label', 'Music: volume')
   await page.locator('#main').focus()
   await page.keyboard.press('/')
   await page.keyboard.type('bar mus')
@@ -204,7 +204,7 @@ async function pending(t: Test, { page, house, visit, audit }: Stage): Promise<v
   await page.getByRole('button', { name: 'Apply all' }).click()
   await page.getByText('2 changes are applied.').waitFor()
   await page.getByText('Nothing is pending.').waitFor()
-  t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is not lost with the button')
+  await focusIs(page, 'id', 'main')
   await page.getByRole('button', { name: 'Undo the last Apply all (2 changes)' }).click()
   await page.getByText('2 changes wait.').waitFor()
   await page.getByRole('button', { name: 'Apply all' }).click()
@@ -271,7 +271,7 @@ async function audit(t: Test, { page, house, visit, audit: look }: Stage): Promi
   await page.getByText('No call matches this choice').waitFor()
   await look(t, 'audit-none')
   await page.getByRole('button', { name: 'Show all calls' }).click()
-  t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is not lost with the button')
+  await focusIs(page, 'id', 'main')
   await page.getByRole('cell', { name: 'looked at zones' }).first().waitFor()
   await page.getByLabel('Filter by zone').fill('ceil')
   await page.getByLabel('Filter by time').selectOption({ label: 'from … until …' })
@@ -309,7 +309,7 @@ async function schedule(t: Test, { page, house, visit, audit: look }: Stage): Pr
   house.schedules = []
   await page.getByRole('button', { name: 'Read again' }).click()
   await page.getByText('The building does nothing by itself.').waitFor()
-  t.equal(await page.locator('table').count(), 0)
+  await countIs(page.locator('table'), 0)
 }
 
 async function rest(t: Test, { page, house, visit, audit: look }: Stage): Promise<void> {
@@ -340,7 +340,7 @@ async function again(t: Test, { page, house, visit, audit: look }: Stage): Promi
     1,
     'asked once',
   )
-  t.equal(await page.getByRole('link', { name: 'Audit' }).count(), 0, 'staff has no admin pages')
+  await countIs(page.getByRole('link', { name: 'Audit' }), 0, 'staff has no admin pages')
   await page.getByText('Only elevated roles command this.').or(page.getByText('Not heard since')).first().waitFor()
   await visit('account')
   await page.getByText('no: sees the zones of its UIs').waitFor()

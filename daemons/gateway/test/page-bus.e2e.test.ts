@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { relayBoard } from '../../../scripts/sim/relay-board.ts'
 import { type UnitFaults, withFaults } from '../../../scripts/sim/unit-faults.ts'
@@ -65,7 +65,7 @@ async function remedy(t: Test, { page, gateway, bus }: BusStage): Promise<void> 
   await page.locator('.toast', { hasText: `waits ${offeredMs}` }).waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
   await until('the line waits as before', async () => (await waitMs()) === WAIT_MS)
-  t.equal(await page.locator('.toast').count(), 0)
+  await countIs(page.locator('.toast'), 0)
 }
 
 async function scan(t: Test, { page, visit, bus, audit }: BusStage): Promise<void> {
@@ -74,7 +74,7 @@ async function scan(t: Test, { page, visit, bus, audit }: BusStage): Promise<voi
   await page.getByLabel('To unit').fill('300')
   await page.getByRole('button', { name: 'Start scan' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'to')
+  await focusIs(page, 'name', 'to')
   await page.getByLabel('To unit').fill('4')
   await page.getByRole('button', { name: 'Start scan' }).click()
   await page.getByText('2 units answered.').waitFor()

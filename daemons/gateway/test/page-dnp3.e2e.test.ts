@@ -1,6 +1,6 @@
 /** A DNP3 outstation on the page: it is set up, its masters and points are shown, and a point is set from the console. */
 import t, { type Test } from 'tap'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { SimulatedMaster } from '../../../scripts/sim/dnp3-master.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -25,7 +25,7 @@ async function setUp(t: Test, { page, visit, bus, audit }: Stage): Promise<void>
   await page.getByLabel('Outstation address').fill('10')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'settings.master_address')
+  await focusIs(page, 'name', 'settings.master_address')
   await audit(t, 'port-settings-dnp3', 'unpictured')
   await page.getByLabel('Master address').fill('1')
   await page.getByLabel('Analog', { exact: true }).fill('4')

@@ -1,6 +1,6 @@
 /** A device by definition on the page: its line is set up, and its console is a form made from the definition. */
 import t, { type Test } from 'tap'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
 interface DisplayStage extends Stage {
@@ -36,7 +36,7 @@ async function setUp(t: Test, { page, visit, bus, audit }: DisplayStage): Promis
   await page.getByText('Equipment', { exact: true }).click()
   await page.getByRole('button', { name: 'Save and reopen' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'settings.definition')
+  await focusIs(page, 'name', 'settings.definition')
   await audit(t, 'port-settings-equipment', 'unpictured')
   await page.getByLabel('Device definition').fill('samsung-mdc')
   await page.getByLabel('Settings of the device').fill('id=3')

@@ -1,7 +1,7 @@
 /** Finding out on the page what a unit has: every meaning of its registers, and the point that one of them makes. */
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { openStage, type Stage } from './page-stage.ts'
@@ -39,7 +39,7 @@ async function testRead(t: Test, { page, visit, bus, audit }: Stage): Promise<vo
   await page.getByLabel('Count').fill('8')
   await page.getByRole('button', { name: 'Read', exact: true }).click()
   await page.getByText(/^Unit 2, read at \d\d:\d\d:\d\d$/).waitFor()
-  t.equal(await page.locator('.tested').count(), 8)
+  await countIs(page.locator('.tested'), 8)
   const first = page.locator('.tested').first()
   t.equal(await first.locator('a').count(), 2 + 2 + 6 * 4 + 2 + 16)
   const volts = first.getByRole('link', { name: /input register 0, Float, 32 bits ABCD 230\.1$/ })

@@ -1,6 +1,6 @@
 /** An MS/TP line on the page: it is set up, its ring is shown, and a frame is sent from the console. */
 import t, { type Test } from 'tap'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { readPresentValue, SimulatedRing } from '../../../scripts/sim/mstp-ring.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -28,7 +28,7 @@ async function setUp(t: Test, { page, visit, bus, audit }: Stage): Promise<void>
   await page.getByLabel('Highest master').fill('10')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'settings.mac')
+  await focusIs(page, 'name', 'settings.mac')
   await audit(t, 'port-settings-mstp', 'unpictured')
   await page.getByLabel('Address (MAC)').fill('1')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
@@ -47,7 +47,7 @@ async function send(t: Test, { page, audit }: Stage): Promise<void> {
   await page.getByLabel('Data', { exact: true }).fill('01 0')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('the text ends in the middle of a pair').first().waitFor()
-  t.match(await page.locator('.verdict').textContent(), /2 other nodes are in the ring/)
+  await page.locator('.verdict').getByText('2 other nodes are in the ring').waitFor()
   await audit(t, 'port-mstp')
 }
 
@@ -62,15 +62,15 @@ async function vanish(t: Test, { page, visit, bus, audit }: Stage): Promise<void
   await visit('port', bus.path)
   await page.getByRole('button', { name: 'Forget node 9' }).click()
   await page.getByText('Node 9 is forgotten until it is heard again.').waitFor()
-  t.equal(await page.getByRole('button', { name: 'Forget node 9' }).count(), 0)
+  await countIs(page.getByRole('button', { name: 'Forget node 9' }), 0)
   await audit(t, 'port-mstp-alone', 'unpictured')
   nodes.ring = new SimulatedRing({ duplex: bus, nodes: [{ mac: 4 }, { mac: 9 }] })
 }
 
-async function listen(t: Test, { page, visit, bus }: Stage): Promise<void> {
+async function listen(_t: Test, { page, visit, bus }: Stage): Promise<void> {
   await visit('port', bus.path, 'settings')
   await page.getByLabel('On the ring it').selectOption('listen')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
   await page.getByText('This line only listens').waitFor()
-  t.equal(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0)
+  await countIs(page.getByRole('button', { name: 'Send', exact: true }), 0)
 }

@@ -1,7 +1,7 @@
 /** Permissions on the page: users, API keys, the journal, and the view of a viewer. */
 import { readFile } from 'node:fs/promises'
 import t, { type Test } from 'tap'
-import { goByKeys, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, goByKeys, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { openStage, type Stage } from './page-stage.ts'
 import { password } from './running-gateway.ts'
 
@@ -35,7 +35,7 @@ async function users(t: Test, { page, gateway, audit }: Stage): Promise<void> {
   await page.getByLabel('Password', { exact: true }).fill('short')
   await page.getByRole('button', { name: 'Add user' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'password')
+  await focusIs(page, 'name', 'password')
   await page.getByLabel('Password', { exact: true }).fill(VIEWER_PASSWORD)
   await page.getByRole('button', { name: 'Add user' }).click()
   await page.locator('tr', { hasText: 'night shift' }).waitFor()
@@ -43,7 +43,7 @@ async function users(t: Test, { page, gateway, audit }: Stage): Promise<void> {
   t.match(body, [{ role: 'admin' }, { username: 'night shift', role: 'viewer' }])
   await page.getByRole('link', { name: 'admin', exact: true }).click()
   await page.getByText('neither removed nor made a viewer').waitFor()
-  t.equal(await page.getByRole('form', { name: 'User admin' }).getByRole('button').count(), 0, 'nothing to save')
+  await countIs(page.getByRole('form', { name: 'User admin' }).getByRole('button'), 0, 'nothing to save')
   await audit(t, 'users')
   await page.getByRole('link', { name: 'Close form' }).click()
 }
@@ -79,7 +79,7 @@ async function journal(t: Test, { page, gateway, audit, visit }: Stage): Promise
   for (let entry = 0; entry < ENTRIES; entry++) await gateway.call('PATCH', '/api/system', { name: `Office ${entry}` })
   await visit('journal')
   await page.locator('.journal td', { hasText: 'Office 119' }).waitFor()
-  t.equal(await page.locator('.journal tbody tr').count(), 100)
+  await countIs(page.locator('.journal tbody tr'), 100)
   await page.getByRole('button', { name: 'Older' }).click()
   await page.locator('.journal td', { hasText: 'administrator made' }).waitFor()
   await page.getByText(/ entries, all there are$/).waitFor()
@@ -116,7 +116,7 @@ async function ownPassword(t: Test, { page, gateway, visit }: Stage): Promise<vo
   await page.getByLabel('Name on the plate').fill('Office')
   await page.getByRole('button', { name: 'Rename' }).click()
   await page.locator('.plate', { hasText: 'Office' }).waitFor()
-  t.equal(await page.getByRole('heading', { name: 'Sign in again' }).count(), 0, 'this tab stays signed in')
+  await countIs(page.getByRole('heading', { name: 'Sign in again' }), 0, 'this tab stays signed in')
   const login = { username: 'admin', password: NEW_PASSWORD }
   t.equal((await gateway.call('POST', '/api/login', login, null)).status, 200)
 }
@@ -140,7 +140,7 @@ async function viewer(t: Test, { page, bus, visit, audit }: Stage): Promise<void
   await visit('port', bus.path)
   await page.getByText('Administrators can send to the line from here.').waitFor()
   for (const name of ['Settings', 'Close port', 'Remove port', 'Send'])
-    t.equal(await page.getByRole('button', { name }).or(page.getByRole('link', { name })).count(), 0, name)
+    await countIs(page.getByRole('button', { name }).or(page.getByRole('link', { name })), 0, name)
   await audit(t, 'port-viewer')
   await visit('port', bus.path, 'points')
   await page.getByText('An administrator adds them.').waitFor()

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { energyMeter } from '../../../scripts/sim/energy-meter.ts'
 import { type UnitFaults, withFaults } from '../../../scripts/sim/unit-faults.ts'
 import { openStage, type Stage } from './page-stage.ts'
@@ -50,7 +50,7 @@ async function pickDevice(t: Test, { page, visit, bus, names, audit }: PointStag
   await page.getByLabel('Read every').fill('500')
   await page.getByRole('button', { name: /^Add \d+ points$/ }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'unitId')
+  await focusIs(page, 'name', 'unitId')
   await page.getByLabel('Unit id').fill('1')
   await page.getByText(/^\d+ points$/).click()
   await audit(t, 'points-device')
@@ -82,7 +82,7 @@ async function byHand(t: Test, { page, names, audit }: PointStage): Promise<void
   await page.getByLabel('Address').fill('70000')
   await page.getByRole('button', { name: 'Add point' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'address')
+  await focusIs(page, 'name', 'address')
   await page.getByLabel('Address').fill('24')
   await page.getByLabel('Kind').selectOption('4')
   await page.getByLabel('Read as').selectOption('f32')

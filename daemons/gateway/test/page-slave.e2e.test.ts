@@ -1,7 +1,7 @@
 /** A line that is itself a unit, on the page: it is set up, its registers are set by hand and read by a master. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { sealed } from '../wire/modbus-request.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -30,7 +30,7 @@ async function setUp(t: Test, { page, visit, bus, audit }: SlaveStage): Promise<
   await page.getByLabel('Registers it serves').fill('holding 0 4 = 7\nholding 2 8')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'settings.slave_blocks')
+  await focusIs(page, 'name', 'settings.slave_blocks')
   await audit(t, 'port-settings-slave', 'unpictured')
   await page.getByLabel('Registers it serves').fill('holding 0 4 = 7\ninput 0 2')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
@@ -57,7 +57,7 @@ async function registers(t: Test, { page, bus, heard, audit }: SlaveStage): Prom
   await audit(t, 'port-slave')
 }
 
-async function listen(t: Test, { page, visit, bus }: SlaveStage): Promise<void> {
+async function listen(_t: Test, { page, visit, bus }: SlaveStage): Promise<void> {
   await visit('port', bus.path, 'settings')
   await page.getByLabel('This line is').selectOption('listen')
   await page.getByRole('button', { name: 'Save and reopen' }).click()
@@ -66,5 +66,5 @@ async function listen(t: Test, { page, visit, bus }: SlaveStage): Promise<void> 
   await bus.write(sealed([5, 3, 2, 0, 42]))
   await page.locator('.log li b', { hasText: /^42$/ }).waitFor()
   await page.locator('.units .id', { hasText: /^5$/ }).waitFor()
-  t.equal(await page.getByRole('button', { name: 'Send' }).count(), 0)
+  await countIs(page.getByRole('button', { name: 'Send' }), 0)
 }

@@ -1,6 +1,6 @@
 /** Today on the page: empty, a line that is lost, acknowledged, ended, and filtered; at a desk and on a phone. */
 import t, { type Test } from 'tap'
-import { goByKeys, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, goByKeys, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { simulatedUnit } from '../../../scripts/sim/modbus-unit.ts'
 import { openStage, type Stage } from './page-stage.ts'
 
@@ -36,7 +36,7 @@ async function open(t: Test, { ask, audit, bus, busName, page }: Stage): Promise
     .locator('.ledger tr', { hasText: `${busName} unit 9` })
     .getByRole('img', { name: 'Fault, over' })
     .waitFor()
-  t.equal(await page.locator('.ledger tbody tr').count(), 2)
+  await countIs(page.locator('.ledger tbody tr'), 2)
   await page.getByRole('button', { name: /^Acknowledge: .*unplugged/ }).click()
   await page.locator('.ledger tr', { hasText: 'admin, ' }).waitFor()
   await page.getByText('Somebody has seen all of it.').waitFor()
@@ -47,11 +47,11 @@ async function over(t: Test, { audit, bus, page }: Stage): Promise<void> {
   bus.replug()
   await page.getByText('Nothing is wrong now.').waitFor()
   await page.getByText(/The last one ended/).waitFor()
-  t.equal(await page.getByRole('img', { name: 'Fault, over' }).count(), 2)
+  await countIs(page.getByRole('img', { name: 'Fault, over' }), 2)
   await audit(t, 'today-over')
   await page.getByLabel('Filter by where it was').fill('unit 9')
   await page.locator('.ledger tbody tr').nth(1).waitFor({ state: 'detached' })
-  t.equal(await page.locator('.ledger tbody tr').count(), 1)
+  await countIs(page.locator('.ledger tbody tr'), 1)
   await page.getByLabel('Filter by where it was').fill('nowhere')
   await page.getByText('Nothing matches nowhere').waitFor()
   const saving = page.waitForEvent('download')

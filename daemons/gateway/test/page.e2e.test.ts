@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { type Device, plugIn } from '#kit/test/line/named-pty.ts'
 import { until } from '#kit/test/until.ts'
-import { goByKeys, noBrowser, openRig, play, type Rig, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, goByKeys, noBrowser, openRig, play, type Rig, type Scene } from '#kit/test/web/page-rig.ts'
 import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { type RunningGateway, startGateway } from './running-gateway.ts'
@@ -138,7 +138,7 @@ async function askBus(t: Test, { page, audit, calm }: Stage): Promise<void> {
   await audit(t, 'port')
   await page.locator('#main').focus()
   await page.keyboard.press('e')
-  t.equal(await page.locator('.log > li:not([data-s])').count(), 0, 'e shows errors only')
+  await countIs(page.locator('.log > li:not([data-s])'), 0, 'e shows errors only')
   await page.keyboard.press('e')
   await page.keyboard.press('/')
   await page.getByLabel('Filter frames').fill('unit 9')
@@ -171,7 +171,7 @@ async function rawLine(t: Test, { page, scale, heard, audit, gateway }: Stage): 
   await page.getByRole('button', { name: 'Pause' }).click()
   await scale.write(Buffer.from('S S 12.483 kg\r\n'))
   await page.getByText('Paused. 1 event since.').waitFor()
-  t.equal(await page.locator('.log li', { hasText: '12.483' }).count(), 0, 'a paused log stands still')
+  await countIs(page.locator('.log li', { hasText: '12.483' }), 0, 'a paused log stands still')
   await audit(t, 'port-raw')
   await page.locator('.hold').click()
   await page.locator('.log li', { hasText: '12.483' }).waitFor()

@@ -1,7 +1,7 @@
 /** The recorder's pages in a browser: first run, cameras, one camera, playback, health. */
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
-import { noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
+import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { timeOf } from '#kit/web/numbers.ts'
 import { admin, cameraUser, FPS, openStage, pictureNumber, type Stage } from './page-stage.ts'
 
@@ -44,7 +44,7 @@ async function addCamera(t: Test, { audit, camera, page }: Stage): Promise<void>
   await page.getByLabel('RTSP address').fill('http://127.0.0.1/')
   await page.getByRole('button', { name: 'Add camera' }).click()
   await page.getByText('Expected rtsp://HOST[:PORT]/PATH.').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'url')
+  await focusIs(page, 'name', 'url')
   await audit(t, 'camera-new')
   await page.getByLabel('RTSP address').fill(camera.url)
   await page.getByLabel('User on the camera').fill(cameraUser.username)
@@ -132,7 +132,7 @@ async function holes(t: Test, { audit, page, visit }: Stage): Promise<void> {
   await page.getByLabel('New RTSP address').fill('rtsp://169.254.169.254/')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'url', 'nothing is sent there')
+  await focusIs(page, 'name', 'url')
   await audit(t, 'camera-edit')
   await page.getByLabel('New RTSP address').fill('')
   await page.getByText('Record this camera').click()
@@ -178,7 +178,7 @@ async function accounts(t: Test, { audit, page, recorder, visit }: Stage): Promi
   await page.getByLabel('Password', { exact: true }).fill('short')
   await page.getByRole('button', { name: 'Add account' }).click()
   await page.locator('.err').waitFor()
-  t.equal(await page.evaluate("document.activeElement.getAttribute('name')"), 'password')
+  await focusIs(page, 'name', 'password')
   await audit(t, 'account-new')
   await page.getByLabel('Password', { exact: true }).fill(admin.password)
   await page.getByRole('button', { name: 'Add account' }).click()
@@ -189,7 +189,7 @@ async function accounts(t: Test, { audit, page, recorder, visit }: Stage): Promi
   const seen = await fetch(`${recorder.url}/api/cameras`, { headers: { cookie } })
   t.same(await seen.json(), [], 'no camera was ticked')
   await page.getByRole('link', { name: 'night shift' }).click()
-  await page.getByText('Front door', { exact: true }).last().click()
+  await page.locator('form').getByText('Front door', { exact: true }).click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.locator('tr', { hasText: 'night shift' }).filter({ hasText: 'Front door' }).waitFor()
   const again = await fetch(`${recorder.url}/api/cameras`, { headers: { cookie } })
@@ -200,14 +200,14 @@ async function viewer(t: Test, { audit, page, visit }: Stage): Promise<void> {
   await signInOnPage(page, { username: 'night shift', password: admin.password })
   await visit('cameras')
   await page.getByText('The camera is recorded.').waitFor()
-  t.equal(await page.getByRole('link', { name: 'Add camera' }).count(), 0)
-  t.equal(await page.getByRole('link', { name: 'Health' }).count(), 0)
+  await countIs(page.getByRole('link', { name: 'Add camera' }), 0)
+  await countIs(page.getByRole('link', { name: 'Health' }), 0)
   await page.getByRole('link', { name: 'Front door', exact: true }).last().click()
   await until('pictures move', async () => (await pictureNumber(page)) !== null, LONG_MS)
-  t.equal(await page.getByRole('link', { name: 'Edit' }).count(), 0)
+  await countIs(page.getByRole('link', { name: 'Edit' }), 0)
   await visit('playback')
   await until('a picture', async () => (await pictureNumber(page)) !== null, LONG_MS)
-  t.equal(await page.getByText('Save the next minute').count(), 0, 'it may not take footage out')
+  await countIs(page.getByText('Save the next minute'), 0, 'it may not take footage out')
   await visit('accounts')
   await page.getByText('You are night shift, viewer.').waitFor()
   await audit(t, 'account-viewer')

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Locator, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 
@@ -213,6 +213,20 @@ export async function goByKeys(page: Page, second: string): Promise<void> {
     await page.keyboard.press(second)
     return (await page.evaluate<string>('location.hash')) !== before
   })
+}
+
+/**
+ * Waits until the focus is where `attribute` has this value. A page moves it after it has drawn what the test has waited
+ * for, on a busy machine much later.
+ */
+export async function focusIs(page: Page, attribute: string, value: string): Promise<void> {
+  const focused = `document.activeElement?.getAttribute(${JSON.stringify(attribute)})`
+  await until(`the focus is at ${attribute} ${value}`, async () => (await page.evaluate(focused)) === value)
+}
+
+/** Waits until there are so many: what a message tells may be drawn after it. */
+export async function countIs(found: Locator, count: number, what = `${found}`): Promise<void> {
+  await until(`${count} of ${what}`, async () => (await found.count()) === count)
 }
 
 /** One scene of a test. */
