@@ -93,7 +93,10 @@ t.test('zones over a gateway and its bus', { timeout: 120_000 }, async (t) => {
   const instance = async (id: number) => (await site.get(`/api/data/zone?id=${id}&_instance=true`, token)).body[0]
   const command = async (body: object) => (await site.post('/api/control/command', body, token)).body
 
-  await until('the first values are read', async () => (await instance(32)).temperature === 21.5)
+  await until('the first values are read', async () => {
+    const zones = await Promise.all([30, 31, 32].map(instance))
+    return zones.every(({ state }) => state !== 'unknown') && zones[2].temperature === 21.5
+  })
   t.match(await instance(30), { state: 'off', on: false, level: 0 })
   t.match(await instance(31), { state: 'on', on: true, value: true })
 
@@ -134,7 +137,7 @@ t.test('zones over a gateway and its bus', { timeout: 120_000 }, async (t) => {
   await t.test('signed webhooks bring values where there is no feed, and a wrong signature does not', async (t) => {
     const url = `${site.url()}/webhooks/device/21`
     await call('POST', `${path}/webhooks`, { url, events: ['value'], secret: webhooked.webhook_secret })
-    t.match(await instance(33), { on: true })
+    await until('its first value is read', async () => (await instance(33)).on === true)
     coils[1] = 0
     await until('it is told', async () => (await instance(33)).on === false)
     const forged = { method: 'POST', body: '{}', headers: { 'x-svc-signature': `sha256=${'0'.repeat(64)}` } }
@@ -142,12 +145,14 @@ t.test('zones over a gateway and its bus', { timeout: 120_000 }, async (t) => {
   })
 
   await t.test('a gateway that is away is said so, and harms no other', async (t) => {
-    const { body } = await site.get('/api/data/device?id=22&_instance=true', token)
-    t.match(body[0], { state: 'offline', error: /127\.0\.0\.1:9 refuses connections/ })
+    const deviceOf = async (id: number) => (await site.get(`/api/data/device?id=${id}&_instance=true`, token)).body[0]
+    await until('it is offline', async () => (await deviceOf(22)).state === 'offline')
+    t.match(await deviceOf(22), { error: /127\.0\.0\.1:9 refuses connections/ })
     t.match(await instance(34), { state: 'unknown' })
     t.match(await command({ zone_id: 34, on: true }), { success: false, error: /offline/ })
     await gateway.stop('SIGKILL')
     await until('its zones are unknown', async () => (await instance(30)).state === 'unknown')
-    t.match((await site.get('/api/data/device?id=20&_instance=true', token)).body[0], { state: 'offline', error: /./ })
+    await until('it is offline', async () => (await deviceOf(20)).state === 'offline')
+    t.match(await deviceOf(20), { error: /./ })
   })
 })
