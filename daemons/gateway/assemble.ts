@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createTokenStore } from '#kit/auth/credentials.ts'
-import type { Timer } from '#kit/clock.ts'
 import { createDefinitionLibrary } from '#kit/device/load.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
@@ -16,7 +15,7 @@ import { createSerialOpener } from '#kit/line/serial-line.ts'
 import { createShareOf } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { type MqttOutlet, openMqttOutlet } from '#kit/net/mqtt/outlet.ts'
-import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
+import { certificatePart, type LateAuthority, lateAuthority, machineNames } from '#kit/net/own-authority.ts'
 import { parseTarget } from '#kit/net/target.ts'
 import { createLineRule, openerOfAllowed, queueLimits } from '#kit/pure/line.ts'
 import { createPageSessions, TOKEN_LIFE_MS } from '#kit/pure/users.ts'
@@ -139,7 +138,7 @@ export async function assemble(context: Context): Promise<Assembled> {
   if (house.mqtt) parts.add(mqttPart(house.mqtt))
   // Stopped before the ports: what their points had to the last moment belongs to it.
   parts.add({ name: 'history', start: () => house.history.start(), stop: () => house.history.close() })
-  parts.add(certificatePart(context, house.authority))
+  parts.add(certificatePart(house.authority, context.config.http))
   parts.add({
     name: 'http',
     start: async () => void (await server.listen()),
@@ -150,25 +149,6 @@ export async function assemble(context: Context): Promise<Assembled> {
   })
   parts.add(createPresence({ ...context, daemon: 'gateway', port: () => server.address().port, says }).part)
   return { status: () => statusLine({ isSetUp: people.users.isSetUp(), ports: registry.all() }) }
-}
-
-/** Before the server, which needs the certificate; without TLS nothing is renewed. */
-function certificatePart({ config }: Context, authority: LateAuthority): Part {
-  let renewing: Timer | undefined
-  return {
-    name: 'certificate',
-    async start() {
-      if (config.http.tls) renewing = await (await authority.open()).keepRenewed(config.http.tls_check_ms)
-    },
-    stop: () => renewing?.cancel(),
-  }
-}
-
-/** @throws TypeError before the part `certificate` has started */
-function identityOf(authority: LateAuthority): ServerIdentity {
-  const opened = authority.opened()
-  if (!opened) throw new TypeError('the authority was not opened yet')
-  return opened.identity()
 }
 
 async function furnish(context: Context, files: StateFiles, { ledger }: Records): Promise<House> {
@@ -425,7 +405,7 @@ function serverOf(context: Context, house: House, { journal, ledger, recorder, r
   const sessions = createPageSessions(list, createTokenStore(tokens))
   const lifeMs = config.http.ticket_life_ms
   const tickets = createTickets({ clock, lifeMs, max: config.http.max_tickets })
-  const tls = config.http.tls ? { config: config.http, identity: () => identityOf(authority) } : undefined
+  const tls = config.http.tls ? { config: config.http, identity: () => authority.identity() } : undefined
   const metrics = metricsOf(house, ledger)
   const shows = ledgerFence(registry)
   const server = createHttpServer({

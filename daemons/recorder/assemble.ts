@@ -9,7 +9,7 @@ import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
-import { type LateAuthority, lateAuthority, machineNames, type ServerIdentity } from '#kit/net/own-authority.ts'
+import { certificatePart, type LateAuthority, lateAuthority, machineNames } from '#kit/net/own-authority.ts'
 import { checkTargetHost } from '#kit/net/target.ts'
 import { counted } from '#kit/pure/text.ts'
 import { TOKEN_LIFE_MS } from '#kit/pure/users.ts'
@@ -83,7 +83,7 @@ export async function assemble(context: Context): Promise<Assembled> {
       wall.close()
     },
   })
-  parts.add(certificatePart(context, authority))
+  parts.add(certificatePart(authority, config.http))
   parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
   parts.add(createPresence({ ...context, daemon: 'recorder', port: () => server.address().port, says }).part)
   return { status: () => statusLine(house) }
@@ -102,25 +102,6 @@ function footagePart({ clock, config }: Context, footage: FootageFolder): Part {
       await footage.close()
     },
   }
-}
-
-/** Before the server, which needs the certificate; without TLS nothing is renewed. */
-function certificatePart({ config }: Context, authority: LateAuthority): Part {
-  let renewing: Timer | undefined
-  return {
-    name: 'certificate',
-    async start() {
-      if (config.http.tls) renewing = await (await authority.open()).keepRenewed(config.http.tls_check_ms)
-    },
-    stop: () => renewing?.cancel(),
-  }
-}
-
-/** @throws TypeError before the part `certificate` has started */
-function identityOf(authority: LateAuthority): ServerIdentity {
-  const opened = authority.opened()
-  if (!opened) throw new TypeError('the authority was not opened yet')
-  return opened.identity()
 }
 
 async function furnish(context: Context, ledger: Ledger): Promise<House> {
@@ -204,7 +185,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
   measureLedger(metrics, ledger)
   const server = createHttpServer({
     ...{ log, clock, config: config.http, version, metrics, faultStatus, title: PRODUCT, dialect: recorderDialect },
-    tls: config.http.tls ? { config: config.http, identity: () => identityOf(authority) } : undefined,
+    tls: config.http.tls ? { config: config.http, identity: () => authority.identity() } : undefined,
     shareOf: createShareOf(config.connections.trusted),
     identify: (knock) => callers.callerOf(knock),
     isStillSignedIn: (caller) => callers.isStillSignedIn(caller),

@@ -14,6 +14,7 @@ import type { Clock, Timer } from '../clock.ts'
 import { parseListen } from '../config/tables.ts'
 import { createReader } from '../http/check.ts'
 import type { Log } from '../log.ts'
+import type { Part } from '../run/parts.ts'
 import { createStore, type Store } from '../store/store.ts'
 import { parseAddress, reachableAddresses } from './address.ts'
 import { makeLeafCertificate, makeRootCertificate } from './certificate.ts'
@@ -207,6 +208,8 @@ export interface LateAuthority {
   open(): Promise<OwnAuthority>
   /** Undefined until it was opened. */
   opened(): OwnAuthority | undefined
+  /** @throws TypeError until it was opened */
+  identity(): ServerIdentity
 }
 
 export function lateAuthority(options: AuthorityOptions): LateAuthority {
@@ -229,6 +232,22 @@ export function lateAuthority(options: AuthorityOptions): LateAuthority {
       return await opening
     },
     opened: () => opened,
+    identity() {
+      if (!opened) throw new TypeError('the authority was not opened yet')
+      return opened.identity()
+    },
+  }
+}
+
+/** Comes before the server, which needs the certificate; without TLS nothing is renewed. */
+export function certificatePart(authority: LateAuthority, http: { tls: boolean; tls_check_ms: number }): Part {
+  let renewing: Timer | undefined
+  return {
+    name: 'certificate',
+    async start() {
+      if (http.tls) renewing = await (await authority.open()).keepRenewed(http.tls_check_ms)
+    },
+    stop: () => renewing?.cancel(),
   }
 }
 
