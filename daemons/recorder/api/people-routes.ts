@@ -128,7 +128,7 @@ function ownPasswordRoute(
       { additionalProperties: false },
     ),
     async handle(ask) {
-      if (ask.caller?.isKey) throw sessionNeeded('change a password')
+      requireSession(ask, 'change a password')
       const { body, remoteAddress, signal } = ask
       const account = await accounts.changeOwn(callers.accountOf(ask.caller), { ...body, remoteAddress, signal })
       await recorder.changed(ask, 'own password changed', account.username, { account: account.id })
@@ -192,6 +192,7 @@ function accountRoutes({ accounts, callers, endSignedOut, journal, recorder }: P
       body: newAccount,
       reply: accountEntry,
       async handle(ask) {
+        requireSession(ask, 'make an account')
         const made = await accounts.add(ask.body)
         const { password: _, ...facts } = ask.body
         await recorder.changed(ask, 'account made', made.username, { account: made.id, ...facts })
@@ -207,6 +208,7 @@ function accountRoutes({ accounts, callers, endSignedOut, journal, recorder }: P
       body: changedAccount,
       reply: accountEntry,
       async handle(ask) {
+        requireSession(ask, 'change an account')
         const changed = await accounts.change(ask.params.id, ask.body)
         const { password, ...facts } = ask.body
         const said = { account: changed.id, ...facts, ...(password !== undefined && { password: 'changed' }) }
@@ -224,6 +226,7 @@ function accountRoutes({ accounts, callers, endSignedOut, journal, recorder }: P
       summary: 'Remove an account with its sign-ins and its tokens',
       params: accountParams,
       async handle(ask) {
+        requireSession(ask, 'remove an account')
         const { id, username } = await accounts.remove(ask.params.id)
         await recorder.changed(ask, 'account removed', username, { account: id })
         endSignedOut()
@@ -314,7 +317,7 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
       body: newToken,
       reply: object({ ...tokenEntry.properties, token: text }),
       async handle(ask) {
-        if (ask.caller?.isKey) throw sessionNeeded('make a token')
+        requireSession(ask, 'make a token')
         const account = accounts.require(ask.body.accountId ?? callers.accountOf(ask.caller).id)
         const { record, text } = await tokens.mint(account, ask.body)
         const { expiresAt, id, isReadOnly: readOnly, name } = record
@@ -330,7 +333,7 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
       summary: 'Revoke an API token: what it has open is ended at once',
       params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 64, description: 'id of a token' }) }),
       async handle(ask) {
-        if (ask.caller?.isKey) throw sessionNeeded('revoke a token')
+        requireSession(ask, 'revoke a token')
         const { accountId, id, name } = await tokens.revoke(ask.params.id)
         endSignedOut()
         await recorder.changed(ask, 'token revoked', name, { account: accountId, token: id })
@@ -339,6 +342,10 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
   ]
 }
 
-function sessionNeeded(toWhat: string): Fault {
-  return new Fault('session_needed', `A token cannot ${toWhat}. Sign in with a name and a password.`)
+/**
+ * A token that leaked must not become an account: whoever can set a password can sign in with it, and make tokens.
+ * @throws Fault `session_needed`
+ */
+function requireSession({ caller }: Pick<Ask, 'caller'>, toWhat: string): void {
+  if (caller?.isKey) throw new Fault('session_needed', `A token cannot ${toWhat}. Sign in with a name and a password.`)
 }

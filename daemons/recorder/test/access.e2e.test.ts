@@ -157,6 +157,14 @@ t.test('A.authentication.4 a token neither makes nor revokes tokens, and none is
   t.match(await system.call('POST', '/tokens', { name: 'more' }), { status: 403, body: { error: 'session_needed' } })
   t.match(await system.call('DELETE', `/tokens/${id}`), { status: 403, body: { error: 'session_needed' } })
   t.equal((await guard.call('POST', '/tokens', { name: 'mine' })).status, 403)
+  // Nor does it become an account that could.
+  const mallory = { username: 'mallory', password: 'a password of hers', role: 'administrator' }
+  for (const [method, path, body] of [
+    ['POST', '/api/accounts', mallory],
+    ['PATCH', `/api/accounts/${guardId}`, { password: mallory.password }],
+    ['DELETE', `/api/accounts/${guardId}`, undefined],
+  ] as const)
+    t.match(await system.call(method, path, body), { status: 403, body: { error: 'session_needed' } }, method)
   const wish = { username: 'fitter', password: 'seven long words', role: 'administrator', installer: true }
   t.match(await boss.call('POST', '/api/accounts', wish), { status: 400, body: { error: 'bad_account' } })
   const fitter = (await boss.call('POST', '/api/accounts', { ...wish, expiresAt: Date.now() + 3_600_000 })).body
