@@ -4,8 +4,10 @@ import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
 import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
@@ -36,6 +38,17 @@ interface FootageRouteParts {
 const REVIEW_MS = 120_000
 const LONGEST_WINDOW_MS = 31 * 86_400_000
 
+/**
+ * A window is read in pieces: a month of one camera in files of a minute takes 100 ms, in which no camera would be heard.
+ */
+const PIECE_MS = 4 * 86_400_000
+
+/** Epoch milliseconds. */
+interface Window {
+  from: number
+  to: number
+}
+
 const spanQuery = Type.Object({
   from: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
   to: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
@@ -48,12 +61,28 @@ export function footageRoutes(parts: FootageRouteParts): Route[] {
 }
 
 function availabilityRoutes({ callers, cameras, footage }: FootageRouteParts): Route[] {
-  function rangesOfCamera(cameraId: string, from: number, to: number) {
+  const turns = new WeakMap<AccountRecord, InTurn>()
+  /** One account reads one window at a time. */
+  function turnOf(account: AccountRecord): InTurn {
+    const turn = turns.get(account) ?? createSerialTurn()
+    turns.set(account, turn)
+    return turn
+  }
+
+  /** @param signal of a caller who may have gone: then what was found so far is as good as all of it */
+  async function rangesOfCamera(cameraId: string, { from, to }: Window, signal: AbortSignal) {
     const bounds = footage.bounds(cameraId)
+    const spans: { startAt: number; endAt: number }[] = []
+    for (let at = from; at < to && !signal.aborted; at += PIECE_MS) {
+      const end = Math.min(to, at + PIECE_MS)
+      for (const range of rangesOf(footage.spans(cameraId, at, end), at, end))
+        spans.push({ startAt: range.start, endAt: range.end })
+      await new Promise((resolve) => setImmediate(resolve))
+    }
     return {
       cameraId,
       bounds: bounds ? { start: Math.round(bounds.startAt), end: Math.round(bounds.endAt) } : null,
-      ranges: rangesOf(footage.spans(cameraId, from, to), from, to),
+      ranges: rangesOf(spans, from, to),
     }
   }
 
@@ -66,10 +95,11 @@ function availabilityRoutes({ callers, cameras, footage }: FootageRouteParts): R
       params: cameraParams,
       query: spanQuery,
       reply: rangesAnswer,
-      handle({ caller, params, query: { from, to } }) {
-        const { record } = cameras.require(params.id, callers.accountOf(caller))
-        checkWindow(from, to)
-        return rangesOfCamera(record.id, from, to)
+      handle({ caller, params, query, signal }) {
+        const account = callers.accountOf(caller)
+        const { record } = cameras.require(params.id, account)
+        checkWindow(query)
+        return turnOf(account)(() => rangesOfCamera(record.id, query, signal))
       },
     }),
     route({
@@ -79,17 +109,22 @@ function availabilityRoutes({ callers, cameras, footage }: FootageRouteParts): R
       summary: 'Stretches of footage of every camera, at most 31 days',
       query: spanQuery,
       reply: object({ cameras: Type.Record(Type.String(), rangesAnswer) }),
-      handle({ caller, query: { from, to } }) {
-        checkWindow(from, to)
-        const ids = cameras.seenBy(callers.accountOf(caller)).map(({ record }) => record.id)
-        return { cameras: Object.fromEntries(ids.map((id) => [id, rangesOfCamera(id, from, to)])) }
+      handle({ caller, query, signal }) {
+        checkWindow(query)
+        const account = callers.accountOf(caller)
+        const ids = cameras.seenBy(account).map(({ record }) => record.id)
+        return turnOf(account)(async () => {
+          const found: Record<string, Awaited<ReturnType<typeof rangesOfCamera>>> = {}
+          for (const id of ids) found[id] = await rangesOfCamera(id, query, signal)
+          return { cameras: found }
+        })
       },
     }),
   ]
 }
 
 /** @throws Fault `bad_span` */
-function checkWindow(from: number, to: number): void {
+function checkWindow({ from, to }: Window): void {
   if (to > from && to - from <= LONGEST_WINDOW_MS) return
   throw new Fault(
     'bad_span',

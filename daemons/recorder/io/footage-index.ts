@@ -99,6 +99,8 @@ function indexOn(database: DatabaseSync, isNew: boolean): FootageIndex {
   const where = "camera = ? AND state = 'kept' AND start_us >= ? AND start_us < ? AND end_us > ? ORDER BY start_us"
   const between = sql(`SELECT ${COLUMNS} FROM file WHERE ${where}`)
   const spans = sql(`SELECT start_us, end_us FROM file WHERE ${where}`)
+  // A third of the time that objects take.
+  spans.setReturnArrays(true)
   const bounds = sql("SELECT min(start_us) AS first, max(end_us) AS last FROM file WHERE camera = ? AND state = 'kept'")
   const oldest = sql(`SELECT ${COLUMNS} FROM file WHERE state = 'kept' ORDER BY start_us LIMIT 1`)
   const bytes = sql("SELECT coalesce(sum(bytes), 0) AS bytes FROM file WHERE state = 'kept'")
@@ -116,7 +118,8 @@ function indexOn(database: DatabaseSync, isNew: boolean): FootageIndex {
     spans: (camera, fromAt, toAt) =>
       spans
         .all(camera, ...spanOf(fromAt, toAt))
-        .map((row) => ({ startAt: Number(row.start_us) / 1000, endAt: Number(row.end_us) / 1000 })),
+        .map((row) => Object.values(row))
+        .map(([start, end]) => ({ startAt: Number(start) / 1000, endAt: Number(end) / 1000 })),
     bounds(camera) {
       const row = bounds.get(camera)
       if (row?.first === null || row?.first === undefined) return undefined
