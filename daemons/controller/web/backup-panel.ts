@@ -115,8 +115,8 @@ function save(): void {
 }
 
 /**
- * The next start knows no session of this one: the page begins anew with whoever signs in. A refused call begins it at
- * once, before somebody types a password into the dialog over a page that is about to go.
+ * After the restart no session is valid: the page reloads and asks for a sign-in. A refused call reloads it at once, so
+ * that nobody types a password into a dialog that is about to vanish.
  */
 function awaitNewStart(): () => void {
   const stop = effect(() => {

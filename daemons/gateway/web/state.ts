@@ -127,7 +127,7 @@ export async function lookAtPorts(): Promise<void> {
   ports.value = seen
 }
 
-// Whoever signs in next finds nothing of the user before.
+// Nothing of one user is shown to the next.
 effect(() => {
   if (token.value !== null) return
   me.value = null

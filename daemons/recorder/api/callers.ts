@@ -157,7 +157,7 @@ function createRecognizer({ accounts, clock, digest, sessions, tokens }: CallerP
   return { byToken, csrfOfToken, present, sessionOf }
 }
 
-/** What is told of the whole recorder, such as counts, is for accounts that see it whole. */
+/** Figures about the whole recorder, such as metrics, are for accounts that see every camera. */
 export function wholeFence({ accountOf }: Pick<Callers, 'accountOf'>): Fence {
   return {
     check(caller, { path }) {
@@ -178,7 +178,7 @@ export function requirePermission(account: AccountRecord, permission: AccountPer
     )
 }
 
-/** Routes that players open by their address: they ask for a password where they are told to. */
+/** Video players open these by URL, and ask for a password only where the answer challenges them to. */
 const FOR_PLAYERS = /\.(?:mp4|mjpg|jpg)$/
 
 /** How credentials are sent to the recorder. */

@@ -68,7 +68,7 @@ t.test('a look that meets the sign-out ends, and the next user is met', async (t
   t.match(asked, ['/api/me', '/api/me', '/api/system', '/api/ports'])
 })
 
-t.test('whoever signs out leaves nothing for the next, whichever way', async (t) => {
+t.test('nothing of one user is left for the next after a sign-out', async (t) => {
   gateway(t, { accepts: 'old' })
   await look()
   t.same(me.value, PERSON)
