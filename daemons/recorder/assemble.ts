@@ -145,7 +145,8 @@ async function camerasOf(
   const { clock, config, log, stateFolder, version } = context
   const { cameras: bounds, storage } = config
   const limits = {
-    ...{ fileMs: storage.file_s * 1000, groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes },
+    ...{ fileMs: storage.file_s * 1000, filesPerMinute: storage.files_per_minute },
+    ...{ groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes },
     ...{ reorderPackets: bounds.reorder_packets, slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
   }
   const opener = createStreamOpener({
@@ -153,6 +154,7 @@ async function camerasOf(
     limits: { answerMs: bounds.answer_ms, silentMs: bounds.silent_ms, bytesPerS: bounds.bytes_per_s },
     userAgent: `Plantroom/${version}`,
   })
+  const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
   function make({ id, name, password, url, username }: CameraRecord): Camera {
@@ -165,7 +167,7 @@ async function camerasOf(
       else if (fault && state !== 'connecting')
         ledger.raise({ what: 'camera_lost', where: name, severity: 'fault', sentence: fault.message })
     }
-    const camera: Camera = new Camera({ place, clock, opener, stream, retry, onChange })
+    const camera: Camera = new Camera({ place, clock, opener, stream, retry, pictureMs, onChange })
     return camera
   }
 

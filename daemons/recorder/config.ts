@@ -25,6 +25,13 @@ const cameras = Type.Object(
       unit: 'ms',
       description: 'a camera that plays and sends nothing for so long is connected anew',
     }),
+    picture_ms: Type.Integer({
+      default: 30_000,
+      minimum: 1000,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'a camera that sends no picture that can be recorded for so long is connected anew',
+    }),
     retry_first_ms: Type.Integer({
       default: 500,
       minimum: 50,
@@ -96,6 +103,12 @@ const storage = Type.Object(
       maximum: 3600,
       unit: 's',
       description: 'a file is ended at the first key frame after so long',
+    }),
+    files_per_minute: Type.Integer({
+      default: 30,
+      minimum: 13,
+      maximum: 600,
+      description: 'files of one camera that may begin in a minute; beyond, what it sends is lost and counted',
     }),
     flush_s: Type.Integer({
       default: 5,

@@ -37,6 +37,8 @@ interface SessionParts {
 
 const HEAD_BYTES = 16_384
 const BODY_BYTES = 65_536
+/** Answers to a camera's own questions that it has not read. */
+const MOST_UNREAD_BYTES = 65_536
 
 /** RFC 2326, 3.2. */
 const DEFAULT_PORT = 554
@@ -211,6 +213,9 @@ class Session {
   /** A reply, or a question of the camera's own, which is answered so that it does not wait. */
   #answered(message: RtspMessage): void {
     if (message.status === undefined) {
+      // A camera that asks and never reads would have its answers kept here for good.
+      if ((this.#socket?.writableLength ?? 0) > MOST_UNREAD_BYTES)
+        throw new Fault('rtsp_broken', 'The camera asks questions and does not read the answers.')
       const cseq = headerOf(message, 'cseq') ?? '0'
       const first = message.word === 'OPTIONS' ? 'RTSP/1.0 200 OK' : 'RTSP/1.0 501 Not Implemented'
       this.#socket?.write(rtspText({ first, headers: { CSeq: cseq } }))

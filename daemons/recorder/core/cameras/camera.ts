@@ -1,7 +1,8 @@
 /** One camera: keeps its stream playing, and says how it is. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import { type Fault, faultOf } from '#kit/pure/fault.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { StreamOpener, StreamPlace } from '../ports.ts'
 import type { Stream } from '../recording/stream.ts'
 
@@ -59,6 +60,8 @@ interface CameraParts {
   opener: StreamOpener
   stream: Stream
   retry: BackoffLimits
+  /** A camera that plays without a picture that can be recorded for this long is given up; key `cameras.picture_ms`. */
+  pictureMs: number
   /** Called after each change. */
   onChange(): void
 }
@@ -84,6 +87,7 @@ export class Camera {
   #retry: { timer: Timer; atEpochMs: number } | undefined
   #session: { abort: AbortController; over: Promise<void> } | undefined
   #lastPictureAt: number | null = null
+  #picturedMs = 0
 
   constructor(parts: CameraParts) {
     this.stream = parts.stream
@@ -118,9 +122,10 @@ export class Camera {
     await this.#session?.over
   }
 
-  /** Called with each whole picture of its stream. */
+  /** Called with each picture of its stream that is recorded. */
   pictured(): void {
     this.#lastPictureAt = this.#parts.clock.epochMs()
+    this.#picturedMs = this.#parts.clock.monotonicMs()
     if (this.#state === 'recording') return
     this.#fault = undefined
     this.#backoff.reset()
@@ -129,22 +134,31 @@ export class Camera {
 
   #connect(): void {
     const abort = new AbortController()
-    this.#session = { abort, over: this.#play(abort.signal) }
+    this.#session = { abort, over: this.#play(abort) }
   }
 
-  async #play(signal: AbortSignal): Promise<void> {
-    const { opener, place, stream } = this.#parts
+  async #play(abort: AbortController): Promise<void> {
+    const { clock, opener, pictureMs, place, stream } = this.#parts
+    let useless: Fault | undefined
+    let watch: Timer | undefined
     const listener = {
       onOpened: (opened: Parameters<Stream['onOpened']>[0]) => {
         stream.onOpened(opened)
         this.#move('opened')
+        this.#picturedMs = clock.monotonicMs()
+        watch = clock.every(pictureMs / 4, () => {
+          if (clock.monotonicMs() - this.#picturedMs < pictureMs) return
+          useless = noPicture(pictureMs)
+          abort.abort()
+        })
       },
       onPacket: (bytes: Uint8Array) => stream.onPacket(bytes),
     }
-    const ending = await opener.play(place, listener, signal)
+    const ending = await opener.play(place, listener, abort.signal)
+    watch?.cancel()
     stream.onEnded()
     this.#session = undefined
-    if (this.#state !== 'off') this.#wait(faultOf(ending, 'camera_ended', 'The camera ended the session.'))
+    if (this.#state !== 'off') this.#wait(useless ?? faultOf(ending, 'camera_ended', 'The camera ended the session.'))
   }
 
   #wait(fault: Fault): void {
@@ -169,4 +183,11 @@ export class Camera {
     this.#stateSince = this.#parts.clock.epochMs()
     this.#parts.onChange()
   }
+}
+
+function noPicture(afterMs: number): Fault {
+  return new Fault(
+    'camera_no_picture',
+    `The camera sends, but nothing that can be recorded for ${durationText(afterMs)}. Set its key frame interval to a few seconds.`,
+  )
 }

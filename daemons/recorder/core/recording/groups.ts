@@ -11,6 +11,8 @@ export interface GroupLimits {
   fileMs: number
   /** A group of more bytes is written in parts. */
   groupBytes: number
+  /** More files are not begun: a camera that changes its parameters with each picture would fill the folder with them. */
+  filesPerMinute: number
 }
 
 interface GroupParts {
@@ -18,7 +20,7 @@ interface GroupParts {
   store: FootageStore
   wall: Wall
   limits: GroupLimits
-  /** Whether a group was written; if not, the disk is behind, or its moment is recorded already: it is lost. */
+  /** Whether a group was written; if not, it is lost: the disk is behind, its moment is recorded, or files are too many. */
   onWritten(isTaken: boolean): void
   /** Another stream: its size and codec. */
   onFacts(facts: StreamFacts): void
@@ -58,7 +60,8 @@ const LONE_MS = 40
 
 /** Takes the pictures of one camera in the order of decoding. */
 export interface Groups {
-  add(picture: Picture, place: Next): void
+  /** @returns whether it is recorded: nothing can be decoded before the first key frame */
+  add(picture: Picture, place: Next): boolean
   /** Pictures are missing here; what follows is recorded from its next key frame on. */
   lost(): void
   /** Writes what is held, and ends the file. */
@@ -68,8 +71,8 @@ export interface Groups {
 export function createGroups({ camera, limits, onFacts, onWritten, store, wall }: GroupParts): Groups {
   let group: Group | undefined
   let open: OpenFile | undefined
-  /** Where the last picture written ends. */
   let endedMs = Number.NEGATIVE_INFINITY
+  const mayBegin = createFileBudget(limits.filesPerMinute)
 
   function closeFile(): void {
     open?.file.close()
@@ -97,10 +100,9 @@ export function createGroups({ camera, limits, onFacts, onWritten, store, wall }
     const decodeTicks = ticksOf(first, open.startMs)
     const durationTicks = samples.reduce((sum, sample) => sum + sample.durationTicks, 0)
     endedMs = open.startMs + (decodeTicks + durationTicks) / TICKS_PER_MS
-    const wallMs = open.startAt + decodeTicks / TICKS_PER_MS
-    const bytes = writeFragment({ sequence: open.fragments, decodeTicks, wallMs, samples })
-    const time = { decodeTicks, durationTicks, wallMs, isKey: samples[0]?.isKey ?? false }
-    const isTaken = open.file.append(bytes, time)
+    const time = { decodeTicks, durationTicks, wallMs: open.startAt + decodeTicks / TICKS_PER_MS }
+    const bytes = writeFragment({ sequence: open.fragments, samples, ...time })
+    const isTaken = open.file.append(bytes, { ...time, isKey: samples[0]?.isKey ?? false })
     onWritten(isTaken)
     // A hole in the middle of a file would be one that nobody sees.
     if (!isTaken) closeFile()
@@ -119,20 +121,31 @@ export function createGroups({ camera, limits, onFacts, onWritten, store, wall }
         flush({ positionMs, isBreak: false })
         if (!open || isOver(open, picture, positionMs)) {
           closeFile()
-          if (isBefore(positionMs, endedMs)) onWritten(false)
+          if (isBefore(positionMs, endedMs) || !mayBegin(positionMs)) onWritten(false)
           else begin(picture, positionMs)
         }
       }
-      // Nothing can be decoded before the first key frame.
-      if (!open || (!group && !picture.isKey && open.fragments === 0)) return
+      if (!open || (!group && !picture.isKey && open.fragments === 0)) return false
       const bytes = bytesOf(picture)
       if (group && group.bytes + bytes > limits.groupBytes) flush({ positionMs, isBreak: false })
       group ??= { held: [], bytes: 0 }
       group.held.push({ picture, positionMs })
       group.bytes += bytes
+      return true
     },
     lost: () => end(),
     end: () => end(),
+  }
+}
+
+/** @returns whether one more file may begin at a position */
+function createFileBudget(perMinute: number): (positionMs: number) => boolean {
+  let begun: number[] = []
+  return (positionMs) => {
+    begun = begun.filter((beganMs) => positionMs - beganMs < 60_000)
+    if (begun.length >= perMinute) return false
+    begun.push(positionMs)
+    return true
   }
 }
 

@@ -23,7 +23,7 @@ interface StreamParts {
   wall: Wall
   store: FootageStore
   limits: StreamLimits
-  /** Called with each picture that is whole. */
+  /** Called with each picture that is recorded. */
   onPicture(): void
 }
 
@@ -35,7 +35,7 @@ export interface StreamCounts {
   /** Packets that make no sense, and pictures of which a part was missing. */
   brokenPackets: number
   droppedPictures: number
-  /** Groups that the disk did not take. */
+  /** Groups that were not written. */
   lostGroups: number
 }
 
@@ -77,8 +77,7 @@ export function createStream({ camera, clock, limits, onPicture, store, wall }: 
     if (dropped > 0) groups.lost()
     for (const picture of pictures) {
       counts.pictures++
-      groups.add(picture, place(picture.timestamp, clock.monotonicMs()))
-      onPicture()
+      if (groups.add(picture, place(picture.timestamp, clock.monotonicMs()))) onPicture()
     }
   }
 

@@ -161,3 +161,19 @@ t.test('a camera that sends more than it may is read no further until the next s
   session.abort.abort()
   t.equal(await session.over, undefined)
 })
+
+t.test('a camera that asks on and on, and never reads the answers, is left', async (t) => {
+  const { over } = await played(
+    t,
+    (method, cseq, socket) => {
+      if (method !== 'PLAY') return good(method, cseq, socket)
+      socket.pause()
+      const questions = 'OPTIONS * RTSP/1.0\r\nCSeq: 7\r\n\r\n'.repeat(2000)
+      const ask = () => void (socket.destroyed || socket.write(questions, ask))
+      ask()
+      return good(method, cseq, socket)
+    },
+    { bytesPerS: 1e9 },
+  )
+  t.match(await over, { code: 'rtsp_broken', message: /does not read the answers/ })
+})

@@ -19,7 +19,15 @@ function stage() {
     },
   }
   const place = { url: 'rtsp://c/', username: undefined, password: undefined }
-  const camera = new Camera({ place, clock, opener, stream, retry: { firstMs: 500, maxMs: 8000 }, onChange() {} })
+  const camera = new Camera({
+    place,
+    clock,
+    opener,
+    stream,
+    retry: { firstMs: 500, maxMs: 8000 },
+    pictureMs: 30_000,
+    onChange() {},
+  })
   return { camera, clock, ended, sessions }
 }
 
@@ -65,6 +73,24 @@ t.test('a wrong password and a stream of another kind are not tried again and ag
     t.match(camera.health(), { state, nextTryAt: clock.epochMs() + 8000 })
   }
 })
+
+t.test(
+  'a camera that plays and sends nothing that can be recorded is not called recording, and is given up',
+  async (t) => {
+    const { camera, clock, sessions } = stage()
+    camera.start()
+    sessions[0]?.listener.onOpened(opened)
+    await clock.run(20_000)
+    t.equal(camera.health().state, 'starting')
+    camera.pictured()
+    await clock.run(29_000)
+    t.equal(camera.health().state, 'recording')
+    await clock.run(3600)
+    t.match(camera.health(), { state: 'lost', fault: { code: 'camera_no_picture', message: /for 30 s/ } })
+    await clock.run(500)
+    t.equal(sessions.length, 2, 'and is tried again')
+  },
+)
 
 t.test('a camera that is switched off stays off, whenever it happens', async (t) => {
   const { camera, clock, sessions } = stage()

@@ -10,12 +10,12 @@ const sets: ParameterSets = { sps, pps }
 
 function stage(limits: Partial<GroupLimits> = {}) {
   const files: { bytes: Uint8Array[]; isClosed: boolean }[] = []
-  const state = { isFull: false, epoch: 0 }
+  const state = { isFull: false, epoch: 0, lost: 0 }
   const groups = createGroups({
     camera: 'c',
-    limits: { fileMs: 5000, groupBytes: 10_000, ...limits },
+    limits: { fileMs: 5000, groupBytes: 10_000, filesPerMinute: 30, ...limits },
     wall: { at: (ms) => 1_900_000_000_000 + ms, epoch: () => state.epoch, aheadMs: () => 0 },
-    onWritten: () => {},
+    onWritten: (isTaken) => void (isTaken || state.lost++),
     onFacts: () => {},
     store: {
       begin({ head }: FileWish): FootageFile {
@@ -39,7 +39,8 @@ function stage(limits: Partial<GroupLimits> = {}) {
     more: { sets?: ParameterSets; isBreak?: boolean; bytes?: number } = {},
   ) => {
     const units = [new Uint8Array(more.bytes ?? 100).fill(isKey ? 0x65 : 0x41)]
-    groups.add({ timestamp: 0, units, isKey, sets: more.sets ?? sets }, { positionMs, isBreak: more.isBreak ?? false })
+    const place = { positionMs, isBreak: more.isBreak ?? false }
+    return groups.add({ timestamp: 0, units, isKey, sets: more.sets ?? sets }, place)
   }
   const fragments = (at: number) => {
     const bytes = Buffer.concat(files[at]?.bytes ?? [])
@@ -77,6 +78,21 @@ t.test('a picture that begins within a tick of the last file is in the next', as
     [0, 1, 2, 3].map((at) => fragments(at).length),
     [5, 5, 5, 1],
   )
+})
+
+t.test('a camera that changes its parameters with each picture begins no more files than may', async (t) => {
+  const { add, files, groups, state } = stage({ filesPerMinute: 13 })
+  const change = (at: number) => add(at * 100, true, { sets: { sps, pps: Uint8Array.of(0x68, at & 0xff, at >> 8) } })
+  const taken = Array.from({ length: 700 }, (_, at) => change(at)).filter((isRecorded) => isRecorded)
+  groups.end()
+  t.equal(files.length, 26, 'in a minute and ten seconds')
+  t.equal(taken.length, 26)
+  t.equal(state.lost, 700 - 26)
+})
+
+t.test('only what can be decoded counts as recorded', async (t) => {
+  const { add } = stage()
+  t.same([add(0, false), add(100, true), add(200, false)], [false, true, true])
 })
 
 t.test('nothing is written before the first key frame, nor after a loss before the next', async (t) => {
