@@ -106,7 +106,7 @@ measure: build ## what takes a quiet machine or minutes: pace of sound, steps of
 	@node scripts/run-tests.ts measure
 
 .PHONY: bench
-bench: bench-gateway bench-serial bench-audio bench-controller ## every measurement
+bench: bench-gateway bench-serial bench-audio bench-controller bench-recorder ## every measurement
 
 .PHONY: bench-gateway
 bench-gateway: build ## the gateway against its peers; results in docs/bench
@@ -131,6 +131,11 @@ bench-audio: build ## encoder and decoder against GStreamer's own tools, a quart
 bench-controller: build ## the controller against bare node:http, with ten thousand devices; results in docs/bench
 	@node scripts/bench/controller.ts
 	@node scripts/bench/controller-day.ts
+
+.PHONY: bench-recorder
+bench-recorder: build ## the recorder with 32 cameras, and against ffmpeg and GStreamer, a quarter of an hour; results in docs/bench
+	@scripts/apt-setup.sh bench
+	@node scripts/bench/recorder.ts
 
 .PHONY: pictures
 pictures: build ## each page at a desk and on a phone, in light and in dark, into build/pictures
