@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import { nameText } from '#kit/http/people-routes.ts'
 import { count, fault, instant, object, orNull, Reply, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/records/records.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
 import type { Callers } from './callers.ts'
 
@@ -29,6 +30,9 @@ const cameraAnswer = object({
     nextTryAt: orNull(instant),
     lastPictureAt: orNull(instant),
   }),
+  sub_url: Type.Optional(
+    orNull(Type.String({ description: 'address of the stream for watching; told to administrators alone' })),
+  ),
   mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
   cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
@@ -52,15 +56,21 @@ const STREAM_ALONE = {
   },
 }
 
-function answerOf({ camera, record: { enabled, id, name } }: KnownCamera) {
+/** @param account who asks: some cameras want their password in the address, which is not for everybody */
+function answerOf({ camera, record: { enabled, id, name, subUrl } }: KnownCamera, { role }: AccountRecord) {
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? { width: facts.width, height: facts.height, codec: facts.codec, fps: facts.fps ?? null }
     : null
-  return { id, name, enabled, recordProfile, health: camera.health(), ...STREAM_ALONE }
+  const sub = role === 'administrator' ? { sub_url: subUrl } : {}
+  return { id, name, enabled, recordProfile, health: camera.health(), ...sub, ...STREAM_ALONE }
 }
 
 const url = Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' })
+const sub_url = Type.String({
+  ...{ minLength: 1, maxLength: 1024 },
+  description: 'of a smaller stream for watching, on the same host and with the same login',
+})
 const login = {
   username: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   password: Type.Optional(Type.String({ maxLength: 256, writeOnly: true })),
@@ -80,7 +90,10 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       who: 'user',
       summary: 'Every camera that you may see, and how it is',
       reply: Type.Array(cameraAnswer),
-      handle: ({ caller }) => cameras.seenBy(callers.accountOf(caller)).map(answerOf),
+      handle({ caller }) {
+        const account = callers.accountOf(caller)
+        return cameras.seenBy(account).map((one) => answerOf(one, account))
+      },
     }),
     route({
       method: 'POST',
@@ -88,34 +101,20 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       who: 'admin',
       status: 201,
       summary: 'Add a camera by its address',
-      body: Type.Object({ name: nameText, url, ...login }, { additionalProperties: false }),
-      reply: cameraAnswer,
-      async handle(ask) {
-        const added = await cameras.add(ask.body)
-        await recorder.changed(ask, 'camera added', added.record.name, { id: added.record.id, url: added.record.url })
-        return new Reply(201, answerOf(added))
-      },
-    }),
-    route({
-      method: 'PATCH',
-      path: '/api/cameras/:id',
-      who: 'admin',
-      summary: 'Change a camera: its name, its address and login, or switch it on or off',
-      params: cameraParams,
       body: Type.Object(
-        { name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url), ...login },
+        { name: nameText, url, sub_url: Type.Optional(sub_url), ...login },
         { additionalProperties: false },
       ),
       reply: cameraAnswer,
       async handle(ask) {
-        cameras.require(ask.params.id, callers.accountOf(ask.caller))
-        const changed = await cameras.change(ask.params.id, ask.body)
-        const { password, url, ...facts } = ask.body
-        const said = { ...(url !== undefined && { url: changed.record.url }), ...(password && { password: 'changed' }) }
-        await recorder.changed(ask, 'camera changed', changed.record.name, { ...facts, ...said })
-        return answerOf(changed)
+        const { sub_url: subUrl, ...wish } = ask.body
+        const added = await cameras.add({ ...wish, subUrl })
+        const { id, name, url } = added.record
+        await recorder.changed(ask, 'camera added', name, { id, url, ...(subUrl && { sub_url: added.record.subUrl }) })
+        return new Reply(201, answerOf(added, callers.accountOf(ask.caller)))
       },
     }),
+    changeRoute({ callers, cameras, recorder }),
     route({
       method: 'DELETE',
       path: '/api/cameras/:id',
@@ -129,4 +128,38 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       },
     }),
   ]
+}
+
+function changeRoute({ callers, cameras, recorder }: CameraRouteParts): Route {
+  return route({
+    method: 'PATCH',
+    path: '/api/cameras/:id',
+    who: 'admin',
+    summary: 'Change a camera: its name, its address and login, or switch it on or off',
+    params: cameraParams,
+    body: Type.Object(
+      {
+        ...{ name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url) },
+        sub_url: Type.Optional(orNull(sub_url)),
+        ...login,
+      },
+      { additionalProperties: false },
+    ),
+    reply: cameraAnswer,
+    async handle(ask) {
+      const account = callers.accountOf(ask.caller)
+      cameras.require(ask.params.id, account)
+      const { sub_url: subUrl, ...wish } = ask.body
+      const changed = await cameras.change(ask.params.id, { ...wish, subUrl })
+      const { password, url, ...facts } = wish
+      const { record } = changed
+      const said = {
+        ...(url !== undefined && { url: record.url }),
+        ...(subUrl !== undefined && { sub_url: record.subUrl }),
+        ...(password && { password: 'changed' }),
+      }
+      await recorder.changed(ask, 'camera changed', record.name, { ...facts, ...said })
+      return answerOf(changed, account)
+    },
+  })
 }

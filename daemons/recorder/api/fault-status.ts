@@ -5,6 +5,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   bad_expiry: 400,
   bad_span: 400,
   bad_stream_url: 400,
+  bad_sub_url: 400,
   username_needed: 400,
   wrong_login: 401,
   csrf_missing: 403,

@@ -44,6 +44,8 @@ const camerasFile = Type.Object(
           name: Type.String(),
           enabled: Type.Boolean(),
           url: Type.String(),
+          // Files of before there was one lack it.
+          subUrl: Type.Optional(textOrNull),
           username: textOrNull,
           sealedPassword: textOrNull,
         },
@@ -63,9 +65,11 @@ type SavedCamera = Static<typeof camerasFile>['cameras'][number]
 export async function openCameras(folder: string, log: Log) {
   const seal = await openSeal(folder)
   // Bound to where it is sent: a file with another address in it does not open.
-  const boundTo = ({ id, url }: { id: string; url: string }) => `camera ${id} ${url}`
+  const boundTo = ({ id, subUrl, url }: Pick<CameraRecord, 'id' | 'subUrl' | 'url'>) =>
+    ['camera', id, url, subUrl].filter((part) => part !== null).join(' ')
 
-  function opened({ sealedPassword, ...record }: SavedCamera): CameraRecord {
+  function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
+    const record = { ...saved, subUrl: saved.subUrl ?? null }
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }

@@ -23,7 +23,8 @@ const stranger = clientOf(recorder.url)
 const { body: before } = await stranger.call('GET', '/api/status')
 const first = await boss.setUp()
 const camera = await startCamera(t, makeFootage(work, 30, 'noise'))
-const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
+const doorWish = { name: 'Door', url: camera.url, sub_url: camera.url }
+const door = (await boss.call('POST', '/api/discovery/rtsp', doorWish)).body.id as string
 const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body.id
 
 const guardLogin = { username: 'guard', password: 'seven long words' }
@@ -119,6 +120,8 @@ t.test('A.authentication.7 a camera that is not allowed is one that does not exi
     (await guard.call('GET', '/api/cameras')).body.map(({ id }: { id: string }) => id),
     [door],
   )
+  t.notOk('sub_url' in (await guard.call('GET', '/api/cameras')).body[0], 'an address may hold a password')
+  t.equal((await boss.call('GET', '/api/cameras')).body[0].sub_url, camera.url)
   t.match((await guard.call('GET', '/api/status')).body, { cameras: 1, account: { username: 'guard' } })
   const span = 'from=0&to=1000'
   t.same(Object.keys((await guard.call('GET', `/api/recordings/availability?${span}`)).body.cameras), [door])

@@ -73,14 +73,24 @@ export interface Camera {
   /** Null until its stream has begun once. */
   recordProfile: { width: number; height: number; codec: string; fps: number | null } | null
   health: CameraHealth
+  /** Address of the stream for watching; told to administrators alone. */
+  sub_url?: string | null
 }
 
 /** A camera to add by hand. */
 export interface CameraBody {
   name: string
   url: string
+  /** Of a smaller stream for watching. */
+  sub_url?: string
   username?: string
   password?: string
+}
+
+interface CameraChange extends Partial<Omit<CameraBody, 'sub_url'>> {
+  /** Null: none. */
+  sub_url?: string | null
+  enabled?: boolean
 }
 
 /** A stretch of footage, epoch ms. */
@@ -140,8 +150,7 @@ export const api = {
 
   cameras: () => call<Camera[]>('GET /api/cameras', undefined, { isPolled: true }),
   addCamera: (body: CameraBody) => call<Camera>('POST /api/discovery/rtsp', body).catch(atItsField),
-  changeCamera: (id: string, body: Partial<CameraBody> & { enabled?: boolean }) =>
-    call<Camera>(`PATCH ${cameraPath(id)}`, body).catch(atItsField),
+  changeCamera: (id: string, body: CameraChange) => call<Camera>(`PATCH ${cameraPath(id)}`, body).catch(atItsField),
   removeCamera: (id: string) => call<unknown>(`DELETE ${cameraPath(id)}`),
 
   footage: (id: string, from: number, to: number) =>
@@ -166,13 +175,14 @@ export const accountsApi = {
     call<{ csrf: string }>('POST /api/me/password', body),
 }
 
-const OF_ADDRESS: ReadonlySet<string> = new Set(['bad_stream_url', 'bad_target'])
+const FIELD_OF: Readonly<Record<string, string>> = { bad_stream_url: 'url', bad_target: 'url', bad_sub_url: 'sub_url' }
 
-/** What is wrong with the address is said at the address. */
+/** What is wrong with an address is said at the address. */
 function atItsField(thrown: unknown): never {
-  if (!(thrown instanceof CallFault) || !OF_ADDRESS.has(thrown.code)) throw thrown
+  const field = thrown instanceof CallFault ? FIELD_OF[thrown.code] : undefined
+  if (!(thrown instanceof CallFault) || field === undefined) throw thrown
   const { code, message, status } = thrown
-  throw new CallFault(status, { error: code, message, fields: { url: message } })
+  throw new CallFault(status, { error: code, message, fields: { [field]: message } })
 }
 
 /** Why a film did not begin, as the recorder says it; null if it would give it now. */

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { Confirm } from '#kit/web/dialog.ts'
-import { input, refusal, toggle, useForm } from '#kit/web/form.ts'
+import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { firstWait } from '#kit/web/lazy.ts'
@@ -92,10 +92,11 @@ const close = () =>
 
 /** Adds a camera by its address. */
 function NewCamera(): VNode {
-  const form = useForm({ name: '', url: '', username: '', password: '', isShown: false }, 'draft')
+  const form = useForm({ name: '', url: '', sub_url: '', username: '', password: '', isShown: false }, 'draft')
   async function save(): Promise<void> {
-    const { name, password, url, username } = form.values.value
+    const { name, password, sub_url, url, username } = form.values.value
     const body: CameraBody = { name: String(name).trim(), url: String(url).trim() }
+    if (String(sub_url).trim() !== '') body.sub_url = String(sub_url).trim()
     if (username !== '') Object.assign(body, { username, password })
     const added = await api.addCamera(body)
     await look()
@@ -113,6 +114,7 @@ function NewCamera(): VNode {
     <div class="in stack">
       ${input({ form, name: 'name', label: texts.name, first: true, placeholder: texts.nameExample })}
       ${input({ form, name: 'url', label: texts.address, mono: true, placeholder: texts.addressExample, hint: texts.addressHint })}
+      ${subAddress(form)}
       ${input({ form, name: 'username', label: texts.cameraUser, hint: texts.cameraUserHint })}
       ${input({ form, name: 'password', label: texts.cameraPassword, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'off' })}
       ${toggle({ form, name: 'isShown', label: texts.showPassword })}
@@ -120,16 +122,28 @@ function NewCamera(): VNode {
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Add camera</${Act}></footer></form>`
 }
 
+const subAddress = (form: Form) =>
+  input({ form, name: 'sub_url', label: texts.subAddress, mono: true, hint: texts.subAddressHint })
+
 /** Changes a camera: its name, address and login; switches it on or off, or removes it. The login is never shown. */
 function CameraForm({ camera }: { camera: Camera }): VNode {
   const form = useForm(
-    { ...{ name: camera.name, enabled: camera.enabled }, ...{ url: '', username: '', password: '', isShown: false } },
+    {
+      ...{ name: camera.name, enabled: camera.enabled, sub_url: camera.sub_url ?? '' },
+      ...{ url: '', username: '', password: '', isShown: false },
+    },
     'edit',
   )
   async function save(): Promise<void> {
-    const { enabled, name, password, url, username } = form.values.value
+    const { enabled, name, password, sub_url, url, username } = form.values.value
     const typed = Object.entries({ url: String(url).trim(), username, password }).filter(([, value]) => value !== '')
-    const body = { name: String(name).trim(), enabled: enabled === true, ...Object.fromEntries(typed) }
+    const sub = String(sub_url).trim()
+    // Of another address the one for watching is not this one any more, unless it was typed with it.
+    const isNewSub = sub !== (camera.sub_url ?? '')
+    const body = {
+      ...{ name: String(name).trim(), enabled: enabled === true, ...Object.fromEntries(typed) },
+      ...(isNewSub && { sub_url: sub === '' ? null : sub }),
+    }
     await api.changeCamera(camera.id, body)
     await look()
     toast(texts.cameraIsChanged(String(name).trim()))
@@ -146,6 +160,7 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
       ${input({ form, name: 'name', label: texts.name, first: true })}
       ${toggle({ form, name: 'enabled', label: texts.isRecorded, hint: texts.isRecordedHint })}
       ${input({ form, name: 'url', label: texts.newAddress, mono: true, placeholder: texts.addressExample, hint: texts.newAddressHint })}
+      ${subAddress(form)}
       ${input({ form, name: 'username', label: texts.cameraUser, hint: texts.leftEmpty })}
       ${input({ form, name: 'password', label: texts.cameraPassword, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'off', hint: texts.leftEmpty })}
       ${toggle({ form, name: 'isShown', label: texts.showPassword })}

@@ -68,6 +68,8 @@ export const nameExample = 'Front door'
 export const address = 'RTSP address'
 export const addressExample = 'rtsp://10.20.4.31/stream1'
 export const addressHint = 'rtsp://, the camera’s address, and the path of its best stream in H.264.'
+export const subAddress = 'Address for watching'
+export const subAddressHint = 'Of a smaller stream of the same camera. Left empty, the one above is watched too.'
 export const cameraUser = 'User on the camera'
 export const cameraUserHint = 'Left empty where the camera asks for none.'
 export const cameraPassword = 'Password on the camera'
@@ -79,7 +81,7 @@ export const isRecorded = 'Record this camera'
 export const isRecordedHint = 'Switched off, it is left alone; its footage stays as long as any other.'
 export const newAddress = 'New RTSP address'
 export const newAddressHint =
-  'Left empty, the present one stays. A new one takes no user and password of the old one along.'
+  'Left empty, the present one stays. A new one takes no login of the old one along, and no address for watching.'
 export const leftEmpty = 'Left empty, the present one stays.'
 export const removeQuestion = (name: string) => `Remove ${name}?`
 export const removingMeans =

@@ -12,6 +12,8 @@ export interface CameraRecord {
   readonly enabled: boolean
   /** `rtsp://host[:port]/path`, without a user or password. */
   readonly url: string
+  /** A smaller stream of the same host, for watching; null if none is known. */
+  readonly subUrl: string | null
   readonly username: string | null
   readonly password: string | null
 }
@@ -20,12 +22,19 @@ export interface CameraRecord {
 export interface CameraWish {
   name: string
   url: string
+  /** Of a smaller stream, for watching; it is signed in to with the same user and password. */
+  subUrl?: string | undefined
   username?: string
   password?: string
 }
 
-/** What is to change. A new address takes no user or password of the old one along, so that no other host gets them. */
-export interface CameraChange extends Partial<CameraWish> {
+/**
+ * What is to change. A new address takes nothing of the old one along: no user or password, so that no other host gets
+ * them, and no stream for watching.
+ */
+export interface CameraChange extends Partial<Omit<CameraWish, 'subUrl'>> {
+  /** Null: none. */
+  subUrl?: string | null | undefined
   enabled?: boolean
 }
 
@@ -39,6 +48,16 @@ interface BookParts {
   checkHost(host: string): void
   /** The most cameras; key `cameras.max`. */
   most: number
+}
+
+/** Where a camera is to be. */
+interface PlaceWish extends Omit<CameraWish, 'name' | 'subUrl'> {
+  subUrl?: string | null | undefined
+}
+
+/** Where it is, checked. */
+interface Place extends StreamPlace {
+  subUrl: string | null
 }
 
 /** A camera, and what it was added with. */
@@ -56,9 +75,9 @@ export interface CameraBook {
   seenBy(viewer: Viewer): readonly KnownCamera[]
   /** @throws Fault `unknown_camera`, also for one that the account may not see: nothing tells the two apart */
   require(id: string, viewer: Viewer): KnownCamera
-  /** @throws Fault `bad_stream_url`, `bad_target`, `too_many_cameras`, `store_write_failed` */
+  /** @throws Fault `bad_stream_url`, `bad_sub_url`, `bad_target`, `too_many_cameras`, `store_write_failed` */
   add(wish: CameraWish): Promise<KnownCamera>
-  /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_target`, `store_write_failed` */
+  /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_sub_url`, `bad_target`, `store_write_failed` */
   change(id: string, wish: CameraChange): Promise<KnownCamera>
   /** Its footage stays as long as any other. @throws Fault `unknown_camera`, `store_write_failed` */
   remove(id: string): Promise<CameraRecord>
@@ -88,19 +107,20 @@ export function createCameraBook({ checkHost, make, most, newId, records, save }
     known = next
   }
 
-  /** @throws Fault `bad_stream_url`, `bad_target` */
-  function placeOf(wish: Omit<CameraWish, 'name'>): StreamPlace {
+  /** @throws Fault `bad_stream_url`, `bad_target`, `bad_sub_url` */
+  function placeOf(wish: PlaceWish): Place {
     const place = readStreamUrl(wish)
     checkHost(hostOf(place.url))
-    return place
+    return { ...place, subUrl: wish.subUrl == null ? null : readSubUrl(wish.subUrl, place.url) }
   }
 
   async function add(wish: CameraWish): Promise<KnownCamera> {
     if (known.length >= most)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
-    const { password, url, username } = placeOf(wish)
+    const { password, subUrl, url, username } = placeOf(wish)
     const id = unusedId()
-    const record = { id, name: wish.name, enabled: true, url, username: username ?? null, password: password ?? null }
+    const login = { username: username ?? null, password: password ?? null }
+    const record = { id, name: wish.name, enabled: true, url, subUrl, ...login }
     const added = { record, camera: make(record) }
     await put([...known, added])
     added.camera.start()
@@ -142,18 +162,20 @@ export function createCameraBook({ checkHost, make, most, newId, records, save }
 /** The record after a change. @param placeOf reads and checks an address with its login */
 function recordWith(
   record: CameraRecord,
-  { password, url, username, ...wish }: CameraChange,
-  placeOf: (wish: Omit<CameraWish, 'name'>) => StreamPlace,
+  { password, subUrl, url, username, ...wish }: CameraChange,
+  placeOf: (wish: PlaceWish) => Place,
 ): CameraRecord {
   const changed = { ...record, ...wish }
-  if (password === undefined && url === undefined && username === undefined) return changed
-  const kept = url === undefined ? record : { username: null, password: null }
+  if ([password, subUrl, url, username].every((one) => one === undefined)) return changed
+  const kept = url === undefined ? record : { subUrl: null, username: null, password: null }
   const place = placeOf({
     url: url ?? record.url,
+    subUrl: subUrl === undefined ? kept.subUrl : subUrl,
     username: username ?? kept.username ?? undefined,
     password: password ?? kept.password ?? undefined,
   })
-  return { ...changed, url: place.url, username: place.username ?? null, password: place.password ?? null }
+  const { username: user, password: secret, ...addresses } = place
+  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null }
 }
 
 function isSameLogin(one: CameraRecord, other: CameraRecord): boolean {
@@ -171,16 +193,38 @@ function hostOf(url: string): string {
  * Takes a user and password out of an address, where people paste them.
  * @throws Fault `bad_stream_url`
  */
-function readStreamUrl({ password, url: text, username }: Omit<CameraWish, 'name'>): StreamPlace {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url?.protocol !== 'rtsp:' || url.hostname === '')
-    throw new Fault('bad_stream_url', 'The address is not one of RTSP. Expected rtsp://HOST[:PORT]/PATH.')
+function readStreamUrl({ password, url: text, username }: PlaceWish): StreamPlace {
+  const url = rtspUrlOf(text)
+  if (!url) throw new Fault('bad_stream_url', 'The address is not one of RTSP. Expected rtsp://HOST[:PORT]/PATH.')
   const own = (part: string) => (part === '' ? undefined : decoded(part))
   const place = { username: username ?? own(url.username), password: password ?? own(url.password) }
+  return { ...place, url: withoutLogin(url) }
+}
+
+function rtspUrlOf(text: string): URL | undefined {
+  const url = URL.parse(text)
+  return url?.protocol === 'rtsp:' && url.hostname !== '' ? url : undefined
+}
+
+function withoutLogin(url: URL): string {
   url.username = ''
   url.password = ''
   url.hash = ''
-  return { ...place, url: url.href }
+  return url.href
+}
+
+/**
+ * One login is kept for both streams, so that both are at one host.
+ * @throws Fault `bad_sub_url`
+ */
+function readSubUrl(text: string, mainUrl: string): string {
+  const url = rtspUrlOf(text)
+  const host = hostOf(mainUrl)
+  if (url && hostOf(url.href) === host) return withoutLogin(url)
+  throw new Fault(
+    'bad_sub_url',
+    `The second address is none of RTSP at ${host}, where the first one is. Expected rtsp://${host}[:PORT]/PATH.`,
+  )
 }
 
 function decoded(part: string): string {

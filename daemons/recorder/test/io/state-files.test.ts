@@ -6,7 +6,7 @@ import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
 
 const door = {
   ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
-  ...{ username: 'ann', password: 'se:cret' },
+  ...{ subUrl: null, username: 'ann', password: 'se:cret' },
 }
 
 t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {
@@ -26,6 +26,22 @@ t.test('a password that is moved to another address does not open, and the other
   writeFileSync(path, readFileSync(path, 'utf8').replace('10.0.0.5', '203.0.113.5'))
   const { records } = await openCameras(folder, silentLog)
   t.same(records, [{ ...door, url: 'rtsp://203.0.113.5/one', password: null }, other])
+})
+
+t.test('a second address is kept, bound to the password as the first, and older files have none', async (t) => {
+  const folder = t.testdir({})
+  const sub = { ...door, id: '00000001', subUrl: 'rtsp://10.0.0.5/two' }
+  const path = join(folder, 'cameras.json')
+  const { save } = await openCameras(folder, silentLog)
+  await save([door, sub])
+  const text = readFileSync(path, 'utf8')
+  t.same((await openCameras(folder, silentLog)).records, [door, sub])
+  writeFileSync(path, text.replace('10.0.0.5/two', '10.0.0.5/four'))
+  t.same((await openCameras(folder, silentLog)).records[1], { ...sub, subUrl: 'rtsp://10.0.0.5/four', password: null })
+  const { cameras, ...rest } = JSON.parse(text)
+  const older = cameras.map(({ subUrl: _, ...camera }: { subUrl: unknown }) => camera)
+  writeFileSync(path, JSON.stringify({ ...rest, cameras: older.slice(0, 1) }))
+  t.same((await openCameras(folder, silentLog)).records, [door])
 })
 
 t.test('a recorder keeps its id, and one without a saved step counts as set up', async (t) => {

@@ -100,3 +100,21 @@ t.test('a camera that an account may not see is refused like one that is not the
   t.match(refusals[0], /no camera with this id/)
   t.same(book.seenBy({ cameras: ['other'] }), [])
 })
+
+t.test(
+  'a second address is one of the same host, takes no login of its own, and goes with a new first one',
+  async (t) => {
+    const { book, disk } = stage()
+    const wish = { name: 'Door', url: 'rtsp://10.0.0.5/one', username: 'ann', password: 'secret' }
+    const { record } = await book.add({ ...wish, subUrl: 'rtsp://bob:x@10.0.0.5:8554/two' })
+    t.equal(record.subUrl, 'rtsp://10.0.0.5:8554/two')
+    for (const subUrl of ['rtsp://10.0.0.6/two', 'http://10.0.0.5/two', 'two', 'rtsp://10.0.0.5@10.0.0.6/'])
+      await t.rejects(book.change(record.id, { subUrl }), { code: 'bad_sub_url' }, subUrl)
+    t.equal((await book.change(record.id, { name: 'Gate' })).record.subUrl, record.subUrl)
+    await book.change(record.id, { subUrl: 'rtsp://167772165/three' })
+    t.match(disk.records, [{ subUrl: 'rtsp://167772165/three', username: 'ann', password: 'secret' }])
+    t.equal((await book.change(record.id, { subUrl: null })).record.subUrl, null)
+    await book.change(record.id, { subUrl: 'rtsp://10.0.0.5/two' })
+    t.equal((await book.change(record.id, { url: 'rtsp://10.0.0.5/four' })).record.subUrl, null)
+  },
+)
