@@ -151,7 +151,7 @@ export interface HttpServerOptions {
   /** `take` of a ticket store, where sockets or downloads take `?ticket=`. */
   takeTicket?: TakeTicket
   routes: readonly Route[]
-  sockets?: readonly SocketRoute[]
+  sockets?: readonly SocketRoute<never>[]
   /** Paths that the daemon answers by itself; routes below its prefix are never called. */
   surface?: Surface
   /** Limits some callers to less than their role allows. */

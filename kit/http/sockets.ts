@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import fastifyWebsocket from '@fastify/websocket'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
 import type { WebSocket } from 'ws'
 import type { Clock } from '../clock.ts'
 import type { HttpConfig } from '../config/tables.ts'
@@ -14,6 +15,7 @@ import { Fault } from '../pure/fault.ts'
 import { mostFragments, mostPackets } from '../pure/memory-plan.ts'
 import { dropGreediest } from '../pure/pace.ts'
 import { type BrowserRule, opensSocket } from './browser-rule.ts'
+import { createCheck, fieldsFault } from './check.ts'
 import type { Metrics } from './metrics.ts'
 import type { Caller, Knock, WhoMay } from './route.ts'
 import { type Recognizer, recognize } from './serve-routes.ts'
@@ -221,11 +223,22 @@ export interface SocketKnock extends Omit<Knock, 'signal'> {
 }
 
 /** One socket path of a daemon. */
-export interface SocketRoute {
+export interface SocketRoute<Query = unknown> {
   path: string
   who: WhoMay
   /** What it sends and takes, for the table of routes in the docs. */
   summary: string
+  /** Accepts a lasting `?token=` beside the header, as routes do; such an address is taken from any page. */
+  token?: boolean
+  /** What its address asks for; without it, the query is ignored. */
+  query?: TSchema
+  /** Most unsent bytes of one of its sockets; default: `http.socket_buffer_bytes`. */
+  bufferBytes?: number
+  /**
+   * Runs before the upgrade, also for a plain request, which learns by it why no socket would be opened.
+   * @throws Fault, answered over HTTP
+   */
+  check?: (caller: Caller | undefined, query: Query) => void
   /**
    * For a socket that anyone may open and whose caller may sign in later: recognizes the caller instead of `identify`
    * and `takeTicket`. Runs before the upgrade.
@@ -236,7 +249,14 @@ export interface SocketRoute {
    * Runs once for each socket; must set `onMessage` before it returns, or early messages are lost.
    * @param caller the very object that `recognize`, `identify` or the ticket returned; undefined only if anyone may call
    */
-  open: (socket: Socket, caller: Caller | undefined) => void
+  open: (socket: Socket, caller: Caller | undefined, query: Query) => void
+}
+
+/** Types a socket's path from the schema of its query; adds nothing at run time. */
+export function socketRoute<Query extends TSchema>(
+  spec: Omit<SocketRoute<Static<Query>>, 'query'> & { query: Query },
+): SocketRoute<never> {
+  return spec
 }
 
 /** What sockets need of the server's options. */
@@ -245,7 +265,7 @@ interface SocketNeeds extends Recognizer {
   clock: Clock
   config: HttpConfig
   metrics: Metrics
-  sockets?: readonly SocketRoute[]
+  sockets?: readonly SocketRoute<never>[]
   browsers?: BrowserRule
   shareOf: ShareOf
   /** Asked at each heartbeat about each open socket, with the very caller that opened it: false closes it. */
@@ -328,46 +348,39 @@ export function addSockets(app: FastifyInstance, needs: SocketNeeds): Sockets {
 }
 
 interface At {
-  route: SocketRoute
+  route: SocketRoute<never>
   open: Map<ServedSocket, Caller | undefined>
   places: Places
   needs: SocketNeeds
   onDropped: () => void
 }
 
-function addRoute(scope: FastifyInstance, { route, open, places, needs, onDropped }: At): void {
-  const callers = new WeakMap<FastifyRequest, Caller>()
+/** What an upgrade was let in with. */
+interface LetIn {
+  caller: Caller | undefined
+  query: unknown
+}
 
-  async function callerOf({ headers, ip, query }: FastifyRequest, { raw }: FastifyReply): Promise<Caller | undefined> {
-    const said = (query as Record<string, unknown>).ticket
-    const ticket = typeof said === 'string' ? said : undefined
-    const remoteAddress = plainAddress(ip)
-    if (route.recognize)
-      return route.recognize({ authorization: headers.authorization, headers, method: 'GET', remoteAddress, ticket })
-    const place = { method: 'GET', path: route.path, params: {}, remoteAddress }
-    return (await recognize(needs, { who: route.who, headers, place, response: raw, ticket })).caller
-  }
+function addRoute(scope: FastifyInstance, { route, open, places, needs, onDropped }: At): void {
+  const letIn = new WeakMap<FastifyRequest, LetIn>()
+  const bufferBytes = route.bufferBytes ?? needs.config.socket_buffer_bytes
+  const letCome = createDoor(route, needs)
 
   scope.route({
     method: 'GET',
     url: route.path,
     // All refusals come before the upgrade, so that they are plain HTTP replies.
     onRequest: async (request, reply) => {
-      if (!request.ws) throw new Fault('upgrade_required', 'this path is a WebSocket, expected an Upgrade')
-      const { headers } = request
-      if (!opensSocket(headers, needs.browsers))
-        throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
-      const caller = await callerOf(request, reply)
-      if (caller) callers.set(request, caller)
+      letIn.set(request, await letCome(request, reply))
       if (!places.hasRoom(request.ip))
         throw new Fault(
           'too_many_sockets',
           `${open.size} sockets are open; http.max_sockets or http.max_sockets_per_address allows no more`,
         )
+      if (!request.ws) throw new Fault('upgrade_required', 'this path is a WebSocket, expected an Upgrade')
     },
     handler: () => undefined,
     wsHandler: (bare: WebSocket, request: FastifyRequest) => {
-      const bufferBytes = needs.config.socket_buffer_bytes
       const stream = request.raw.socket
       const socket = createSocket(bare, { stream, bufferBytes, log: needs.log, onDropped })
       const sinceMs = needs.clock.monotonicMs()
@@ -377,13 +390,57 @@ function addRoute(scope: FastifyInstance, { route, open, places, needs, onDroppe
       }
       // Upgrades let in at the same time may together be one too many.
       if (!places.take(request.ip, holder)) return socket.close(TRY_AGAIN_LATER, 'too many sockets')
-      const caller = callers.get(request)
+      const { caller, query } = letIn.get(request) ?? { caller: undefined, query: undefined }
       open.set(socket, caller)
       bare.once('close', () => {
         places.leave(holder)
         open.delete(socket)
       })
-      socket.run(() => route.open(socket, caller))
+      socket.run(() => route.open(socket, caller, query as never))
     },
   })
+}
+
+/** @returns decides who gets in, and reads what they ask for; its faults are answered over HTTP */
+function createDoor(route: SocketRoute<never>, needs: SocketNeeds) {
+  const checkQuery = route.query && createCheck(route.query, 'text', '?')
+
+  async function callerOf({ headers, ip, query }: FastifyRequest, { raw }: FastifyReply): Promise<Caller | undefined> {
+    const { ticket, token } = shownIn(query)
+    const remoteAddress = plainAddress(ip)
+    if (route.recognize)
+      return route.recognize({ authorization: headers.authorization, headers, method: 'GET', remoteAddress, ticket })
+    const place = { method: 'GET', path: route.path, params: {}, remoteAddress }
+    const queryToken = route.token ? token : undefined
+    return (await recognize(needs, { who: route.who, headers, place, response: raw, ticket, queryToken })).caller
+  }
+
+  function queryOf({ query }: FastifyRequest): unknown {
+    if (!checkQuery) return undefined
+    const { ticket: _, ...asked } = query as Record<string, unknown>
+    if (route.token) delete asked.token
+    const { faults, value } = checkQuery(asked)
+    if (faults.length > 0) throw fieldsFault(faults)
+    return value
+  }
+
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<LetIn> => {
+    // A token in the address is not something that a browser adds by itself for a page of another site.
+    const isShown = route.token === true && shownIn(request.query).token !== undefined
+    if (!isShown && !opensSocket(request.headers, needs.browsers))
+      throw new Fault('foreign_origin', 'sockets are not opened for pages of other sites')
+    const caller = await callerOf(request, reply)
+    const query = queryOf(request)
+    route.check?.(caller, query as never)
+    return { caller, query }
+  }
+}
+
+/** What credentials stand in an address, each once. */
+function shownIn(query: unknown): { ticket: string | undefined; token: string | undefined } {
+  const { ticket, token } = query as Record<string, unknown>
+  return {
+    ticket: typeof ticket === 'string' ? ticket : undefined,
+    token: typeof token === 'string' ? token : undefined,
+  }
 }

@@ -50,6 +50,8 @@ const LEAST_COMPRESSED_BYTES = 1024
 const POLICY = [
   "default-src 'self'",
   "img-src 'self' data: blob:",
+  // Live pictures come over a socket, and are played from memory.
+  "media-src 'self' blob:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'self'",

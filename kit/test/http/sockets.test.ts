@@ -2,13 +2,14 @@
 import { connect, Socket as Stream } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
+import { Type } from 'typebox'
 import { WebSocket } from 'ws'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { silentLog } from '#kit/log.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Caller } from '../../http/route.ts'
 import type { HttpServerOptions } from '../../http/server.ts'
-import { createTickets, type Socket, type SocketRoute } from '../../http/sockets.ts'
+import { createTickets, type Socket, type SocketRoute, socketRoute } from '../../http/sockets.ts'
 import { serverRows } from '../../pure/memory-plan.ts'
 import { heapBytesOf, heldBytes, rowOf } from '../heap.ts'
 import { until } from '../until.ts'
@@ -23,8 +24,8 @@ async function serveSockets(
 ) {
   const clock = fakeClock()
   const opened: ((at: { socket: Socket; caller: Caller | undefined }) => void)[] = []
-  const open: SocketRoute['open'] = (socket, caller) => {
-    options.open?.(socket, caller)
+  const open: SocketRoute['open'] = (socket, caller, query) => {
+    options.open?.(socket, caller, query)
     opened.shift()?.({ socket, caller })
   }
   const { open: _open, who = 'user' as const, recognize, ...rest } = options
@@ -427,4 +428,54 @@ t.test('a socket that recognizes its callers itself gets the head and the ticket
   t.equal(await outcome(dial('/ws', {})), 'open')
   t.match((await stranger).caller, { name: 'undefined undefined undefined 127.0.0.1' })
   t.same(await outcome(dial('/ws?ticket=bad', {})), [401, 'unauthorized'])
+})
+
+t.test('a path may ask for a query, refuse before the upgrade, and say to a plain request what it would', async (t) => {
+  const seen: unknown[] = []
+  const sockets = [
+    socketRoute({
+      ...{ path: '/film', who: 'user' as const, summary: 'Test' },
+      query: Type.Object({ camera: Type.String() }, { additionalProperties: false }),
+      check(caller, { camera }) {
+        if (camera === 'none') throw new Fault('forbidden', `${caller?.name} sees no such camera`)
+      },
+      open: (_socket, _caller, query) => void seen.push(query),
+    }),
+  ]
+  const { ask, dial } = await serveSockets(t, { sockets })
+  t.equal(await outcome(dial('/film?camera=door')), 'open')
+  t.same(seen, [{ camera: 'door' }])
+  t.same(await outcome(dial('/film')), [400, 'bad_fields'])
+  t.same(await outcome(dial('/film?camera=none')), [403, 'forbidden'])
+  const plain = async (path: string) => (await (await ask(path, { as: 'viewer' })).json()).error
+  t.equal(await plain('/film?camera=none'), 'forbidden')
+  t.equal(await plain('/film?camera=door'), 'upgrade_required')
+})
+
+t.test('a path may take a token in its address, which then may come from any page', async (t) => {
+  const identify: HttpServerOptions['identify'] = ({ authorization, queryToken }) =>
+    authorization === 'Bearer viewer' || queryToken === 'shown' ? { name: 'viewer-name', role: 'viewer' } : undefined
+  const open = () => {}
+  const sockets = [
+    { path: '/takes', who: 'user' as const, summary: 'Test', token: true, open },
+    { path: '/ws', who: 'user' as const, summary: 'Test', open },
+  ]
+  const { dial } = await serveSockets(t, { sockets, identify })
+  const evil = { origin: 'http://evil.example' }
+  t.equal(await outcome(dial('/takes?token=shown', {})), 'open')
+  t.equal(await outcome(dial('/takes?token=shown', evil)), 'open')
+  t.same(await outcome(dial('/takes?token=wrong', evil)), [401, 'unauthorized'])
+  t.same(await outcome(dial('/takes?token=shown&token=shown', {})), [401, 'unauthorized'])
+  t.same(await outcome(dial('/takes', { ...evil, authorization: 'Bearer viewer' })), [403, 'foreign_origin'])
+  t.same(await outcome(dial('/ws?token=shown', {})), [401, 'unauthorized'])
+})
+
+t.test('a path may have a buffer of its own', async (t) => {
+  const open = (socket: Socket) => {
+    t.equal(socket.send('x'.repeat(50_000)), true)
+    t.equal(socket.send('x'.repeat(200_000)), false)
+  }
+  const sockets = [{ path: '/ws', who: 'user' as const, summary: 'Test', bufferBytes: 100_000, open }]
+  const { dial } = await serveSockets(t, { sockets })
+  t.equal(await outcome(dial()), 'open')
 })
