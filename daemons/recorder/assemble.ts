@@ -22,12 +22,14 @@ import { createCallers, recorderDialect, type SessionHolder, wholeFence } from '
 import { cameraRoutes } from './api/camera-routes.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
+import { videoSocketRoute } from './api/live-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
 import { Camera } from './core/cameras/camera.ts'
 import type { Cut } from './core/footage/footage.ts'
+import { createLive, type Live } from './core/live/live.ts'
 import type { FootageStore, KeptFile } from './core/ports.ts'
 import { createStream } from './core/recording/stream.ts'
 import { createWall, type Wall } from './core/recording/timeline.ts'
@@ -40,6 +42,8 @@ import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from '
 type Context = AssembleContext<RecorderConfig>
 
 const DAY_MS = 86_400_000
+
+const EXPIRY_LOOK_MS = 500
 
 /** For `plantroom password`. */
 export function openAccounts(stateFolder: string): Promise<KeptAccounts> {
@@ -54,6 +58,7 @@ interface House {
   footage: FootageFolder
   wall: ReturnType<typeof createWall>
   cameras: CameraBook
+  live: Live
   authority: LateAuthority
 }
 
@@ -84,9 +89,25 @@ export async function assemble(context: Context): Promise<Assembled> {
     },
   })
   parts.add(certificatePart(authority, config.http))
-  parts.add({ name: 'http', start: async () => void (await server.listen()), stop: () => server.close() })
+  parts.add(httpPart(context, server))
   parts.add(createPresence({ ...context, daemon: 'recorder', port: () => server.address().port, says }).part)
   return { status: () => statusLine(house) }
+}
+
+/** What a token or an account that expires has open ends soon after, as with one that is revoked. */
+function httpPart({ clock }: Context, server: HttpServer): Part {
+  let looking: Timer | undefined
+  return {
+    name: 'http',
+    async start() {
+      await server.listen()
+      looking = clock.every(EXPIRY_LOOK_MS, () => server.endSignedOut())
+    },
+    async stop() {
+      looking?.cancel()
+      await server.close()
+    },
+  }
 }
 
 /** Outlives the cameras, whose last files it puts on the disk. */
@@ -116,8 +137,9 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     ...{ folder: stateFolder, clock, log, product: PRODUCT },
     machine: () => machineNames(config.http),
   })
-  const cameras = await camerasOf(context, { footage, wall, ledger })
-  return { people, site, folder, footage, wall, cameras, authority }
+  const live = createLive({ wall, groupBytes: config.live.group_bytes })
+  const cameras = await camerasOf(context, { footage, wall, ledger, live })
+  return { people, site, folder, footage, wall, cameras, live, authority }
 }
 
 function footageOf({ clock, config, log }: Context, folder: string, ledger: Ledger): Promise<FootageFolder> {
@@ -140,7 +162,7 @@ function footageOf({ clock, config, log }: Context, folder: string, ledger: Ledg
 
 async function camerasOf(
   context: Context,
-  { footage, ledger, wall }: { footage: FootageStore; ledger: Ledger; wall: Wall },
+  { footage, ledger, live, wall }: { footage: FootageStore; ledger: Ledger; live: Live; wall: Wall },
 ): Promise<CameraBook> {
   const { clock, config, log, stateFolder, version } = context
   const { cameras: bounds, storage } = config
@@ -158,7 +180,8 @@ async function camerasOf(
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
   function make({ id, name, password, url, username }: CameraRecord): Camera {
-    const stream = createStream({ camera: id, clock, wall, store: footage, limits, onPicture: () => camera.pictured() })
+    const onPicture = () => camera.pictured()
+    const stream = createStream({ camera: id, clock, wall, store: footage, tap: live.tapOf(id), limits, onPicture })
     const place = { url, username: username ?? undefined, password: password ?? undefined }
     const onChange = () => {
       const { fault, state } = camera.health()
@@ -172,12 +195,13 @@ async function camerasOf(
   }
 
   const { records, save } = await openCameras(stateFolder, log)
-  return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max })
+  const onRemoved = (id: string) => live.removed(id)
+  return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max, onRemoved })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { authority, cameras, footage, people, site, wall } = house
+  const { authority, cameras, footage, live, people, site, wall } = house
   const { journal, ledger, recorder, refusals } = records
   const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createTokenStore<SessionHolder>(life)
@@ -210,9 +234,17 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...cameraRoutes({ callers, cameras, recorder }),
       ...footageRoutes({ clock, callers, cameras, recorder, ...footageOfRoutes(context, house) }),
     ],
+    sockets: [videoSocketRoute({ clock, callers, cameras, live, limits: liveLimits(config) })],
     web: { folder: join(import.meta.dirname, 'web/recorder') },
   })
   return server
+}
+
+function liveLimits({ live }: RecorderConfig) {
+  return {
+    ...{ streams: live.streams, totalStreams: live.total_streams, bufferBytes: live.buffer_bytes },
+    ...{ lagMs: live.lag_ms, slowMs: live.slow_ms },
+  }
 }
 
 /** The cookie of a page goes with a download too: no ticket is needed. */

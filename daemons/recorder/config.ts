@@ -183,6 +183,53 @@ const playback = Type.Object(
   { additionalProperties: false, default: {}, description: 'taking footage out' },
 )
 
+const live = Type.Object(
+  {
+    streams: Type.Integer({
+      default: 48,
+      minimum: 1,
+      maximum: 1024,
+      description: 'live streams of one account at once',
+    }),
+    total_streams: Type.Integer({
+      default: 64,
+      minimum: 1,
+      maximum: 1024,
+      description: 'live streams of all accounts at once',
+    }),
+    buffer_bytes: Type.Integer({
+      default: 4_194_304,
+      minimum: 65_536,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description: 'unsent bytes of one live stream before pictures are left out; a key frame of more is never sent',
+    }),
+    lag_ms: Type.Integer({
+      default: 2000,
+      minimum: 200,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'what waits for so long to be sent is too late: only key frames follow until nothing waits',
+    }),
+    slow_ms: Type.Integer({
+      default: 10_000,
+      minimum: 1000,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'a live stream that does not catch up within this time is closed',
+    }),
+    group_bytes: Type.Integer({
+      default: 2_097_152,
+      minimum: 0,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description:
+        'pictures since the last key frame of each camera, shown at once to who opens it; of more none are kept, and the next key frame is waited for',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'watching live' },
+)
+
 const users = Type.Object(
   {
     max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'accounts at once' }),
@@ -198,10 +245,12 @@ const users = Type.Object(
 
 export const config = Type.Object(
   {
-    ...commonTables(DEFAULT_PORT),
+    // A wall has a socket for each tile, and clients of these sockets send nothing.
+    ...commonTables(DEFAULT_PORT, { most: 128, mostPerAddress: 64, messageBytes: 1024 }),
     cameras,
     storage,
     playback,
+    live,
     users,
     journal: journalTable(),
     ledger: ledgerTable(),

@@ -235,8 +235,8 @@ export function logTable() {
 }
 
 /** The tables of a daemon that serves HTTPS, and to which people sign in for a token; spread them into its `config.ts`. */
-export function commonTables(defaultPort: number) {
-  return commonTablesWith(httpTable(defaultPort, { ...tokenLoginKeys(), ...tlsKeys() }))
+export function commonTables(defaultPort: number, sockets: SocketDefaults = USUAL_SOCKETS) {
+  return commonTablesWith(httpTable(defaultPort, { ...tokenLoginKeys(), ...tlsKeys(), ...socketKeys(sockets) }))
 }
 
 /** The tables of any daemon, with an `http` table of its own. */
@@ -257,7 +257,7 @@ export type TlsConfig = Static<TObject<ReturnType<typeof tlsKeys>>>
 export type LogConfig = Static<ReturnType<typeof logTable>>
 
 function serverKeys(defaultPort: number) {
-  return { ...addressKeys(defaultPort), ...requestKeys(), ...socketKeys() }
+  return { ...addressKeys(defaultPort), ...requestKeys(), ...socketKeys(USUAL_SOCKETS) }
 }
 
 function addressKeys(defaultPort: number) {
@@ -392,16 +392,26 @@ function unsentKeys() {
   }
 }
 
-function socketKeys() {
+/** Defaults that differ between daemons. */
+interface SocketDefaults {
+  most: number
+  mostPerAddress: number
+  /** What clients send at once. */
+  messageBytes: number
+}
+
+const USUAL_SOCKETS: SocketDefaults = { most: 64, mostPerAddress: 32, messageBytes: 65_536 }
+
+function socketKeys({ messageBytes, most, mostPerAddress }: SocketDefaults) {
   return {
     max_sockets: count(
-      64,
+      most,
       0,
       4096,
       'WebSockets open at once; where all are, the address with most loses its oldest to the next, else that is answered 503',
     ),
     max_sockets_per_address: count(
-      32,
+      mostPerAddress,
       1,
       4096,
       'WebSockets of one address (IPv6: one /64) open at once; further ones are answered 503',
@@ -414,7 +424,7 @@ function socketKeys() {
       description: 'unsent bytes of one WebSocket before messages to it are dropped',
     }),
     socket_message_bytes: Type.Integer({
-      default: 65_536,
+      default: messageBytes,
       minimum: 128,
       maximum: 1_048_576,
       unit: 'bytes',

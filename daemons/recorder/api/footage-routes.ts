@@ -5,9 +5,9 @@ import type { Clock } from '#kit/clock.ts'
 import { instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
-import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
+import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
@@ -139,7 +139,10 @@ const playbackQuery = Type.Object({
 })
 
 function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: FootageRouteParts): Route {
-  const meter = createStreamMeter(limits)
+  const meter = createStreamMeter({
+    ...{ ofAccount: limits.streams, inAll: limits.totalStreams, what: 'playback' },
+    keys: { ofAccount: 'playback.streams', inAll: 'playback.total_streams' },
+  })
   return route({
     method: 'GET',
     path: '/api/cameras/:id/playback.mp4',
@@ -175,35 +178,4 @@ function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: F
       }
     },
   })
-}
-
-/** Counts what is played at once, by each account and in all. */
-function createStreamMeter({ streams, totalStreams }: { streams: number; totalStreams: number }) {
-  const playing = new Map<string, number>()
-  return {
-    /** @returns what ends it, once. @throws Fault `too_many_streams` */
-    take(account: string): () => void {
-      const present = playing.get(account) ?? 0
-      const inAll = [...playing.values()].reduce((all, one) => all + one, 0)
-      if (present >= streams)
-        throw new Fault(
-          'too_many_streams',
-          `This account plays ${counted(present, 'stream')} already; playback.streams allows ${streams}.`,
-        )
-      if (inAll >= totalStreams)
-        throw new Fault(
-          'too_many_streams',
-          `${counted(inAll, 'stream')} are played already; playback.total_streams allows ${totalStreams}.`,
-        )
-      playing.set(account, present + 1)
-      let isOver = false
-      return () => {
-        if (isOver) return
-        isOver = true
-        const rest = (playing.get(account) ?? 1) - 1
-        if (rest === 0) playing.delete(account)
-        else playing.set(account, rest)
-      }
-    },
-  }
 }

@@ -71,6 +71,17 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/access.e2e.test.ts',
       },
       {
+        // The pictures, and their fragments while somebody watches.
+        ...{ what: 'the group of pictures that is shown to who opens a camera', of: 'camera', many: 'cameras.max' },
+        each: (setting) => 2 * setting('live.group_bytes'),
+        shownBy: 'daemons/recorder/test/core/live/channel.test.ts',
+      },
+      {
+        ...{ what: 'live pictures that are not sent yet', of: 'live stream', many: 'live.total_streams' },
+        each: 'live.buffer_bytes',
+        shownBy: 'daemons/recorder/test/live.e2e.test.ts',
+      },
+      {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-folder.test.ts',
       },

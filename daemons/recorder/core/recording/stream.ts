@@ -1,7 +1,7 @@
 /** One camera's stream, from packets to files, and what is counted on the way. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { H264Assembler } from '../../wire/h264.ts'
+import { H264Assembler, type Picture } from '../../wire/h264.ts'
 import type { StreamFacts } from '../../wire/h264-sps.ts'
 import { readRtp } from '../../wire/rtp.ts'
 import type { FootageStore, StreamListener } from '../ports.ts'
@@ -17,11 +17,19 @@ export interface StreamLimits extends GroupLimits {
   toleranceMs: number
 }
 
+/** Hears the pictures of a stream as they come, in the order of decoding, recorded or not: for who watches live. */
+export interface PictureTap {
+  picture(picture: Picture, place: { positionMs: number; isBreak: boolean }): void
+  /** Pictures are missing here. */
+  lost(): void
+}
+
 interface StreamParts {
   camera: string
   clock: Clock
   wall: Wall
   store: FootageStore
+  tap: PictureTap
   limits: StreamLimits
   /** Called with each picture that is recorded. */
   onPicture(): void
@@ -47,7 +55,7 @@ export interface Stream extends StreamListener {
   facts(): StreamFacts | undefined
 }
 
-export function createStream({ camera, clock, limits, onPicture, store, wall }: StreamParts): Stream {
+export function createStream({ camera, clock, limits, onPicture, store, tap, wall }: StreamParts): Stream {
   const counts: StreamCounts = {
     ...{ bytes: 0, pictures: 0, lostPackets: 0, brokenPackets: 0, droppedPictures: 0, lostGroups: 0 },
   }
@@ -74,10 +82,15 @@ export function createStream({ camera, clock, limits, onPicture, store, wall }: 
     const dropped = assembler.dropped() - droppedBefore
     counts.droppedPictures += dropped
     // What refers to a picture that is missing would be shown as grey blocks.
-    if (dropped > 0) groups.lost()
+    if (dropped > 0) {
+      groups.lost()
+      tap.lost()
+    }
     for (const picture of pictures) {
       counts.pictures++
-      if (groups.add(picture, place(picture.timestamp, clock.monotonicMs()))) onPicture()
+      const at = place(picture.timestamp, clock.monotonicMs())
+      if (groups.add(picture, at)) onPicture()
+      tap.picture(picture, at)
     }
   }
 
@@ -108,6 +121,7 @@ export function createStream({ camera, clock, limits, onPicture, store, wall }: 
     },
     onEnded() {
       groups.end()
+      tap.lost()
       assembler = undefined
       reorder = undefined
       place = undefined

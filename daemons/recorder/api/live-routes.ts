@@ -1,0 +1,70 @@
+/** WebSockets: a camera as it is now. */
+import { Type } from 'typebox'
+import type { Clock } from '#kit/clock.ts'
+import { type SocketRoute, socketRoute } from '#kit/http/sockets.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { createStreamMeter } from '../core/access/stream-meter.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
+import type { Live } from '../core/live/live.ts'
+import { createViewer, type ViewerLimits } from '../core/live/viewer.ts'
+import type { Callers } from './callers.ts'
+
+interface VideoRouteParts {
+  clock: Clock
+  callers: Callers
+  cameras: Pick<CameraBook, 'require'>
+  live: Pick<Live, 'watch'>
+  limits: LiveRouteLimits
+}
+
+/** Bounds, by the names of their settings. */
+interface LiveRouteLimits extends ViewerLimits {
+  streams: number
+  totalStreams: number
+  bufferBytes: number
+}
+
+const videoQuery = Type.Object(
+  {
+    camera: Type.String({ minLength: 1, maxLength: 64, description: 'id of a camera' }),
+    profile: Type.Enum(['main', 'sub'], {
+      default: 'main',
+      description: 'sub: the small stream for walls, where the camera has one',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export function videoSocketRoute({ callers, cameras, clock, limits, live }: VideoRouteParts): SocketRoute<never> {
+  const meter = createStreamMeter({
+    ...{ ofAccount: limits.streams, inAll: limits.totalStreams, what: 'live stream' },
+    keys: { ofAccount: 'live.streams', inAll: 'live.total_streams' },
+  })
+  return socketRoute({
+    path: '/ws/video',
+    who: 'user',
+    token: true,
+    bufferBytes: limits.bufferBytes,
+    summary: 'A camera as it is now: a text message with its type and size, then fragmented MP4, a picture a message',
+    query: videoQuery,
+    check(caller, { camera }) {
+      const account = callers.accountOf(caller)
+      cameras.require(camera, account)
+      meter.check(account.id)
+    },
+    open(socket, caller, { camera, profile }) {
+      const account = callers.accountOf(caller)
+      const { record } = cameras.require(camera, account)
+      // Of many that knocked at once, all were let in while none was open yet.
+      const release = meter.take(account.id)
+      const leave = live.watch(record.id, profile, createViewer({ clock, limits, line: socket }))
+      socket.onClose(() => {
+        leave()
+        release()
+      })
+      socket.onMessage(() => {
+        throw new Fault('bad_message', 'This socket only shows a camera; it takes no messages.')
+      })
+    },
+  })
+}

@@ -1,0 +1,134 @@
+/** One who watches live over a connection of their own: what is sent, and what is left out where it is too slow. */
+import type { Clock } from '#kit/clock.ts'
+import type { LiveFragment, LiveHead, LiveViewer } from './channel.ts'
+
+/** A connection to one who watches. */
+export interface LiveLine {
+  /** Bytes that wait to be sent. */
+  readonly bufferedBytes: number
+  /** @returns false if it was not taken: too much waits */
+  send(message: string | Uint8Array): boolean
+  close(code: number, reason: string): void
+}
+
+/** Bounds of one who watches, by the names of their settings. */
+export interface ViewerLimits {
+  /** What waits for so long to be sent is too late: only key frames follow. */
+  lagMs: number
+  /** Who has not caught up after so long is closed. */
+  slowMs: number
+}
+
+// state x event -> next state.
+
+export type ViewerState = 'waiting' | 'flowing' | 'behind' | 'closed'
+
+/**
+ * - `keyFrame` one was sent, and nothing waits
+ * - `missed` pictures are missing: what follows is of no use before the next key frame
+ * - `tooSlow` what was sent waits too long, or too much of it
+ * - `outOfTime` it has not caught up
+ */
+export type ViewerEvent = 'keyFrame' | 'missed' | 'tooSlow' | 'outOfTime'
+
+/** A pair that is not listed does not change the state. */
+export const viewerStateTable: Readonly<Record<ViewerState, Partial<Record<ViewerEvent, ViewerState>>>> = {
+  waiting: { keyFrame: 'flowing', tooSlow: 'behind' },
+  flowing: { missed: 'waiting', tooSlow: 'behind' },
+  behind: { keyFrame: 'flowing', outOfTime: 'closed' },
+  closed: {},
+}
+
+/** RFC 6455, 7.4.1, and the register of IANA. */
+const NORMAL = 1000
+const TRY_AGAIN_LATER = 1013
+
+/** A frame of more than 65,535 bytes has so many before it. */
+const FRAME_HEAD_BYTES = 10
+
+interface ViewerParts {
+  clock: Clock
+  line: LiveLine
+  limits: ViewerLimits
+}
+
+export function createViewer({ clock, limits, line }: ViewerParts): LiveViewer & { state(): ViewerState } {
+  const unsent = createUnsentTimes(clock)
+  let state: ViewerState = 'waiting'
+  let slowSinceMs = 0
+  /** What is sent before the next key frame. */
+  let headDue: LiveHead | undefined
+
+  function move(event: ViewerEvent): void {
+    const next = viewerStateTable[state][event]
+    if (next === undefined) return
+    if (next === 'behind') slowSinceMs = clock.monotonicMs()
+    state = next
+  }
+
+  function sent(message: string | Uint8Array): boolean {
+    if (!line.send(message)) return false
+    unsent.add(message.length + FRAME_HEAD_BYTES)
+    return true
+  }
+
+  function sentHead(): boolean {
+    if (!headDue) return true
+    const { bytes, height, mime, startAt, width } = headDue
+    if (!sent(JSON.stringify({ type: 'init', mime, width, height, startAt })) || !sent(bytes)) return false
+    headDue = undefined
+    return true
+  }
+
+  /** Whether all that was sent before is on its way: then it may be sent every picture. */
+  function showKey(fragment: LiveFragment): void {
+    const hasCaughtUp = state !== 'behind' || line.bufferedBytes === 0
+    if (sentHead() && sent(fragment.bytes)) {
+      if (hasCaughtUp) move('keyFrame')
+    } else move('tooSlow')
+  }
+
+  return {
+    state: () => state,
+    end: () => line.close(NORMAL, 'The camera was removed.'),
+    begin(head) {
+      headDue = head
+      move('missed')
+    },
+    show(fragment) {
+      if (state === 'flowing' && unsent.oldestMs(line.bufferedBytes) > limits.lagMs) move('tooSlow')
+      if (state === 'behind' && clock.monotonicMs() - slowSinceMs > limits.slowMs) {
+        move('outOfTime')
+        line.close(TRY_AGAIN_LATER, 'Pictures were taken too slowly. Open it again, or watch the sub stream.')
+      }
+      if (state === 'closed') return
+      if (fragment.isKey) showKey(fragment)
+      else if (state === 'flowing' && !sent(fragment.bytes)) move('tooSlow')
+    },
+  }
+}
+
+/** Since when what waits to be sent does so. */
+function createUnsentTimes(clock: Clock) {
+  const waiting: { bytes: number; sinceMs: number }[] = []
+  let sum = 0
+
+  return {
+    add(bytes: number): void {
+      waiting.push({ bytes, sinceMs: clock.monotonicMs() })
+      sum += bytes
+    },
+    /** @param unsentBytes what the connection has not passed on @returns how long the oldest of it waits; 0: nothing does */
+    oldestMs(unsentBytes: number): number {
+      let gone = 0
+      for (const { bytes } of waiting) {
+        if (sum - bytes < unsentBytes) break
+        sum -= bytes
+        gone++
+      }
+      waiting.splice(0, gone)
+      const [oldest] = waiting
+      return oldest && unsentBytes > 0 ? clock.monotonicMs() - oldest.sinceMs : 0
+    },
+  }
+}
