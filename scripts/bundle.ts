@@ -185,6 +185,8 @@ here=$(dirname "$(readlink -f "$0")")
 export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 # Threads share two heaps of the C library: each further one holds memory that is free. A board's sound takes its own.
 case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
+# A disk that hangs holds a thread for what is asked of it, and the others go on.
+case $1 in recorder) export UV_THREADPOOL_SIZE=16 ;; esac
 case $1 in controller) own='${CONTROLLER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
 case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
 for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do

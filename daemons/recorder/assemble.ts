@@ -34,10 +34,11 @@ import type { FootageStore, KeptFile } from './core/ports.ts'
 import { createStream } from './core/recording/stream.ts'
 import { createWall, type Wall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
-import { type FootageFolder, openFootageFolder } from './io/footage-folder.ts'
+import type { StorageBook } from './core/storage/storage-book.ts'
 import { setsOfFile, streamCut } from './io/footage-reader.ts'
+import { type Footage, openFootage } from './io/footage-store.ts'
 import { createStreamOpener } from './io/rtsp-session.ts'
-import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
+import { digest, keptAccounts, newId, openCameras, openPeople, openSite, openStorage } from './io/state-files.ts'
 
 type Context = AssembleContext<RecorderConfig>
 
@@ -54,8 +55,8 @@ export function openAccounts(stateFolder: string): Promise<KeptAccounts> {
 interface House {
   people: Awaited<ReturnType<typeof openPeople>>
   site: Site
-  folder: string
-  footage: FootageFolder
+  storage: StorageBook
+  footage: Footage
   wall: ReturnType<typeof createWall>
   cameras: CameraBook
   live: Live
@@ -111,7 +112,7 @@ function httpPart({ clock }: Context, server: HttpServer): Part {
 }
 
 /** Outlives the cameras, whose last files it puts on the disk. */
-function footagePart({ clock, config }: Context, footage: FootageFolder): Part {
+function footagePart({ clock, config }: Context, footage: Footage): Part {
   let trimming: Timer | undefined
   return {
     name: 'footage',
@@ -130,8 +131,8 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const limits = { accounts: config.users.max, tokens: config.users.api_tokens }
   const people = await openPeople({ clock, log, stateFolder, http: config.http, limits })
   const site = await openSite(stateFolder, log)
-  const folder = config.storage.folder === '' ? `${stateFolder}-footage` : config.storage.folder
-  const footage = await footageOf(context, folder, ledger)
+  const storage = await openStorage({ folder: stateFolder, log }, storageParts(context))
+  const footage = await footageOf(context, storage, ledger)
   const wall = createWall(clock, footage.newestAt())
   const authority = lateAuthority({
     ...{ folder: stateFolder, clock, log, product: PRODUCT },
@@ -139,18 +140,38 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   })
   const live = createLive({ wall, groupBytes: config.live.group_bytes })
   const cameras = await camerasOf(context, { footage, wall, ledger, live })
-  return { people, site, folder, footage, wall, cameras, live, authority }
+  return { people, site, storage, footage, wall, cameras, live, authority }
 }
 
-function footageOf({ clock, config, log }: Context, folder: string, ledger: Ledger): Promise<FootageFolder> {
+/** What the settings say of storage. */
+function storageParts({ config, stateFolder }: Context) {
+  const { folder, folders, free_bytes, keep_bytes, keep_days, preserved } = config.storage
+  const first = { folder: folder === '' ? `${stateFolder}-footage` : folder, isOwn: true }
+  const further = folders.filter((one) => one !== first.folder).map((one) => ({ folder: one, isOwn: false }))
+  const kept = { keepDays: keep_days, keepBytes: keep_bytes, freeBytes: free_bytes }
+  return { mostPreserved: preserved, settings: { ...kept, folders: [first, ...further] } }
+}
+
+function footageOf({ clock, config, log, stateFolder }: Context, book: StorageBook, ledger: Ledger): Promise<Footage> {
   const { storage } = config
   const about = { what: 'footage_not_kept', where: 'storage', severity: 'fault' } as const
-  return openFootageFolder({
-    ...{ folder, clock },
+  return openFootage({
+    ...{ folder: `${stateFolder}-index`, stateFolder, folders: book.folders(), clock },
     limits: {
-      ...{ flushMs: storage.flush_s * 1000, keepMs: storage.keep_days * DAY_MS },
+      ...{ flushMs: storage.flush_s * 1000, lookMs: storage.look_ms, stuckMs: storage.stuck_ms },
       ...{ queueBytes: storage.queue_bytes, totalQueueBytes: storage.queue_total_bytes },
-      ...{ keepBytes: storage.keep_bytes, freeBytes: storage.free_bytes },
+    },
+    keeping: {
+      keepMs: (camera) => (book.kept().keepDaysOf[camera] ?? book.kept().keepDays) * DAY_MS,
+      keepBytes: () => book.kept().keepBytes,
+      freeBytes: () => book.kept().freeBytes,
+      isHeld: (camera, fromAt, toAt) => book.isPreserved(camera, fromAt, toAt),
+    },
+    onKnown: (folder, id) => book.know(folder, id),
+    onDisk({ fault, folder, state }) {
+      log.notice('disk', { folder, state })
+      if (!fault) return ledger.clear('disk_lost', folder)
+      ledger.raise({ what: 'disk_lost', where: folder, severity: 'fault', sentence: fault.message })
     },
     onFault(fault) {
       if (!fault) return ledger.clear(about.what, about.where)
@@ -221,6 +242,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...systemRoutes({
         ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder },
         clockAheadMs: () => wall.aheadMs(),
+        keepBytes: () => house.storage.kept().keepBytes,
         timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
       }),
       ...peopleRoutes({
@@ -252,7 +274,7 @@ function withoutTicket({ ticket: _, ...route }: Route): Route {
   return route
 }
 
-function footageOfRoutes({ config }: Context, { folder, footage }: House) {
+function footageOfRoutes({ config }: Context, { footage }: House) {
   return {
     limits: {
       ...{ mostS: config.playback.most_s, streams: config.playback.streams },
@@ -261,9 +283,10 @@ function footageOfRoutes({ config }: Context, { folder, footage }: House) {
     footage: {
       between: (camera: string, fromAt: number, toAt: number) => footage.between(camera, fromAt, toAt),
       spans: (camera: string, fromAt: number, toAt: number) => footage.spans(camera, fromAt, toAt),
+      awaySpans: (camera: string, fromAt: number, toAt: number) => footage.awaySpans(camera, fromAt, toAt),
       bounds: (camera: string) => footage.bounds(camera),
-      setsOf: (file: KeptFile) => setsOfFile(folder, file),
-      stream: (cut: Cut) => streamCut(folder, cut),
+      setsOf: (file: KeptFile) => setsOfFile(file),
+      stream: (cut: Cut) => streamCut(cut),
     },
   }
 }

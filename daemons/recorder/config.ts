@@ -95,7 +95,28 @@ const storage = Type.Object(
     folder: Type.String({
       default: '',
       maxLength: 1024,
-      description: 'folder that keeps the footage; empty: one beside the state folder, its name with -footage',
+      description:
+        'folder that keeps the footage, made if it is missing; empty: one beside the state folder, its name with -footage',
+    }),
+    folders: Type.Array(Type.String({ minLength: 1, maxLength: 1024, pattern: '^/' }), {
+      default: [],
+      maxItems: 16,
+      description:
+        'further folders, each on a mounted disk of its own: one on the disk of the state is not begun, since its disk is not mounted then',
+    }),
+    look_ms: Type.Integer({
+      default: 1500,
+      minimum: 200,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how often each disk is looked at: whether it is there, the right one, can be written, and has room',
+    }),
+    stuck_ms: Type.Integer({
+      default: 2000,
+      minimum: 200,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'a disk that does nothing for so long takes no new files while others do',
     }),
     file_s: Type.Integer({
       default: 60,
@@ -150,7 +171,13 @@ const storage = Type.Object(
       minimum: 0,
       maximum: 1_000_000_000_000,
       unit: 'bytes',
-      description: 'what stays free on the disk; below, the oldest footage is removed',
+      description: 'what stays free on each disk; below, its oldest footage is removed',
+    }),
+    preserved: Type.Integer({
+      default: 1000,
+      minimum: 0,
+      maximum: 10_000,
+      description: 'stretches of footage that are preserved at once',
     }),
     trim_s: Type.Integer({
       default: 10,

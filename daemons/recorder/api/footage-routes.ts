@@ -15,11 +15,18 @@ import type { ParameterSets } from '../wire/h264.ts'
 import { type Callers, requirePermission } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
 
+interface Span {
+  startAt: number
+  endAt: number
+}
+
 /** What is asked of footage. */
 interface Footage {
   between(camera: string, fromAt: number, toAt: number): KeptFile[]
-  spans(camera: string, fromAt: number, toAt: number): { startAt: number; endAt: number }[]
-  bounds(camera: string): { startAt: number; endAt: number } | undefined
+  spans(camera: string, fromAt: number, toAt: number): Span[]
+  /** Those on disks that are not here. */
+  awaySpans(camera: string, fromAt: number, toAt: number): Span[]
+  bounds(camera: string): Span | undefined
   setsOf(file: KeptFile): Promise<ParameterSets>
   stream(cut: Cut): Readable
 }
@@ -54,7 +61,10 @@ const spanQuery = Type.Object({
   to: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }),
 })
 const range = object({ start: instant, end: instant })
-const rangesAnswer = object({ cameraId: text, bounds: orNull(range), ranges: Type.Array(range) })
+const rangesAnswer = object({
+  ...{ cameraId: text, bounds: orNull(range), ranges: Type.Array(range) },
+  away: Type.Array(range, { description: 'recorded too, on disks that are not here now: it comes back with them' }),
+})
 
 export function footageRoutes(parts: FootageRouteParts): Route[] {
   return [...availabilityRoutes(parts), playbackRoute(parts)]
@@ -72,17 +82,18 @@ function availabilityRoutes({ callers, cameras, footage }: FootageRouteParts): R
   /** @param signal of a caller who may have gone: then what was found so far is as good as all of it */
   async function rangesOfCamera(cameraId: string, { from, to }: Window, signal: AbortSignal) {
     const bounds = footage.bounds(cameraId)
-    const spans: { startAt: number; endAt: number }[] = []
+    const [spans, away]: [Span[], Span[]] = [[], []]
     for (let at = from; at < to && !signal.aborted; at += PIECE_MS) {
       const end = Math.min(to, at + PIECE_MS)
-      for (const range of rangesOf(footage.spans(cameraId, at, end), at, end))
-        spans.push({ startAt: range.start, endAt: range.end })
+      spans.push(...spansOf(footage.spans(cameraId, at, end), at, end))
+      away.push(...spansOf(footage.awaySpans(cameraId, at, end), at, end))
       await new Promise((resolve) => setImmediate(resolve))
     }
     return {
       cameraId,
       bounds: bounds ? { start: Math.round(bounds.startAt), end: Math.round(bounds.endAt) } : null,
       ranges: rangesOf(spans, from, to),
+      away: rangesOf(away, from, to),
     }
   }
 
@@ -121,6 +132,11 @@ function availabilityRoutes({ callers, cameras, footage }: FootageRouteParts): R
       },
     }),
   ]
+}
+
+/** Joined, so that a month takes little. */
+function spansOf(spans: readonly Span[], fromAt: number, toAt: number): Span[] {
+  return rangesOf(spans, fromAt, toAt).map(({ end, start }) => ({ startAt: start, endAt: end }))
 }
 
 /** @throws Fault `bad_span` */

@@ -2,13 +2,14 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
-import { count, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import { count, fault, instant, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Users } from '#kit/pure/users.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { isSetUpOver, type Site, setupSteps } from '../core/site.ts'
+import type { DiskHealth } from '../core/storage/disks.ts'
 import type { Callers } from './callers.ts'
 import { accountAnswer, accountView } from './people-routes.ts'
 
@@ -22,7 +23,14 @@ interface SystemRouteParts {
   callers: Callers
   cameras: CameraBook
   site: Site
-  footage: { bytes(): number }
+  footage: {
+    bytes(): number
+    disks(): DiskHealth[]
+    lostGroups(camera: string): number
+    bytesPerDay(): number | null
+  }
+  /** What all footage may take. */
+  keepBytes(): number
   authority: Pick<LateAuthority, 'open'>
   recorder: Recorder
   /** By how much the wall clock is ahead of what is recorded. */
@@ -116,17 +124,29 @@ function onboardingRoutes({ recorder, site }: SystemRouteParts): Route[] {
   ]
 }
 
-function healthRoute({ cameras, clockAheadMs, footage }: SystemRouteParts): Route {
+const diskAnswer = object({
+  ...{ id: orNull(text), folder: text },
+  state: Type.Enum(['unseen', 'here', 'full', 'failing', 'stuck', 'away', 'foreign']),
+  ...{ stateSince: instant, fault: orNull(fault), sizeBytes: orNull(count), freeBytes: orNull(count) },
+  roomBytes: Type.Integer({ description: 'what may be written before the oldest footage has to go' }),
+  footageBytes: count,
+})
+
+function healthRoute({ cameras, clockAheadMs, footage, keepBytes }: SystemRouteParts): Route {
   return route({
     method: 'GET',
     path: '/api/health',
     who: 'admin',
-    summary: 'What is recorded and what is lost, by camera; how much is kept',
+    summary: 'What is recorded and what is lost, by camera; disks, how much is kept, and how long the room lasts',
     reply: object({
       clockAheadMs: Type.Integer({
         description: 'how far the wall clock is ahead of what is recorded; negative if it was set back',
       }),
       footageBytes: count,
+      disks: Type.Array(diskAnswer),
+      roomBytes: Type.Integer({ description: 'of all disks, until keepBytes or the floor of free space is reached' }),
+      bytesPerDay: orNull(Type.Integer({ description: 'as written since the start; null in its first minute' })),
+      daysLeft: orNull(Type.Number({ description: 'until the oldest footage has to make room, at that rate' })),
       cameras: Type.Array(
         object({
           ...{ id: text, name: text, state: text, bytes: count, pictures: count, lostPackets: count },
@@ -137,10 +157,29 @@ function healthRoute({ cameras, clockAheadMs, footage }: SystemRouteParts): Rout
     handle: () => ({
       clockAheadMs: Math.round(clockAheadMs()),
       footageBytes: footage.bytes(),
+      ...roomOf(footage, keepBytes()),
       cameras: cameras.list().map(({ camera, record: { id, name } }) => ({
         ...{ id, name, state: camera.health().state },
-        ...camera.stream.counts(),
+        ...lossOf(camera.stream.counts(), footage.lostGroups(id)),
       })),
     }),
   })
+}
+
+function roomOf(footage: SystemRouteParts['footage'], keepBytes: number) {
+  const perDay = footage.bytesPerDay()
+  const all = footage.disks()
+  const room = all.reduce((sum, { roomBytes }) => sum + roomBytes, 0)
+  const roomBytes = Math.round(Math.max(0, Math.min(room, keepBytes - footage.bytes())))
+  return {
+    disks: all.map((one) => ({ ...one, roomBytes: Math.round(one.roomBytes) })),
+    roomBytes,
+    bytesPerDay: perDay === null ? null : Math.round(perDay),
+    daysLeft: perDay === null || perDay === 0 ? null : Math.round((roomBytes * 10) / perDay) / 10,
+  }
+}
+
+/** What a disk took and did not keep is lost like what it did not take. */
+function lossOf<Counts extends { lostGroups: number }>(counts: Counts, more: number): Counts {
+  return { ...counts, lostGroups: counts.lostGroups + more }
 }

@@ -51,6 +51,8 @@ export interface FileWish {
 
 /** Where footage is kept. */
 export interface FootageStore {
+  /** Whether a file can be begun: false while no disk is there to take it. */
+  isReady(): boolean
   begin(wish: FileWish): FootageFile
 }
 

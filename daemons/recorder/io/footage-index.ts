@@ -1,32 +1,66 @@
 /**
- * The index of a footage folder: one row for each file, with its fragments. It can be rebuilt from the files at any
- * time, so it is written without waiting for the disk.
+ * The index of all footage: one row for each file, with its fragments, and the disk it is on. It can be rebuilt from the
+ * files at any time, so it is written without waiting for the disk. It lies beside the state, not beside the files: what
+ * is on a disk that was pulled stays known.
  */
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { makePlain } from '#kit/store/store.ts'
-import type { KeptFile } from '../core/ports.ts'
 import type { FragmentPlace } from '../wire/mp4-read.ts'
 
 /** `writing` since its daemon began it: after a kill its file may have more or less. `removing`: it goes away. */
 export type RowState = 'kept' | 'writing' | 'removing'
 
-/** The index of one folder. Instants are kept in microseconds. */
+/** A file as the index has it. Instants are kept in microseconds. */
+export interface IndexRow {
+  /** Its disk, as `diskOf` numbers them. */
+  disk: number
+  /** Below the folder of its disk. */
+  path: string
+  camera: string
+  startAt: number
+  endAt: number
+  bytes: number
+  fragments: readonly FragmentPlace[]
+}
+
+/** A stretch of a file, and where it is. */
+export interface IndexSpan {
+  startAt: number
+  endAt: number
+  disk: number
+}
+
 export interface FootageIndex {
-  /** Whether it was made anew, since there was none or it was damaged: every file has to be read again. */
-  isNew: boolean
-  put(file: KeptFile, state: RowState): void
-  forget(path: string): void
-  inState(state: RowState): KeptFile[]
-  /** Kept files of a camera that share a moment with the span, in order of time. */
-  between(camera: string, fromAt: number, toAt: number): KeptFile[]
+  /** Number of a disk. @param id of its marker */
+  diskOf(id: string): number
+  /** Whether every file of a disk has been read: not of one that was never here, or after the index was damaged. */
+  isWhole(disk: number): boolean
+  setWhole(disk: number, isWhole: boolean): void
+  /** Numbers of all disks that were ever here. */
+  disks(): number[]
+  /** @param isHeld whether it may not be removed for its age or for room */
+  put(row: IndexRow, state: RowState, isHeld: boolean): void
+  has(disk: number, path: string): boolean
+  forget(disk: number, path: string): void
+  /** Forgets files of a disk that ended before. @returns how many, at most 500 */
+  forgetBefore(disk: number, endedAt: number): number
+  inState(disk: number, state: RowState): IndexRow[]
+  /** Files of a disk, in pieces: paths greater than `after`, in order. */
+  paths(disk: number, after: string, most: number): string[]
+  /** Files of a camera that are not being removed and share a moment with the span, in order of time. */
+  between(camera: string, fromAt: number, toAt: number): IndexRow[]
   /** Without their fragments: as quick for a month as for a minute. */
-  spans(camera: string, fromAt: number, toAt: number): { startAt: number; endAt: number }[]
+  spans(camera: string, fromAt: number, toAt: number): IndexSpan[]
   /** First and last moment of a camera; undefined if nothing is kept. */
   bounds(camera: string): { startAt: number; endAt: number } | undefined
-  oldest(): KeptFile | undefined
-  bytes(): number
+  cameras(): string[]
+  /** The oldest file of a camera on a disk that may be removed. */
+  oldest(disk: number, camera: string): IndexRow | undefined
+  bytes(disk: number): number
+  /** Files that share a moment with the span may not be removed, or may again. */
+  hold(camera: string, fromAt: number, toAt: number, isHeld: boolean): void
   /** The end of the newest recording of all. */
   newestAt(): number
   close(): void
@@ -34,26 +68,29 @@ export interface FootageIndex {
 
 /** Marks our files: `PLRF`. */
 const APPLICATION_ID = 0x504c5246
-const FILE = 'footage.db'
+export const INDEX_FILE = 'footage.db'
 
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS file (path TEXT PRIMARY KEY, camera TEXT NOT NULL, state TEXT NOT NULL,
-    start_us INTEGER NOT NULL, end_us INTEGER NOT NULL, bytes INTEGER NOT NULL, fragments BLOB NOT NULL) STRICT;
-  CREATE INDEX IF NOT EXISTS file_place ON file (camera, state, start_us, end_us);
-  CREATE INDEX IF NOT EXISTS file_age ON file (state, start_us, bytes);`
+  CREATE TABLE IF NOT EXISTS disk (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, is_whole INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS file (disk INTEGER NOT NULL, path TEXT NOT NULL, camera TEXT NOT NULL, state TEXT NOT NULL,
+    is_held INTEGER NOT NULL, start_us INTEGER NOT NULL, end_us INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    fragments BLOB NOT NULL) STRICT;
+  CREATE UNIQUE INDEX IF NOT EXISTS file_path ON file (disk, path);
+  CREATE INDEX IF NOT EXISTS file_place ON file (camera, start_us, end_us, state, disk);
+  CREATE INDEX IF NOT EXISTS file_age ON file (disk, state, camera, is_held, start_us, bytes);`
 
-const COLUMNS = 'path, camera, start_us, end_us, bytes, fragments'
+const COLUMNS = 'disk, path, camera, start_us, end_us, bytes, fragments'
 
 /** A file is not longer than a day, so one that reaches into a span begins at most so long before it. */
 const LONGEST_US = 86_400_000_000
 
 /** @param folder exists */
 export function openFootageIndex(folder: string): FootageIndex {
-  const path = join(folder, FILE)
+  const path = join(folder, INDEX_FILE)
   const isThere = existsSync(path)
   const sound = isThere ? openSound(path) : undefined
   if (isThere && !sound) putAside(path)
-  return indexOn(sound ?? create(path), !sound)
+  return indexOn(sound ?? create(path))
 }
 
 function create(path: string): DatabaseSync {
@@ -64,13 +101,15 @@ function create(path: string): DatabaseSync {
   return database
 }
 
+/** Not proven page by page: the index of a month is gigabytes, and a start would take minutes. */
 function openSound(path: string): DatabaseSync | undefined {
+  makePlain(path)
   const database = new DatabaseSync(path)
   try {
-    const [verdict] = Object.values(database.prepare('PRAGMA quick_check(1)').get() ?? {})
     const [kind] = Object.values(database.prepare('PRAGMA application_id').get() ?? {})
-    if (verdict === 'ok' && kind === APPLICATION_ID) {
+    if (kind === APPLICATION_ID) {
       prepare(database)
+      database.prepare('SELECT disk, path FROM file LIMIT 1').get()
       return database
     }
   } catch {
@@ -88,60 +127,136 @@ function putAside(path: string): void {
   for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, `${path}.damaged${end}`)
 }
 
-function indexOn(database: DatabaseSync, isNew: boolean): FootageIndex {
+function indexOn(database: DatabaseSync): FootageIndex {
   const sql = (text: string): StatementSync => database.prepare(text)
+  const kept = bytesOfDisks(database)
   const put =
-    sql(`INSERT INTO file (path, camera, state, start_us, end_us, bytes, fragments) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (path) DO UPDATE SET state = excluded.state, end_us = excluded.end_us, bytes = excluded.bytes,
-      fragments = excluded.fragments`)
-  const forget = sql('DELETE FROM file WHERE path = ?')
-  const inState = sql(`SELECT ${COLUMNS} FROM file WHERE state = ? ORDER BY start_us`)
-  const where = "camera = ? AND state = 'kept' AND start_us >= ? AND start_us < ? AND end_us > ? ORDER BY start_us"
-  const between = sql(`SELECT ${COLUMNS} FROM file WHERE ${where}`)
-  const spans = sql(`SELECT start_us, end_us FROM file WHERE ${where}`)
-  // A third of the time that objects take.
-  spans.setReturnArrays(true)
-  const bounds = sql("SELECT min(start_us) AS first, max(end_us) AS last FROM file WHERE camera = ? AND state = 'kept'")
-  const oldest = sql(`SELECT ${COLUMNS} FROM file WHERE state = 'kept' ORDER BY start_us LIMIT 1`)
-  const bytes = sql("SELECT coalesce(sum(bytes), 0) AS bytes FROM file WHERE state = 'kept'")
-  const newest = sql('SELECT coalesce(max(end_us), 0) AS at FROM file')
-  const spanOf = (fromAt: number, toAt: number) => [us(fromAt) - LONGEST_US, us(toAt), us(fromAt)] as const
+    sql(`INSERT INTO file (disk, path, camera, state, is_held, start_us, end_us, bytes, fragments) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (disk, path) DO UPDATE SET state = excluded.state, is_held = excluded.is_held, start_us = excluded.start_us,
+      end_us = excluded.end_us, bytes = excluded.bytes, fragments = excluded.fragments`)
+  const before = sql('SELECT state, bytes FROM file WHERE disk = ? AND path = ?')
+  const forget = sql('DELETE FROM file WHERE disk = ? AND path = ?')
+  const old = sql('SELECT path FROM file WHERE disk = ? AND end_us < ? LIMIT 500')
+  const inState = sql(`SELECT ${COLUMNS} FROM file WHERE disk = ? AND state = ? ORDER BY start_us`)
+  const paths = sql('SELECT path FROM file WHERE disk = ? AND path > ? ORDER BY path LIMIT ?')
+  const oldest = sql(`SELECT ${COLUMNS} FROM file WHERE disk = ? AND state = 'kept' AND camera = ? AND is_held = 0
+    ORDER BY start_us LIMIT 1`)
+  const hold = sql(`UPDATE file SET is_held = ? WHERE camera = ? AND start_us >= ? AND start_us < ? AND end_us > ?`)
+  const disks = createDisks(database)
+
+  function forgetOne(disk: number, path: string): void {
+    count(disk, path, 0)
+    forget.run(disk, path)
+  }
+
+  function count(disk: number, path: string, next: number): void {
+    const row = before.get(disk, path)
+    const own = row?.state === 'kept' ? Number(row.bytes) : 0
+    kept.set(disk, (kept.get(disk) ?? 0) - own + next)
+  }
 
   return {
-    isNew,
-    put({ bytes: size, camera, endAt, fragments, path, startAt }, state) {
-      put.run(path, camera, state, us(startAt), us(endAt), size, packed(fragments))
+    ...disks,
+    ...readersOf(database),
+    put({ bytes, camera, disk, endAt, fragments, path, startAt }, state, isHeld) {
+      count(disk, path, state === 'kept' ? bytes : 0)
+      put.run(disk, path, camera, state, isHeld ? 1 : 0, us(startAt), us(endAt), bytes, packed(fragments))
     },
-    forget: (path) => void forget.run(path),
-    inState: (state) => inState.all(state).map(fileOf),
-    between: (camera, fromAt, toAt) => between.all(camera, ...spanOf(fromAt, toAt)).map(fileOf),
-    spans: (camera, fromAt, toAt) =>
-      spans
-        .all(camera, ...spanOf(fromAt, toAt))
-        .map((row) => Object.values(row))
-        .map(([start, end]) => ({ startAt: Number(start) / 1000, endAt: Number(end) / 1000 })),
-    bounds(camera) {
-      const row = bounds.get(camera)
-      if (row?.first === null || row?.first === undefined) return undefined
-      return { startAt: Number(row.first) / 1000, endAt: Number(row.last) / 1000 }
+    has: (disk, path) => before.get(disk, path) !== undefined,
+    forget: forgetOne,
+    forgetBefore(disk, endedAt) {
+      const paths = old.all(disk, us(endedAt))
+      for (const { path } of paths) forgetOne(disk, String(path))
+      return paths.length
     },
-    oldest() {
-      const row = oldest.get()
-      return row && fileOf(row)
+    inState: (disk, state) => inState.all(disk, state).map(rowOf),
+    paths: (disk, after, most) => paths.all(disk, after, most).map((row) => String(row.path)),
+    oldest(disk, camera) {
+      const row = oldest.get(disk, camera)
+      return row && rowOf(row)
     },
-    bytes: () => Number(bytes.get()?.bytes ?? 0),
-    newestAt: () => Number(newest.get()?.at ?? 0) / 1000,
+    bytes: (disk) => kept.get(disk) ?? 0,
+    hold: (camera, fromAt, toAt, isHeld) => void hold.run(isHeld ? 1 : 0, camera, ...spanOf(fromAt, toAt)),
     close: () => database.close(),
   }
 }
 
-function us(ms: number): number {
-  return Math.round(ms * 1000)
+/** Kept bytes by disk; counted once, and from then on as rows change. */
+function bytesOfDisks(database: DatabaseSync): Map<number, number> {
+  const sums = database.prepare("SELECT disk, sum(bytes) AS bytes FROM file WHERE state = 'kept' GROUP BY disk").all()
+  return new Map(sums.map(({ bytes, disk }) => [Number(disk), Number(bytes)]))
 }
 
-function fileOf(row: Record<string, unknown>): KeptFile {
+function createDisks(database: DatabaseSync): Pick<FootageIndex, 'diskOf' | 'disks' | 'isWhole' | 'setWhole'> {
+  const add = database.prepare('INSERT INTO disk (id, is_whole) VALUES (?, 0) ON CONFLICT (id) DO NOTHING')
+  const number = database.prepare('SELECT number FROM disk WHERE id = ?')
+  const isWhole = database.prepare('SELECT is_whole FROM disk WHERE number = ?')
+  const setWhole = database.prepare('UPDATE disk SET is_whole = ? WHERE number = ?')
+  const numbers = database.prepare('SELECT number FROM disk')
   return {
-    ...{ path: String(row.path), camera: String(row.camera), bytes: Number(row.bytes) },
+    diskOf(id) {
+      add.run(id)
+      return Number(number.get(id)?.number)
+    },
+    isWhole: (disk) => isWhole.get(disk)?.is_whole === 1,
+    setWhole: (disk, whole) => void setWhole.run(whole ? 1 : 0, disk),
+    disks: () => numbers.all().map(({ number }) => Number(number)),
+  }
+}
+
+/** Instants of a query: begins of files that can reach into the span, and its own begin. */
+function spanOf(fromAt: number, toAt: number): [number, number, number] {
+  return [us(fromAt) - LONGEST_US, us(toAt), us(fromAt)]
+}
+
+function readersOf(
+  database: DatabaseSync,
+): Pick<FootageIndex, 'between' | 'spans' | 'bounds' | 'cameras' | 'newestAt'> {
+  const sql = (text: string): StatementSync => database.prepare(text)
+  const own = "camera = ? AND state <> 'removing' AND end_us > start_us"
+  const where = `${own} AND start_us >= ? AND start_us < ? AND end_us > ? ORDER BY start_us`
+  const between = sql(`SELECT ${COLUMNS} FROM file WHERE ${where}`)
+  const spans = sql(`SELECT start_us, end_us, disk FROM file WHERE ${where}`)
+  // A third of the time that objects take.
+  spans.setReturnArrays(true)
+  const first = sql(`SELECT start_us AS at FROM file WHERE ${own} ORDER BY start_us LIMIT 1`)
+  const last = sql(`SELECT end_us AS at FROM file WHERE ${own} ORDER BY start_us DESC LIMIT 1`)
+  const next = sql('SELECT min(camera) AS camera FROM file WHERE camera > ?')
+
+  function cameras(): string[] {
+    const found: string[] = []
+    for (let one = next.get('')?.camera; typeof one === 'string'; one = next.get(one)?.camera) found.push(one)
+    return found
+  }
+
+  return {
+    cameras,
+    between: (camera, fromAt, toAt) => between.all(camera, ...spanOf(fromAt, toAt)).map(rowOf),
+    spans: (camera, fromAt, toAt) =>
+      spans
+        .all(camera, ...spanOf(fromAt, toAt))
+        .map((row) => Object.values(row))
+        .map(([start, end, disk]) => ({
+          startAt: Number(start) / 1000,
+          endAt: Number(end) / 1000,
+          disk: Number(disk),
+        })),
+    // Files of a camera do not overlap, so the last to begin is the last to end.
+    bounds(camera) {
+      const [start, end] = [first.get(camera), last.get(camera)]
+      return start && end ? { startAt: Number(start.at) / 1000, endAt: Number(end.at) / 1000 } : undefined
+    },
+    newestAt: () => Math.max(0, ...cameras().map((camera) => Number(last.get(camera)?.at ?? 0))) / 1000,
+  }
+}
+
+function us(ms: number): number {
+  return Math.min(Math.round(ms * 1000), Number.MAX_SAFE_INTEGER)
+}
+
+function rowOf(row: Record<string, unknown>): IndexRow {
+  return {
+    ...{ disk: Number(row.disk), path: String(row.path), camera: String(row.camera), bytes: Number(row.bytes) },
     ...{ startAt: Number(row.start_us) / 1000, endAt: Number(row.end_us) / 1000 },
     fragments: unpacked(row.fragments as Uint8Array),
   }

@@ -1,7 +1,7 @@
 /** Reads footage back: a cut as the bytes of one MP4 file. */
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Cut } from '../core/footage/footage.ts'
@@ -15,8 +15,8 @@ import { writeHead } from '../wire/mp4-write.ts'
 const MOST_HEAD_BYTES = 262_144
 
 /** Parameter sets of a file. @throws Fault `footage_gone` */
-export async function setsOfFile(folder: string, { fragments, path }: KeptFile): Promise<ParameterSets> {
-  const handle = await openFile(folder, path)
+export async function setsOfFile({ fragments, path }: KeptFile): Promise<ParameterSets> {
+  const handle = await openFile(path)
   try {
     const head = await readPart(handle, 0, Math.min(fragments[0]?.offset ?? 0, MOST_HEAD_BYTES))
     const { sets } = scanMp4((offset, length) => head.subarray(offset, offset + length), head.length)
@@ -28,11 +28,11 @@ export async function setsOfFile(folder: string, { fragments, path }: KeptFile):
 }
 
 /** The file of a cut, read as fast as it is taken. It ends early if footage is removed meanwhile. */
-export function streamCut(folder: string, cut: Cut): Readable {
-  return Readable.from(bytesOf(folder, cut), { objectMode: false })
+export function streamCut(cut: Cut): Readable {
+  return Readable.from(bytesOf(cut), { objectMode: false })
 }
 
-async function* bytesOf(folder: string, { fragments, hiddenTicks, sets }: Cut) {
+async function* bytesOf({ fragments, hiddenTicks, sets }: Cut) {
   yield writeHead({ sets, facts: readSps(sets.sps), hiddenTicks })
   let open: { path: string; handle: FileHandle } | undefined
   try {
@@ -47,7 +47,7 @@ async function* bytesOf(folder: string, { fragments, hiddenTicks, sets }: Cut) {
       if (open?.path !== path) {
         await open?.handle.close()
         open = undefined
-        open = { path, handle: await openFile(folder, path) }
+        open = { path, handle: await openFile(path) }
       }
       const bytes = await readPart(open.handle, place.offset, place.length)
       if (bytes.length < place.length) throw gone(path)
@@ -58,9 +58,9 @@ async function* bytesOf(folder: string, { fragments, hiddenTicks, sets }: Cut) {
   }
 }
 
-async function openFile(folder: string, path: string): Promise<FileHandle> {
+async function openFile(path: string): Promise<FileHandle> {
   try {
-    return await open(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW)
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   } catch (cause) {
     throw gone(path, cause)
   }
@@ -72,5 +72,5 @@ async function readPart(handle: FileHandle, offset: number, length: number): Pro
 }
 
 function gone(path: string, cause?: unknown): Fault {
-  return new Fault('footage_gone', `The footage in ${path} was removed, or its disk is away.`, { cause })
+  return new Fault('footage_gone', `The footage in ${basename(path)} was removed, or its disk is away.`, { cause })
 }

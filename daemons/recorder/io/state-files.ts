@@ -26,6 +26,7 @@ import {
 import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
+import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
 import { openSeal } from './sealing.ts'
 
 /** A file of a later version is refused rather than half understood. */
@@ -88,6 +89,50 @@ export async function openCameras(folder: string, log: Log) {
   const { cameras: saved } = await store.load()
   const save = (cameras: CameraRecord[]) => store.save({ version: VERSION, cameras: cameras.map(sealed) })
   return { records: saved.map(opened), save }
+}
+
+const folderText = Type.String({ maxLength: 1024 })
+const numberOrNull = Type.Union([Type.Integer(), Type.Null()])
+const storageFile = Type.Object(
+  {
+    version: Type.Literal(VERSION),
+    folders: Type.Union([Type.Array(Type.Object({ folder: folderText, isOwn: Type.Boolean() }, strict)), Type.Null()]),
+    known: Type.Array(Type.Object({ folder: folderText, id: Type.String() }, strict)),
+    ...{ keepDays: numberOrNull, keepBytes: numberOrNull, freeBytes: numberOrNull },
+    keepDaysOf: Type.Record(Type.String(), Type.Integer()),
+    preserved: Type.Array(
+      Type.Object(
+        {
+          ...{ id: Type.String(), camera: Type.String(), from: Type.Integer(), to: Type.Integer() },
+          ...{ note: textOrNull, by: Type.String(), at: Type.Integer() },
+        },
+        strict,
+      ),
+    ),
+  },
+  strict,
+)
+
+/** What was said of storage. @param folder the state folder */
+export async function openStorage(
+  { folder, log }: { folder: string; log: Log },
+  parts: Pick<Parameters<typeof createStorageBook>[0], 'settings' | 'mostPreserved'>,
+): Promise<StorageBook> {
+  const none = {
+    folders: null,
+    known: [],
+    keepDays: null,
+    keepBytes: null,
+    freeBytes: null,
+    keepDaysOf: {},
+    preserved: [],
+  }
+  const initial = (): Static<typeof storageFile> => ({ version: VERSION, ...none })
+  const store = createStore({ folder, name: 'storage', log, check: createReader(storageFile), initial })
+  const { version: _, ...record } = await store.load()
+  // Lists that nobody changes in place.
+  const save = (next: StorageRecord) => store.save({ version: VERSION, ...(next as typeof record) })
+  return createStorageBook({ ...parts, record, save, newId })
 }
 
 const siteFile = Type.Object(

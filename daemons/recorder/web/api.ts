@@ -1,6 +1,7 @@
 /** The calls of the pages to the recorder. */
 import { CallFault, call } from '#kit/web/call.ts'
 import type { CameraHealth } from '../core/cameras/camera.ts'
+import type { DiskHealth } from '../core/storage/disks.ts'
 
 export type Role = 'administrator' | 'operator' | 'viewer'
 export type Permission = 'export' | 'talk' | 'outputs'
@@ -119,10 +120,17 @@ export interface CameraCounts {
   lostGroups: number
 }
 
+/** One disk of footage. */
+export type Disk = DiskHealth
+
 /** Answer of GET /api/health. */
 export interface Health {
   clockAheadMs: number
   footageBytes: number
+  disks: Disk[]
+  roomBytes: number
+  /** Null in the first minute. */
+  daysLeft: number | null
   cameras: CameraCounts[]
 }
 

@@ -11,10 +11,12 @@ import { type Judgement, say, verdict } from '#kit/web/parts.ts'
 import { linkTo } from '#kit/web/route.ts'
 import { api, type CameraCounts, type Footage, type Health } from './api.ts'
 import type { When } from './camera-words.ts'
+import { diskTable, judgeDisks, roomFigure } from './disks.ts'
 import * as texts from './texts.ts'
 import { type Day, dayOf, lengthOf, within } from './timeline.ts'
 
-const LOOK_MS = 5000
+/** So soon, since a disk that was pulled is to be seen within 5 s. */
+const LOOK_MS = 1000
 /** The longest window of one answer is 31 days; today is the last. */
 const DAYS = 14
 const HOUR_MS = 3_600_000
@@ -31,11 +33,12 @@ export function HealthPage(): VNode {
   const days = lastDays(when)
   const from = days.at(-1)?.start ?? 0
   const healthLook = useLook(async () => setHealth(await api.health()), LOOK_MS)
-  const footageLook = useLook(async () => setFootage((await api.allFootage(from, daemonNow())).cameras), 6 * LOOK_MS)
+  const footageLook = useLook(async () => setFootage((await api.allFootage(from, daemonNow())).cameras), 30 * LOOK_MS)
   if (health === null || footage === null)
     return html`<h1 class="sr">Health</h1><section class="panel">${firstAnswer(healthLook.refused ?? footageLook.refused, texts.askingHealth, texts.healthNotRead)}</section>`
   return html`<h1 class="sr">Health</h1>${verdict(judgeHealth(health))}
-    ${figures(figuresOf(health, footage, when), 'three')}
+    ${figures(figuresOf(health, footage, when), 'four')}
+    <section class="panel" aria-label="Disks"><header><h2>Disks</h2></header>${diskTable(health.disks, when)}</section>
     <section class="panel" aria-label="Recorded by day"><header><h2>Recorded by day</h2><span class="faint">how much of each camera</span></header>${dayTable(health.cameras, footage, days)}</section>
     <section class="panel" aria-label="What was lost"><header><h2>What was lost</h2><span class="faint">since the recorder started</span></header>${lossTable(health.cameras)}</section>`
 }
@@ -48,7 +51,10 @@ function lastDays({ nowMs, zone }: When): Day[] {
 }
 
 /** What is lost is said first. */
-export function judgeHealth({ cameras, clockAheadMs }: Health): Judgement {
+export function judgeHealth(health: Health): Judgement {
+  const { cameras, clockAheadMs } = health
+  const disks = judgeDisks(health)
+  if (disks) return disks
   const losing = cameras.filter(({ lostGroups }) => lostGroups > 0)
   if (losing.length > 0)
     return {
@@ -69,6 +75,7 @@ function figuresOf(health: Health, footage: AllFootage, { nowMs, zone }: When): 
   const [reach = UNKNOWN, reachUnit] = oldest ? age(nowMs - oldest.at, 1).split(THIN) : []
   return [
     { name: texts.kept, value, unit, note: texts.keptNote },
+    roomFigure(health),
     {
       name: texts.reachesBack,
       value: reach,

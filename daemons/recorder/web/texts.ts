@@ -186,6 +186,27 @@ export const goesNextNote = (since: string) =>
   `Its footage of ${since}: the oldest goes first, when its days are over or room is needed.`
 export const holes = (count: number) => `${count} ${count === 1 ? 'hole' : 'holes'}`
 
+// Disks (disks.ts)
+
+const DISK_STATES = {
+  unseen: 'looked for since',
+  here: 'written since',
+  full: 'full since',
+  failing: 'not writable since',
+  stuck: 'no answer since',
+  away: 'not here since',
+  foreign: 'another disk since',
+} as const
+export const diskSince = (state: keyof typeof DISK_STATES, since: string) => `${DISK_STATES[state]} ${since}`
+export const disksAreOut = (broken: number, all: number) =>
+  `${broken} of ${all} disks ${broken === 1 ? 'is' : 'are'} not written. The others take all footage.`
+export const noDiskTakes = 'Nothing is recorded: no disk takes footage.'
+export const room = 'Room left'
+export const roomNote = 'then the oldest footage makes room'
+export const roomLasts = (age: string) => `about ${age} at the present rate, then the oldest goes`
+export const noRoom = 'the oldest footage makes room'
+export const freeOf = (free: string, size: string) => `${free} of ${size}`
+
 // Accounts (accounts-page.ts)
 
 export const accounts = 'Accounts'

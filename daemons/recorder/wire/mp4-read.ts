@@ -36,15 +36,16 @@ export type ReadAt = (offset: number, length: number) => Uint8Array
 /** Heads of boxes that are read whole; a larger one is none of ours. */
 const MOST_HEAD_BYTES = 1_048_576
 
-/** Finds what is whole. Never throws: anything that does not fit ends the whole part. */
-export function scanMp4(read: ReadAt, fileBytes: number): Mp4Scan {
-  const fragments: FragmentPlace[] = []
+/**
+ * Finds what is whole. Never throws: anything that does not fit ends the whole part.
+ * @param before of the same file: it is gone on with behind what that found
+ */
+export function scanMp4(read: ReadAt, fileBytes: number, before?: Mp4Scan): Mp4Scan {
+  const fragments = [...(before?.fragments ?? [])]
   const next = (at: number, type: string) => boxAt(read, at, { type, fileBytes })
-  const ftyp = next(0, 'ftyp')
-  const moov = ftyp && next(ftyp.end, 'moov')
-  const sets = moov && setsOf(moov.body())
-  if (!moov || !sets) return { sets: undefined, fragments, wholeBytes: 0 }
-  let wholeBytes = moov.end
+  const { sets, headBytes } = before?.sets ? { sets: before.sets, headBytes: before.wholeBytes } : headOf(next)
+  if (!sets) return { sets: undefined, fragments: [], wholeBytes: 0 }
+  let wholeBytes = headBytes
   for (;;) {
     const prft = next(wholeBytes, 'prft')
     const moof = prft && next(prft.end, 'moof')
@@ -58,6 +59,12 @@ export function scanMp4(read: ReadAt, fileBytes: number): Mp4Scan {
     wholeBytes = mdat.end
   }
   return { sets, fragments, wholeBytes }
+}
+
+function headOf(next: (at: number, type: string) => FoundBox | undefined) {
+  const ftyp = next(0, 'ftyp')
+  const moov = ftyp && next(ftyp.end, 'moov')
+  return { sets: moov && setsOf(moov.body()), headBytes: moov?.end ?? 0 }
 }
 
 interface FoundBox {

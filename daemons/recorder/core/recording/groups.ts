@@ -121,7 +121,7 @@ export function createGroups({ camera, limits, onFacts, onWritten, store, wall }
         flush({ positionMs, isBreak: false })
         if (!open || isOver(open, picture, positionMs)) {
           closeFile()
-          if (isBefore(positionMs, endedMs) || !mayBegin(positionMs)) onWritten(false)
+          if (isBefore(positionMs, endedMs) || !store.isReady() || !mayBegin(positionMs)) onWritten(false)
           else begin(picture, positionMs)
         }
       }

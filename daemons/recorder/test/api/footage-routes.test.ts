@@ -16,6 +16,7 @@ function stage() {
     cameras: { seenBy: () => ['one', 'two'].map((id) => ({ record: { id } })) },
     footage: {
       bounds: () => undefined,
+      awaySpans: () => [],
       spans(camera: string, startAt: number, endAt: number) {
         asked.push({ camera, days: (endAt - startAt) / DAY_MS })
         return [{ startAt: startAt - 1000, endAt: endAt + 1000 }]

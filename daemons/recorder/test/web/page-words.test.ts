@@ -1,7 +1,8 @@
 /** What the recorder's pages say and reckon, without a browser: daemons/recorder/web/timeline.ts and camera-words.ts. */
 import t from 'tap'
-import type { Camera } from '../../web/api.ts'
+import type { Camera, Disk } from '../../web/api.ts'
 import { judgeCameras, sortCameras, stateText, whyText } from '../../web/camera-words.ts'
+import { judgeDisks } from '../../web/disks.ts'
 import {
   dayNamed,
   dayOf,
@@ -88,4 +89,17 @@ t.test('what is not recorded is said first, with why and what to do', async (t) 
   t.match(judgeCameras([camera('Attic', 'off')], when), { lit: 'off' })
   const refused = camera('Gate', 'refused', 'The camera does not take this password.')
   t.match(judgeCameras([refused], when).why, /type the user and password/)
+})
+
+t.test('a disk that is out is said before all else, with what to do and whether the others go on', async (t) => {
+  const disk = (folder: string, state: Disk['state']): Disk => {
+    const fault = state === 'here' ? null : { code: `disk_${state}`, message: `There is no disk at ${folder}.` }
+    const sizes = { sizeBytes: 1e12, freeBytes: 5e11, roomBytes: 4e11, footageBytes: 1e11 }
+    return { id: 'x', folder, state, stateSince: NOON, fault, ...sizes }
+  }
+  t.equal(judgeDisks({ disks: [disk('/mnt/one', 'here')] }), undefined)
+  t.match(judgeDisks({ disks: [disk('/mnt/one', 'here'), disk('/mnt/two', 'away')] }), {
+    ...{ lit: 'warn', sentence: /^1 of 2 disks is not written/, why: 'There is no disk at /mnt/two.' },
+  })
+  t.match(judgeDisks({ disks: [disk('/mnt/two', 'failing')] }), { lit: 'fault', sentence: /^Nothing is recorded/ })
 })

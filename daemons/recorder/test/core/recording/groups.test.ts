@@ -18,6 +18,7 @@ function stage(limits: Partial<GroupLimits> = {}) {
     onWritten: (isTaken) => void (isTaken || state.lost++),
     onFacts: () => {},
     store: {
+      isReady: () => true,
       begin({ head }: FileWish): FootageFile {
         const file = { bytes: [head], isClosed: false }
         files.push(file)

@@ -1,0 +1,84 @@
+/** Footage on folders of a test: files of fragments of one second. */
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import type { Fault } from '#kit/pure/fault.ts'
+import type { DiskHealth } from '../core/storage/disks.ts'
+import { type Footage, type Keeping, openFootage, type StoreLimits } from '../io/footage-store.ts'
+import { readSps } from '../wire/h264-sps.ts'
+import { writeFragment, writeHead } from '../wire/mp4-write.ts'
+
+const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
+const pps = Uint8Array.from(Buffer.from('68ef0fcb', 'hex'))
+export const facts = readSps(sps)
+export const head = writeHead({ sets: { sps, pps }, facts, hiddenTicks: 0 })
+export const START = 1_900_000_000_000
+
+interface StageWish {
+  /** Below the folder of the test, or whole paths. */
+  folders?: readonly (string | { folder: string; isOwn: boolean })[]
+  limits?: Partial<StoreLimits>
+  keeping?: Partial<Keeping>
+  clock?: FakeClock
+  /** Which disk was seen where. */
+  known?: Map<string, string>
+  root?: string
+}
+
+export interface FootageStage {
+  clock: FakeClock
+  footage: Footage
+  root: string
+  /** Folders by the order in which they were wished for. */
+  folders: string[]
+  known: Map<string, string>
+  faults: (Fault | undefined)[]
+  /** Each state that a disk came to, with the name of its folder. */
+  states: string[]
+}
+
+const limits: StoreLimits = {
+  ...{ flushMs: 5000, queueBytes: 1e6, totalQueueBytes: 2e6, lookMs: 2000, stuckMs: 2500 },
+}
+const keeping: Keeping = {
+  ...{ keepMs: () => 1e12, keepBytes: () => 1e12, freeBytes: () => 0, isHeld: () => false },
+}
+
+export async function openStage(t: Test, wish: StageWish = {}): Promise<FootageStage> {
+  const { clock = fakeClock(START + 86_400_000), folders = ['disk'], known = new Map(), root = t.testdir({}) } = wish
+  const faults: FootageStage['faults'] = []
+  const states: string[] = []
+  const placed = folders.map((one) => (typeof one === 'string' ? { folder: one, isOwn: true } : one))
+  const paths = placed.map(({ folder }) => (folder.startsWith('/') ? folder : join(root, folder)))
+  const footage = await openFootage({
+    ...{ folder: join(root, 'index'), stateFolder: root, clock },
+    folders: placed.map(({ isOwn }, at) => ({ folder: paths[at] ?? '', isOwn, id: known.get(paths[at] ?? '') })),
+    limits: { ...limits, ...wish.limits },
+    keeping: { ...keeping, ...wish.keeping },
+    onKnown: async (folder, id) => void known.set(folder, id),
+    onDisk: ({ folder, state }: DiskHealth) => void states.push(`${folder.split('/').at(-1)} ${state}`),
+    onFault: (fault) => void faults.push(fault),
+  })
+  return { clock, footage, root, folders: paths, known, faults, states }
+}
+
+const PICTURE = [{ units: [new Uint8Array(500)], isKey: true, durationTicks: 90_000, offsetTicks: 0 }]
+
+/** Begins a file, and gives it fragments of one second. */
+export function record({ footage }: Pick<FootageStage, 'footage'>, camera: string, startAt: number, seconds: number) {
+  const file = footage.begin({ camera, startAt, facts, head })
+  for (let at = 0; at < seconds; at++) {
+    const time = { decodeTicks: at * 90_000, durationTicks: 90_000, wallMs: startAt + at * 1000, isKey: true }
+    file.append(writeFragment({ ...time, sequence: at + 1, samples: PICTURE }), time)
+  }
+  return file
+}
+
+export function spansOf({ footage }: Pick<FootageStage, 'footage'>, camera = 'aa') {
+  return footage.spans(camera, 0, START * 2).map(({ endAt, startAt }) => ({ startAt, endAt }))
+}
+
+/** Waits for the disk. */
+export async function settled(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+}
