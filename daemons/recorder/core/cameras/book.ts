@@ -109,17 +109,10 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
     known = next
   }
 
-  /** @throws Fault `bad_stream_url`, `bad_target`, `bad_sub_url` */
-  function placeOf(wish: PlaceWish): Place {
-    const place = readStreamUrl(wish)
-    checkHost(hostOf(place.url))
-    return { ...place, subUrl: wish.subUrl == null ? null : readSubUrl(wish.subUrl, place.url) }
-  }
-
   async function add(wish: CameraWish): Promise<KnownCamera> {
     if (known.length >= most)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
-    const { password, subUrl, url, username } = placeOf(wish)
+    const { password, subUrl, url, username } = checkedPlace(wish, checkHost)
     const id = unusedId()
     const login = { username: username ?? null, password: password ?? null }
     const record = { id, name: wish.name, enabled: true, url, subUrl, ...login }
@@ -137,7 +130,7 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
     change: (id, wish) =>
       inTurn(async () => {
         const before = required(id)
-        const record = recordWith(before.record, wish, placeOf)
+        const record = recordWith(before.record, wish, checkHost)
         const isSamePlace = record.url === before.record.url && isSameLogin(record, before.record)
         const after = { record, camera: isSamePlace ? before.camera : make(record) }
         await put(known.map((one) => (one === before ? after : one)))
@@ -162,21 +155,29 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
   }
 }
 
-/** The record after a change. @param placeOf reads and checks an address with its login */
+/** @throws Fault `bad_stream_url`, `bad_target`, `bad_sub_url` */
+function checkedPlace(wish: PlaceWish, checkHost: BookParts['checkHost']): Place {
+  const place = readStreamUrl(wish)
+  checkHost(hostOf(place.url))
+  return { ...place, subUrl: wish.subUrl == null ? null : readSubUrl(wish.subUrl, place.url) }
+}
+
+/** The record after a change. @throws Fault, as `checkedPlace` */
 function recordWith(
   record: CameraRecord,
   { password, subUrl, url, username, ...wish }: CameraChange,
-  placeOf: (wish: PlaceWish) => Place,
+  checkHost: BookParts['checkHost'],
 ): CameraRecord {
   const changed = { ...record, ...wish }
   if ([password, subUrl, url, username].every((one) => one === undefined)) return changed
   const kept = url === undefined ? record : { subUrl: null, username: null, password: null }
-  const place = placeOf({
+  const wished = {
     url: url ?? record.url,
     subUrl: subUrl === undefined ? kept.subUrl : subUrl,
     username: username ?? kept.username ?? undefined,
     password: password ?? kept.password ?? undefined,
-  })
+  }
+  const place = checkedPlace(wished, checkHost)
   const { username: user, password: secret, ...addresses } = place
   return { ...changed, ...addresses, username: user ?? null, password: secret ?? null }
 }
