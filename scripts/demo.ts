@@ -1,4 +1,4 @@
-/** `plantroom demo`: controller, gateway and five boards with simulated hardware: pseudo terminals, and sound on loopback. */
+/** `plantroom demo`: controller, gateway, recorder and five boards with simulated hardware: pseudo terminals, cameras, and sound on loopback. */
 import { parseArgs } from 'node:util'
 import { buildScene } from './demo/scene.ts'
 import { createUndo, type Undo } from './demo/undo.ts'
@@ -6,7 +6,7 @@ import { sceneWords } from './demo/words.ts'
 
 const HELP = `Usage: plantroom demo [--listen HOST:PORT]
 
-Starts the controller, the gateway and five boards with simulated devices until Ctrl-C. Nothing is kept.
+Starts the controller, the gateway, the recorder and five boards with simulated devices until Ctrl-C. Nothing is kept.
   --listen HOST:PORT   where the gateway's page is, 127.0.0.1:3132 unless told; a port that is taken is replaced by a free one
 Exit codes: 0 stopped by you, 1 a daemon failed, 2 wrong usage
 `
@@ -24,17 +24,24 @@ async function run(argv: readonly string[]): Promise<number> {
   const undo = createUndo()
   const told = toldToStop(undo)
   try {
-    process.stdout.write('Starting the controller, the gateway and five boards ...\n')
+    process.stdout.write('Starting the controller, the gateway, the recorder and five boards ...\n')
     const building = buildScene(listen, undo)
     // What is still starting when the demo is stopped fails, and nobody waits for it.
     building.catch(() => {})
     const scene = await Promise.race([told, building])
     if (scene === 'stop') return stopping()
     process.stdout.write(sceneWords(scene))
-    const { boards, gateway, lobby } = scene
-    const ends = [gateway, scene.building, boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk].map(
-      ({ ended }) => ended,
-    )
+    const { boards, building: controller, gateway, lobby, recorder } = scene
+    const ends = [
+      gateway,
+      controller,
+      recorder,
+      boards.till,
+      boards.counter,
+      lobby.music,
+      lobby.ceiling,
+      lobby.kiosk,
+    ].map(({ ended }) => ended)
     const end = await Promise.race([told, ...ends])
     if (end === 'stop') return stopping()
     process.stderr.write(`A daemon ended by itself:\n${end}\n`)

@@ -60,7 +60,7 @@ async function startCameras(file: string): Promise<Cameras> {
   return {
     urls: (count) => Array.from({ length: count }, (_, index) => `rtsp://127.0.0.1:${port}/${index}`),
     async sent() {
-      child.send('stop')
+      child.send('halt')
       const [answer] = (await once(child, 'message')) as [{ sent: number }]
       return answer.sent
     },

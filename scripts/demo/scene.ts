@@ -6,6 +6,7 @@ import { type ApiClient, portPath, setUpGateway } from './api-client.ts'
 import { meet } from './board-client.ts'
 import { type DemoBoards, startBoards } from './boards.ts'
 import { startBuilding } from './building.ts'
+import { startRecorder } from './cameras.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import { LOOPBACK, wantedOrFree } from './free-port.ts'
 import {
@@ -34,6 +35,7 @@ const MODBUS_TCP_PORT = 1502
 export interface Scene {
   gateway: DaemonProcess
   building: DaemonProcess
+  recorder: DaemonProcess
   boards: DemoBoards
   lobby: Lobby
   meters: string
@@ -73,7 +75,8 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   ]
   const gateway = await startDaemon({ name: 'gateway', stateFolder: join(stateFolder, 'gateway'), listen, sets }, undo)
 
-  const api = await setUpGateway(gateway.url, { username: demoLogin.admin, password: demoLogin.password })
+  const login = { username: demoLogin.admin, password: demoLogin.password }
+  const api = await setUpGateway(gateway.url, login)
   await setUpBus(api, { path: meters.path, settings: { tcp_port: tcpPort } }, meterUnits)
   await setUpBus(api, { path: cellar.path, settings: {} }, cellarUnits)
   await setUpFlats(api, flats.path)
@@ -89,7 +92,11 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
   const [boards, lobby] = await Promise.all([startBoards(stateFolder, undo), startLobby(stateFolder, undo)])
   const driven = { gateway: { url: gateway.url, line: meters.path, key }, lobby }
   const all = [boards.till, boards.counter, lobby.music, lobby.ceiling, lobby.kiosk]
-  const [building] = await Promise.all([startBuilding(stateFolder, driven, undo), meet(all.map(({ url }) => url))])
+  const [building, recorder] = await Promise.all([
+    startBuilding(stateFolder, driven, undo),
+    startRecorder(stateFolder, login, undo),
+    meet(all.map(({ url }) => url)),
+  ])
   const lines = {
     meters: meters.path,
     cellar: cellar.path,
@@ -98,7 +105,7 @@ export async function buildScene(listen: string, undo: Undo): Promise<Scene> {
     trunk: trunk.path,
     station: station.path,
   }
-  return { gateway, building, boards, lobby, ...lines, tcpPort, apiKey }
+  return { gateway, building, recorder, boards, lobby, ...lines, tcpPort, apiKey }
 }
 
 function opened(name: string, undo: Undo): NamedLine {

@@ -11,7 +11,7 @@ import { demoLogin, type Scene } from './scene.ts'
  * @param has whether a program is installed: with only what README requires, Python is used as far as possible
  */
 export function sceneWords(
-  { gateway, building, boards, lobby, meters, cellar, flats, scale, trunk, station, tcpPort, apiKey }: Scene,
+  { gateway, building, recorder, boards, lobby, meters, cellar, flats, scale, trunk, station, tcpPort, apiKey }: Scene,
   has: (program: string) => boolean = isOnPath,
 ): string {
   const { admin, password, viewer } = demoLogin
@@ -22,13 +22,15 @@ export function sceneWords(
   const order = has('curl') ? orderByCurl : orderByPython
   const people = buildingPeople
   return `
-Plantroom demo: the controller, the gateway and five boards with simulated devices. Ctrl-C stops everything; nothing is kept.
+Plantroom demo: the controller, the gateway, the recorder and five boards with simulated devices. Ctrl-C stops everything; nothing is kept.
 
   Building ${building.url}/   Lindenhof School: 40 simulated zones, a projector that is away, and a lobby on what stands below
            sign in as ${people.admin}, as ${people.operator} for some rooms, or as ${people.program}; password ${password}
 
   Gateway  ${gateway.url}/
            sign in as ${admin} or, to look only, as ${viewer}; password ${password}
+
+  Recorder ${recorder.url}/   two cameras that show the time of day; sign in as ${admin}, password ${password}
 
   ${meters}   Modbus RTU, all well: energy meter (1), relays (2), climate sensor (3), fan drive (4)
   ${cellar}   Modbus RTU, trouble: unit 11 is dead, 12 has a bad cable, 13 answers late; see Units

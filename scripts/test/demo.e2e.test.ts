@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 
 const run = promisify(execFile)
 const COMMAND = join(import.meta.dirname, '../../build/plantroom')
-/** Nine processes one after another, on a machine that may be busy with other tests. */
+/** Ten processes one after another, on a machine that may be busy with other tests. */
 const START_MS = 120_000
 /** Polls that have to come and fail before a unit is called silent. */
 const SILENT_MS = 30_000
@@ -131,8 +131,10 @@ t.test(
     await t.test('Ctrl-C while it starts ends it at once, and nothing is left', async (t) => {
       const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('plantroom-demo-')).length
       const before = folders()
-      const child = spawn(COMMAND, ['demo', '--listen', '127.0.0.1:0'], { stdio: 'ignore' })
+      const child = spawn(COMMAND, ['demo', '--listen', '127.0.0.1:0'], { stdio: ['ignore', 'pipe', 'ignore'] })
       t.teardown(() => void child.kill('SIGKILL'))
+      // Before that it is a shell that looks for Node.
+      await once(child.stdout, 'data')
       await until(() => descendants(child.pid ?? 0).length > 0, START_MS)
       const pids = descendants(child.pid ?? 0)
       child.kill('SIGINT')
@@ -200,6 +202,30 @@ t.test(
       }
       await until(async () => (await relays())[2] === true, SILENT_MS)
       t.same(await relays(), [true, false, true, false, false, false, false, false], 'relay 1 by the building')
+    })
+
+    await t.test('the recorder records both cameras', async (t) => {
+      const url = /Recorder +(http:\S+)\//.exec(demo.said)?.[1]
+      const headers = { 'content-type': 'application/json' }
+      const login = JSON.stringify({ username: 'admin', password: 'plantroom' })
+      const signedIn = await fetch(`${url}/api/login`, { method: 'POST', headers, body: login })
+      t.equal(signedIn.status, 200)
+      const cookie = signedIn.headers.getSetCookie().map((one) => one.split(';')[0])
+      const ask = async (path: string) =>
+        await (await fetch(url + path, { headers: { cookie: cookie.join('; ') } })).json()
+      type Camera = { id: string; name: string; health: { state: string } }
+      let cameras: Camera[] = []
+      await until(async () => {
+        cameras = await ask('/api/cameras')
+        return cameras.length === 2 && cameras.every(({ health }) => health.state === 'recording')
+      }, SILENT_MS)
+      t.same(cameras.map(({ name }) => name).sort(), ['Entrance', 'Yard'])
+      for (const { id, health } of cameras) {
+        t.equal(health.state, 'recording')
+        await until(async () => (await ask(`/api/cameras/${id}/availability?from=0&to=1`)).bounds !== null, SILENT_MS)
+        const { bounds } = await ask(`/api/cameras/${id}/availability?from=0&to=1`)
+        t.ok(Math.abs(bounds.end - Date.now()) < SILENT_MS, 'the end of it is just now')
+      }
     })
 
     await t.test('the boards see each other, and share their lines', async (t) => {

@@ -1,14 +1,13 @@
 /** Watching live over the built recorder: who may, what is sent, and what ends it. */
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { makeFootage, startCamera } from './camera.ts'
 import { type Client, clientOf, headersOf } from './client.ts'
+import { judged } from './judge.ts'
 
 /** What is waited for passes in real time, and a busy machine takes more of it. */
 const LONG_MS = 50_000
@@ -69,17 +68,11 @@ function watch(t: Test, query: string, headers: Record<string, string> = {}) {
   return { closed: closed.promise, inits, parts, pictures, refused: refused.promise, socket }
 }
 
-const program = promisify(execFile)
-
-/** What a decoder says of a film. */
-async function judged(name: string, parts: Buffer[]) {
+/** What a decoder says of a film that was watched. */
+function filmOf(name: string, parts: Buffer[]) {
   const file = `${work}/${name}.mp4`
   writeFileSync(file, Buffer.concat(parts))
-  const wants = ['-count_frames', '-show_entries', 'stream=codec_name,width,height,nb_read_frames']
-  const { stdout } = await program('ffprobe', ['-v', 'error', '-of', 'json', ...wants, file])
-  const { stderr: errors } = await program('ffmpeg', ['-v', 'error', '-i', file, '-f', 'null', '-'])
-  const [stream] = JSON.parse(stdout).streams
-  return { ...stream, errors }
+  return judged(file)
 }
 
 t.test('A.watching a camera is shown from a key frame on, a picture a message, as it is now', async (t) => {
@@ -93,9 +86,9 @@ t.test('A.watching a camera is shown from a key frame on, a picture a message, a
   const [head, ...fragments] = parts
   t.equal(head?.toString('latin1', 4, 8), 'ftyp')
   t.ok(fragments.every((bytes) => bytes.toString('latin1', 4, 8) === 'prft'))
-  const seen = await judged('live', parts)
+  const seen = await filmOf('live', parts)
   t.match(seen, { codec_name: 'h264', width: 320, height: 240, errors: '' })
-  t.equal(Number(seen.nb_read_frames), fragments.length)
+  t.equal(seen.frames, fragments.length)
 })
 
 t.test('who comes later is shown the same pictures, and a camera without a sub stream its only one', async (t) => {
@@ -203,7 +196,7 @@ t.test('one that reads nothing is closed, and holds nobody up', async (t) => {
   await until('it has lost its place', async () => (await open()) === '1', LONG_MS)
   const seen = other.parts.length
   await other.pictures(seen + 15)
-  t.match(await judged('beside', other.parts), { errors: '' })
+  t.match(await filmOf('beside', other.parts), { errors: '' })
   t.equal((await boss.call('GET', path)).status, 426)
 })
 

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process'
 import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { makeFootage, startCamera } from './camera.ts'
 import { type Client, clientOf, headersOf } from './client.ts'
+import { judged } from './judge.ts'
 
 const user = { username: 'camera', password: 'se:cret' }
 const storage = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.silent_ms=2000']
@@ -37,17 +36,6 @@ async function rangesOf(recorder: Recorder, id: string) {
 
 function lengthOf(ranges: { start: number; end: number }[]): number {
   return ranges.reduce((sum, { end, start }) => sum + end - start, 0)
-}
-
-const program = promisify(execFile)
-
-/** What ffprobe and a decoder say of a whole file. */
-async function judged(path: string) {
-  const wants = ['-count_frames', '-show_entries', 'stream=codec_name,width,height,nb_read_frames']
-  const { stdout } = await program('ffprobe', ['-v', 'error', '-of', 'json', ...wants, path])
-  const { stderr: errors } = await program('ffmpeg', ['-v', 'error', '-i', path, '-f', 'null', '-'])
-  const [stream] = JSON.parse(stdout).streams
-  return { ...stream, frames: Number(stream.nb_read_frames), errors }
 }
 
 async function play(recorder: RunningDaemon & Client, id: string, start: number, seconds: number) {
