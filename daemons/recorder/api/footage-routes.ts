@@ -11,7 +11,7 @@ import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
-import type { ParameterSets } from '../wire/h264.ts'
+import type { ParameterSets } from '../wire/pictures.ts'
 import { type Callers, requirePermission } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
 

@@ -56,10 +56,10 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/reorder.test.ts',
       },
       {
-        // The pieces, and the whole that is made of them.
+        // What is put together, and the picture that is made of it.
         ...{ what: 'pictures that are put together', of: 'camera', many: 'cameras.max' },
         each: (setting) => 2 * setting('cameras.picture_bytes'),
-        shownBy: 'daemons/recorder/test/wire/h264.test.ts',
+        shownBy: 'daemons/recorder/test/wire/pictures.test.ts',
       },
       {
         // The pictures, and the fragment that is made of them.

@@ -1,6 +1,6 @@
 /** What the recorder needs of the world: streams of cameras, and disks that keep footage. */
-import type { StreamFacts } from '../wire/h264-sps.ts'
 import type { FragmentPlace } from '../wire/mp4-read.ts'
+import type { StreamFacts, VideoCodec } from '../wire/pictures.ts'
 
 /** How a camera's stream is reached. */
 export interface StreamPlace {
@@ -10,10 +10,19 @@ export interface StreamPlace {
   password: string | undefined
 }
 
+/** What a session brings. */
+export interface OpenedStream {
+  payloadType: number
+  clockRate: number
+  codec: VideoCodec
+  /** Parameter sets of the session description. */
+  known: readonly Uint8Array[]
+}
+
 /** Hears what a session brings. */
 export interface StreamListener {
-  /** Before the first packet. `known` are the parameter sets of the session description. */
-  onOpened(stream: { payloadType: number; clockRate: number; known: readonly Uint8Array[] }): void
+  /** Before the first packet. */
+  onOpened(stream: OpenedStream): void
   /** @param bytes of one RTP packet; they are overwritten afterwards */
   onPacket(bytes: Uint8Array): void
 }

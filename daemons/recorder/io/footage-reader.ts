@@ -6,10 +6,9 @@ import { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Cut } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
-import type { ParameterSets } from '../wire/h264.ts'
-import { readSps } from '../wire/h264-sps.ts'
 import { retimed, scanMp4 } from '../wire/mp4-read.ts'
 import { writeHead } from '../wire/mp4-write.ts'
+import type { ParameterSets } from '../wire/pictures.ts'
 
 /** A head with its parameter sets, however long they are. */
 const MOST_HEAD_BYTES = 262_144
@@ -33,7 +32,7 @@ export function streamCut(cut: Cut): Readable {
 }
 
 async function* bytesOf({ fragments, hiddenTicks, sets }: Cut) {
-  yield writeHead({ sets, facts: readSps(sets.sps), hiddenTicks })
+  yield writeHead({ sets, facts: sets.codec.factsOf(sets.units), hiddenTicks })
   let open: { path: string; handle: FileHandle } | undefined
   try {
     for (const [

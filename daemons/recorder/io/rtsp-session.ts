@@ -17,6 +17,7 @@ import {
   type SessionLine,
 } from '../wire/rtsp.ts'
 import { controlUrl, parameterSetsOf, readSdp, type SdpMedia } from '../wire/sdp.ts'
+import { videoCodecs } from '../wire/video-codecs.ts'
 
 /** Bounds of a session, by the names of their settings. */
 export interface SessionLimits {
@@ -118,7 +119,7 @@ class Session {
     const described = await this.#ask('DESCRIBE', url, { accept: 'application/sdp' })
     const base = headerOf(described, 'content-base') ?? headerOf(described, 'content-location') ?? url
     const description = readSdp(new TextDecoder('latin1').decode(described.body))
-    const video = videoOf(description.media)
+    const { codec, video } = videoOf(description.media)
     this.#base = controlUrl(base, description.control)
     const transport = 'RTP/AVP/TCP;unicast;interleaved=0-1'
     const set = await this.#ask('SETUP', controlUrl(this.#base, video.control), { transport })
@@ -132,7 +133,9 @@ class Session {
     this.#channel = channels[0]
     this.#session = session
     const { payloadType, clockRate } = video
-    this.#listener.onOpened({ payloadType, clockRate: clockRate || 90_000, known: parameterSetsOf(video) })
+    this.#listener.onOpened({
+      ...{ payloadType, clockRate: clockRate || 90_000, codec, known: parameterSetsOf(video, codec) },
+    })
     this.#lastPacketMs = clock.monotonicMs()
     await this.#ask('PLAY', this.#base, { session: session.id, range: 'npt=0.000-' })
     this.#timers.push(
@@ -292,14 +295,26 @@ function addressOf(url: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? DEFAULT_PORT : Number(port) }
 }
 
-function videoOf(media: readonly SdpMedia[]): SdpMedia {
-  const found = media.find(({ kind, encoding }) => kind === 'video' && encoding === 'H264')
-  if (found) return found
+function videoOf(media: readonly SdpMedia[]) {
+  for (const video of media) {
+    const codec = video.kind === 'video' && videoCodecs.find(({ encoding }) => encoding === video.encoding)
+    if (codec) return { video: checkOrder(video), codec }
+  }
   const offered = media.map(({ encoding, kind }) => `${kind} ${encoding}`.trim()).join(', ') || 'nothing'
   throw new Fault(
     'camera_unsupported',
-    `The camera offers ${offered.slice(0, 200)}; H.264 video is recorded. Set it in the camera.`,
+    `The camera offers ${offered.slice(0, 200)}; H.264 and H.265 video is recorded. Set it in the camera.`,
   )
+}
+
+/** Units that come in another order than they are decoded would be numbered; no camera was met that does so. */
+function checkOrder(video: SdpMedia): SdpMedia {
+  if (Number(video.parameters.get('sprop-max-don-diff') ?? 0) > 0 || video.parameters.get('packetization-mode') === '2')
+    throw new Fault(
+      'camera_unsupported',
+      'The camera interleaves the parts of its pictures, which is not understood. Set another mode of packets in it.',
+    )
+  return video
 }
 
 function refusal(method: string, { status, word }: RtspMessage, hasUser: boolean): Fault {

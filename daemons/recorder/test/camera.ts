@@ -4,39 +4,48 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 
+type PictureKind = 'plain' | 'noise' | 'h265'
+
+/** How each kind is encoded. Of H.265 with pictures that change places, and key frames before which some are shown. */
+const CODINGS: Record<PictureKind, string> = {
+  plain: '-c:v libx264 -preset veryfast -tune zerolatency',
+  noise: '-c:v libx264 -crf 2 -preset veryfast -tune zerolatency',
+  h265: '-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:bframes=3:min-keyint=15:scenecut=0',
+}
+
 /** A moving test picture of 320 x 240, 15 a second, with a key frame each second; `noise` takes many times the bytes. */
-export function makeFootage(folder: string, seconds: number, picture: 'plain' | 'noise' = 'plain'): string {
-  const file = join(folder, 'camera.mkv')
+export function makeFootage(folder: string, seconds: number, picture: PictureKind = 'plain'): string {
+  const file = join(folder, `camera-${picture}.mkv`)
   const noise = picture === 'noise' ? ',noise=alls=80:allf=t' : ''
   const source = `testsrc=size=320x240:rate=15:duration=${seconds}${noise}`
-  const quality = picture === 'noise' ? ['-crf', '2'] : []
-  const coding = [
-    '-c:v',
-    'libx264',
-    ...quality,
-    '-preset',
-    'veryfast',
-    '-tune',
-    'zerolatency',
-    '-g',
-    '15',
-    '-pix_fmt',
-    'yuv420p',
-  ]
+  const coding = [...CODINGS[picture].split(' '), '-g', '15', '-pix_fmt', 'yuv420p']
   execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, ...coding, file])
   return file
 }
 
-/** Serves a file to whoever connects, from its beginning each time. @returns the address of its stream */
-export async function startCamera(t: Owner, file: string, user?: { username: string; password: string }) {
-  const who = user ? [user.username, user.password] : []
+interface User {
+  username: string
+  password: string
+}
+
+/**
+ * Serves a file to whoever connects, from its beginning each time.
+ * @param pay GStreamer's payloader of each track of the file
+ * @returns the address of its stream
+ */
+export async function startCamera(t: Owner, file: string, user?: User, pay: readonly string[] = [H264]) {
+  const who = user ? ['--user', user.username, user.password] : []
   // Debian's own, which has the bindings of GStreamer.
   const server = join(import.meta.dirname, 'peer/rtsp-server.py')
-  const child = spawn('/usr/bin/python3', [server, file, ...who], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const tracks = pay.flatMap((element) => ['--pay', element])
+  const child = spawn('/usr/bin/python3', [server, file, ...tracks, ...who], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => end(child))
   const [port] = await once(child.stdout, 'data')
   return { url: `rtsp://127.0.0.1:${Number(String(port))}/cam`, end: () => end(child) }
 }
+
+const H264 = 'rtph264pay config-interval=-1'
+export const H265 = 'rtph265pay config-interval=-1'
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return

@@ -5,13 +5,11 @@ import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 import { type Footage, type Keeping, openFootage, type StoreLimits } from '../io/footage-store.ts'
-import { readSps } from '../wire/h264-sps.ts'
 import { writeFragment, writeHead } from '../wire/mp4-write.ts'
+import { h265Sets as sets } from './parameter-sets.ts'
 
-const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
-const pps = Uint8Array.from(Buffer.from('68ef0fcb', 'hex'))
-export const facts = readSps(sps)
-export const head = writeHead({ sets: { sps, pps }, facts, hiddenTicks: 0 })
+export const facts = sets.codec.factsOf(sets.units)
+export const head = writeHead({ sets, facts, hiddenTicks: 0 })
 export const START = 1_900_000_000_000
 
 interface StageWish {

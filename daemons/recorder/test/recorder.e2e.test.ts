@@ -1,9 +1,9 @@
-import { globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { makeFootage, startCamera } from './camera.ts'
+import { H265, makeFootage, startCamera } from './camera.ts'
 import { type Client, clientOf, headersOf } from './client.ts'
 import { judged } from './judge.ts'
 
@@ -101,4 +101,32 @@ t.test('after a kill the index says what the files have, and each file is whole'
     (await second.call('GET', '/api/health')).body.footageBytes,
     paths.reduce((all, path) => all + statSync(path).size, 0),
   )
+})
+
+t.test('a camera that sends H.265 is recorded, given back, and found again without the index', async (t) => {
+  const camera = await startCamera(t, makeFootage(work, 20, 'h265'), undefined, [H265])
+  const folder = join(work, 'three')
+  const first = await started(t, folder)
+  await first.setUp()
+  const { id } = (await first.call('POST', '/api/discovery/rtsp', { name: 'Gate', url: camera.url })).body
+  await until('seven seconds are kept', async () => lengthOf(await rangesOf(first, id)) >= 7000, LONG_MS)
+  const [one] = (await first.call('GET', '/api/cameras')).body
+  t.match(one, { recordProfile: { width: 320, height: 240, fps: 15, codec: /^hvc1\.1\.6\.L\d+\.[0-9A-F.]+$/ } })
+  await first.stop('SIGKILL')
+  await camera.end()
+
+  for (const path of globSync(`${folder}-footage/footage.db*`)) rmSync(path)
+  const second = await started(t, folder)
+  await second.signIn()
+  await until('the files are read', async () => lengthOf(await rangesOf(second, id)) >= 7000, LONG_MS)
+  const [range = { start: 0, end: 0 }, ...others] = await rangesOf(second, id)
+  t.same(others, [], 'files follow each other without a hole')
+  const seconds = (range.end - range.start) / 1000
+  const whole = await judged((await play(second, id, range.start, seconds)).file)
+  t.match(whole, { codec_name: 'hevc', width: 320, height: 240, errors: '' })
+  // Pictures before the key frame of a file that refer to the file before.
+  t.ok(Math.abs(whole.frames - seconds * 15) <= 5, `${whole.frames} frames in ${seconds} s`)
+  const middle = await judged((await play(second, id, range.start + 1500, 1)).file)
+  t.match(middle, { codec_name: 'hevc', errors: '' })
+  t.ok(middle.frames >= 15, 'from the key frame before the moment')
 })

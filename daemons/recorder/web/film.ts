@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { html } from '#kit/web/html.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import { filmPath, whyNoFilm } from './api.ts'
+import { cameras } from './state.ts'
 import * as texts from './texts.ts'
 
 /** What is asked for. A moment within it cannot be gone to: the recorder gives a stream, of which browsers seek nothing. */
@@ -66,14 +67,25 @@ export function Film({ camera, label, reel, isPlaying, rate = 1, onTime, onEnd, 
     const video = own.current
     // Emptied by ourselves.
     if (!video?.getAttribute('src')) return
-    const said = video.error?.message
-    onRefused((await whyNoFilm(path).catch(() => texts.noAnswerForFilm)) ?? texts.filmNotPlayed(said ?? ''))
+    const said = video.error?.message ?? ''
+    const why = isDecoded(camera, video) ? texts.filmNotPlayed(said) : texts.noDecoder
+    onRefused((await whyNoFilm(path).catch(() => texts.noAnswerForFilm)) ?? why)
+  }
+  /** A browser that cannot decode the pictures plays the sound alone, beside a black picture. */
+  function begun(event: Event): void {
+    if ((event.target as HTMLVideoElement).videoWidth === 0) onRefused(texts.noDecoder)
   }
   return html`<div class="film"><canvas ref=${still} aria-hidden="true"></canvas>
     <video ref=${own} aria-label=${label} muted playsinline preload="auto" disablepictureinpicture
       onTimeUpdate=${(event: Event) => onTime?.(momentOf((event.target as HTMLVideoElement).currentTime))}
       onEnded=${(event: Event) => onEnd(momentOf((event.target as HTMLVideoElement).currentTime))}
-      onError=${() => void failed()}></video></div>`
+      onLoadedMetadata=${begun} onError=${() => void failed()}></video></div>`
+}
+
+/** Whether this browser decodes what the camera sends now; what it sent before is tried. */
+function isDecoded(camera: string, video: HTMLVideoElement): boolean {
+  const codec = cameras.value?.find(({ id }) => id === camera)?.recordProfile?.codec
+  return codec === undefined || video.canPlayType(`video/mp4; codecs="${codec}"`) !== ''
 }
 
 /** Puts the picture that is shown behind the film. */

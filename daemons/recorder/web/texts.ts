@@ -121,6 +121,9 @@ export const noAnswerForFilm = 'The recorder did not answer. It is asked again w
 export const filmNotPlayed = (said: string) =>
   `This browser cannot play it${said === '' ? '' : ` (${said})`}. Saved as a file, another player can.`
 
+export const noDecoder =
+  'The camera sends H.265, which this browser does not play on this machine. Use one that does, save it as a file, or set the camera to H.264: what it sends from then on is shown here.'
+
 // Playback (playback-page.ts)
 
 export const noFootageWithoutCameras = 'Footage begins with the first camera.'

@@ -1,28 +1,9 @@
 /**
- * H.264 as cameras send it: pictures put together from packets.
- * @source RFC 6184, 5 (packets); ITU-T H.264, 7.3 and 7.4.1 (NAL units)
+ * H.264: its units, and what its parameter sets say.
+ * @source ITU-T H.264, 7.3, 7.4.1 and E.1.1; RFC 6184, 5; ISO/IEC 14496-15, 5.3.3 (avcC); RFC 6381, 3.3
  */
-import { isSameBytes } from '#kit/pure/bytes.ts'
-import { Fault } from '#kit/pure/fault.ts'
-import type { RtpPacket } from './rtp.ts'
-
-/** One picture with everything that belongs to it. */
-export interface Picture {
-  /** Of the packets it came in. */
-  timestamp: number
-  /** Its NAL units without start codes; parameter sets and delimiters are taken out. */
-  units: Uint8Array[]
-  /** Whether decoding can begin here. */
-  isKey: boolean
-  /** In force for this picture; undefined while the camera has not sent them. */
-  sets: ParameterSets | undefined
-}
-
-/** What a decoder needs before the first picture. */
-export interface ParameterSets {
-  sps: Uint8Array
-  pps: Uint8Array
-}
+import { type Bits, badParameterSet, bitsOf, checkSize, rateOf } from './parameter-bits.ts'
+import type { StreamFacts, UnitRole, VideoCodec } from './pictures.ts'
 
 const SLICE = 1
 const IDR = 5
@@ -32,177 +13,157 @@ const DELIMITER = 9
 const STAP_A = 24
 const FU_A = 28
 
-/** A picture of more units than this is cut off: a stream of empty ones would take memory and no bytes. */
-const MOST_UNITS = 1024
+const SPS_SLOT = 1
+const FIRST_PPS_SLOT = 2
 
-/** Likewise for packets of one unit; 16 MiB in packets of 1400 bytes have 12,000. */
-const MOST_PIECES = 16_384
-
-/** What is put together now. */
-interface Building {
-  timestamp: number
-  units: Uint8Array[]
-  bytes: number
-  isKey: boolean
-  isBroken: boolean
-}
-
-/** Puts pictures together. A picture of which a part is missing or makes no sense is dropped, and counted. */
-export class H264Assembler {
-  readonly #pictureBytes: number
-  readonly #sets: SetKeeper
-  #building: Building | undefined
-  /** Pieces of a unit that comes in several packets. */
-  #pieces: Uint8Array[] | undefined
-  #pieceBytes = 0
-  #dropped = 0
-
-  /**
-   * @param known parameter sets of the session description
-   * @param pictureBytes a picture of more bytes is dropped
-   */
-  constructor(known: readonly Uint8Array[], pictureBytes: number) {
-    this.#pictureBytes = pictureBytes
-    this.#sets = createSetKeeper(known)
-  }
-
-  /**
-   * @param packet in order; its payload is copied where it is kept
-   * @returns the pictures that are whole now: at most two
-   * @throws Fault `rtp_broken`; the picture it belongs to is dropped
-   */
-  add({ isMarked, payload, timestamp }: RtpPacket): Picture[] {
-    const done = this.#building && this.#building.timestamp !== timestamp ? this.#finish() : []
-    this.#building ??= { timestamp, units: [], bytes: 0, isKey: false, isBroken: false }
-    const into = this.#building
-    const kind = kindOf(payload)
-    try {
-      if (kind === FU_A) this.#piece(payload, into)
-      else if (kind === STAP_A) for (const part of aggregated(payload)) this.#unit(part.slice(), into)
-      else if (kind > 0 && kind < STAP_A) this.#unit(payload.slice(), into)
-      else throw new Fault('rtp_broken', `a packet of kind ${kind}, which is not sent without being asked for`)
-    } catch (fault) {
-      into.isBroken = true
-      throw fault
+export const h264: VideoCodec = {
+  encoding: 'H264',
+  setParameters: ['sprop-parameter-sets'],
+  headBytes: 1,
+  roleOf: (unit) => ROLES[kindOf(unit)] ?? 'foreign',
+  pieceHead: ([indicator = 0, header = 0]) => [(indicator & 0xe0) | (header & 0x1f)],
+  slotOf: (set) => (kindOf(set) === SPS ? SPS_SLOT : FIRST_PPS_SLOT + bitsOf(set.subarray(1)).exp()),
+  isEnough(slots) {
+    const there = [...slots]
+    return there.includes(SPS_SLOT) && there.some((slot) => slot >= FIRST_PPS_SLOT)
+  },
+  factsOf: (units) => readSps(spsOf(units)).facts,
+  sampleEntry: 'avc1',
+  configBox: 'avcC',
+  writeConfig(units) {
+    const sps = spsOf(units)
+    const { colours } = readSps(sps)
+    const pps = units.filter((unit) => kindOf(unit) === PPS)
+    return Uint8Array.from([
+      ...[1, sps[1] ?? 0, sps[2] ?? 0, sps[3] ?? 0, 0xff, 0xe1, ...withLength(sps)],
+      ...[pps.length, ...pps.flatMap(withLength)],
+      // The profiles that say how colours are stored say it here too, each with the reserved bits set.
+      ...(colours ? [0xfc | colours[0], 0xf8 | colours[1], 0xf8 | colours[2], 0] : []),
+    ])
+  },
+  readConfig(config) {
+    const units: Uint8Array[] = []
+    let at = 5
+    for (const mask of [0x1f, 0xff]) {
+      const count = (config[at++] ?? 0) & mask
+      for (let left = count; left > 0; left--) {
+        const begin = at + 2
+        at = begin + (((config[at] ?? 0) << 8) | (config[at + 1] ?? 0))
+        if (at > config.length || at === begin) return undefined
+        units.push(config.slice(begin, at))
+      }
+      if (count === 0) return undefined
     }
-    return isMarked ? [...done, ...this.#finish()] : done
-  }
+    return units
+  },
+}
 
-  /** Packets before the next one are lost: the picture in the middle of which it happened is not whole. */
-  gap(): void {
-    this.#pieces = undefined
-    if (this.#building) this.#building.isBroken = true
-  }
+const ROLES: readonly UnitRole[] = Array.from({ length: 32 }, (_, kind) => {
+  if (kind === 0 || kind === DELIMITER) return 'dropped'
+  if (kind === IDR) return 'key'
+  if (kind >= SLICE && kind < IDR) return 'slice'
+  if (kind === SPS || kind === PPS) return 'set'
+  if (kind === STAP_A) return 'aggregate'
+  if (kind === FU_A) return 'piece'
+  return kind < STAP_A ? 'beside' : 'foreign'
+})
 
-  /** Pictures dropped so far. */
-  dropped(): number {
-    return this.#dropped
-  }
+function kindOf(unit: Uint8Array): number {
+  return (unit[0] ?? 0) & 0x1f
+}
 
-  #unit(bytes: Uint8Array, into: Building): void {
-    const kind = kindOf(bytes)
-    if (this.#sets.keep(bytes) || kind === DELIMITER || kind === 0) return
-    into.bytes += bytes.length
-    if (into.bytes > this.#pictureBytes || into.units.length >= MOST_UNITS) {
-      into.isBroken = true
-      into.units = []
-      return
+function withLength(unit: Uint8Array): number[] {
+  return [unit.length >> 8, unit.length & 0xff, ...unit]
+}
+
+function spsOf(units: readonly Uint8Array[]): Uint8Array {
+  const sps = units.find((unit) => kindOf(unit) === SPS)
+  if (!sps) throw badParameterSet('is missing')
+  return sps
+}
+
+/** Profiles that say how colours are stored. */
+const WITH_CHROMA: ReadonlySet<number> = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135])
+
+/** @returns `colours`: chroma_format_idc and the bit depths minus 8, in the profiles that say them */
+function readSps(unit: Uint8Array): { facts: StreamFacts; colours: [number, number, number] | undefined } {
+  if (unit.length < 4) throw badParameterSet(`has ${unit.length} bytes`)
+  const [, profile = 0, constraints = 0, level = 0] = unit
+  const bits = bitsOf(unit.subarray(4))
+  bits.exp() // seq_parameter_set_id
+  const { chroma, colours } = WITH_CHROMA.has(profile) ? readChroma(bits) : { chroma: 1, colours: undefined }
+  bits.exp() // log2_max_frame_num_minus4
+  skipOrder(bits)
+  bits.exp() // max_num_ref_frames
+  bits.skip(1) // gaps_in_frame_num_value_allowed_flag
+  const columns = bits.exp() + 1
+  const rows = bits.exp() + 1
+  // Interlaced pictures count their rows per field.
+  const fields = bits.isSet() ? 1 : 2
+  if (fields === 2) bits.skip(1) // mb_adaptive_frame_field_flag
+  bits.skip(1) // direct_8x8_inference_flag
+  const [left, right, top, bottom] = bits.isSet() ? [bits.exp(), bits.exp(), bits.exp(), bits.exp()] : [0, 0, 0, 0]
+  const unitX = chroma === 1 || chroma === 2 ? 2 : 1
+  const unitY = (chroma === 1 ? 2 : 1) * fields
+  const width = columns * 16 - (left + right) * unitX
+  const height = rows * 16 * fields - (top + bottom) * unitY
+  checkSize(width, height)
+  const hex = [profile, constraints, level].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+  return { facts: { width, height, codec: `avc1.${hex}`, fps: readRate(bits) }, colours }
+}
+
+/** `chroma` is 0 where the colours are coded apart, since no side is halved then. */
+function readChroma(bits: Bits): { chroma: number; colours: [number, number, number] } {
+  const format = bits.exp()
+  const isApart = format === 3 && bits.isSet()
+  const [luma, chroma] = [bits.exp(), bits.exp()]
+  if (format > 3 || luma > 6 || chroma > 6)
+    throw badParameterSet(`names colours of format ${format} with ${luma + 8} bits`)
+  bits.skip(1) // qpprime_y_zero_transform_bypass_flag
+  const lists = bits.isSet() ? (format === 3 ? 12 : 8) : 0
+  for (let list = 0; list < lists; list++) if (bits.isSet()) skipList(bits, list < 6 ? 16 : 64)
+  return { chroma: isApart ? 0 : format, colours: [format, luma, chroma] }
+}
+
+function skipList(bits: Bits, size: number): void {
+  let next = 8
+  for (let at = 0, last = 8; at < size && next !== 0; at++) {
+    next = (last + bits.signedExp() + 256) % 256
+    if (next !== 0) last = next
+  }
+}
+
+function skipOrder(bits: Bits): void {
+  const kind = bits.exp()
+  if (kind === 0) bits.exp()
+  if (kind !== 1) return
+  bits.skip(1)
+  bits.signedExp()
+  bits.signedExp()
+  const count = bits.exp()
+  if (count > 255) throw badParameterSet(`lists ${count} frames of a cycle, at most 255 are allowed`)
+  for (let at = 0; at < count; at++) bits.signedExp()
+}
+
+/** The rate in the VUI, which is mostly missing. One that cannot be read is no reason to refuse the pictures. */
+function readRate(bits: Bits): number | undefined {
+  try {
+    if (!bits.isSet()) return undefined
+    if (bits.isSet() && bits.bits(8) === 255) bits.skip(32) // shape of a pixel
+    if (bits.isSet()) bits.skip(1) // overscan
+    if (bits.isSet()) {
+      bits.skip(4)
+      if (bits.isSet()) bits.skip(24) // colours
     }
-    if (kind === IDR) into.isKey = true
-    into.units.push(bytes)
-  }
-
-  #piece(payload: Uint8Array, into: Building): void {
-    const [indicator = 0, header = 0] = payload
-    const body = payload.subarray(2)
-    if (header & 0x80) {
-      this.#pieces = [Uint8Array.of((indicator & 0xe0) | (header & 0x1f))]
-      this.#pieceBytes = 0
+    if (bits.isSet()) {
+      bits.exp()
+      bits.exp()
     }
-    this.#pieceBytes += body.length
-    // Without its beginning, or too large to be a picture.
-    if (!this.#pieces || this.#pieceBytes > this.#pictureBytes || this.#pieces.length > MOST_PIECES) {
-      this.#pieces = undefined
-      into.isBroken = true
-      return
-    }
-    this.#pieces.push(body.slice())
-    if (!(header & 0x40)) return
-    const whole = joined(this.#pieces)
-    this.#pieces = undefined
-    this.#unit(whole, into)
+    if (!bits.isSet()) return undefined
+    const tick = bits.bits(32)
+    // A tick is a field, and a picture has two.
+    return rateOf(bits.bits(32), 2 * tick)
+  } catch {
+    return undefined
   }
-
-  #finish(): Picture[] {
-    const done = this.#building
-    const isCut = this.#pieces !== undefined
-    this.#building = undefined
-    this.#pieces = undefined
-    if (!done) return []
-    if (done.isBroken || isCut) {
-      this.#dropped++
-      return []
-    }
-    const { timestamp, units, isKey } = done
-    // Parameter sets alone are no picture.
-    if (!units.some((bytes) => isSlice(bytes))) return []
-    return [{ timestamp, units, isKey, sets: this.#sets.now() }]
-  }
-}
-
-function kindOf(bytes: Uint8Array): number {
-  return (bytes[0] ?? 0) & 0x1f
-}
-
-function isSlice(bytes: Uint8Array): boolean {
-  const kind = kindOf(bytes)
-  return kind >= SLICE && kind <= IDR
-}
-
-/** The units of a STAP-A, each with its length before it. */
-function aggregated(payload: Uint8Array): Uint8Array[] {
-  const parts: Uint8Array[] = []
-  for (let at = 1; at < payload.length; ) {
-    const length = ((payload[at] ?? 0) << 8) | (payload[at + 1] ?? 0)
-    const end = at + 2 + length
-    if (length === 0 || end > payload.length)
-      throw new Fault('rtp_broken', `a unit of ${length} bytes in a packet that has ${payload.length - at - 2} left`)
-    parts.push(payload.subarray(at + 2, end))
-    at = end
-  }
-  return parts
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
-}
-
-type SetKeeper = ReturnType<typeof createSetKeeper>
-
-/** The last parameter sets, the same object as long as they are the same bytes. */
-function createSetKeeper(known: readonly Uint8Array[]) {
-  let sps: Uint8Array | undefined
-  let pps: Uint8Array | undefined
-  let both: ParameterSets | undefined
-
-  /** @returns whether it was one */
-  function keep(bytes: Uint8Array): boolean {
-    const kind = kindOf(bytes)
-    if (kind !== SPS && kind !== PPS) return false
-    const old = kind === SPS ? sps : pps
-    if (old && isSameBytes(old, bytes)) return true
-    if (kind === SPS) sps = bytes
-    else pps = bytes
-    both = sps && pps ? { sps, pps } : undefined
-    return true
-  }
-
-  for (const bytes of known) keep(bytes)
-  return { keep, now: () => both }
 }

@@ -1,9 +1,10 @@
 /**
  * Reads what mp4-write.ts wrote, from a file that may end in the middle of anything.
- * @source ISO/IEC 14496-12, 4.2 (boxes), 8.8 (fragments), 8.16.5 (prft); ISO/IEC 14496-15, 5.3.3 (avcC)
+ * @source ISO/IEC 14496-12, 4.2 (boxes), 8.8 (fragments), 12.1.3 (sample entry), 8.16.5 (prft)
  */
-import type { ParameterSets } from './h264.ts'
 import { NTP_OFFSET_S } from './mp4-write.ts'
+import type { ParameterSets } from './pictures.ts'
+import { videoCodecs } from './video-codecs.ts'
 
 /** One whole fragment of a file. */
 export interface FragmentPlace {
@@ -112,20 +113,19 @@ function inside(bytes: Uint8Array, ...path: string[]): Uint8Array | undefined {
   return undefined
 }
 
-/** Bytes of stsd before its entry, and of avc1 before the boxes inside of it. */
+/** Bytes of stsd before its entry, and of a video entry before the boxes inside of it. */
 const STSD_HEAD = 8
-const AVC1_HEAD = 78
+const VIDEO_ENTRY_HEAD = 78
 
 function setsOf(moov: Uint8Array): ParameterSets | undefined {
   const stsd = inside(moov, 'trak', 'mdia', 'minf', 'stbl', 'stsd')
-  const avc1 = stsd && inside(stsd.subarray(STSD_HEAD), 'avc1')
-  const avcC = avc1 && inside(avc1.subarray(AVC1_HEAD), 'avcC')
-  if (!avcC || avcC.length < 8) return undefined
-  const spsEnd = 8 + (((avcC[6] ?? 0) << 8) | (avcC[7] ?? 0))
-  const ppsBegin = spsEnd + 3
-  const ppsEnd = ppsBegin + (((avcC[spsEnd + 1] ?? 0) << 8) | (avcC[spsEnd + 2] ?? 0))
-  if (ppsEnd > avcC.length || spsEnd === 8) return undefined
-  return { sps: avcC.slice(8, spsEnd), pps: avcC.slice(ppsBegin, ppsEnd) }
+  for (const codec of stsd ? videoCodecs : []) {
+    const entry = stsd && inside(stsd.subarray(STSD_HEAD), codec.sampleEntry)
+    const config = entry && inside(entry.subarray(VIDEO_ENTRY_HEAD), codec.configBox)
+    const units = config && codec.readConfig(config)
+    if (units) return { codec, units }
+  }
+  return undefined
 }
 
 function timeOf(prft: Uint8Array): Pick<FragmentPlace, 'decodeTicks' | 'wallMs'> | undefined {

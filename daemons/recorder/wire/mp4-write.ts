@@ -1,9 +1,8 @@
 /**
  * Fragmented MP4 with one video track: the head of a file, and fragments.
- * @source ISO/IEC 14496-12, 8 (boxes), 8.16.5 (prft); ISO/IEC 14496-15, 5.3.3 (avcC)
+ * @source ISO/IEC 14496-12, 8 (boxes), 12.1.3 (sample entry), 8.16.5 (prft)
  */
-import type { ParameterSets } from './h264.ts'
-import type { StreamFacts } from './h264-sps.ts'
+import type { ParameterSets, StreamFacts } from './pictures.ts'
 
 /** Ticks of media time per second, as RTP counts them for video. */
 export const TICKS_PER_S = 90_000
@@ -56,7 +55,7 @@ const MATRIX = [...u32(0x10000), ...zeros(12), ...u32(0x10000), ...zeros(12), ..
 /** What a head is made of. */
 export interface HeadWish {
   sets: ParameterSets
-  facts: Pick<StreamFacts, 'width' | 'height' | 'colours'>
+  facts: Pick<StreamFacts, 'width' | 'height'>
   /** Ticks of the beginning that are decoded and not shown: an edit list says so. 0 for none. */
   hiddenTicks: number
 }
@@ -64,7 +63,7 @@ export interface HeadWish {
 /** `ftyp` and `moov`: what stands before the first fragment. */
 export function writeHead({ facts, hiddenTicks, sets }: HeadWish): Uint8Array {
   const { width, height } = facts
-  const brands = [...'iso6', ...'iso6', ...'avc1', ...'mp41'].map((sign) => sign.charCodeAt(0))
+  const brands = [...'iso6', ...'iso6', ...'mp41'].map((sign) => sign.charCodeAt(0))
   const ftyp = box('ftyp', brands.slice(0, 4), u32(1), brands.slice(4))
   const mvhd = fullBox(
     ...(['mvhd', 0, 0] as const),
@@ -86,22 +85,19 @@ export function writeHead({ facts, hiddenTicks, sets }: HeadWish): Uint8Array {
     fullBox('stsz', 0, 0, u32(0), u32(0)),
     fullBox('stco', 0, 0, u32(0)),
   ]
-  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), avc1(sets, facts)), ...empty)
+  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), videoEntry(sets, facts)), ...empty)
   const minf = box('minf', fullBox('vmhd', 0, 1, zeros(8)), dinf, stbl)
   const trak = box('trak', tkhd, ...edit, box('mdia', mdhd, hdlr, minf))
   const mvex = box('mvex', fullBox('trex', 0, 0, u32(1), u32(1), zeros(12)))
   return concat([ftyp, box('moov', mvhd, trak, mvex)])
 }
 
-function avc1({ sps, pps }: ParameterSets, { colours, height, width }: HeadWish['facts']): Uint8Array {
-  const config = [1, sps[1] ?? 0, sps[2] ?? 0, sps[3] ?? 0, 0xff, 0xe1, ...u16(sps.length)]
-  // The profiles that say how colours are stored say it here too, each with the reserved bits set.
-  const more = colours ? [0xfc | colours[0], 0xf8 | colours[1], 0xf8 | colours[2], 0] : []
-  const avcC = box('avcC', config, sps, [1], u16(pps.length), pps, more)
+function videoEntry({ codec, units }: ParameterSets, { height, width }: HeadWish['facts']): Uint8Array {
   const dpi = u32(0x480000)
   return box(
-    ...(['avc1', zeros(6), u16(1), zeros(16), u16(width), u16(height)] as const),
-    ...[dpi, dpi, zeros(4), u16(1), zeros(32), u16(24), [0xff, 0xff], avcC],
+    ...([codec.sampleEntry, zeros(6), u16(1), zeros(16), u16(width), u16(height)] as const),
+    ...[dpi, dpi, zeros(4), u16(1), zeros(32), u16(24), [0xff, 0xff]],
+    box(codec.configBox, codec.writeConfig(units)),
   )
 }
 

@@ -1,8 +1,9 @@
 /**
  * What a camera says it sends: the media of a session description.
- * @source RFC 8866 (SDP), RFC 2326 appendix C (control), RFC 6184 8.2 (parameters of H.264)
+ * @source RFC 8866 (SDP), RFC 2326 appendix C (control), RFC 6184 8.2 and RFC 7798 7.1 (parameters of H.264 and H.265)
  */
 import { bytesOfBase64 } from '#kit/pure/bytes.ts'
+import type { VideoCodec } from './pictures.ts'
 
 /** One medium of a description. */
 export interface SdpMedia {
@@ -67,11 +68,12 @@ function parametersOf(text: string): Map<string, string> {
 }
 
 /**
- * Parameter sets that the description brings along (`sprop-parameter-sets`). What is no base64 is left out: the stream
- * itself mostly has them too.
+ * Parameter sets that the description brings along. What is no base64 is left out: the stream itself mostly has them
+ * too.
  */
-export function parameterSetsOf({ parameters }: Pick<SdpMedia, 'parameters'>): Uint8Array[] {
-  return (parameters.get('sprop-parameter-sets') ?? '').split(',').flatMap((text) => {
+export function parameterSetsOf({ parameters }: Pick<SdpMedia, 'parameters'>, codec: VideoCodec): Uint8Array[] {
+  const texts = codec.setParameters.flatMap((name) => (parameters.get(name) ?? '').split(','))
+  return texts.flatMap((text) => {
     const bare = text.trim().replace(/=+$/, '')
     try {
       // Some cameras leave the padding out, and none of it is needed.

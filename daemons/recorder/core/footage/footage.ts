@@ -1,9 +1,8 @@
 /** Taking footage out: which moments are kept, and a span of them as one file. */
-import { isSameBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import type { ParameterSets } from '../../wire/h264.ts'
 import type { FragmentPlace } from '../../wire/mp4-read.ts'
 import { TICKS_PER_S } from '../../wire/mp4-write.ts'
+import { isSameSets, type ParameterSets } from '../../wire/pictures.ts'
 import type { KeptFile } from '../ports.ts'
 
 /** A stretch without a hole. Milliseconds since 1970. */
@@ -89,10 +88,6 @@ function keyBefore(all: readonly { file: KeptFile; place: FragmentPlace }[], beg
   let at = begin
   while (at > 0 && !all[at]?.place.isKey && all[at - 1]?.file === all[at]?.file) at--
   return at
-}
-
-function isSameSets(one: ParameterSets, other: ParameterSets): boolean {
-  return isSameBytes(one.sps, other.sps) && isSameBytes(one.pps, other.pps)
 }
 
 function endOf({ durationTicks, wallMs }: FragmentPlace): number {

@@ -1,7 +1,6 @@
 /** One stream of a camera as it is watched: fragments of one picture each, made once for all who watch. */
-import type { Picture } from '../../wire/h264.ts'
-import { readSps } from '../../wire/h264-sps.ts'
 import { TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import type { Picture } from '../../wire/pictures.ts'
 import type { PictureTap } from '../recording/stream.ts'
 import type { Wall } from '../recording/timeline.ts'
 
@@ -126,7 +125,7 @@ type Film = ReturnType<typeof createFilm>
 
 /** Puts pictures on the line of time that begins with the first of them. */
 function createFilm(sets: NonNullable<Picture['sets']>, wall: ChannelParts['wall'], firstMs: number) {
-  const facts = readSps(sets.sps)
+  const facts = sets.codec.factsOf(sets.units)
   const { codec, height, width } = facts
   const zeroMs = firstMs - USUAL_MS
   const startAt = wall.at(zeroMs)

@@ -1,7 +1,6 @@
 /** Gathers pictures into groups, and groups into files: what is written, and when. */
-import type { ParameterSets, Picture } from '../../wire/h264.ts'
-import { readSps, type StreamFacts } from '../../wire/h264-sps.ts'
 import { type Sample, TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import type { ParameterSets, Picture, StreamFacts } from '../../wire/pictures.ts'
 import type { FootageFile, FootageStore } from '../ports.ts'
 import type { Wall } from './timeline.ts'
 
@@ -30,6 +29,8 @@ interface GroupParts {
 interface Next {
   positionMs: number
   isBreak: boolean
+  /** Whether a file begins with it; then no picture that follows is shown before it. */
+  isFirst?: boolean
 }
 
 interface Held {
@@ -68,74 +69,103 @@ export interface Groups {
   end(): void
 }
 
-export function createGroups({ camera, limits, onFacts, onWritten, store, wall }: GroupParts): Groups {
-  let group: Group | undefined
-  let open: OpenFile | undefined
-  let endedMs = Number.NEGATIVE_INFINITY
-  const mayBegin = createFileBudget(limits.filesPerMinute)
+export function createGroups(parts: GroupParts): Groups {
+  return new GroupWriter(parts)
+}
 
-  function closeFile(): void {
-    open?.file.close()
-    open = undefined
+class GroupWriter implements Groups {
+  readonly #parts: GroupParts
+  readonly #mayBegin: (positionMs: number) => boolean
+  #group: Group | undefined
+  #open: OpenFile | undefined
+  #endedMs = Number.NEGATIVE_INFINITY
+
+  constructor(parts: GroupParts) {
+    this.#parts = parts
+    this.#mayBegin = createFileBudget(parts.limits.filesPerMinute)
   }
 
-  function begin({ sets }: Picture, startMs: number): void {
+  add(picture: Picture, { isBreak, positionMs }: Next): boolean {
+    const { limits } = this.#parts
+    const { isKey } = picture
+    if (isBreak) this.#end({ positionMs, isBreak })
+    if (isKey) this.#key(picture, positionMs)
+    if (!this.#open || (!this.#group && !isKey && this.#open.fragments === 0)) return false
+    // Of H.265: shown before the first of this file, it refers to pictures of the last.
+    if (!isKey && positionMs < this.#open.startMs) return false
+    const bytes = bytesOf(picture)
+    if (this.#group && this.#group.bytes + bytes > limits.groupBytes) this.#flush({ positionMs, isBreak: false })
+    this.#group ??= { held: [], bytes: 0 }
+    this.#group.held.push({ picture, positionMs })
+    this.#group.bytes += bytes
+    return true
+  }
+
+  lost(): void {
+    this.#end(undefined)
+  }
+
+  end(): void {
+    this.#end(undefined)
+  }
+
+  /** A group ends, and perhaps its file. */
+  #key(picture: Picture, positionMs: number): void {
+    const { limits, onWritten, store, wall } = this.#parts
+    const now = { sets: picture.sets, untilMs: positionMs - limits.fileMs, epoch: wall.epoch() }
+    const isFirst = !this.#open || isOver(this.#open, now)
+    this.#flush({ positionMs, isBreak: false, isFirst })
+    if (this.#open && !isFirst) return
+    this.#close()
+    if (isBefore(positionMs, this.#endedMs) || !store.isReady() || !this.#mayBegin(positionMs)) onWritten(false)
+    else this.#begin(picture, positionMs)
+  }
+
+  #begin({ sets }: Picture, startMs: number): void {
+    const { camera, onFacts, store, wall } = this.#parts
     if (!sets) return
-    const facts = readSps(sets.sps)
+    const facts = sets.codec.factsOf(sets.units)
     onFacts(facts)
     const head = writeHead({ sets, facts, hiddenTicks: 0 })
     const startAt = wall.at(startMs)
     const file = store.begin({ camera, startAt, facts, head })
-    open = { file, sets, startMs, startAt, epoch: wall.epoch(), fragments: 0 }
+    this.#open = { file, sets, startMs, startAt, epoch: wall.epoch(), fragments: 0 }
+  }
+
+  #close(): void {
+    this.#open?.file.close()
+    this.#open = undefined
+  }
+
+  #end(next: Next | undefined): void {
+    this.#flush(next)
+    this.#close()
   }
 
   /** @param next where the next picture begins, and whether it goes on from here; undefined if nobody knows */
-  function flush(next: Next | undefined): void {
-    const done = group
-    group = undefined
+  #flush(next: Next | undefined): void {
+    const done = this.#group
+    const open = this.#open
+    this.#group = undefined
     if (!done || !open) return
     const samples = samplesOf(done.held, open.startMs, next)
     const first = Math.min(...done.held.map(({ positionMs }) => positionMs))
     open.fragments++
     const decodeTicks = ticksOf(first, open.startMs)
     const durationTicks = samples.reduce((sum, sample) => sum + sample.durationTicks, 0)
-    endedMs = open.startMs + (decodeTicks + durationTicks) / TICKS_PER_MS
+    this.#endedMs = open.startMs + (decodeTicks + durationTicks) / TICKS_PER_MS
     const time = { decodeTicks, durationTicks, wallMs: open.startAt + decodeTicks / TICKS_PER_MS }
     const bytes = writeFragment({ sequence: open.fragments, samples, ...time })
     const isTaken = open.file.append(bytes, { ...time, isKey: samples[0]?.isKey ?? false })
-    onWritten(isTaken)
+    this.#parts.onWritten(isTaken)
     // A hole in the middle of a file would be one that nobody sees.
-    if (!isTaken) closeFile()
+    if (!isTaken) this.#close()
   }
+}
 
-  const isOver = ({ epoch, sets, startMs }: OpenFile, picture: Picture, positionMs: number) =>
-    positionMs - startMs >= limits.fileMs || picture.sets !== sets || epoch !== wall.epoch()
-  function end(next?: Next): void {
-    flush(next)
-    closeFile()
-  }
-  return {
-    add(picture, { isBreak, positionMs }) {
-      if (isBreak) end({ positionMs, isBreak })
-      if (picture.isKey) {
-        flush({ positionMs, isBreak: false })
-        if (!open || isOver(open, picture, positionMs)) {
-          closeFile()
-          if (isBefore(positionMs, endedMs) || !store.isReady() || !mayBegin(positionMs)) onWritten(false)
-          else begin(picture, positionMs)
-        }
-      }
-      if (!open || (!group && !picture.isKey && open.fragments === 0)) return false
-      const bytes = bytesOf(picture)
-      if (group && group.bytes + bytes > limits.groupBytes) flush({ positionMs, isBreak: false })
-      group ??= { held: [], bytes: 0 }
-      group.held.push({ picture, positionMs })
-      group.bytes += bytes
-      return true
-    },
-    lost: () => end(),
-    end: () => end(),
-  }
+/** Whether a key frame begins a file. @param at its parameter sets, and the youngest file that goes on with it */
+function isOver(open: OpenFile, at: { sets: ParameterSets | undefined; untilMs: number; epoch: number }): boolean {
+  return open.startMs <= at.untilMs || open.sets !== at.sets || open.epoch !== at.epoch
 }
 
 /** @returns whether one more file may begin at a position */
@@ -175,7 +205,9 @@ function samplesOf(held: readonly Held[], startMs: number, next: Next | undefine
   const last = decoded.at(-1) ?? 0
   const usual = decoded.length > 1 ? last - (decoded.at(-2) ?? 0) : LONE_MS * TICKS_PER_MS
   const due = next ? ticksOf(next.positionMs, startMs) : Number.POSITIVE_INFINITY
-  const end = next && !next.isBreak ? due : Math.min(last + usual, due)
+  // Where pictures change places, some that follow the next key frame may be shown before it, as H.265 allows.
+  const isReordered = shown.some((ticks, at) => ticks !== decoded[at])
+  const end = next && !next.isBreak && (next.isFirst || !isReordered) ? due : Math.min(last + usual, due)
   return held.map(({ picture: { isKey, units } }, at) => {
     const ticks = decoded[at] ?? 0
     const durationTicks = Math.max(1, (decoded[at + 1] ?? end) - ticks)

@@ -1,8 +1,7 @@
 /** One camera's stream, from packets to files, and what is counted on the way. */
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { H264Assembler, type Picture } from '../../wire/h264.ts'
-import type { StreamFacts } from '../../wire/h264-sps.ts'
+import { type Picture, PictureAssembler, type StreamFacts } from '../../wire/pictures.ts'
 import { readRtp } from '../../wire/rtp.ts'
 import type { FootageStore, StreamListener } from '../ports.ts'
 import { createGroups, type GroupLimits } from './groups.ts'
@@ -60,8 +59,6 @@ export function createStream({ camera, clock, limits, onPicture, store, tap, wal
     ...{ bytes: 0, pictures: 0, lostPackets: 0, brokenPackets: 0, droppedPictures: 0, lostGroups: 0 },
   }
   let facts: StreamFacts | undefined
-  let place: ReturnType<typeof createTimeline> | undefined
-  let assembler: H264Assembler | undefined
   let reorder: ReturnType<typeof createReorder> | undefined
   let payloadType = -1
 
@@ -75,36 +72,29 @@ export function createStream({ camera, clock, limits, onPicture, store, tap, wal
     },
   })
 
-  function assemble(packet: ReturnType<typeof readRtp>): void {
-    if (!assembler || !place) return
-    const droppedBefore = assembler.dropped()
-    const pictures = assembler.add(packet)
-    const dropped = assembler.dropped() - droppedBefore
-    counts.droppedPictures += dropped
-    // What refers to a picture that is missing would be shown as grey blocks.
-    if (dropped > 0) {
-      groups.lost()
-      tap.lost()
-    }
-    for (const picture of pictures) {
-      counts.pictures++
-      const at = place(picture.timestamp, clock.monotonicMs())
-      if (groups.add(picture, at)) onPicture()
-      tap.picture(picture, at)
-    }
-  }
-
   return {
-    onOpened(stream) {
-      payloadType = stream.payloadType
-      assembler = new H264Assembler(stream.known, limits.pictureBytes)
-      place = createTimeline({ ...limits, ticksPerS: stream.clockRate })
+    onOpened({ clockRate, codec, known, payloadType: type }) {
+      payloadType = type
+      const place = createTimeline({ ...limits, ticksPerS: clockRate })
+      const assembler = new PictureAssembler(codec, known, limits.pictureBytes, {
+        onPicture(picture) {
+          counts.pictures++
+          const at = place(picture.timestamp, clock.monotonicMs())
+          if (groups.add(picture, at)) onPicture()
+          tap.picture(picture, at)
+        },
+        onDropped() {
+          counts.droppedPictures++
+          groups.lost()
+          tap.lost()
+        },
+      })
       reorder = createReorder({
         most: limits.reorderPackets,
-        onPacket: assemble,
+        onPacket: (packet) => assembler.add(packet),
         onGap(count) {
           counts.lostPackets += count
-          assembler?.gap()
+          assembler.gap()
         },
       })
     },
@@ -122,9 +112,7 @@ export function createStream({ camera, clock, limits, onPicture, store, tap, wal
     onEnded() {
       groups.end()
       tap.lost()
-      assembler = undefined
       reorder = undefined
-      place = undefined
     },
     counts: () => ({ ...counts }),
     facts: () => facts,

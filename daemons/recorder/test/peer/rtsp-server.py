@@ -1,8 +1,9 @@
-"""A camera made of GStreamer's RTSP server: sends an H.264 file again and again, over TCP, with Digest where asked.
+"""A camera made of GStreamer's RTSP server: sends a file again and again, with Digest where asked.
 
-Arguments: FILE (Matroska with H.264), and USER PASSWORD where it wants them. Prints its port, then reads commands:
-`quit` ends it.
+Arguments: FILE (Matroska), one --pay ELEMENT for each of its tracks in their order, and --user NAME PASSWORD where it
+wants them. Prints its port, then reads commands: `quit` ends it.
 """
+import argparse
 import sys
 import gi
 
@@ -11,22 +12,26 @@ gi.require_version('GstRtsp', '1.0')
 gi.require_version('GstRtspServer', '1.0')
 from gi.repository import GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
 
+asked = argparse.ArgumentParser()
+asked.add_argument('file')
+asked.add_argument('--pay', action='append', default=[])
+asked.add_argument('--user', nargs=2)
+asked = asked.parse_args()
+
 Gst.init(None)
 server = GstRtspServer.RTSPServer()
 server.set_address('127.0.0.1')
 server.set_service('0')
 factory = GstRtspServer.RTSPMediaFactory()
-factory.set_launch(
-    f'( filesrc location={sys.argv[1]} ! matroskademux '
-    '! rtph264pay config-interval=-1 name=pay0 pt=96 mtu=1200 )'
-)
+tracks = ' '.join(f'file. ! queue ! {pay} name=pay{at} pt={96 + at} mtu=1200' for at, pay in enumerate(asked.pay))
+factory.set_launch(f'( filesrc location={asked.file} ! matroskademux name=file {tracks} )')
 factory.set_shared(False)
-if len(sys.argv) > 3:
+if asked.user:
     auth = GstRtspServer.RTSPAuth()
     auth.set_supported_methods(GstRtsp.RTSPAuthMethod.DIGEST)
     token = GstRtspServer.RTSPToken()
     token.set_string('media.factory.role', 'user')
-    auth.add_digest(sys.argv[2], sys.argv[3], token)
+    auth.add_digest(*asked.user, token)
     server.set_auth(auth)
     permissions = GstRtspServer.RTSPPermissions()
     permissions.add_permission_for_role('user', 'media.factory.access', True)

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { readSps } from '../../wire/h264-sps.ts'
 import { retimed, scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import type { ParameterSets } from '../../wire/pictures.ts'
+import { h264Sets, h265Sets } from '../parameter-sets.ts'
 
-const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
-const pps = Uint8Array.from(Buffer.from('68ef0fcb', 'hex'))
-const head = writeHead({ sets: { sps, pps }, facts: readSps(sps), hiddenTicks: 0 })
+const headOf = (sets: ParameterSets) => writeHead({ sets, facts: sets.codec.factsOf(sets.units), hiddenTicks: 0 })
+const head = headOf(h264Sets)
 
 const sample = (isKey: boolean, length: number) => ({
   units: [new Uint8Array(length).fill(0x65)],
@@ -23,7 +23,8 @@ const scan = (bytes: Uint8Array) => scanMp4((offset, length) => bytes.subarray(o
 
 t.test('finds in a file what was written to it', async (t) => {
   const { fragments: found, sets, wholeBytes } = scan(file)
-  t.same(sets, { sps, pps })
+  t.same(sets, h264Sets)
+  t.same(scan(headOf(h265Sets)).sets, h265Sets)
   t.equal(wholeBytes, file.length)
   t.match(
     found.map(({ decodeTicks, durationTicks, isKey, length }) => ({ decodeTicks, durationTicks, isKey, length })),

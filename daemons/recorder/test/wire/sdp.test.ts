@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { h264 } from '../../wire/h264.ts'
+import { h265 } from '../../wire/h265.ts'
 import { controlUrl, parameterSetsOf, readSdp } from '../../wire/sdp.ts'
 
 const text = `v=0\r
@@ -19,7 +21,7 @@ t.test('reads the media that a camera offers', async (t) => {
   const [audio, video] = media
   t.match(audio, { kind: 'audio', payloadType: 8, encoding: '', control: 'stream=1' })
   t.match(video, { kind: 'video', payloadType: 96, encoding: 'H264', clockRate: 90_000, control: 'trackID=2' })
-  const sets = video ? parameterSetsOf(video) : []
+  const sets = video ? parameterSetsOf(video, h264) : []
   t.same(
     sets.map((set) => [...set]),
     [
@@ -27,6 +29,18 @@ t.test('reads the media that a camera offers', async (t) => {
       [0x68, 0xce],
     ],
     'padded or not',
+  )
+})
+
+t.test('reads the parameter sets of H.265, which are three lists', async (t) => {
+  const parameters = new Map([
+    ['sprop-vps', 'QAE='],
+    ['sprop-sps', 'QgE'],
+    ['sprop-pps', 'RAE=,RAI='],
+  ])
+  t.same(
+    parameterSetsOf({ parameters }, h265).map((set) => Buffer.from(set).toString('hex')),
+    ['4001', '4201', '4401', '4402'],
   )
 })
 
@@ -40,7 +54,8 @@ t.test('joins addresses as cameras mean them', async (t) => {
 t.test('throws nothing, whatever is sent', async () => {
   fc.assert(
     fc.property(fc.string(), fc.nat(text.length), (noise, at) => {
-      for (const media of readSdp(text.slice(0, at) + noise + text.slice(at)).media) parameterSetsOf(media)
+      for (const media of readSdp(text.slice(0, at) + noise + text.slice(at)).media)
+        for (const codec of [h264, h265]) parameterSetsOf(media, codec)
     }),
   )
 })

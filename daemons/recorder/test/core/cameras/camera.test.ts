@@ -4,6 +4,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { Camera, cameraStateTable } from '../../../core/cameras/camera.ts'
 import type { StreamListener, StreamPlace } from '../../../core/ports.ts'
 import type { Stream } from '../../../core/recording/stream.ts'
+import { h264 } from '../../../wire/h264.ts'
 
 function stage() {
   const clock = fakeClock()
@@ -31,7 +32,7 @@ function stage() {
   return { camera, clock, ended, sessions }
 }
 
-const opened = { payloadType: 96, clockRate: 90_000, known: [] }
+const opened = { payloadType: 96, clockRate: 90_000, codec: h264, known: [] }
 
 t.test(
   'a camera that breaks off is connected again after waits that double, and the first picture makes them short',

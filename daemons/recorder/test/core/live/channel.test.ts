@@ -2,11 +2,10 @@ import t from 'tap'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { createChannel, type LiveFragment, type LiveHead } from '../../../core/live/channel.ts'
 import { memoryPlan } from '../../../core/memory.ts'
-import type { ParameterSets } from '../../../wire/h264.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
+import type { ParameterSets } from '../../../wire/pictures.ts'
+import { h264Sets as sets } from '../../parameter-sets.ts'
 
-const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
-const sets: ParameterSets = { sps, pps: Uint8Array.from(Buffer.from('68ef0fcb', 'hex')) }
 const AT = 1_900_000_000_000
 
 function stage(groupBytes = 10_000) {
@@ -120,11 +119,11 @@ t.test('other parameters and a wall clock that was followed give a new head, at 
   const viewer = watch(channel)
   add(0, true)
   add(1000, true)
-  add(2000, true, { sets: { sps, pps: Uint8Array.of(0x68, 1) } })
+  add(2000, true, { sets: { ...sets, units: [...sets.units.slice(0, 1), Uint8Array.of(0x68, 1)] } })
   state.epoch++
   add(3000, false)
   t.equal(viewer.heads.length, 2)
-  add(4000, true, { sets: { sps, pps: Uint8Array.of(0x68, 1) } })
+  add(4000, true, { sets: { ...sets, units: [...sets.units.slice(0, 1), Uint8Array.of(0x68, 1)] } })
   t.same(
     viewer.heads.map(({ startAt }) => startAt - AT),
     [-40, 1960, 3960],

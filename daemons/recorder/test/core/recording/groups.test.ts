@@ -1,12 +1,15 @@
 import t from 'tap'
 import type { FileWish, FootageFile } from '../../../core/ports.ts'
 import { createGroups, type GroupLimits } from '../../../core/recording/groups.ts'
-import type { ParameterSets } from '../../../wire/h264.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
+import type { ParameterSets } from '../../../wire/pictures.ts'
+import { h264Sets as sets } from '../../parameter-sets.ts'
 
-const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
-const pps = Uint8Array.from(Buffer.from('68ef0fcb', 'hex'))
-const sets: ParameterSets = { sps, pps }
+/** The same with another picture parameter set. */
+const setsWith = (...pps: number[]): ParameterSets => ({
+  codec: sets.codec,
+  units: [...sets.units.slice(0, 1), Uint8Array.from(pps)],
+})
 
 function stage(limits: Partial<GroupLimits> = {}) {
   const files: { bytes: Uint8Array[]; isClosed: boolean }[] = []
@@ -83,7 +86,7 @@ t.test('a picture that begins within a tick of the last file is in the next', as
 
 t.test('a camera that changes its parameters with each picture begins no more files than may', async (t) => {
   const { add, files, groups, state } = stage({ filesPerMinute: 13 })
-  const change = (at: number) => add(at * 100, true, { sets: { sps, pps: Uint8Array.of(0x68, at & 0xff, at >> 8) } })
+  const change = (at: number) => add(at * 100, true, { sets: setsWith(0x68, at & 0xff, at >> 8) })
   const taken = Array.from({ length: 700 }, (_, at) => change(at)).filter((isRecorded) => isRecorded)
   groups.end()
   t.equal(files.length, 26, 'in a minute and ten seconds')
@@ -111,7 +114,7 @@ t.test('nothing is written before the first key frame, nor after a loss before t
 t.test('other parameter sets, a break and a wall clock that was followed begin a file', async (t) => {
   const { add, files, groups, state } = stage()
   second(add, 0)
-  add(1000, true, { sets: { sps, pps: Uint8Array.of(0x68, 1) } })
+  add(1000, true, { sets: setsWith(0x68, 1) })
   add(1500, true, { isBreak: true })
   state.epoch++
   add(2000, true)
@@ -161,3 +164,33 @@ t.test('pictures that are shown in another order than they are decoded keep thei
   const offsets = [0, 1, 2, 3].map((at) => fragment.readInt32BE(trun + at * 16 + 12))
   t.same(offsets, [0, 18_000, -9000, -9000])
 })
+
+t.test(
+  'pictures that are shown before the key frame they follow are part of its group, but not of its file',
+  async (t) => {
+    const { add, fragments, groups } = stage({ fileMs: 1000 })
+    // As H.265 sends them: key frames at 0, 500, 1000 and 1500, each with one behind it that is shown 100 ms before.
+    const recorded = [0, 200, 100, 300, 500, 400, 700, 600, 800, 1000, 900, 1200, 1100, 1300, 1500, 1400].map((at) =>
+      add(at, at % 500 === 0),
+    )
+    groups.end()
+    t.same(
+      recorded.flatMap((isRecorded, at) => (isRecorded ? [] : [at])),
+      [10],
+      'the one that refers to the last file',
+    )
+    const times = [0, 1].flatMap((file) =>
+      fragments(file).map(({ durationTicks, wallMs }) => [wallMs, durationTicks / 90]),
+    )
+    t.same(
+      times.map(([wallMs = 0, ms]) => [Math.round(wallMs - 1_900_000_000_000), ms]),
+      [
+        [0, 400],
+        [400, 600],
+        [1000, 400],
+        [1400, 200],
+      ],
+      'no hole and no overlap',
+    )
+  },
+)

@@ -1,0 +1,48 @@
+/** What cameras may send beside H.264, on the recorder's pages in a browser. */
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { noBrowser, openRig, type Rig } from '#kit/test/web/page-rig.ts'
+import { H265, makeFootage, startCamera } from './camera.ts'
+import { admin, clientOf } from './client.ts'
+
+const LONG_MS = 60_000
+const sets = ['storage.file_s=600', 'storage.free_bytes=0']
+
+interface Stage {
+  work: string
+  recorder: RunningDaemon & ReturnType<typeof clientOf>
+  rig: Rig
+}
+
+t.test('what cameras may send, on the page', { skip: noBrowser, timeout: 240_000 }, async (t) => {
+  const work = stateFolderOf(t)
+  const daemon = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
+  const recorder = { ...daemon, ...clientOf(daemon.url) }
+  await recorder.setUp()
+  const rig = await openRig(t, daemon.url, { pictures: 'recorder' })
+  await rig.page.getByLabel('User name').fill(admin.username)
+  await rig.page.getByLabel('Password').fill(admin.password)
+  await rig.page.getByRole('button', { name: 'Sign in' }).click()
+  await h265(t, { work, recorder, rig })
+})
+
+/** Adds a camera, and waits until there is something to play. */
+async function added(t: Test, { recorder }: Stage, name: string, url: string): Promise<string> {
+  const { body, status } = await recorder.call('POST', '/api/discovery/rtsp', { name, url })
+  t.equal(status, 201, JSON.stringify(body))
+  const bounds = async () =>
+    (await recorder.call('GET', `/api/cameras/${body.id}/availability?from=0&to=1`)).body.bounds
+  await until('five seconds are kept', async () => ((b) => b && b.end - b.start > 5000)(await bounds()), LONG_MS)
+  return body.id
+}
+
+async function h265(t: Test, stage: Stage): Promise<void> {
+  const camera = await startCamera(t, makeFootage(stage.work, 60, 'h265'), undefined, [H265])
+  const id = await added(t, stage, 'Gate', camera.url)
+  const { audit, page, visit } = stage.rig
+  await visit('playback', id)
+  await page.getByText('The camera sends H.265, which this browser does not play').waitFor()
+  await audit(t, 'playback-h265')
+}
