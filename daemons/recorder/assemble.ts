@@ -35,7 +35,7 @@ import { createStream } from './core/recording/stream.ts'
 import { createWall, type Wall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
-import { setsOfFile, streamCut } from './io/footage-reader.ts'
+import { streamCut, tracksOfFile } from './io/footage-reader.ts'
 import { type Footage, openFootage } from './io/footage-store.ts'
 import { createStreamOpener } from './io/rtsp-session.ts'
 import { digest, keptAccounts, newId, openCameras, openPeople, openSite, openStorage } from './io/state-files.ts'
@@ -189,7 +189,7 @@ async function camerasOf(
   const { cameras: bounds, storage } = config
   const limits = {
     ...{ fileMs: storage.file_s * 1000, filesPerMinute: storage.files_per_minute },
-    ...{ groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes },
+    ...{ groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes, soundBytes: bounds.sound_bytes },
     ...{ reorderPackets: bounds.reorder_packets, slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
   }
   const opener = createStreamOpener({
@@ -200,10 +200,10 @@ async function camerasOf(
   const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
-  function make({ id, name, password, url, username }: CameraRecord): Camera {
+  function make({ audio, id, name, password, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
     const stream = createStream({ camera: id, clock, wall, store: footage, tap: live.tapOf(id), limits, onPicture })
-    const place = { url, username: username ?? undefined, password: password ?? undefined }
+    const place = { url, username: username ?? undefined, password: password ?? undefined, isHeard: audio }
     const onChange = () => {
       const { fault, state } = camera.health()
       log.info('camera', { camera: name, state })
@@ -285,7 +285,7 @@ function footageOfRoutes({ config }: Context, { footage }: House) {
       spans: (camera: string, fromAt: number, toAt: number) => footage.spans(camera, fromAt, toAt),
       awaySpans: (camera: string, fromAt: number, toAt: number) => footage.awaySpans(camera, fromAt, toAt),
       bounds: (camera: string) => footage.bounds(camera),
-      setsOf: (file: KeptFile) => setsOfFile(file),
+      tracksOf: (file: KeptFile) => tracksOfFile(file),
       stream: (cut: Cut) => streamCut(cut),
     },
   }

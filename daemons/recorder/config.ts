@@ -67,6 +67,13 @@ const cameras = Type.Object(
       unit: 'bytes',
       description: 'pictures of one camera that are held until the next key frame; more are written in parts',
     }),
+    sound_bytes: Type.Integer({
+      default: 524_288,
+      minimum: 65_536,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'sound of one camera that is held until the next key frame; beyond, the oldest is lost',
+    }),
     reorder_packets: Type.Integer({
       default: 64,
       minimum: 0,

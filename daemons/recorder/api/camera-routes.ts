@@ -19,7 +19,7 @@ const cameraAnswer = object({
   onvif: Type.Boolean({ description: 'whether it can be moved; false for one that was added by its address' }),
   recordProfile: orNull(
     object(
-      { width: count, height: count, codec: text, fps: orNull(Type.Number()) },
+      { width: count, height: count, codec: text, fps: orNull(Type.Number()), audioCodec: orNull(text) },
       { description: 'null until its stream has begun once' },
     ),
   ),
@@ -33,6 +33,7 @@ const cameraAnswer = object({
   sub_url: Type.Optional(
     orNull(Type.String({ description: 'address of the stream for watching; told to administrators alone' })),
   ),
+  audio: Type.Boolean({ description: 'whether its sound is recorded, where it sends some' }),
   mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
   cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
@@ -57,13 +58,19 @@ const STREAM_ALONE = {
 }
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
-function answerOf({ camera, record: { enabled, id, name, subUrl } }: KnownCamera, { role }: AccountRecord) {
+function answerOf({ camera, record: { audio, enabled, id, name, subUrl } }: KnownCamera, { role }: AccountRecord) {
   const facts = camera.stream.facts()
   const recordProfile = facts
-    ? { width: facts.width, height: facts.height, codec: facts.codec, fps: facts.fps ?? null }
+    ? {
+        width: facts.width,
+        height: facts.height,
+        codec: facts.codec,
+        fps: facts.fps ?? null,
+        audioCodec: camera.stream.sound()?.codec ?? null,
+      }
     : null
   const sub = role === 'administrator' ? { sub_url: subUrl } : {}
-  return { id, name, enabled, recordProfile, health: camera.health(), ...sub, ...STREAM_ALONE }
+  return { id, name, enabled, recordProfile, health: camera.health(), audio, ...sub, ...STREAM_ALONE }
 }
 
 const url = Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' })
@@ -71,6 +78,7 @@ const sub_url = Type.String({
   ...{ minLength: 1, maxLength: 1024 },
   description: 'of a smaller stream for watching, on the same host and with the same login',
 })
+const audio = Type.Boolean({ description: 'whether its sound is recorded, where it sends some; true unless said' })
 const login = {
   username: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   password: Type.Optional(Type.String({ maxLength: 256, writeOnly: true })),
@@ -102,7 +110,7 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       status: 201,
       summary: 'Add a camera by its address',
       body: Type.Object(
-        { name: nameText, url, sub_url: Type.Optional(sub_url), ...login },
+        { name: nameText, url, sub_url: Type.Optional(sub_url), ...login, audio: Type.Optional(audio) },
         { additionalProperties: false },
       ),
       reply: cameraAnswer,
@@ -142,6 +150,7 @@ function changeRoute({ callers, cameras, recorder }: CameraRouteParts): Route {
         ...{ name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url) },
         sub_url: Type.Optional(orNull(sub_url)),
         ...login,
+        audio: Type.Optional(audio),
       },
       { additionalProperties: false },
     ),

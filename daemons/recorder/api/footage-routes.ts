@@ -11,7 +11,7 @@ import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
-import type { ParameterSets } from '../wire/pictures.ts'
+import type { FileTracks } from '../wire/mp4-read.ts'
 import { type Callers, requirePermission } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
 
@@ -27,7 +27,7 @@ interface Footage {
   /** Those on disks that are not here. */
   awaySpans(camera: string, fromAt: number, toAt: number): Span[]
   bounds(camera: string): Span | undefined
-  setsOf(file: KeptFile): Promise<ParameterSets>
+  tracksOf(file: KeptFile): Promise<FileTracks>
   stream(cut: Cut): Readable
 }
 
@@ -178,7 +178,7 @@ function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: F
       if (isExtraction) requirePermission(account, 'export', 'Footage older than 120 seconds, or a file to keep,')
       const endAt = start + duration * 1000
       const files = footage.between(record.id, start, endAt)
-      const cut = await cutOf({ files, startAt: start, endAt, setsOf: (file) => footage.setsOf(file) })
+      const cut = await cutOf({ files, startAt: start, endAt, tracksOf: (file) => footage.tracksOf(file) })
       const release = meter.take(account.id)
       try {
         const facts = { account: account.id, camera: record.id, start, duration }

@@ -10,6 +10,7 @@ import {
   signInRows,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
+import { MOST_SOUND_PACKET_BYTES } from '../wire/sound.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
 const PACKET_BYTES = 64 * KIB
@@ -52,7 +53,8 @@ export function memoryPlan(): MemoryPlan {
       },
       {
         ...{ what: 'packets that wait for one that is missing', of: 'camera', many: 'cameras.max' },
-        each: (setting) => setting('cameras.reorder_packets') * PACKET_BYTES,
+        // Of pictures and of sound.
+        each: (setting) => setting('cameras.reorder_packets') * (PACKET_BYTES + MOST_SOUND_PACKET_BYTES),
         shownBy: 'daemons/recorder/test/core/recording/reorder.test.ts',
       },
       {
@@ -68,9 +70,16 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
       },
       {
+        // The sound, and its part of the fragment.
+        ...{ what: 'sound that waits for its pictures', of: 'camera', many: 'cameras.max' },
+        each: (setting) => 2 * setting('cameras.sound_bytes'),
+        shownBy: 'daemons/recorder/test/core/recording/held-sound.test.ts',
+      },
+      {
         // The fragment as it lies on the disk, and as it is sent.
         ...{ what: 'footage that is played', of: 'stream', many: 'playback.total_streams' },
-        each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
+        each: (setting) =>
+          2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes') + setting('cameras.sound_bytes')),
         shownBy: 'daemons/recorder/test/access.e2e.test.ts',
       },
       {

@@ -1,6 +1,8 @@
 /** What the recorder needs of the world: streams of cameras, and disks that keep footage. */
 import type { FragmentPlace } from '../wire/mp4-read.ts'
 import type { StreamFacts, VideoCodec } from '../wire/pictures.ts'
+import type { SenderReport } from '../wire/rtcp.ts'
+import type { SoundFormat } from '../wire/sound.ts'
 
 /** How a camera's stream is reached. */
 export interface StreamPlace {
@@ -8,7 +10,12 @@ export interface StreamPlace {
   url: string
   username: string | undefined
   password: string | undefined
+  /** Whether its sound is asked for. */
+  isHeard?: boolean
 }
+
+/** One of the two that a session brings. */
+export type Medium = 'pictures' | 'sound'
 
 /** What a session brings. */
 export interface OpenedStream {
@@ -17,6 +24,8 @@ export interface OpenedStream {
   codec: VideoCodec
   /** Parameter sets of the session description. */
   known: readonly Uint8Array[]
+  /** Undefined where the camera sends none, or none that is recorded, or it was not asked for. */
+  sound: { payloadType: number; format: SoundFormat } | undefined
 }
 
 /** Hears what a session brings. */
@@ -24,7 +33,9 @@ export interface StreamListener {
   /** Before the first packet. */
   onOpened(stream: OpenedStream): void
   /** @param bytes of one RTP packet; they are overwritten afterwards */
-  onPacket(bytes: Uint8Array): void
+  onPacket(bytes: Uint8Array, medium: Medium): void
+  /** The camera told the time of one of its stamps. */
+  onReport(report: SenderReport, medium: Medium): void
 }
 
 /** Opens sessions with cameras. */

@@ -283,5 +283,5 @@ async function scanFrom(handle: FileHandle, size: number, before?: ReturnType<ty
     const scan = scanMp4(read, size, before)
     if (scan.wholeBytes > from || bytesRead < length) return scan
   }
-  return before ?? { sets: undefined, fragments: [], wholeBytes: 0 }
+  return before ?? { tracks: undefined, fragments: [], wholeBytes: 0 }
 }

@@ -6,21 +6,20 @@ import { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Cut } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
-import { retimed, scanMp4 } from '../wire/mp4-read.ts'
+import { type FileTracks, retimed, scanMp4 } from '../wire/mp4-read.ts'
 import { writeHead } from '../wire/mp4-write.ts'
-import type { ParameterSets } from '../wire/pictures.ts'
 
 /** A head with its parameter sets, however long they are. */
 const MOST_HEAD_BYTES = 262_144
 
-/** Parameter sets of a file. @throws Fault `footage_gone` */
-export async function setsOfFile({ fragments, path }: KeptFile): Promise<ParameterSets> {
+/** What a file says of its pictures and its sound. @throws Fault `footage_gone` */
+export async function tracksOfFile({ fragments, path }: KeptFile): Promise<FileTracks> {
   const handle = await openFile(path)
   try {
     const head = await readPart(handle, 0, Math.min(fragments[0]?.offset ?? 0, MOST_HEAD_BYTES))
-    const { sets } = scanMp4((offset, length) => head.subarray(offset, offset + length), head.length)
-    if (!sets) throw gone(path)
-    return sets
+    const { tracks } = scanMp4((offset, length) => head.subarray(offset, offset + length), head.length)
+    if (!tracks) throw gone(path)
+    return tracks
   } finally {
     await handle.close()
   }
@@ -31,8 +30,9 @@ export function streamCut(cut: Cut): Readable {
   return Readable.from(bytesOf(cut), { objectMode: false })
 }
 
-async function* bytesOf({ fragments, hiddenTicks, sets }: Cut) {
-  yield writeHead({ sets, facts: sets.codec.factsOf(sets.units), hiddenTicks })
+async function* bytesOf({ endTicks, fragments, hiddenTicks, tracks }: Cut) {
+  const { sets, sound } = tracks
+  yield writeHead({ sets, facts: sets.codec.factsOf(sets.units), sound, hiddenTicks })
   let open: { path: string; handle: FileHandle } | undefined
   try {
     for (const [
@@ -50,7 +50,7 @@ async function* bytesOf({ fragments, hiddenTicks, sets }: Cut) {
       }
       const bytes = await readPart(open.handle, place.offset, place.length)
       if (bytes.length < place.length) throw gone(path)
-      yield retimed(bytes, at + 1, decodeTicks)
+      yield retimed(bytes, place.wallMs, { sequence: at + 1, decodeTicks, endTicks, soundRate: sound?.rate })
     }
   } finally {
     await open?.handle.close()

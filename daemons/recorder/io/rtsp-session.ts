@@ -5,8 +5,9 @@ import type { Clock, Timer } from '#kit/clock.ts'
 import { checkTargetHost, lookupSafely } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
-import type { StreamListener, StreamOpener, StreamPlace } from '../core/ports.ts'
+import type { Medium, StreamListener, StreamOpener, StreamPlace } from '../core/ports.ts'
 import { authorizationOf, type Challenge, readChallenge } from '../wire/digest.ts'
+import { readSenderReport } from '../wire/rtcp.ts'
 import {
   createRtspReader,
   headerOf,
@@ -17,6 +18,7 @@ import {
   type SessionLine,
 } from '../wire/rtsp.ts'
 import { controlUrl, parameterSetsOf, readSdp, type SdpMedia } from '../wire/sdp.ts'
+import { type SoundFormat, soundOf } from '../wire/sound.ts'
 import { videoCodecs } from '../wire/video-codecs.ts'
 
 /** Bounds of a session, by the names of their settings. */
@@ -80,8 +82,10 @@ class Session {
   #sequence = 0
   #challenge: Challenge | undefined
   #nonceUses = 0
-  #channel: number | undefined
+  /** What comes on which channel: packets of RTP, or reports. */
+  readonly #channels = new Map<number, { medium: Medium; isReport: boolean }>()
   #session: SessionLine | undefined
+  #prepared = 0
   #base = ''
   #bytesThisSecond = 0
   #lastPacketMs = 0
@@ -121,22 +125,14 @@ class Session {
     const description = readSdp(new TextDecoder('latin1').decode(described.body))
     const { codec, video } = videoOf(description.media)
     this.#base = controlUrl(base, description.control)
-    const transport = 'RTP/AVP/TCP;unicast;interleaved=0-1'
-    const set = await this.#ask('SETUP', controlUrl(this.#base, video.control), { transport })
-    const channels = readChannels(headerOf(set, 'transport'))
-    const session = readSession(headerOf(set, 'session'))
-    if (!channels || !session)
-      throw new Fault(
-        'camera_unsupported',
-        'The camera does not send over TCP. Switch RTSP over TCP on in its settings.',
-      )
-    this.#channel = channels[0]
-    this.#session = session
+    await this.#prepare('pictures', video)
+    const sound = this.#place.isHeard ? await this.#prepareSound(description.media) : undefined
     const { payloadType, clockRate } = video
     this.#listener.onOpened({
-      ...{ payloadType, clockRate: clockRate || 90_000, codec, known: parameterSetsOf(video, codec) },
+      ...{ payloadType, clockRate: clockRate || 90_000, codec, known: parameterSetsOf(video, codec), sound },
     })
     this.#lastPacketMs = clock.monotonicMs()
+    const session = this.#session ?? { id: '', timeoutS: 60 }
     await this.#ask('PLAY', this.#base, { session: session.id, range: 'npt=0.000-' })
     this.#timers.push(
       // Twice within its time, since one may get lost in a camera that is busy.
@@ -144,6 +140,38 @@ class Session {
       clock.every(limits.silentMs / 4, () => this.#checkSilence()),
       clock.every(1000, () => this.#nextSecond()),
     )
+  }
+
+  /** Has the camera send a medium. */
+  async #prepare(medium: Medium, { control }: SdpMedia): Promise<void> {
+    const first = 2 * this.#prepared++
+    const transport = `RTP/AVP/TCP;unicast;interleaved=${first}-${first + 1}`
+    const headers = { transport, ...(this.#session && { session: this.#session.id }) }
+    const set = await this.#ask('SETUP', controlUrl(this.#base, control), headers)
+    const channels = readChannels(headerOf(set, 'transport'))
+    const session = readSession(headerOf(set, 'session'))
+    if (!channels || !session)
+      throw new Fault(
+        'camera_unsupported',
+        'The camera does not send over TCP. Switch RTSP over TCP on in its settings.',
+      )
+    for (const [at, channel] of channels.entries()) this.#channels.set(channel, { medium, isReport: at === 1 })
+    this.#session ??= session
+  }
+
+  /** A camera that does not give its sound is recorded without. */
+  async #prepareSound(media: readonly SdpMedia[]): Promise<{ payloadType: number; format: SoundFormat } | undefined> {
+    for (const one of media) {
+      const format = soundOf(one)
+      if (!format) continue
+      try {
+        await this.#prepare('sound', one)
+        return { payloadType: one.payloadType, format }
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'camera_unsupported') throw error
+      }
+    }
+    return undefined
   }
 
   async #connect(): Promise<void> {
@@ -178,7 +206,7 @@ class Session {
     try {
       for (const item of this.#read(chunk)) {
         if (item.kind === 'message') this.#answered(item)
-        else if (item.channel === this.#channel) this.#packet(item.bytes)
+        else this.#packet(item.channel, item.bytes)
       }
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
@@ -187,9 +215,16 @@ class Session {
     if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) this.#socket?.pause()
   }
 
-  #packet(bytes: Uint8Array): void {
+  #packet(channel: number, bytes: Uint8Array): void {
+    const { isReport, medium } = this.#channels.get(channel) ?? {}
+    if (!medium) return
+    if (isReport) {
+      const report = readSenderReport(bytes)
+      if (report) this.#listener.onReport(report, medium)
+      return
+    }
     this.#lastPacketMs = this.#parts.clock.monotonicMs()
-    this.#listener.onPacket(bytes)
+    this.#listener.onPacket(bytes, medium)
   }
 
   #nextSecond(): void {

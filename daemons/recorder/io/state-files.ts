@@ -49,6 +49,8 @@ const camerasFile = Type.Object(
           subUrl: Type.Optional(textOrNull),
           username: textOrNull,
           sealedPassword: textOrNull,
+          // Files of before it was recorded lack it.
+          audio: Type.Optional(Type.Boolean()),
         },
         strict,
       ),
@@ -70,7 +72,7 @@ export async function openCameras(folder: string, log: Log) {
     ['camera', id, url, subUrl].filter((part) => part !== null).join(' ')
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
-    const record = { ...saved, subUrl: saved.subUrl ?? null }
+    const record = { ...saved, subUrl: saved.subUrl ?? null, audio: saved.audio ?? true }
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }

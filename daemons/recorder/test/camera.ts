@@ -44,8 +44,26 @@ export async function startCamera(t: Owner, file: string, user?: User, pay: read
   return { url: `rtsp://127.0.0.1:${Number(String(port))}/cam`, end: () => end(child) }
 }
 
-const H264 = 'rtph264pay config-interval=-1'
+export const H264 = 'rtph264pay config-interval=-1'
 export const H265 = 'rtph265pay config-interval=-1'
+
+/** Kinds of sound: how they are encoded, and GStreamer's payloader. */
+export const SOUNDS = {
+  aac: { coding: '-c:a aac -ar 16000 -b:a 32k', pay: 'aacparse ! rtpmp4gpay' },
+  alaw: { coding: '-c:a pcm_alaw -ar 8000', pay: 'rtppcmapay' },
+  ulaw: { coding: '-c:a pcm_mulaw -ar 8000', pay: 'rtppcmupay' },
+} as const
+
+/** Black pictures with a tenth of a second of white at each full second, and a tone beside it. */
+export function makeFlashes(folder: string, seconds: number, sound: keyof typeof SOUNDS): string {
+  const file = join(folder, `flashes-${sound}.mkv`)
+  const flash = `color=black:size=320x240:rate=20:duration=${seconds},drawbox=t=fill:color=white:enable='lt(mod(t,1),0.0999)'`
+  const tone = `aevalsrc='if(lt(mod(t,1),0.1),sin(2000*PI*t),0)':s=16000:d=${seconds}`
+  const inputs = ['-f', 'lavfi', '-i', flash, '-f', 'lavfi', '-i', tone]
+  const coding = `${CODINGS.plain} -g 20 -pix_fmt yuv420p -ac 1 ${SOUNDS[sound].coding}`
+  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', ...inputs, ...coding.split(' '), file])
+  return file
+}
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig, type Rig } from '#kit/test/web/page-rig.ts'
-import { H265, makeFootage, startCamera } from './camera.ts'
+import { H264, H265, makeFlashes, makeFootage, SOUNDS, startCamera } from './camera.ts'
 import { admin, clientOf } from './client.ts'
 
 const LONG_MS = 60_000
@@ -26,6 +26,7 @@ t.test('what cameras may send, on the page', { skip: noBrowser, timeout: 240_000
   await rig.page.getByLabel('Password').fill(admin.password)
   await rig.page.getByRole('button', { name: 'Sign in' }).click()
   await h265(t, { work, recorder, rig })
+  for (const kind of ['aac', 'alaw'] as const) await sound(t, { work, recorder, rig }, kind)
 })
 
 /** Adds a camera, and waits until there is something to play. */
@@ -45,4 +46,24 @@ async function h265(t: Test, stage: Stage): Promise<void> {
   await visit('playback', id)
   await page.getByText('The camera sends H.265, which this browser does not play').waitFor()
   await audit(t, 'playback-h265')
+}
+
+async function sound(t: Test, stage: Stage, kind: 'aac' | 'alaw'): Promise<void> {
+  const file = makeFlashes(stage.work, 60, kind)
+  const camera = await startCamera(t, file, undefined, [H264, SOUNDS[kind].pay])
+  const id = await added(t, stage, `Yard ${kind}`, camera.url)
+  const { audit, page, visit } = stage.rig
+  await visit('playback', id)
+  await page.getByRole('button', { name: 'Sound on' }).click()
+  await page.getByRole('button', { name: 'Sound off' }).waitFor()
+  const bytes = () =>
+    page.evaluate<[number, number, boolean]>(
+      `(({ muted, webkitAudioDecodedByteCount: sound, webkitVideoDecodedByteCount: pictures }) => [pictures, sound, muted])(document.querySelector('video') ?? {})`,
+    )
+  await until(
+    'pictures and sound are decoded',
+    async () => (([pictures, sound, muted]) => pictures > 0 && sound > 0 && !muted)(await bytes()),
+    LONG_MS,
+  )
+  if (kind === 'aac') await audit(t, 'playback-sound')
 }

@@ -72,7 +72,7 @@ export interface Camera {
   name: string
   enabled: boolean
   /** Null until its stream has begun once. */
-  recordProfile: { width: number; height: number; codec: string; fps: number | null } | null
+  recordProfile: { width: number; height: number; codec: string; fps: number | null; audioCodec: string | null } | null
   health: CameraHealth
   /** Address of the stream for watching; told to administrators alone. */
   sub_url?: string | null

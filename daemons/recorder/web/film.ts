@@ -21,6 +21,8 @@ interface FilmFacts {
   /** Plays, or stands at its present picture. */
   isPlaying: boolean
   rate?: number
+  /** Its sound is heard, where it has some. */
+  isHeard?: boolean
   /** The moment of the picture that is shown, epoch ms. */
   onTime?: (atMs: number) => void
   /** The moment behind its last picture. */
@@ -36,7 +38,17 @@ adoptStyle(`
 `)
 
 /** The film. Mounted once for all reels, so that nothing flashes between two of them. */
-export function Film({ camera, label, reel, isPlaying, rate = 1, onTime, onEnd, onRefused }: FilmFacts): VNode {
+export function Film({
+  camera,
+  label,
+  reel,
+  isPlaying,
+  rate = 1,
+  isHeard = false,
+  onTime,
+  onEnd,
+  onRefused,
+}: FilmFacts): VNode {
   const own = useRef<HTMLVideoElement | null>(null)
   const still = useRef<HTMLCanvasElement | null>(null)
   const path = filmPath(camera, reel.startAt, reel.seconds)
@@ -62,6 +74,10 @@ export function Film({ camera, label, reel, isPlaying, rate = 1, onTime, onEnd, 
     if (isPlaying) void video.play().catch(() => {})
     else video.pause()
   }, [path, isPlaying, rate])
+
+  useEffect(() => {
+    if (own.current) own.current.muted = !isHeard
+  }, [isHeard])
 
   async function failed(): Promise<void> {
     const video = own.current

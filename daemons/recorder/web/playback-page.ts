@@ -154,6 +154,7 @@ type PlayerState = ReturnType<typeof usePlayer>
 
 function Player({ camera, first }: { camera: string; first: number }): VNode {
   const [rate, setRate] = useState<(typeof RATES)[number]>('1')
+  const [isHeard, setHeard] = useState(false)
   const player = usePlayer(camera, first)
   const { at, day, isPlaying, jump, reel, setPlaying, stretches } = player
   const name = cameras.value?.find(({ id }) => id === camera)?.name ?? camera
@@ -182,8 +183,9 @@ function Player({ camera, first }: { camera: string; first: number }): VNode {
     { key: 'b', what: texts.stretchBefore, run: () => void toStretch(-1) as undefined },
     { key: ',', what: texts.pictureBack, run: picture(-1) },
     { key: '.', what: texts.pictureOn, run: picture(1) },
+    { key: 'm', what: texts.soundOnOrOff, run: () => setHeard(!isHeard) as undefined },
   ])
-  const body = filmOrWhy({ camera, name, player, rate: Number(rate), toStretch })
+  const body = filmOrWhy({ camera, name, player, rate: Number(rate), isHeard, toStretch })
   const hour = hourOf(day, at)
   const words = `${timeOf(at, zone.value)}, ${stretches && !stretchAt(stretches, at) ? texts.notRecordedThere : texts.recordedThere}`
   const strip = { stretches: stretches ?? [], atMs: at, words, zone: zone.value, go: jump }
@@ -192,10 +194,18 @@ function Player({ camera, first }: { camera: string; first: number }): VNode {
       <footer class="film-keys"><strong class="moment">${timeOf(at, zone.value)} <span class="faint small">${day.date}</span></strong>
         ${buttons({ player, toStretch })}
         ${segments({ label: texts.speed, name: 'rate', value: rate, options: RATES.map((each) => [each, `${each}×`] as const), choose: (value) => setRate(value as typeof rate) })}
+        ${soundButton(camera, isHeard, setHeard)}
         ${mayExport.value && reel ? html`<a class="btn" download href=${filmPath(camera, at, savedSeconds(stretches, at), true)}>${texts.saveMinute}</a>` : null}</footer></section>
     <section class="panel" aria-label="Timeline"><header><h2>${day.date}</h2><span class="faint">${player.refused ?? dayWords(stretches, day)}</span></header>
       <${Strip} ...${strip} label="The day" span=${day} tickMs=${3 * HOUR_MS} />
       <${Strip} ...${strip} label="The hour" span=${hour} tickMs=${HOUR_MS / 6} /></section>`
+}
+
+/** Only where the camera sends sound: most do not. */
+function soundButton(camera: string, isHeard: boolean, setHeard: (is: boolean) => void): Child {
+  if (!cameras.value?.find(({ id }) => id === camera)?.recordProfile?.audioCodec) return null
+  const word = isHeard ? texts.soundOff : texts.soundOn
+  return html`<button class="btn icon" type="button" aria-label=${word} title=${word} onClick=${() => setHeard(!isHeard)}>${icon(isHeard ? 'sound' : 'mute')}</button>`
 }
 
 function hourOf(day: Day, atMs: number): Stretch {
@@ -220,10 +230,11 @@ interface BodyFacts {
   name: string
   player: PlayerState
   rate: number
+  isHeard: boolean
   toStretch: (step: 1 | -1) => Promise<void>
 }
 
-function filmOrWhy({ camera, name, player, rate, toStretch }: BodyFacts): Child {
+function filmOrWhy({ camera, isHeard, name, player, rate, toStretch }: BodyFacts): Child {
   const { at, day, due, isPlaying, reel, refusal, stretches, waitsAt } = player
   if (refusal !== null)
     return say(
@@ -233,7 +244,7 @@ function filmOrWhy({ camera, name, player, rate, toStretch }: BodyFacts): Child 
       html`<a class="btn" href=${linkTo('camera', camera)}>Newest footage</a>`,
     )
   if (reel)
-    return html`<${Film} camera=${camera} label=${texts.filmOf(name)} reel=${reel} isPlaying=${isPlaying} rate=${rate}
+    return html`<${Film} camera=${camera} label=${texts.filmOf(name)} reel=${reel} isPlaying=${isPlaying} rate=${rate} isHeard=${isHeard}
         onTime=${player.onTime} onEnd=${player.goOn} onRefused=${player.onRefused} />
       ${waitsAt === null ? null : html`<p class="in soft small">${texts.newestIsOver}</p>`}`
   if (stretches === null || due !== null) return say('busy', texts.askingFootage, texts.usuallyBrief)

@@ -1,8 +1,11 @@
 /**
- * Fragmented MP4 with one video track: the head of a file, and fragments.
- * @source ISO/IEC 14496-12, 8 (boxes), 12.1.3 (sample entry), 8.16.5 (prft)
+ * Fragmented MP4 with pictures and, where there is some, sound: the head of a file, and fragments.
+ * @source ISO/IEC 14496-12, 8 (boxes), 12 (sample entries), 8.16.5 (prft); ISO/IEC 14496-14, 5.6 (mp4a); QuickTime File
+ *   Format, sound sample descriptions (alaw, ulaw)
  */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import type { ParameterSets, StreamFacts } from './pictures.ts'
+import type { SoundFormat } from './sound.ts'
 
 /** Ticks of media time per second, as RTP counts them for video. */
 export const TICKS_PER_S = 90_000
@@ -52,32 +55,73 @@ function zeros(count: number): number[] {
 /** Turned by nothing. */
 const MATRIX = [...u32(0x10000), ...zeros(12), ...u32(0x10000), ...zeros(12), ...u32(0x40000000)]
 
+/** Numbers of the tracks. */
+export const VIDEO_TRACK = 1
+export const SOUND_TRACK = 2
+
+/**
+ * Sound comes later than the pictures of its moment. What belongs before the first picture of a file stands in front of
+ * it: with sound, that picture is at this time, and an edit list hides what is before.
+ */
+export const SOUND_LEAD_TICKS = TICKS_PER_S
+
 /** What a head is made of. */
 export interface HeadWish {
   sets: ParameterSets
   facts: Pick<StreamFacts, 'width' | 'height'>
+  sound?: SoundFormat | undefined
   /** Ticks of the beginning that are decoded and not shown: an edit list says so. 0 for none. */
   hiddenTicks: number
 }
 
 /** `ftyp` and `moov`: what stands before the first fragment. */
-export function writeHead({ facts, hiddenTicks, sets }: HeadWish): Uint8Array {
-  const { width, height } = facts
+export function writeHead({ facts, hiddenTicks, sets, sound }: HeadWish): Uint8Array {
   const brands = [...'iso6', ...'iso6', ...'mp41'].map((sign) => sign.charCodeAt(0))
   const ftyp = box('ftyp', brands.slice(0, 4), u32(1), brands.slice(4))
   const mvhd = fullBox(
     ...(['mvhd', 0, 0] as const),
-    ...[zeros(8), u32(TICKS_PER_S), u32(0), u32(0x10000), u16(0x100), zeros(10), MATRIX, zeros(24), u32(2)],
+    ...[zeros(8), u32(TICKS_PER_S), u32(0), u32(0x10000), u16(0x100), zeros(10), MATRIX, zeros(24), u32(3)],
   )
+  const tracks = [
+    trak({
+      ...{ number: VIDEO_TRACK, rate: TICKS_PER_S, hiddenTicks, handler: 'vide', volume: 0 },
+      ...{ size: facts, header: fullBox('vmhd', 0, 1, zeros(8)), entry: videoEntry(sets, facts) },
+    }),
+  ]
+  if (sound)
+    tracks.push(
+      trak({
+        ...{ number: SOUND_TRACK, rate: sound.rate, handler: 'soun', volume: 0x100, size: { width: 0, height: 0 } },
+        hiddenTicks: Math.round((hiddenTicks * sound.rate) / TICKS_PER_S),
+        ...{ header: fullBox('smhd', 0, 0, zeros(4)), entry: soundEntry(sound) },
+      }),
+    )
+  const trex = tracks.map((_, at) => fullBox('trex', 0, 0, u32(at + 1), u32(1), zeros(12)))
+  return joinBytes([ftyp, box('moov', mvhd, ...tracks, box('mvex', ...trex))])
+}
+
+interface TrackWish {
+  number: number
+  /** Ticks of its media time per second. */
+  rate: number
+  hiddenTicks: number
+  handler: string
+  volume: number
+  size: { width: number; height: number }
+  header: Uint8Array
+  entry: Uint8Array
+}
+
+function trak({ entry, handler, header, hiddenTicks, number, rate, size, volume }: TrackWish): Uint8Array {
   const tkhd = fullBox(
     ...(['tkhd', 0, 3] as const),
-    ...[zeros(8), u32(1), zeros(20), u16(0), zeros(2), MATRIX, u32(width << 16), u32(height << 16)],
+    ...[zeros(8), u32(number), zeros(20), u16(volume), zeros(2), MATRIX, u32(size.width << 16), u32(size.height << 16)],
   )
   const edit =
     hiddenTicks === 0 ? [] : [box('edts', fullBox('elst', 1, 0, u32(1), u64(0), u64(hiddenTicks), u16(1), u16(0)))]
-  const mdhd = fullBox('mdhd', 0, 0, zeros(8), u32(TICKS_PER_S), u32(0), u16(0x55c4), u16(0))
-  const handler = [...'vide'].map((sign) => sign.charCodeAt(0))
-  const hdlr = fullBox('hdlr', 0, 0, zeros(4), handler, zeros(13))
+  const mdhd = fullBox('mdhd', 0, 0, zeros(8), u32(rate), u32(0), u16(0x55c4), u16(0))
+  const signs = [...handler].map((sign) => sign.charCodeAt(0))
+  const hdlr = fullBox('hdlr', 0, 0, zeros(4), signs, zeros(13))
   const dinf = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)))
   const empty = [
     fullBox('stts', 0, 0, u32(0)),
@@ -85,11 +129,8 @@ export function writeHead({ facts, hiddenTicks, sets }: HeadWish): Uint8Array {
     fullBox('stsz', 0, 0, u32(0), u32(0)),
     fullBox('stco', 0, 0, u32(0)),
   ]
-  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), videoEntry(sets, facts)), ...empty)
-  const minf = box('minf', fullBox('vmhd', 0, 1, zeros(8)), dinf, stbl)
-  const trak = box('trak', tkhd, ...edit, box('mdia', mdhd, hdlr, minf))
-  const mvex = box('mvex', fullBox('trex', 0, 0, u32(1), u32(1), zeros(12)))
-  return concat([ftyp, box('moov', mvhd, trak, mvex)])
+  const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), entry), ...empty)
+  return box('trak', tkhd, ...edit, box('mdia', mdhd, hdlr, box('minf', header, dinf, stbl)))
 }
 
 function videoEntry({ codec, units }: ParameterSets, { height, width }: HeadWish['facts']): Uint8Array {
@@ -99,6 +140,25 @@ function videoEntry({ codec, units }: ParameterSets, { height, width }: HeadWish
     ...[dpi, dpi, zeros(4), u16(1), zeros(32), u16(24), [0xff, 0xff]],
     box(codec.configBox, codec.writeConfig(units)),
   )
+}
+
+function soundEntry({ channels, config, entry, rate }: SoundFormat): Uint8Array {
+  // What does not fit into 16 bits is told by the configuration alone.
+  const whole = rate > 0xffff ? 0 : rate
+  const esds = entry === 'mp4a' ? [fullBox('esds', 0, 0, descriptor(3, u16(SOUND_TRACK), [0], decoder(config)))] : []
+  return box(entry, zeros(6), u16(1), zeros(8), u16(channels), u16(16), zeros(4), u16(whole), zeros(2), ...esds)
+}
+
+/** An MPEG-4 descriptor of less than 128 bytes. @source ISO/IEC 14496-1, 7.2.6 */
+function descriptor(tag: number, ...contents: Content[]): Uint8Array {
+  const length = contents.reduce((sum, content) => sum + content.length, 0)
+  return joinBytes([Uint8Array.of(tag, length), ...contents.map((content) => Uint8Array.from(content))])
+}
+
+/** AAC as an audio stream, whose rate and buffer are not told; then that nothing lies around its frames. */
+function decoder(config: Uint8Array): Uint8Array {
+  const about = descriptor(4, [0x40, 0x15], zeros(11), descriptor(5, config))
+  return joinBytes([about, descriptor(6, [2])])
 }
 
 /** One picture of a fragment, in the order of decoding. */
@@ -111,6 +171,13 @@ export interface Sample {
   offsetTicks: number
 }
 
+/** Sound of a fragment. */
+export interface SoundRun {
+  /** When its first frame is heard, in ticks of its own rate since the beginning of the file. */
+  decodeTicks: number
+  frames: readonly { bytes: Uint8Array; durationTicks: number }[]
+}
+
 /** What a fragment is made of. */
 export interface FragmentWish {
   /** Counts from 1 within a file. */
@@ -120,41 +187,69 @@ export interface FragmentWish {
   /** When that was, in milliseconds since 1970; a fraction is kept. */
   wallMs: number
   samples: readonly Sample[]
+  sound?: SoundRun | undefined
 }
 
 /** Depends on no other picture / does. ISO/IEC 14496-12, 8.8.3.1. */
 const KEY_FLAGS = 0x0200_0000
 const OTHER_FLAGS = 0x0101_0000
 
-/** `prft`, `moof`, `mdat`. */
-export function writeFragment({ decodeTicks, samples, sequence, wallMs }: FragmentWish): Uint8Array {
+/** What a run says: where its data is, then of each sample duration and size, and of pictures flags and offset. */
+export const VIDEO_COLUMNS = 0x000f01
+export const SOUND_COLUMNS = 0x000301
+
+/** A fragment. */
+export function writeFragment({ decodeTicks, samples, sequence, sound, wallMs }: FragmentWish): Uint8Array {
   const sizes = samples.map(({ units }) => units.reduce((sum, { length }) => sum + 4 + length, 0))
   const rows = samples.flatMap(({ durationTicks, isKey, offsetTicks }, at) => [
     ...[...u32(durationTicks), ...u32(sizes[at] ?? 0)],
     ...[...u32(isKey ? KEY_FLAGS : OTHER_FLAGS), ...u32(offsetTicks)],
   ])
+  const pictures: Run = {
+    ...{ number: VIDEO_TRACK, decodeTicks, columns: VIDEO_COLUMNS, rows: Uint8Array.from(rows) },
+    data: samples.flatMap(({ units }) => units.flatMap((unit) => [Uint8Array.from(u32(unit.length)), unit])),
+  }
+  const heard: Run[] = (sound ? [sound] : []).map(({ decodeTicks, frames }) => ({
+    ...{ number: SOUND_TRACK, decodeTicks, columns: SOUND_COLUMNS, data: frames.map(({ bytes }) => bytes) },
+    rows: Uint8Array.from(frames.flatMap(({ bytes, durationTicks }) => [...u32(durationTicks), ...u32(bytes.length)])),
+  }))
+  return packFragment(sequence, wallMs, [pictures, ...heard])
+}
+
+/** What a fragment has of one track. */
+export interface Run {
+  number: number
+  decodeTicks: number
+  columns: number
+  /** A row for each sample, as `columns` say; each column has four bytes. */
+  rows: Uint8Array
+  data: readonly Uint8Array[]
+}
+
+/** Bytes of a row of pictures, and of sound. */
+export const VIDEO_ROW_BYTES = 16
+export const SOUND_ROW_BYTES = 8
+
+/** `prft`, `moof`, `mdat`. @param wallMs of the first run, see `FragmentWish` */
+export function packFragment(sequence: number, wallMs: number, runs: readonly Run[]): Uint8Array {
+  const bytesOf = (run: Run | undefined) => (run?.data ?? []).reduce((sum, { length }) => sum + length, 0)
   const moofOf = (dataOffset: number) => {
-    const trun = fullBox('trun', 1, 0x000f01, u32(samples.length), u32(dataOffset), rows)
-    const traf = box('traf', fullBox('tfhd', 0, 0x020000, u32(1)), fullBox('tfdt', 1, 0, u64(decodeTicks)), trun)
-    return box('moof', fullBox('mfhd', 0, 0, u32(sequence)), traf)
+    const trafs = runs.map((run, at) => traf(run, dataOffset + (at === 0 ? 0 : bytesOf(runs[0]))))
+    return box('moof', fullBox('mfhd', 0, 0, u32(sequence)), ...trafs)
   }
   const moof = moofOf(moofOf(0).length + 8)
   const seconds = Math.floor(wallMs / 1000)
   const fraction = Math.floor((wallMs / 1000 - seconds) * 2 ** 32)
   const ntp = [...u32((seconds + NTP_OFFSET_S) >>> 0), ...u32(fraction)]
   // Flag 24: the time was measured where the stream arrived. 14496-12 (2020), 8.16.5.1.
-  const prft = fullBox('prft', 1, 24, u32(1), ntp, u64(decodeTicks))
-  const length = sizes.reduce((sum, size) => sum + size, 8)
-  const data = samples.flatMap(({ units }) => units.flatMap((unit) => [Uint8Array.from(u32(unit.length)), unit]))
-  return concat([prft, moof, Uint8Array.from([...u32(length), 0x6d, 0x64, 0x61, 0x74]), ...data])
+  const prft = fullBox('prft', 1, 24, u32(VIDEO_TRACK), ntp, u64(runs[0]?.decodeTicks ?? 0))
+  const length = runs.reduce((sum, run) => sum + bytesOf(run), 8)
+  const mdat = Uint8Array.from([...u32(length), 0x6d, 0x64, 0x61, 0x74])
+  return joinBytes([prft, moof, mdat, ...runs.flatMap(({ data }) => data)])
 }
 
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
+function traf({ columns, decodeTicks, number, rows }: Run, dataOffset: number): Uint8Array {
+  const count = rows.length / (number === VIDEO_TRACK ? VIDEO_ROW_BYTES : SOUND_ROW_BYTES)
+  const trun = fullBox('trun', 1, columns, u32(count), u32(dataOffset), rows)
+  return box('traf', fullBox('tfhd', 0, 0x020000, u32(number)), fullBox('tfdt', 1, 0, u64(decodeTicks)), trun)
 }

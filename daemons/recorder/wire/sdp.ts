@@ -13,6 +13,8 @@ export interface SdpMedia {
   /** Upper case, as `H264`; empty where the payload type is fixed by RFC 3551. */
   encoding: string
   clockRate: number
+  /** Of sound; 1 unless said. */
+  channels: number
   /** Parameters of the format; names in lower case. */
   parameters: ReadonlyMap<string, string>
   /** Address of the medium, absolute or relative; undefined if the session's own is meant. */
@@ -48,10 +50,12 @@ function mediaOf(lines: readonly string[]): SdpMedia[] {
   if (kind === undefined || said === undefined) return []
   const of = (name: string) =>
     lines.find((line) => line.startsWith(`a=${name}:${said} `))?.slice(`a=${name}:${said} `.length)
-  const [, encoding = '', rate = '0'] = /^([\w.-]+)\/(\d{1,9})/.exec(of('rtpmap')?.trim() ?? '') ?? []
+  const [, encoding = '', rate = '0', channels = '1'] =
+    /^([\w.-]+)\/(\d{1,9})(?:\/(\d{1,2}))?/.exec(of('rtpmap')?.trim() ?? '') ?? []
   return [
     {
       ...{ kind, payloadType: Number(said), encoding: encoding.toUpperCase(), clockRate: Number(rate) },
+      channels: Number(channels),
       parameters: parametersOf(of('fmtp') ?? ''),
       control: attribute(lines, 'control'),
     },

@@ -16,6 +16,8 @@ export interface CameraRecord {
   readonly subUrl: string | null
   readonly username: string | null
   readonly password: string | null
+  /** Whether its sound is recorded, where it sends some. */
+  readonly audio: boolean
 }
 
 /** A camera to add by hand. */
@@ -26,6 +28,7 @@ export interface CameraWish {
   subUrl?: string | undefined
   username?: string
   password?: string
+  audio?: boolean
 }
 
 /**
@@ -113,9 +116,9 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
     if (known.length >= most)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
     const { password, subUrl, url, username } = checkedPlace(wish, checkHost)
-    const id = unusedId()
     const login = { username: username ?? null, password: password ?? null }
-    const record = { id, name: wish.name, enabled: true, url, subUrl, ...login }
+    const facts = { id: unusedId(), name: wish.name, enabled: true, audio: wish.audio ?? true }
+    const record = { ...facts, url, subUrl, ...login }
     const added = { record, camera: make(record) }
     await put([...known, added])
     added.camera.start()
@@ -131,8 +134,7 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
       inTurn(async () => {
         const before = required(id)
         const record = recordWith(before.record, wish, checkHost)
-        const isSamePlace = record.url === before.record.url && isSameLogin(record, before.record)
-        const after = { record, camera: isSamePlace ? before.camera : make(record) }
+        const after = { record, camera: isSameStream(record, before.record) ? before.camera : make(record) }
         await put(known.map((one) => (one === before ? after : one)))
         if (after.camera !== before.camera || !after.record.enabled) await before.camera.stop()
         if (after.record.enabled) after.camera.start()
@@ -182,8 +184,10 @@ function recordWith(
   return { ...changed, ...addresses, username: user ?? null, password: secret ?? null }
 }
 
-function isSameLogin(one: CameraRecord, other: CameraRecord): boolean {
-  return one.username === other.username && one.password === other.password
+/** Whether nothing changed for which a camera has to be asked anew. */
+function isSameStream(one: CameraRecord, other: CameraRecord): boolean {
+  const keys = ['url', 'username', 'password', 'audio'] as const
+  return keys.every((key) => one[key] === other[key])
 }
 
 /** An address in another notation, such as one number, is read as such only below a scheme that URL knows. */

@@ -152,7 +152,8 @@ export class Camera {
           abort.abort()
         })
       },
-      onPacket: (bytes: Uint8Array) => stream.onPacket(bytes),
+      onPacket: stream.onPacket,
+      onReport: stream.onReport,
     }
     const ending = await opener.play(place, listener, abort.signal)
     watch?.cancel()

@@ -1,8 +1,9 @@
 /** Taking footage out: which moments are kept, and a span of them as one file. */
 import { Fault } from '#kit/pure/fault.ts'
-import type { FragmentPlace } from '../../wire/mp4-read.ts'
-import { TICKS_PER_S } from '../../wire/mp4-write.ts'
-import { isSameSets, type ParameterSets } from '../../wire/pictures.ts'
+import type { FileTracks, FragmentPlace } from '../../wire/mp4-read.ts'
+import { SOUND_LEAD_TICKS, TICKS_PER_S } from '../../wire/mp4-write.ts'
+import { isSameSets } from '../../wire/pictures.ts'
+import { isSameSound } from '../../wire/sound.ts'
 import type { KeptFile } from '../ports.ts'
 
 /** A stretch without a hole. Milliseconds since 1970. */
@@ -41,9 +42,11 @@ interface TakenFragment {
 export interface Cut {
   /** What is decoded before the moment that was asked for. */
   hiddenTicks: number
+  /** Where it ends, on the same line of time as the fragments. */
+  endTicks: number
   fragments: readonly TakenFragment[]
   /** Of all of them. */
-  sets: ParameterSets
+  tracks: FileTracks
 }
 
 interface CutParts {
@@ -51,15 +54,15 @@ interface CutParts {
   files: readonly KeptFile[]
   startAt: number
   endAt: number
-  setsOf(file: KeptFile): Promise<ParameterSets>
+  tracksOf(file: KeptFile): Promise<FileTracks>
 }
 
 /**
  * Chooses the fragments of a span: from the key frame before its beginning. A hole stays one: what follows is timed as it
- * was. It ends where the parameter sets change, since a file has them once.
+ * was. It ends where the parameter sets or the kind of sound change, since a file has them once.
  * @throws Fault `no_footage`
  */
-export async function cutOf({ endAt, files, setsOf, startAt }: CutParts): Promise<Cut> {
+export async function cutOf({ endAt, files, startAt, tracksOf }: CutParts): Promise<Cut> {
   const all = files.flatMap((file) => file.fragments.map((place) => ({ file, place })))
   const begin = all.findIndex(({ place }) => place.wallMs < endAt && endOf(place) > startAt)
   const end = all.findLastIndex(({ place }) => place.wallMs < endAt && endOf(place) > startAt) + 1
@@ -69,18 +72,24 @@ export async function cutOf({ endAt, files, setsOf, startAt }: CutParts): Promis
       'no_footage',
       'No footage is kept for that time. GET /api/cameras/{id}/availability says for which.',
     )
-  const sets = await setsOf(first.file)
+  const { sets, sound: firstSound } = await tracksOf(first.file)
+  let sound = firstSound
   const taken: { file: KeptFile; place: FragmentPlace }[] = []
   let present = first.file
   for (const one of all.slice(all.indexOf(first), end)) {
-    if (one.file !== present && !isSameSets(sets, await setsOf(one.file))) break
+    if (one.file !== present) {
+      const next = await tracksOf(one.file)
+      // Sound may begin later than the pictures, or be switched off.
+      if (!isSameSets(sets, next.sets) || (sound && next.sound && !isSameSound(sound, next.sound))) break
+      sound ??= next.sound
+    }
     present = one.file
     taken.push(one)
   }
-  const zeroAt = first.place.wallMs
-  const ticksOf = (ms: number) => Math.max(0, Math.round((ms * TICKS_PER_S) / 1000))
-  const fragments = taken.map((one) => ({ ...one, decodeTicks: ticksOf(one.place.wallMs - zeroAt) }))
-  return { sets, fragments, hiddenTicks: ticksOf(startAt - zeroAt) }
+  const lead = sound ? SOUND_LEAD_TICKS : 0
+  const ticksOf = (at: number) => lead + Math.max(0, Math.round(((at - first.place.wallMs) * TICKS_PER_S) / 1000))
+  const fragments = taken.map((one) => ({ ...one, decodeTicks: ticksOf(one.place.wallMs) }))
+  return { tracks: { sets, sound }, fragments, hiddenTicks: ticksOf(startAt), endTicks: ticksOf(endAt) }
 }
 
 /** A part of a large group begins in the middle of it: decoding begins with the part that has the key frame. */

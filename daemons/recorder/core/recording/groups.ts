@@ -1,7 +1,9 @@
 /** Gathers pictures into groups, and groups into files: what is written, and when. */
-import { type Sample, TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import { type Sample, type SoundRun, TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import type { ParameterSets, Picture, StreamFacts } from '../../wire/pictures.ts'
+import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { FootageFile, FootageStore } from '../ports.ts'
+import { createHeldSound, SOUND_LEAD_MS } from './held-sound.ts'
 import type { Wall } from './timeline.ts'
 
 /** Bounds of what is held and written. */
@@ -10,6 +12,8 @@ export interface GroupLimits {
   fileMs: number
   /** A group of more bytes is written in parts. */
   groupBytes: number
+  /** Sound that is held with a group; beyond, the oldest is forgotten. */
+  soundBytes: number
   /** More files are not begun: a camera that changes its parameters with each picture would fill the folder with them. */
   filesPerMinute: number
 }
@@ -47,9 +51,14 @@ interface Group {
 interface OpenFile {
   file: FootageFile
   sets: ParameterSets
+  sound: SoundFormat | undefined
+  /** Of its first picture. */
   startMs: number
-  /** Its wall time: a clock that is followed meanwhile moves nothing within a file. */
-  startAt: number
+  /** Where its time begins, and at which wall time: a clock that is followed meanwhile moves nothing within a file. */
+  zeroMs: number
+  zeroAt: number
+  /** Behind the last sound that was written, in ticks of its rate. */
+  soundTicks: number
   epoch: number
   fragments: number
 }
@@ -63,6 +72,9 @@ const LONE_MS = 40
 export interface Groups {
   /** @returns whether it is recorded: nothing can be decoded before the first key frame */
   add(picture: Picture, place: Next): boolean
+  /** Which sound comes from now on; undefined for none. A file has it once some has come. */
+  hear(format: SoundFormat | undefined): void
+  addSound(frame: SoundFrame, positionMs: number): void
   /** Pictures are missing here; what follows is recorded from its next key frame on. */
   lost(): void
   /** Writes what is held, and ends the file. */
@@ -79,9 +91,13 @@ class GroupWriter implements Groups {
   #group: Group | undefined
   #open: OpenFile | undefined
   #endedMs = Number.NEGATIVE_INFINITY
+  readonly #sound: ReturnType<typeof createHeldSound>
+  #announced: SoundFormat | undefined
+  #heard: SoundFormat | undefined
 
   constructor(parts: GroupParts) {
     this.#parts = parts
+    this.#sound = createHeldSound(parts.limits.soundBytes)
     this.#mayBegin = createFileBudget(parts.limits.filesPerMinute)
   }
 
@@ -101,6 +117,17 @@ class GroupWriter implements Groups {
     return true
   }
 
+  hear(format: SoundFormat | undefined): void {
+    this.#sound.forget()
+    this.#announced = format
+    this.#heard = undefined
+  }
+
+  addSound(frame: SoundFrame, positionMs: number): void {
+    this.#heard = this.#announced
+    this.#sound.add(frame, positionMs)
+  }
+
   lost(): void {
     this.#end(undefined)
   }
@@ -112,7 +139,7 @@ class GroupWriter implements Groups {
   /** A group ends, and perhaps its file. */
   #key(picture: Picture, positionMs: number): void {
     const { limits, onWritten, store, wall } = this.#parts
-    const now = { sets: picture.sets, untilMs: positionMs - limits.fileMs, epoch: wall.epoch() }
+    const now = { sets: picture.sets, sound: this.#heard, untilMs: positionMs - limits.fileMs, epoch: wall.epoch() }
     const isFirst = !this.#open || isOver(this.#open, now)
     this.#flush({ positionMs, isBreak: false, isFirst })
     if (this.#open && !isFirst) return
@@ -126,10 +153,13 @@ class GroupWriter implements Groups {
     if (!sets) return
     const facts = sets.codec.factsOf(sets.units)
     onFacts(facts)
-    const head = writeHead({ sets, facts, hiddenTicks: 0 })
+    const sound = this.#heard
+    const leadMs = sound ? SOUND_LEAD_MS : 0
+    const head = writeHead({ sets, facts, sound, hiddenTicks: leadMs * TICKS_PER_MS })
     const startAt = wall.at(startMs)
     const file = store.begin({ camera, startAt, facts, head })
-    this.#open = { file, sets, startMs, startAt, epoch: wall.epoch(), fragments: 0 }
+    const zero = { zeroMs: startMs - leadMs, zeroAt: startAt - leadMs }
+    this.#open = { file, sets, sound, startMs, ...zero, soundTicks: 0, epoch: wall.epoch(), fragments: 0 }
   }
 
   #close(): void {
@@ -148,24 +178,39 @@ class GroupWriter implements Groups {
     const open = this.#open
     this.#group = undefined
     if (!done || !open) return
-    const samples = samplesOf(done.held, open.startMs, next)
+    const samples = samplesOf(done.held, open.zeroMs, next)
     const first = Math.min(...done.held.map(({ positionMs }) => positionMs))
     open.fragments++
-    const decodeTicks = ticksOf(first, open.startMs)
+    const decodeTicks = ticksOf(first, open.zeroMs)
     const durationTicks = samples.reduce((sum, sample) => sum + sample.durationTicks, 0)
-    this.#endedMs = open.startMs + (decodeTicks + durationTicks) / TICKS_PER_MS
-    const time = { decodeTicks, durationTicks, wallMs: open.startAt + decodeTicks / TICKS_PER_MS }
-    const bytes = writeFragment({ sequence: open.fragments, samples, ...time })
+    this.#endedMs = open.zeroMs + (decodeTicks + durationTicks) / TICKS_PER_MS
+    const time = { decodeTicks, durationTicks, wallMs: open.zeroAt + decodeTicks / TICKS_PER_MS }
+    const sound = this.#soundOf(open, first, next)
+    const bytes = writeFragment({ sequence: open.fragments, samples, sound, ...time })
     const isTaken = open.file.append(bytes, { ...time, isKey: samples[0]?.isKey ?? false })
     this.#parts.onWritten(isTaken)
     // A hole in the middle of a file would be one that nobody sees.
     if (!isTaken) this.#close()
   }
+
+  #soundOf(open: OpenFile, fromMs: number, next: Next | undefined): SoundRun | undefined {
+    if (!open.sound) return undefined
+    const place = { zeroMs: open.zeroMs, rate: open.sound.rate, endTicks: open.soundTicks }
+    const run = this.#sound.take(place, { fromMs, toMs: next?.positionMs ?? Number.POSITIVE_INFINITY })
+    open.soundTicks = place.endTicks
+    return run
+  }
 }
 
-/** Whether a key frame begins a file. @param at its parameter sets, and the youngest file that goes on with it */
-function isOver(open: OpenFile, at: { sets: ParameterSets | undefined; untilMs: number; epoch: number }): boolean {
-  return open.startMs <= at.untilMs || open.sets !== at.sets || open.epoch !== at.epoch
+/** What is in force at a key frame, and when the youngest file began that goes on with it. */
+interface Now extends Pick<OpenFile, 'sound' | 'epoch'> {
+  sets: ParameterSets | undefined
+  untilMs: number
+}
+
+/** Whether a key frame begins a file. */
+function isOver(open: OpenFile, { epoch, sets, sound, untilMs }: Now): boolean {
+  return open.startMs <= untilMs || open.sets !== sets || open.sound !== sound || open.epoch !== epoch
 }
 
 /** @returns whether one more file may begin at a position */
@@ -191,20 +236,20 @@ function bytesOf({ units }: Picture): number {
   return units.reduce((sum, { length }) => sum + length, 0)
 }
 
-function ticksOf(positionMs: number, startMs: number): number {
-  return Math.max(0, Math.round((positionMs - startMs) * TICKS_PER_MS))
+function ticksOf(positionMs: number, zeroMs: number): number {
+  return Math.max(0, Math.round((positionMs - zeroMs) * TICKS_PER_MS))
 }
 
 /**
  * Pictures are decoded one after the other, and shown at their positions: the sorted positions are the times of
  * decoding, and what a picture is off from that is its offset.
  */
-function samplesOf(held: readonly Held[], startMs: number, next: Next | undefined): Sample[] {
-  const shown = held.map(({ positionMs }) => ticksOf(positionMs, startMs))
+function samplesOf(held: readonly Held[], zeroMs: number, next: Next | undefined): Sample[] {
+  const shown = held.map(({ positionMs }) => ticksOf(positionMs, zeroMs))
   const decoded = shown.toSorted((a, b) => a - b)
   const last = decoded.at(-1) ?? 0
   const usual = decoded.length > 1 ? last - (decoded.at(-2) ?? 0) : LONE_MS * TICKS_PER_MS
-  const due = next ? ticksOf(next.positionMs, startMs) : Number.POSITIVE_INFINITY
+  const due = next ? ticksOf(next.positionMs, zeroMs) : Number.POSITIVE_INFINITY
   // Where pictures change places, some that follow the next key frame may be shown before it, as H.265 allows.
   const isReordered = shown.some((ticks, at) => ticks !== decoded[at])
   const end = next && !next.isBreak && (next.isFirst || !isReordered) ? due : Math.min(last + usual, due)

@@ -2,11 +2,12 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type Picture, PictureAssembler, type StreamFacts } from '../../wire/pictures.ts'
-import { readRtp } from '../../wire/rtp.ts'
-import type { FootageStore, StreamListener } from '../ports.ts'
+import { type RtpPacket, readRtp } from '../../wire/rtp.ts'
+import { createSoundReader, MOST_SOUND_PACKET_BYTES, type SoundFormat, type SoundFrame } from '../../wire/sound.ts'
+import type { FootageStore, OpenedStream, StreamListener } from '../ports.ts'
 import { createGroups, type GroupLimits } from './groups.ts'
 import { createReorder } from './reorder.ts'
-import { createTimeline, type Wall } from './timeline.ts'
+import { createSoundTimeline, createTimeline, type Place, type Wall } from './timeline.ts'
 
 /** Bounds of one stream, by the names of their settings. */
 export interface StreamLimits extends GroupLimits {
@@ -52,15 +53,17 @@ export interface Stream extends StreamListener {
   onEnded(): void
   counts(): StreamCounts
   facts(): StreamFacts | undefined
+  /** Of the session; undefined where none is sent. */
+  sound(): SoundFormat | undefined
 }
 
-export function createStream({ camera, clock, limits, onPicture, store, tap, wall }: StreamParts): Stream {
+export function createStream(parts: StreamParts): Stream {
+  const { camera, clock, limits, onPicture, store, tap, wall } = parts
   const counts: StreamCounts = {
     ...{ bytes: 0, pictures: 0, lostPackets: 0, brokenPackets: 0, droppedPictures: 0, lostGroups: 0 },
   }
   let facts: StreamFacts | undefined
-  let reorder: ReturnType<typeof createReorder> | undefined
-  let payloadType = -1
+  let session: Session | undefined
 
   const groups = createGroups({
     ...{ camera, store, wall, limits },
@@ -71,50 +74,122 @@ export function createStream({ camera, clock, limits, onPicture, store, tap, wal
       if (!isTaken) counts.lostGroups++
     },
   })
+  const sinks: SessionSinks = {
+    ...{ clock, limits },
+    onLost(count) {
+      counts.lostPackets += count
+    },
+    onPicture(picture, place) {
+      counts.pictures++
+      if (groups.add(picture, place)) onPicture()
+      tap.picture(picture, place)
+    },
+    onDropped() {
+      counts.droppedPictures++
+      groups.lost()
+      tap.lost()
+    },
+    onSound: (frame, positionMs) => groups.addSound(frame, positionMs),
+  }
 
   return {
-    onOpened({ clockRate, codec, known, payloadType: type }) {
-      payloadType = type
-      const place = createTimeline({ ...limits, ticksPerS: clockRate })
-      const assembler = new PictureAssembler(codec, known, limits.pictureBytes, {
-        onPicture(picture) {
-          counts.pictures++
-          const at = place(picture.timestamp, clock.monotonicMs())
-          if (groups.add(picture, at)) onPicture()
-          tap.picture(picture, at)
-        },
-        onDropped() {
-          counts.droppedPictures++
-          groups.lost()
-          tap.lost()
-        },
-      })
-      reorder = createReorder({
-        most: limits.reorderPackets,
-        onPacket: (packet) => assembler.add(packet),
-        onGap(count) {
-          counts.lostPackets += count
-          assembler.gap()
-        },
-      })
+    onOpened(stream) {
+      session = createSession(stream, sinks)
+      groups.hear(stream.sound?.format)
     },
-    onPacket(bytes) {
+    onPacket(bytes, medium) {
       counts.bytes += bytes.length
+      const track = session?.[medium]
       try {
         const packet = readRtp(bytes)
-        if (packet.payloadType === payloadType) reorder?.(packet)
+        if (packet.payloadType === track?.payloadType) track.take(packet)
       } catch (error) {
         // One packet is counted and left; a parameter set that nobody understands ends the session.
         if (!(error instanceof Fault) || error.code !== 'rtp_broken') throw error
         counts.brokenPackets++
       }
     },
+    onReport: (report, medium) => session?.onReport(report, medium),
     onEnded() {
       groups.end()
       tap.lost()
-      reorder = undefined
+      session = undefined
     },
     counts: () => ({ ...counts }),
     facts: () => facts,
+    sound: () => session?.format,
   }
+}
+
+/** What becomes of the packets of a session. */
+interface SessionSinks extends Pick<StreamParts, 'clock' | 'limits'> {
+  onLost(packets: number): void
+  onPicture(picture: Picture, place: Place): void
+  onDropped(): void
+  onSound(frame: SoundFrame, positionMs: number): void
+}
+
+interface Track {
+  payloadType: number
+  take(packet: RtpPacket): void
+}
+
+/** From packets of one session to pictures and sound, each at its place in time. */
+interface Session {
+  pictures: Track
+  sound: Track | undefined
+  format: SoundFormat | undefined
+  onReport: Stream['onReport']
+}
+
+function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
+  const { clock, limits, onDropped, onLost, onPicture, onSound } = sinks
+  const { codec, known, payloadType, sound } = stream
+  const pictureTime = createTimeline({ ...limits, ticksPerS: stream.clockRate })
+  const assembler = new PictureAssembler(codec, known, limits.pictureBytes, {
+    onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, clock.monotonicMs())),
+    onDropped,
+  })
+  const reordered = (onPacket: (packet: RtpPacket) => void, onGap: () => void) =>
+    createReorder({
+      ...{ most: limits.reorderPackets, onPacket },
+      onGap(count) {
+        onLost(count)
+        onGap()
+      },
+    })
+  const takePictures = reordered(
+    (packet) => assembler.add(packet),
+    () => assembler.gap(),
+  )
+  const pictures = { payloadType, take: takePictures }
+  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {} }
+
+  const { format } = sound
+  const soundTime = createSoundTimeline({ ...limits, ticksPerS: format.rate, pictures: pictureTime })
+  const reader = createSoundReader(format)
+  const onFrame = (frame: SoundFrame) =>
+    onSound(frame, soundTime.place(frame.timestamp, clock.monotonicMs()).positionMs)
+  const takeSound = reordered(
+    (packet) => reader.add(packet, onFrame),
+    () => reader.gap(),
+  )
+  return {
+    ...{ pictures, format },
+    sound: {
+      payloadType: sound.payloadType,
+      take(packet) {
+        if (packet.payload.length > MOST_SOUND_PACKET_BYTES) throw tooLarge(packet.payload.length)
+        takeSound(packet)
+      },
+    },
+    onReport(report, medium) {
+      if (medium === 'pictures') soundTime.pictureReported(report)
+      else soundTime.soundReported(report)
+    },
+  }
+}
+
+function tooLarge(bytes: number): Fault {
+  return new Fault('rtp_broken', `a packet of sound has ${bytes} bytes; at most ${MOST_SOUND_PACKET_BYTES} are taken`)
 }

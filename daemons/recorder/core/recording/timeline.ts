@@ -1,8 +1,9 @@
 /** When a picture was taken: the camera's stamps, held to the recorder's own clock; and that clock as wall time. */
 import type { Clock } from '#kit/clock.ts'
+import type { SenderReport } from '../../wire/rtcp.ts'
 
-/** Where a picture belongs. */
-interface Place {
+/** Where a picture, or a stretch of sound, belongs. */
+export interface Place {
   /** On the recorder's monotonic clock. */
   positionMs: number
   /** What came before ends here: stamps that do not go on from those before, or a clock too far off to follow. */
@@ -30,7 +31,6 @@ const WINDOW_MS = 10_000
 /**
  * Places pictures by their stamps, since their arrival wobbles with the network. The stamps' own clock is wrong by up
  * to hundreds of parts per million, so it is slewed towards arrival, never stepped: no overlap and no hole.
- * @returns a function that takes a stamp and its arrival on the monotonic clock
  */
 export function createTimeline({ slewPpm, ticksPerS, toleranceMs }: TimelineParts) {
   let last: { stamp: number; positionMs: number } | undefined
@@ -42,7 +42,8 @@ export function createTimeline({ slewPpm, ticksPerS, toleranceMs }: TimelinePart
     return { positionMs, isBreak: true }
   }
 
-  return (stamp: number, arrivalMs: number): Place => {
+  /** @param arrivalMs on the monotonic clock */
+  function place(stamp: number, arrivalMs: number): Place {
     if (!last) return begin(stamp, arrivalMs)
     // Stamps wrap after 13 hours. A picture that is shown before the one sent earlier has a smaller one.
     const passedMs = (((stamp - last.stamp) | 0) * 1000) / ticksPerS
@@ -56,6 +57,67 @@ export function createTimeline({ slewPpm, ticksPerS, toleranceMs }: TimelinePart
     last = { stamp, positionMs: plainMs + correctionMs }
     least.shift(-correctionMs)
     return { positionMs: last.positionMs, isBreak: false }
+  }
+
+  return {
+    place,
+    /** Where a stamp near the last one is, without anything having come; undefined before the first. */
+    positionOf: (stamp: number): number | undefined =>
+      last && last.positionMs + (((stamp - last.stamp) | 0) * 1000) / ticksPerS,
+  }
+}
+
+type Timeline = ReturnType<typeof createTimeline>
+
+/** How a change of what is known of two clocks is followed: by a hundredth of what passes, which nobody hears. */
+const SOUND_SLEW = 0.01
+
+/** Further off, it is stepped: what was taken before did not fit. */
+const SOUND_STEP_MS = 200
+
+interface SoundTimelineParts extends TimelineParts {
+  pictures: Pick<Timeline, 'positionOf'>
+}
+
+/**
+ * Places sound beside the pictures of its moment. The camera tells in its reports which stamps of both belong together;
+ * until it has told it, and where its reports make no sense, sound is placed by its own stamps and arrival, as pictures
+ * are.
+ */
+export function createSoundTimeline(parts: SoundTimelineParts) {
+  const { pictures, ticksPerS, toleranceMs } = parts
+  const own = createTimeline(parts)
+  let pictureReport: SenderReport | undefined
+  let soundReport: SenderReport | undefined
+  /** By how much sound is later than its own stamps and arrival say. */
+  let shift: { ms: number; atMs: number } | undefined
+
+  /** Where the reports place a stamp of sound. */
+  function reported(stamp: number): number | undefined {
+    const pictureMs = pictureReport && pictures.positionOf(pictureReport.timestamp)
+    if (!pictureReport || !soundReport || pictureMs === undefined) return undefined
+    const apartMs = (soundReport.ntpS - pictureReport.ntpS) * 1000
+    return pictureMs + apartMs + (((stamp - soundReport.timestamp) | 0) * 1000) / ticksPerS
+  }
+
+  return {
+    pictureReported(report: SenderReport): void {
+      pictureReport = report
+    },
+    soundReported(report: SenderReport): void {
+      soundReport = report
+    },
+    place(stamp: number, arrivalMs: number): Place {
+      const { isBreak, positionMs } = own.place(stamp, arrivalMs)
+      const target = reported(stamp)
+      if (target !== undefined && Math.abs(target - arrivalMs) <= toleranceMs) {
+        const error = target - positionMs - (shift?.ms ?? 0)
+        const most = SOUND_SLEW * Math.max(0, positionMs - (shift?.atMs ?? positionMs))
+        const isStep = !shift || Math.abs(error) > SOUND_STEP_MS
+        shift = { ms: (shift?.ms ?? 0) + (isStep ? error : Math.max(-most, Math.min(most, error))), atMs: positionMs }
+      }
+      return { positionMs: positionMs + (shift?.ms ?? 0), isBreak }
+    },
   }
 }
 

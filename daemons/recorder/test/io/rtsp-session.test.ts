@@ -51,7 +51,7 @@ async function played(t: Test, answers: Answers, limits: Partial<SessionLimits> 
   const abort = new AbortController()
   const packets: number[] = []
   const opener = createStreamOpener({ clock: systemClock, limits: { ...usual, ...limits }, userAgent: 'test' })
-  const listener = { onOpened() {}, onPacket: (bytes: Uint8Array) => void packets.push(bytes.length) }
+  const listener = { onOpened() {}, onPacket: (bytes: Uint8Array) => void packets.push(bytes.length), onReport() {} }
   const over = opener.play(place, listener, abort.signal)
   return { abort, asked, over, packets }
 }

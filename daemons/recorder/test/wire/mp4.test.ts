@@ -3,6 +3,7 @@ import t from 'tap'
 import { retimed, scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import type { ParameterSets } from '../../wire/pictures.ts'
+import type { SoundFormat } from '../../wire/sound.ts'
 import { h264Sets, h265Sets } from '../parameter-sets.ts'
 
 const headOf = (sets: ParameterSets) => writeHead({ sets, facts: sets.codec.factsOf(sets.units), hiddenTicks: 0 })
@@ -22,9 +23,9 @@ const file = Buffer.concat([head, ...fragments])
 const scan = (bytes: Uint8Array) => scanMp4((offset, length) => bytes.subarray(offset, offset + length), bytes.length)
 
 t.test('finds in a file what was written to it', async (t) => {
-  const { fragments: found, sets, wholeBytes } = scan(file)
-  t.same(sets, h264Sets)
-  t.same(scan(headOf(h265Sets)).sets, h265Sets)
+  const { fragments: found, tracks, wholeBytes } = scan(file)
+  t.same(tracks, { sets: h264Sets, sound: undefined })
+  t.same(scan(headOf(h265Sets)).tracks?.sets, h265Sets)
   t.equal(wholeBytes, file.length)
   t.match(
     found.map(({ decodeTicks, durationTicks, isKey, length }) => ({ decodeTicks, durationTicks, isKey, length })),
@@ -54,7 +55,54 @@ t.test('bytes that were changed end the whole part, and throw nothing', async ()
 })
 
 t.test('a fragment is timed anew for another file', async (t) => {
-  const moved = Buffer.concat([head, retimed(fragments[2] ?? new Uint8Array(), 1, 4_500_000_000)])
+  const to = { sequence: 1, decodeTicks: 4_500_000_000, endTicks: Number.POSITIVE_INFINITY, soundRate: undefined }
+  const moved = Buffer.concat([head, retimed(fragments[2] ?? new Uint8Array(), 1_900_000_000_000, to)])
   t.match(scan(moved).fragments, [{ decodeTicks: 4_500_000_000, durationTicks: 12_000 }])
   t.equal(scan(file).fragments[2]?.decodeTicks, 24_000, 'the one it was made from is as it was')
+})
+
+const sounds: SoundFormat[] = [
+  { entry: 'alaw', codec: 'alaw', rate: 8000, channels: 1, frameTicks: 0, config: new Uint8Array(0) },
+  { entry: 'mp4a', codec: 'mp4a.40.2', rate: 16_000, channels: 1, frameTicks: 1024, config: Uint8Array.of(0x14, 0x08) },
+]
+
+t.test('a file with sound says what it is, and is read as one without', async (t) => {
+  for (const sound of sounds) {
+    const facts = h264Sets.codec.factsOf(h264Sets.units)
+    const bytes = writeHead({ sets: h264Sets, facts, sound, hiddenTicks: 90_000 })
+    t.same(scan(Buffer.concat([bytes, heard])), {
+      tracks: { sets: h264Sets, sound },
+      fragments: [
+        {
+          ...{ offset: bytes.length, length: heard.length, decodeTicks: 90_000, durationTicks: 12_000 },
+          ...{ wallMs: 1_900_000_000_000, isKey: true },
+        },
+      ],
+      wholeBytes: bytes.length + heard.length,
+    })
+  }
+})
+
+/** Pictures at 90,000 and 96,000; sound of 8000 a second from 7200 on, that is 0.1 s before. */
+const heard = writeFragment({
+  ...{ sequence: 1, decodeTicks: 90_000, wallMs: 1_900_000_000_000, samples: [sample(true, 40), sample(false, 7)] },
+  sound: {
+    decodeTicks: 7200,
+    frames: Array.from({ length: 8 }, (_, at) => ({ durationTicks: 400, bytes: new Uint8Array(400).fill(at) })),
+  },
+})
+
+t.test('pictures and sound are timed anew together, and end at the same moment', async (t) => {
+  const to = { sequence: 4, decodeTicks: 180_000, endTicks: 186_000, soundRate: 8000 }
+  const moved = Buffer.from(retimed(heard, 1_900_000_000_000, to))
+  t.match(scan(Buffer.concat([head, moved])).fragments, [{ decodeTicks: 180_000, durationTicks: 6000 }])
+  const second = moved.indexOf('tfdt', moved.indexOf('tfdt') + 4)
+  t.equal(Number(moved.readBigUInt64BE(second + 8)), 15_200)
+  const trun = moved.indexOf('trun', moved.indexOf('trun') + 4)
+  t.equal(moved.readUInt32BE(trun + 8), 4, 'from 15,200 up to 16,533')
+  t.same(moved.subarray(-1600), Buffer.concat([0, 1, 2, 3].map((at) => new Uint8Array(400).fill(at))))
+  const silent = retimed(heard, 1_900_000_000_000, { ...to, soundRate: undefined })
+  t.match(scan(Buffer.concat([head, silent])).fragments, [{ durationTicks: 6000 }])
+  const whole = retimed(heard, 1_900_000_000_000, { sequence: 1, decodeTicks: 90_000, endTicks: 1e9, soundRate: 8000 })
+  t.same(Buffer.from(whole), Buffer.from(heard))
 })

@@ -10,7 +10,12 @@ function stage() {
   const clock = fakeClock()
   const sessions: { listener: StreamListener; end(fault?: Error): void }[] = []
   const ended: string[] = []
-  const stream = { onOpened() {}, onPacket() {}, onEnded: () => void ended.push('ended') } as unknown as Stream
+  const stream = {
+    onOpened() {},
+    onPacket() {},
+    onReport() {},
+    onEnded: () => void ended.push('ended'),
+  } as unknown as Stream
   const opener = {
     play(_: StreamPlace, listener: StreamListener, signal: AbortSignal) {
       const { promise, resolve } = Promise.withResolvers<Error | undefined>()
@@ -32,7 +37,7 @@ function stage() {
   return { camera, clock, ended, sessions }
 }
 
-const opened = { payloadType: 96, clockRate: 90_000, codec: h264, known: [] }
+const opened = { payloadType: 96, clockRate: 90_000, codec: h264, known: [], sound: undefined }
 
 t.test(
   'a camera that breaks off is connected again after waits that double, and the first picture makes them short',

@@ -16,7 +16,7 @@ function stage(limits: Partial<GroupLimits> = {}) {
   const state = { isFull: false, epoch: 0, lost: 0 }
   const groups = createGroups({
     camera: 'c',
-    limits: { fileMs: 5000, groupBytes: 10_000, filesPerMinute: 30, ...limits },
+    limits: { fileMs: 5000, groupBytes: 10_000, soundBytes: 100_000, filesPerMinute: 30, ...limits },
     wall: { at: (ms) => 1_900_000_000_000 + ms, epoch: () => state.epoch, aheadMs: () => 0 },
     onWritten: (isTaken) => void (isTaken || state.lost++),
     onFacts: () => {},
@@ -194,3 +194,52 @@ t.test(
     )
   },
 )
+
+t.test('a file has sound once some has come, and what came late is at its own time', async (t) => {
+  const { add, files, groups } = stage({ fileMs: 60_000 })
+  const format = {
+    entry: 'alaw',
+    codec: 'alaw',
+    rate: 8000,
+    channels: 1,
+    frameTicks: 0,
+    config: new Uint8Array(0),
+  } as const
+  const hear = (fromMs: number) => {
+    for (let at = 0; at < 10; at++)
+      groups.addSound({ timestamp: 0, ticks: 800, bytes: new Uint8Array(800) }, fromMs + at * 100)
+  }
+  groups.hear(format)
+  second(add, 0)
+  for (let at = 1; at < 5; at++) {
+    second(add, at * 1000)
+    // Half a second later than its pictures.
+    hear(at * 1000 - 500)
+  }
+  groups.end()
+  t.equal(files.length, 2, 'the first has none')
+  const scanOf = (at: number) => {
+    const bytes = Buffer.concat(files[at]?.bytes ?? [])
+    return scanMp4((offset, length) => bytes.subarray(offset, offset + length), bytes.length)
+  }
+  t.equal(scanOf(0).tracks?.sound, undefined)
+  t.match(scanOf(1).tracks?.sound, format)
+  t.match(
+    scanOf(1).fragments.map(({ decodeTicks, durationTicks, wallMs }) => [
+      decodeTicks,
+      durationTicks,
+      Math.round(wallMs - 1_900_000_000_000),
+    ]),
+    [
+      [90_000, 90_000, 2000],
+      [180_000, 90_000, 3000],
+      [270_000, 90_000, 4000],
+    ],
+  )
+  const tfdt = (bytes: Uint8Array | undefined) => {
+    const fragment = Buffer.from(bytes ?? [])
+    const second = fragment.indexOf('tfdt', fragment.indexOf('tfdt') + 4)
+    return Number(fragment.readBigUInt64BE(second + 8))
+  }
+  t.same(files[1]?.bytes.slice(1).map(tfdt), [0, 12_000, 20_000], 'half a second before the pictures')
+})

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createTimeline, createWall } from '../../../core/recording/timeline.ts'
+import { createSoundTimeline, createTimeline, createWall } from '../../../core/recording/timeline.ts'
 
 const parts = { ticksPerS: 90_000, slewPpm: 500, toleranceMs: 2000 }
 
 /** A camera of 10 pictures a second whose clock is wrong by so much, over a network that delays by up to 80 ms. */
 function played(ppm: number, seconds: number, delayOf = (at: number) => (at * 37) % 80) {
-  const place = createTimeline(parts)
+  const { place } = createTimeline(parts)
   const firstStamp = 0xffff_0000
   return Array.from({ length: seconds * 10 }, (_, at) => {
     const takenMs = at * 100
@@ -42,7 +42,7 @@ t.test('what a network held back for some seconds is placed when it was taken', 
 })
 
 t.test('stamps that leap begin anew, and never before what was there', async (t) => {
-  const place = createTimeline(parts)
+  const { place } = createTimeline(parts)
   place(0, 1000)
   const before = place(90_000, 2000).positionMs
   t.same(place(90_000 * 1000, 2100), { positionMs: 2100, isBreak: true })
@@ -51,10 +51,55 @@ t.test('stamps that leap begin anew, and never before what was there', async (t)
 })
 
 t.test('a picture that is shown before the one sent earlier keeps its place', async (t) => {
-  const place = createTimeline(parts)
+  const { place } = createTimeline(parts)
   place(0, 0)
   place(9000, 100)
   t.same(place(4500, 101), { positionMs: 50, isBreak: false })
+})
+
+/** An hour of pictures and sound, whose stamps run wrong by so much, over a network that delays sound by 300 ms. */
+function heard(ppm: { pictures: number; sound: number }, reportsOf: (second: number) => boolean) {
+  const pictures = createTimeline(parts)
+  const sound = createSoundTimeline({ ...parts, ticksPerS: 8000, pictures })
+  const stampOf = (takenMs: number, rate: number, wrong: number) =>
+    (0xfff0_0000 + Math.round((takenMs * rate * (1 + wrong / 1e6)) / 1000)) >>> 0
+  return Array.from({ length: 36_000 }, (_, at) => {
+    const takenMs = at * 100
+    const stamps = { pictures: stampOf(takenMs, 90_000, ppm.pictures), sound: stampOf(takenMs, 8000, ppm.sound) }
+    const { positionMs } = pictures.place(stamps.pictures, 5000 + takenMs)
+    if (at % 50 === 20 && reportsOf(at / 10)) {
+      // A clock of the camera's own, far from ours.
+      const ntpS = 77 + takenMs / 1000
+      sound.pictureReported({ source: 1, ntpS, timestamp: stamps.pictures })
+      sound.soundReported({ source: 2, ntpS, timestamp: stamps.sound })
+    }
+    return { apartMs: sound.place(stamps.sound, 5300 + takenMs).positionMs - positionMs, at }
+  })
+}
+
+t.test('sound stays beside its pictures for an hour, although both clocks are wrong', async (t) => {
+  const all = heard({ pictures: 300, sound: -300 }, () => true)
+  const worst = all.slice(100).reduce((most, { apartMs }) => Math.max(most, Math.abs(apartMs)), 0)
+  t.ok(worst < 10, `never further than ${worst} ms`)
+})
+
+t.test('without reports, or with reports that make no sense, sound is where it came', async (t) => {
+  const silent = heard({ pictures: 0, sound: 100 }, () => false)
+  t.ok(silent.every(({ apartMs }) => Math.abs(apartMs - 300) < 20))
+  const { place, pictureReported, soundReported } = createSoundTimeline({
+    ...{ ...parts, ticksPerS: 8000, pictures: { positionOf: () => 1000 } },
+  })
+  place(0, 1000)
+  pictureReported({ source: 1, ntpS: 5, timestamp: 0 })
+  soundReported({ source: 2, ntpS: 4_000_000_000, timestamp: 0 })
+  t.same(place(8000, 2000), { positionMs: 2000, isBreak: false })
+})
+
+t.test('reports that begin late are stepped to once, and later ones are followed slowly', async (t) => {
+  const all = heard({ pictures: 0, sound: 0 }, (second) => second > 100)
+  const steps = all.slice(1).map(({ apartMs }, at) => apartMs - (all[at]?.apartMs ?? 0))
+  t.equal(steps.filter((ms) => Math.abs(ms) > 2).length, 1)
+  t.ok(Math.abs(all.at(-1)?.apartMs ?? 99) < 1)
 })
 
 t.test('a stepped wall clock moves nothing that is recorded', async (t) => {

@@ -1,0 +1,122 @@
+/** Sound beside the pictures of its moment, as it is recorded and given back; ffmpeg is the judge. */
+import { execFile } from 'node:child_process'
+import { globSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { H264, makeFlashes, SOUNDS, startCamera } from './camera.ts'
+import { clientOf, headersOf } from './client.ts'
+
+/** What is waited for passes in real time, and a busy machine takes more of it. */
+const LONG_MS = 60_000
+
+const work = stateFolderOf(t)
+const stateFolder = join(work, 'state')
+const daemon = await startDaemon(t, 'recorder', { stateFolder, sets: ['storage.file_s=5', 'storage.free_bytes=0'] })
+const recorder = { ...daemon, ...clientOf(daemon.url) }
+await recorder.setUp()
+
+const program = promisify(execFile)
+const ffmpeg = (args: string[]) => program('ffmpeg', ['-hide_banner', '-nostats', ...args], { maxBuffer: 1e8 })
+
+type SoundKind = keyof typeof SOUNDS
+
+async function added(t: Test, kind: SoundKind, more: object = {}) {
+  const camera = await startCamera(t, makeFlashes(work, 60, kind), undefined, [H264, SOUNDS[kind].pay])
+  const { body, status } = await recorder.call('POST', '/api/discovery/rtsp', { name: kind, url: camera.url, ...more })
+  t.equal(status, 201, JSON.stringify(body))
+  const path = `/api/cameras/${body.id}/availability`
+  let range = { start: 0, end: 0 }
+  await until(
+    'twelve seconds are kept',
+    async () => {
+      const { bounds } = (await recorder.call('GET', `${path}?from=0&to=1`)).body
+      const { ranges } = (await recorder.call('GET', `${path}?from=${bounds?.start ?? 0}&to=${bounds?.end ?? 1}`)).body
+      range = ranges[0] ?? range
+      return range.end - range.start > 12_000
+    },
+    LONG_MS,
+  )
+  return { id: body.id as string, range, camera }
+}
+
+async function played(id: string, start: number, seconds: number): Promise<string> {
+  const path = `/api/cameras/${id}/playback.mp4?start=${Math.round(start)}&duration=${seconds}`
+  const answer = await fetch(recorder.url + path, { headers: headersOf(recorder.credentials) })
+  const file = join(work, `${id}-${Math.round(start)}.mp4`)
+  writeFileSync(file, new Uint8Array(await answer.arrayBuffer()))
+  return file
+}
+
+async function tracksOf(file: string) {
+  const wants = 'stream=codec_name,sample_rate,channels,duration'
+  const { stderr, stdout } = await program('ffprobe', ['-v', 'error', '-of', 'json', '-show_entries', wants, file])
+  const { stderr: errors } = await ffmpeg(['-v', 'error', '-i', file, '-f', 'null', '-'])
+  return { streams: JSON.parse(stdout).streams, errors: stderr + errors }
+}
+
+/** Seconds at which it gets white, and at which it gets loud. */
+async function onsetsOf(file: string) {
+  const looks = 'signalstats,metadata=print:key=lavfi.signalstats.YAVG:file=-'
+  const { stdout } = await ffmpeg(['-copyts', '-i', file, '-an', '-vf', looks, '-f', 'null', '-'])
+  const frames = [...stdout.matchAll(/pts_time:([-\d.]+)\s+lavfi\.signalstats\.YAVG=([\d.]+)/g)].map(
+    ([, at, light]) => ({
+      at: Number(at),
+      isWhite: Number(light) > 100,
+    }),
+  )
+  const flashes = frames.flatMap(({ at, isWhite }, index) => (isWhite && !frames[index - 1]?.isWhite ? [at] : []))
+  const { stderr } = await ffmpeg([
+    '-copyts',
+    '-i',
+    file,
+    '-vn',
+    '-af',
+    'silencedetect=noise=-20dB:d=0.5',
+    '-f',
+    'null',
+    '-',
+  ])
+  const tones = [...stderr.matchAll(/silence_end: ([-\d.]+)/g)].map(([, at]) => Number(at))
+  const last = frames.at(-1)?.at ?? 0
+  // At the end of the file the silence ends too.
+  return { flashes, tones: tones.filter((at) => at < last - 0.2), last }
+}
+
+/** How far each tone is from the nearest flash, in ms. */
+function apart({ flashes, tones }: { flashes: number[]; tones: number[] }): number[] {
+  return tones.map((tone) => Math.min(...flashes.map((flash) => Math.abs(tone - flash) * 1000)))
+}
+
+for (const [kind, codec] of [
+  ['aac', 'aac'],
+  ['alaw', 'pcm_alaw'],
+  ['ulaw', 'pcm_mulaw'],
+] as const)
+  t.test(`${kind} is heard beside the pictures of its moment, over the ends of files`, async (t) => {
+    const { id, range } = await added(t, kind)
+    const [one] = (await recorder.call('GET', '/api/cameras')).body.slice(-1)
+    t.match(one, { id, audio: true, recordProfile: { audioCodec: kind === 'aac' ? 'mp4a.40.2' : kind } })
+    const whole = await played(id, range.start, 11)
+    const { errors, streams } = await tracksOf(whole)
+    t.match(streams, [{ codec_name: 'h264' }, { codec_name: codec, channels: 1 }])
+    t.equal(errors, '')
+    const onsets = await onsetsOf(whole)
+    t.ok(onsets.flashes.length >= 10, `${onsets.flashes.length} flashes`)
+    t.ok(onsets.tones.length >= onsets.flashes.length - 4, `${onsets.tones.length} tones`)
+    // Until the camera's first reports sound is placed as it comes.
+    t.ok(Math.max(...apart(onsets).slice(4)) < 60, `${apart(onsets)} ms`)
+
+    const middle = await onsetsOf(await played(id, range.start + 4300, 3.5))
+    t.ok(Math.max(...apart(middle)) < 60, `${apart(middle)} ms`)
+    t.ok(middle.tones.length >= 2)
+    t.ok(middle.last > 3.3 && middle.last < 3.5, `its last picture is at ${middle.last} s, and 3.5 were asked for`)
+    const paths = globSync(`${stateFolder}-footage/${id}/*/*.mp4`)
+    const [, second = ''] = paths
+    const own = await onsetsOf(second)
+    t.ok(Math.max(...apart(own)) < 60, `a file of its own: ${apart(own)} ms`)
+    t.equal((await tracksOf(second)).errors, '')
+    await recorder.call('DELETE', `/api/cameras/${id}`)
+  })
