@@ -24,6 +24,7 @@ import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { videoSocketRoute } from './api/live-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
+import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -34,6 +35,7 @@ import type { FootageStore, KeptFile } from './core/ports.ts'
 import { createStream } from './core/recording/stream.ts'
 import { createWall, type Wall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
+import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
 import { streamCut, tracksOfFile } from './io/footage-reader.ts'
 import { type Footage, openFootage } from './io/footage-store.ts'
@@ -254,6 +256,10 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...journalRoutes({ journal, clock }).map(withoutTicket),
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
       ...cameraRoutes({ callers, cameras, recorder }),
+      ...storageRoutes({
+        ...{ clock, callers, cameras, footage, recorder, stateFolder: context.stateFolder },
+        storage: createStorage({ book: house.storage, footage }),
+      }),
       ...footageRoutes({ clock, callers, cameras, recorder, ...footageOfRoutes(context, house) }),
     ],
     sockets: [videoSocketRoute({ clock, callers, cameras, live, limits: liveLimits(config) })],

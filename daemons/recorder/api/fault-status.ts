@@ -3,6 +3,7 @@
 export const faultStatus: Readonly<Record<string, number>> = {
   bad_account: 400,
   bad_expiry: 400,
+  bad_folder: 400,
   bad_span: 400,
   bad_stream_url: 400,
   bad_sub_url: 400,
@@ -22,6 +23,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   already_set_up: 409,
   installer_token: 409,
   last_admin: 409,
+  no_disk_left: 409,
   not_set_up: 409,
   too_many_cameras: 409,
   too_many_preserved: 409,

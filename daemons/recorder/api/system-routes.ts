@@ -2,7 +2,7 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
-import { count, fault, instant, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import { count, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Users } from '#kit/pure/users.ts'
 import type { Recorder } from '#kit/records/records.ts'
@@ -12,6 +12,7 @@ import { isSetUpOver, type Site, setupSteps } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 import type { Callers } from './callers.ts'
 import { accountAnswer, accountView } from './people-routes.ts'
+import { diskAnswer, wholeBytes } from './storage-routes.ts'
 
 /** The product name in replies. */
 export const PRODUCT = 'Plantroom video recorder'
@@ -124,14 +125,6 @@ function onboardingRoutes({ recorder, site }: SystemRouteParts): Route[] {
   ]
 }
 
-const diskAnswer = object({
-  ...{ id: orNull(text), folder: text },
-  state: Type.Enum(['unseen', 'here', 'full', 'failing', 'stuck', 'away', 'foreign']),
-  ...{ stateSince: instant, fault: orNull(fault), sizeBytes: orNull(count), freeBytes: orNull(count) },
-  roomBytes: Type.Integer({ description: 'what may be written before the oldest footage has to go' }),
-  footageBytes: count,
-})
-
 function healthRoute({ cameras, clockAheadMs, footage, keepBytes }: SystemRouteParts): Route {
   return route({
     method: 'GET',
@@ -172,7 +165,7 @@ function roomOf(footage: SystemRouteParts['footage'], keepBytes: number) {
   const room = all.reduce((sum, { roomBytes }) => sum + roomBytes, 0)
   const roomBytes = Math.round(Math.max(0, Math.min(room, keepBytes - footage.bytes())))
   return {
-    disks: all.map((one) => ({ ...one, roomBytes: Math.round(one.roomBytes) })),
+    disks: wholeBytes(all),
     roomBytes,
     bytesPerDay: perDay === null ? null : Math.round(perDay),
     daysLeft: perDay === null || perDay === 0 ? null : Math.round((roomBytes * 10) / perDay) / 10,
