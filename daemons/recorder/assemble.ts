@@ -26,6 +26,7 @@ import { videoSocketRoute } from './api/live-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { footageOf, storageOf } from './assemble/footage.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
 import { Camera } from './core/cameras/camera.ts'
@@ -38,13 +39,11 @@ import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
 import { streamCut, tracksOfFile } from './io/footage-reader.ts'
-import { type Footage, openFootage } from './io/footage-store.ts'
+import type { Footage } from './io/footage-store.ts'
 import { createStreamOpener } from './io/rtsp-session.ts'
-import { digest, keptAccounts, newId, openCameras, openPeople, openSite, openStorage } from './io/state-files.ts'
+import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
 
 type Context = AssembleContext<RecorderConfig>
-
-const DAY_MS = 86_400_000
 
 const EXPIRY_LOOK_MS = 500
 
@@ -133,7 +132,7 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const limits = { accounts: config.users.max, tokens: config.users.api_tokens }
   const people = await openPeople({ clock, log, stateFolder, http: config.http, limits })
   const site = await openSite(stateFolder, log)
-  const storage = await openStorage({ folder: stateFolder, log }, storageParts(context))
+  const storage = await storageOf(context)
   const footage = await footageOf(context, storage, ledger)
   const wall = createWall(clock, footage.newestAt())
   const authority = lateAuthority({
@@ -143,44 +142,6 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const live = createLive({ wall, groupBytes: config.live.group_bytes })
   const cameras = await camerasOf(context, { footage, wall, ledger, live })
   return { people, site, storage, footage, wall, cameras, live, authority }
-}
-
-/** What the settings say of storage. */
-function storageParts({ config, stateFolder }: Context) {
-  const { folder, folders, free_bytes, keep_bytes, keep_days, preserved } = config.storage
-  const first = { folder: folder === '' ? `${stateFolder}-footage` : folder, isOwn: true }
-  const further = folders.filter((one) => one !== first.folder).map((one) => ({ folder: one, isOwn: false }))
-  const kept = { keepDays: keep_days, keepBytes: keep_bytes, freeBytes: free_bytes }
-  return { mostPreserved: preserved, settings: { ...kept, folders: [first, ...further] } }
-}
-
-function footageOf({ clock, config, log, stateFolder }: Context, book: StorageBook, ledger: Ledger): Promise<Footage> {
-  const { storage } = config
-  const about = { what: 'footage_not_kept', where: 'storage', severity: 'fault' } as const
-  return openFootage({
-    ...{ folder: `${stateFolder}-index`, stateFolder, folders: book.folders(), clock },
-    limits: {
-      ...{ flushMs: storage.flush_s * 1000, lookMs: storage.look_ms, stuckMs: storage.stuck_ms },
-      ...{ queueBytes: storage.queue_bytes, totalQueueBytes: storage.queue_total_bytes },
-    },
-    keeping: {
-      keepMs: (camera) => (book.kept().keepDaysOf[camera] ?? book.kept().keepDays) * DAY_MS,
-      keepBytes: () => book.kept().keepBytes,
-      freeBytes: () => book.kept().freeBytes,
-      isHeld: (camera, fromAt, toAt) => book.isPreserved(camera, fromAt, toAt),
-    },
-    onKnown: (folder, id) => book.know(folder, id),
-    onDisk({ fault, folder, state }) {
-      log.notice('disk', { folder, state })
-      if (!fault) return ledger.clear('disk_lost', folder)
-      ledger.raise({ what: 'disk_lost', where: folder, severity: 'fault', sentence: fault.message })
-    },
-    onFault(fault) {
-      if (!fault) return ledger.clear(about.what, about.where)
-      log.error('footage not kept', { fault })
-      ledger.raise({ ...about, sentence: fault.message })
-    },
-  })
 }
 
 async function camerasOf(

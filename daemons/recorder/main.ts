@@ -1,5 +1,6 @@
 /** The recorder's entry point. */
 import { daemon } from '#kit/run/daemon.ts'
+import { storageCommands } from './assemble/storage-commands.ts'
 import { assemble, openAccounts } from './assemble.ts'
 import { config, DEFAULT_PORT, memory } from './config.ts'
 
@@ -9,6 +10,8 @@ export default daemon({
   defaultPort: DEFAULT_PORT,
   config,
   memory,
+  commands: storageCommands,
+  refusals: ['no_footage', 'unknown_camera', 'bad_span', 'footage_away'],
   openAccounts,
   assemble,
 })

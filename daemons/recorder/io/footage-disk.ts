@@ -202,8 +202,8 @@ const EVENTS: Readonly<Record<string, DiskEvent>> = { ENOSPC: 'filled', EDQUOT: 
 /** A marker is short; what is longer is none. */
 const MARKER_BYTES = 256
 
-/** @returns undefined if there is no folder or no marker in it */
-async function readMarker(folder: string): Promise<string | undefined> {
+/** The disk that a folder is. @returns undefined if there is no folder or no marker in it */
+export async function readMarker(folder: string): Promise<string | undefined> {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants
   try {
     const handle = await open(join(folder, MARKER_FILE), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)

@@ -43,6 +43,7 @@ export interface FootageIndex {
   /** @param isHeld whether it may not be removed for its age or for room */
   put(row: IndexRow, state: RowState, isHeld: boolean): void
   has(disk: number, path: string): boolean
+  row(disk: number, path: string): IndexRow | undefined
   forget(disk: number, path: string): void
   /** Forgets files of a disk that ended before. @returns how many, at most 500 */
   forgetBefore(disk: number, endedAt: number): number
@@ -135,6 +136,7 @@ function indexOn(database: DatabaseSync): FootageIndex {
     ON CONFLICT (disk, path) DO UPDATE SET state = excluded.state, is_held = excluded.is_held, start_us = excluded.start_us,
       end_us = excluded.end_us, bytes = excluded.bytes, fragments = excluded.fragments`)
   const before = sql('SELECT state, bytes FROM file WHERE disk = ? AND path = ?')
+  const one = sql(`SELECT ${COLUMNS} FROM file WHERE disk = ? AND path = ?`)
   const forget = sql('DELETE FROM file WHERE disk = ? AND path = ?')
   const old = sql('SELECT path FROM file WHERE disk = ? AND end_us < ? LIMIT 500')
   const inState = sql(`SELECT ${COLUMNS} FROM file WHERE disk = ? AND state = ? ORDER BY start_us`)
@@ -163,6 +165,10 @@ function indexOn(database: DatabaseSync): FootageIndex {
       put.run(disk, path, camera, state, isHeld ? 1 : 0, us(startAt), us(endAt), bytes, packed(fragments))
     },
     has: (disk, path) => before.get(disk, path) !== undefined,
+    row(disk, path) {
+      const row = one.get(disk, path)
+      return row && rowOf(row)
+    },
     forget: forgetOne,
     forgetBefore(disk, endedAt) {
       const paths = old.all(disk, us(endedAt))

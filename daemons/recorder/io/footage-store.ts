@@ -71,6 +71,8 @@ export interface Footage extends FootageStore {
   setFolders(folders: readonly FolderWish[]): Promise<void>
   /** Tells the index that a stretch is preserved, or no longer. */
   hold(camera: string, fromAt: number, toAt: number, isHeld: boolean): void
+  /** Resolves once all that is on the disks that are here is known. */
+  found(): Promise<void>
   /** Removes what is too old or too much. */
   trim(): Promise<void>
   /** Resolves once everything that was taken lies on the disks, but for one that is stuck. */
@@ -184,6 +186,10 @@ class Store implements Footage {
 
   #isAnyHere(): boolean {
     return this.#places.some(({ disk }) => disk.state === 'here')
+  }
+
+  async found(): Promise<void> {
+    while (this.#finding.size > 0) await Promise.all(this.#finding.values())
   }
 
   // Finding again what is on a disk: after a kill or a power cut a file ends behind its last whole fragment.

@@ -1,0 +1,67 @@
+/** Puts storage together, for the daemon and for its commands. */
+import type { Clock } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import type { Conditions } from '#kit/records/ledger-entry.ts'
+import type { RecorderConfig } from '../config.ts'
+import type { StorageBook } from '../core/storage/storage-book.ts'
+import { type Footage, openFootage } from '../io/footage-store.ts'
+import { openStorage } from '../io/state-files.ts'
+
+/** What storage is put together from. */
+export interface StorageContext {
+  config: RecorderConfig
+  stateFolder: string
+  clock: Clock
+  log: Log
+}
+
+const DAY_MS = 86_400_000
+
+/** Where the index of footage lies: beside the state, and on none of the disks that may be pulled. */
+export function indexFolderOf({ stateFolder }: Pick<StorageContext, 'stateFolder'>): string {
+  return `${stateFolder}-index`
+}
+
+/** What was said of storage, and below that what the settings say. */
+export function storageOf({ config, log, stateFolder }: StorageContext): Promise<StorageBook> {
+  const { folder, folders, free_bytes, keep_bytes, keep_days, preserved } = config.storage
+  const first = { folder: folder === '' ? `${stateFolder}-footage` : folder, isOwn: true }
+  const further = folders.filter((one) => one !== first.folder).map((one) => ({ folder: one, isOwn: false }))
+  const kept = { keepDays: keep_days, keepBytes: keep_bytes, freeBytes: free_bytes }
+  const parts = { mostPreserved: preserved, settings: { ...kept, folders: [first, ...further] } }
+  return openStorage({ folder: stateFolder, log }, parts)
+}
+
+/** @param ledger is told what is wrong with disks */
+export function footageOf(
+  { clock, config, log, stateFolder }: StorageContext,
+  book: StorageBook,
+  ledger: Pick<Conditions, 'raise' | 'clear'>,
+): Promise<Footage> {
+  const { storage } = config
+  const about = { what: 'footage_not_kept', where: 'storage', severity: 'fault' } as const
+  return openFootage({
+    ...{ folder: indexFolderOf({ stateFolder }), stateFolder, folders: book.folders(), clock },
+    limits: {
+      ...{ flushMs: storage.flush_s * 1000, lookMs: storage.look_ms, stuckMs: storage.stuck_ms },
+      ...{ queueBytes: storage.queue_bytes, totalQueueBytes: storage.queue_total_bytes },
+    },
+    keeping: {
+      keepMs: (camera) => (book.kept().keepDaysOf[camera] ?? book.kept().keepDays) * DAY_MS,
+      keepBytes: () => book.kept().keepBytes,
+      freeBytes: () => book.kept().freeBytes,
+      isHeld: (camera, fromAt, toAt) => book.isPreserved(camera, fromAt, toAt),
+    },
+    onKnown: (folder, id) => book.know(folder, id),
+    onDisk({ fault, folder, state }) {
+      log.notice('disk', { folder, state })
+      if (!fault) return ledger.clear('disk_lost', folder)
+      ledger.raise({ what: 'disk_lost', where: folder, severity: 'fault', sentence: fault.message })
+    },
+    onFault(fault) {
+      if (!fault) return ledger.clear(about.what, about.where)
+      log.error('footage not kept', { fault })
+      ledger.raise({ ...about, sentence: fault.message })
+    },
+  })
+}
