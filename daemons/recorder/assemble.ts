@@ -153,20 +153,27 @@ async function camerasOf(
   const limits = {
     ...{ fileMs: storage.file_s * 1000, filesPerMinute: storage.files_per_minute },
     ...{ groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes, soundBytes: bounds.sound_bytes },
-    ...{ reorderPackets: bounds.reorder_packets, slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
+    ...{ reorderPackets: bounds.reorder_packets, reorderMs: bounds.reorder_ms },
+    ...{ slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
   }
   const opener = createStreamOpener({
     clock,
-    limits: { answerMs: bounds.answer_ms, silentMs: bounds.silent_ms, bytesPerS: bounds.bytes_per_s },
+    limits: sessionLimits(bounds),
     userAgent: `Plantroom/${version}`,
   })
   const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
-  function make({ audio, id, name, password, url, username }: CameraRecord): Camera {
+  function make({ audio, id, name, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
     const stream = createStream({ camera: id, clock, wall, store: footage, tap: live.tapOf(id), limits, onPicture })
-    const place = { url, username: username ?? undefined, password: password ?? undefined, isHeard: audio }
+    const place = {
+      url,
+      username: username ?? undefined,
+      password: password ?? undefined,
+      isHeard: audio,
+      isUdp: transport === 'udp',
+    }
     const onChange = () => {
       const { fault, state } = camera.health()
       log.info('camera', { camera: name, state })
@@ -181,6 +188,13 @@ async function camerasOf(
   const { records, save } = await openCameras(stateFolder, log)
   const onRemoved = (id: string) => live.removed(id)
   return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max, onRemoved })
+}
+
+function sessionLimits(bounds: RecorderConfig['cameras']) {
+  return {
+    ...{ answerMs: bounds.answer_ms, silentMs: bounds.silent_ms, bytesPerS: bounds.bytes_per_s },
+    udp: { firstPort: bounds.udp_first_port, ports: bounds.udp_ports, bufferBytes: bounds.udp_buffer_bytes },
+  }
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {

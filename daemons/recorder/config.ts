@@ -80,6 +80,33 @@ const cameras = Type.Object(
       maximum: 1024,
       description: 'packets that may wait for one that is missing before it counts as lost',
     }),
+    reorder_ms: Type.Integer({
+      default: 300,
+      minimum: 0,
+      maximum: 10_000,
+      unit: 'ms',
+      description: 'how long packets may wait for one that is missing before it counts as lost',
+    }),
+    udp_first_port: Type.Integer({
+      default: 61_000,
+      minimum: 1024,
+      maximum: 65_000,
+      description: 'first port on which cameras that send over UDP are heard; a firewall has to let them in',
+    }),
+    udp_ports: Type.Integer({
+      default: 512,
+      minimum: 2,
+      maximum: 8192,
+      description: 'how many such ports: a camera takes two, and two more for its sound',
+    }),
+    udp_buffer_bytes: Type.Integer({
+      default: 1_048_576,
+      minimum: 65_536,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description:
+        'what the kernel holds of a camera that sends over UDP while the recorder is busy; it may allow less',
+    }),
     slew_ppm: Type.Integer({
       default: 500,
       minimum: 10,

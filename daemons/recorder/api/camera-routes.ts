@@ -34,6 +34,7 @@ const cameraAnswer = object({
     orNull(Type.String({ description: 'address of the stream for watching; told to administrators alone' })),
   ),
   audio: Type.Boolean({ description: 'whether its sound is recorded, where it sends some' }),
+  transport: Type.Enum(['tcp', 'udp'], { description: 'how its packets come' }),
   mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
   cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
@@ -58,7 +59,10 @@ const STREAM_ALONE = {
 }
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
-function answerOf({ camera, record: { audio, enabled, id, name, subUrl } }: KnownCamera, { role }: AccountRecord) {
+function answerOf(
+  { camera, record: { audio, enabled, id, name, subUrl, transport } }: KnownCamera,
+  { role }: AccountRecord,
+) {
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
@@ -70,7 +74,7 @@ function answerOf({ camera, record: { audio, enabled, id, name, subUrl } }: Know
       }
     : null
   const sub = role === 'administrator' ? { sub_url: subUrl } : {}
-  return { id, name, enabled, recordProfile, health: camera.health(), audio, ...sub, ...STREAM_ALONE }
+  return { id, name, enabled, recordProfile, health: camera.health(), audio, transport, ...sub, ...STREAM_ALONE }
 }
 
 const url = Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' })
@@ -78,7 +82,15 @@ const sub_url = Type.String({
   ...{ minLength: 1, maxLength: 1024 },
   description: 'of a smaller stream for watching, on the same host and with the same login',
 })
-const audio = Type.Boolean({ description: 'whether its sound is recorded, where it sends some; true unless said' })
+/** How a camera is recorded. */
+const recording = {
+  audio: Type.Optional(
+    Type.Boolean({ description: 'whether its sound is recorded, where it sends some; true unless said' }),
+  ),
+  transport: Type.Optional(
+    Type.Enum(['tcp', 'udp'], { description: 'how its packets come: over the connection unless said' }),
+  ),
+}
 const login = {
   username: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
   password: Type.Optional(Type.String({ maxLength: 256, writeOnly: true })),
@@ -110,7 +122,7 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       status: 201,
       summary: 'Add a camera by its address',
       body: Type.Object(
-        { name: nameText, url, sub_url: Type.Optional(sub_url), ...login, audio: Type.Optional(audio) },
+        { name: nameText, url, sub_url: Type.Optional(sub_url), ...login, ...recording },
         { additionalProperties: false },
       ),
       reply: cameraAnswer,
@@ -150,7 +162,7 @@ function changeRoute({ callers, cameras, recorder }: CameraRouteParts): Route {
         ...{ name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url) },
         sub_url: Type.Optional(orNull(sub_url)),
         ...login,
-        audio: Type.Optional(audio),
+        ...recording,
       },
       { additionalProperties: false },
     ),

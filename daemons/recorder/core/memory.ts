@@ -52,6 +52,12 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/wire/rtsp.test.ts',
       },
       {
+        // Of pictures; of sound, and the reports of both, 64 KiB each. The kernel counts twice what it is asked for.
+        ...{ what: 'packets over UDP that the kernel holds', of: 'camera', many: 'cameras.max' },
+        each: (setting) => 2 * (setting('cameras.udp_buffer_bytes') + 3 * 64 * KIB),
+        shownBy: 'daemons/recorder/test/io/rtp-sockets.test.ts',
+      },
+      {
         ...{ what: 'packets that wait for one that is missing', of: 'camera', many: 'cameras.max' },
         // Of pictures and of sound.
         each: (setting) => setting('cameras.reorder_packets') * (PACKET_BYTES + MOST_SOUND_PACKET_BYTES),

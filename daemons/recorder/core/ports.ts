@@ -12,6 +12,8 @@ export interface StreamPlace {
   password: string | undefined
   /** Whether its sound is asked for. */
   isHeard?: boolean
+  /** Whether its packets come over UDP; else over the connection. */
+  isUdp?: boolean
 }
 
 /** One of the two that a session brings. */
@@ -32,7 +34,7 @@ export interface OpenedStream {
 export interface StreamListener {
   /** Before the first packet. */
   onOpened(stream: OpenedStream): void
-  /** @param bytes of one RTP packet; they are overwritten afterwards */
+  /** @param bytes of one RTP packet */
   onPacket(bytes: Uint8Array, medium: Medium): void
   /** The camera told the time of one of its stamps. */
   onReport(report: SenderReport, medium: Medium): void
@@ -44,7 +46,7 @@ export interface StreamOpener {
    * Plays a stream until it ends.
    * @param signal ends it
    * @returns the fault it ended with: `camera_unreachable`, `camera_refused`, `camera_unsupported`, `camera_silent`,
-   *   `camera_ended`, `rtsp_broken`; undefined if the signal ended it
+   *   `camera_ended`, `rtsp_broken`, `no_udp_port`; undefined if the signal ended it
    */
   play(place: StreamPlace, listener: StreamListener, signal: AbortSignal): Promise<Error | undefined>
 }

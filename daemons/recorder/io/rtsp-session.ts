@@ -11,8 +11,10 @@ import { readSenderReport } from '../wire/rtcp.ts'
 import {
   createRtspReader,
   headerOf,
+  isUdp,
   type RtspMessage,
   readChannels,
+  readServerPorts,
   readSession,
   rtspText,
   type SessionLine,
@@ -20,6 +22,7 @@ import {
 import { controlUrl, parameterSetsOf, readSdp, type SdpMedia } from '../wire/sdp.ts'
 import { type SoundFormat, soundOf } from '../wire/sound.ts'
 import { videoCodecs } from '../wire/video-codecs.ts'
+import { openRtpPair, type RtpPair, SMALL_BUFFER_BYTES, type UdpLimits } from './rtp-sockets.ts'
 
 /** Bounds of a session, by the names of their settings. */
 export interface SessionLimits {
@@ -29,6 +32,7 @@ export interface SessionLimits {
   silentMs: number
   /** Bytes of one camera per second; beyond, it is read no further until the next. */
   bytesPerS: number
+  udp: UdpLimits
 }
 
 interface SessionParts {
@@ -42,6 +46,12 @@ const HEAD_BYTES = 16_384
 const BODY_BYTES = 65_536
 /** Answers to a camera's own questions that it has not read. */
 const MOST_UNREAD_BYTES = 65_536
+
+/** Ticks of stamps of pictures, where a camera does not say. @source RFC 6184, 8.1; RFC 7798, 7.1 */
+const VIDEO_RATE = 90_000
+
+/** RFC 2326, 11.3.14. */
+const UNSUPPORTED_TRANSPORT = 461
 
 /** RFC 2326, 3.2. */
 const DEFAULT_PORT = 554
@@ -83,6 +93,7 @@ class Session {
   #challenge: Challenge | undefined
   #nonceUses = 0
   /** What comes on which channel: packets of RTP, or reports. */
+  readonly #pairs: RtpPair[] = []
   readonly #channels = new Map<number, { medium: Medium; isReport: boolean }>()
   #session: SessionLine | undefined
   #prepared = 0
@@ -107,6 +118,7 @@ class Session {
     if (this.#isOver) return
     this.#isOver = true
     for (const timer of this.#timers) timer.cancel()
+    for (const pair of this.#pairs) pair.close()
     this.#pending?.timer.cancel()
     this.#pending?.answer.reject(fault ?? new Fault('camera_ended', 'The session was ended.'))
     if (this.#session && this.#socket?.writable) {
@@ -129,7 +141,7 @@ class Session {
     const sound = this.#place.isHeard ? await this.#prepareSound(description.media) : undefined
     const { payloadType, clockRate } = video
     this.#listener.onOpened({
-      ...{ payloadType, clockRate: clockRate || 90_000, codec, known: parameterSetsOf(video, codec), sound },
+      ...{ payloadType, clockRate: clockRate || VIDEO_RATE, codec, known: parameterSetsOf(video, codec), sound },
     })
     this.#lastPacketMs = clock.monotonicMs()
     const session = this.#session ?? { id: '', timeoutS: 60 }
@@ -143,20 +155,35 @@ class Session {
   }
 
   /** Has the camera send a medium. */
-  async #prepare(medium: Medium, { control }: SdpMedia): Promise<void> {
+  async #prepare(medium: Medium, { clockRate, control }: SdpMedia): Promise<void> {
+    const pair = this.#place.isUdp ? await this.#openPair(medium, clockRate) : undefined
     const first = 2 * this.#prepared++
-    const transport = `RTP/AVP/TCP;unicast;interleaved=${first}-${first + 1}`
+    const transport = pair
+      ? `RTP/AVP;unicast;client_port=${pair.port}-${pair.port + 1}`
+      : `RTP/AVP/TCP;unicast;interleaved=${first}-${first + 1}`
     const headers = { transport, ...(this.#session && { session: this.#session.id }) }
     const set = await this.#ask('SETUP', controlUrl(this.#base, control), headers)
-    const channels = readChannels(headerOf(set, 'transport'))
+    const agreed = headerOf(set, 'transport')
+    const channels = readChannels(agreed)
     const session = readSession(headerOf(set, 'session'))
-    if (!channels || !session)
-      throw new Fault(
-        'camera_unsupported',
-        'The camera does not send over TCP. Switch RTSP over TCP on in its settings.',
-      )
-    for (const [at, channel] of channels.entries()) this.#channels.set(channel, { medium, isReport: at === 1 })
+    if (!session || !(channels || (pair && agreed && isUdp(agreed)))) throw otherTransport(pair !== undefined)
+    for (const [at, channel] of (channels ?? []).entries()) this.#channels.set(channel, { medium, isReport: at === 1 })
+    const [, reports] = readServerPorts(agreed) ?? []
+    if (reports !== undefined) pair?.reportTo(reports)
     this.#session ??= session
+  }
+
+  async #openPair(medium: Medium, clockRate: number): Promise<RtpPair> {
+    const { clock, limits } = this.#parts
+    const pair = await openRtpPair({
+      ...{ clock, from: this.#socket?.remoteAddress ?? '', ticksPerS: clockRate || VIDEO_RATE },
+      limits: medium === 'sound' ? { ...limits.udp, bufferBytes: SMALL_BUFFER_BYTES } : limits.udp,
+      onPacket: (bytes) => this.#datagram(medium, bytes),
+      onReport: (report) => this.#listener.onReport(report, medium),
+    })
+    if (this.#isOver) pair.close()
+    else this.#pairs.push(pair)
+    return pair
   }
 
   /** A camera that does not give its sound is recorded without. */
@@ -206,7 +233,7 @@ class Session {
     try {
       for (const item of this.#read(chunk)) {
         if (item.kind === 'message') this.#answered(item)
-        else this.#packet(item.channel, item.bytes)
+        else this.#packet(this.#channels.get(item.channel), item.bytes)
       }
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
@@ -215,16 +242,27 @@ class Session {
     if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) this.#socket?.pause()
   }
 
-  #packet(channel: number, bytes: Uint8Array): void {
-    const { isReport, medium } = this.#channels.get(channel) ?? {}
-    if (!medium) return
-    if (isReport) {
+  /** @param from undefined for a channel that was not agreed on */
+  #packet(from: { medium: Medium; isReport: boolean } | undefined, bytes: Uint8Array): void {
+    if (!from || this.#isOver) return
+    if (from.isReport) {
       const report = readSenderReport(bytes)
-      if (report) this.#listener.onReport(report, medium)
+      if (report) this.#listener.onReport(report, from.medium)
       return
     }
     this.#lastPacketMs = this.#parts.clock.monotonicMs()
-    this.#listener.onPacket(bytes, medium)
+    this.#listener.onPacket(bytes, from.medium)
+  }
+
+  /** Over UDP nothing can be told to wait: what is too much is lost, and counted as what did not come. */
+  #datagram(medium: Medium, bytes: Uint8Array): void {
+    this.#bytesThisSecond += bytes.length
+    if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) return
+    try {
+      this.#packet({ medium, isReport: false }, bytes)
+    } catch (error) {
+      this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
+    }
   }
 
   #nextSecond(): void {
@@ -279,6 +317,7 @@ class Session {
       message = await this.#exchange(method, url, headers)
     }
     if (message.status === 200) return message
+    if (message.status === UNSUPPORTED_TRANSPORT) throw otherTransport(this.#place.isUdp === true)
     throw refusal(method, message, this.#place.username !== undefined)
   }
 
@@ -350,6 +389,13 @@ function checkOrder(video: SdpMedia): SdpMedia {
       'The camera interleaves the parts of its pictures, which is not understood. Set another mode of packets in it.',
     )
   return video
+}
+
+function otherTransport(wantsUdp: boolean): Fault {
+  const seen = wantsUdp
+    ? 'does not send over UDP. Set its transport to tcp.'
+    : 'does not send over TCP. Switch RTSP over TCP on in its settings, or set its transport to udp.'
+  return new Fault('camera_unsupported', `The camera ${seen}`)
 }
 
 function refusal(method: string, { status, word }: RtspMessage, hasUser: boolean): Fault {

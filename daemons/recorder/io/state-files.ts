@@ -49,8 +49,9 @@ const camerasFile = Type.Object(
           subUrl: Type.Optional(textOrNull),
           username: textOrNull,
           sealedPassword: textOrNull,
-          // Files of before it was recorded lack it.
+          // Files of before they were there lack these.
           audio: Type.Optional(Type.Boolean()),
+          transport: Type.Optional(Type.Enum(['tcp', 'udp'])),
         },
         strict,
       ),
@@ -72,7 +73,12 @@ export async function openCameras(folder: string, log: Log) {
     ['camera', id, url, subUrl].filter((part) => part !== null).join(' ')
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
-    const record = { ...saved, subUrl: saved.subUrl ?? null, audio: saved.audio ?? true }
+    const record = {
+      ...saved,
+      subUrl: saved.subUrl ?? null,
+      audio: saved.audio ?? true,
+      transport: saved.transport ?? 'tcp',
+    } as const
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }

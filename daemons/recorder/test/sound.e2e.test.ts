@@ -50,10 +50,13 @@ async function played(id: string, start: number, seconds: number): Promise<strin
   return file
 }
 
+/** Pictures at their own times, not at those of a rate: where sound begins half a picture before, two would be at one. */
+const EXACT = ['-fps_mode', 'passthrough', '-enc_time_base:v', '1/90000']
+
 async function tracksOf(file: string) {
   const wants = 'stream=codec_name,sample_rate,channels,duration'
   const { stderr, stdout } = await program('ffprobe', ['-v', 'error', '-of', 'json', '-show_entries', wants, file])
-  const { stderr: errors } = await ffmpeg(['-v', 'error', '-i', file, '-f', 'null', '-'])
+  const { stderr: errors } = await ffmpeg(['-v', 'error', '-i', file, ...EXACT, '-f', 'null', '-'])
   return { streams: JSON.parse(stdout).streams, errors: stderr + errors }
 }
 
@@ -90,15 +93,15 @@ function apart({ flashes, tones }: { flashes: number[]; tones: number[] }): numb
   return tones.map((tone) => Math.min(...flashes.map((flash) => Math.abs(tone - flash) * 1000)))
 }
 
-for (const [kind, codec] of [
-  ['aac', 'aac'],
-  ['alaw', 'pcm_alaw'],
-  ['ulaw', 'pcm_mulaw'],
+for (const [kind, codec, transport] of [
+  ['aac', 'aac', 'tcp'],
+  ['alaw', 'pcm_alaw', 'tcp'],
+  ['ulaw', 'pcm_mulaw', 'udp'],
 ] as const)
-  t.test(`${kind} is heard beside the pictures of its moment, over the ends of files`, async (t) => {
-    const { id, range } = await added(t, kind)
+  t.test(`${kind} over ${transport} is heard beside the pictures of its moment, over the ends of files`, async (t) => {
+    const { id, range } = await added(t, kind, { transport })
     const [one] = (await recorder.call('GET', '/api/cameras')).body.slice(-1)
-    t.match(one, { id, audio: true, recordProfile: { audioCodec: kind === 'aac' ? 'mp4a.40.2' : kind } })
+    t.match(one, { id, audio: true, transport, recordProfile: { audioCodec: kind === 'aac' ? 'mp4a.40.2' : kind } })
     const whole = await played(id, range.start, 11)
     const { errors, streams } = await tracksOf(whole)
     t.match(streams, [{ codec_name: 'h264' }, { codec_name: codec, channels: 1 }])
@@ -120,3 +123,20 @@ for (const [kind, codec] of [
     t.equal((await tracksOf(second)).errors, '')
     await recorder.call('DELETE', `/api/cameras/${id}`)
   })
+
+t.test('a camera whose sound is switched off is recorded without, from then on', async (t) => {
+  const { id } = await added(t, 'aac')
+  const changed = await recorder.call('PATCH', `/api/cameras/${id}`, { audio: false })
+  t.match(changed.body, { audio: false })
+  await until(
+    'a file without sound',
+    async () => {
+      const [newest = ''] = globSync(`${stateFolder}-footage/${id}/*/*.mp4`).toSorted().reverse()
+      const { stdout } = await program('ffprobe', ['-v', 'quiet', '-show_entries', 'stream=codec_type', newest]).catch(
+        () => ({ stdout: 'audio' }),
+      )
+      return stdout.includes('video') && !stdout.includes('audio')
+    },
+    LONG_MS,
+  )
+})

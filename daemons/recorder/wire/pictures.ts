@@ -147,10 +147,11 @@ export class PictureAssembler {
     }
   }
 
-  /** Packets before the next one are lost: the picture in the middle of which it happened is not whole. */
+  /** Packets before the next one are lost: of the picture in the middle of which it happened, or whole pictures. */
   gap(): void {
     this.#leaveUnit()
-    if (this.#timestamp !== undefined) this.#isBroken = true
+    if (this.#timestamp === undefined) this.#listener.onDropped()
+    else this.#isBroken = true
   }
 
   #unpack(payload: Uint8Array): void {

@@ -191,3 +191,18 @@ export function readChannels(value: string | undefined): [number, number] | unde
   const second = Number(said[2] ?? first + 1)
   return first > 255 || second > 255 ? undefined : [first, second]
 }
+
+/** The ports from which a server sends; undefined if it did not take UDP, or does not say. @param value header `Transport` */
+export function readServerPorts(value: string | undefined): [number, number] | undefined {
+  if (!value || !isUdp(value)) return undefined
+  const said = /(?:^|;) *server_port *= *(\d{1,5})(?:-(\d{1,5}))?/i.exec(value)
+  if (!said) return undefined
+  const first = Number(said[1])
+  const second = Number(said[2] ?? first + 1)
+  return first < 1 || first > 65_535 || second < 1 || second > 65_535 ? undefined : [first, second]
+}
+
+/** Whether a server agreed to UDP to one receiver. @param value header `Transport` */
+export function isUdp(value: string): boolean {
+  return /^ *RTP\/AVP(?:\/UDP)? *(?:;|$)/i.test(value) && !/(?:^|;) *(?:multicast|interleaved)\b/i.test(value)
+}

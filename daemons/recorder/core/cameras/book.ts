@@ -18,7 +18,12 @@ export interface CameraRecord {
   readonly password: string | null
   /** Whether its sound is recorded, where it sends some. */
   readonly audio: boolean
+  /** How its packets come. */
+  readonly transport: Transport
 }
+
+/** Over the connection, or each on its own. */
+export type Transport = 'tcp' | 'udp'
 
 /** A camera to add by hand. */
 export interface CameraWish {
@@ -29,6 +34,7 @@ export interface CameraWish {
   username?: string
   password?: string
   audio?: boolean
+  transport?: Transport
 }
 
 /**
@@ -117,7 +123,13 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
     const { password, subUrl, url, username } = checkedPlace(wish, checkHost)
     const login = { username: username ?? null, password: password ?? null }
-    const facts = { id: unusedId(), name: wish.name, enabled: true, audio: wish.audio ?? true }
+    const facts = {
+      id: unusedId(),
+      name: wish.name,
+      enabled: true,
+      audio: wish.audio ?? true,
+      transport: wish.transport ?? 'tcp',
+    } as const
     const record = { ...facts, url, subUrl, ...login }
     const added = { record, camera: make(record) }
     await put([...known, added])
@@ -186,7 +198,7 @@ function recordWith(
 
 /** Whether nothing changed for which a camera has to be asked anew. */
 function isSameStream(one: CameraRecord, other: CameraRecord): boolean {
-  const keys = ['url', 'username', 'password', 'audio'] as const
+  const keys = ['url', 'username', 'password', 'audio', 'transport'] as const
   return keys.every((key) => one[key] === other[key])
 }
 

@@ -1,9 +1,12 @@
 /** Puts RTP packets back into the order in which they were sent, and tells what is missing. */
+import type { Clock } from '#kit/clock.ts'
 import type { RtpPacket } from '../../wire/rtp.ts'
 
 interface ReorderParts {
-  /** So many packets may wait for one that is missing; then it counts as lost. */
+  /** So many packets may wait for one that is missing, and so long; then it counts as lost. */
   most: number
+  mostMs: number
+  clock: Pick<Clock, 'monotonicMs'>
   onPacket(packet: RtpPacket): void
   /** @param count packets that did not come; 0 if the camera began anew and nobody knows */
   onGap(count: number): void
@@ -18,10 +21,11 @@ function aheadBy(sequence: number, than: number): number {
 }
 
 /** @returns a function that takes each packet as it arrives */
-export function createReorder({ most, onGap, onPacket }: ReorderParts): (packet: RtpPacket) => void {
+export function createReorder({ clock, most, mostMs, onGap, onPacket }: ReorderParts): (packet: RtpPacket) => void {
   const waiting = new Map<number, RtpPacket>()
   let next: number | undefined
   let source: number | undefined
+  let waitsSinceMs = 0
 
   function release(): void {
     for (let packet = waiting.get(next ?? 0); packet; packet = waiting.get(next ?? 0)) {
@@ -48,10 +52,22 @@ export function createReorder({ most, onGap, onPacket }: ReorderParts): (packet:
     }
     source = packet.source
     next ??= packet.sequence
+    if (packet.sequence === next && waiting.size === 0) {
+      next = (next + 1) % WRAP
+      onPacket(packet)
+      return
+    }
     // What comes twice, or after it was given up, is late by less than half the range.
     if (aheadBy(packet.sequence, next) < 0) return
+    const nowMs = clock.monotonicMs()
+    if (waiting.size === 0) waitsSinceMs = nowMs
     waiting.set(packet.sequence, packet)
-    if (packet.sequence === next) release()
-    else if (waiting.size > most) skip(next)
+    if (packet.sequence === next) {
+      waitsSinceMs = nowMs
+      release()
+    } else if (waiting.size > most || nowMs - waitsSinceMs > mostMs) {
+      waitsSinceMs = nowMs
+      skip(next)
+    }
   }
 }

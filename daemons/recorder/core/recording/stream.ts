@@ -12,6 +12,7 @@ import { createSoundTimeline, createTimeline, type Place, type Wall } from './ti
 /** Bounds of one stream, by the names of their settings. */
 export interface StreamLimits extends GroupLimits {
   reorderPackets: number
+  reorderMs: number
   pictureBytes: number
   slewPpm: number
   toleranceMs: number
@@ -152,7 +153,7 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
   })
   const reordered = (onPacket: (packet: RtpPacket) => void, onGap: () => void) =>
     createReorder({
-      ...{ most: limits.reorderPackets, onPacket },
+      ...{ clock, most: limits.reorderPackets, mostMs: limits.reorderMs, onPacket },
       onGap(count) {
         onLost(count)
         onGap()

@@ -1,10 +1,14 @@
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { createStreamOpener, type SessionLimits } from '../../io/rtsp-session.ts'
 
-const usual: SessionLimits = { answerMs: 20_000, silentMs: 20_000, bytesPerS: 1e6 }
+const usual: SessionLimits = {
+  ...{ answerMs: 20_000, silentMs: 20_000, bytesPerS: 1e6 },
+  udp: { firstPort: 61_000, ports: 512, bufferBytes: 65_536 },
+}
 const SDP = 'v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:track\r\n'
 
 /** What a camera says to the request of a method; `null` for nothing. */
@@ -46,8 +50,9 @@ async function camera(t: Test, answers: Answers) {
   return { asked, place: { url: `rtsp://127.0.0.1:${port}/live`, username: 'u', password: 'p' } }
 }
 
-async function played(t: Test, answers: Answers, limits: Partial<SessionLimits> = {}) {
-  const { asked, place } = await camera(t, answers)
+async function played(t: Test, answers: Answers, limits: Partial<SessionLimits> = {}, more = {}) {
+  const { asked, place: plain } = await camera(t, answers)
+  const place = { ...plain, ...more }
   const abort = new AbortController()
   const packets: number[] = []
   const opener = createStreamOpener({ clock: systemClock, limits: { ...usual, ...limits }, userAgent: 'test' })
@@ -176,4 +181,43 @@ t.test('a camera that asks on and on, and never reads the answers, is left', asy
     { bytesPerS: 1e9 },
   )
   t.match(await over, { code: 'rtsp_broken', message: /does not read the answers/ })
+})
+
+t.test('over UDP the camera is given ports, is heard on them, and what is too much is left out', async (t) => {
+  const sender = createSocket('udp4')
+  sender.bind(0, '127.0.0.1')
+  await once(sender, 'listening')
+  t.teardown(() => sender.close())
+  let port = 0
+  const answers: Answers = (method, cseq, socket) => {
+    if (method !== 'SETUP') return good(method, cseq, socket)
+    const transport = `RTP/AVP;unicast;client_port=${port}-${port + 1};server_port=${sender.address().port}-9`
+    return `RTSP/1.0 200 OK\r\nCSeq: ${cseq}\r\nSession: 7\r\nTransport: ${transport}\r\n\r\n`
+  }
+  const session = await played(t, answers, { bytesPerS: 10_000 }, { isUdp: true })
+  while (session.asked.length < 3) await new Promise((resolve) => setImmediate(resolve))
+  port = Number(/client_port=(\d+)-/.exec(session.asked[1] ?? '')?.[1])
+  for (const length of [4000, 4000, 4000]) sender.send(new Uint8Array(length), port, '127.0.0.1')
+  while (session.packets.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  session.abort.abort()
+  t.equal(await session.over, undefined)
+  t.same(session.packets, [4000, 4000])
+})
+
+t.test('a camera that sends another way than it was asked to says what to set', async (t) => {
+  const set =
+    (transport: string): Answers =>
+    (method, cseq, socket) =>
+      method === 'SETUP'
+        ? `RTSP/1.0 200 OK\r\nCSeq: ${cseq}\r\nSession: 7\r\nTransport: ${transport}\r\n\r\n`
+        : good(method, cseq, socket)
+  const refused: Answers = (method, cseq, socket) =>
+    method === 'SETUP' ? `RTSP/1.0 461 Unsupported transport\r\nCSeq: ${cseq}\r\n\r\n` : good(method, cseq, socket)
+  for (const [answers, isUdp, message] of [
+    [refused, true, /not send over UDP/],
+    [refused, false, /not send over TCP/],
+    [set('RTP/AVP;multicast;destination=224.0.0.9'), true, /not send over UDP/],
+    [set('RTP/AVP;unicast;client_port=1-2'), false, /not send over TCP/],
+  ] as const)
+    t.match(await (await played(t, answers, {}, { isUdp })).over, { code: 'camera_unsupported', message })
 })

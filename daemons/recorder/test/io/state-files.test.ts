@@ -6,7 +6,7 @@ import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
 
 const door = {
   ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
-  ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false },
+  ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const },
 }
 
 t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {

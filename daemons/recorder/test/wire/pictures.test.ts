@@ -102,6 +102,8 @@ for (const sample of samples) {
       [2],
     )
     t.equal(seen.dropped, 3, 'without its beginning, without its middle, and without its end')
+    assembler.gap()
+    t.equal(seen.dropped, 4, 'a whole one, as far as anybody knows')
   })
 
   t.test(`${name}: parameter sets are kept although a part of their picture is missing`, async (t) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
 import { createReorder } from '../../../core/recording/reorder.ts'
 import type { RtpPacket } from '../../../wire/rtp.ts'
 
@@ -8,10 +9,10 @@ const packetOf = (sequence: number, source = 1): RtpPacket => ({
   payload: new Uint8Array(0),
 })
 
-function through(packets: RtpPacket[], most = 4): (number | string)[] {
+function through(packets: RtpPacket[], most = 4, clock = fakeClock()): (number | string)[] {
   const out: (number | string)[] = []
   const take = createReorder({
-    most,
+    ...{ clock, most, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
@@ -33,6 +34,24 @@ t.test('what is missing counts as lost once enough wait behind it, and what come
     [1, 'lost 1', 3],
     'none may wait',
   )
+})
+
+t.test('what is missing counts as lost after its time too', async (t) => {
+  const clock = fakeClock()
+  const out: (number | string)[] = []
+  const take = createReorder({
+    ...{ clock, most: 64, mostMs: 300 },
+    onPacket: ({ sequence }) => out.push(sequence),
+    onGap: (count) => out.push(`lost ${count}`),
+  })
+  for (const sequence of [1, 3]) take(packetOf(sequence))
+  await clock.run(301)
+  take(packetOf(4))
+  t.same(out, [1, 'lost 1', 3, 4])
+  take(packetOf(6))
+  await clock.run(299)
+  take(packetOf(5))
+  t.same(out, [1, 'lost 1', 3, 4, 5, 6])
 })
 
 t.test('a camera that begins anew is followed at once', async (t) => {
