@@ -51,7 +51,8 @@ export const RULES: Record<Part, Rule> = {
     parts: ['kit/web', 'kit/pure'],
     types: ['kit'],
   },
-  wire: { node: [], packages: [], parts: ['wire', 'kit/pure'] },
+  // A parser that takes text and calls back needs nothing of the world.
+  wire: { node: [], packages: ['sax'], parts: ['wire', 'kit/pure'] },
   core: {
     node: ['node:events'],
     packages: ['typebox'],

@@ -20,19 +20,22 @@ import type { AssembleContext, Assembled, KeptAccounts } from '#kit/run/daemon.t
 import type { Part } from '#kit/run/parts.ts'
 import { createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
 import { cameraRoutes } from './api/camera-routes.ts'
+import { discoveryRoutes } from './api/discovery-routes.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { videoSocketRoute } from './api/live-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
+import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
 import { Camera } from './core/cameras/camera.ts'
+import type { Discovery } from './core/cameras/discovery.ts'
 import type { Cut } from './core/footage/footage.ts'
 import { createLive, type Live } from './core/live/live.ts'
-import type { FootageStore, KeptFile } from './core/ports.ts'
+import type { FootageStore, KeptFile, StreamOpener } from './core/ports.ts'
 import { createStream } from './core/recording/stream.ts'
 import { createWall, type Wall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
@@ -40,7 +43,6 @@ import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
 import { streamCut, tracksOfFile } from './io/footage-reader.ts'
 import type { Footage } from './io/footage-store.ts'
-import { createStreamOpener } from './io/rtsp-session.ts'
 import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
 
 type Context = AssembleContext<RecorderConfig>
@@ -61,6 +63,7 @@ interface House {
   wall: ReturnType<typeof createWall>
   cameras: CameraBook
   live: Live
+  discovery: Discovery
   authority: LateAuthority
 }
 
@@ -140,15 +143,18 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     machine: () => machineNames(config.http),
   })
   const live = createLive({ wall, groupBytes: config.live.group_bytes })
-  const cameras = await camerasOf(context, { footage, wall, ledger, live })
-  return { people, site, storage, footage, wall, cameras, live, authority }
+  const opener = openerOf(context)
+  const cameras = await camerasOf(context, { footage, wall, ledger, live, opener })
+  const discovery = discoveryOf(context, { cameras, opener })
+  return { people, site, storage, footage, wall, cameras, discovery, live, authority }
 }
 
 async function camerasOf(
   context: Context,
-  { footage, ledger, live, wall }: { footage: FootageStore; ledger: Ledger; live: Live; wall: Wall },
+  parts: { footage: FootageStore; ledger: Ledger; live: Live; wall: Wall; opener: StreamOpener },
 ): Promise<CameraBook> {
-  const { clock, config, log, stateFolder, version } = context
+  const { footage, ledger, live, opener, wall } = parts
+  const { clock, config, log, stateFolder } = context
   const { cameras: bounds, storage } = config
   const limits = {
     ...{ fileMs: storage.file_s * 1000, filesPerMinute: storage.files_per_minute },
@@ -156,11 +162,6 @@ async function camerasOf(
     ...{ reorderPackets: bounds.reorder_packets, reorderMs: bounds.reorder_ms },
     ...{ slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
   }
-  const opener = createStreamOpener({
-    clock,
-    limits: sessionLimits(bounds),
-    userAgent: `Plantroom/${version}`,
-  })
   const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
@@ -188,13 +189,6 @@ async function camerasOf(
   const { records, save } = await openCameras(stateFolder, log)
   const onRemoved = (id: string) => live.removed(id)
   return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max, onRemoved })
-}
-
-function sessionLimits(bounds: RecorderConfig['cameras']) {
-  return {
-    ...{ answerMs: bounds.answer_ms, silentMs: bounds.silent_ms, bytesPerS: bounds.bytes_per_s },
-    udp: { firstPort: bounds.udp_first_port, ports: bounds.udp_ports, bufferBytes: bounds.udp_buffer_bytes },
-  }
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
@@ -231,6 +225,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...journalRoutes({ journal, clock }).map(withoutTicket),
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
       ...cameraRoutes({ callers, cameras, recorder }),
+      ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

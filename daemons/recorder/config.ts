@@ -124,6 +124,57 @@ const cameras = Type.Object(
   { additionalProperties: false, default: {}, description: 'cameras, and how a lost one comes back' },
 )
 
+const discovery = Type.Object(
+  {
+    interface: Type.String({
+      default: '',
+      maxLength: 64,
+      description: 'name or address of the only interface on which cameras are looked for; empty: all',
+    }),
+    wait_ms: Type.Integer({
+      default: 4000,
+      minimum: 200,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how long a scan waits for answers of cameras',
+    }),
+    answers: Type.Integer({
+      default: 1024,
+      minimum: 16,
+      maximum: 16_384,
+      description: 'answers that one scan reads in all; further ones are left out',
+    }),
+    answers_per_address: Type.Integer({
+      default: 12,
+      minimum: 3,
+      maximum: 256,
+      description: 'answers of one address that one scan reads; each camera is asked three times',
+    }),
+    found: Type.Integer({ default: 256, minimum: 1, maximum: 1024, description: 'cameras in the list of those found' }),
+    found_per_address: Type.Integer({
+      default: 4,
+      minimum: 1,
+      maximum: 64,
+      description: 'cameras of one address in that list',
+    }),
+    adopt_at_once: Type.Integer({ default: 4, minimum: 1, maximum: 32, description: 'cameras that are added at once' }),
+    stream_tries: Type.Integer({
+      default: 4,
+      minimum: 1,
+      maximum: 16,
+      description: 'streams of a camera that are tried, the best first, until one plays',
+    }),
+    onvif_bytes: Type.Integer({
+      default: 524_288,
+      minimum: 16_384,
+      maximum: 4_194_304,
+      unit: 'bytes',
+      description: 'longest answer of a camera over ONVIF; beyond, it is cut off',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'looking for cameras, and adding what was found' },
+)
+
 const storage = Type.Object(
   {
     folder: Type.String({
@@ -309,6 +360,7 @@ export const config = Type.Object(
     // A wall has a socket for each tile, and clients of these sockets send nothing.
     ...commonTables(DEFAULT_PORT, { most: 128, mostPerAddress: 64, messageBytes: 1024 }),
     cameras,
+    discovery,
     storage,
     playback,
     live,

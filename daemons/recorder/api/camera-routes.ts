@@ -12,11 +12,14 @@ export const cameraParams = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 64, description: 'id of a camera' }),
 })
 
-const cameraAnswer = object({
+/** A camera as answers have it. */
+export const cameraAnswer = object({
   id: text,
   name: text,
   enabled: yesNo,
-  onvif: Type.Boolean({ description: 'whether it can be moved; false for one that was added by its address' }),
+  onvif: Type.Boolean({
+    description: 'whether it is spoken to over ONVIF; false for one that was added by its address',
+  }),
   recordProfile: orNull(
     object(
       { width: count, height: count, codec: text, fps: orNull(Type.Number()), audioCodec: orNull(text) },
@@ -46,35 +49,33 @@ const cameraAnswer = object({
   planPlacement: Type.Null({ description: 'null: it is on no plan' }),
 })
 
-/** What a camera that was added by its address does not have: the recorder asks it for its stream alone. */
-const STREAM_ALONE = {
-  ...{ onvif: false, mode: 'record', cameraEvents: false, cameraEventsStatus: null, vendorAccount: false },
+/** What the recorder asks no camera for. */
+const NOT_ASKED = {
+  ...{ mode: 'record', cameraEvents: false, cameraEventsStatus: null, vendorAccount: false },
   ...{ outputs: [], outputsProbedAt: null, outputsNotes: null, planPlacement: null },
-  talkback: {
-    supported: false,
-    codec: null,
-    probedAt: null,
-    reason: 'It was added by the address of its stream alone.',
-  },
+}
+
+const NO_TALK = {
+  ...{ supported: false, codec: null, probedAt: null },
+  reason: 'It was added by the address of its stream alone.',
 }
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
-function answerOf(
-  { camera, record: { audio, enabled, id, name, subUrl, transport } }: KnownCamera,
-  { role }: AccountRecord,
-) {
+export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: AccountRecord) {
+  const { audio, enabled, id, name, onvif, subUrl, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
-        width: facts.width,
-        height: facts.height,
-        codec: facts.codec,
-        fps: facts.fps ?? null,
+        ...{ width: facts.width, height: facts.height, codec: facts.codec, fps: facts.fps ?? onvif?.fps ?? null },
         audioCodec: camera.stream.sound()?.codec ?? null,
       }
     : null
   const sub = role === 'administrator' ? { sub_url: subUrl } : {}
-  return { id, name, enabled, recordProfile, health: camera.health(), audio, transport, ...sub, ...STREAM_ALONE }
+  const talkback = onvif ? { ...NO_TALK, reason: 'Nobody has asked the camera yet.' } : NO_TALK
+  return {
+    ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
+    ...{ ...sub, ...NOT_ASKED, talkback },
+  }
 }
 
 const url = Type.String({ minLength: 1, maxLength: 1024, description: 'rtsp://HOST[:PORT]/PATH' })
@@ -112,7 +113,7 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
       reply: Type.Array(cameraAnswer),
       handle({ caller }) {
         const account = callers.accountOf(caller)
-        return cameras.seenBy(account).map((one) => answerOf(one, account))
+        return cameras.seenBy(account).map((one) => cameraAnswerOf(one, account))
       },
     }),
     route({
@@ -131,7 +132,7 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
         const added = await cameras.add({ ...wish, subUrl })
         const { id, name, url } = added.record
         await recorder.changed(ask, 'camera added', name, { id, url, ...(subUrl && { sub_url: added.record.subUrl }) })
-        return new Reply(201, answerOf(added, callers.accountOf(ask.caller)))
+        return new Reply(201, cameraAnswerOf(added, callers.accountOf(ask.caller)))
       },
     }),
     changeRoute({ callers, cameras, recorder }),
@@ -180,7 +181,7 @@ function changeRoute({ callers, cameras, recorder }: CameraRouteParts): Route {
         ...(password && { password: 'changed' }),
       }
       await recorder.changed(ask, 'camera changed', record.name, { ...facts, ...said })
-      return answerOf(changed, account)
+      return cameraAnswerOf(changed, account)
     },
   })
 }

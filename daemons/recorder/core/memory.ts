@@ -76,6 +76,16 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
       },
       {
+        // As bytes, as text, and as elements of many times that.
+        ...{ what: 'answers of cameras over ONVIF', of: 'camera', many: 'discovery.adopt_at_once', isHeap: true },
+        each: (setting) => 16 * setting('discovery.onvif_bytes'),
+        shownBy: 'daemons/recorder/test/wire/xml.test.ts',
+      },
+      {
+        ...{ what: 'cameras that were found', of: 'camera', many: 'discovery.found', each: 4 * KIB, isHeap: true },
+        shownBy: 'daemons/recorder/test/core/cameras/discovery.test.ts',
+      },
+      {
         // The sound, and its part of the fragment.
         ...{ what: 'sound that waits for its pictures', of: 'camera', many: 'cameras.max' },
         each: (setting) => 2 * setting('cameras.sound_bytes'),

@@ -34,6 +34,13 @@ const VERSION = 1 as const
 
 const strict = { additionalProperties: false }
 const textOrNull = Type.Union([Type.String(), Type.Null()])
+const onvifLink = Type.Object(
+  {
+    ...{ service: Type.String(), recordToken: Type.String(), watchToken: textOrNull },
+    fps: Type.Union([Type.Number(), Type.Null()]),
+  },
+  strict,
+)
 const camerasFile = Type.Object(
   {
     version: Type.Literal(VERSION),
@@ -45,8 +52,9 @@ const camerasFile = Type.Object(
           name: Type.String(),
           enabled: Type.Boolean(),
           url: Type.String(),
-          // Files of before there was one lack it.
+          // Files of before there was one lack it, as the next one.
           subUrl: Type.Optional(textOrNull),
+          onvif: Type.Optional(Type.Union([onvifLink, Type.Null()])),
           username: textOrNull,
           sealedPassword: textOrNull,
           // Files of before they were there lack these.
@@ -69,16 +77,12 @@ type SavedCamera = Static<typeof camerasFile>['cameras'][number]
 export async function openCameras(folder: string, log: Log) {
   const seal = await openSeal(folder)
   // Bound to where it is sent: a file with another address in it does not open.
-  const boundTo = ({ id, subUrl, url }: Pick<CameraRecord, 'id' | 'subUrl' | 'url'>) =>
-    ['camera', id, url, subUrl].filter((part) => part !== null).join(' ')
+  const boundTo = ({ id, onvif, subUrl, url }: Pick<CameraRecord, 'id' | 'onvif' | 'subUrl' | 'url'>) =>
+    ['camera', id, url, subUrl, onvif?.service].filter((part) => part != null).join(' ')
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
-    const record = {
-      ...saved,
-      subUrl: saved.subUrl ?? null,
-      audio: saved.audio ?? true,
-      transport: saved.transport ?? 'tcp',
-    } as const
+    const { audio = true, onvif = null, subUrl = null, transport = 'tcp' } = saved
+    const record = { ...saved, audio, onvif, subUrl, transport } as const
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }

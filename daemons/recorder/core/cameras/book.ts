@@ -3,6 +3,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
 import { type AccountRecord, maySee } from '../access/accounts.ts'
 import type { StreamPlace } from '../ports.ts'
+import type { OnvifLink } from './adopt.ts'
 import type { Camera } from './camera.ts'
 
 /** A camera as it is saved. Never changed in place. */
@@ -20,30 +21,31 @@ export interface CameraRecord {
   readonly audio: boolean
   /** How its packets come. */
   readonly transport: Transport
+  /** How it is asked over ONVIF; null for one that was added by its address. */
+  readonly onvif: OnvifLink | null
 }
 
 /** Over the connection, or each on its own. */
 export type Transport = 'tcp' | 'udp'
 
-/** A camera to add by hand. */
+/** A camera to add. */
 export interface CameraWish {
   name: string
   url: string
   /** Of a smaller stream, for watching; it is signed in to with the same user and password. */
-  subUrl?: string | undefined
+  subUrl?: string | null | undefined
   username?: string
   password?: string
   audio?: boolean
   transport?: Transport
+  onvif?: OnvifLink
 }
 
 /**
  * What is to change. A new address takes nothing of the old one along: no user or password, so that no other host gets
  * them, and no stream for watching.
  */
-export interface CameraChange extends Partial<Omit<CameraWish, 'subUrl'>> {
-  /** Null: none. */
-  subUrl?: string | null | undefined
+export interface CameraChange extends Partial<Omit<CameraWish, 'onvif'>> {
   enabled?: boolean
 }
 
@@ -62,9 +64,7 @@ interface BookParts {
 }
 
 /** Where a camera is to be. */
-interface PlaceWish extends Omit<CameraWish, 'name' | 'subUrl'> {
-  subUrl?: string | null | undefined
-}
+type PlaceWish = Omit<CameraWish, 'name' | 'onvif'>
 
 /** Where it is, checked. */
 interface Place extends StreamPlace {
@@ -86,6 +86,10 @@ export interface CameraBook {
   seenBy(viewer: Viewer): readonly KnownCamera[]
   /** @throws Fault `unknown_camera`, also for one that the account may not see: nothing tells the two apart */
   require(id: string, viewer: Viewer): KnownCamera
+  /** How many more cameras it takes. */
+  room(): number
+  /** @throws Fault `too_many_cameras`, before anything is asked of a camera */
+  requireRoom(): void
   /** @throws Fault `bad_stream_url`, `bad_sub_url`, `bad_target`, `too_many_cameras`, `store_write_failed` */
   add(wish: CameraWish): Promise<KnownCamera>
   /** @throws Fault `unknown_camera`, `bad_stream_url`, `bad_sub_url`, `bad_target`, `store_write_failed` */
@@ -100,6 +104,7 @@ export interface CameraBook {
 export function createCameraBook({ checkHost, make, most, newId, onRemoved, records, save }: BookParts): CameraBook {
   let known: readonly KnownCamera[] = records.map((record) => ({ record, camera: make(record) }))
   const inTurn = createSerialTurn()
+  const room = () => most - known.length
 
   function required(id: string): KnownCamera {
     const found = known.find(({ record }) => record.id === id)
@@ -118,19 +123,14 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
     known = next
   }
 
-  async function add(wish: CameraWish): Promise<KnownCamera> {
-    if (known.length >= most)
+  function requireRoom(): void {
+    if (room() <= 0)
       throw new Fault('too_many_cameras', `There are ${known.length} cameras; cameras.max allows ${most}.`)
-    const { password, subUrl, url, username } = checkedPlace(wish, checkHost)
-    const login = { username: username ?? null, password: password ?? null }
-    const facts = {
-      id: unusedId(),
-      name: wish.name,
-      enabled: true,
-      audio: wish.audio ?? true,
-      transport: wish.transport ?? 'tcp',
-    } as const
-    const record = { ...facts, url, subUrl, ...login }
+  }
+
+  async function add(wish: CameraWish): Promise<KnownCamera> {
+    requireRoom()
+    const record = newRecord(unusedId(), wish, checkHost)
     const added = { record, camera: make(record) }
     await put([...known, added])
     added.camera.start()
@@ -141,6 +141,8 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
     list: () => known,
     seenBy: (viewer) => known.filter(({ record }) => maySee(viewer, record.id)),
     require: (id, viewer) => required(maySee(viewer, id) ? id : ''),
+    room,
+    requireRoom,
     add: (wish) => inTurn(() => add(wish)),
     change: (id, wish) =>
       inTurn(async () => {
@@ -176,6 +178,13 @@ function checkedPlace(wish: PlaceWish, checkHost: BookParts['checkHost']): Place
   return { ...place, subUrl: wish.subUrl == null ? null : readSubUrl(wish.subUrl, place.url) }
 }
 
+/** @throws Fault, as `checkedPlace` */
+function newRecord(id: string, wish: CameraWish, checkHost: BookParts['checkHost']): CameraRecord {
+  const { password = null, subUrl, url, username = null } = checkedPlace(wish, checkHost)
+  const { audio = true, name, onvif = null, transport = 'tcp' } = wish
+  return { id, name, enabled: true, audio, onvif, transport, url, subUrl, username, password }
+}
+
 /** The record after a change. @throws Fault, as `checkedPlace` */
 function recordWith(
   record: CameraRecord,
@@ -185,15 +194,17 @@ function recordWith(
   const changed = { ...record, ...wish }
   if ([password, subUrl, url, username].every((one) => one === undefined)) return changed
   const kept = url === undefined ? record : { subUrl: null, username: null, password: null }
-  const wished = {
+  const wanted = {
     url: url ?? record.url,
     subUrl: subUrl === undefined ? kept.subUrl : subUrl,
     username: username ?? kept.username ?? undefined,
     password: password ?? kept.password ?? undefined,
   }
-  const place = checkedPlace(wished, checkHost)
+  const place = checkedPlace(wanted, checkHost)
   const { username: user, password: secret, ...addresses } = place
-  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null }
+  const isSameHost = hostOf(place.url) === hostOf(record.url)
+  const onvif = isSameHost ? record.onvif : null
+  return { ...changed, ...addresses, username: user ?? null, password: secret ?? null, onvif }
 }
 
 /** Whether nothing changed for which a camera has to be asked anew. */
@@ -202,8 +213,8 @@ function isSameStream(one: CameraRecord, other: CameraRecord): boolean {
   return keys.every((key) => one[key] === other[key])
 }
 
-/** An address in another notation, such as one number, is read as such only below a scheme that URL knows. */
-function hostOf(url: string): string {
+/** The host of an address. One number for an address, and such, is read only below a scheme that URL knows. */
+export function hostOf(url: string): string {
   const plain = URL.parse(`http://${new URL(url).host}`)
   if (!plain) throw new Fault('bad_stream_url', 'The host of the address is neither a name nor an address.')
   return plain.hostname

@@ -6,7 +6,7 @@ import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
 
 const door = {
   ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
-  ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const },
+  ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const, onvif: null },
 }
 
 t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {
@@ -30,7 +30,8 @@ t.test('a password that is moved to another address does not open, and the other
 
 t.test('a second address is kept, bound to the password as the first, and older files have none', async (t) => {
   const folder = t.testdir({})
-  const sub = { ...door, id: '00000001', subUrl: 'rtsp://10.0.0.5/two' }
+  const onvif = { service: 'http://10.0.0.5/onvif', recordToken: 'main', watchToken: null, fps: 12.5 }
+  const sub = { ...door, id: '00000001', subUrl: 'rtsp://10.0.0.5/two', onvif }
   const path = join(folder, 'cameras.json')
   const { save } = await openCameras(folder, silentLog)
   await save([door, sub])
@@ -38,8 +39,10 @@ t.test('a second address is kept, bound to the password as the first, and older 
   t.same((await openCameras(folder, silentLog)).records, [door, sub])
   writeFileSync(path, text.replace('10.0.0.5/two', '10.0.0.5/four'))
   t.same((await openCameras(folder, silentLog)).records[1], { ...sub, subUrl: 'rtsp://10.0.0.5/four', password: null })
+  writeFileSync(path, text.replace('http://10.0.0.5/onvif', 'http://203.0.113.5/onvif'))
+  t.match((await openCameras(folder, silentLog)).records, [{ password: 'se:cret' }, { password: null }])
   const { cameras, ...rest } = JSON.parse(text)
-  const older = cameras.map(({ subUrl: _, ...camera }: { subUrl: unknown }) => camera)
+  const older = cameras.map(({ onvif: _, subUrl: __, ...camera }: Record<string, unknown>) => camera)
   writeFileSync(path, JSON.stringify({ ...rest, cameras: older.slice(0, 1) }))
   t.same((await openCameras(folder, silentLog)).records, [door])
 })

@@ -1,0 +1,190 @@
+/** Signs in to a camera over ONVIF, and chooses which of its streams is recorded and which is watched. Changes nothing in it. */
+import type { Clock } from '#kit/clock.ts'
+import { Fault, faultOf } from '#kit/pure/fault.ts'
+import { durationText } from '#kit/pure/text.ts'
+import {
+  atHost,
+  getCapabilities,
+  getDeviceInformation,
+  getProfiles,
+  getServices,
+  getStreamUri,
+  type MediaProfile,
+  type MediaService,
+  type OnvifOperation,
+} from '../../wire/onvif.ts'
+import type { StreamOpener } from '../ports.ts'
+
+/** What a camera is signed in to with. */
+export interface CameraLogin {
+  username: string
+  password: string
+}
+
+/** Asks one camera, signed in. */
+export interface OnvifSession {
+  /**
+   * @param address of the service
+   * @throws Fault `camera_unreachable`, `camera_refused`, `onvif_broken`, `onvif_failed`, `onvif_unsupported`, `bad_target`
+   */
+  ask<Answer>(address: string, operation: OnvifOperation<Answer>): Promise<Answer>
+}
+
+/** Speaks to cameras. */
+export interface OnvifClient {
+  /**
+   * Asks the camera for its clock first: it refuses what is not signed with its own time.
+   * @param service address of its device service
+   */
+  open(service: string, login: CameraLogin): Promise<OnvifSession>
+}
+
+/** What is kept of a camera that was adopted: with the login of its streams it is asked again. */
+export interface OnvifLink {
+  /** Address of its device service. */
+  readonly service: string
+  /** Names the profile that is recorded. */
+  readonly recordToken: string
+  /** Names the one that is watched; null if it is the same. */
+  readonly watchToken: string | null
+  /** Pictures per second as it is set in the camera, for streams that do not say it; null if it is not told. */
+  readonly fps: number | null
+}
+
+/** What a camera can be recorded and watched by. */
+export interface Adoptable {
+  manufacturer: string
+  model: string
+  url: string
+  subUrl: string | null
+  link: OnvifLink
+}
+
+interface AdopterParts {
+  clock: Clock
+  onvif: OnvifClient
+  opener: StreamOpener
+  limits: AdoptLimits
+}
+
+/** Bounds, by the names of their settings. */
+interface AdoptLimits {
+  /** How long a stream may take until its first packet. */
+  answerMs: number
+  /** Streams that are tried until one plays. */
+  tries: number
+}
+
+/** Tells how a camera can be recorded. @throws Fault, as `OnvifSession`, and as a stream that does not play */
+export type Adopter = (service: string, login: CameraLogin) => Promise<Adoptable>
+
+export function createAdopter({ clock, limits, onvif, opener }: AdopterParts): Adopter {
+  /** @throws Fault if it does not play */
+  async function requirePlaying(url: string, login: CameraLogin): Promise<void> {
+    const abort = new AbortController()
+    let isPlaying = false
+    const timer = clock.after(limits.answerMs, () => abort.abort())
+    const listener = {
+      onOpened() {},
+      onPacket() {
+        isPlaying = true
+        abort.abort()
+      },
+      onReport() {},
+    }
+    const ending = await opener.play({ url, ...login }, listener, abort.signal)
+    timer.cancel()
+    if (isPlaying) return
+    const silent = `The stream sends nothing within ${durationText(limits.answerMs)}.`
+    throw faultOf(ending ?? new Fault('camera_silent', silent), 'camera_ended', 'The camera ended the session.')
+  }
+
+  return async (service, login) => {
+    const session = await onvif.open(service, login)
+    const { hostname } = new URL(service)
+    const about = await session.ask(service, getDeviceInformation)
+    const { media, profiles } = await profilesOf(session, service)
+
+    const urlOf = async ({ token }: MediaProfile): Promise<string> => {
+      const said = await session.ask(media.address, getStreamUri(media.version, token))
+      return atHost(said, hostname)
+    }
+    /** The first of them that plays, and not at the address of another. */
+    const playing = async (wanted: readonly MediaProfile[], other?: string) => {
+      let reason: unknown
+      for (const profile of wanted.slice(0, limits.tries)) {
+        try {
+          const url = await urlOf(profile)
+          if (url === other) continue
+          await requirePlaying(url, login)
+          return { profile, url }
+        } catch (error) {
+          // Each further try with a wrong password brings the camera nearer to locking the account.
+          if (error instanceof Fault && error.code === 'camera_refused') throw error
+          reason ??= error
+        }
+      }
+      return { reason }
+    }
+
+    const recorded = await playing(byPixels(profiles))
+    if (!recorded.profile) throw recorded.reason
+    const { fps, token } = recorded.profile
+    const watched = await playing(smallerThan(recorded.profile, profiles), recorded.url)
+    return {
+      ...about,
+      url: recorded.url,
+      subUrl: watched.url ?? null,
+      link: { service, recordToken: token, watchToken: watched.profile?.token ?? null, fps: fps ?? null },
+    }
+  }
+}
+
+/** Encodings that may be recorded; whether one is, its stream tells. */
+const RECORDABLE: ReadonlySet<string> = new Set(['H264', 'H265'])
+
+/** The service that tells of profiles, and those that may be recorded. */
+async function profilesOf(session: OnvifSession, service: string) {
+  const host = new URL(service).hostname
+  let seen: MediaProfile[] = []
+  for (const { address, version } of await mediaOf(session, service)) {
+    const media = { version, address: atHost(address, host) }
+    const profiles = await session.ask(media.address, getProfiles(version)).catch(noneIfUnable<MediaProfile[]>([]))
+    seen = seen.length > 0 ? seen : profiles
+    const recordable = profiles.filter(({ encoding }) => RECORDABLE.has(encoding))
+    if (recordable.length > 0) return { media, profiles: recordable }
+  }
+  const offered = [...new Set(seen.map(({ encoding }) => encoding))].join(', ')
+  throw new Fault(
+    'camera_unsupported',
+    offered === ''
+      ? 'The camera tells of no video over ONVIF. Look at its video settings, or add it by its RTSP address.'
+      : `The camera sends ${offered} alone; H.264 and H.265 are recorded. Set one of them in the camera.`,
+  )
+}
+
+async function mediaOf(session: OnvifSession, service: string): Promise<MediaService[]> {
+  const services = await session.ask(service, getServices).catch(noneIfUnable<MediaService[]>([]))
+  return services.length > 0 ? services : await session.ask(service, getCapabilities)
+}
+
+/** Cameras lack operations, and say so in many ways; what the next one says counts. */
+function noneIfUnable<Answer>(none: Answer): (error: unknown) => Answer {
+  return (error) => {
+    if (error instanceof Fault && (error.code === 'onvif_unsupported' || error.code === 'onvif_failed')) return none
+    throw error
+  }
+}
+
+const pixelsOf = ({ height, width }: MediaProfile): number => width * height
+
+/** Most pixels first, then most pictures. */
+function byPixels(profiles: readonly MediaProfile[]): MediaProfile[] {
+  return profiles.toSorted((a, b) => pixelsOf(b) - pixelsOf(a) || (b.fps ?? 0) - (a.fps ?? 0))
+}
+
+/** Those with fewer pixels, the smallest first; H.264 alone, which every browser plays. */
+function smallerThan(recorded: MediaProfile, profiles: readonly MediaProfile[]): MediaProfile[] {
+  const smaller = profiles.filter((one) => one.encoding === 'H264' && pixelsOf(one) < pixelsOf(recorded))
+  return byPixels(smaller).reverse()
+}

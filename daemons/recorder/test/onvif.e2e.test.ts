@@ -1,0 +1,134 @@
+/** Cameras that are found on the network and added over ONVIF, by the built recorder. */
+import t from 'tap'
+import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { makeFootage, startCamera } from './camera.ts'
+import { clientOf } from './client.ts'
+import { startOnvifPeer } from './peer/onvif-camera.ts'
+
+const LONG_MS = 60_000
+const login = { username: 'onvif', password: 'pass&word' }
+
+const work = stateFolderOf(t)
+const film = await startCamera(t, makeFootage(work, 10), login)
+const rtspPort = Number(new URL(film.url).port)
+const YEAR_MS = 365 * 86_400_000
+
+const yard = await startOnvifPeer(t, { host: '127.0.6.1', rtspPort, saysHost: '192.0.2.9', signIn: 'wsse' })
+const gate = await startOnvifPeer(t, {
+  host: '127.0.6.2',
+  rtspPort,
+  name: 'Gate',
+  signIn: 'digest',
+  aheadMs: -30 * YEAR_MS,
+})
+const vault = await startOnvifPeer(t, {
+  host: '127.0.6.3',
+  rtspPort,
+  name: 'Vault',
+  user: { ...login, password: 'other' },
+})
+const old = await startOnvifPeer(t, { host: '127.0.6.4', rtspPort, name: 'Old', media: [1], knowsServices: false })
+const jpeg = [{ token: 'a', encoding: 'JPEG', width: 640, height: 480, fps: 5 }]
+const photo = await startOnvifPeer(t, { host: '127.0.6.5', rtspPort, name: 'Photo', profiles: jpeg })
+const peers = [yard, gate, vault, old, photo]
+
+const sets = ['discovery.interface=lo', 'discovery.wait_ms=1000', 'cameras.max=4', 'storage.free_bytes=0']
+const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
+const boss = clientOf(recorder.url)
+await boss.setUp()
+
+interface Found {
+  id: string
+  name: string
+  address: string
+  camera: { id: string; name: string } | null
+}
+
+const found = new Map<string, Found>()
+
+t.test('only an administrator looks for cameras and adds them', async (t) => {
+  const guardLogin = { username: 'guard', password: 'seven long words' }
+  await boss.call('POST', '/api/accounts', { ...guardLogin, role: 'operator', cameras: 'all' })
+  const guard = clientOf(recorder.url)
+  await guard.signIn(guardLogin)
+  for (const [method, path, body] of [
+    ['GET', '/api/discovery', undefined],
+    ['POST', '/api/discovery/scan', undefined],
+    ['POST', '/api/discovery/x/adopt', login],
+    ['POST', '/api/discovery/adopt-all', login],
+  ] as const) {
+    t.equal((await guard.call(method, path, body)).status, 403, path)
+    t.equal((await clientOf(recorder.url).call(method, path, body)).status, 401, path)
+  }
+})
+
+t.test('a scan finds every camera, at the address from which it answers', async (t) => {
+  t.same((await boss.call('GET', '/api/discovery')).body, {
+    ...{ isScanning: false, scannedAt: null, interfaces: 0, found: [] },
+  })
+  // A machine that is busy misses answers: people press the button again.
+  const scan = async () => {
+    const { body } = await boss.call('POST', '/api/discovery/scan')
+    for (const one of body.found) found.set(one.address, one)
+    return peers.every(({ traits }) => found.has(traits.host))
+  }
+  await until('all are found', scan, LONG_MS)
+  t.match(found.get('127.0.6.1'), { name: 'Yard camera', model: 'PC-1', manufacturer: null, camera: null })
+  t.match((await boss.call('GET', '/api/discovery')).body, { isScanning: false, interfaces: 1, scannedAt: Number })
+})
+
+t.test('a camera is added with its best stream, and is recorded', async (t) => {
+  const { body, status } = await boss.call('POST', `/api/discovery/${found.get('127.0.6.1')?.id}/adopt`, {
+    ...{ ...login, name: 'Yard' },
+  })
+  t.match([status, body], [201, { name: 'Yard', enabled: true, onvif: true, mode: 'record' }])
+  t.match(body.sub_url, /^rtsp:\/\/127\.0\.6\.1:\d+\/cam$/, 'not the address that it says')
+  const camera = async () => (await boss.call('GET', '/api/cameras')).body[0]
+  await until('it is recorded', async () => (await camera()).health.state === 'recording', LONG_MS)
+  t.match((await camera()).recordProfile, { width: 320, height: 240, codec: /^avc1/ })
+  t.match(await boss.call('POST', `/api/discovery/${found.get('127.0.6.1')?.id}/adopt`, login), {
+    ...{ status: 409, body: { error: 'camera_known' } },
+  })
+  t.match(await boss.call('POST', '/api/discovery/none/adopt', login), {
+    status: 404,
+    body: { error: 'unknown_device' },
+  })
+})
+
+t.test('A.errors adopt-all adds what it can, and says of each other one why not', async (t) => {
+  const { body } = await boss.call('POST', '/api/discovery/adopt-all', login)
+  t.same(body.adopted.map(({ name }: Found) => name).sort(), ['Gate', 'Old'])
+  const why = Object.fromEntries(body.failed.map(({ error, name }: { error: string; name: string }) => [name, error]))
+  t.match(why, { Vault: /does not take this user name and password/, Photo: /JPEG alone/ })
+  t.equal(vault.refused.length, 2, 'the password was tried once each way')
+  const { found: now } = (await boss.call('GET', '/api/discovery')).body as { found: Found[] }
+  t.same(
+    now
+      .filter(({ camera }) => camera === null)
+      .map(({ name }) => name)
+      .sort(),
+    ['Photo', 'Vault'],
+  )
+})
+
+t.test('where the recorder has as many cameras as it takes, none is asked', async (t) => {
+  await boss.call('POST', '/api/discovery/rtsp', { name: 'More', url: 'rtsp://127.0.0.1:1/x' })
+  const before = vault.asked.length
+  t.match(await boss.call('POST', `/api/discovery/${found.get('127.0.6.3')?.id}/adopt`, login), {
+    ...{ status: 409, body: { error: 'too_many_cameras' } },
+  })
+  t.equal(vault.asked.length, before)
+})
+
+t.test('nothing in any camera was changed, and what is kept of them shows no password', async (t) => {
+  for (const { asked } of peers)
+    t.same(
+      asked.filter((name) => !name.startsWith('Get')),
+      [],
+    )
+  const { body } = await boss.call('GET', '/api/journal')
+  t.notMatch(JSON.stringify(body), /pass&word/)
+  t.match(JSON.stringify(body), /127\.0\.6\.2/)
+  t.notMatch(JSON.stringify((await boss.call('GET', '/api/cameras')).body), /pass&word/)
+})

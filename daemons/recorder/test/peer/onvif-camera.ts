@@ -1,0 +1,270 @@
+/**
+ * A camera that speaks WS-Discovery and ONVIF, and misbehaves as it is told. Its streams are somebody else's: it passes
+ * connections on to a real server of RTSP.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
+import type { Owner } from '#kit/test/running-daemon.ts'
+
+/** One of its streams, as it is set. */
+export interface PeerProfile {
+  token: string
+  encoding: string
+  width: number
+  height: number
+  fps: number
+}
+
+/** What it is, and how it misbehaves. Changed while it runs, it misbehaves from then on. */
+export interface PeerTraits {
+  /** An address of the loopback of its own. */
+  host: string
+  user: { username: string; password: string }
+  /** How it wants to be signed in to: either way, WS-Security alone, HTTP Digest alone; or it refuses everybody. */
+  signIn: 'any' | 'wsse' | 'digest' | 'nobody'
+  /** How far its clock is ahead. */
+  aheadMs: number
+  profiles: PeerProfile[]
+  /** Its services of media. */
+  media: readonly (1 | 2)[]
+  /** Whether it knows GetServices, or only the older GetCapabilities. */
+  knowsServices: boolean
+  /** The host in the addresses that it says; undefined: its own. */
+  saysHost: string | undefined
+  /** Where it sends everybody on to. */
+  redirect: ((address: string) => string) | undefined
+  /** What it answers instead to an operation: `silence`, `endless`, `interim`, or a text. */
+  instead: Readonly<Record<string, string>>
+  name: string
+  /** Called instead of one answer to a probe: sends whatever it wants. */
+  answerProbe: ((send: (text: string) => void, answer: string, messageId: string) => void) | undefined
+  /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
+  rtspPort: number | undefined
+}
+
+export interface OnvifPeer {
+  traits: PeerTraits
+  /** Address of its device service. */
+  service: string
+  /** Operations that it was asked, in order, and those it refused with their login. */
+  asked: string[]
+  refused: string[]
+}
+
+const usual: Omit<PeerTraits, 'host'> = {
+  user: { username: 'onvif', password: 'pass&word' },
+  ...{ signIn: 'any', aheadMs: 0, media: [1, 2], knowsServices: true, saysHost: undefined, redirect: undefined },
+  profiles: [
+    { token: 'sub', encoding: 'H264', width: 320, height: 240, fps: 15 },
+    { token: 'main', encoding: 'H264', width: 1920, height: 1080, fps: 25 },
+  ],
+  ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
+}
+
+const GROUP = '239.255.255.250'
+
+/** Starts one; everything ends with the test. */
+export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { host: string }): Promise<OnvifPeer> {
+  const traits: PeerTraits = { ...usual, ...wish }
+  const peer: OnvifPeer = { traits, service: '', asked: [], refused: [] }
+  const relays = new Map<string, number>()
+  for (const { token } of traits.profiles) relays.set(token, await startRelay(t, traits))
+  const digestNonce = randomBytes(8).toString('hex')
+  const server = createServer((incoming, outgoing) => void answer(incoming, outgoing).catch(() => outgoing.destroy()))
+  const port = await listening(t, server, traits.host)
+  peer.service = `http://${traits.host}:${port}/onvif/device_service`
+  await listenForProbes(t, peer)
+
+  async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const text = await bodyOf(incoming)
+    const name = /<s:Body><(\w+)/.exec(text)?.[1] ?? ''
+    peer.asked.push(name)
+    const own = `http://${traits.saysHost ?? traits.host}:${port}`
+    const { pathname } = new URL(incoming.url ?? '/', own)
+    const next = traits.redirect?.(`http://${traits.host}:${port}${pathname}`)
+    if (next !== undefined && pathname !== '/moved') return void outgoing.writeHead(307, { location: next }).end()
+    const instead = traits.instead[name]
+    if (instead !== undefined) return misbehave(outgoing, instead)
+    const challenge = { 'www-authenticate': `Digest realm="camera", qop="auth", nonce="${digestNonce}", algorithm=MD5` }
+    if (name !== 'GetSystemDateAndTime' && !isSigned(text, incoming)) {
+      peer.refused.push(name)
+      if (traits.signIn === 'digest' || traits.signIn === 'any') return void outgoing.writeHead(401, challenge).end()
+      return void outgoing.writeHead(400).end(faultText('ter:NotAuthorized', 'Sender not authorized'))
+    }
+    const body = answerTo(name, { text, own, traits, relays })
+    outgoing.writeHead(body.includes('Fault') ? 500 : 200, { 'content-type': 'application/soap+xml' }).end(body)
+  }
+
+  function isSigned(text: string, { headers }: IncomingMessage): boolean {
+    const { aheadMs, signIn, user } = traits
+    if (signIn === 'nobody') return false
+    if (signIn !== 'wsse' && isDigest(headers.authorization ?? '', digestNonce, user)) return true
+    return signIn !== 'digest' && isWsse(text, user, Date.now() + aheadMs)
+  }
+  return peer
+}
+
+async function listening(t: Owner, server: Server, host: string): Promise<number> {
+  server.listen(0, host)
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** Passes connections on to the server of RTSP. */
+async function startRelay(t: Owner, traits: PeerTraits): Promise<number> {
+  const server = createTcpServer((near) => {
+    if (traits.rtspPort === undefined) return near.destroy()
+    const far = connect(traits.rtspPort, '127.0.0.1')
+    for (const [one, other] of [[near, far] as const, [far, near] as const]) {
+      one.on('error', () => other.destroy()).on('close', () => other.destroy())
+      one.pipe(other)
+    }
+  })
+  return await listening(t, server, traits.host)
+}
+
+async function listenForProbes(t: Owner, { service, traits }: OnvifPeer): Promise<void> {
+  const ear = await opened(t, { address: GROUP, port: 3702 })
+  // Its own voice, so that answers come from its own address.
+  const voice = await opened(t, { address: traits.host, port: 0 })
+  ear.addMembership(GROUP, '127.0.0.1')
+  ear.on('message', (bytes, { address, port }) => {
+    const messageId = /MessageID>([^<]*)</.exec(String(bytes))?.[1] ?? ''
+    const said = service.replace(traits.host, traits.saysHost ?? traits.host)
+    const text = probeMatchText(messageId, { endpoint: `urn:uuid:${traits.host}`, address: said, name: traits.name })
+    const send = (text: string) => voice.send(text, port, address)
+    if (traits.answerProbe) traits.answerProbe(send, text, messageId)
+    else send(text)
+  })
+}
+
+async function opened(t: Owner, place: { address: string; port: number }): Promise<Socket> {
+  const socket = createSocket({ type: 'udp4', reuseAddr: true })
+  socket.bind(place)
+  await once(socket, 'listening')
+  t.teardown(() => void socket.close())
+  return socket
+}
+
+/** An answer to a probe. */
+export function probeMatchText(messageId: string, about: { endpoint: string; address: string; name: string }): string {
+  const { address, endpoint, name } = about
+  return `<?xml version="1.0" encoding="utf-8"?>
+<SOAP-ENV:Envelope xmlns:SOAP-ENV="http://www.w3.org/2003/05/soap-envelope" xmlns:wsa="http://schemas.xmlsoap.org/ws/2004/08/addressing" xmlns:d="http://schemas.xmlsoap.org/ws/2005/04/discovery">
+<SOAP-ENV:Header><wsa:RelatesTo>${messageId}</wsa:RelatesTo></SOAP-ENV:Header><SOAP-ENV:Body><d:ProbeMatches><d:ProbeMatch>
+<wsa:EndpointReference><wsa:Address>${endpoint}</wsa:Address></wsa:EndpointReference>
+<d:Types>dn:NetworkVideoTransmitter tds:Device</d:Types>
+<d:Scopes>onvif://www.onvif.org/type/video_encoder onvif://www.onvif.org/name/${encodeURIComponent(name)} onvif://www.onvif.org/hardware/PC-1</d:Scopes>
+<d:XAddrs>http://[fe80::1]/onvif/device_service ${address}</d:XAddrs><d:MetadataVersion>10</d:MetadataVersion>
+</d:ProbeMatch></d:ProbeMatches></SOAP-ENV:Body></SOAP-ENV:Envelope>`
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of incoming) text += String(chunk)
+  return text
+}
+
+function misbehave(outgoing: ServerResponse, how: string): void {
+  if (how === 'silence') return
+  if (how === 'interim') {
+    for (let sent = 0; sent < 64; sent++) outgoing.writeProcessing()
+    return
+  }
+  if (how !== 'endless') return void outgoing.end(how)
+  const more = () => {
+    while (!outgoing.destroyed && outgoing.write('<a>'.repeat(10_000)));
+  }
+  outgoing.on('drain', more)
+  more()
+}
+
+/** Whether a request is signed by WS-Security with a time that is right by its own clock. */
+function isWsse(text: string, user: PeerTraits['user'], nowMs: number): boolean {
+  const at = (name: string) => new RegExp(`<${name}(?: [^>]*)?>([^<]*)<`).exec(text)?.[1] ?? ''
+  const created = at('Created')
+  if (!(Math.abs(Date.parse(created) - nowMs) < 60_000)) return false
+  const hash = createHash('sha1')
+    .update(Buffer.from(at('Nonce'), 'base64'))
+    .update(created + user.password)
+  return at('Username') === user.username && at('Password') === hash.digest('base64')
+}
+
+function isDigest(header: string, nonce: string, { password, username }: PeerTraits['user']): boolean {
+  const said = (name: string) => new RegExp(`${name}="?([^",]*)"?`).exec(header)?.[1] ?? ''
+  const md5 = (text: string) => createHash('md5').update(text).digest('hex')
+  const secret = md5(`${username}:camera:${password}`)
+  const middle = `${nonce}:${said('nc')}:${said('cnonce')}:auth`
+  return header !== '' && said('response') === md5(`${secret}:${middle}:${md5(`POST:${said('uri')}`)}`)
+}
+
+interface Asking {
+  text: string
+  own: string
+  traits: PeerTraits
+  relays: ReadonlyMap<string, number>
+}
+
+function answerTo(name: string, asking: Asking): string {
+  const { traits } = asking
+  const of = answers[name]
+  if (!of || (name === 'GetServices' && !traits.knowsServices))
+    return faultText('ter:ActionNotSupported', 'Optional Action Not Implemented')
+  return envelope(`<x:${name}Response xmlns:x="urn:x">${of(asking)}</x:${name}Response>`)
+}
+
+const answers: Readonly<Record<string, (asking: Asking) => string>> = {
+  GetSystemDateAndTime({ traits }) {
+    const at = new Date(Date.now() + traits.aheadMs)
+    const time = `<t:Hour>${at.getUTCHours()}</t:Hour><t:Minute>${at.getUTCMinutes()}</t:Minute><t:Second>${at.getUTCSeconds()}</t:Second>`
+    const date = `<t:Year>${at.getUTCFullYear()}</t:Year><t:Month>${at.getUTCMonth() + 1}</t:Month><t:Day>${at.getUTCDate()}</t:Day>`
+    return `<x:SystemDateAndTime><t:DateTimeType>Manual</t:DateTimeType><t:UTCDateTime><t:Time>${time}</t:Time><t:Date>${date}</t:Date></t:UTCDateTime></x:SystemDateAndTime>`
+  },
+  GetDeviceInformation: () =>
+    '<x:Manufacturer>Peer &amp; Sons</x:Manufacturer><x:Model>PC-1</x:Model><x:FirmwareVersion>1</x:FirmwareVersion>',
+  GetServices: ({ own, traits: { media } }) =>
+    media
+      .map((version) => {
+        const space = `http://www.onvif.org/ver${version}0/media/wsdl`
+        return `<x:Service><x:Namespace>${space}</x:Namespace><x:XAddr>${own}/onvif/media${version}</x:XAddr></x:Service>`
+      })
+      .join(''),
+  GetCapabilities: ({ own }) =>
+    `<x:Capabilities><t:Media><t:XAddr>${own}/onvif/media1</t:XAddr></t:Media></x:Capabilities>`,
+  GetProfiles({ text, traits: { profiles } }) {
+    const isSecond = text.includes('ver20/media')
+    return profiles
+      .map(({ encoding, fps, height, token, width }) => {
+        const size = `<t:Resolution><t:Width>${width}</t:Width><t:Height>${height}</t:Height></t:Resolution>`
+        const rate = `<t:RateControl><t:FrameRateLimit>${fps}</t:FrameRateLimit></t:RateControl>`
+        const encoder = `<t:Encoding>${encoding}</t:Encoding>${size}${rate}`
+        const inner = isSecond
+          ? `<x:Configurations><x:VideoEncoder>${encoder}</x:VideoEncoder></x:Configurations>`
+          : `<t:VideoEncoderConfiguration>${encoder}</t:VideoEncoderConfiguration>`
+        return `<x:Profiles token="${token}" fixed="true"><t:Name>${token}</t:Name>${inner}</x:Profiles>`
+      })
+      .join('')
+  },
+  GetStreamUri({ relays, text, traits }) {
+    const token = /<ProfileToken>([^<]*)</.exec(text)?.[1] ?? ''
+    const uri = `<t:Uri>rtsp://${traits.saysHost ?? traits.host}:${relays.get(token)}/cam</t:Uri>`
+    return text.includes('ver20/media') ? uri : `<x:MediaUri>${uri}</x:MediaUri>`
+  },
+}
+
+function envelope(body: string): string {
+  return `<?xml version="1.0" encoding="UTF-8"?><env:Envelope xmlns:env="http://www.w3.org/2003/05/soap-envelope" xmlns:t="http://www.onvif.org/ver10/schema"><env:Body>${body}</env:Body></env:Envelope>`
+}
+
+function faultText(code: string, reason: string): string {
+  return envelope(
+    `<env:Fault><env:Code><env:Value>env:Sender</env:Value><env:Subcode><env:Value>${code}</env:Value></env:Subcode></env:Code><env:Reason><env:Text xml:lang="en">${reason}</env:Text></env:Reason></env:Fault>`,
+  )
+}

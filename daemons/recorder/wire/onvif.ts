@@ -1,0 +1,159 @@
+/**
+ * Operations of ONVIF: what is asked, and what the answers say.
+ * @source ONVIF Core Specification 8.1 (GetServices, GetCapabilities), 8.3 (GetDeviceInformation, GetSystemDateAndTime);
+ *   Media Service Specification 5.2, 5.15; Media2 Service Specification 5.2, 5.9
+ */
+import { Fault } from '#kit/pure/fault.ts'
+import { plainText } from '#kit/pure/text.ts'
+import { childrenOf, elementAt, escapeXml, numberAt, textAt, type XmlElement } from './xml.ts'
+
+/** One operation. */
+export interface OnvifOperation<Answer> {
+  /** Its body, as XML. */
+  body: string
+  /** The element of the answer. */
+  answer: string
+  /** @throws Fault `onvif_broken` where the answer lacks what it must have */
+  read(answer: XmlElement): Answer
+}
+
+const DEVICE = 'http://www.onvif.org/ver10/device/wsdl'
+const MEDIA_1 = 'http://www.onvif.org/ver10/media/wsdl'
+const MEDIA_2 = 'http://www.onvif.org/ver20/media/wsdl'
+const SCHEMA = 'http://www.onvif.org/ver10/schema'
+
+/** The camera's clock, epoch ms of its UTC; undefined where it says none. Answered to anyone. */
+export const getSystemDateAndTime: OnvifOperation<number | undefined> = {
+  body: `<GetSystemDateAndTime xmlns="${DEVICE}"/>`,
+  answer: 'GetSystemDateAndTimeResponse',
+  read: (answer) => instantAt(elementAt(answer, 'SystemDateAndTime', 'UTCDateTime')),
+}
+
+function instantAt(element: XmlElement | undefined): number | undefined {
+  const at = (...path: string[]) => numberAt(element, ...path)
+  const [year, month, day] = [at('Date', 'Year'), at('Date', 'Month'), at('Date', 'Day')]
+  if (year === undefined || month === undefined || day === undefined || year > 9999) return undefined
+  return Date.UTC(year, month - 1, day, at('Time', 'Hour') ?? 0, at('Time', 'Minute') ?? 0, at('Time', 'Second') ?? 0)
+}
+
+/** What a camera says of itself, made safe to show. */
+export const getDeviceInformation: OnvifOperation<{ manufacturer: string; model: string }> = {
+  body: `<GetDeviceInformation xmlns="${DEVICE}"/>`,
+  answer: 'GetDeviceInformationResponse',
+  read: (answer) => ({
+    manufacturer: plainText(textAt(answer, 'Manufacturer') ?? '', 64),
+    model: plainText(textAt(answer, 'Model') ?? '', 64),
+  }),
+}
+
+/** A service of media: its address, and in which of the two versions it is spoken to. */
+export interface MediaService {
+  version: 1 | 2
+  address: string
+}
+
+/** The services of media, the newer one first: it alone tells of H.265. */
+export const getServices: OnvifOperation<MediaService[]> = {
+  body: `<GetServices xmlns="${DEVICE}"><IncludeCapability>false</IncludeCapability></GetServices>`,
+  answer: 'GetServicesResponse',
+  read(answer) {
+    const services = childrenOf(answer, 'Service')
+    const of = (version: 1 | 2, namespace: string): MediaService[] => {
+      const found = services.find((service) => textAt(service, 'Namespace') === namespace)
+      const address = textAt(found, 'XAddr')
+      return address === undefined ? [] : [{ version, address }]
+    }
+    return [...of(2, MEDIA_2), ...of(1, MEDIA_1)]
+  },
+}
+
+/** The same of cameras that are older than `GetServices`. */
+export const getCapabilities: OnvifOperation<MediaService[]> = {
+  body: `<GetCapabilities xmlns="${DEVICE}"><Category>Media</Category></GetCapabilities>`,
+  answer: 'GetCapabilitiesResponse',
+  read(answer) {
+    const address = textAt(answer, 'Capabilities', 'Media', 'XAddr')
+    return address === undefined ? [] : [{ version: 1, address }]
+  },
+}
+
+/** What a camera can send, as it is set there. */
+export interface MediaProfile {
+  /** Names it to the camera. */
+  token: string
+  /** `H264`, `H265`, `JPEG`, `MPEG4`; upper case. */
+  encoding: string
+  width: number
+  height: number
+  /** Pictures per second at most; undefined if it says none. */
+  fps: number | undefined
+}
+
+/** Profiles beyond are ignored: a recorder of 64 channels may tell of hundreds. */
+const MOST_PROFILES = 64
+const LONGEST_TOKEN = 64
+
+/** The profiles that send video. */
+export function getProfiles(version: 1 | 2): OnvifOperation<MediaProfile[]> {
+  const body =
+    version === 1
+      ? `<GetProfiles xmlns="${MEDIA_1}"/>`
+      : `<GetProfiles xmlns="${MEDIA_2}"><Type>VideoEncoder</Type></GetProfiles>`
+  const path = version === 1 ? ['VideoEncoderConfiguration'] : ['Configurations', 'VideoEncoder']
+  return {
+    body,
+    answer: 'GetProfilesResponse',
+    read: (answer) =>
+      childrenOf(answer, 'Profiles')
+        .slice(0, MOST_PROFILES)
+        .flatMap((profile) => profileOf(profile, elementAt(profile, ...path))),
+  }
+}
+
+function profileOf(profile: XmlElement, encoder: XmlElement | undefined): MediaProfile[] {
+  const token = profile.attributes.get('token') ?? ''
+  const width = numberAt(encoder, 'Resolution', 'Width')
+  const height = numberAt(encoder, 'Resolution', 'Height')
+  const encoding = plainText(textAt(encoder, 'Encoding') ?? '', 16).toUpperCase()
+  if (token === '' || token.length > LONGEST_TOKEN || !width || !height || encoding === '') return []
+  const rate = Number(/^\d{1,4}(?:\.\d{1,9})?$/.exec(textAt(encoder, 'RateControl', 'FrameRateLimit') ?? '')?.[0] ?? 0)
+  return [{ token, encoding, width, height, fps: rate > 0 ? rate : undefined }]
+}
+
+/** The address of a profile's stream. */
+export function getStreamUri(version: 1 | 2, token: string): OnvifOperation<string> {
+  const profile = `<ProfileToken>${escapeXml(token)}</ProfileToken>`
+  const setup =
+    `<StreamSetup><Stream xmlns="${SCHEMA}">RTP-Unicast</Stream>` +
+    `<Transport xmlns="${SCHEMA}"><Protocol>RTSP</Protocol></Transport></StreamSetup>`
+  const body =
+    version === 1
+      ? `<GetStreamUri xmlns="${MEDIA_1}">${setup}${profile}</GetStreamUri>`
+      : `<GetStreamUri xmlns="${MEDIA_2}"><Protocol>RTSP</Protocol>${profile}</GetStreamUri>`
+  return {
+    body,
+    answer: 'GetStreamUriResponse',
+    read(answer) {
+      const uri = version === 1 ? textAt(answer, 'MediaUri', 'Uri') : textAt(answer, 'Uri')
+      if (uri === undefined || !/^rtsp:\/\/[^/]/i.test(uri) || !URL.canParse(uri))
+        throw new Fault('onvif_broken', 'The camera tells no RTSP address of its stream. Add it by its RTSP address.')
+      return uri
+    },
+  }
+}
+
+/**
+ * An address that a camera says, at the host that it answers from: many say one that they had before, or one behind
+ * a router, and a hostile one says somebody else's.
+ * @param host a name or an address, IPv6 in brackets
+ * @throws Fault `onvif_broken` for what is no address
+ */
+export function atHost(address: string, host: string): string {
+  const url = URL.parse(address)
+  if (url) url.hostname = host
+  if (url?.hostname !== host || !/^(?:https?|rtsp):$/.test(url.protocol))
+    throw new Fault('onvif_broken', 'The camera says an address that cannot be read.')
+  url.username = ''
+  url.password = ''
+  return url.href
+}
