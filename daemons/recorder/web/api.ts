@@ -88,6 +88,29 @@ export interface CameraBody {
   password?: string
 }
 
+/** A camera that answered on the network. */
+export interface FoundCamera {
+  id: string
+  name: string
+  manufacturer: string | null
+  model: string | null
+  address: string
+  /** The camera that records it; null while none does. */
+  camera: { id: string; name: string } | null
+}
+
+/** Answer of GET /api/discovery. */
+interface DiscoveryState {
+  scannedAt: number | null
+  found: FoundCamera[]
+}
+
+/** What became of adding several. */
+interface AdoptedAll {
+  adopted: Camera[]
+  failed: { id: string; error: string }[]
+}
+
 interface CameraChange extends Partial<Omit<CameraBody, 'sub_url'>> {
   /** Null: none. */
   sub_url?: string | null
@@ -168,6 +191,18 @@ export const api = {
       isPolled: true,
     }),
   health: () => call<Health>('GET /api/health', undefined, { isPolled: true }),
+}
+
+/** A scan waits for answers, and a camera takes its time for each of many questions. */
+const SCAN_MS = 70_000
+const ADOPT_MS = 600_000
+
+/** Calls that find cameras. */
+export const discoveryApi = {
+  list: () => call<DiscoveryState>('GET /api/discovery'),
+  scan: () => call<DiscoveryState>('POST /api/discovery/scan', undefined, { answerMs: SCAN_MS }),
+  adoptAll: (body: Credentials & { ids: string[] }) =>
+    call<AdoptedAll>('POST /api/discovery/adopt-all', body, { answerMs: ADOPT_MS }),
 }
 
 /** Calls of the page of accounts. */

@@ -7,7 +7,7 @@ import { Confirm } from '#kit/web/dialog.ts'
 import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { firstWait } from '#kit/web/lazy.ts'
+import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { Act, icon, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow, matches, Tools, walkRows } from '#kit/web/tools.ts'
@@ -25,14 +25,17 @@ import {
 import { cameras, isAdmin, look } from './state.ts'
 import * as texts from './texts.ts'
 
+const FindCameras = lazy(async () => (await import('./find-cameras.ts')).FindCameras)
+
 const ROWS = '.rows .name a'
 
-/** The page. @param what `new`, `edit` or nothing; @param which the camera that is changed */
+/** The page. @param what `find`, `new`, `edit` or nothing; @param which the camera that is changed */
 export function CamerasPage({ what, which }: { what?: string; which?: string }): VNode {
   const [filter, setFilter] = useState('')
   useKeys(texts.cameras, [
     { key: 'ArrowDown', what: texts.nextCamera, run: () => walkRows(ROWS, 1) },
     { key: 'ArrowUp', what: texts.previousCamera, run: () => walkRows(ROWS, -1) },
+    { key: 'f', what: texts.findsCameras, run: () => isAdmin.value && (goTo('cameras', 'find') as undefined) },
     { key: 'n', what: texts.addsCamera, run: () => isAdmin.value && (goTo('cameras', 'new') as undefined) },
   ])
   const known = cameras.value
@@ -48,23 +51,26 @@ export function CamerasPage({ what, which }: { what?: string; which?: string }):
 
 function formOf(known: readonly Camera[], what?: string, which?: string): VNode | null {
   if (what === 'new') return html`<${NewCamera} key="new" />`
+  if (what === 'find') return html`<${FindCameras} key="find" />`
   const camera = what === 'edit' ? known.find(({ id }) => id === which) : undefined
   return camera ? html`<${CameraForm} camera=${camera} key=${camera.id} />` : null
 }
 
 /** What to do first. */
 function nothingYet(hasForm: boolean): VNode {
-  const add = hasForm ? null : html`<a class="btn primary" href=${linkTo('cameras', 'new')}>Add camera</a>`
+  const act = html`<div class="acts start"><a class=${hasForm ? 'btn' : 'btn primary'} href=${linkTo('cameras', 'find')}>${texts.findCameras}</a>
+    ${hasForm ? null : html`<a class="btn" href=${linkTo('cameras', 'new')}>Add camera</a>`}</div>`
   return say(
     'off',
     texts.noCameras,
     isAdmin.value ? texts.howToAdd : texts.askAnAdministrator,
-    isAdmin.value ? add : null,
+    isAdmin.value ? act : null,
   )
 }
 
 function tools(filter: string, setFilter: (text: string) => void, hasForm: boolean): VNode {
-  const add = html`<a class=${hasForm ? 'btn' : 'btn primary'} href=${linkTo('cameras', 'new')}>Add camera</a>`
+  const add = html`<a class="btn" href=${linkTo('cameras', 'find')}>${texts.findCameras}</a>
+    <a class=${hasForm ? 'btn' : 'btn primary'} href=${linkTo('cameras', 'new')}>Add camera</a>`
   return html`<${Tools} filter=${filter} setFilter=${setFilter} label="Filter cameras">${isAdmin.value ? add : null}</${Tools}>`
 }
 

@@ -1,5 +1,5 @@
 /** Texts of the recorder's pages, sorted by the file that says them. Text between the tags of a template stays there. */
-import { listed, whole } from '#kit/web/numbers.ts'
+import { count, listed, whole } from '#kit/web/numbers.ts'
 
 // Everywhere (app.ts, state.ts)
 
@@ -58,7 +58,7 @@ export const previousCamera = 'previous camera'
 export const addsCamera = 'adds a camera'
 export const noCameras = 'No cameras yet'
 export const howToAdd =
-  'Add one by its RTSP address, which stands in its manual or on its own page. It is recorded from then on.'
+  'Find those on the network, or add one by its RTSP address, which stands in its manual. It is recorded from then on.'
 export const askAnAdministrator = 'An administrator adds cameras.'
 export const noCameraMatches = (filter: string) => `No camera matches ${filter}`
 export const escShowsAll = 'Esc shows all of them.'
@@ -86,6 +86,32 @@ export const leftEmpty = 'Left empty, the present one stays.'
 export const removeQuestion = (name: string) => `Remove ${name}?`
 export const removingMeans =
   'It is no longer recorded, and its footage can no longer be watched. Added again, it is a new camera. To pause it, switch it off instead.'
+
+// Cameras on the network (find-cameras.ts)
+
+export const findsCameras = 'finds cameras'
+export const findCameras = 'Find cameras'
+export const scanAgain = 'Look again'
+export const scanning = 'Looking for cameras'
+export const scanTakes = 'Every network of the recorder is asked. This takes some seconds.'
+export const notScanned = 'The recorder did not look'
+export const noneFound = 'No camera answered'
+export const checkThese = 'Look at the camera:'
+export const checks = [
+  'It is on the same network as the recorder, not behind a router.',
+  'ONVIF is switched on in its settings.',
+  'It has a user for ONVIF, where it keeps those apart.',
+]
+export const addByAddress = 'Add by RTSP address'
+export const foundSo = (many: number) => (many === 1 ? 'One camera answered' : `${count(many)} cameras answered`)
+export const addedAs = 'Added as'
+export const tickAll = 'Tick all'
+export const tickNone = 'Tick none'
+export const tickOne = 'Tick at least one camera.'
+export const onvifUserHint = 'One login for all that are ticked. Many cameras keep users for ONVIF apart.'
+export const addSome = (many: number) => (many < 2 ? 'Add camera' : `Add ${count(many)} cameras`)
+export const signingIn = 'Signing in'
+export const camerasAreAdded = (names: string[]) => `${listed(names)} ${names.length === 1 ? 'is' : 'are'} added.`
 
 // One camera (camera-page.ts)
 
