@@ -41,7 +41,7 @@ interface DiskParts extends FolderWish {
 }
 
 /** Waits before a disk that refused a write is written again. */
-const REST = { firstMs: 2000, maxMs: 300_000 }
+const REST = { firstMs: 2000, maxMs: 60_000 }
 
 export class FootageDisk {
   readonly folder: string
@@ -156,11 +156,11 @@ export class FootageDisk {
     if (found !== (this.#id ?? found) || this.#parts.isTaken(found)) return 'mistaken'
     if (this.#id === undefined) await this.#parts.onKnown(found)
     this.#id = found
+    const { bavail, blocks, bsize } = await statfs(this.folder)
+    this.#size = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize }
     const nowMs = clock.monotonicMs()
     if (nowMs < this.#restsUntilMs) return undefined
     if (nowMs - this.#syncedMs >= limits.lookMs) await writeProbe(this.folder)
-    const { bavail, blocks, bsize } = await statfs(this.folder)
-    this.#size = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize }
     return eventOfRoom(this.#size.freeBytes, this.#size.sizeBytes)
   }
 

@@ -64,6 +64,8 @@ export interface FootageIndex {
   hold(camera: string, fromAt: number, toAt: number, isHeld: boolean): void
   /** The end of the newest recording of all. */
   newestAt(): number
+  /** Rows that are put together, at once. */
+  together(task: () => void): void
   close(): void
 }
 
@@ -183,6 +185,11 @@ function indexOn(database: DatabaseSync): FootageIndex {
     },
     bytes: (disk) => kept.get(disk) ?? 0,
     hold: (camera, fromAt, toAt, isHeld) => void hold.run(isHeld ? 1 : 0, camera, ...spanOf(fromAt, toAt)),
+    together(task) {
+      database.exec('BEGIN')
+      task()
+      database.exec('COMMIT')
+    },
     close: () => database.close(),
   }
 }

@@ -384,7 +384,9 @@ class Store implements Footage {
   }
 
   async #trim(): Promise<void> {
-    const { clock, keeping } = this.#parts
+    const { clock, keeping, limits } = this.#parts
+    // How much is free now, also where a write has just found the disk full.
+    await atMost(clock, limits.stuckMs, Promise.all(this.#places.map(({ disk }) => disk.look())))
     const places = this.#places.filter(({ disk, number }) => WRITABLE.has(disk.state) && number !== undefined)
     const isOld = ({ camera, endAt }: IndexRow) => endAt < clock.epochMs() - keeping.keepMs(camera)
     for (const place of places) await this.#removeWhile(place, isOld)
@@ -429,7 +431,7 @@ class Store implements Footage {
     const { clock, keeping } = this.#parts
     for (const number of this.#index.disks())
       if (!this.#places.some((place) => place.number === number))
-        this.#index.forgetBefore(number, clock.epochMs() - keeping.keepMs(''))
+        this.#index.together(() => this.#index.forgetBefore(number, clock.epochMs() - keeping.keepMs('')))
   }
 
   async close(): Promise<void> {
