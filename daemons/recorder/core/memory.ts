@@ -4,6 +4,7 @@ import {
   KERNEL_BYTES,
   KIB,
   type MemoryPlan,
+  type MemoryRow,
   MIB,
   NODE_TASKS,
   serverRows,
@@ -75,16 +76,7 @@ export function memoryPlan(): MemoryPlan {
         each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
       },
-      {
-        // As bytes, as text, and as elements of many times that.
-        ...{ what: 'answers of cameras over ONVIF', of: 'camera', many: 'discovery.adopt_at_once', isHeap: true },
-        each: (setting) => 16 * setting('discovery.onvif_bytes'),
-        shownBy: 'daemons/recorder/test/wire/xml.test.ts',
-      },
-      {
-        ...{ what: 'cameras that were found', of: 'camera', many: 'discovery.found', each: 4 * KIB, isHeap: true },
-        shownBy: 'daemons/recorder/test/core/cameras/discovery.test.ts',
-      },
+      ...discoveryRows(),
       {
         // The sound, and its part of the fragment.
         ...{ what: 'sound that waits for its pictures', of: 'camera', many: 'cameras.max' },
@@ -116,4 +108,19 @@ export function memoryPlan(): MemoryPlan {
     ],
     tasks: { 'Node and V8': NODE_TASKS, 'threads that hash passwords': 'http.password_workers', [DISK_THREADS]: 12 },
   }
+}
+
+function discoveryRows(): MemoryRow[] {
+  return [
+    {
+      // As bytes, as text, and as elements of many times that.
+      ...{ what: 'answers of cameras over ONVIF', of: 'camera', many: 'discovery.adopt_at_once', isHeap: true },
+      each: (setting) => 16 * setting('discovery.onvif_bytes'),
+      shownBy: 'daemons/recorder/test/wire/xml.test.ts',
+    },
+    {
+      ...{ what: 'cameras that were found', of: 'camera', many: 'discovery.found', each: 4 * KIB, isHeap: true },
+      shownBy: 'daemons/recorder/test/core/cameras/discovery.test.ts',
+    },
+  ]
 }
