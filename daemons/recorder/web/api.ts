@@ -72,6 +72,8 @@ export interface Camera {
   name: string
   enabled: boolean
   /** Null until its stream has begun once. */
+  audio: boolean
+  transport: 'tcp' | 'udp'
   recordProfile: { width: number; height: number; codec: string; fps: number | null; audioCodec: string | null } | null
   health: CameraHealth
   /** Address of the stream for watching; told to administrators alone. */
@@ -115,6 +117,8 @@ interface CameraChange extends Partial<Omit<CameraBody, 'sub_url'>> {
   /** Null: none. */
   sub_url?: string | null
   enabled?: boolean
+  audio?: boolean
+  transport?: 'tcp' | 'udp'
 }
 
 /** A stretch of footage, epoch ms. */

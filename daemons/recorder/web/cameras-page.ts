@@ -137,11 +137,12 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
     {
       ...{ name: camera.name, enabled: camera.enabled, sub_url: camera.sub_url ?? '' },
       ...{ url: '', username: '', password: '', isShown: false },
+      ...{ audio: camera.audio, isUdp: camera.transport === 'udp' },
     },
     'edit',
   )
   async function save(): Promise<void> {
-    const { enabled, name, password, sub_url, url, username } = form.values.value
+    const { audio, enabled, isUdp, name, password, sub_url, url, username } = form.values.value
     const typed = Object.entries({ url: String(url).trim(), username, password }).filter(([, value]) => value !== '')
     const sub = String(sub_url).trim()
     // Of another address the one for watching is not this one any more, unless it was typed with it.
@@ -149,6 +150,7 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
     const body = {
       ...{ name: String(name).trim(), enabled: enabled === true, ...Object.fromEntries(typed) },
       ...(isNewSub && { sub_url: sub === '' ? null : sub }),
+      ...{ audio: audio === true, transport: isUdp === true ? ('udp' as const) : ('tcp' as const) },
     }
     await api.changeCamera(camera.id, body)
     await look()
@@ -165,6 +167,8 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
     <div class="in stack">
       ${input({ form, name: 'name', label: texts.name, first: true })}
       ${toggle({ form, name: 'enabled', label: texts.isRecorded, hint: texts.isRecordedHint })}
+      ${toggle({ form, name: 'audio', label: texts.isHeard, hint: texts.isHeardHint })}
+      ${toggle({ form, name: 'isUdp', label: texts.isUdp, hint: texts.isUdpHint })}
       ${input({ form, name: 'url', label: texts.newAddress, mono: true, placeholder: texts.addressExample, hint: texts.newAddressHint })}
       ${subAddress(form)}
       ${input({ form, name: 'username', label: texts.cameraUser, hint: texts.leftEmpty })}

@@ -79,6 +79,11 @@ export const cameraIsRemoved = (name: string) => `${name} is removed.`
 export const cameraNamed = (name: string) => `Camera ${name}`
 export const isRecorded = 'Record this camera'
 export const isRecordedHint = 'Switched off, it is left alone; its footage stays as long as any other.'
+export const isHeard = 'Record its sound'
+export const isHeardHint = 'Where it sends some. Recording what people say needs a right to do so.'
+export const isUdp = 'Over UDP'
+export const isUdpHint =
+  'For a camera that stutters over TCP. What is lost on the way is lost; a firewall has to let it in.'
 export const newAddress = 'New RTSP address'
 export const newAddressHint =
   'Left empty, the present one stays. A new one takes no login of the old one along, and no address for watching.'
