@@ -46,7 +46,7 @@ export interface StreamOpener {
    * Plays a stream until it ends.
    * @param signal ends it
    * @returns the fault it ended with: `camera_unreachable`, `camera_refused`, `camera_unsupported`, `camera_silent`,
-   *   `camera_ended`, `rtsp_broken`, `no_udp_port`; undefined if the signal ended it
+   *   `camera_ended`, `camera_floods`, `rtsp_broken`, `no_udp_port`; undefined if the signal ended it
    */
   play(place: StreamPlace, listener: StreamListener, signal: AbortSignal): Promise<Error | undefined>
 }

@@ -31,6 +31,7 @@ export interface RtpPair {
   port: number
   /** Where the camera takes reports of what came. */
   reportTo(port: number): void
+  /** A second time does nothing. */
   close(): void
 }
 
@@ -81,6 +82,7 @@ function pairOf(
 ): RtpPair {
   const reception = createReception(randomBytes(4).readUInt32BE(), ticksPerS)
   let reportPort: number | undefined
+  let isClosed = false
   media.on('message', (bytes, { address }) => {
     if (address !== from) return
     reception.packet(bytes, clock.monotonicMs())
@@ -102,6 +104,8 @@ function pairOf(
       reportPort = port
     },
     close() {
+      if (isClosed) return
+      isClosed = true
       reporting.cancel()
       media.close()
       reports.close()

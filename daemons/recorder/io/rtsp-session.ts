@@ -50,6 +50,9 @@ const MOST_UNREAD_BYTES = 65_536
 /** Ticks of stamps of pictures, where a camera does not say. @source RFC 6184, 8.1; RFC 7798, 7.1 */
 const VIDEO_RATE = 90_000
 
+/** So many times what a camera may send in a second ends its session over UDP. */
+const FLOOD = 4
+
 /** RFC 2326, 11.3.14. */
 const UNSUPPORTED_TRANSPORT = 461
 
@@ -155,8 +158,17 @@ class Session {
   }
 
   /** Has the camera send a medium. */
-  async #prepare(medium: Medium, { clockRate, control }: SdpMedia): Promise<void> {
-    const pair = this.#place.isUdp ? await this.#openPair(medium, clockRate) : undefined
+  async #prepare(medium: Medium, media: SdpMedia): Promise<void> {
+    const pair = this.#place.isUdp ? await this.#openPair(medium, media.clockRate) : undefined
+    try {
+      await this.#agree(medium, media, pair)
+    } catch (error) {
+      pair?.close()
+      throw error
+    }
+  }
+
+  async #agree(medium: Medium, { control }: SdpMedia, pair: RtpPair | undefined): Promise<void> {
     const first = 2 * this.#prepared++
     const transport = pair
       ? `RTP/AVP;unicast;client_port=${pair.port}-${pair.port + 1}`
@@ -169,7 +181,8 @@ class Session {
     if (!session || !(channels || (pair && agreed && isUdp(agreed)))) throw otherTransport(pair !== undefined)
     for (const [at, channel] of (channels ?? []).entries()) this.#channels.set(channel, { medium, isReport: at === 1 })
     const [, reports] = readServerPorts(agreed) ?? []
-    if (reports !== undefined) pair?.reportTo(reports)
+    if (channels) pair?.close()
+    else if (reports !== undefined) pair?.reportTo(reports)
     this.#session ??= session
   }
 
@@ -254,11 +267,16 @@ class Session {
     this.#listener.onPacket(bytes, from.medium)
   }
 
-  /** Over UDP nothing can be told to wait: what is too much is lost, and counted as what did not come. */
+  /**
+   * Over UDP nothing can be told to wait: what is too much is lost, and counted as what did not come. A camera that sends
+   * many times as much would keep this process busy with that alone.
+   */
   #datagram(medium: Medium, bytes: Uint8Array): void {
+    const { bytesPerS } = this.#parts.limits
     this.#bytesThisSecond += bytes.length
-    if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) return
     try {
+      if (this.#bytesThisSecond > FLOOD * bytesPerS) throw flood(bytesPerS)
+      if (this.#bytesThisSecond > bytesPerS) return
       this.#packet({ medium, isReport: false }, bytes)
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
@@ -389,6 +407,11 @@ function checkOrder(video: SdpMedia): SdpMedia {
       'The camera interleaves the parts of its pictures, which is not understood. Set another mode of packets in it.',
     )
   return video
+}
+
+function flood(bytesPerS: number): Fault {
+  const seen = `sends over UDP more than ${FLOOD} times the ${bytesPerS} bytes a second that cameras.bytes_per_s allows`
+  return new Fault('camera_floods', `The camera ${seen}. It is connected again.`)
 }
 
 function otherTransport(wantsUdp: boolean): Fault {
