@@ -64,6 +64,8 @@ export interface FootageIndex {
   hold(camera: string, fromAt: number, toAt: number, isHeld: boolean): void
   /** The end of the newest recording of all. */
   newestAt(): number
+  /** When the newest file of a camera began; 0 without any. */
+  newestOf(camera: string): number
   /** Rows that are put together, at once. */
   together(task: () => void): void
   close(): void
@@ -224,7 +226,7 @@ function spanOf(fromAt: number, toAt: number): [number, number, number] {
 
 function readersOf(
   database: DatabaseSync,
-): Pick<FootageIndex, 'between' | 'spans' | 'bounds' | 'cameras' | 'newestAt'> {
+): Pick<FootageIndex, 'between' | 'spans' | 'bounds' | 'cameras' | 'newestAt' | 'newestOf'> {
   const sql = (text: string): StatementSync => database.prepare(text)
   const own = "camera = ? AND state <> 'removing' AND end_us > start_us"
   const where = `${own} AND start_us >= ? AND start_us < ? AND end_us > ? ORDER BY start_us`
@@ -234,6 +236,7 @@ function readersOf(
   spans.setReturnArrays(true)
   const first = sql(`SELECT start_us AS at FROM file WHERE ${own} ORDER BY start_us LIMIT 1`)
   const last = sql(`SELECT end_us AS at FROM file WHERE ${own} ORDER BY start_us DESC LIMIT 1`)
+  const newest = sql('SELECT start_us AS at FROM file WHERE camera = ? ORDER BY start_us DESC LIMIT 1')
   const next = sql('SELECT min(camera) AS camera FROM file WHERE camera > ?')
 
   function cameras(): string[] {
@@ -259,6 +262,7 @@ function readersOf(
       const [start, end] = [first.get(camera), last.get(camera)]
       return start && end ? { startAt: Number(start.at) / 1000, endAt: Number(end.at) / 1000 } : undefined
     },
+    newestOf: (camera) => Math.floor(Number(newest.get(camera)?.at ?? 0) / 1000),
     newestAt: () => Math.max(0, ...cameras().map((camera) => Number(last.get(camera)?.at ?? 0))) / 1000,
   }
 }

@@ -1,6 +1,6 @@
 /** All footage on all disks: where a file goes, which files there are, and which are removed. */
 import { constants } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { atMost, type Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -103,6 +103,8 @@ export async function openFootage(parts: StoreParts): Promise<Footage> {
 
 const WRITABLE: ReadonlySet<DiskState> = new Set(['here', 'full'])
 const DAY_MS = 86_400_000
+/** More rows of one camera than were written between two syncs of the index. */
+const MOST_GONE = 500
 const MINUTE_MS = 60_000
 /** A stop waits so long for disks: what hangs for longer would be killed. */
 const CLOSE_MS = 10_000
@@ -205,16 +207,35 @@ class Store implements Footage {
   async #findAll({ disk, number }: Place): Promise<void> {
     if (number === undefined) return
     const index = this.#index
+    const newest = new Map(index.cameras().map((camera) => [camera, index.newestOf(camera)]))
     const isOpen = (path: string) => [...this.#writing].some((file) => file.disk === disk && file.path === path)
     for (const row of index.inState(number, 'writing'))
       if (!isOpen(row.path)) await disk.work(() => this.#restore(disk, row))
     for (const row of index.inState(number, 'removing')) await disk.work(() => removeFile(disk.folder, index, row))
-    if (index.isWhole(number)) return
-    for await (const { camera, path, startAt } of filesOn(disk)) {
+    const isWhole = index.isWhole(number)
+    if (isWhole) await this.#forgetGone(disk, number)
+    // A power cut takes the newest rows along: the index does not wait for its disk. Rows are lost in the order in which they
+    // were written, so what is missing began behind the newest that is there.
+    const since = (camera: string) => (isWhole ? (newest.get(camera) ?? 0) : 0)
+    for await (const { camera, path, startAt } of filesOn(disk, since)) {
       const row = { disk: number, path, camera, startAt, endAt: startAt, bytes: 0, fragments: [] }
       if (!index.has(number, path)) await disk.work(() => this.#restore(disk, row))
     }
     index.setWhole(number, true)
+  }
+
+  /** Nor does it forget what was removed just before: those rows are the oldest ones. */
+  async #forgetGone(disk: FootageDisk, number: number): Promise<void> {
+    const index = this.#index
+    for (const camera of index.cameras()) {
+      const next = () => index.oldest(number, camera)
+      for (let row = next(), left = MOST_GONE; row && left > 0; row = next(), left--) {
+        const path = join(disk.folder, row.path)
+        const isThere = await disk.work(() => lstat(path).then(Boolean, isMissing))
+        if (isThere) break
+        index.forget(number, row.path)
+      }
+    }
   }
 
   /** Keeps what of a file is whole, and cuts off the rest; one without a whole fragment is removed. */
@@ -451,17 +472,32 @@ const NOWHERE: FootageFile = { append: () => false, close: () => {} }
 const FOLDER_NAMES = [/^[\w-]{1,64}$/, /^\d{4}-\d\d-\d\d$/] as const
 const FILE_NAME = /^(\d{1,16})\.mp4$/
 
-/** Every file of footage on a disk, without following links. */
-export async function* filesOn(disk: Pick<FootageDisk, 'folder' | 'work'>) {
+/**
+ * Every file of footage on a disk, without following links.
+ * @param since files of a camera that began before are left out
+ */
+export async function* filesOn(
+  disk: Pick<FootageDisk, 'folder' | 'work'>,
+  since: (camera: string) => number = () => 0,
+) {
   const list = (folder: string) => disk.work(() => readdir(join(disk.folder, folder), { withFileTypes: true }))
   const folders = async (folder: string, names: RegExp) =>
     (await list(folder)).filter((entry) => entry.isDirectory() && names.test(entry.name)).map(({ name }) => name)
   for (const camera of await folders('.', FOLDER_NAMES[0]))
-    for (const day of await folders(camera, FOLDER_NAMES[1]))
+    for (const day of await folders(camera, FOLDER_NAMES[1])) {
+      if (Date.parse(day) + DAY_MS <= since(camera)) continue
       for (const entry of await list(join(camera, day))) {
         const [, startAt] = (entry.isFile() && FILE_NAME.exec(entry.name)) || []
-        if (startAt !== undefined) yield { camera, path: `${camera}/${day}/${entry.name}`, startAt: Number(startAt) }
+        if (startAt !== undefined && Number(startAt) >= since(camera))
+          yield { camera, path: `${camera}/${day}/${entry.name}`, startAt: Number(startAt) }
       }
+    }
+}
+
+/** What is asked of a file that is not there. @throws any other error */
+function isMissing(error: NodeJS.ErrnoException): false {
+  if (error.code === 'ENOENT') return false
+  throw error
 }
 
 /** The row of a file as it is on the disk, cut off behind its whole part; undefined if nothing of it is whole. */

@@ -1,6 +1,6 @@
 /** A hundred kills and twenty power cuts of a process that writes footage, and the start with a month of footage. */
-import { copyFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
@@ -90,6 +90,11 @@ t.test('with a month of 32 cameras the index is open in less than two seconds', 
         index.put({ disk, path, camera: name, startAt, endAt: startAt + 60_000, bytes: 15e6, fragments }, 'kept', false)
       }
   })
+  for (const camera of index.cameras()) {
+    const path = join(root, 'disk', index.oldest(disk, camera)?.path ?? '')
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, '')
+  }
   index.close()
   const begunMs = performance.now()
   const again = await openStage(t, { root, folders: ['disk'] })

@@ -69,6 +69,35 @@ t.test('after a kill a file ends behind its last whole fragment, and one without
   await second.footage.close()
 })
 
+t.test(
+  'after a power cut the newest files are found without their rows, and the oldest rows without their files',
+  async (t) => {
+    const first = await openStage(t)
+    const { root } = first
+    for (let at = 0; at < 3; at++) record(first, 'aa', START + at * 60_000, 3).close()
+    await first.footage.close()
+    // The index as it was; afterwards a file went, and others came.
+    cpSync(join(root, 'index'), join(root, 'before'), { recursive: true })
+    const second = await openStage(t, { root, keeping: { keepMs: () => 86_400_000 - 60_000 } })
+    await second.footage.trim()
+    for (const at of [3, 4]) record(second, 'aa', START + at * 60_000, 3).close()
+    record(second, 'bb', START + 240_000, 3).close()
+    const there = spansOf(second).length
+    await second.footage.close()
+    rmSync(join(root, 'index'), { recursive: true })
+    renameSync(join(root, 'before'), join(root, 'index'))
+
+    const third = await openStage(t, { root })
+    t.same(
+      spansOf(third).map(({ startAt }) => Math.round(startAt - START)),
+      [60_000, 120_000, 180_000, 240_000],
+    )
+    t.equal(spansOf(third, 'bb').length, 1, 'of a camera that the index does not know')
+    t.ok(there >= 2)
+    await third.footage.close()
+  },
+)
+
 t.test('footage goes by age, that of a camera by its own days, then the oldest of what is too much', async (t) => {
   const keepMs = (camera: string) => 86_400_000 - (camera === 'bb' ? 180_000 : 60_000)
   const held = { ...{ camera: 'aa' }, from: START + 120_000, to: START + 121_000 }
