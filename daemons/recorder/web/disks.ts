@@ -2,7 +2,7 @@
 import type { FigureFacts } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { age, bytesText, sinceText, THIN, UNKNOWN } from '#kit/web/numbers.ts'
-import { type Judgement, type Lit, lamp } from '#kit/web/parts.ts'
+import { chip, type Judgement, type Lit } from '#kit/web/parts.ts'
 import type { DiskState } from '../core/storage/disks.ts'
 import type { Disk, Health } from './api.ts'
 import type { When } from './camera-words.ts'
@@ -42,11 +42,11 @@ export function roomFigure({ daysLeft, roomBytes }: Health): FigureFacts {
 }
 
 export function diskTable(disks: readonly Disk[], when: When): Child {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Disks"><table class="table"><thead><tr><th>Folder</th><th>State</th><th>Footage</th><th>Room</th><th>Free</th></tr></thead>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Disks"><table class="table days"><thead><tr><th>Folder</th><th>State</th><th>Footage</th><th>Room</th><th>Free</th></tr></thead>
     <tbody>${disks.map(
       (
         disk,
-      ) => html`<tr key=${disk.folder}><td class="mono">${disk.folder}</td><td>${lamp(LIT[disk.state])} ${texts.diskSince(disk.state, sinceText(disk.stateSince, when.nowMs, when.zone))}</td>
+      ) => html`<tr key=${disk.folder}><td class="mono">${disk.folder}</td><td>${chip(LIT[disk.state], texts.diskSince(disk.state, sinceText(disk.stateSince, when.nowMs, when.zone)))}</td>
         <td>${bytesText(disk.footageBytes)}</td><td>${disk.state === 'here' ? bytesText(disk.roomBytes) : UNKNOWN}</td><td>${disk.freeBytes === null || disk.sizeBytes === null ? UNKNOWN : texts.freeOf(bytesText(disk.freeBytes), bytesText(disk.sizeBytes))}</td></tr>
         ${disk.fault ? html`<tr><td colspan="5">${disk.fault.message}</td></tr>` : null}`,
     )}</tbody></table></div>`

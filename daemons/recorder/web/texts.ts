@@ -236,7 +236,7 @@ const DISK_STATES = {
 } as const
 export const diskSince = (state: keyof typeof DISK_STATES, since: string) => `${DISK_STATES[state]} ${since}`
 export const disksAreOut = (broken: number, all: number) =>
-  `${broken} of ${all} disks ${broken === 1 ? 'is' : 'are'} not written. The others take all footage.`
+  `${broken} of ${all} disks ${broken === 1 ? 'is' : 'are'} not written. ${all - broken === 1 ? 'The other one takes' : 'The others take'} all footage.`
 export const noDiskTakes = 'Nothing is recorded: no disk takes footage.'
 export const room = 'Room left'
 export const roomNote = 'then the oldest footage makes room'
