@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 
 /** How daemons name the file of a thread (kit/run/thread.ts). */
-const THREAD = /new URL\('(\.\/[\w-]+-thread\.ts)', import\.meta\.url\)/g
+const THREAD = /new URL\('(\.\/[\w-]+-(?:thread|process)\.ts)', import\.meta\.url\)/g
 
 /**
  * @param options of the daemon's bundle: a thread is built by the same rules, but as CommonJS, since it runs from its

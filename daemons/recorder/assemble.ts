@@ -21,10 +21,12 @@ import type { Part } from '#kit/run/parts.ts'
 import { createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
 import { cameraRoutes } from './api/camera-routes.ts'
 import { discoveryRoutes } from './api/discovery-routes.ts'
+import { createExtraction } from './api/extraction.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
 import { videoSocketRoute } from './api/live-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
+import { pictureRoutes } from './api/picture-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { discoveryOf, openerOf } from './assemble/discovery.ts'
@@ -35,14 +37,17 @@ import { Camera } from './core/cameras/camera.ts'
 import type { Discovery } from './core/cameras/discovery.ts'
 import type { Cut } from './core/footage/footage.ts'
 import { createLive, type Live } from './core/live/live.ts'
-import type { FootageStore, KeptFile, StreamOpener } from './core/ports.ts'
-import { createStream } from './core/recording/stream.ts'
-import { createWall, type Wall } from './core/recording/timeline.ts'
+import { pictureAt } from './core/pictures/choice.ts'
+import { createNewest, type Newest } from './core/pictures/newest.ts'
+import type { KeptFile, StreamOpener } from './core/ports.ts'
+import { createStream, type PictureTap } from './core/recording/stream.ts'
+import { createWall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
-import { streamCut, tracksOfFile } from './io/footage-reader.ts'
+import { fragmentOf, streamCut, tracksOfFile } from './io/footage-reader.ts'
 import type { Footage } from './io/footage-store.ts'
+import { createDecoderProcess, type DecoderProcess } from './io/picture-decoder.ts'
 import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
 
 type Context = AssembleContext<RecorderConfig>
@@ -64,6 +69,10 @@ interface House {
   cameras: CameraBook
   live: Live
   discovery: Discovery
+  newest: Newest
+  /** For pictures, and for films, which take long. */
+  decoder: DecoderProcess
+  recoder: DecoderProcess
   authority: LateAuthority
 }
 
@@ -92,6 +101,11 @@ export async function assemble(context: Context): Promise<Assembled> {
       await cameras.stop()
       wall.close()
     },
+  })
+  parts.add({
+    name: 'decoder',
+    start: () => {},
+    stop: async () => void (await Promise.all([house.decoder.close(), house.recoder.close()])),
   })
   parts.add(certificatePart(authority, config.http))
   parts.add(httpPart(context, server))
@@ -143,17 +157,52 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     machine: () => machineNames(config.http),
   })
   const live = createLive({ wall, groupBytes: config.live.group_bytes })
+  const newest = createNewest({ mostBytes: config.pictures.newest_bytes, wallAt: (ms) => wall.at(ms) })
   const opener = openerOf(context)
-  const cameras = await camerasOf(context, { footage, wall, ledger, live, opener })
+  const cameras = await camerasOf(context, { footage, wall, ledger, live, newest, opener })
   const discovery = discoveryOf(context, { cameras, opener })
-  return { people, site, storage, footage, wall, cameras, discovery, live, authority }
+  const decoder = decoderOf(context, ledger, { where: 'decoder', queue: config.pictures.queue })
+  const recoder = decoderOf(context, ledger, { where: 'decoder of films', queue: config.playback.total_streams })
+  return { people, site, storage, footage, wall, cameras, discovery, live, newest, decoder, recoder, authority }
+}
+
+/** @param queue what may wait for it */
+function decoderOf(
+  { clock, config, log }: Context,
+  ledger: Ledger,
+  { queue, where }: { queue: number; where: string },
+): DecoderProcess {
+  const { pictures } = config
+  const about = { what: 'pictures_not_made', where, severity: 'warning' } as const
+  return createDecoderProcess({
+    ...{ clock, log },
+    limits: {
+      ...{ answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue },
+      ...{ pixels: pictures.pixels, memoryBytes: pictures.memory_bytes },
+    },
+    onFault(fault) {
+      if (!fault) return ledger.clear(about.what, about.where)
+      ledger.raise({ ...about, sentence: fault.message })
+    },
+  })
+}
+
+function tapOf(taps: readonly PictureTap[]): PictureTap {
+  return {
+    picture(picture, place) {
+      for (const tap of taps) tap.picture(picture, place)
+    },
+    lost() {
+      for (const tap of taps) tap.lost()
+    },
+  }
 }
 
 async function camerasOf(
   context: Context,
-  parts: { footage: FootageStore; ledger: Ledger; live: Live; wall: Wall; opener: StreamOpener },
+  parts: Pick<House, 'footage' | 'live' | 'newest' | 'wall'> & { ledger: Ledger; opener: StreamOpener },
 ): Promise<CameraBook> {
-  const { footage, ledger, live, opener, wall } = parts
+  const { footage, ledger, live, newest, opener, wall } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds, storage } = config
   const limits = {
@@ -167,7 +216,8 @@ async function camerasOf(
 
   function make({ audio, id, name, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
-    const stream = createStream({ camera: id, clock, wall, store: footage, tap: live.tapOf(id), limits, onPicture })
+    const tap = tapOf([live.tapOf(id), newest.tapOf(id)])
+    const stream = createStream({ camera: id, clock, wall, store: footage, tap, limits, onPicture })
     const place = {
       url,
       username: username ?? undefined,
@@ -187,18 +237,22 @@ async function camerasOf(
   }
 
   const { records, save } = await openCameras(stateFolder, log)
-  const onRemoved = (id: string) => live.removed(id)
+  const onRemoved = (id: string) => {
+    live.removed(id)
+  }
   return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max, onRemoved })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { authority, cameras, footage, live, people, site, wall } = house
+  const { authority, cameras, decoder, footage, live, newest, people, site, wall } = house
   const { journal, ledger, recorder, refusals } = records
   const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createTokenStore<SessionHolder>(life)
   const callers = createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
   const seesAll = (caller: Caller | undefined) => callers.accountOf(caller).cameras === 'all'
+  const { streams, total_streams: totalStreams } = config.playback
+  const extraction = createExtraction({ clock, recorder, limits: { streams, totalStreams } })
   const metrics = createMetrics({ process: true })
   measureLedger(metrics, ledger)
   const server = createHttpServer({
@@ -211,7 +265,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
     fence: wholeFence(callers),
     routes: [
       ...systemRoutes({
-        ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder },
+        ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder, decoder },
         clockAheadMs: () => wall.aheadMs(),
         keepBytes: () => house.storage.kept().keepBytes,
         timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
@@ -224,13 +278,17 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       }),
       ...journalRoutes({ journal, clock }).map(withoutTicket),
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
-      ...cameraRoutes({ callers, cameras, recorder }),
+      ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => live.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),
       }),
-      ...footageRoutes({ clock, callers, cameras, recorder, ...footageOfRoutes(context, house) }),
+      ...footageRoutes({ callers, cameras, extraction, ...footageOfRoutes(context, house) }),
+      ...pictureRoutes({
+        ...{ callers, cameras, extraction, decoder },
+        ...{ newest: newest.of, pictureAt: pictureFrom(context, house) },
+      }),
     ],
     sockets: [videoSocketRoute({ clock, callers, cameras, live, limits: liveLimits(config) })],
     web: { folder: join(import.meta.dirname, 'web/recorder') },
@@ -250,21 +308,36 @@ function withoutTicket({ ticket: _, ...route }: Route): Route {
   return route
 }
 
-function footageOfRoutes({ config }: Context, { footage }: House) {
+function footageOfRoutes({ config }: Context, { footage, recoder }: House) {
   return {
-    limits: {
-      ...{ mostS: config.playback.most_s, streams: config.playback.streams },
-      totalStreams: config.playback.total_streams,
-    },
+    mostS: config.playback.most_s,
+    mostBytes: mostDecoded(config),
+    decoder: recoder,
     footage: {
       between: (camera: string, fromAt: number, toAt: number) => footage.between(camera, fromAt, toAt),
       spans: (camera: string, fromAt: number, toAt: number) => footage.spans(camera, fromAt, toAt),
       awaySpans: (camera: string, fromAt: number, toAt: number) => footage.awaySpans(camera, fromAt, toAt),
       bounds: (camera: string) => footage.bounds(camera),
       tracksOf: (file: KeptFile) => tracksOfFile(file),
-      stream: (cut: Cut) => streamCut(cut),
+      stream: (cut: Cut, goesOn: () => boolean) => streamCut(cut, goesOn),
+      bytesOf: fragmentOf,
     },
   }
+}
+
+/** A group, and the picture at its end: a longer one is decoded nowhere. */
+function mostDecoded({ cameras }: RecorderConfig): number {
+  return cameras.group_bytes + cameras.picture_bytes
+}
+
+function pictureFrom({ config }: Context, { footage }: House) {
+  return (camera: string, at: number) =>
+    pictureAt({
+      ...{ at, files: footage.between(camera, at - 1, at + 1) },
+      setsOf: async (file) => (await tracksOfFile(file)).sets,
+      bytesOf: fragmentOf,
+      mostBytes: mostDecoded(config),
+    })
 }
 
 /** @returns a text without line breaks */

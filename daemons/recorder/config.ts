@@ -342,6 +342,53 @@ const live = Type.Object(
   { additionalProperties: false, default: {}, description: 'watching live' },
 )
 
+const pictures = Type.Object(
+  {
+    queue: Type.Integer({
+      default: 8,
+      minimum: 1,
+      maximum: 256,
+      description: 'pictures that wait for the decoder; one more is answered 503',
+    }),
+    answer_ms: Type.Integer({
+      default: 5000,
+      minimum: 500,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how long one picture may take before the decoder is ended and begun again',
+    }),
+    idle_s: Type.Integer({
+      default: 600,
+      minimum: 1,
+      maximum: 86_400,
+      unit: 's',
+      description: 'the decoder is ended while nobody asks for a picture for so long',
+    }),
+    pixels: Type.Integer({
+      default: 8_847_360,
+      minimum: 76_800,
+      maximum: 67_108_864,
+      description: 'pictures of more pixels are recorded and not decoded',
+    }),
+    memory_bytes: Type.Integer({
+      default: 536_870_912,
+      minimum: 268_435_456,
+      maximum: 4_294_967_296,
+      unit: 'bytes',
+      description: 'what the decoder may hold',
+    }),
+    newest_bytes: Type.Integer({
+      default: 2_097_152,
+      minimum: 262_144,
+      maximum: 67_108_864,
+      unit: 'bytes',
+      description:
+        'newest pictures of one camera that are held for still.jpg; in a larger group it stands still at that',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'decoding, for pictures' },
+)
+
 const users = Type.Object(
   {
     max: Type.Integer({ default: 64, minimum: 1, maximum: 1024, description: 'accounts at once' }),
@@ -364,6 +411,7 @@ export const config = Type.Object(
     storage,
     playback,
     live,
+    pictures,
     users,
     journal: journalTable(),
     ledger: ledgerTable(),

@@ -22,6 +22,7 @@
         "../sound/stream-place.cc",
         "../sound/voice.cc",
         "src/addon.cc",
+        "src/app-calls.cc",
         "src/card-element.cc",
         "src/card-pcm.cc",
         "src/card-sink.cc",

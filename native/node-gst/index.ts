@@ -5,20 +5,21 @@
 import { addon } from './addon.ts'
 
 export { type AudioClock, createAudioClock } from './clock.ts'
-export { type GstMessage, openPipeline } from './pipeline.ts'
+export { type GstMessage, openPipeline, type Sample } from './pipeline.ts'
 export { openReceiver, type Receiver } from './receiver.ts'
 export { openSender, type Sender } from './sender.ts'
 
 interface StartCalls {
-  start(): string
+  start(...plugins: string[]): string
 }
 
 /**
  * Starts GStreamer, once per process; every other call does so by itself.
+ * @param plugins to load besides those of sound, at most eight, by the names of their files without `libgst`; what is
+ * not installed is left out
  * @returns its version
  * @throws Error of the loader if its libraries are missing; with code `gst_start` if it refuses
- * @internal used by tests to check for GStreamer
  */
-export function startGst(): { version: string } {
-  return { version: (addon() as StartCalls).start() }
+export function startGst(plugins: readonly string[] = []): { version: string } {
+  return { version: (addon() as StartCalls).start(...plugins) }
 }

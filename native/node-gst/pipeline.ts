@@ -25,6 +25,11 @@ interface PipelineCalls {
   setProperty(pipeline: NativePipeline, element: string, property: string, value: PropertyValue): undefined
   getProperty(pipeline: NativePipeline, element: string, property: string): unknown
   pipelineState(pipeline: NativePipeline): Realtime & { dropped: number }
+  pushBuffer(
+    ...of: [pipeline: NativePipeline, element: string, bytes: Uint8Array, ptsNs: number, durationNs: number]
+  ): boolean
+  endStream(pipeline: NativePipeline, element: string): undefined
+  pullSample(pipeline: NativePipeline, element: string): Sample | null
 }
 
 type NativeMessage = GstMessage | { type: 'played'; error: string | null } | { type: 'closed' }
@@ -43,9 +48,30 @@ export type GstMessage =
       debug: string
     }
   | { type: 'eos' }
+  /** An appsink has something to pull. */
+  | { type: 'sample'; element: string }
   /** One number per channel, in dB below full scale. */
   | { type: 'level'; element: string; peakDb: number[]; rmsDb: number[] }
   | { type: 'element'; element: string; name: string; fields: Record<string, unknown> }
+
+/** What an appsink gave. */
+export interface Sample {
+  /** Its format, as GStreamer writes it. */
+  caps: string
+  /** Nanoseconds since the beginning of the stream; null: none. */
+  ptsNs: number | null
+  /** Its own copy. */
+  bytes: Uint8Array
+}
+
+/** A buffer for an appsrc. */
+export interface PushedBuffer {
+  /** Copied. */
+  bytes: Uint8Array
+  /** Whole nanoseconds below 2^53. */
+  ptsNs: number
+  durationNs: number
+}
 
 /** Whether the streaming threads run at real-time priority. */
 interface Realtime {
@@ -88,6 +114,12 @@ export interface Pipeline {
   set(element: string, property: string, value: PropertyValue): void
   /** Lists as arrays, structures as objects, 64-bit numbers as bigint. Faults as for `set`. */
   get(element: string, property: string): unknown
+  /** Hands a buffer to an appsrc. @returns false if it takes none any more. @throws Error with code `no_element` */
+  push(element: string, buffer: PushedBuffer): boolean
+  /** Nothing follows in this appsrc. @throws Error with code `no_element` */
+  end(element: string): void
+  /** Takes the oldest sample of an appsink; undefined: there is none now. @throws Error with code `no_element` */
+  pull(element: string): Sample | undefined
   realtime(): Realtime
   /** Messages dropped because this process was too slow. */
   dropped(): number
@@ -133,6 +165,9 @@ export function openPipeline(description: string, options: PipelineOptions): Pip
     },
     set: (element, property, value) => void calls.setProperty(native(), element, property, value),
     get: (element, property) => calls.getProperty(native(), element, property),
+    push: (element, { bytes, durationNs, ptsNs }) => calls.pushBuffer(native(), element, bytes, ptsNs, durationNs),
+    end: (element) => void calls.endStream(native(), element),
+    pull: (element) => calls.pullSample(native(), element) ?? undefined,
     realtime() {
       const { asked, granted, error } = calls.pipelineState(opened)
       return { asked, granted, error }

@@ -2,9 +2,11 @@
 import { Type } from 'typebox'
 import { nameText } from '#kit/http/people-routes.ts'
 import { count, fault, instant, object, orNull, Reply, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import { counted } from '#kit/pure/text.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, KnownCamera } from '../core/cameras/book.ts'
+import { isMasked, maskList, readMasks } from '../core/cameras/masks.ts'
 import type { Callers } from './callers.ts'
 
 /** Names a camera in a path. */
@@ -38,6 +40,7 @@ export const cameraAnswer = object({
   ),
   audio: Type.Boolean({ description: 'whether its sound is recorded, where it sends some' }),
   transport: Type.Enum(['tcp', 'udp'], { description: 'how its packets come' }),
+  masks: Type.Optional(maskList),
   mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
   cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
@@ -62,7 +65,7 @@ const NO_TALK = {
 
 /** @param account who asks: some cameras want their password in the address, which is not for everybody */
 export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: AccountRecord) {
-  const { audio, enabled, id, name, onvif, subUrl, transport } = record
+  const { audio, enabled, id, masks, name, onvif, subUrl, transport } = record
   const facts = camera.stream.facts()
   const recordProfile = facts
     ? {
@@ -70,7 +73,7 @@ export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: Accoun
         audioCodec: camera.stream.sound()?.codec ?? null,
       }
     : null
-  const sub = role === 'administrator' ? { sub_url: subUrl } : {}
+  const sub = role === 'administrator' ? { sub_url: subUrl, masks } : {}
   const talkback = onvif ? { ...NO_TALK, reason: 'Nobody has asked the camera yet.' } : NO_TALK
   return {
     ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
@@ -101,9 +104,11 @@ interface CameraRouteParts {
   cameras: CameraBook
   callers: Callers
   recorder: Recorder
+  /** Ends what shows a camera without masks. */
+  hide(camera: string): void
 }
 
-export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): Route[] {
+export function cameraRoutes({ callers, cameras, hide, recorder }: CameraRouteParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -135,7 +140,7 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
         return new Reply(201, cameraAnswerOf(added, callers.accountOf(ask.caller)))
       },
     }),
-    changeRoute({ callers, cameras, recorder }),
+    changeRoute({ callers, cameras, hide, recorder }),
     route({
       method: 'DELETE',
       path: '/api/cameras/:id',
@@ -151,17 +156,18 @@ export function cameraRoutes({ callers, cameras, recorder }: CameraRouteParts): 
   ]
 }
 
-function changeRoute({ callers, cameras, recorder }: CameraRouteParts): Route {
+function changeRoute({ callers, cameras, hide, recorder }: CameraRouteParts): Route {
   return route({
     method: 'PATCH',
     path: '/api/cameras/:id',
     who: 'admin',
-    summary: 'Change a camera: its name, its address and login, or switch it on or off',
+    summary: 'Change a camera: its name, its address and login, its privacy masks, or switch it on or off',
     params: cameraParams,
     body: Type.Object(
       {
         ...{ name: Type.Optional(nameText), enabled: Type.Optional(Type.Boolean()), url: Type.Optional(url) },
         sub_url: Type.Optional(orNull(sub_url)),
+        masks: Type.Optional(maskList),
         ...login,
         ...recording,
       },
@@ -171,14 +177,20 @@ function changeRoute({ callers, cameras, recorder }: CameraRouteParts): Route {
     async handle(ask) {
       const account = callers.accountOf(ask.caller)
       cameras.require(ask.params.id, account)
-      const { sub_url: subUrl, ...wish } = ask.body
-      const changed = await cameras.change(ask.params.id, { ...wish, subUrl })
+      const { masks, sub_url: subUrl, ...wish } = ask.body
+      const changed = await cameras.change(ask.params.id, {
+        ...wish,
+        subUrl,
+        ...(masks && { masks: readMasks(masks) }),
+      })
+      if (isMasked(changed.record)) hide(changed.record.id)
       const { password, url, ...facts } = wish
       const { record } = changed
       const said = {
         ...(url !== undefined && { url: record.url }),
         ...(subUrl !== undefined && { sub_url: record.subUrl }),
         ...(password && { password: 'changed' }),
+        ...(masks && { masks: counted(masks.length, 'mask') }),
       }
       await recorder.changed(ask, 'camera changed', record.name, { ...facts, ...said })
       return cameraAnswerOf(changed, account)

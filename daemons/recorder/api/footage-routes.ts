@@ -1,19 +1,19 @@
 /** Routes that give footage back: which moments are kept, and a span of them as a file. */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { Type } from 'typebox'
-import type { Clock } from '#kit/clock.ts'
 import { instant, object, orNull, Reply, type Route, route, text } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn, type InTurn } from '#kit/pure/pace.ts'
-import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
-import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
+import { isMasked, masksOf } from '../core/cameras/masks.ts'
 import { type Cut, cutOf, rangesOf } from '../core/footage/footage.ts'
-import type { KeptFile } from '../core/ports.ts'
-import type { FileTracks } from '../wire/mp4-read.ts'
-import { type Callers, requirePermission } from './callers.ts'
+import { maskedFilm } from '../core/pictures/masked-film.ts'
+import type { KeptFile, PictureDecoder } from '../core/ports.ts'
+import type { FileTracks, FragmentPlace } from '../wire/mp4-read.ts'
+import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
+import type { Extraction } from './extraction.ts'
 
 interface Span {
   startAt: number
@@ -28,21 +28,24 @@ interface Footage {
   awaySpans(camera: string, fromAt: number, toAt: number): Span[]
   bounds(camera: string): Span | undefined
   tracksOf(file: KeptFile): Promise<FileTracks>
-  stream(cut: Cut): Readable
+  /** @param goesOn is asked before each part: footage of a camera that has masks by now may not go out as it is */
+  stream(cut: Cut, goesOn: () => boolean): Readable
+  bytesOf(file: KeptFile, place: FragmentPlace): Promise<Uint8Array>
 }
 
 interface FootageRouteParts {
-  clock: Clock
   cameras: CameraBook
   callers: Callers
   footage: Footage
-  recorder: Recorder
-  /** Keys `playback.most_s`, `playback.streams` and `playback.total_streams`. */
-  limits: { mostS: number; streams: number; totalStreams: number }
+  extraction: Extraction
+  decoder: Pick<PictureDecoder, 'film'>
+  /** The longest group of pictures that is decoded. */
+  mostBytes: number
+  /** Key `playback.most_s`. */
+  mostS: number
 }
 
-/** Interface document 3, A, Limits: the review window, and the window of all cameras at once. */
-const REVIEW_MS = 120_000
+/** Interface document 3, A, Limits: the window of all cameras at once. */
 const LONGEST_WINDOW_MS = 31 * 86_400_000
 
 /**
@@ -154,11 +157,8 @@ const playbackQuery = Type.Object({
   download: Type.Optional(Type.Enum(['0', '1'], { description: '1: as a file to keep, with the permission export' })),
 })
 
-function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: FootageRouteParts): Route {
-  const meter = createStreamMeter({
-    ...{ ofAccount: limits.streams, inAll: limits.totalStreams, what: 'playback' },
-    keys: { ofAccount: 'playback.streams', inAll: 'playback.total_streams' },
-  })
+function playbackRoute(parts: FootageRouteParts): Route {
+  const { callers, cameras, extraction, footage, mostS } = parts
   return route({
     method: 'GET',
     path: '/api/cameras/:id/playback.mp4',
@@ -172,18 +172,32 @@ function playbackRoute({ callers, cameras, clock, footage, limits, recorder }: F
       const { download, duration, start } = ask.query
       const account = callers.accountOf(ask.caller)
       const { record } = cameras.require(ask.params.id, account)
-      if (duration > limits.mostS)
-        throw new Fault('bad_span', `${duration} seconds were asked for; playback.most_s allows ${limits.mostS}.`)
-      const isExtraction = download === '1' || start < clock.epochMs() - REVIEW_MS
-      if (isExtraction) requirePermission(account, 'export', 'Footage older than 120 seconds, or a file to keep,')
+      if (duration > mostS)
+        throw new Fault('bad_span', `${duration} seconds were asked for; playback.most_s allows ${mostS}.`)
+      const wish = { account, camera: record, startAt: start, isFile: download === '1', facts: { start, duration } }
+      extraction.permit(wish)
       const endAt = start + duration * 1000
       const files = footage.between(record.id, start, endAt)
       const cut = await cutOf({ files, startAt: start, endAt, tracksOf: (file) => footage.tracksOf(file) })
-      const release = meter.take(account.id)
+      const release = extraction.hold(account)
       try {
-        const facts = { account: account.id, camera: record.id, start, duration }
-        if (isExtraction) await recorder.changed(ask, 'footage taken out', record.name, facts)
-        const stream = footage.stream(cut)
+        await extraction.note(ask, wish)
+        const now = () => cameras.require(record.id, account).record
+        const stream = isMasked(now())
+          ? Readable.from(
+              maskedFilm({
+                ...parts,
+                ...footage,
+                cut,
+                startAt: start,
+                endAt,
+                masks: () => masksOf(now()),
+                camera: record.id,
+                signal: ask.signal,
+              }),
+              { objectMode: false },
+            )
+          : footage.stream(cut, () => !isMasked(now()))
         stream.once('close', release)
         const kind = download === '1' ? 'attachment' : 'inline'
         const disposition = `${kind}; filename="${record.id}-${start}.mp4"`

@@ -5,8 +5,9 @@ import { type SocketRoute, socketRoute } from '#kit/http/sockets.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
+import { isMasked } from '../core/cameras/masks.ts'
 import type { Live } from '../core/live/live.ts'
-import { createViewer, type ViewerLimits } from '../core/live/viewer.ts'
+import { createViewer, MASKED, type ViewerLimits } from '../core/live/viewer.ts'
 import type { Callers } from './callers.ts'
 
 interface VideoRouteParts {
@@ -55,6 +56,7 @@ export function videoSocketRoute({ callers, cameras, clock, limits, live }: Vide
     open(socket, caller, { camera, profile }) {
       const account = callers.accountOf(caller)
       const { record } = cameras.require(camera, account)
+      if (isMasked(record)) return socket.close(...MASKED)
       // Of many that knocked at once, all were let in while none was open yet.
       const release = meter.take(account.id)
       const leave = live.watch(record.id, profile, createViewer({ clock, limits, line: socket }))

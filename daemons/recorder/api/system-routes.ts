@@ -2,12 +2,13 @@
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { rootCertificateRoute } from '#kit/http/certificate-route.ts'
-import { count, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import { count, fault, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { LateAuthority } from '#kit/net/own-authority.ts'
 import type { Users } from '#kit/pure/users.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
+import type { DecoderHealth } from '../core/ports.ts'
 import { isSetUpOver, type Site, setupSteps } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 import type { Callers } from './callers.ts'
@@ -34,6 +35,7 @@ interface SystemRouteParts {
   keepBytes(): number
   authority: Pick<LateAuthority, 'open'>
   recorder: Recorder
+  decoder: { health(): DecoderHealth }
   /** By how much the wall clock is ahead of what is recorded. */
   clockAheadMs(): number
   /** The time zone of this machine, as the IANA names it. */
@@ -125,7 +127,7 @@ function onboardingRoutes({ recorder, site }: SystemRouteParts): Route[] {
   ]
 }
 
-function healthRoute({ cameras, clockAheadMs, footage, keepBytes }: SystemRouteParts): Route {
+function healthRoute({ cameras, clockAheadMs, decoder, footage, keepBytes }: SystemRouteParts): Route {
   return route({
     method: 'GET',
     path: '/api/health',
@@ -140,6 +142,16 @@ function healthRoute({ cameras, clockAheadMs, footage, keepBytes }: SystemRouteP
       roomBytes: Type.Integer({ description: 'of all disks, until keepBytes or the floor of free space is reached' }),
       bytesPerDay: orNull(Type.Integer({ description: 'as written since the start; null in its first minute' })),
       daysLeft: orNull(Type.Number({ description: 'until the oldest footage has to make room, at that rate' })),
+      decoder: object(
+        {
+          state: Type.Enum(['idle', 'ready', 'missing', 'failed']),
+          decoders: Type.Record(Type.String(), text, { description: 'element of GStreamer by codec' }),
+          encoder: orNull(text),
+          crashes: count,
+          fault: orNull(fault),
+        },
+        { description: 'what makes pictures; the recording goes on without it' },
+      ),
       cameras: Type.Array(
         object({
           ...{ id: text, name: text, state: text, bytes: count, pictures: count, lostPackets: count },
@@ -151,6 +163,7 @@ function healthRoute({ cameras, clockAheadMs, footage, keepBytes }: SystemRouteP
       clockAheadMs: Math.round(clockAheadMs()),
       footageBytes: footage.bytes(),
       ...roomOf(footage, keepBytes()),
+      decoder: decoder.health(),
       cameras: cameras.list().map(({ camera, record: { id, name } }) => ({
         ...{ id, name, state: camera.health().state },
         ...lossOf(camera.stream.counts(), footage.lostGroups(id)),

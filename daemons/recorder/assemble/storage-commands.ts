@@ -175,7 +175,10 @@ async function writeDown(
 
 async function writeCut(path: string, cut: Cut): Promise<void> {
   const write = async (descriptor: number) => {
-    await pipeline(streamCut(cut), createWriteStream('', { fd: descriptor, autoClose: false }))
+    await pipeline(
+      streamCut(cut, () => true),
+      createWriteStream('', { fd: descriptor, autoClose: false }),
+    )
     return true
   }
   await writeWhole(path, write).catch((cause) => {

@@ -21,6 +21,17 @@ const READER_BYTES = 256 * KIB
 
 /** Beside the four that Node has anyway; scripts/bundle.ts sets them. */
 const DISK_THREADS = 'threads that wait for disks'
+/** Its Node, and the threads of two pipelines. @source measured: 17 */
+const DECODER_TASKS = 24
+/** One for pictures, one for films of cameras with masks. */
+const DECODERS = 2
+
+const TASKS: MemoryPlan['tasks'] = {
+  'Node and V8': NODE_TASKS,
+  'threads that hash passwords': 'http.password_workers',
+  [DISK_THREADS]: 12,
+  'the processes that decode': DECODERS * DECODER_TASKS,
+}
 
 export function memoryPlan(): MemoryPlan {
   return {
@@ -101,12 +112,13 @@ export function memoryPlan(): MemoryPlan {
         each: 'live.buffer_bytes',
         shownBy: 'daemons/recorder/test/live.e2e.test.ts',
       },
+      ...pictureRows(),
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
         shownBy: 'daemons/recorder/test/io/footage-store.test.ts',
       },
     ],
-    tasks: { 'Node and V8': NODE_TASKS, 'threads that hash passwords': 'http.password_workers', [DISK_THREADS]: 12 },
+    tasks: TASKS,
   }
 }
 
@@ -121,6 +133,26 @@ function discoveryRows(): MemoryRow[] {
     {
       ...{ what: 'cameras that were found', of: 'camera', many: 'discovery.found', each: 4 * KIB, isHeap: true },
       shownBy: 'daemons/recorder/test/core/cameras/discovery.test.ts',
+    },
+  ]
+}
+
+function pictureRows(): MemoryRow[] {
+  return [
+    {
+      ...{ what: 'newest pictures, for still.jpg', of: 'camera', many: 'cameras.max' },
+      each: 'pictures.newest_bytes',
+      shownBy: 'daemons/recorder/test/core/pictures/newest.test.ts',
+    },
+    {
+      // A group as it was read, and as it goes to the decoder.
+      ...{ what: 'pictures that wait for the decoder', of: 'picture', many: 'pictures.queue' },
+      each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
+      shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
+    },
+    {
+      ...{ what: 'the processes that decode', of: 'process', each: 'pictures.memory_bytes', many: DECODERS },
+      shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
     },
   ]
 }

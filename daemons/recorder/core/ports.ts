@@ -1,6 +1,7 @@
 /** What the recorder needs of the world: streams of cameras, and disks that keep footage. */
+import type { Mask } from '../wire/mask.ts'
 import type { FragmentPlace } from '../wire/mp4-read.ts'
-import type { StreamFacts, VideoCodec } from '../wire/pictures.ts'
+import type { ParameterSets, StreamFacts, VideoCodec } from '../wire/pictures.ts'
 import type { SenderReport } from '../wire/rtcp.ts'
 import type { SoundFormat } from '../wire/sound.ts'
 
@@ -88,4 +89,60 @@ export interface KeptFile {
   fragments: readonly FragmentPlace[]
   /** Where it lies. */
   path: string
+}
+
+/** A coded picture, and when it is shown: milliseconds since 1970, with a fraction. */
+export interface CodedPicture {
+  /** NAL units without start codes. */
+  units: readonly Uint8Array[]
+  shownMs: number
+}
+
+/** Coded pictures in the order of decoding, from a key frame on. */
+export interface CodedGroup {
+  sets: ParameterSets
+  pictures: readonly CodedPicture[]
+}
+
+/** A picture to decode: the last one of a group, and what the others are needed for. */
+export interface PictureWish {
+  camera: string
+  group: CodedGroup
+  /** Of the JPEG in pixels; undefined, or more than the picture has: as wide as it is. */
+  width: number | undefined
+  /** Are painted before anything leaves the decoder. */
+  masks: readonly Mask[]
+}
+
+/** Pictures of a group to paint masks into. */
+export interface FilmWish {
+  camera: string
+  group: CodedGroup
+  masks: readonly Mask[]
+  /** Pictures that are shown before are left out. */
+  fromMs: number
+}
+
+/** Makes pictures of what cameras sent, apart from the recording: a decoder that crashes or hangs stops nothing. */
+export interface PictureDecoder {
+  /**
+   * @param signal ends the wait; the decoder may go on
+   * @returns a JPEG
+   * @throws Fault `decoder_missing`, `decoder_busy`, `decoder_failed`, `picture_undecodable`, `picture_too_large`
+   */
+  picture(wish: PictureWish, signal: AbortSignal): Promise<Uint8Array>
+  /** @returns the same pictures with masks, coded anew as H.264 from a key frame on. Faults as for `picture` */
+  film(wish: FilmWish, signal: AbortSignal): Promise<CodedGroup>
+}
+
+/** What health says of the decoder. */
+export interface DecoderHealth {
+  state: 'idle' | 'ready' | 'missing' | 'failed'
+  /** Element of GStreamer for each codec; empty until it has begun once. */
+  decoders: Readonly<Record<string, string>>
+  /** What codes films of cameras with masks; null: none is installed, or it has not begun. */
+  encoder: string | null
+  /** Times that it was killed or ended by itself. */
+  crashes: number
+  fault: { code: string; message: string } | null
 }

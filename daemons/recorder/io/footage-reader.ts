@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Cut } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
-import { type FileTracks, retimed, scanMp4 } from '../wire/mp4-read.ts'
+import { type FileTracks, type FragmentPlace, retimed, scanMp4 } from '../wire/mp4-read.ts'
 import { writeHead } from '../wire/mp4-write.ts'
 
 /** A head with its parameter sets, however long they are. */
@@ -25,12 +25,24 @@ export async function tracksOfFile({ fragments, path }: KeptFile): Promise<FileT
   }
 }
 
-/** The file of a cut, read as fast as it is taken. It ends early if footage is removed meanwhile. */
-export function streamCut(cut: Cut): Readable {
-  return Readable.from(bytesOf(cut), { objectMode: false })
+/** One fragment as it lies in its file. @throws Fault `footage_gone` */
+export async function fragmentOf({ path }: KeptFile, { length, offset }: FragmentPlace): Promise<Uint8Array> {
+  const handle = await openFile(path)
+  try {
+    const bytes = await readPart(handle, offset, length)
+    if (bytes.length < length) throw gone(path)
+    return bytes
+  } finally {
+    await handle.close()
+  }
 }
 
-async function* bytesOf({ endTicks, fragments, hiddenTicks, tracks }: Cut) {
+/** The file of a cut, read as fast as it is taken. It ends early if footage is removed meanwhile, or may not go on. */
+export function streamCut(cut: Cut, goesOn: () => boolean): Readable {
+  return Readable.from(bytesOf(cut, goesOn), { objectMode: false })
+}
+
+async function* bytesOf({ endTicks, fragments, hiddenTicks, tracks }: Cut, goesOn: () => boolean) {
   const { sets, sound } = tracks
   yield writeHead({ sets, facts: sets.codec.factsOf(sets.units), sound, hiddenTicks })
   let open: { path: string; handle: FileHandle } | undefined
@@ -50,6 +62,8 @@ async function* bytesOf({ endTicks, fragments, hiddenTicks, tracks }: Cut) {
       }
       const bytes = await readPart(open.handle, place.offset, place.length)
       if (bytes.length < place.length) throw gone(path)
+      if (!goesOn())
+        throw new Fault('footage_masked', 'The camera has privacy masks by now. Ask for the footage again.')
       yield retimed(bytes, place.wallMs, { sequence: at + 1, decodeTicks, endTicks, soundRate: sound?.rate })
     }
   } finally {

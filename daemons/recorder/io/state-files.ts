@@ -25,6 +25,7 @@ import {
 } from '../core/access/accounts.ts'
 import { createTokenBook, type TokenBook, type TokenRecord } from '../core/access/tokens.ts'
 import type { CameraRecord } from '../core/cameras/book.ts'
+import { maskList, readMasks } from '../core/cameras/masks.ts'
 import { createSite, type SetupStep, type Site, type SiteRecord, setupSteps } from '../core/site.ts'
 import { createStorageBook, type StorageBook, type StorageRecord } from '../core/storage/storage-book.ts'
 import { openSeal } from './sealing.ts'
@@ -60,6 +61,7 @@ const camerasFile = Type.Object(
           // Files of before they were there lack these.
           audio: Type.Optional(Type.Boolean()),
           transport: Type.Optional(Type.Enum(['tcp', 'udp'])),
+          masks: Type.Optional(maskList),
         },
         strict,
       ),
@@ -81,8 +83,8 @@ export async function openCameras(folder: string, log: Log) {
     ['camera', id, url, subUrl, onvif?.service].filter((part) => part != null).join(' ')
 
   function opened({ sealedPassword, ...saved }: SavedCamera): CameraRecord {
-    const { audio = true, onvif = null, subUrl = null, transport = 'tcp' } = saved
-    const record = { ...saved, audio, onvif, subUrl, transport } as const
+    const { audio = true, masks = [], onvif = null, subUrl = null, transport = 'tcp' } = saved
+    const record = { ...saved, audio, masks: readMasks(masks), onvif, subUrl, transport } as const
     try {
       const password = sealedPassword === null ? null : seal.open(sealedPassword, boundTo(record))
       return { ...record, password }
@@ -92,8 +94,12 @@ export async function openCameras(folder: string, log: Log) {
     }
   }
 
-  function sealed({ password, ...record }: CameraRecord): SavedCamera {
-    return { ...record, sealedPassword: password === null ? null : seal.close(password, boundTo(record)) }
+  function sealed({ masks, password, ...record }: CameraRecord): SavedCamera {
+    return {
+      ...record,
+      masks: masks.map((mask) => mask.map((point) => [...point])),
+      sealedPassword: password === null ? null : seal.close(password, boundTo(record)),
+    }
   }
 
   const initial = () => ({ version: VERSION, cameras: [] as SavedCamera[] })

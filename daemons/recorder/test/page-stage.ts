@@ -1,18 +1,14 @@
 /** A recorder, a camera whose pictures count themselves, and a browser on the recorder's pages. */
-import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
 import { startCamera } from './camera.ts'
+import { BITS, BLOCK, makeCountingFilm } from './counting-film.ts'
 
 export const admin = { username: 'admin', password: 'correct horse battery' }
 export const cameraUser = { username: 'camera', password: 'se:cret' }
-/** Pictures a second of the camera. */
-export const FPS = 15
-const BITS = 12
-const BLOCK = 24
 
 /** What a test of the pages needs. */
 export interface Stage extends Rig {
@@ -28,28 +24,6 @@ export async function openStage(t: Test): Promise<Stage> {
   const recorder = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
   const rig = await openRig(t, recorder.url, { pictures: 'recorder' })
   return { ...rig, recorder, camera }
-}
-
-/** A film whose pictures carry their number as a row of black and white blocks, with a key frame each second. */
-function makeCountingFilm(folder: string, seconds: number): string {
-  const file = join(folder, 'counting.mkv')
-  const lit = `255*mod(floor(N/pow(2,floor(X/${BLOCK}))),2)`
-  const source = `color=gray:size=${BITS * BLOCK}x192:rate=${FPS}:duration=${seconds}`
-  const count = `geq=lum='if(lt(Y,48),${lit},128+60*sin((X+Y+N*2)/24))':cb=128:cr=128`
-  const coding = [
-    '-c:v',
-    'libx264',
-    '-preset',
-    'veryfast',
-    '-tune',
-    'zerolatency',
-    '-g',
-    String(FPS),
-    '-pix_fmt',
-    'yuv420p',
-  ]
-  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, file])
-  return file
 }
 
 /**

@@ -3,7 +3,8 @@ import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { timeOf } from '#kit/web/numbers.ts'
-import { admin, cameraUser, FPS, openStage, pictureNumber, type Stage } from './page-stage.ts'
+import { FPS } from './counting-film.ts'
+import { admin, cameraUser, openStage, pictureNumber, type Stage } from './page-stage.ts'
 
 /** What is recorded and played passes in real time, and a busy machine takes more of it. */
 const LONG_MS = 60_000

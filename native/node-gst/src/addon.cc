@@ -7,6 +7,7 @@ NAPI_MODULE_INIT() {
   addStartCalls(env, exports);
   addClockCalls(env, exports);
   addPipelineCalls(env, exports);
+  addAppCalls(env, exports);
   addSenderCalls(env, exports);
   addReceiverCalls(env, exports);
   return exports;

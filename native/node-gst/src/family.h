@@ -34,5 +34,6 @@ void addCalls(napi_env env, napi_value exports, const napi_property_descriptor (
 void addStartCalls(napi_env env, napi_value exports);
 void addClockCalls(napi_env env, napi_value exports);
 void addPipelineCalls(napi_env env, napi_value exports);
+void addAppCalls(napi_env env, napi_value exports);
 void addSenderCalls(napi_env env, napi_value exports);
 void addReceiverCalls(napi_env env, napi_value exports);

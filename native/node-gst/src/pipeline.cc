@@ -33,12 +33,34 @@ static GstElement* parse(const std::string& description, Refusal* refusal) {
   return whole;
 }
 
+GstFlowReturn Pipeline::onSample(GstElement* sink, gpointer data) {
+  Value name{std::string(GST_OBJECT_NAME(sink))};
+  // Never dropped: as many can wait as the sink holds.
+  static_cast<Pipeline*>(data)->post({{"type", Value{std::string("sample")}}, {"element", name}}, 0);
+  return GST_FLOW_OK;
+}
+
+/** What appsink elements have is told, so that JavaScript can take it. They are gone before this object is. */
+void Pipeline::hearSinks() {
+  GstIterator* sinks = gst_bin_iterate_all_by_element_factory_name(GST_BIN(pipeline), "appsink");
+  GValue item = G_VALUE_INIT;
+  while (gst_iterator_next(sinks, &item) == GST_ITERATOR_OK) {
+    auto sink = G_OBJECT(g_value_get_object(&item));
+    g_object_set(sink, "emit-signals", TRUE, nullptr);
+    g_signal_connect(sink, "new-sample", G_CALLBACK(onSample), this);
+    g_value_reset(&item);
+  }
+  g_value_unset(&item);
+  gst_iterator_free(sinks);
+}
+
 std::shared_ptr<Pipeline> Pipeline::open(const PipelineOptions& options, Refusal* refusal) {
   std::shared_ptr<Pipeline> opened(new Pipeline(options));
   opened->pipeline = parse(options.description, refusal);
   if (opened->pipeline == nullptr) return nullptr;
   gst_pipeline_use_clock(GST_PIPELINE(opened->pipeline), options.clock->forPipelines());
   opened->threads.asked = options.realtimePriority;
+  opened->hearSinks();
   GstBus* bus = gst_element_get_bus(opened->pipeline);
   gst_bus_set_sync_handler(bus, onBusMessage, new std::shared_ptr<Pipeline>(opened),
                            [](gpointer data) { delete static_cast<std::shared_ptr<Pipeline>*>(data); });

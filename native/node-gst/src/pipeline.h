@@ -51,6 +51,8 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
   explicit Pipeline(const PipelineOptions& options) : options(options) {}
 
   static GstBusSyncReply onBusMessage(GstBus* bus, GstMessage* message, gpointer data);
+  static GstFlowReturn onSample(GstElement* sink, gpointer data);
+  void hearSinks();
   void heard(GstMessage* message);
   void threadChanged(GstMessage* message);
   void rewind();

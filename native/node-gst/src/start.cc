@@ -1,6 +1,7 @@
 /**
  * Starts GStreamer without its registry: a registry wants a file to write to, which a daemon without a home has not, and
- * else looks into a hundred plugins at every start. The few that sound needs are loaded by name.
+ * else looks into a hundred plugins at every start. The few that sound needs are loaded by name, and what pictures need
+ * where it is asked for.
  */
 #include "start.h"
 
@@ -13,6 +14,7 @@
 
 #include "elements.h"
 #include "family.h"
+#include "js.h"
 
 /** Plugins of gstreamer1.0-plugins-base and -good, and of the core. One that is not installed is left out. */
 static const char* const PLUGINS[] = {
@@ -31,14 +33,12 @@ static std::string pluginFolder() {
   return library.substr(0, library.rfind('/') + 1) + "gstreamer-1.0/libgst";
 }
 
-static void loadPlugins() {
-  std::string folder = pluginFolder();
-  for (const char* name : PLUGINS) {
-    GstPlugin* plugin = gst_plugin_load_file((folder + name + ".so").c_str(), nullptr);
-    if (plugin == nullptr) continue;
-    gst_registry_add_plugin(gst_registry_get(), plugin);
-    gst_object_unref(plugin);
-  }
+static void loadPlugin(const std::string& name) {
+  static const std::string folder = pluginFolder();
+  GstPlugin* plugin = gst_plugin_load_file((folder + name + ".so").c_str(), nullptr);
+  if (plugin == nullptr) return;
+  gst_registry_add_plugin(gst_registry_get(), plugin);
+  gst_object_unref(plugin);
 }
 
 static bool start() {
@@ -52,7 +52,7 @@ static bool start() {
     g_clear_error(&error);
     return false;
   }
-  loadPlugins();
+  for (const char* name : PLUGINS) loadPlugin(name);
   addElements();
   return true;
 }
@@ -64,9 +64,14 @@ bool startGst() {
 
 napi_value throwStartFailure(napi_env env) { return throwCoded(env, "gst_start", "GStreamer does not start: " + refusal); }
 
-/** start(): version */
+/** start(...plugins): version */
 static napi_value Start(napi_env env, napi_callback_info info) {
+  Arguments arguments(env, info);
   if (!startGst()) return throwStartFailure(env);
+  for (napi_value name : arguments.at) {
+    std::string text = textOf(env, name);
+    if (!text.empty()) loadPlugin(text);
+  }
   gchar* text = gst_version_string();
   napi_value version;
   napi_create_string_utf8(env, text, NAPI_AUTO_LENGTH, &version);

@@ -1,6 +1,7 @@
 /** The cameras that were added: their records, and each one's life. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import type { Mask } from '../../wire/mask.ts'
 import { type AccountRecord, maySee } from '../access/accounts.ts'
 import type { StreamPlace } from '../ports.ts'
 import type { OnvifLink } from './adopt.ts'
@@ -23,6 +24,8 @@ export interface CameraRecord {
   readonly transport: Transport
   /** How it is asked over ONVIF; null for one that was added by its address. */
   readonly onvif: OnvifLink | null
+  /** What nobody may see of its pictures. */
+  readonly masks: readonly Mask[]
 }
 
 /** Over the connection, or each on its own. */
@@ -47,6 +50,7 @@ export interface CameraWish {
  */
 export interface CameraChange extends Partial<Omit<CameraWish, 'onvif'>> {
   enabled?: boolean
+  masks?: readonly Mask[]
 }
 
 interface BookParts {
@@ -165,9 +169,7 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
     start() {
       for (const { camera, record } of known) if (record.enabled) camera.start()
     },
-    async stop() {
-      await Promise.all(known.map(({ camera }) => camera.stop()))
-    },
+    stop: async () => void (await Promise.all(known.map(({ camera }) => camera.stop()))),
   }
 }
 
@@ -182,7 +184,7 @@ function checkedPlace(wish: PlaceWish, checkHost: BookParts['checkHost']): Place
 function newRecord(id: string, wish: CameraWish, checkHost: BookParts['checkHost']): CameraRecord {
   const { password = null, subUrl, url, username = null } = checkedPlace(wish, checkHost)
   const { audio = true, name, onvif = null, transport = 'tcp' } = wish
-  return { id, name, enabled: true, audio, onvif, transport, url, subUrl, username, password }
+  return { id, name, enabled: true, audio, onvif, transport, masks: [], url, subUrl, username, password }
 }
 
 /** The record after a change. @throws Fault, as `checkedPlace` */

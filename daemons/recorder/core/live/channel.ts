@@ -27,8 +27,8 @@ export interface LiveViewer {
   /** What follows belongs to this head, and begins with a key frame. */
   begin(head: LiveHead): void
   show(fragment: LiveFragment): void
-  /** Nothing follows: the camera was removed. */
-  end(): void
+  /** Nothing follows: the camera was removed, or has masks, which are not painted here. */
+  end(why: 'removed' | 'masked'): void
 }
 
 /** A stream of a camera; it outlives sessions. */

@@ -19,6 +19,8 @@ export interface Live {
   watch(camera: string, profile: LiveProfile, viewer: LiveViewer): () => void
   /** Ends all who watch a camera. */
   removed(camera: string): void
+  /** Ends all who watch a camera, since it has masks from now on. */
+  hide(camera: string): void
 }
 
 export function createLive(parts: LiveParts): Live {
@@ -36,7 +38,10 @@ export function createLive(parts: LiveParts): Live {
     removed(camera) {
       const gone = channels.get(camera)
       channels.delete(camera)
-      for (const viewer of [...(gone?.viewers() ?? [])]) viewer.end()
+      for (const viewer of [...(gone?.viewers() ?? [])]) viewer.end('removed')
+    },
+    hide(camera) {
+      for (const viewer of [...(channels.get(camera)?.viewers() ?? [])]) viewer.end('masked')
     },
   }
 }

@@ -41,7 +41,11 @@ export const viewerStateTable: Readonly<Record<ViewerState, Partial<Record<Viewe
 
 /** RFC 6455, 7.4.1, and the register of IANA. */
 const NORMAL = 1000
+const POLICY_VIOLATION = 1008
 const TRY_AGAIN_LATER = 1013
+
+/** How a stream of a camera with masks is closed: nothing is painted into it. A reason has at most 123 bytes. */
+export const MASKED = [POLICY_VIOLATION, 'This camera has privacy masks. Watch its stream.mjpg.'] as const
 
 /** A frame of more than 65,535 bytes has so many before it. */
 const FRAME_HEAD_BYTES = 10
@@ -90,7 +94,7 @@ export function createViewer({ clock, limits, line }: ViewerParts): LiveViewer &
 
   return {
     state: () => state,
-    end: () => line.close(NORMAL, 'The camera was removed.'),
+    end: (why) => (why === 'removed' ? line.close(NORMAL, 'The camera was removed.') : line.close(...MASKED)),
     begin(head) {
       headDue = head
       move('missed')

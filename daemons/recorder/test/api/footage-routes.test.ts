@@ -1,6 +1,5 @@
 /** Tests of api/footage-routes.ts: a window of a month holds nobody up. */
 import t from 'tap'
-import { fakeClock } from '#kit/clock-fake.ts'
 import { footageRoutes } from '../../api/footage-routes.ts'
 
 const DAY_MS = 86_400_000
@@ -11,7 +10,6 @@ function stage() {
   const account = { id: 'a', cameras: 'all', permissions: [] }
   const asked: { camera: string; days: number }[] = []
   const routes = footageRoutes({
-    clock: fakeClock(),
     callers: { accountOf: () => account },
     cameras: { seenBy: () => ['one', 'two'].map((id) => ({ record: { id } })) },
     footage: {
@@ -22,8 +20,8 @@ function stage() {
         return [{ startAt: startAt - 1000, endAt: endAt + 1000 }]
       },
     },
-    recorder: {},
-    limits: { mostS: 60, streams: 1, totalStreams: 1 },
+    extraction: {},
+    mostS: 60,
   } as unknown as Parameters<typeof footageRoutes>[0])
   const route = routes.find(({ path }) => path === '/api/recordings/availability')
   const ask = (signal = new AbortController().signal) =>

@@ -7,6 +7,7 @@ import { keptAccounts, openCameras, openSite } from '../../io/state-files.ts'
 const door = {
   ...{ id: '0badcafe', name: 'Door', enabled: true, url: 'rtsp://10.0.0.5/one' },
   ...{ subUrl: null, username: 'ann', password: 'se:cret', audio: false, transport: 'udp' as const, onvif: null },
+  masks: [] as [number, number][][],
 }
 
 t.test('passwords of cameras are sealed on the disk, and are there again after a restart', async (t) => {
@@ -16,6 +17,22 @@ t.test('passwords of cameras are sealed on the disk, and are there again after a
   t.notMatch(readFileSync(path, 'utf8'), /cret/)
   const { records } = await openCameras(folder, silentLog)
   t.same(records, [door, { ...door, id: '00000001', password: null }])
+})
+
+t.test('masks are there again after a restart', async (t) => {
+  const folder = t.testdir({})
+  const masked = {
+    ...door,
+    masks: [
+      [
+        [0, 0.5],
+        [1, 0.25],
+        [0.5, 1],
+      ] as [number, number][],
+    ],
+  }
+  await (await openCameras(folder, silentLog)).save([masked])
+  t.same((await openCameras(folder, silentLog)).records, [masked])
 })
 
 t.test('a password that is moved to another address does not open, and the other cameras are recorded', async (t) => {
@@ -42,7 +59,7 @@ t.test('a second address is kept, bound to the password as the first, and older 
   writeFileSync(path, text.replace('http://10.0.0.5/onvif', 'http://203.0.113.5/onvif'))
   t.match((await openCameras(folder, silentLog)).records, [{ password: 'se:cret' }, { password: null }])
   const { cameras, ...rest } = JSON.parse(text)
-  const older = cameras.map(({ onvif: _, subUrl: __, ...camera }: Record<string, unknown>) => camera)
+  const older = cameras.map(({ masks: _, onvif: __, subUrl: ___, ...camera }: Record<string, unknown>) => camera)
   writeFileSync(path, JSON.stringify({ ...rest, cameras: older.slice(0, 1) }))
   t.same((await openCameras(folder, silentLog)).records, [door])
 })

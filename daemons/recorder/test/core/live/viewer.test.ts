@@ -104,7 +104,7 @@ t.test('what does not fit is left out up to the next key frame, its head include
 
 t.test('a camera that is removed ends it as usual', async (t) => {
   const { closed, viewer } = stage()
-  viewer.end()
+  viewer.end('removed')
   t.same(closed, [1000])
 })
 

@@ -1,0 +1,117 @@
+/** Routes of single pictures: what a camera shows now, and what it showed at a moment. */
+import { Type } from 'typebox'
+import { Reply, type Route, route } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
+import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import { masksOf } from '../core/cameras/masks.ts'
+import type { ChosenPicture } from '../core/pictures/choice.ts'
+import type { NewestPicture } from '../core/pictures/newest.ts'
+import type { PictureDecoder } from '../core/ports.ts'
+import type { Callers } from './callers.ts'
+import { cameraParams } from './camera-routes.ts'
+import type { Extraction } from './extraction.ts'
+
+interface PictureRouteParts {
+  cameras: CameraBook
+  callers: Callers
+  decoder: PictureDecoder
+  extraction: Extraction
+  newest(camera: string): NewestPicture | undefined
+  /** @throws Fault `no_footage`, `footage_gone` */
+  pictureAt(camera: string, at: number): Promise<ChosenPicture>
+}
+
+const width = Type.Optional(
+  Type.Integer({ minimum: 16, maximum: 16_384, description: 'pixels; never wider than the picture is' }),
+)
+
+const shownAtHeader = 'X-Svc-Frame-At'
+
+export function pictureRoutes(parts: PictureRouteParts): Route[] {
+  return [stillRoute(parts), frameRoute(parts)]
+}
+
+interface Making {
+  account: AccountRecord
+  record: CameraRecord
+  picture: NewestPicture
+  width: number | undefined
+  signal: AbortSignal
+}
+
+/** Paints the masks that the camera has by the time that the picture leaves. */
+async function make(parts: PictureRouteParts, { account, picture, record, signal, width }: Making): Promise<Reply> {
+  const { cameras, decoder } = parts
+  const { group, shownAt } = picture
+  const now = () => masksOf(cameras.require(record.id, account).record)
+  let masks = now()
+  let jpeg = await decoder.picture({ camera: record.id, group, width, masks }, signal)
+  // They were changed while it was made.
+  while (masks !== now()) {
+    masks = now()
+    jpeg = await decoder.picture({ camera: record.id, group, width, masks }, signal)
+  }
+  return new Reply(200, Buffer.from(jpeg.buffer, jpeg.byteOffset, jpeg.length), {
+    'content-type': 'image/jpeg',
+    'cache-control': 'no-store',
+    [shownAtHeader]: String(shownAt),
+  })
+}
+
+function stillRoute(parts: PictureRouteParts): Route {
+  const { callers, cameras, extraction, newest } = parts
+  return route({
+    method: 'GET',
+    path: '/api/cameras/:id/still.jpg',
+    who: 'user',
+    summary: 'What the camera shows now, as a JPEG; the header X-Svc-Frame-At says when it was',
+    params: cameraParams,
+    query: Type.Object({ width }),
+    replyType: 'image/jpeg',
+    async handle({ caller, params, query, signal }) {
+      const account = callers.accountOf(caller)
+      const { record } = cameras.require(params.id, account)
+      const picture = newest(record.id)
+      if (!picture)
+        throw new Fault('no_picture', 'The camera sends no picture now. GET /api/cameras says how it is, and why.')
+      const release = extraction.hold(account)
+      try {
+        return await make(parts, { account, record, picture, width: query.width, signal })
+      } finally {
+        release()
+      }
+    },
+  })
+}
+
+function frameRoute(parts: PictureRouteParts): Route {
+  const { callers, cameras, extraction, pictureAt } = parts
+  return route({
+    method: 'GET',
+    path: '/api/cameras/:id/frame.jpg',
+    who: 'user',
+    token: true,
+    summary:
+      'The last recorded picture at or before a moment, as a JPEG; X-Svc-Frame-At says when it was. 30 a minute; beyond the last 120 seconds with the permission export, and into the journal',
+    params: cameraParams,
+    query: Type.Object({ at: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }), width }),
+    replyType: 'image/jpeg',
+    async handle(ask) {
+      const { at, width } = ask.query
+      const account = callers.accountOf(ask.caller)
+      const { record } = cameras.require(ask.params.id, account)
+      const wish = { account, camera: record, startAt: at, facts: { at } }
+      extraction.permit(wish)
+      extraction.countFrame(account)
+      const release = extraction.hold(account)
+      try {
+        const picture = await pictureAt(record.id, at)
+        await extraction.note(ask, wish)
+        return await make(parts, { account, record, picture, width, signal: ask.signal })
+      } finally {
+        release()
+      }
+    },
+  })
+}

@@ -1,0 +1,371 @@
+/**
+ * Begins the process that decodes pictures, hands it one after the other, and kills it where it takes too long: whatever
+ * a camera sends, the recording goes on.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Duplex } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { Clock, Timer } from '#kit/clock.ts'
+import type { Log } from '#kit/log.ts'
+import { joinBytes } from '#kit/pure/bytes.ts'
+import { Fault } from '#kit/pure/fault.ts'
+import { Backoff } from '#kit/pure/pace.ts'
+import { counted, durationText } from '#kit/pure/text.ts'
+import type { CodedGroup, DecoderHealth, FilmWish, PictureDecoder, PictureWish } from '../core/ports.ts'
+import { readUnits, writeUnits } from '../wire/annex-b.ts'
+import { h264 } from '../wire/h264.ts'
+import type { StreamFacts, UnitRole } from '../wire/pictures.ts'
+import { createWorkerReader, type WorkerMessage, writeWorkerMessage } from '../wire/worker-message.ts'
+
+/** Bounds, by the names of their settings. */
+export interface DecoderLimits {
+  /** A picture that takes longer is given up, and the process with it. */
+  answerMs: number
+  /** Pictures that wait; one more is refused. */
+  queue: number
+  /** A picture of more pixels is not decoded. */
+  pixels: number
+  /** What the process may hold. */
+  memoryBytes: number
+  /** It is ended where nobody asks for so long. */
+  idleMs: number
+}
+
+interface DecoderParts {
+  clock: Clock
+  log: Log
+  limits: DecoderLimits
+  /** Why no pictures are made; undefined once they are. */
+  onFault(fault: Fault | undefined): void
+}
+
+/** The decoder, and its end. */
+export interface DecoderProcess extends PictureDecoder {
+  health(): DecoderHealth
+  /** Of the process, while there is one. */
+  pid(): number | undefined
+  close(): Promise<void>
+}
+
+/** A JPEG of the largest picture, and more. */
+const MOST_ANSWER_BYTES = 67_108_864
+const RETRY = { firstMs: 1000, maxMs: 60_000 }
+/** How long a camera whose pictures broke the decoder is left alone: else it would keep it from the others. */
+const APART_MS = 30_000
+
+const PACKAGES = 'gstreamer1.0-plugins-base gstreamer1.0-plugins-good gstreamer1.0-libav'
+
+interface Job {
+  id: number
+  camera: string
+  group: CodedGroup
+  /** Of the message. */
+  head: object
+  answer: PromiseWithResolvers<WorkerMessage>
+}
+
+export function createDecoderProcess(parts: DecoderParts): DecoderProcess {
+  return new Decoder(parts)
+}
+
+class Decoder implements DecoderProcess {
+  readonly #parts: DecoderParts
+  readonly #backoff = new Backoff(RETRY)
+  readonly #apartUntilMs = new Map<string, number>()
+  readonly #waiting: Job[] = []
+  #child: { process: ChildProcess; pipe: Duplex; over: Promise<unknown> } | undefined
+  /** Known once the process has said so. */
+  #decoders: Readonly<Record<string, string>> | undefined
+  #encoder: string | null = null
+  #present: { job: Job; timer: Timer } | undefined
+  #fault: Fault | undefined
+  #retryMs = 0
+  #crashes = 0
+  #isClosed = false
+  #asked = 0
+  /** Ends a process that does not say that it is ready, or one that nobody asks any more. */
+  #watch: Timer | undefined
+
+  constructor(parts: DecoderParts) {
+    this.#parts = parts
+  }
+
+  health(): DecoderHealth {
+    const state = this.#fault
+      ? this.#fault.code === 'decoder_missing'
+        ? 'missing'
+        : 'failed'
+      : this.#child
+        ? 'ready'
+        : 'idle'
+    const fault = this.#fault ? { code: this.#fault.code, message: this.#fault.message } : null
+    return { state, decoders: this.#decoders ?? {}, encoder: this.#encoder, crashes: this.#crashes, fault }
+  }
+
+  pid(): number | undefined {
+    return this.#child?.process.pid
+  }
+
+  async picture({ camera, group, masks, width: asked }: PictureWish, signal: AbortSignal): Promise<Uint8Array> {
+    const { height, width } = factsOf(group)
+    // Even, since colours have half the width and height.
+    const outWidth = Math.max(2, Math.min(asked ?? width, width) & ~1)
+    const outHeight = Math.max(2, Math.round((outWidth * height) / width) & ~1)
+    const head = { kind: 'picture', outWidth, outHeight, masks }
+    return (await this.#ask({ camera, group, head }, signal)).body
+  }
+
+  async film({ camera, fromMs, group, masks }: FilmWish, signal: AbortSignal): Promise<CodedGroup> {
+    const firstMs = firstOf(group)
+    const head = { kind: 'film', fromNs: nsOf(fromMs - firstMs), masks }
+    return readFilm(await this.#ask({ camera, group, head }, signal), firstMs)
+  }
+
+  async #ask(wish: Pick<Job, 'camera' | 'group' | 'head'>, signal: AbortSignal): Promise<WorkerMessage> {
+    const { clock, limits } = this.#parts
+    const { height, width } = factsOf(wish.group)
+    if (width * height > limits.pixels)
+      throw new Fault(
+        'picture_too_large',
+        `A picture has ${width} x ${height} pixels; pictures.pixels allows ${limits.pixels} in all.`,
+      )
+    if ((this.#apartUntilMs.get(wish.camera) ?? 0) > clock.monotonicMs())
+      throw failed(`What this camera sends broke it less than ${durationText(APART_MS)} ago.`)
+    if (this.#fault && clock.monotonicMs() < this.#retryMs) throw this.#fault
+    if (this.#waiting.length >= limits.queue)
+      throw new Fault(
+        'decoder_busy',
+        `${counted(this.#waiting.length, 'picture')} wait for the decoder already; pictures.queue allows ${limits.queue}.`,
+      )
+    this.#asked++
+    const job = { id: this.#asked, ...wish, answer: Promise.withResolvers<WorkerMessage>() }
+    this.#waiting.push(job)
+    const leave = () => {
+      const at = this.#waiting.indexOf(job)
+      if (at >= 0) this.#waiting.splice(at, 1)
+      job.answer.reject(new Fault('decoder_busy', 'Nobody waits for this picture any more.'))
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) leave()
+    if (!this.#child) this.#begin()
+    this.#next()
+    try {
+      return await job.answer.promise
+    } finally {
+      signal.removeEventListener('abort', leave)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const job of this.#waiting.splice(0)) job.answer.reject(failed('The recorder ends.'))
+    this.#child?.process.kill('SIGKILL')
+    await this.#child?.over
+  }
+
+  #begin(): void {
+    const { clock, limits, log } = this.#parts
+    const child = startProcess(limits.memoryBytes)
+    const pipe = child.stdio[3] as Duplex
+    const over = Promise.withResolvers<void>()
+    this.#child = { process: child, pipe, over: over.promise }
+    const read = createWorkerReader(MOST_ANSWER_BYTES)
+    pipe.on('data', (chunk: Uint8Array) => {
+      try {
+        for (const message of read(chunk)) this.#heard(message)
+      } catch (fault) {
+        log.error('the picture decoder sends what nobody understands', { fault })
+        child.kill('SIGKILL')
+      }
+    })
+    pipe.on('error', () => {})
+    child.once('error', (error) => {
+      this.#fault ??= failed(`It does not start: ${error.message}.`)
+      this.#ended()
+      over.resolve()
+    })
+    child.once('close', (code, signal) => {
+      if (this.#child?.process === child) this.#ended(`It ended by ${signal ?? `code ${code}`}.`)
+      over.resolve()
+    })
+    this.#watch = clock.after(limits.answerMs, () => child.kill('SIGKILL'))
+  }
+
+  #heard(message: WorkerMessage): void {
+    const { head } = message
+    if (head.kind === 'missing') this.#lacks(String(head.why))
+    else if (head.kind === 'ready') this.#ready(head as unknown as Ready)
+    else this.#answered(message)
+  }
+
+  #ready({ decoders, encoder }: Ready): void {
+    this.#watch?.cancel()
+    this.#decoders = decoders
+    this.#encoder = encoder
+    if (decoders.h264 === undefined) this.#lacks('no decoder of H.264 is installed')
+    else this.#next()
+  }
+
+  #answered(message: WorkerMessage): void {
+    const { head } = message
+    const present = this.#present
+    if (!present || head.id !== present.job.id) return
+    this.#present = undefined
+    present.timer.cancel()
+    this.#works()
+    if (head.kind === 'made') present.job.answer.resolve(message)
+    else present.job.answer.reject(undecodable(String(head.why)))
+    this.#next()
+  }
+
+  #works(): void {
+    this.#backoff.reset()
+    if (!this.#fault) return
+    this.#fault = undefined
+    this.#parts.onFault(undefined)
+  }
+
+  /** It stays away until the next question after a while: somebody may install what is missing. */
+  #lacks(why: string): void {
+    this.#fail(
+      new Fault(
+        'decoder_missing',
+        `Pictures cannot be decoded: ${why}. Install ${PACKAGES}. The recording goes on without.`,
+      ),
+    )
+    this.#child?.process.kill('SIGKILL')
+  }
+
+  #fail(fault: Fault): void {
+    this.#fault = fault
+    this.#retryMs = this.#parts.clock.monotonicMs() + this.#backoff.next()
+    this.#parts.onFault(fault)
+  }
+
+  /** The process is gone. The picture it had is its ruin or its victim; the others wait no longer than for a new one. */
+  #ended(how = ''): void {
+    const { clock, log } = this.#parts
+    this.#watch?.cancel()
+    this.#child = undefined
+    if (!this.#isClosed && this.#fault?.code !== 'decoder_missing') {
+      this.#crashes++
+      const camera = this.#present?.job.camera
+      if (camera !== undefined) this.#apartUntilMs.set(camera, clock.monotonicMs() + APART_MS)
+      log.error('the picture decoder ended', { how, camera, crashes: this.#crashes })
+      this.#fail(this.#fault ?? failed(how))
+    }
+    this.#giveUp(this.#fault ?? failed(how))
+  }
+
+  #giveUp(fault: Fault): void {
+    const present = this.#present
+    this.#present = undefined
+    present?.timer.cancel()
+    for (const job of [...(present ? [present.job] : []), ...this.#waiting.splice(0)]) job.answer.reject(fault)
+  }
+
+  #next(): void {
+    const { clock, limits } = this.#parts
+    const child = this.#child
+    if (this.#present || !child || !this.#decoders) return
+    const job = this.#waiting.shift()
+    this.#watch?.cancel()
+    if (!job) {
+      this.#watch = clock.after(limits.idleMs, () => {
+        this.#child = undefined
+        child.process.kill('SIGKILL')
+      })
+      return
+    }
+    const timer = clock.after(limits.answerMs, () => child.process.kill('SIGKILL'))
+    this.#present = { job, timer }
+    for (const part of messageOf(job)) child.pipe.write(part)
+  }
+}
+
+/** What V8 sets aside for compiled code counts as held from the start, and is hardly used. */
+const CODE_BYTES = process.arch === 'x64' ? 536_870_912 : 134_217_728
+
+/** Bounded by the kernel: its memory, no files, low priority; and by Node: no other process, no writing. */
+function startProcess(memoryBytes: number): ChildProcess {
+  const file: URL | string = new URL('./picture-process.ts', import.meta.url)
+  const isText = typeof file === 'string'
+  // Below what records. Files of no length: a pipe is none.
+  const bounds = [
+    '-n',
+    '10',
+    'prlimit',
+    `--data=${memoryBytes + CODE_BYTES}`,
+    '--fsize=0',
+    '--core=0',
+    '--nofile=128',
+    '--',
+  ]
+  const node = [process.execPath, '--permission', '--allow-addons', '--allow-fs-read=*', '--no-warnings']
+  const heap = ['--max-old-space-size=96', '--max-semi-space-size=1', '--v8-pool-size=1']
+  const child = spawn('nice', [...bounds, ...node, ...heap, isText ? '-' : fileURLToPath(file)], {
+    cwd: '/',
+    // Where text looks for the addon: it has no place of its own.
+    env: { THREAD_OF: import.meta.url, PATH: '/usr/bin:/bin', UV_THREADPOOL_SIZE: '1' },
+    stdio: [isText ? 'pipe' : 'ignore', 'ignore', 'inherit', 'pipe'],
+  })
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(file)
+  return child
+}
+
+/** What the process says of itself. */
+interface Ready {
+  decoders: Readonly<Record<string, string>>
+  encoder: string | null
+}
+
+function firstOf({ pictures }: CodedGroup): number {
+  return Math.min(...pictures.map(({ shownMs }) => shownMs))
+}
+
+function nsOf(ms: number): number {
+  return Math.round(ms * 1e6)
+}
+
+function messageOf({ group, head, id }: Job): Uint8Array[] {
+  const { pictures, sets } = group
+  const { height, width } = factsOf(group)
+  const firstMs = firstOf(group)
+  const units = pictures.map((picture, at) => writeUnits([...(at === 0 ? sets.units : []), ...picture.units]))
+  const about = {
+    ...{ id, codec: sets.codec.encoding.toLowerCase(), width, height },
+    lengths: units.map(({ length }) => length),
+    ptsNs: pictures.map(({ shownMs }) => nsOf(shownMs - firstMs)),
+  }
+  return writeWorkerMessage({ ...about, ...head }, [joinBytes(units)])
+}
+
+/** What was coded anew: parameter sets stand before the first picture, as a decoder wants them. */
+function readFilm({ body, head }: WorkerMessage, firstMs: number): CodedGroup {
+  const { lengths, ptsNs } = head as { lengths: number[]; ptsNs: number[] }
+  let at = 0
+  const all = lengths.map((length, index) => {
+    at += length
+    return { units: readUnits(body.subarray(at - length, at)), shownMs: firstMs + (ptsNs[index] ?? 0) / 1e6 }
+  })
+  const isRole = (role: UnitRole) => (unit: Uint8Array) => h264.roleOf(unit) === role
+  const sets = all[0]?.units.filter(isRole('set')) ?? []
+  if (!h264.isEnough(sets.map((set) => h264.slotOf(set)))) throw undecodable('it was coded anew without parameter sets')
+  const isPicture = (unit: Uint8Array) => !isRole('set')(unit) && !isRole('dropped')(unit)
+  const pictures = all.map(({ shownMs, units }) => ({ units: units.filter(isPicture), shownMs }))
+  return { sets: { codec: h264, units: sets }, pictures }
+}
+
+/** @throws Fault `bad_parameter_set` */
+function factsOf({ sets }: CodedGroup): StreamFacts {
+  return sets.codec.factsOf(sets.units)
+}
+
+function failed(why: string): Fault {
+  return new Fault('decoder_failed', `The decoder of pictures failed. ${why} The recording goes on. Try again later.`)
+}
+
+function undecodable(why: string): Fault {
+  return new Fault('picture_undecodable', `This picture cannot be decoded: ${why}.`)
+}

@@ -1,0 +1,304 @@
+/**
+ * The process that decodes: coded pictures in, JPEG out, by GStreamer. It is begun by picture-decoder.ts, which hands it
+ * one message at a time, and kills it where it takes too long. What it is given came from cameras, and may be meant to
+ * break it.
+ */
+import { Socket } from 'node:net'
+import { createAudioClock, openPipeline, type Sample, startGst } from '#native/node-gst/index.ts'
+import { layoutOf, type Mask, paintMasks } from '../wire/mask.ts'
+import { createWorkerReader, type WorkerMessage, writeWorkerMessage } from '../wire/worker-message.ts'
+
+/** The best first. libav decodes what cameras send; openh264 neither interlaced pictures nor some of the high profile. */
+const DECODERS: Readonly<Record<string, readonly string[]>> = {
+  h264: ['avdec_h264 max-threads=2', 'openh264dec'],
+  h265: ['avdec_h265 max-threads=2'],
+}
+
+/** Without delay: a picture in, one out. */
+const ENCODERS = [
+  'x264enc speed-preset=ultrafast tune=zerolatency threads=2 key-int-max=10000 bitrate=KBITS',
+  'openh264enc complexity=low gop-size=10000 rate-control=bitrate bitrate=BITS',
+]
+
+/** Bits a second for each pixel: 4 Mbit/s for 1920 x 1080. */
+const BITS_PER_PIXEL = 2
+
+/** Files of plugins: gstreamer1.0-plugins-base, -good, -libav, -bad and -ugly. */
+const PLUGINS = ['app', 'videoconvertscale', 'jpeg', 'libav', 'openh264', 'x264']
+
+/** As the other side has it. */
+const MOST_MESSAGE_BYTES = 268_435_456
+
+const socket = new Socket({ fd: 3, readable: true, writable: true })
+socket.on('close', () => process.exit(0))
+socket.on('error', () => process.exit(0))
+
+function send(head: object, body: readonly Uint8Array[] = []): void {
+  for (const part of writeWorkerMessage(head, body)) socket.write(part)
+}
+
+function isThere(element: string): boolean {
+  try {
+    void openPipeline(`${element} ! fakesink`, { clock, realtimePriority: 0, onMessage() {} }).close()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Says what there is. Without GStreamer itself this ends here, with the loader's words. */
+function begin() {
+  try {
+    startGst(PLUGINS)
+    return createAudioClock()
+  } catch (error) {
+    send({ kind: 'missing', why: (error as Error).message.slice(0, 500) })
+    throw error
+  }
+}
+
+const clock = begin()
+const canConvert = ['videoscale ! videoconvert', 'jpegenc', 'appsrc'].every(isThere)
+const decoders = Object.entries(DECODERS).map(([codec, known]) => [codec, canConvert ? known.find(isThere) : undefined])
+const decoderOf: Readonly<Record<string, string | undefined>> = Object.fromEntries(decoders)
+const encoder = canConvert ? ENCODERS.find((each) => isThere(rated(each, 1_000_000))) : undefined
+send({ kind: 'ready', decoders: decoderOf, encoder: encoder?.split(' ')[0] ?? null })
+
+/** A pipeline from its element `in` to its element `out`. */
+interface Flow {
+  push(bytes: Uint8Array, ptsNs: number): void
+  /** Nothing follows. */
+  end(): void
+  pull(): Sample | undefined
+  /** Resolves once all has come out. */
+  over: Promise<void>
+  close(): Promise<void>
+}
+
+async function openFlow(description: string, onSample?: () => void): Promise<Flow> {
+  const over = Promise.withResolvers<void>()
+  const pipeline = openPipeline(description, {
+    clock,
+    realtimePriority: 0,
+    onMessage(message) {
+      if (message.type === 'sample') onSample?.()
+      if (message.type === 'eos') over.resolve()
+      if (message.type === 'error') over.reject(new Error(message.message))
+    },
+  })
+  // Nobody waits for it while the pipeline begins.
+  over.promise.catch(() => {})
+  const close = () => pipeline.close()
+  try {
+    await pipeline.play()
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    push: (bytes, ptsNs) => void pipeline.push('in', { bytes, ptsNs, durationNs: 1 }),
+    end: () => pipeline.end('in'),
+    pull: () => pipeline.pull('out'),
+    over: over.promise,
+    close,
+  }
+}
+
+/** @returns the newest sample that a pipeline holds in the end */
+async function lastOf(description: string, feed: (flow: Flow) => void): Promise<Sample | undefined> {
+  const flow = await openFlow(description)
+  try {
+    feed(flow)
+    flow.end()
+    await flow.over
+    return flow.pull()
+  } finally {
+    await flow.close()
+  }
+}
+
+/** Keeps the newest, and waits for nobody. */
+const SINK = 'appsink name=out sync=false wait-on-eos=false max-buffers=1 drop=true'
+
+/** Keeps all, and makes those before it wait. */
+const SLOW_SINK = 'appsink name=out sync=false max-buffers=2'
+
+interface Coded {
+  kind: 'picture' | 'film'
+  codec: string
+  width: number
+  height: number
+  /** Of each access unit in the body, in the order of decoding. */
+  lengths: readonly number[]
+  /** When each is shown, in nanoseconds since the first. */
+  ptsNs: readonly number[]
+  masks: readonly Mask[]
+}
+
+function decoderFor({ codec, height, width }: Coded): string {
+  const decoder = decoderOf[codec]
+  if (decoder === undefined) throw new Error(`there is no decoder for ${codec}`)
+  const caps = `video/x-${codec},stream-format=byte-stream,alignment=au,width=${width},height=${height},profile=high`
+  return `appsrc name=in format=time max-bytes=0 caps=${caps} ! ${decoder}`
+}
+
+const IN_PLANES = 'videoconvert ! video/x-raw,format=I420'
+
+function feedUnits(flow: Flow, { lengths, ptsNs }: Coded, body: Uint8Array): void {
+  let at = 0
+  for (const [index, length] of lengths.entries()) {
+    flow.push(body.subarray(at, at + length), ptsNs[index] ?? 0)
+    at += length
+  }
+}
+
+/** @returns the picture that the last access unit holds */
+async function decodeLast(wish: Coded, body: Uint8Array): Promise<Sample> {
+  const wantedNs = wish.ptsNs.at(-1) ?? 0
+  // Pictures that are shown later may be among those that it refers to: they come out behind it.
+  const earlier = wish.ptsNs.filter((ns) => ns < wantedNs).length
+  // It lets through one less than it counts.
+  const wanted = `identity eos-after=${earlier + 2}`
+  const description = `${decoderFor(wish)} ! ${wanted} ! ${IN_PLANES} ! ${SINK}`
+  const sample = await lastOf(description, (flow) => feedUnits(flow, wish, body))
+  if (sample?.ptsNs !== wantedNs) throw new Error('the picture does not come out of the decoder')
+  return sample
+}
+
+/** Checks that a picture is what was announced, and paints the masks into it. */
+function paint({ bytes, caps }: Sample, { height, masks, width }: Coded): void {
+  const has = (name: string) => Number(new RegExp(`${name}=\\(int\\)(\\d+)`).exec(caps)?.[1])
+  if (has('width') !== width || has('height') !== height || bytes.length !== layoutOf(width, height).bytes)
+    throw new Error('the picture has another size than its parameter set says')
+  paintMasks({ bytes, width, height }, masks)
+}
+
+function coloursOf({ caps }: Sample, { height }: Coded): string {
+  return /colorimetry=\(string\)([\w:]+)/.exec(caps)?.[1] ?? (height > SD_HEIGHT ? 'bt709' : 'bt601')
+}
+
+/** A JPEG has all shades, and the colours of BT.601. */
+const ALL_SHADES = '1:4:0:0'
+/** What says nothing of its colours has those of BT.601 up to this height, and else those of BT.709. */
+const SD_HEIGHT = 576
+
+const LUMA = Uint8ClampedArray.from({ length: 256 }, (_, shade) => ((shade - 16) * 255) / 219)
+const COLOUR = Uint8ClampedArray.from({ length: 256 }, (_, shade) => ((shade - 128) * 255) / 224 + 128)
+
+/** From 16..235 to 0..255. */
+function stretch(bytes: Uint8Array, { chromaRows, chromaStride }: ReturnType<typeof layoutOf>): void {
+  const colours = bytes.length - 2 * chromaStride * chromaRows
+  for (let at = 0; at < colours; at++) bytes[at] = LUMA[bytes[at] ?? 0] ?? 0
+  for (let at = colours; at < bytes.length; at++) bytes[at] = COLOUR[bytes[at] ?? 0] ?? 0
+}
+
+interface PictureWish extends Coded {
+  outWidth: number
+  outHeight: number
+}
+
+/** Paints the masks first, so that nothing of what is behind them reaches the scaled picture. */
+async function jpegOf(sample: Sample, wish: PictureWish): Promise<Uint8Array> {
+  const { height, outHeight, outWidth, width } = wish
+  const { bytes } = sample
+  paint(sample, wish)
+  const colours = coloursOf(sample, wish)
+  // GStreamer's converter leaves the shades as they are where nothing else has to change.
+  const isStretched = colours === 'bt601'
+  if (isStretched) stretch(bytes, layoutOf(width, height))
+  const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=0/1,colorimetry=${isStretched ? ALL_SHADES : colours}`
+  const to = `video/x-raw,format=I420,width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1,colorimetry=${ALL_SHADES}`
+  const made = await lastOf(
+    `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${to} ! jpegenc quality=85 ! ${SINK}`,
+    (flow) => flow.push(bytes, 0),
+  )
+  if (!made) throw new Error('the picture is not made into a JPEG')
+  return made.bytes
+}
+
+interface FilmWish extends Coded {
+  /** Pictures that are shown before are left out. */
+  fromNs: number
+}
+
+/** Pictures that the coder has at once. */
+const MOST_CODING = 4
+
+function rated(description: string, bits: number): string {
+  return description.replace('KBITS', String(Math.max(1, Math.round(bits / 1000)))).replace('BITS', String(bits))
+}
+
+/** Decodes a group, paints masks, and codes it again; one picture after the other, so that few are held. */
+async function filmOf(wish: FilmWish, body: Uint8Array): Promise<Sample[]> {
+  if (encoder === undefined) throw new Error('there is no coder of H.264: install gstreamer1.0-plugins-ugly or -bad')
+  const { fromNs, height, width } = wish
+  const made: Sample[] = []
+  const pushedNs: number[] = []
+  const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => {})
+  let coding = 0
+  let coder: Flow | undefined
+
+  function pump(): void {
+    try {
+      for (; coder && coding < MOST_CODING; coding++) {
+        let sample = decoder.pull()
+        while (sample && (sample.ptsNs ?? 0) < fromNs) sample = decoder.pull()
+        if (!sample) return
+        paint(sample, wish)
+        coder.push(sample.bytes, sample.ptsNs ?? 0)
+        pushedNs.push(sample.ptsNs ?? 0)
+      }
+    } catch (error) {
+      failed.reject(error)
+    }
+  }
+
+  const decoder = await openFlow(`${decoderFor(wish)} ! ${IN_PLANES} ! ${SLOW_SINK}`, pump)
+  try {
+    const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=25/1`
+    const to = 'video/x-h264,stream-format=byte-stream,alignment=au'
+    const bits = Math.round(width * height * BITS_PER_PIXEL)
+    coder = await openFlow(
+      `appsrc name=in format=time max-bytes=0 caps=${from} ! ${rated(encoder, bits)} ! ${to} ! ${SLOW_SINK}`,
+      () => {
+        for (let one = coder?.pull(); one; one = coder?.pull()) {
+          // In the order in which they went in; x264enc adds a thousand hours to their times.
+          made.push({ ...one, ptsNs: pushedNs[made.length] ?? 0 })
+          coding--
+        }
+        pump()
+      },
+    )
+    feedUnits(decoder, wish, body)
+    decoder.end()
+    pump()
+    await Promise.race([decoder.over, failed.promise])
+    coder.end()
+    await Promise.race([coder.over, failed.promise])
+    return made
+  } finally {
+    await Promise.all([decoder.close(), coder?.close()])
+  }
+}
+
+async function answer({ body, head }: WorkerMessage): Promise<void> {
+  const { id, ...rest } = head as unknown as (PictureWish | FilmWish) & { id: number }
+  try {
+    if (rest.kind === 'film') {
+      const made = await filmOf(rest as FilmWish, body)
+      const about = { lengths: made.map(({ bytes }) => bytes.length), ptsNs: made.map(({ ptsNs }) => ptsNs) }
+      send(
+        { kind: 'made', id, ...about },
+        made.map(({ bytes }) => bytes),
+      )
+    } else send({ kind: 'made', id }, [await jpegOf(await decodeLast(rest, body), rest as PictureWish)])
+  } catch (error) {
+    send({ kind: 'fault', id, why: (error as Error).message.slice(0, 500) })
+  }
+}
+
+const read = createWorkerReader(MOST_MESSAGE_BYTES)
+socket.on('data', (chunk) => {
+  for (const message of read(chunk)) void answer(message)
+})

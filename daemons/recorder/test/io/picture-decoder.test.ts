@@ -1,0 +1,170 @@
+/** Tests of io/picture-decoder.ts with the process that it begins. */
+import t, { type Test } from 'tap'
+import { systemClock } from '#kit/clock.ts'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createLog } from '#kit/log.ts'
+import { stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import type { CodedGroup, PictureWish } from '../../core/ports.ts'
+import { createDecoderProcess } from '../../io/picture-decoder.ts'
+import { FILM, firstGroupOf, makeCountingFilm, numberOf, pixelsOf } from '../counting-film.ts'
+
+const work = stateFolderOf(t)
+const group = firstGroupOf(makeCountingFilm(work, 1), work)
+const limits = { answerMs: 60_000, queue: 4, pixels: 8_847_360, memoryBytes: 536_870_912, idleMs: 600_000 }
+const never = new AbortController().signal
+
+function opened(test: Test, over: Partial<typeof limits> = {}, clock = systemClock) {
+  const faults: (string | undefined)[] = []
+  const log = createLog({ level: 'error', stream: { write() {} } } as unknown as Parameters<typeof createLog>[0])
+  const decoder = createDecoderProcess({
+    ...{ clock, log, limits: { ...limits, ...over } },
+    onFault: (fault) => void faults.push(fault?.code),
+  })
+  test.teardown(() => decoder.close())
+  return { decoder, faults }
+}
+
+function wishOf(of: CodedGroup, more: Partial<PictureWish> = {}): PictureWish {
+  return { camera: 'door', group: of, width: undefined, masks: [], ...more }
+}
+
+const upTo = (of: CodedGroup, count: number) => ({ ...of, pictures: of.pictures.slice(0, count) })
+
+t.test('makes a JPEG of the last picture of a group, as wide as was asked', async (t) => {
+  const { decoder } = opened(t)
+  for (const count of [1, 2, 9, 15])
+    t.equal(await numberOf(await decoder.picture(wishOf(upTo(group, count)), never)), count - 1, `picture ${count}`)
+  const small = await pixelsOf(await decoder.picture(wishOf(group, { width: 145 }), never))
+  t.same([small.width, small.height], [144, 96])
+  const wide = await pixelsOf(await decoder.picture(wishOf(group, { width: 5000 }), never))
+  t.same([wide.width, wide.height], [FILM.width, FILM.height], 'never larger than it was')
+  t.match(decoder.health(), { state: 'ready', crashes: 0, fault: null, decoders: { h264: String } })
+})
+
+t.test('finds the picture among those that are decoded before and shown after it', async (t) => {
+  const film = makeCountingFilm(work, 1, ['-bf', '2', '-tune', 'film', '-x264-params', 'b-adapt=0'])
+  const reordered = firstGroupOf(film, work)
+  const shown = reordered.pictures.map(({ shownMs }) => shownMs)
+  t.ok(
+    shown.some((ms, at) => at > 0 && ms < (shown[at - 1] ?? 0)),
+    'the film has such pictures',
+  )
+  const { decoder } = opened(t)
+  const order = shown.toSorted((a, b) => a - b)
+  for (const [at, ms] of shown.slice(0, 8).entries())
+    t.equal(await numberOf(await decoder.picture(wishOf(upTo(reordered, at + 1)), never)), order.indexOf(ms), `${at}`)
+})
+
+t.test('paints masks before anything leaves', async (t) => {
+  const { decoder } = opened(t)
+  const masks: PictureWish['masks'] = [
+    [
+      [0.5, 0],
+      [1, 0],
+      [1, 1],
+      [0.5, 1],
+    ],
+  ]
+  for (const width of [undefined, 100]) {
+    const seen = await pixelsOf(await decoder.picture(wishOf(group, { masks, width }), never))
+    const right = Array.from({ length: 400 }, (_, at) =>
+      seen.at(seen.width * (0.54 + 0.44 * ((at % 20) / 20)), seen.height * (at / 400)),
+    )
+    t.ok(Math.max(...right) < 12, `behind the mask all is black, ${Math.max(...right)}`)
+    t.ok(seen.at(seen.width * 0.25, seen.height * 0.75) > 40, 'the rest is there')
+  }
+})
+
+t.test('codes a group anew with masks, from a moment on, each picture at its time', async (t) => {
+  const { decoder } = opened(t)
+  const masks: PictureWish['masks'] = [
+    [
+      [0, 0.5],
+      [1, 0.5],
+      [1, 1],
+      [0, 1],
+    ],
+  ]
+  const fromMs = group.pictures[4]?.shownMs ?? 0
+  const film = await decoder.film({ camera: 'door', group, masks, fromMs }, never)
+  const times = film.pictures.map(({ shownMs }) => Math.round(shownMs))
+  t.same(
+    times,
+    group.pictures.slice(4).map(({ shownMs }) => Math.round(shownMs)),
+  )
+  t.equal((film.pictures[0]?.units.at(-1)?.[0] ?? 0) & 0x1f, 5, 'it begins with a key frame')
+  for (const count of [1, 6, 11]) {
+    const jpeg = await decoder.picture(wishOf(upTo(film, count)), never)
+    t.equal(await numberOf(jpeg), count + 3)
+    const { at, height, width } = await pixelsOf(jpeg)
+    const lower = Array.from({ length: 300 }, (_, n) => at((width * n) / 300, height * (0.53 + 0.46 * (n / 300))))
+    t.ok(Math.max(...lower) < 24, `${Math.max(...lower)}`)
+  }
+})
+
+t.test('pictures that make no sense are refused, and the next ones made', async (t) => {
+  const { decoder } = opened(t)
+  const noise = (length: number) => Uint8Array.from({ length }, (_, at) => (at === 0 ? 0x65 : (at * 7919) % 251))
+  const bad = { ...group, pictures: [{ units: [noise(2000)], shownMs: 0 }] }
+  await t.rejects(decoder.picture(wishOf(bad), never), { code: 'picture_undecodable' })
+  t.equal(await numberOf(await decoder.picture(wishOf(group), never)), 14)
+  t.equal(decoder.health().crashes, 0)
+})
+
+t.test('a picture of too many pixels is not decoded', async (t) => {
+  const { decoder } = opened(t, { pixels: FILM.width * FILM.height - 1 })
+  await t.rejects(decoder.picture(wishOf(group), never), { code: 'picture_too_large' })
+  t.equal(decoder.health().state, 'idle')
+})
+
+t.test('a decoder that hangs is killed, its camera left alone, and others are served by the next', async (t) => {
+  const clock = fakeClock()
+  const { decoder, faults } = opened(t, { answerMs: 5000 }, clock)
+  await decoder.picture(wishOf(group), never)
+  process.kill(decoder.pid() ?? 0, 'SIGSTOP')
+  const hung = decoder.picture(wishOf(group), never)
+  const behind = decoder.picture(wishOf(group, { camera: 'yard' }), never)
+  clock.advance(5000)
+  for (const answer of [hung, behind]) await t.rejects(answer, { code: 'decoder_failed' })
+  t.match(decoder.health(), { state: 'failed', crashes: 1, fault: { code: 'decoder_failed' } })
+  await t.rejects(decoder.picture(wishOf(group, { camera: 'yard' }), never), { code: 'decoder_failed' }, 'at once')
+  clock.advance(1000)
+  await t.rejects(decoder.picture(wishOf(group), never), { code: 'decoder_failed' }, 'the one it broke on')
+  t.equal(await numberOf(await decoder.picture(wishOf(group, { camera: 'yard' }), never)), 14)
+  clock.advance(30_000)
+  t.equal(await numberOf(await decoder.picture(wishOf(group), never)), 14)
+  t.same(faults, ['decoder_failed', undefined])
+})
+
+t.test('a crash is told, and more pictures than may wait are refused', async (t) => {
+  const { decoder } = opened(t, { queue: 2 })
+  const first = decoder.picture(wishOf(group), never)
+  await until('it has begun', () => decoder.health().decoders.h264 !== undefined)
+  await first
+  process.kill(decoder.pid() ?? 0, 'SIGSTOP')
+  const gone = new AbortController()
+  const asked = [1, 2, 3].map((_, at) =>
+    t.rejects(decoder.picture(wishOf(group), at === 2 ? gone.signal : never), {
+      code: at === 2 ? 'decoder_busy' : 'decoder_failed',
+    }),
+  )
+  await t.rejects(decoder.picture(wishOf(group), never), { code: 'decoder_busy', message: /pictures\.queue allows 2/ })
+  gone.abort()
+  await asked[2]
+  process.kill(decoder.pid() ?? 0, 'SIGKILL')
+  await Promise.all(asked)
+  t.equal(decoder.health().crashes, 1)
+})
+
+t.test('it is ended while nobody asks, and begun again', async (t) => {
+  const clock = fakeClock()
+  const { decoder } = opened(t, {}, clock)
+  await decoder.picture(wishOf(group), never)
+  const before = decoder.pid()
+  clock.advance(limits.idleMs)
+  t.equal(decoder.health().state, 'idle')
+  t.equal(await numberOf(await decoder.picture(wishOf(group), never)), 14)
+  t.not(decoder.pid(), before)
+  t.equal(decoder.health().crashes, 0)
+})

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
+import { startCamera } from './camera.ts'
+import { clientOf, headersOf } from './client.ts'
+import { FILM, FPS, makeCountingFilm, numberOf, pixelsOf } from './counting-film.ts'
+
+/** What is waited for passes in real time, and a busy machine takes more of it. */
+const LONG_MS = 60_000
+
+const work = stateFolderOf(t)
+// Slow machines decode slowly, and nothing here is about that.
+const sets = ['storage.free_bytes=0', 'storage.file_s=5', 'pictures.answer_ms=60000']
+const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
+const boss = clientOf(recorder.url)
+await boss.setUp()
+const camera = await startCamera(t, makeCountingFilm(work, 180))
+const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
+const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body.id
+
+async function accountOf(username: string, more: object = {}) {
+  const login = { username, password: 'seven long words' }
+  await boss.call('POST', '/api/accounts', { ...login, role: 'viewer', cameras: [door], ...more })
+  const client = clientOf(recorder.url)
+  await client.signIn(login)
+  return client
+}
+
+async function ranges() {
+  const window = `from=${Date.now() - 600_000}&to=${Date.now() + 600_000}`
+  const { body } = await boss.call('GET', `/api/cameras/${door}/availability?${window}`)
+  return body.ranges as { start: number; end: number }[]
+}
+
+/** A picture, and when it says that it was taken. */
+async function pictureOf(path: string, client = boss) {
+  const answer = await fetch(recorder.url + path, { headers: headersOf(client.credentials) })
+  const bytes = new Uint8Array(await answer.arrayBuffer())
+  t.equal(answer.status, 200, `${path} ${answer.status === 200 ? '' : Buffer.from(bytes)}`)
+  t.equal(answer.headers.get('content-type'), 'image/jpeg')
+  t.equal(answer.headers.get('cache-control'), 'no-store')
+  return { bytes, number: await numberOf(bytes), shownAt: Number(answer.headers.get('x-svc-frame-at')) }
+}
+
+const framePath = (at: number, more = '') => `/api/cameras/${door}/frame.jpg?at=${at}${more}`
+
+/** Waits for four seconds of footage. @returns their stretch */
+async function footage() {
+  const long = async () => (await ranges()).find(({ end, start }) => end - start >= 4000)
+  await until('four seconds are kept', async () => (await long()) !== undefined, LONG_MS)
+  return (await long()) ?? { start: 0, end: 0 }
+}
+
+t.test('A.rules.1 frame.jpg is the last picture at or before the moment, and says when it was', async (t) => {
+  const { end, start } = await footage()
+  const first = await pictureOf(framePath(start))
+  t.equal(first.shownAt, start, 'what availability calls the beginning is a picture')
+  for (const share of [0.03, 0.21, 0.34, 0.48, 0.55, 0.62, 0.77, 0.83, 0.99]) {
+    const at = Math.floor(start + share * (end - start))
+    const { number, shownAt } = await pictureOf(framePath(at))
+    t.ok(shownAt <= at && at - shownAt < 150, `of ${at - shownAt} ms before`)
+    t.equal(number - first.number, Math.round(((shownAt - start) * FPS) / 1000), `${at - start} ms after the first`)
+    t.equal((await pictureOf(framePath(shownAt))).number, number, 'asked for by its own time it is the same')
+  }
+  const small = await pixelsOf((await pictureOf(framePath(start, '&width=144'))).bytes)
+  t.same([small.width, small.height], [144, 96])
+})
+
+t.test('A.Errors frame.jpg is 404 where no footage is kept', async (t) => {
+  const { start } = await footage()
+  for (const at of [start - 1, start - 100_000, Date.now() + 60_000])
+    t.match(await boss.call('GET', framePath(at)), { status: 404, body: { error: 'no_footage' } })
+})
+
+t.test('still.jpg is what the camera shows now', async (t) => {
+  const { start } = await footage()
+  const first = await pictureOf(framePath(start))
+  const still = await pictureOf(`/api/cameras/${door}/still.jpg`)
+  t.equal(still.number - first.number, Math.round(((still.shownAt - start) * FPS) / 1000))
+  t.ok(still.shownAt > (await footage()).start + 3000, 'and no old one')
+  const small = await pixelsOf((await pictureOf(`/api/cameras/${door}/still.jpg?width=${FILM.width / 2}`)).bytes)
+  t.equal(small.width, FILM.width / 2)
+  t.match(await boss.call('GET', `/api/cameras/${yard}/still.jpg`), { status: 404, body: { error: 'no_picture' } })
+})
+
+t.test('A.Limits the 31st frame within a minute is refused, and stills are none', async (t) => {
+  const { start } = await footage()
+  const guard = await accountOf('guard')
+  for (let frame = 0; frame < 30; frame++) await pictureOf(framePath(start, '&width=16'), guard)
+  const refused = { status: 429, body: { error: 'too_many_frames' } }
+  t.match(await guard.call('GET', framePath(start)), refused)
+  await pictureOf(`/api/cameras/${door}/still.jpg?width=16`, guard)
+  const { token } = (await boss.call('POST', '/tokens', { name: 'x', accountId: await idOf('guard') })).body
+  t.match(await clientOf(recorder.url, { token }).call('GET', framePath(start)), refused, 'by whatever it signs in')
+})
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+}
+
+async function idOf(name: string): Promise<string> {
+  const { body } = await boss.call('GET', '/api/accounts')
+  return body.find(({ username }: { username: string }) => username === name).id
+}
+
+t.test('A.rules.1 a moment older than 120 seconds needs the permission export, and is audited', async (t) => {
+  const old = Date.now() - 121_000
+  const night = await accountOf('night')
+  t.match(await night.call('GET', framePath(old)), { status: 403, body: { error: 'permission_needed' } })
+  t.match(await night.call('GET', framePath(Date.now() - 119_000)), { status: 404, body: { error: 'no_footage' } })
+})
+
+t.test('A.authentication.2 a token in the address is taken for frame.jpg, and not for still.jpg', async (t) => {
+  const { start } = await footage()
+  const { token } = (await boss.call('POST', '/tokens', { name: 'wall', readOnly: true })).body
+  const stranger = clientOf(recorder.url)
+  await pictureOf(framePath(start, `&token=${token}`), stranger)
+  t.equal((await stranger.call('GET', `/api/cameras/${door}/still.jpg?token=${token}`)).status, 401)
+  await pictureOf(`/api/cameras/${door}/still.jpg`, clientOf(recorder.url, { token }))
+})
+
+t.test(
+  'A.authentication.7 pictures of a camera that is not allowed are those of one that does not exist',
+  async (t) => {
+    const late = await accountOf('late')
+    for (const what of ['still.jpg', `frame.jpg?at=${Date.now()}`, `frame.jpg?at=0`])
+      t.same(
+        await Promise.all(
+          [yard, 'ffffffff'].map(async (id) => (await late.call('GET', `/api/cameras/${id}/${what}`)).body.error),
+        ),
+        ['unknown_camera', 'unknown_camera'],
+        what,
+      )
+  },
+)
+
+t.test('health says what decodes, and a decoder that is killed is begun again while recording goes on', async (t) => {
+  const { start } = await footage()
+  await pictureOf(framePath(start))
+  const health = async () => (await boss.call('GET', '/api/health')).body
+  t.match((await health()).decoder, { state: 'ready', crashes: 0, fault: null, decoders: { h264: /264/ } })
+  const before = (await health()).cameras[0].pictures
+  for (const pid of childrenOf(recorder.pid)) process.kill(pid, 'SIGKILL')
+  await until('its end is noticed', async () => (await health()).decoder.state === 'failed')
+  await until('it decodes again', async () => (await boss.call('GET', framePath(start))).status === 200, LONG_MS)
+  t.match((await health()).decoder, { state: 'ready', crashes: 1, fault: null })
+  await until('pictures were recorded meanwhile', async () => (await health()).cameras[0].pictures > before, LONG_MS)
+})
