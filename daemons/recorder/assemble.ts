@@ -20,6 +20,7 @@ import type { AssembleContext, Assembled, KeptAccounts } from '#kit/run/daemon.t
 import type { Part } from '#kit/run/parts.ts'
 import { createCallers, recorderDialect, type SessionHolder, wholeFence } from './api/callers.ts'
 import { cameraRoutes } from './api/camera-routes.ts'
+import { clockRoutes } from './api/clock-routes.ts'
 import { discoveryRoutes } from './api/discovery-routes.ts'
 import { createExtraction } from './api/extraction.ts'
 import { faultStatus } from './api/fault-status.ts'
@@ -29,7 +30,7 @@ import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
-import { discoveryOf, openerOf } from './assemble/discovery.ts'
+import { clocksOf, discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
@@ -69,6 +70,7 @@ interface House {
   cameras: CameraBook
   live: Live
   discovery: Discovery
+  clocks: Awaited<ReturnType<typeof clocksOf>>
   newest: Newest
   /** For pictures, and for films, which take long. */
   decoder: DecoderProcess
@@ -161,9 +163,10 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const opener = openerOf(context)
   const cameras = await camerasOf(context, { footage, wall, ledger, live, newest, opener })
   const discovery = discoveryOf(context, { cameras, opener })
+  const clocks = await clocksOf(context)
   const decoder = decoderOf(context, ledger, { where: 'decoder', queue: config.pictures.queue })
   const recoder = decoderOf(context, ledger, { where: 'decoder of films', queue: config.playback.total_streams })
-  return { people, site, storage, footage, wall, cameras, discovery, live, newest, decoder, recoder, authority }
+  return { people, site, storage, footage, wall, cameras, discovery, clocks, live, newest, decoder, recoder, authority }
 }
 
 /** @param queue what may wait for it */
@@ -280,6 +283,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
       ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => live.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
+      ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...storageRoutes({
         ...{ clock, callers, cameras, footage, recorder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),

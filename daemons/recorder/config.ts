@@ -175,6 +175,25 @@ const discovery = Type.Object(
   { additionalProperties: false, default: {}, description: 'looking for cameras, and adding what was found' },
 )
 
+const clocks = Type.Object(
+  {
+    right_s: Type.Integer({
+      default: 2,
+      minimum: 1,
+      maximum: 60,
+      unit: 's',
+      description: 'a clock of a camera that is off by no more is right',
+    }),
+    writes: Type.Integer({
+      default: 100,
+      minimum: 1,
+      maximum: 1000,
+      description: 'what was written to one camera: entries kept, the oldest go first',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'clocks of cameras, and what is written to cameras' },
+)
+
 const storage = Type.Object(
   {
     folder: Type.String({
@@ -408,6 +427,7 @@ export const config = Type.Object(
     ...commonTables(DEFAULT_PORT, { most: 128, mostPerAddress: 64, messageBytes: 1024 }),
     cameras,
     discovery,
+    clocks,
     storage,
     playback,
     live,

@@ -1,10 +1,13 @@
-/** Puts together what looks for cameras and adds them. */
+/** Puts together what speaks to cameras over ONVIF: looking for them, adding them, setting their clocks. */
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { RecorderConfig } from '../config.ts'
-import { createAdopter } from '../core/cameras/adopt.ts'
+import { createAdopter, type OnvifClient } from '../core/cameras/adopt.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { createDiscovery, type Discovery } from '../core/cameras/discovery.ts'
+import { type CameraClocks, createCameraClocks } from '../core/clocks/camera-clock.ts'
+import { createWrites, type Writes } from '../core/clocks/writes.ts'
 import type { StreamOpener } from '../core/ports.ts'
+import { openWrites, ownZone } from '../io/clock-files.ts'
 import { createOnvifClient } from '../io/onvif-client.ts'
 import { createProber } from '../io/probe.ts'
 import { createStreamOpener } from '../io/rtsp-session.ts'
@@ -28,23 +31,36 @@ function userAgentOf(version: string): string {
   return `Plantroom/${version}`
 }
 
+function onvifOf({ clock, config, version }: Context): OnvifClient {
+  const limits = { answerMs: config.cameras.answer_ms, answerBytes: config.discovery.onvif_bytes }
+  return createOnvifClient({ clock, limits, userAgent: userAgentOf(version) })
+}
+
 export function discoveryOf(
-  { clock, config, log, version }: Context,
+  context: Context,
   { cameras, opener }: { cameras: CameraBook; opener: StreamOpener },
 ): Discovery {
+  const { clock, config, log } = context
   const { discovery: bounds } = config
   const answerMs = config.cameras.answer_ms
   const prober = createProber({
     ...{ clock, log, wanted: bounds.interface },
     limits: { waitMs: bounds.wait_ms, answers: bounds.answers, answersPerAddress: bounds.answers_per_address },
   })
-  const onvif = createOnvifClient({
-    ...{ clock, userAgent: userAgentOf(version) },
-    limits: { answerMs, answerBytes: bounds.onvif_bytes },
-  })
+  const onvif = onvifOf(context)
   const adopter = createAdopter({ clock, onvif, opener, limits: { answerMs, tries: bounds.stream_tries } })
   const limits = {
     ...{ found: bounds.found, foundPerAddress: bounds.found_per_address, adoptAtOnce: bounds.adopt_at_once },
   }
   return createDiscovery({ clock, prober, adopter, cameras, newId, limits })
+}
+
+/** Clocks of cameras, and what was written to them. */
+export async function clocksOf(context: Context): Promise<{ clocks: CameraClocks; writes: Writes }> {
+  const { clock, config, log, stateFolder } = context
+  const { records, save } = await openWrites(stateFolder, log)
+  const perCamera = config.clocks.writes
+  const writes = createWrites({ clock, records, save, perCamera, inAll: perCamera * config.cameras.max })
+  const onvif = onvifOf(context)
+  return { clocks: createCameraClocks({ clock, onvif, writes, zone: ownZone, rightS: config.clocks.right_s }), writes }
 }

@@ -87,7 +87,7 @@ export function memoryPlan(): MemoryPlan {
         each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
       },
-      ...discoveryRows(),
+      ...onvifRows(),
       {
         // The sound, and its part of the fragment.
         ...{ what: 'sound that waits for its pictures', of: 'camera', many: 'cameras.max' },
@@ -122,7 +122,8 @@ export function memoryPlan(): MemoryPlan {
   }
 }
 
-function discoveryRows(): MemoryRow[] {
+/** What is asked of cameras over ONVIF, and written to them. */
+function onvifRows(): MemoryRow[] {
   return [
     {
       // As bytes, as text, and as elements of many times that.
@@ -133,6 +134,11 @@ function discoveryRows(): MemoryRow[] {
     {
       ...{ what: 'cameras that were found', of: 'camera', many: 'discovery.found', each: 4 * KIB, isHeap: true },
       shownBy: 'daemons/recorder/test/core/cameras/discovery.test.ts',
+    },
+    {
+      ...{ what: 'what was written to cameras', of: 'camera', many: 'cameras.max', isHeap: true },
+      each: (setting) => 2 * KIB * setting('clocks.writes'),
+      shownBy: 'daemons/recorder/test/core/clocks/writes.test.ts',
     },
   ]
 }

@@ -8,7 +8,8 @@ import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { CameraLogin, OnvifClient } from '../core/cameras/adopt.ts'
 import { authorizationOf, type Challenge, readChallenge } from '../wire/digest.ts'
-import { getSystemDateAndTime, type OnvifOperation } from '../wire/onvif.ts'
+import type { OnvifOperation } from '../wire/onvif.ts'
+import { getSystemDateAndTime } from '../wire/onvif-clock.ts'
 import { readSoap, type SoapSigning, soapText } from '../wire/soap.ts'
 
 /** Bounds of one exchange, by the names of their settings. */
@@ -93,8 +94,8 @@ function createSession(parts: ClientParts, login: CameraLogin) {
     /** Tokens are made in the camera's time. One that does not tell it is taken to be right. */
     async learnTime(service: string): Promise<void> {
       try {
-        const cameraMs = await ask(service, getSystemDateAndTime, true)
-        if (cameraMs !== undefined) aheadMs = cameraMs - clock.epochMs()
+        const { utcMs } = await ask(service, getSystemDateAndTime, true)
+        if (utcMs !== undefined) aheadMs = utcMs - clock.epochMs()
       } catch (error) {
         if (!(error instanceof Fault) || !TELLS_NO_TIME.has(error.code)) throw error
       }

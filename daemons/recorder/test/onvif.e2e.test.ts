@@ -132,3 +132,24 @@ t.test('nothing in any camera was changed, and what is kept of them shows no pas
   t.match(JSON.stringify(body), /127\.0\.6\.2/)
   t.notMatch(JSON.stringify((await boss.call('GET', '/api/cameras')).body), /pass&word/)
 })
+
+t.test('A.clock the clock of a camera is read, set and read again, and the write is listed', async (t) => {
+  const cameras = (await boss.call('GET', '/api/cameras')).body as { id: string; name: string }[]
+  const idOf = (name: string) => cameras.find((one) => one.name === name)?.id
+  const path = `/api/cameras/${idOf('Gate')}/clock`
+  const before = (await boss.call('GET', path)).body
+  t.ok(before.driftSeconds < -900_000_000, 'thirty years')
+  const set = await boss.call('POST', path, { switchToManual: false })
+  t.match([set.status, set.body.timeZoneBefore], [200, 'UTC0'])
+  t.ok(Math.abs(set.body.driftAfterSeconds) < 60)
+  t.equal(gate.traits.dateTimeType, 'Manual')
+  t.match((await boss.call('GET', `/api/cameras/${idOf('Gate')}/writes?limit=5`)).body, [
+    { operation: 'clock', performed_by: 'admin', detail: { driftAfterSeconds: Number } },
+  ])
+  t.match(await boss.call('GET', `/api/cameras/${idOf('More')}/clock`), { status: 400, body: { error: 'no_onvif' } })
+  t.match(await boss.call('POST', '/api/cameras/none/clock', { switchToManual: false }), { status: 404 })
+  const guard = clientOf(recorder.url)
+  await guard.signIn({ username: 'guard', password: 'seven long words' })
+  for (const what of ['clock', 'writes'])
+    t.equal((await guard.call('GET', `/api/cameras/${idOf('Gate')}/${what}`)).status, 403)
+})

@@ -1,6 +1,6 @@
 /**
  * Operations of ONVIF: what is asked, and what the answers say.
- * @source ONVIF Core Specification 8.1 (GetServices, GetCapabilities), 8.3 (GetDeviceInformation, GetSystemDateAndTime);
+ * @source ONVIF Core Specification 8.1 (GetServices, GetCapabilities), 8.3 (GetDeviceInformation);
  *   Media Service Specification 5.2, 5.15; Media2 Service Specification 5.2, 5.9
  */
 import { Fault } from '#kit/pure/fault.ts'
@@ -21,20 +21,6 @@ const DEVICE = 'http://www.onvif.org/ver10/device/wsdl'
 const MEDIA_1 = 'http://www.onvif.org/ver10/media/wsdl'
 const MEDIA_2 = 'http://www.onvif.org/ver20/media/wsdl'
 const SCHEMA = 'http://www.onvif.org/ver10/schema'
-
-/** The camera's clock, epoch ms of its UTC; undefined where it says none. Answered to anyone. */
-export const getSystemDateAndTime: OnvifOperation<number | undefined> = {
-  body: `<GetSystemDateAndTime xmlns="${DEVICE}"/>`,
-  answer: 'GetSystemDateAndTimeResponse',
-  read: (answer) => instantAt(elementAt(answer, 'SystemDateAndTime', 'UTCDateTime')),
-}
-
-function instantAt(element: XmlElement | undefined): number | undefined {
-  const at = (...path: string[]) => numberAt(element, ...path)
-  const [year, month, day] = [at('Date', 'Year'), at('Date', 'Month'), at('Date', 'Day')]
-  if (year === undefined || month === undefined || day === undefined || year > 9999) return undefined
-  return Date.UTC(year, month - 1, day, at('Time', 'Hour') ?? 0, at('Time', 'Minute') ?? 0, at('Time', 'Second') ?? 0)
-}
 
 /** What a camera says of itself, made safe to show. */
 export const getDeviceInformation: OnvifOperation<{ manufacturer: string; model: string }> = {

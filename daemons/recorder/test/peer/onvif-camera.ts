@@ -41,6 +41,12 @@ export interface PeerTraits {
   name: string
   /** Called instead of one answer to a probe: sends whatever it wants. */
   answerProbe: ((send: (text: string) => void, answer: string, messageId: string) => void) | undefined
+  /** Its zone as it says it, and how far its local time is from UTC; undefined: it says no local time. */
+  timeZone: string
+  localMinutes: number | undefined
+  dateTimeType: string
+  /** Whether it does nothing of what SetSystemDateAndTime wants, and says that it did. */
+  isClockStuck: boolean
   /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
   rtspPort: number | undefined
 }
@@ -62,6 +68,7 @@ const usual: Omit<PeerTraits, 'host'> = {
     { token: 'main', encoding: 'H264', width: 1920, height: 1080, fps: 25 },
   ],
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
+  ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
 }
 
 const GROUP = '239.255.255.250'
@@ -222,10 +229,22 @@ function answerTo(name: string, asking: Asking): string {
 
 const answers: Readonly<Record<string, (asking: Asking) => string>> = {
   GetSystemDateAndTime({ traits }) {
-    const at = new Date(Date.now() + traits.aheadMs)
-    const time = `<t:Hour>${at.getUTCHours()}</t:Hour><t:Minute>${at.getUTCMinutes()}</t:Minute><t:Second>${at.getUTCSeconds()}</t:Second>`
-    const date = `<t:Year>${at.getUTCFullYear()}</t:Year><t:Month>${at.getUTCMonth() + 1}</t:Month><t:Day>${at.getUTCDate()}</t:Day>`
-    return `<x:SystemDateAndTime><t:DateTimeType>Manual</t:DateTimeType><t:UTCDateTime><t:Time>${time}</t:Time><t:Date>${date}</t:Date></t:UTCDateTime></x:SystemDateAndTime>`
+    const { aheadMs, dateTimeType, localMinutes, timeZone } = traits
+    const nowMs = Date.now() + aheadMs
+    const local = localMinutes === undefined ? '' : instantText('LocalDateTime', nowMs + localMinutes * 60_000)
+    const zone = `<t:TimeZone><t:TZ>${timeZone.replace('<', '&lt;')}</t:TZ></t:TimeZone>`
+    const kind = `<t:DateTimeType>${dateTimeType}</t:DateTimeType>`
+    return `<x:SystemDateAndTime>${kind}${zone}${instantText('UTCDateTime', nowMs)}${local}</x:SystemDateAndTime>`
+  },
+  SetSystemDateAndTime({ text, traits }) {
+    if (traits.isClockStuck) return ''
+    const at = (name: string) => new RegExp(`<${name}(?: [^>]*)?>([^<]*)<`).exec(text)?.[1]
+    const of = (name: string) => Number(at(name) ?? 0)
+    traits.dateTimeType = at('DateTimeType') ?? ''
+    traits.timeZone = (at('TZ') ?? '').replace('&lt;', '<').replace('&gt;', '>')
+    const setMs = Date.UTC(of('Year'), of('Month') - 1, of('Day'), of('Hour'), of('Minute'), of('Second'))
+    if (text.includes('UTCDateTime')) traits.aheadMs = setMs - Date.now()
+    return ''
   },
   GetDeviceInformation: () =>
     '<x:Manufacturer>Peer &amp; Sons</x:Manufacturer><x:Model>PC-1</x:Model><x:FirmwareVersion>1</x:FirmwareVersion>',
@@ -257,6 +276,13 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
     const uri = `<t:Uri>rtsp://${traits.saysHost ?? traits.host}:${relays.get(token)}/cam</t:Uri>`
     return text.includes('ver20/media') ? uri : `<x:MediaUri>${uri}</x:MediaUri>`
   },
+}
+
+function instantText(name: string, atMs: number): string {
+  const at = new Date(atMs)
+  const time = `<t:Hour>${at.getUTCHours()}</t:Hour><t:Minute>${at.getUTCMinutes()}</t:Minute><t:Second>${at.getUTCSeconds()}</t:Second>`
+  const date = `<t:Year>${at.getUTCFullYear()}</t:Year><t:Month>${at.getUTCMonth() + 1}</t:Month><t:Day>${at.getUTCDate()}</t:Day>`
+  return `<t:${name}><t:Time>${time}</t:Time><t:Date>${date}</t:Date></t:${name}>`
 }
 
 function envelope(body: string): string {

@@ -1,24 +1,6 @@
 import t from 'tap'
-import {
-  atHost,
-  getCapabilities,
-  getProfiles,
-  getServices,
-  getStreamUri,
-  getSystemDateAndTime,
-} from '../../wire/onvif.ts'
+import { atHost, getCapabilities, getProfiles, getServices, getStreamUri } from '../../wire/onvif.ts'
 import { readXml } from '../../wire/xml.ts'
-
-t.test('reads the clock of a camera, and none where it says none', async (t) => {
-  const time = '<Time><Hour>7</Hour><Minute>5</Minute><Second>9</Second></Time>'
-  const read = (date: string) =>
-    getSystemDateAndTime.read(
-      readXml(`<a><SystemDateAndTime><UTCDateTime>${time}${date}</UTCDateTime></SystemDateAndTime></a>`),
-    )
-  t.equal(read('<Date><Year>2024</Year><Month>2</Month><Day>29</Day></Date>'), Date.UTC(2024, 1, 29, 7, 5, 9))
-  t.equal(read(''), undefined)
-  t.equal(read('<Date><Year>99999</Year><Month>2</Month><Day>29</Day></Date>'), undefined)
-})
 
 t.test('knows the services of media in both versions, the newer first', async (t) => {
   const service = (version: number) =>

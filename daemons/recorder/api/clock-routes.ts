@@ -1,0 +1,97 @@
+/** Routes of cameras' clocks, and of what was written to cameras. */
+import { Type } from 'typebox'
+import { instant, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
+import type { Recorder } from '#kit/records/records.ts'
+import type { CameraBook } from '../core/cameras/book.ts'
+import type { CameraClocks } from '../core/clocks/camera-clock.ts'
+import type { Writes } from '../core/clocks/writes.ts'
+import type { Callers } from './callers.ts'
+import { cameraParams } from './camera-routes.ts'
+
+const timeType = Type.Enum(['NTP', 'Manual'], { description: 'whether it takes its time from a server' })
+const seconds = Type.Number({ description: 'camera minus recorder, to a tenth' })
+
+const stateAnswer = object({
+  driftSeconds: seconds,
+  offsetMinutes: orNull(
+    Type.Integer({ description: 'its local time minus its UTC; null where it tells but one of them' }),
+  ),
+  dateTimeType: timeType,
+})
+
+const setAnswer = object({
+  verified: Type.Boolean({ description: 'whether it shows the right time afterwards; false where it lied' }),
+  ...{ driftBeforeSeconds: seconds, driftAfterSeconds: seconds },
+  timeZoneBefore: orNull(text),
+  timeZoneSet: orNull(Type.String({ description: 'null: it showed the right offset, and kept its string' })),
+  timeZonePreserved: yesNo,
+  zoneVerified: orNull(Type.Boolean({ description: 'null: it cannot be told' })),
+  ...{ ntpServerSet: orNull(text), ntpError: orNull(text) },
+  ...{ dateTimeTypeBefore: timeType, dateTimeTypeSet: timeType },
+  streamReopened: Type.Boolean({ description: 'its stream is timed without its clock: never' }),
+  ntpKept: Type.Boolean({ description: 'whether it goes on to take its time from the server that it had' }),
+})
+
+interface ClockRouteParts {
+  cameras: CameraBook
+  callers: Callers
+  clocks: CameraClocks
+  writes: Writes
+  recorder: Recorder
+}
+
+export function clockRoutes({ callers, cameras, clocks, recorder, writes }: ClockRouteParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/cameras/:id/clock',
+      who: 'admin',
+      summary: 'What the clock of a camera shows now',
+      params: cameraParams,
+      reply: stateAnswer,
+      handle: ({ caller, params }) => clocks.read(cameras.require(params.id, callers.accountOf(caller)).record),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/cameras/:id/clock',
+      who: 'admin',
+      summary: "Set a camera's clock and zone to those of this machine, and read it again",
+      params: cameraParams,
+      body: Type.Object(
+        { switchToManual: Type.Boolean({ description: 'its time no longer comes from a server of time' }) },
+        { additionalProperties: false },
+      ),
+      reply: setAnswer,
+      async handle(ask) {
+        const { record } = cameras.require(ask.params.id, callers.accountOf(ask.caller))
+        const { switchToManual } = ask.body
+        const what = switchToManual ? 'clock of a camera set to manual' : 'clock of a camera set'
+        const result = await clocks.set(record, { switchToManual }, ask.caller?.name ?? null)
+        await recorder.changed(ask, what, record.name, { id: record.id, ...result })
+        return result
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/api/cameras/:id/writes',
+      who: 'admin',
+      summary: 'What was written to a camera, newest first',
+      params: cameraParams,
+      query: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })) }),
+      reply: Type.Array(
+        object({
+          at: instant,
+          operation: Type.String({ description: '`clock`, or `clock_manual` for a switch to manual time' }),
+          performed_by: orNull(Type.String({ description: 'null: the recorder by itself' })),
+          detail: Type.Record(Type.String(), Type.Union([text, Type.Number(), yesNo, Type.Null()])),
+        }),
+      ),
+      handle({ caller, params, query }) {
+        const { record } = cameras.require(params.id, callers.accountOf(caller))
+        return writes.of(record.id, query.limit ?? 100).map(({ at, detail, operation, performedBy }) => ({
+          ...{ at, operation, performed_by: performedBy, detail: { ...detail } },
+        }))
+      },
+    }),
+  ]
+}
