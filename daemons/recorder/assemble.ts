@@ -25,30 +25,28 @@ import { discoveryRoutes } from './api/discovery-routes.ts'
 import { createExtraction } from './api/extraction.ts'
 import { faultStatus } from './api/fault-status.ts'
 import { footageRoutes } from './api/footage-routes.ts'
-import { videoSocketRoute } from './api/live-routes.ts'
 import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { clocksOf, discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
+import { createPictures, type Pictures } from './assemble/pictures.ts'
+import { createWatching, type Watching } from './assemble/watching.ts'
 import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
 import { Camera } from './core/cameras/camera.ts'
 import type { Discovery } from './core/cameras/discovery.ts'
 import type { Cut } from './core/footage/footage.ts'
-import { createLive, type Live } from './core/live/live.ts'
 import { pictureAt } from './core/pictures/choice.ts'
-import { createNewest, type Newest } from './core/pictures/newest.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
-import { createStream, type PictureTap } from './core/recording/stream.ts'
+import { createStream, type PictureTap, type StreamLimits } from './core/recording/stream.ts'
 import { createWall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
 import { fragmentOf, streamCut, tracksOfFile } from './io/footage-reader.ts'
 import type { Footage } from './io/footage-store.ts'
-import { createDecoderProcess, type DecoderProcess } from './io/picture-decoder.ts'
 import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
 
 type Context = AssembleContext<RecorderConfig>
@@ -68,13 +66,10 @@ interface House {
   footage: Footage
   wall: ReturnType<typeof createWall>
   cameras: CameraBook
-  live: Live
+  watching: Watching
   discovery: Discovery
   clocks: Awaited<ReturnType<typeof clocksOf>>
-  newest: Newest
-  /** For pictures, and for films, which take long. */
-  decoder: DecoderProcess
-  recoder: DecoderProcess
+  pictures: Pictures
   authority: LateAuthority
 }
 
@@ -104,11 +99,8 @@ export async function assemble(context: Context): Promise<Assembled> {
       wall.close()
     },
   })
-  parts.add({
-    name: 'decoder',
-    start: () => {},
-    stop: async () => void (await Promise.all([house.decoder.close(), house.recoder.close()])),
-  })
+  parts.add(house.pictures.part)
+  parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
   parts.add(httpPart(context, server))
   parts.add(createPresence({ ...context, daemon: 'recorder', port: () => server.address().port, says }).part)
@@ -158,36 +150,14 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     ...{ folder: stateFolder, clock, log, product: PRODUCT },
     machine: () => machineNames(config.http),
   })
-  const live = createLive({ wall, groupBytes: config.live.group_bytes })
-  const newest = createNewest({ mostBytes: config.pictures.newest_bytes, wallAt: (ms) => wall.at(ms) })
   const opener = openerOf(context)
-  const cameras = await camerasOf(context, { footage, wall, ledger, live, newest, opener })
+  const streams = { opener, limits: streamLimits(config) }
+  const pictures = createPictures(context, { ledger, wall })
+  const watching = createWatching(context, { wall, ...streams, cameras: () => cameras })
+  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, pictures, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context)
-  const decoder = decoderOf(context, ledger, { where: 'decoder', queue: config.pictures.queue })
-  const recoder = decoderOf(context, ledger, { where: 'decoder of films', queue: config.playback.total_streams })
-  return { people, site, storage, footage, wall, cameras, discovery, clocks, live, newest, decoder, recoder, authority }
-}
-
-/** @param queue what may wait for it */
-function decoderOf(
-  { clock, config, log }: Context,
-  ledger: Ledger,
-  { queue, where }: { queue: number; where: string },
-): DecoderProcess {
-  const { pictures } = config
-  const about = { what: 'pictures_not_made', where, severity: 'warning' } as const
-  return createDecoderProcess({
-    ...{ clock, log },
-    limits: {
-      ...{ answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue },
-      ...{ pixels: pictures.pixels, memoryBytes: pictures.memory_bytes },
-    },
-    onFault(fault) {
-      if (!fault) return ledger.clear(about.what, about.where)
-      ledger.raise({ ...about, sentence: fault.message })
-    },
-  })
+  return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
 }
 
 function tapOf(taps: readonly PictureTap[]): PictureTap {
@@ -201,25 +171,32 @@ function tapOf(taps: readonly PictureTap[]): PictureTap {
   }
 }
 
-async function camerasOf(
-  context: Context,
-  parts: Pick<House, 'footage' | 'live' | 'newest' | 'wall'> & { ledger: Ledger; opener: StreamOpener },
-): Promise<CameraBook> {
-  const { footage, ledger, live, newest, opener, wall } = parts
-  const { clock, config, log, stateFolder } = context
-  const { cameras: bounds, storage } = config
-  const limits = {
+/** Bounds of streams that are recorded. */
+function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimits {
+  return {
     ...{ fileMs: storage.file_s * 1000, filesPerMinute: storage.files_per_minute },
     ...{ groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes, soundBytes: bounds.sound_bytes },
     ...{ reorderPackets: bounds.reorder_packets, reorderMs: bounds.reorder_ms },
     ...{ slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
   }
+}
+
+interface CameraParts extends Pick<House, 'footage' | 'pictures' | 'wall' | 'watching'> {
+  ledger: Ledger
+  opener: StreamOpener
+  limits: StreamLimits
+}
+
+async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
+  const { footage, ledger, limits, opener, pictures, wall, watching } = parts
+  const { clock, config, log, stateFolder } = context
+  const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
   function make({ audio, id, name, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
-    const tap = tapOf([live.tapOf(id), newest.tapOf(id)])
+    const tap = tapOf([watching.tapOf(id), pictures.newest.tapOf(id)])
     const stream = createStream({ camera: id, clock, wall, store: footage, tap, limits, onPicture })
     const place = {
       url,
@@ -230,6 +207,7 @@ async function camerasOf(
     }
     const onChange = () => {
       const { fault, state } = camera.health()
+      watching.stateChanged()
       log.info('camera', { camera: name, state })
       if (state === 'recording' || state === 'off') ledger.clear('camera_lost', name)
       else if (fault && state !== 'connecting')
@@ -240,15 +218,17 @@ async function camerasOf(
   }
 
   const { records, save } = await openCameras(stateFolder, log)
-  const onRemoved = (id: string) => {
-    live.removed(id)
+  async function saveAndTell(next: CameraRecord[]): Promise<void> {
+    await save(next)
+    watching.camerasAre(next)
   }
-  return createCameraBook({ records, save, make, newId, checkHost: checkTargetHost, most: bounds.max, onRemoved })
+  watching.camerasAre(records)
+  return createCameraBook({ records, save: saveAndTell, make, newId, checkHost: checkTargetHost, most: bounds.max })
 }
 
 function serverOf(context: Context, house: House, records: Records): HttpServer {
   const { clock, config, log, version } = context
-  const { authority, cameras, decoder, footage, live, newest, people, site, wall } = house
+  const { authority, cameras, footage, people, pictures, site, wall } = house
   const { journal, ledger, recorder, refusals } = records
   const life = { clock, lifeMs: TOKEN_LIFE_MS, kind: 'sliding', max: config.http.max_tokens } as const
   const sessions = createTokenStore<SessionHolder>(life)
@@ -268,7 +248,8 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
     fence: wholeFence(callers),
     routes: [
       ...systemRoutes({
-        ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder, decoder },
+        ...{ clock, version, users: people.users, callers, cameras, site, footage, authority, recorder },
+        decoder: pictures.decoder,
         clockAheadMs: () => wall.aheadMs(),
         keepBytes: () => house.storage.kept().keepBytes,
         timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
@@ -281,7 +262,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       }),
       ...journalRoutes({ journal, clock }).map(withoutTicket),
       ...ledgerRoutes({ ledger, recorder, clock, shows: seesAll }).map(withoutTicket),
-      ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => live.hide(camera) }),
+      ...cameraRoutes({ callers, cameras, recorder, hide: (camera) => house.watching.hide(camera) }),
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...storageRoutes({
@@ -290,21 +271,14 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       }),
       ...footageRoutes({ callers, cameras, extraction, ...footageOfRoutes(context, house) }),
       ...pictureRoutes({
-        ...{ callers, cameras, extraction, decoder },
-        ...{ newest: newest.of, pictureAt: pictureFrom(context, house) },
+        ...{ callers, cameras, extraction, decoder: pictures.decoder },
+        ...{ newest: pictures.newest.of, pictureAt: pictureFrom(context, house) },
       }),
     ],
-    sockets: [videoSocketRoute({ clock, callers, cameras, live, limits: liveLimits(config) })],
+    sockets: house.watching.sockets(callers),
     web: { folder: join(import.meta.dirname, 'web/recorder') },
   })
   return server
-}
-
-function liveLimits({ live }: RecorderConfig) {
-  return {
-    ...{ streams: live.streams, totalStreams: live.total_streams, bufferBytes: live.buffer_bytes },
-    ...{ lagMs: live.lag_ms, slowMs: live.slow_ms },
-  }
 }
 
 /** The cookie of a page goes with a download too: no ticket is needed. */
@@ -312,7 +286,7 @@ function withoutTicket({ ticket: _, ...route }: Route): Route {
   return route
 }
 
-function footageOfRoutes({ config }: Context, { footage, recoder }: House) {
+function footageOfRoutes({ config }: Context, { footage, pictures: { recoder } }: House) {
   return {
     mostS: config.playback.most_s,
     mostBytes: mostDecoded(config),

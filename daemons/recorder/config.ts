@@ -349,13 +349,20 @@ const live = Type.Object(
       unit: 'ms',
       description: 'a live stream that does not catch up within this time is closed',
     }),
+    sub_idle_ms: Type.Integer({
+      default: 10_000,
+      minimum: 0,
+      maximum: 600_000,
+      unit: 'ms',
+      description: 'how long a sub stream is played on after the last who watched it has left',
+    }),
     group_bytes: Type.Integer({
       default: 2_097_152,
-      minimum: 0,
+      minimum: 65_536,
       maximum: 67_108_864,
       unit: 'bytes',
       description:
-        'pictures since the last key frame of each camera, shown at once to who opens it; of more none are kept, and the next key frame is waited for',
+        'pictures since the last key frame of each camera, shown at once to who opens it; of more none are kept, and the next key frame is waited for; a picture of a sub stream of more is dropped',
     }),
   },
   { additionalProperties: false, default: {}, description: 'watching live' },

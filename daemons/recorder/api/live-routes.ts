@@ -1,14 +1,46 @@
-/** WebSockets: a camera as it is now. */
+/** WebSockets: a camera as it is now, and how all of them are. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { type SocketRoute, socketRoute } from '#kit/http/sockets.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
 import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { isMasked } from '../core/cameras/masks.ts'
+import type { StatusFeed, ToldCamera } from '../core/live/feed.ts'
 import type { Live } from '../core/live/live.ts'
 import { createViewer, MASKED, type ViewerLimits } from '../core/live/viewer.ts'
 import type { Callers } from './callers.ts'
+import { cameraAnswerOf } from './camera-routes.ts'
+
+interface FeedRouteParts {
+  callers: Pick<Callers, 'accountOf'>
+  feed: Pick<StatusFeed<AccountRecord>, 'open'>
+}
+
+export function feedSocketRoute({ callers, feed }: FeedRouteParts): SocketRoute<never> {
+  return {
+    path: '/ws',
+    who: 'user',
+    token: true,
+    summary: 'The cameras that you may see, each again when it changes, and a heartbeat every 15 seconds',
+    open(socket, caller) {
+      socket.onClose(feed.open(callers.accountOf(caller), (text) => socket.send(text)))
+      socket.onMessage(() => {
+        throw new Fault('bad_message', 'This socket only tells how cameras are; it takes no messages.')
+      })
+    },
+  }
+}
+
+/** The cameras of the feed. A picture that came is no change. */
+export function toldCameras(cameras: Pick<CameraBook, 'seenBy'>, account: AccountRecord): ToldCamera[] {
+  return cameras.seenBy(account).map((known) => {
+    const view = cameraAnswerOf(known, account)
+    const mark = JSON.stringify({ ...view, health: { ...view.health, lastPictureAt: null } })
+    return { id: view.id, view, mark }
+  })
+}
 
 interface VideoRouteParts {
   clock: Clock

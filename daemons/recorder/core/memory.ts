@@ -101,17 +101,7 @@ export function memoryPlan(): MemoryPlan {
           2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes') + setting('cameras.sound_bytes')),
         shownBy: 'daemons/recorder/test/access.e2e.test.ts',
       },
-      {
-        // The pictures, and their fragments while somebody watches.
-        ...{ what: 'the group of pictures that is shown to who opens a camera', of: 'camera', many: 'cameras.max' },
-        each: (setting) => 2 * setting('live.group_bytes'),
-        shownBy: 'daemons/recorder/test/core/live/channel.test.ts',
-      },
-      {
-        ...{ what: 'live pictures that are not sent yet', of: 'live stream', many: 'live.total_streams' },
-        each: 'live.buffer_bytes',
-        shownBy: 'daemons/recorder/test/live.e2e.test.ts',
-      },
+      ...liveRows(),
       ...pictureRows(),
       {
         ...{ what: 'footage that waits for the disk', all: 'storage.queue_total_bytes' },
@@ -159,6 +149,33 @@ function pictureRows(): MemoryRow[] {
     {
       ...{ what: 'the processes that decode', of: 'process', each: 'pictures.memory_bytes', many: DECODERS },
       shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
+    },
+  ]
+}
+
+/** What is held of cameras that are watched. */
+function liveRows(): MemoryRow[] {
+  return [
+    {
+      // The pictures, and their fragments while somebody watches.
+      ...{ what: 'the group of pictures that is shown to who opens a camera', of: 'camera', many: 'cameras.max' },
+      each: (setting) => 2 * setting('live.group_bytes'),
+      shownBy: 'daemons/recorder/test/core/live/channel.test.ts',
+    },
+    {
+      // As of a recorded one: what is read, waits, is put together, and the group of pictures.
+      ...{ what: 'sub streams that are watched', of: 'camera', many: 'cameras.max' },
+      each: (setting) =>
+        READER_BYTES +
+        KERNEL_BYTES +
+        setting('cameras.reorder_packets') * PACKET_BYTES +
+        8 * setting('live.group_bytes'),
+      shownBy: 'daemons/recorder/test/core/live/sub-stream.test.ts',
+    },
+    {
+      ...{ what: 'live pictures that are not sent yet', of: 'live stream', many: 'live.total_streams' },
+      each: 'live.buffer_bytes',
+      shownBy: 'daemons/recorder/test/live.e2e.test.ts',
     },
   ]
 }

@@ -4,20 +4,24 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 
-type PictureKind = 'plain' | 'noise' | 'h265'
+type PictureKind = 'plain' | 'noise' | 'small' | 'h265'
 
 /** How each kind is encoded. Of H.265 with pictures that change places, and key frames before which some are shown. */
 const CODINGS: Record<PictureKind, string> = {
   plain: '-c:v libx264 -preset veryfast -tune zerolatency',
+  small: '-c:v libx264 -preset veryfast -tune zerolatency',
   noise: '-c:v libx264 -crf 2 -preset veryfast -tune zerolatency',
   h265: '-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:bframes=3:min-keyint=15:scenecut=0',
 }
 
-/** A moving test picture of 320 x 240, 15 a second, with a key frame each second; `noise` takes many times the bytes. */
+/**
+ * A moving test picture of 320 x 240, 15 a second, with a key frame each second; `noise` takes many times the bytes,
+ * `small` has 160 x 120.
+ */
 export function makeFootage(folder: string, seconds: number, picture: PictureKind = 'plain'): string {
   const file = join(folder, `camera-${picture}.mkv`)
   const noise = picture === 'noise' ? ',noise=alls=80:allf=t' : ''
-  const source = `testsrc=size=320x240:rate=15:duration=${seconds}${noise}`
+  const source = `testsrc=size=${picture === 'small' ? '160x120' : '320x240'}:rate=15:duration=${seconds}${noise}`
   const coding = [...CODINGS[picture].split(' '), '-g', '15', '-pix_fmt', 'yuv420p']
   execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, ...coding, file])
   return file

@@ -17,7 +17,7 @@ const sets = ['storage.free_bytes=0', 'live.streams=3', 'live.total_streams=4', 
 const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
 const boss = clientOf(recorder.url)
 await boss.setUp()
-const camera = await startCamera(t, makeFootage(work, 60, 'noise'))
+const camera = await startCamera(t, makeFootage(work, 60))
 const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
 const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body
   .id as string
@@ -99,6 +99,21 @@ t.test('who comes later is shown the same pictures, and a camera without a sub s
   const last = other.parts.at(-1)
   await until('the first has it too', () => one.parts.some((bytes) => last?.equals(bytes)))
   t.equal(other.inits[0]?.startAt, one.inits[0]?.startAt)
+})
+
+t.test('a sub stream is played for who watches it, and the main one where it does not play', async (t) => {
+  const small = await startCamera(t, makeFootage(work, 60, 'small'))
+  await boss.call('PATCH', `/api/cameras/${door}`, { sub_url: small.url })
+  const wall = watch(t, `camera=${door}&profile=sub`, headersOf(guard.credentials))
+  await wall.pictures(5)
+  t.match(wall.inits, [{ width: 160, height: 120 }])
+  const one = watch(t, `camera=${door}`, headersOf(guard.credentials))
+  await one.pictures(5)
+  t.match(one.inits, [{ width: 320, height: 240 }])
+  await small.end()
+  await until('the main one is shown', () => wall.inits.at(-1)?.width === 320, LONG_MS)
+  t.equal(one.inits.length, 1)
+  await boss.call('PATCH', `/api/cameras/${door}`, { sub_url: null })
 })
 
 t.test('A.authentication.1 a token is taken as bearer, as the password of basic, and from the address', async (t) => {
@@ -185,11 +200,13 @@ t.test('A.Errors.429 live streams are bounded for each account and in all, and a
 })
 
 t.test('one that reads nothing is closed, and holds nobody up', async (t) => {
-  const stuck = watch(t, `camera=${door}`, headersOf(boss.credentials))
+  // More than the sockets of both sides hold soon waits.
+  const { url } = await startCamera(t, makeFootage(work, 15, 'noise'))
+  const noisy = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Street', url })).body.id as string
+  const stuck = watch(t, `camera=${noisy}`, headersOf(boss.credentials))
   await stuck.pictures(1)
   stuck.socket.pause()
   const other = watch(t, `camera=${door}`, headersOf(guard.credentials))
-  const path = `/ws/video?camera=${door}`
   await other.pictures(5)
   const open = async () => (/sockets_open (\d+)/.exec((await boss.call('GET', '/metrics')).body) ?? [])[1]
   t.equal(await open(), '2')
@@ -197,7 +214,46 @@ t.test('one that reads nothing is closed, and holds nobody up', async (t) => {
   const seen = other.parts.length
   await other.pictures(seen + 15)
   t.match(await filmOf('beside', other.parts), { errors: '' })
-  t.equal((await boss.call('GET', path)).status, 426)
+  await boss.call('DELETE', `/api/cameras/${noisy}`)
+})
+
+/** Opens the status feed. */
+function listen(t: Test, query: string, headers: Record<string, string>) {
+  const socket = new WebSocket(`${recorder.url.replace('http', 'ws')}/ws${query}`, { headers })
+  t.teardown(() => socket.terminate())
+  // biome-ignore lint/suspicious/noExplicitAny: a message is what a test looks into
+  const heard: any[] = []
+  socket.on('message', (data) => heard.push(JSON.parse(String(data))))
+  socket.on('error', () => {})
+  const closed = new Promise<number>((resolve) => socket.on('close', resolve))
+  const hears = (what: string, of: (message: (typeof heard)[number]) => boolean) =>
+    until(what, () => heard.some(of), LONG_MS)
+  return { closed, heard, hears, socket }
+}
+
+t.test('A.Events.2 the status feed tells each account of its cameras alone, and ends with its token', async (t) => {
+  const { id, token } = await tokenOf()
+  await boss.call('PATCH', `/api/accounts/${guardId}`, { cameras: [door] })
+  const all = listen(t, '', headersOf(boss.credentials))
+  const some = listen(t, `?token=${token}`, {})
+  await Promise.all([all, some].map(({ hears }) => hears('a greeting', ({ type }) => type === 'hello')))
+  t.match(all.heard[0].cameras, [
+    { id: door, name: 'Door' },
+    { id: yard, name: 'Yard' },
+  ])
+  t.same(Object.keys(all.heard[0].cameras[0]), Object.keys((await boss.call('GET', '/api/cameras')).body[0]))
+  t.match(some.heard[0].cameras, [{ id: door, name: 'Door' }])
+  await boss.call('PATCH', `/api/cameras/${yard}`, { name: 'Back yard' })
+  await all.hears('the other name', ({ camera }) => camera?.name === 'Back yard')
+  await boss.call('PATCH', `/api/cameras/${door}`, { enabled: false })
+  await some.hears('that it is off', ({ camera }) => camera?.health.state === 'off')
+  await boss.call('PATCH', `/api/cameras/${door}`, { enabled: true })
+  await some.hears('that it is recorded', ({ camera }) => camera?.health.state === 'recording')
+  t.notMatch(JSON.stringify(some.heard), new RegExp(yard))
+  await boss.call('DELETE', `/tokens/${id}`)
+  t.equal(await some.closed, 1008)
+  all.socket.send('{}')
+  t.equal(await all.closed, 1008)
 })
 
 t.test('it takes no messages, and ends with its camera', async (t) => {

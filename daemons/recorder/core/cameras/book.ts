@@ -63,8 +63,6 @@ interface BookParts {
   checkHost(host: string): void
   /** The most cameras; key `cameras.max`. */
   most: number
-  /** Called once a camera is gone. */
-  onRemoved(id: string): void
 }
 
 /** Where a camera is to be. */
@@ -105,7 +103,7 @@ export interface CameraBook {
   stop(): Promise<void>
 }
 
-export function createCameraBook({ checkHost, make, most, newId, onRemoved, records, save }: BookParts): CameraBook {
+export function createCameraBook({ checkHost, make, most, newId, records, save }: BookParts): CameraBook {
   let known: readonly KnownCamera[] = records.map((record) => ({ record, camera: make(record) }))
   const inTurn = createSerialTurn()
   const room = () => most - known.length
@@ -162,7 +160,6 @@ export function createCameraBook({ checkHost, make, most, newId, onRemoved, reco
       inTurn(async () => {
         const { camera, record } = required(id)
         await put(known.filter((one) => one.record.id !== id))
-        onRemoved(id)
         await camera.stop()
         return record
       }),

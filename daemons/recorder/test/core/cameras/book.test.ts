@@ -11,7 +11,6 @@ function stage(most = 8) {
   const disk: { records: CameraRecord[] } = { records: [] }
   const book = createCameraBook({
     ...{ records: [], most, checkHost: checkTargetHost, newId: () => `c${Math.ceil(++ids / 2)}` },
-    onRemoved: (id) => lives.push(`${id} is gone`),
     async save(records) {
       disk.records = records
     },

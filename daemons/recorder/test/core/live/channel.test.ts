@@ -4,7 +4,7 @@ import { createChannel, type LiveFragment, type LiveHead } from '../../../core/l
 import { memoryPlan } from '../../../core/memory.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import type { ParameterSets } from '../../../wire/pictures.ts'
-import { h264Sets as sets } from '../../parameter-sets.ts'
+import { otherSets, picture, sets } from './pictures.ts'
 
 const AT = 1_900_000_000_000
 
@@ -12,8 +12,8 @@ function stage(groupBytes = 10_000) {
   const state = { epoch: 0 }
   const channel = createChannel({ groupBytes, wall: { at: (ms) => AT + ms, epoch: () => state.epoch } })
   const add = (positionMs: number, isKey: boolean, more: { sets?: ParameterSets; bytes?: number } = {}) => {
-    const units = [new Uint8Array(more.bytes ?? 100).fill(isKey ? 0x65 : 0x41)]
-    channel.picture({ timestamp: 0, units, isKey, sets: more.sets ?? sets }, { positionMs, isBreak: false })
+    const shown = { ...picture(isKey, 0, more.bytes), sets: more.sets ?? sets }
+    channel.picture(shown, { positionMs, isBreak: false })
   }
   return { add, channel, state }
 }
@@ -119,11 +119,11 @@ t.test('other parameters and a wall clock that was followed give a new head, at 
   const viewer = watch(channel)
   add(0, true)
   add(1000, true)
-  add(2000, true, { sets: { ...sets, units: [...sets.units.slice(0, 1), Uint8Array.of(0x68, 1)] } })
+  add(2000, true, { sets: otherSets })
   state.epoch++
   add(3000, false)
   t.equal(viewer.heads.length, 2)
-  add(4000, true, { sets: { ...sets, units: [...sets.units.slice(0, 1), Uint8Array.of(0x68, 1)] } })
+  add(4000, true, { sets: otherSets })
   t.same(
     viewer.heads.map(({ startAt }) => startAt - AT),
     [-40, 1960, 3960],

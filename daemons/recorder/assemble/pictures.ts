@@ -1,0 +1,52 @@
+/** Assembles pictures of cameras: the newest ones, and the processes that decode. */
+import type { Ledger } from '#kit/records/ledger.ts'
+import type { AssembleContext } from '#kit/run/daemon.ts'
+import type { Part } from '#kit/run/parts.ts'
+import type { RecorderConfig } from '../config.ts'
+import { createNewest, type Newest } from '../core/pictures/newest.ts'
+import type { Wall } from '../core/recording/timeline.ts'
+import { createDecoderProcess, type DecoderProcess } from '../io/picture-decoder.ts'
+
+type Context = AssembleContext<RecorderConfig>
+
+export interface Pictures {
+  newest: Newest
+  /** For pictures, and for films, which take long. */
+  decoder: DecoderProcess
+  recoder: DecoderProcess
+  part: Part
+}
+
+export function createPictures(context: Context, { ledger, wall }: { ledger: Ledger; wall: Wall }): Pictures {
+  const { pictures, playback } = context.config
+  const newest = createNewest({ mostBytes: pictures.newest_bytes, wallAt: (ms) => wall.at(ms) })
+  const decoder = decoderOf(context, ledger, { where: 'decoder', queue: pictures.queue })
+  const recoder = decoderOf(context, ledger, { where: 'decoder of films', queue: playback.total_streams })
+  const part: Part = {
+    name: 'decoder',
+    start: () => {},
+    stop: async () => void (await Promise.all([decoder.close(), recoder.close()])),
+  }
+  return { newest, decoder, recoder, part }
+}
+
+/** @param queue what may wait for it */
+function decoderOf(
+  { clock, config, log }: Context,
+  ledger: Ledger,
+  { queue, where }: { queue: number; where: string },
+): DecoderProcess {
+  const { pictures } = config
+  const about = { what: 'pictures_not_made', where, severity: 'warning' } as const
+  return createDecoderProcess({
+    ...{ clock, log },
+    limits: {
+      ...{ answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue },
+      ...{ pixels: pictures.pixels, memoryBytes: pictures.memory_bytes },
+    },
+    onFault(fault) {
+      if (!fault) return ledger.clear(about.what, about.where)
+      ledger.raise({ ...about, sentence: fault.message })
+    },
+  })
+}

@@ -1,0 +1,91 @@
+/** Assembles watching live: what is shown of cameras now, and the status feed. */
+import type { SocketRoute } from '#kit/http/sockets.ts'
+import type { AssembleContext } from '#kit/run/daemon.ts'
+import type { Part } from '#kit/run/parts.ts'
+import type { Callers } from '../api/callers.ts'
+import { feedSocketRoute, toldCameras, videoSocketRoute } from '../api/live-routes.ts'
+import type { RecorderConfig } from '../config.ts'
+import type { AccountRecord } from '../core/access/accounts.ts'
+import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import { createStatusFeed } from '../core/live/feed.ts'
+import { createLive } from '../core/live/live.ts'
+import { keepsNothing, type PlaySub } from '../core/live/sub-stream.ts'
+import type { StreamOpener } from '../core/ports.ts'
+import { createStream, type PictureTap, type StreamLimits } from '../core/recording/stream.ts'
+import type { Wall } from '../core/recording/timeline.ts'
+
+interface WatchingParts {
+  wall: Wall
+  opener: StreamOpener
+  /** Of recorded streams. */
+  limits: StreamLimits
+  cameras(): CameraBook
+}
+
+/** Who watches, and what they are told. */
+export interface Watching {
+  tapOf(camera: string): PictureTap
+  /** The state of a camera is another. */
+  stateChanged(): void
+  /** These cameras are there now. */
+  camerasAre(records: readonly CameraRecord[]): void
+  /** A camera has masks from now on. */
+  hide(camera: string): void
+  sockets(callers: Callers): SocketRoute<never>[]
+  part: Part
+}
+
+export function createWatching(context: AssembleContext<RecorderConfig>, parts: WatchingParts): Watching {
+  const { clock, config } = context
+  const { cameras, opener, wall } = parts
+  const bounds = config.live
+  const limits: StreamLimits = { ...parts.limits, groupBytes: bounds.group_bytes, pictureBytes: bounds.group_bytes }
+
+  const play: PlaySub = (place, tap, signal) => {
+    const stream = createStream({ camera: '', clock, wall, store: keepsNothing, tap, limits, onPicture() {} })
+    return opener.play(place, stream, signal).finally(() => stream.onEnded())
+  }
+
+  const live = createLive({
+    ...{ clock, wall, groupBytes: bounds.group_bytes, play },
+    limits: {
+      ...{ idleMs: bounds.sub_idle_ms, pictureMs: config.cameras.picture_ms },
+      retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
+    },
+  })
+  const feed = createStatusFeed({ clock, seenBy: (account: AccountRecord) => toldCameras(cameras(), account) })
+
+  return {
+    tapOf: (camera) => live.tapOf(camera),
+    stateChanged: () => feed.changed(),
+    camerasAre(records) {
+      live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))
+      feed.changed()
+    },
+    hide: (camera) => live.hide(camera),
+    sockets: (callers) => [
+      feedSocketRoute({ callers, feed }),
+      videoSocketRoute({
+        ...{ clock, callers, cameras: cameras(), live },
+        limits: {
+          ...{ streams: bounds.streams, totalStreams: bounds.total_streams, bufferBytes: bounds.buffer_bytes },
+          ...{ lagMs: bounds.lag_ms, slowMs: bounds.slow_ms },
+        },
+      }),
+    ],
+    part: {
+      name: 'watching',
+      start() {},
+      stop() {
+        feed.close()
+        live.close()
+      },
+    },
+  }
+}
+
+function subPlaceOf({ enabled, password, subUrl, transport, username }: CameraRecord) {
+  if (!enabled || subUrl === null) return undefined
+  const login = { username: username ?? undefined, password: password ?? undefined }
+  return { url: subUrl, ...login, isHeard: false, isUdp: transport === 'udp' }
+}

@@ -1,0 +1,95 @@
+/** The status feed: what cameras a reader may see, and how they are, told once and again when it changes. */
+import type { Clock, Timer } from '#kit/clock.ts'
+
+/** A camera as a reader is told of it. */
+export interface ToldCamera {
+  id: string
+  view: unknown
+  /** Tells whether it has changed since it was told. */
+  mark: string
+}
+
+interface FeedParts<Account> {
+  clock: Clock
+  /** The cameras that an account may see, as they are now. */
+  seenBy(account: Account): ToldCamera[]
+}
+
+/** @returns false if it was not taken: too much waits */
+export type TellReader = (text: string) => boolean
+
+export interface StatusFeed<Account> {
+  /** @returns ends it */
+  open(account: Account, tell: TellReader): () => void
+  /** A camera may be another now. */
+  changed(): void
+  close(): void
+}
+
+/** Interface document 3, A, Limits. */
+const HEARTBEAT_MS = 15_000
+
+/** What changes within this time is told together. */
+const GATHER_MS = 100
+
+interface Reader<Account> {
+  account: Account
+  tell: TellReader
+  /** Marks by camera. What a reader could not be told is missing, and told later: nothing waits for it but the newest. */
+  told: Map<string, string>
+}
+
+export function createStatusFeed<Account>({ clock, seenBy }: FeedParts<Account>): StatusFeed<Account> {
+  const readers = new Set<Reader<Account>>()
+  let gathering: Timer | undefined
+  let heartbeat: Timer | undefined
+
+  function update({ account, tell, told }: Reader<Account>): void {
+    const seen = seenBy(account)
+    for (const { id, mark, view } of seen)
+      if (told.get(id) !== mark && tell(JSON.stringify({ type: 'camera-state', cameraId: id, camera: view })))
+        told.set(id, mark)
+    for (const id of [...told.keys()])
+      if (!seen.some((camera) => camera.id === id) && tell(JSON.stringify({ type: 'camera-removed', cameraId: id })))
+        told.delete(id)
+  }
+
+  function updateAll(): void {
+    gathering = undefined
+    for (const reader of readers) update(reader)
+  }
+
+  function beat(): void {
+    const text = JSON.stringify({ type: 'heartbeat', at: clock.epochMs() })
+    for (const reader of readers) {
+      update(reader)
+      reader.tell(text)
+    }
+  }
+
+  function close(): void {
+    gathering?.cancel()
+    heartbeat?.cancel()
+    gathering = undefined
+    heartbeat = undefined
+  }
+
+  return {
+    open(account, tell) {
+      const seen = seenBy(account)
+      const reader: Reader<Account> = { account, tell, told: new Map() }
+      if (tell(JSON.stringify({ type: 'hello', at: clock.epochMs(), cameras: seen.map(({ view }) => view) })))
+        for (const { id, mark } of seen) reader.told.set(id, mark)
+      readers.add(reader)
+      heartbeat ??= clock.every(HEARTBEAT_MS, beat)
+      return () => {
+        readers.delete(reader)
+        if (readers.size === 0) close()
+      }
+    },
+    changed() {
+      if (readers.size > 0) gathering ??= clock.after(GATHER_MS, updateAll)
+    },
+    close,
+  }
+}

@@ -1,0 +1,78 @@
+import t from 'tap'
+import { fakeClock } from '#kit/clock-fake.ts'
+import { createStatusFeed } from '../../../core/live/feed.ts'
+
+function stage() {
+  const clock = fakeClock(0)
+  const cameras = new Map([
+    ['door', 'recording'],
+    ['yard', 'lost'],
+  ])
+  const feed = createStatusFeed<readonly string[]>({
+    clock,
+    seenBy: (account) =>
+      [...cameras]
+        .filter(([id]) => account.includes(id))
+        .map(([id, state]) => ({ id, view: { id, state }, mark: state })),
+  })
+  /** A reader that takes nothing while it is full. */
+  function read(...account: string[]) {
+    const heard: Record<string, unknown>[] = []
+    const reader = { heard, isFull: false, end: () => {} }
+    reader.end = feed.open(account, (text) => {
+      if (!reader.isFull) heard.push(JSON.parse(text))
+      return !reader.isFull
+    })
+    return reader
+  }
+  return { cameras, clock, feed, read }
+}
+
+t.test('A.Events.2 a reader is greeted with its cameras, and told of no other', async (t) => {
+  const { cameras, clock, feed, read } = stage()
+  const [guard, boss] = [read('door'), read('door', 'yard')]
+  t.same(guard.heard, [{ type: 'hello', at: 0, cameras: [{ id: 'door', state: 'recording' }] }])
+  cameras.set('yard', 'recording')
+  feed.changed()
+  feed.changed()
+  clock.advance(100)
+  const told = { type: 'camera-state', cameraId: 'yard', camera: { id: 'yard', state: 'recording' } }
+  t.same(boss.heard.slice(1), [told], 'once for both changes')
+  cameras.delete('yard')
+  cameras.set('door', 'off')
+  feed.changed()
+  clock.advance(100)
+  t.match(guard.heard.slice(1), [{ type: 'camera-state', cameraId: 'door', camera: { state: 'off' } }])
+  t.match(boss.heard.slice(2), [{ cameraId: 'door' }, { type: 'camera-removed', cameraId: 'yard' }])
+})
+
+t.test('A.Limits a heartbeat comes every 15 seconds, and with it what was missed', async (t) => {
+  const { cameras, clock, feed, read } = stage()
+  const reader = read('door', 'yard')
+  reader.isFull = true
+  for (const state of ['lost', 'connecting', 'recording', 'off']) {
+    cameras.set('door', state)
+    feed.changed()
+    clock.advance(100)
+  }
+  reader.isFull = false
+  clock.advance(15_000 - 400)
+  t.same(reader.heard.slice(1), [
+    { type: 'camera-state', cameraId: 'door', camera: { id: 'door', state: 'off' } },
+    { type: 'heartbeat', at: 15_000 },
+  ])
+  clock.advance(15_000)
+  t.same(reader.heard.at(-1), { type: 'heartbeat', at: 30_000 })
+})
+
+t.test('nothing runs while nobody reads', async (t) => {
+  const { clock, feed, read } = stage()
+  feed.changed()
+  t.equal(clock.pending(), 0)
+  const [one, other] = [read('door'), read('door')]
+  one.end()
+  feed.changed()
+  t.equal(clock.pending(), 2)
+  other.end()
+  t.equal(clock.pending(), 0)
+})
