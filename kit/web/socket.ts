@@ -1,6 +1,6 @@
 /**
- * A WebSocket for as long as a page wants it: opened with a one-time ticket, reopened after a cut; and the live feed of
- * events over it.
+ * A WebSocket for as long as a page wants it: opened with a one-time ticket or a cookie, reopened after a cut; and the
+ * live feed of events over it.
  */
 import { signal } from '@preact/signals'
 import { call, canCall, type Target } from './call.ts'
@@ -15,9 +15,10 @@ interface SocketUse {
   end?(): void
 }
 
-/** Path of a socket, and where to get its tickets. */
+/** Path of a socket. */
 interface SocketPlace {
-  ticket: Target
+  /** Where to get its tickets; without, the cookie of the page opens it. */
+  ticket?: Target
   path: string
 }
 
@@ -37,9 +38,9 @@ export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket 
 
   async function open(): Promise<void> {
     try {
-      const { ticket } = await call<{ ticket: string }>(at.ticket)
+      const shown = at.ticket && (await call<{ ticket: string }>(at.ticket))
       if (isClosed) return
-      const made = new WebSocket(addressOf(at.path, ticket))
+      const made = new WebSocket(addressOf(at.path, shown?.ticket))
       socket = made
       made.onopen = () => {
         tries = 0
@@ -88,8 +89,9 @@ export function keepSocket(use: SocketUse, at: SocketPlace = USUAL): KeptSocket 
   }
 }
 
-function addressOf(path: string, ticket: string): URL {
-  const url = new URL(`${path}?ticket=${encodeURIComponent(ticket)}`, location.href)
+function addressOf(path: string, ticket: string | undefined): URL {
+  const url = new URL(path, location.href)
+  if (ticket !== undefined) url.searchParams.set('ticket', ticket)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
   return url
 }

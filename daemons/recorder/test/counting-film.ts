@@ -17,9 +17,11 @@ export const FILM = { width: BITS * BLOCK, height: 192 }
 /** Each picture carries its number as a row of black and white blocks; a key frame each second. */
 export function makeCountingFilm(folder: string, seconds: number, more: readonly string[] = []): string {
   const file = join(folder, 'counting.mkv')
-  const lit = `255*mod(floor(N/pow(2,floor(X/${BLOCK}))),2)`
-  const source = `color=gray:size=${FILM.width}x${FILM.height}:rate=${FPS}:duration=${seconds}`
-  const count = `geq=lum='if(lt(Y,48),${lit},128+60*sin((X+Y+N*2)/24))':cb=128:cr=128`
+  // Reckoned for each block, not for each of its pixels, which takes a minute.
+  const lit = '255*mod(floor(N/pow(2,X)),2)'
+  const source = `color=gray:size=${BITS}x${FILM.height / BLOCK}:rate=${FPS}:duration=${seconds}`
+  const blocks = `geq=lum='if(lt(Y,2),${lit},128+60*sin((X+Y+N/6)/2))':cb=128:cr=128`
+  const count = `format=yuv444p,${blocks},scale=${FILM.width}:${FILM.height}:flags=neighbor`
   const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-g', String(FPS)]
   const end = ['-pix_fmt', 'yuv420p', ...more, file]
   execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, ...end])

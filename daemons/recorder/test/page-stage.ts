@@ -3,12 +3,16 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { until } from '#kit/test/until.ts'
 import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
 import { startCamera } from './camera.ts'
-import { BITS, BLOCK, makeCountingFilm } from './counting-film.ts'
+import { BITS, BLOCK, FPS, makeCountingFilm } from './counting-film.ts'
 
 export const admin = { username: 'admin', password: 'correct horse battery' }
 export const cameraUser = { username: 'camera', password: 'se:cret' }
+
+/** What is recorded and played passes in real time, and a busy machine takes more of it. */
+export const LONG_MS = 60_000
 
 /** What a test of the pages needs. */
 export interface Stage extends Rig {
@@ -20,9 +24,17 @@ export interface Stage extends Rig {
 export async function openStage(t: Test): Promise<Stage> {
   const work = stateFolderOf(t)
   const camera = await startCamera(t, makeCountingFilm(work, 180), cameraUser)
-  const sets = ['storage.file_s=600', 'storage.free_bytes=0', 'cameras.silent_ms=2000', 'cameras.retry_first_ms=200']
+  const sets = [
+    'storage.file_s=600',
+    'storage.free_bytes=0',
+    'cameras.silent_ms=2000',
+    'cameras.retry_first_ms=200',
+    'live.streams=3',
+  ]
   const recorder = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
-  const rig = await openRig(t, recorder.url, { pictures: 'recorder' })
+  // A socket that is refused, as the page then says.
+  const wanted = /handshake: Unexpected response code: (401|404|429)/
+  const rig = await openRig(t, recorder.url, { pictures: 'recorder', wanted })
   return { ...rig, recorder, camera }
 }
 
@@ -33,7 +45,7 @@ export async function openStage(t: Test): Promise<Stage> {
 export function pictureNumber(page: Page, startAt?: number): Promise<number | null> {
   return page.evaluate<number | null>(`(() => {
     const video = document.querySelector('video')
-    if (!video?.src.includes('start=${startAt ?? ''}') || video.videoWidth === 0 || video.readyState < 2 || video.seeking) return null
+    if (!video?.src.includes('${startAt === undefined ? '' : `start=${startAt}`}') || video.videoWidth === 0 || video.readyState < 2 || video.seeking) return null
     const canvas = document.createElement('canvas')
     canvas.width = video.videoWidth
     canvas.height = video.videoHeight
@@ -44,4 +56,11 @@ export function pictureNumber(page: Page, startAt?: number): Promise<number | nu
       if (brush.getImageData(bit * ${BLOCK} + ${BLOCK / 2}, 24, 1, 1).data[0] > 128) number += 2 ** bit
     return number
   })()`)
+}
+
+/** Waits until pictures go on: those of the burned-in counter. */
+export async function pictureMoves(page: Page): Promise<void> {
+  await until('a picture', async () => (await pictureNumber(page)) !== null, LONG_MS)
+  const before = (await pictureNumber(page)) ?? 0
+  await until('pictures go on', async () => ((await pictureNumber(page)) ?? 0) >= before + 2 * FPS, LONG_MS)
 }

@@ -172,6 +172,14 @@ export function filmPath(camera: string, startAt: number, seconds: number, isKep
   return `${cameraPath(camera)}/playback.mp4?${query}`
 }
 
+/** The recorded stream, or the small one. */
+export type Profile = 'main' | 'sub'
+
+/** Path of the socket that shows a camera live. */
+export function livePath(camera: string, profile: Profile): string {
+  return `/ws/video?camera=${encodeURIComponent(camera)}&profile=${profile}`
+}
+
 const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`
 
 const windowOf = (from: number, to: number): string => `from=${Math.round(from)}&to=${Math.round(to)}`
@@ -242,4 +250,14 @@ export async function whyNoFilm(path: string): Promise<string | null> {
   } finally {
     asked.abort()
   }
+}
+
+/** A socket would be opened now. */
+const WOULD_OPEN = 426
+
+/** Why the socket of a live picture was not opened, as the recorder says it; null if it would be now. */
+export async function whyNotLive(path: string): Promise<string | null> {
+  const reply = await fetch(path)
+  if (reply.status === WOULD_OPEN) return null
+  return new CallFault(reply.status, (await reply.json().catch(() => ({}))) as Record<string, string>).message
 }

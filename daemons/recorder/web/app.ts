@@ -14,6 +14,7 @@ import * as texts from './texts.ts'
 const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
 const SignedOut = lazy(async () => (await import('#kit/web/sign-in.ts')).SignedOut)
 const FirstRun = lazy(async () => (await import('./first-run.ts')).FirstRun)
+const WallPage = lazy(async () => (await import('./wall-page.ts')).WallPage)
 const CamerasPage = lazy(async () => (await import('./cameras-page.ts')).CamerasPage)
 const CameraPage = lazy(async () => (await import('./camera-page.ts')).CameraPage)
 const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).PlaybackPage)
@@ -31,7 +32,10 @@ interface Page extends KeyedPage {
   draw: (first?: string, second?: string) => VNode
 }
 
-/** Also shown for an address of no page. */
+/** Shown first, and for an address of no page. */
+const WALL: Page = { word: 'wall', label: texts.wall, key: 'w', icon: 'matrix', draw: () => html`<${WallPage} />` }
+
+/** Shown first while there is no camera. */
 const CAMERAS: Page = {
   word: 'cameras',
   label: texts.cameras,
@@ -42,6 +46,7 @@ const CAMERAS: Page = {
 
 /** The pages, in the order of the navigation. */
 const PAGES: readonly Page[] = [
+  WALL,
   CAMERAS,
   {
     word: 'playback',
@@ -56,6 +61,7 @@ const PAGES: readonly Page[] = [
     key: 'h',
     icon: 'system',
     isForAdmins: true,
+    below: 'today',
     draw: () => html`<${HealthPage} />`,
   },
   {
@@ -95,7 +101,8 @@ function Signed(): VNode {
   const pages = PAGES.filter(({ isForAdmins }) => isAdmin.value || !isForAdmins)
   useEverywhereKeys(pages)
   const [name, first, second] = place.value
-  const page = pages.find(({ word }) => word === name) ?? CAMERAS
+  const isOfCamera = name === 'camera' || cameras.value?.length === 0
+  const page = pages.find(({ word }) => word === name) ?? (isOfCamera ? CAMERAS : WALL)
   const camera = name === 'camera' ? cameras.value?.find(({ id }) => id === first) : undefined
   const title = `${camera?.name ?? page.label} – ${plateFacts().name}`
   if (document.title !== title) document.title = title
@@ -136,7 +143,9 @@ function cameraEntries(): Entry[] {
 
 /** What was wrong, and with which camera. */
 function Today(): VNode {
-  const more = isAdmin.value ? html`<a class="btn quiet" href=${linkTo('journal')}>Journal</a>` : null
+  const more = isAdmin.value
+    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+    : null
   return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} hasCookie=${true} more=${more} />`
 }
 

@@ -1,4 +1,4 @@
-/** One camera: its newest footage, how it is, and what was lost. */
+/** One camera: its picture as it is now, how it is, and what was lost. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { useLook } from '#kit/web/call.ts'
@@ -11,8 +11,9 @@ import { age, bytesText, count, sinceText, timeOf } from '#kit/web/numbers.ts'
 import { say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { api, type Camera, type CameraCounts, type Footage } from './api.ts'
-import { litOf, pictureText, remedyText, stateText, type When, whyText } from './camera-words.ts'
+import { litOf, pictureText, remedyText, stateText, type When, whyNoPicture, whyText } from './camera-words.ts'
 import { Film, type Reel } from './film.ts'
+import { LiveFilm } from './live-film.ts'
 import { cameras, isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -21,6 +22,8 @@ const LOOK_MS = 2000
 const BEHIND_MS = 6000
 /** Longest film; it ends before, where the footage did when it was asked for. */
 const FILM_S = 60
+/** A picture that is older is not called live. */
+const LIVE_MS = 3000
 /** What may be seen without the right to take footage out, with time to ask for it. */
 const RECENT_MS = 110_000
 
@@ -50,8 +53,17 @@ function Known({ camera }: { camera: Camera }): VNode {
   const edit = isAdmin.value ? html`<a class="btn" href=${linkTo('cameras', 'edit', id)}>Edit</a>` : null
   return html`<div class="head"><h1>${name}</h1><div class="acts">${edit}<a class="btn primary" href=${linkTo('playback', id)}>Playback</a></div></div>
     ${verdict({ lit: litOf(camera), sentence: texts.sentenceOfState(stateText(camera, when)), why: [whyText(camera, when), remedyText(camera)].filter(Boolean).join(' ') })}
-    <div class="cols"><section class="panel" aria-label="Newest footage"><${Newest} camera=${camera} newest=${footage?.ranges.at(-1)} /></section>
+    <div class="cols"><section class="panel" aria-label="Picture"><${Now} camera=${camera} newest=${footage?.ranges.at(-1)} when=${when} /></section>
       <section class="panel" aria-label="Facts"><header><h2>Facts</h2></header>${factTable(factsOf(camera, footage, counts, when))}</section></div>`
+}
+
+/** The live picture; of a camera that has none, the last that was recorded. */
+function Now({ camera, newest, when }: NewestFacts & { when: When }): VNode {
+  const [shownAt, setShownAt] = useState<number | null>(null)
+  if (whyNoPicture(camera, when) !== null) return html`<${Newest} camera=${camera} newest=${newest} />`
+  const behindMs = Math.max(0, when.nowMs - (shownAt ?? when.nowMs))
+  return html`<${LiveFilm} camera=${camera.id} profile="main" label=${texts.liveOf(camera.name)} onTime=${setShownAt} />
+    <footer class="small soft">${shownAt === null ? texts.usuallyBrief : behindMs < LIVE_MS ? texts.itIsNow(timeOf(shownAt, zone.value)) : texts.pictureFrom(timeOf(shownAt, zone.value), age(behindMs))}</footer>`
 }
 
 interface NewestFacts {
@@ -97,12 +109,11 @@ function factsOf(
   { nowMs, zone }: When,
 ): [string, Child][] {
   const { codec } = camera.recordProfile ?? {}
-  const { lastPictureAt } = camera.health
   const since = (atMs: number | null | undefined) => (atMs ? sinceText(atMs, nowMs, zone) : '–')
   const rows: [string, Child][] = [
     [texts.picture, pictureText(camera)],
     [texts.coding, codec ?? '–'],
-    [texts.lastPicture, lastPictureAt === null ? '–' : texts.ago(age(Math.max(0, nowMs - lastPictureAt), 1))],
+    ...lastPictureOf(camera, nowMs),
     [texts.keptSince, since(footage?.bounds?.start)],
     [texts.keptUntil, since(footage?.bounds?.end)],
   ]
@@ -116,4 +127,10 @@ function factsOf(
     [texts.droppedPictures, count(counts.droppedPictures)],
     [texts.lostGroups, count(counts.lostGroups)],
   ]
+}
+
+/** When its last picture came; of one that is recorded it is now. */
+function lastPictureOf({ health: { lastPictureAt, state } }: Camera, nowMs: number): [string, Child][] {
+  if (state === 'recording') return []
+  return [[texts.lastPicture, lastPictureAt === null ? '–' : texts.ago(age(Math.max(0, nowMs - lastPictureAt), 1))]]
 }

@@ -42,6 +42,13 @@ export function whyText({ health }: Camera, { nowMs }: When): string {
   return `${health.fault.message} ${health.nextTryAt === null ? '' : next}`.trim()
 }
 
+/** Why a camera has no live picture; null where one can be expected. */
+export function whyNoPicture(camera: Camera, when: When): string | null {
+  const { state } = camera.health
+  if (state === 'recording' || state === 'starting') return null
+  return [`${stateText(camera, when)}.`, whyText(camera, when)].join(' ').trim()
+}
+
 /** What a person can do about it; empty where waiting is enough. */
 export function remedyText({ health }: Camera): string {
   if (health.state === 'refused') return texts.refusedRemedy

@@ -5,6 +5,7 @@ import { html } from '#kit/web/html.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import { filmPath, whyNoFilm } from './api.ts'
 import { cameras } from './state.ts'
+import { keepStill } from './still.ts'
 import * as texts from './texts.ts'
 
 /** What is asked for. A moment within it cannot be gone to: the recorder gives a stream, of which browsers seek nothing. */
@@ -102,12 +103,4 @@ export function Film({
 function isDecoded(camera: string, video: HTMLVideoElement): boolean {
   const codec = cameras.value?.find(({ id }) => id === camera)?.recordProfile?.codec
   return codec === undefined || video.canPlayType(`video/mp4; codecs="${codec}"`) !== ''
-}
-
-/** Puts the picture that is shown behind the film. */
-function keepStill(video: HTMLVideoElement, canvas: HTMLCanvasElement | null): void {
-  if (!canvas || video.videoWidth === 0) return
-  canvas.width = video.videoWidth
-  canvas.height = video.videoHeight
-  canvas.getContext('2d')?.drawImage(video, 0, 0)
 }

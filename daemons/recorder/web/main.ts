@@ -6,7 +6,7 @@ import { html } from '#kit/web/html.ts'
 import { startKeys } from '#kit/web/keys.ts'
 import { atPlainAddress, linkTo, startRoute } from '#kit/web/route.ts'
 import { App } from './app.ts'
-import { cookieCredentials, LOOK_MS, look } from './state.ts'
+import { cookieCredentials, LOOK_MS, lookAgain } from './state.ts'
 
 atPlainAddress(() => {
   followDeepLink()
@@ -14,7 +14,7 @@ atPlainAddress(() => {
   startNow()
   startRoute()
   startKeys()
-  startContact(look, LOOK_MS)
+  startContact(lookAgain, LOOK_MS)
   render(html`<${App} />`, document.body)
 })
 

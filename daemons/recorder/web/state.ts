@@ -1,8 +1,9 @@
-/** What the pages know of this recorder, fetched every two seconds while the page is visible; who is signed in. */
+/** What the pages know of this recorder, told by its feed or fetched while the page is visible; who is signed in. */
 import { computed, signal } from '@preact/signals'
 import { CallFault, type Credentials, createRenewal } from '#kit/web/call.ts'
 import { zone } from '#kit/web/contact.ts'
 import type { PlateFacts } from '#kit/web/shell.ts'
+import { type KeptSocket, keepSocket } from '#kit/web/socket.ts'
 import { type Account, api, type Camera, type Status } from './api.ts'
 import * as texts from './texts.ts'
 
@@ -51,6 +52,7 @@ export async function leave(): Promise<void> {
   csrf = ''
   me.value = null
   cameras.value = null
+  followFeed()
 }
 
 /** For the sign-in page and the dialog. */
@@ -70,11 +72,60 @@ async function lookAtStatus(): Promise<void> {
   else isSignedOut.value = true
 }
 
-/** Asks what every page shows. @throws NoContact if the recorder did not answer */
+// The status feed tells at once what else would be asked for.
+
+/** Open while somebody is signed in. */
+let feed: KeptSocket | undefined
+let isFed = false
+/** When all cameras were asked for. */
+let askedMs = Number.NEGATIVE_INFINITY
+
+/** How often all cameras are asked for beside the feed: it does not tell each picture. */
+const ALL_MS = 10_000
+
+function followFeed(): void {
+  const isWanted = Boolean(me.value) && !isSignedOut.value
+  if (isWanted)
+    feed ??= keepSocket({ begin() {}, hear: (message) => hear(message as FeedMessage), end: unfed }, { path: '/ws' })
+  else if (feed) {
+    feed.close()
+    feed = undefined
+  }
+}
+
+function unfed(): void {
+  isFed = false
+}
+
+type FeedMessage =
+  | { type: 'hello'; cameras: Camera[] }
+  | { type: 'camera-state'; cameraId: string; camera: Camera }
+  | { type: 'camera-removed'; cameraId: string }
+  | { type: 'heartbeat' }
+
+function hear(message: FeedMessage): void {
+  isFed = true
+  if (message.type === 'hello') cameras.value = message.cameras
+  if (message.type !== 'camera-state' && message.type !== 'camera-removed') return
+  const others = (cameras.value ?? []).filter(({ id }) => id !== message.cameraId)
+  cameras.value = message.type === 'camera-state' ? [...others, message.camera] : others
+}
+
+/** Asks what every page shows, or has changed by hand. @throws NoContact if the recorder did not answer */
 export async function look(): Promise<void> {
+  askedMs = Number.NEGATIVE_INFINITY
+  await lookAgain()
+}
+
+/** Asks what the feed does not tell. @throws NoContact if the recorder did not answer */
+export async function lookAgain(): Promise<void> {
   try {
     await lookAtStatus()
-    if (me.value && !isSignedOut.value) cameras.value = await api.cameras()
+    followFeed()
+    const isDue = !isFed || Date.now() - askedMs >= ALL_MS
+    if (!me.value || isSignedOut.value || !isDue) return
+    askedMs = Date.now()
+    cameras.value = await api.cameras()
   } catch (thrown) {
     if (!(thrown instanceof CallFault)) throw thrown
   }

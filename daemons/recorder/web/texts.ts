@@ -51,6 +51,24 @@ export const allAreRecorded = (all: number) =>
   all === 1 ? 'The camera is recorded.' : `${whole(all, 'cameras')} are recorded.`
 export const ofAllRecord = (recording: number, all: number) => `${recording} of ${all}`
 
+// Live pictures (live-film.ts)
+
+export const askingPicture = 'Asking for the picture.'
+export const waitsForKey = 'The camera has sent no key frame yet. The picture begins with its next one.'
+export const pictureBrokeOff = 'The picture broke off. It is asked for again.'
+export const codecNotPlayed = (codec: string) =>
+  `This browser cannot play the camera’s ${codec}. Set its second stream to H.264, or open the page in another browser.`
+export const askedAgain = (why: string) => `${why} It is asked again by itself.`
+
+// The wall (wall-page.ts)
+
+export const wall = 'Wall'
+export const columns = 'Columns'
+export const auto = 'Auto'
+export const inColumns = (count: string) =>
+  count === 'auto' ? 'as many columns as fit' : `${count} ${count === '1' ? 'column' : 'columns'}`
+export const liveOf = (name: string) => `${name}, live`
+
 // The list of cameras and its forms (cameras-page.ts)
 
 export const nextCamera = 'next camera'
@@ -124,6 +142,8 @@ export const noSuchCamera = 'There is no such camera'
 export const itWasRemoved = 'It was removed, or is not for this account.'
 export const editsCamera = 'changes the camera'
 export const sentenceOfState = (state: string) => `${state}.`
+export const itIsNow = (time: string) => `Live, ${time}.`
+export const pictureFrom = (time: string, age: string) => `The picture of ${time}, ${age} ago.`
 export const newestOf = (name: string) => `Newest footage of ${name}`
 export const recordedAgo = (time: string, age: string) => `Recorded at ${time}, ${age} ago. It goes on by itself.`
 export const lastPictureIsOf = (time: string, age: string) => `The last picture is of ${time}, ${age} ago.`
