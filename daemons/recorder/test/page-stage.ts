@@ -38,14 +38,10 @@ export async function openStage(t: Test): Promise<Stage> {
   return { ...rig, recorder, camera }
 }
 
-/**
- * The number that the shown picture carries; null while none is shown.
- * @param startAt of the film that is waited for, epoch ms; any without it
- */
-export function pictureNumber(page: Page, startAt?: number): Promise<number | null> {
-  return page.evaluate<number | null>(`(() => {
+/** Reads the number that the first video shows, in the page; null while none is shown. */
+export const numberReader = `(() => {
     const video = document.querySelector('video')
-    if (!video?.src.includes('${startAt === undefined ? '' : `start=${startAt}`}') || video.videoWidth === 0 || video.readyState < 2 || video.seeking) return null
+    if (!video || video.videoWidth === 0 || video.readyState < 2 || video.seeking) return null
     const canvas = document.createElement('canvas')
     canvas.width = video.videoWidth
     canvas.height = video.videoHeight
@@ -55,7 +51,17 @@ export function pictureNumber(page: Page, startAt?: number): Promise<number | nu
     for (let bit = 0; bit < ${BITS}; bit++)
       if (brush.getImageData(bit * ${BLOCK} + ${BLOCK / 2}, 24, 1, 1).data[0] > 128) number += 2 ** bit
     return number
-  })()`)
+  })()`
+
+/**
+ * The number that the shown picture carries; null while none is shown.
+ * @param startAt of the film that is waited for, epoch ms; any without it
+ */
+export function pictureNumber(page: Page, startAt?: number): Promise<number | null> {
+  const wanted = startAt === undefined ? '' : `start=${startAt}`
+  return page.evaluate<number | null>(
+    `document.querySelector('video')?.src.includes(${JSON.stringify(wanted)}) ? ${numberReader} : null`,
+  )
 }
 
 /** Waits until pictures go on: those of the burned-in counter. */
