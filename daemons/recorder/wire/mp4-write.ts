@@ -59,11 +59,14 @@ const MATRIX = [...u32(0x10000), ...zeros(12), ...u32(0x10000), ...zeros(12), ..
 export const VIDEO_TRACK = 1
 export const SOUND_TRACK = 2
 
+/** How much later than its pictures sound may come. */
+const SOUND_LEAD_S = 1
+
 /**
  * Sound comes later than the pictures of its moment. What belongs before the first picture of a file stands in front of
  * it: with sound, that picture is at this time, and an edit list hides what is before.
  */
-export const SOUND_LEAD_TICKS = TICKS_PER_S
+export const SOUND_LEAD_TICKS = SOUND_LEAD_S * TICKS_PER_S
 
 /** What a head is made of. */
 export interface HeadWish {
