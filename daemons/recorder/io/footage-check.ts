@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Fault } from '#kit/pure/fault.ts'
 import { readMarker } from './footage-disk.ts'
 import { wholePart } from './footage-file.ts'
+import { filesOn } from './footage-finding.ts'
 import { type FootageIndex, INDEX_FILE, openFootageIndex } from './footage-index.ts'
-import { filesOn } from './footage-store.ts'
 
 /** What was found in one folder. */
 export interface FolderCheck {

@@ -1,6 +1,4 @@
 /** All footage on all disks: where a file goes, which files there are, and which are removed. */
-import { constants } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { atMost, type Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
@@ -8,7 +6,8 @@ import { makeFolder } from '#kit/store/store.ts'
 import type { FileWish, FootageFile, FootageStore, KeptFile } from '../core/ports.ts'
 import { type DiskHealth, type DiskState, diskForNext, floorOf, isReadable } from '../core/storage/disks.ts'
 import { type FolderWish, FootageDisk } from './footage-disk.ts'
-import { endOf, removeFile, WaitingBytes, WritingFile, wholePart } from './footage-file.ts'
+import { removeFile, WaitingBytes, WritingFile } from './footage-file.ts'
+import { filesOn, isThere, restoredRow } from './footage-finding.ts'
 import { type FootageIndex, type IndexRow, openFootageIndex } from './footage-index.ts'
 
 /** Bounds, by the names of their settings. */
@@ -231,8 +230,7 @@ class Store implements Footage {
       const next = () => index.oldest(number, camera)
       for (let row = next(), left = MOST_GONE; row && left > 0; row = next(), left--) {
         const path = join(disk.folder, row.path)
-        const isThere = await disk.work(() => lstat(path).then(Boolean, isMissing))
-        if (isThere) break
+        if (await disk.work(() => isThere(path))) break
         index.forget(number, row.path)
       }
     }
@@ -467,56 +465,3 @@ class Store implements Footage {
 
 /** Takes nothing: no disk is here. */
 const NOWHERE: FootageFile = { append: () => false, close: () => {} }
-
-/** `<camera>/<day>/<milliseconds since 1970>.mp4` */
-const FOLDER_NAMES = [/^[\w-]{1,64}$/, /^\d{4}-\d\d-\d\d$/] as const
-const FILE_NAME = /^(\d{1,16})\.mp4$/
-
-/**
- * Every file of footage on a disk, without following links.
- * @param since files of a camera that began before are left out
- */
-export async function* filesOn(
-  disk: Pick<FootageDisk, 'folder' | 'work'>,
-  since: (camera: string) => number = () => 0,
-) {
-  const list = (folder: string) => disk.work(() => readdir(join(disk.folder, folder), { withFileTypes: true }))
-  const folders = async (folder: string, names: RegExp) =>
-    (await list(folder)).filter((entry) => entry.isDirectory() && names.test(entry.name)).map(({ name }) => name)
-  for (const camera of await folders('.', FOLDER_NAMES[0]))
-    for (const day of await folders(camera, FOLDER_NAMES[1])) {
-      if (Date.parse(day) + DAY_MS <= since(camera)) continue
-      for (const entry of await list(join(camera, day))) {
-        const [, startAt] = (entry.isFile() && FILE_NAME.exec(entry.name)) || []
-        if (startAt !== undefined && Number(startAt) >= since(camera))
-          yield { camera, path: `${camera}/${day}/${entry.name}`, startAt: Number(startAt) }
-      }
-    }
-}
-
-/** What is asked of a file that is not there. @throws any other error */
-function isMissing(error: NodeJS.ErrnoException): false {
-  if (error.code === 'ENOENT') return false
-  throw error
-}
-
-/** The row of a file as it is on the disk, cut off behind its whole part; undefined if nothing of it is whole. */
-export async function restoredRow(folder: string, row: IndexRow): Promise<IndexRow | undefined> {
-  const path = join(folder, row.path)
-  const { fragments, sizeBytes, wholeBytes } = await wholePart(path).catch((error: NodeJS.ErrnoException) => {
-    // Its row was written, and the power went before its name was on the disk.
-    if (error.code === 'ENOENT' || error.code === 'ELOOP') return { fragments: [], sizeBytes: 0, wholeBytes: 0 }
-    throw error
-  })
-  const [first] = fragments
-  if (!first) return undefined
-  if (wholeBytes < sizeBytes) {
-    const handle = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW)
-    try {
-      await handle.truncate(wholeBytes)
-    } finally {
-      await handle.close()
-    }
-  }
-  return { ...row, startAt: first.wallMs, endAt: endOf(fragments), bytes: wholeBytes, fragments }
-}

@@ -27,7 +27,7 @@ export interface Writer {
 }
 
 export function startWriter(root: string, flushMs: number): Writer {
-  const script = join(import.meta.dirname, 'footage-writer.ts')
+  const script = join(import.meta.dirname, 'footage-writer-child.ts')
   const child = spawn(process.execPath, [script, root, String(flushMs)], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   let tell = () => {}

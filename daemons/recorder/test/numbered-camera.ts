@@ -62,7 +62,8 @@ function* unitsOf(stream: Buffer): Generator<Buffer> {
 
 /** The numbers of the pictures in a file, as a decoder shows them. */
 export function numbersIn(file: string): number[] {
-  const picked = `crop=${BITS * BLOCK}:32:0:0,scale=${BITS}:1:flags=area,format=gray`
+  // Counted as they are shown: a decoder that writes bare pictures cannot keep uneven times.
+  const picked = `crop=${BITS * BLOCK}:32:0:0,scale=${BITS}:1:flags=area,format=gray,setpts=N/25/TB`
   const bytes = execFileSync(
     'ffmpeg',
     ['-v', 'error', '-i', file, '-vf', picked, '-fps_mode', 'passthrough', '-f', 'rawvideo', '-'],

@@ -1,5 +1,5 @@
 /**
- * A process that writes footage until it is killed: `node footage-writer.ts FOLDER FLUSH_MS`. It goes on where the last one
+ * A process that writes footage until it is killed: `node footage-writer-child.ts FOLDER FLUSH_MS`. It goes on where the last one
  * ended, and says `<camera> <number> <monotonic ms>` of each group that the disk took, one a line.
  */
 import { writeSync } from 'node:fs'
