@@ -22,7 +22,7 @@ const stranger = clientOf(recorder.url)
 
 const { body: before } = await stranger.call('GET', '/api/status')
 const first = await boss.setUp()
-const camera = await startCamera(t, makeFootage(work, 30, 'noise'))
+const camera = await startCamera(t, await makeFootage(work, 30, 'noise'))
 const doorWish = { name: 'Door', url: camera.url, sub_url: camera.url }
 const door = (await boss.call('POST', '/api/discovery/rtsp', doorWish)).body.id as string
 const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body.id

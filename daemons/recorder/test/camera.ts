@@ -1,8 +1,12 @@
 /** A camera for end-to-end tests: GStreamer's RTSP server with a test picture that ffmpeg made. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Owner } from '#kit/test/running-daemon.ts'
+
+/** Not at once: a connection that the other side closes meanwhile would be taken for a good one. */
+const program = promisify(execFile)
 
 type PictureKind = 'plain' | 'noise' | 'small' | 'h265'
 
@@ -18,12 +22,12 @@ const CODINGS: Record<PictureKind, string> = {
  * A moving test picture of 320 x 240, 15 a second, with a key frame each second; `noise` takes many times the bytes,
  * `small` has 160 x 120.
  */
-export function makeFootage(folder: string, seconds: number, picture: PictureKind = 'plain'): string {
+export async function makeFootage(folder: string, seconds: number, picture: PictureKind = 'plain'): Promise<string> {
   const file = join(folder, `camera-${picture}.mkv`)
   const noise = picture === 'noise' ? ',noise=alls=80:allf=t' : ''
   const source = `testsrc=size=${picture === 'small' ? '160x120' : '320x240'}:rate=15:duration=${seconds}${noise}`
   const coding = [...CODINGS[picture].split(' '), '-g', '15', '-pix_fmt', 'yuv420p']
-  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, ...coding, file])
+  await program('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, ...coding, file])
   return file
 }
 
@@ -59,13 +63,13 @@ export const SOUNDS = {
 } as const
 
 /** Black pictures with a tenth of a second of white at each full second, and a tone beside it. */
-export function makeFlashes(folder: string, seconds: number, sound: keyof typeof SOUNDS): string {
+export async function makeFlashes(folder: string, seconds: number, sound: keyof typeof SOUNDS): Promise<string> {
   const file = join(folder, `flashes-${sound}.mkv`)
   const flash = `color=black:size=320x240:rate=20:duration=${seconds},drawbox=t=fill:color=white:enable='lt(mod(t,1),0.0999)'`
   const tone = `aevalsrc='if(lt(mod(t,1),0.1),sin(2000*PI*t),0)':s=16000:d=${seconds}`
   const inputs = ['-f', 'lavfi', '-i', flash, '-f', 'lavfi', '-i', tone]
   const coding = `${CODINGS.plain} -g 20 -pix_fmt yuv420p -ac 1 ${SOUNDS[sound].coding}`
-  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', ...inputs, ...coding.split(' '), file])
+  await program('ffmpeg', ['-loglevel', 'error', '-y', ...inputs, ...coding.split(' '), file])
   return file
 }
 

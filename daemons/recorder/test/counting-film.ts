@@ -1,11 +1,15 @@
 /** A film whose pictures count themselves, and reading the number from a picture by another decoder than the recorder's. */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import type { CodedGroup } from '../core/ports.ts'
 import { readUnits } from '../wire/annex-b.ts'
 import { h264 } from '../wire/h264.ts'
+
+/** Not at once: a connection that the other side closes meanwhile would be taken for a good one. */
+const program = promisify(execFile)
 
 /** Pictures a second. */
 export const FPS = 15
@@ -15,7 +19,7 @@ export const BLOCK = 24
 export const FILM = { width: BITS * BLOCK, height: 192 }
 
 /** Each picture carries its number as a row of black and white blocks; a key frame each second. */
-export function makeCountingFilm(folder: string, seconds: number, more: readonly string[] = []): string {
+export async function makeCountingFilm(folder: string, seconds: number, more: readonly string[] = []): Promise<string> {
   const file = join(folder, 'counting.mkv')
   // Reckoned for each block, not for each of its pixels, which takes a minute.
   const lit = '255*mod(floor(N/pow(2,X)),2)'
@@ -24,7 +28,7 @@ export function makeCountingFilm(folder: string, seconds: number, more: readonly
   const count = `format=yuv444p,${blocks},scale=${FILM.width}:${FILM.height}:flags=neighbor`
   const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-g', String(FPS)]
   const end = ['-pix_fmt', 'yuv420p', ...more, file]
-  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, ...end])
+  await program('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, ...end])
   return file
 }
 

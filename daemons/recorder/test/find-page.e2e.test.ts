@@ -25,7 +25,7 @@ const scenes: Scene<Stage>[] = [
 
 t.test('finding cameras on the page', { skip: noBrowser, timeout: 240_000 }, async (t) => {
   const work = stateFolderOf(t)
-  const film = await startCamera(t, makeFootage(work, 10), login)
+  const film = await startCamera(t, await makeFootage(work, 10), login)
   const sets = ['discovery.interface=lo', 'discovery.wait_ms=1500', 'storage.free_bytes=0']
   const recorder = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
   const rig = await openRig(t, recorder.url, { pictures: 'recorder' })

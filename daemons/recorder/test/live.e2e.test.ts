@@ -17,7 +17,7 @@ const sets = ['storage.free_bytes=0', 'live.streams=3', 'live.total_streams=4', 
 const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
 const boss = clientOf(recorder.url)
 await boss.setUp()
-const camera = await startCamera(t, makeFootage(work, 60))
+const camera = await startCamera(t, await makeFootage(work, 60))
 const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
 const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body
   .id as string
@@ -102,7 +102,7 @@ t.test('who comes later is shown the same pictures, and a camera without a sub s
 })
 
 t.test('a sub stream is played for who watches it, and the main one where it does not play', async (t) => {
-  const small = await startCamera(t, makeFootage(work, 60, 'small'))
+  const small = await startCamera(t, await makeFootage(work, 60, 'small'))
   await boss.call('PATCH', `/api/cameras/${door}`, { sub_url: small.url })
   const wall = watch(t, `camera=${door}&profile=sub`, headersOf(guard.credentials))
   await wall.pictures(5)
@@ -201,7 +201,7 @@ t.test('A.Errors.429 live streams are bounded for each account and in all, and a
 
 t.test('one that reads nothing is closed, and holds nobody up', async (t) => {
   // More than the sockets of both sides hold soon waits.
-  const { url } = await startCamera(t, makeFootage(work, 15, 'noise'))
+  const { url } = await startCamera(t, await makeFootage(work, 15, 'noise'))
   const noisy = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Street', url })).body.id as string
   const stuck = watch(t, `camera=${noisy}`, headersOf(boss.credentials))
   await stuck.pictures(1)

@@ -21,7 +21,7 @@ t.test(
   { skip: noBrowser, timeout: 170_000 },
   async (t) => {
     const work = stateFolderOf(t)
-    const { sentAt, url } = await startTimedCamera(t, makeCountingFilm(work, 60))
+    const { sentAt, url } = await startTimedCamera(t, await makeCountingFilm(work, 60))
     const recorder = await startDaemon(t, 'recorder', {
       stateFolder: join(work, 'state'),
       sets: ['storage.free_bytes=0'],

@@ -18,7 +18,7 @@ const sets = ['storage.free_bytes=0', 'storage.file_s=5', 'pictures.answer_ms=60
 const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
 const boss = clientOf(recorder.url)
 await boss.setUp()
-const camera = await startCamera(t, makeCountingFilm(work, 180))
+const camera = await startCamera(t, await makeCountingFilm(work, 180))
 const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
 const login = { username: 'guard', password: 'seven long words' }
 await boss.call('POST', '/api/accounts', { ...login, role: 'viewer', cameras: [door], permissions: ['export'] })

@@ -40,7 +40,7 @@ async function added(t: Test, { recorder }: Stage, name: string, url: string): P
 }
 
 async function h265(t: Test, stage: Stage): Promise<void> {
-  const camera = await startCamera(t, makeFootage(stage.work, 60, 'h265'), undefined, [H265])
+  const camera = await startCamera(t, await makeFootage(stage.work, 60, 'h265'), undefined, [H265])
   const id = await added(t, stage, 'Gate', camera.url)
   const { audit, page, visit } = stage.rig
   await visit('playback', id)
@@ -49,7 +49,7 @@ async function h265(t: Test, stage: Stage): Promise<void> {
 }
 
 async function sound(t: Test, stage: Stage, kind: 'aac' | 'alaw'): Promise<void> {
-  const file = makeFlashes(stage.work, 60, kind)
+  const file = await makeFlashes(stage.work, 60, kind)
   const camera = await startCamera(t, file, undefined, [H264, SOUNDS[kind].pay])
   const id = await added(t, stage, `Yard ${kind}`, camera.url)
   const { audit, page, visit } = stage.rig

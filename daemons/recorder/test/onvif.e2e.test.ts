@@ -10,7 +10,7 @@ const LONG_MS = 60_000
 const login = { username: 'onvif', password: 'pass&word' }
 
 const work = stateFolderOf(t)
-const film = await startCamera(t, makeFootage(work, 10), login)
+const film = await startCamera(t, await makeFootage(work, 10), login)
 const rtspPort = Number(new URL(film.url).port)
 const YEAR_MS = 365 * 86_400_000
 

@@ -23,7 +23,7 @@ export interface Stage extends Rig {
 /** Builds the stage; everything ends with the test. */
 export async function openStage(t: Test): Promise<Stage> {
   const work = stateFolderOf(t)
-  const camera = await startCamera(t, makeCountingFilm(work, 180), cameraUser)
+  const camera = await startCamera(t, await makeCountingFilm(work, 180), cameraUser)
   const sets = [
     'storage.file_s=600',
     'storage.free_bytes=0',

@@ -14,7 +14,7 @@ const storage = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.silent_ms=
 const LONG_MS = 50_000
 
 const work = stateFolderOf(t)
-const footage = makeFootage(work, 20)
+const footage = await makeFootage(work, 20)
 
 async function started(t: Test | typeof import('tap').t, stateFolder: string) {
   const daemon = await startDaemon(t, 'recorder', { stateFolder, sets: storage })
@@ -104,7 +104,7 @@ t.test('after a kill the index says what the files have, and each file is whole'
 })
 
 t.test('a camera that sends H.265 is recorded, given back, and found again without the index', async (t) => {
-  const camera = await startCamera(t, makeFootage(work, 20, 'h265'), undefined, [H265])
+  const camera = await startCamera(t, await makeFootage(work, 20, 'h265'), undefined, [H265])
   const folder = join(work, 'three')
   const first = await started(t, folder)
   await first.setUp()

@@ -24,7 +24,7 @@ const ffmpeg = (args: string[]) => program('ffmpeg', ['-hide_banner', '-nostats'
 type SoundKind = keyof typeof SOUNDS
 
 async function added(t: Test, kind: SoundKind, more: object = {}) {
-  const camera = await startCamera(t, makeFlashes(work, 60, kind), undefined, [H264, SOUNDS[kind].pay])
+  const camera = await startCamera(t, await makeFlashes(work, 60, kind), undefined, [H264, SOUNDS[kind].pay])
   const { body, status } = await recorder.call('POST', '/api/discovery/rtsp', { name: kind, url: camera.url, ...more })
   t.equal(status, 201, JSON.stringify(body))
   const path = `/api/cameras/${body.id}/availability`

@@ -13,6 +13,8 @@ t.test('the wall', { skip: noBrowser, timeout: 170_000 }, async (t) => {
   await boss.setUp()
   await boss.call('PATCH', '/api/onboarding', { step: 'complete' })
   await boss.call('POST', '/api/discovery/rtsp', { name: 'Front door', url: stage.camera.url, ...cameraUser })
+  // It may have asked before there was an account.
+  await stage.page.reload()
   await play<Stage>(t, stage, scenes)
 })
 

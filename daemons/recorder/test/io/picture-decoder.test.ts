@@ -10,7 +10,7 @@ import { createDecoderProcess } from '../../io/picture-decoder.ts'
 import { FILM, firstGroupOf, makeCountingFilm, numberOf, pixelsOf } from '../counting-film.ts'
 
 const work = stateFolderOf(t)
-const group = firstGroupOf(makeCountingFilm(work, 1), work)
+const group = firstGroupOf(await makeCountingFilm(work, 1), work)
 const limits = { answerMs: 60_000, queue: 4, pixels: 8_847_360, memoryBytes: 536_870_912, idleMs: 600_000 }
 const never = new AbortController().signal
 
@@ -43,7 +43,7 @@ t.test('makes a JPEG of the last picture of a group, as wide as was asked', asyn
 })
 
 t.test('finds the picture among those that are decoded before and shown after it', async (t) => {
-  const film = makeCountingFilm(work, 1, ['-bf', '2', '-tune', 'film', '-x264-params', 'b-adapt=0'])
+  const film = await makeCountingFilm(work, 1, ['-bf', '2', '-tune', 'film', '-x264-params', 'b-adapt=0'])
   const reordered = firstGroupOf(film, work)
   const shown = reordered.pictures.map(({ shownMs }) => shownMs)
   t.ok(
