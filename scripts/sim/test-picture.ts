@@ -109,9 +109,13 @@ function fill({ blue, luma, red }: Picture, [left, top, width, height]: Box, [y,
   }
 }
 
+/** More than a key frame in which nothing is skipped. */
+const MOST_BYTES = 2 * WIDTH * HEIGHT
+
 /** Bits of one unit. */
 class Bits {
-  readonly #bytes: number[] = []
+  readonly #bytes = new Uint8Array(MOST_BYTES)
+  #length = 0
   #held = 0
   #count = 0
 
@@ -119,7 +123,7 @@ class Bits {
     for (let bit = bits - 1; bit >= 0; bit--) {
       this.#held = (this.#held << 1) | ((value >>> bit) & 1)
       if (++this.#count < 8) continue
-      this.#bytes.push(this.#held)
+      this.#bytes[this.#length++] = this.#held
       this.#held = 0
       this.#count = 0
     }
@@ -138,24 +142,29 @@ class Bits {
     return this
   }
 
-  byte(value: number): void {
-    this.#bytes.push(value)
+  /** Whole bytes, behind `align`. */
+  bytes(samples: Uint8Array): void {
+    this.#bytes.set(samples, this.#length)
+    this.#length += samples.length
   }
 
   /** The unit, with the bytes that keep start codes out of it. */
   unit(head: number): Uint8Array {
     this.align(1)
-    const unit = [head]
+    const unit = new Uint8Array(1 + Math.ceil(this.#length * 1.5))
+    unit[0] = head
+    let length = 1
     let zeros = 0
-    for (const byte of this.#bytes) {
+    for (let at = 0; at < this.#length; at++) {
+      const byte = this.#bytes[at] ?? 0
       if (zeros >= 2 && byte <= 3) {
-        unit.push(3)
+        unit[length++] = 3
         zeros = 0
       }
-      unit.push(byte)
+      unit[length++] = byte
       zeros = byte === 0 ? zeros + 1 : 0
     }
-    return Uint8Array.from(unit)
+    return unit.subarray(0, length)
   }
 }
 
@@ -200,23 +209,39 @@ function changesOf(before: Picture, picture: Picture, place: number): Uint8Array
   return slice.unit(0x41)
 }
 
-function putBlock(bits: Bits, picture: Picture, block: number): void {
+function putBlock(bits: Bits, { blue, luma, red }: Picture, block: number): void {
   bits.align(0)
-  for (const samples of blocksOf(picture, block)) for (const sample of samples) bits.byte(sample)
+  for (const [samples, side] of [
+    [luma, 16],
+    [blue, 8],
+    [red, 8],
+  ] as const) {
+    for (let line = 0; line < side; line++) {
+      const from = startOf(block, side, line)
+      bits.bytes(samples.subarray(from, from + side))
+    }
+  }
 }
 
 function isSame(before: Picture, picture: Picture, block: number): boolean {
-  const rows = blocksOf(before, block)
-  return blocksOf(picture, block).every((row, index) => Buffer.compare(row, rows[index] ?? row) === 0)
+  return (
+    hasSame(before.luma, picture.luma, block, 16) &&
+    hasSame(before.blue, picture.blue, block, 8) &&
+    hasSame(before.red, picture.red, block, 8)
+  )
 }
 
-/** The rows of samples of one block: 16 of brightness, 8 of each colour. */
-function blocksOf({ blue, luma, red }: Picture, block: number): Uint8Array[] {
+/** Compared without making anything: the demo draws many a second beside its other devices. */
+function hasSame(before: Uint8Array, samples: Uint8Array, block: number, side: number): boolean {
+  for (let line = 0; line < side; line++) {
+    const from = startOf(block, side, line)
+    for (let at = from; at < from + side; at++) if (samples[at] !== before[at]) return false
+  }
+  return true
+}
+
+/** Where a line of a block begins among the samples. */
+function startOf(block: number, side: number, line: number): number {
   const [column, row] = [block % COLUMNS, Math.floor(block / COLUMNS)]
-  const rowsOf = (samples: Uint8Array, side: number) =>
-    Array.from({ length: side }, (_, line) => {
-      const from = (row * side + line) * COLUMNS * side + column * side
-      return samples.subarray(from, from + side)
-    })
-  return [...rowsOf(luma, 16), ...rowsOf(blue, 8), ...rowsOf(red, 8)]
+  return (row * side + line) * COLUMNS * side + column * side
 }
