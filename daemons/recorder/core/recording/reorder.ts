@@ -20,8 +20,14 @@ function aheadBy(sequence: number, than: number): number {
   return distance < WRAP / 2 ? distance : distance - WRAP
 }
 
-/** @returns a function that takes each packet as it arrives */
-export function createReorder({ clock, most, mostMs, onGap, onPacket }: ReorderParts): (packet: RtpPacket) => void {
+/** Takes each packet as it arrives. */
+export interface Reorder {
+  take(packet: RtpPacket): void
+  /** Nothing follows: what waits goes on, and what it waited for is lost. */
+  end(): void
+}
+
+export function createReorder({ clock, most, mostMs, onGap, onPacket }: ReorderParts): Reorder {
   const waiting = new Map<number, RtpPacket>()
   let next: number | undefined
   let source: number | undefined
@@ -44,9 +50,13 @@ export function createReorder({ clock, most, mostMs, onGap, onPacket }: ReorderP
     release()
   }
 
-  return (packet) => {
+  function drain(): void {
+    while (next !== undefined && waiting.size > 0) skip(next)
+  }
+
+  function take(packet: RtpPacket): void {
     if (source !== undefined && source !== packet.source) {
-      waiting.clear()
+      drain()
       next = undefined
       onGap(0)
     }
@@ -70,4 +80,6 @@ export function createReorder({ clock, most, mostMs, onGap, onPacket }: ReorderP
       skip(next)
     }
   }
+
+  return { take, end: drain }
 }

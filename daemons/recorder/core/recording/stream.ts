@@ -6,7 +6,7 @@ import { type RtpPacket, readRtp } from '../../wire/rtp.ts'
 import { createSoundReader, MOST_SOUND_PACKET_BYTES, type SoundFormat, type SoundFrame } from '../../wire/sound.ts'
 import type { FootageStore, OpenedStream, StreamListener } from '../ports.ts'
 import { createGroups, type GroupLimits } from './groups.ts'
-import { createReorder } from './reorder.ts'
+import { createReorder, type Reorder } from './reorder.ts'
 import { createSoundTimeline, createTimeline, type Place, type Wall } from './timeline.ts'
 
 /** Bounds of one stream, by the names of their settings. */
@@ -112,6 +112,7 @@ export function createStream(parts: StreamParts): Stream {
     },
     onReport: (report, medium) => session?.onReport(report, medium),
     onEnded() {
+      session?.end()
       groups.end()
       tap.lost()
       session = undefined
@@ -132,7 +133,7 @@ interface SessionSinks extends Pick<StreamParts, 'clock' | 'limits'> {
 
 interface Track {
   payloadType: number
-  take(packet: RtpPacket): void
+  take: Reorder['take']
 }
 
 /** From packets of one session to pictures and sound, each at its place in time. */
@@ -141,6 +142,8 @@ interface Session {
   sound: Track | undefined
   format: SoundFormat | undefined
   onReport: Stream['onReport']
+  /** Nothing follows. */
+  end(): void
 }
 
 function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
@@ -159,19 +162,19 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
         onGap()
       },
     })
-  const takePictures = reordered(
+  const inOrder = reordered(
     (packet) => assembler.add(packet),
     () => assembler.gap(),
   )
-  const pictures = { payloadType, take: takePictures }
-  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {} }
+  const pictures = { payloadType, take: inOrder.take }
+  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {}, end: inOrder.end }
 
   const { format } = sound
   const soundTime = createSoundTimeline({ ...limits, ticksPerS: format.rate, pictures: pictureTime })
   const reader = createSoundReader(format)
   const onFrame = (frame: SoundFrame) =>
     onSound(frame, soundTime.place(frame.timestamp, clock.monotonicMs()).positionMs)
-  const takeSound = reordered(
+  const soundInOrder = reordered(
     (packet) => reader.add(packet, onFrame),
     () => reader.gap(),
   )
@@ -181,12 +184,16 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
       payloadType: sound.payloadType,
       take(packet) {
         if (packet.payload.length > MOST_SOUND_PACKET_BYTES) throw tooLarge(packet.payload.length)
-        takeSound(packet)
+        soundInOrder.take(packet)
       },
     },
     onReport(report, medium) {
       if (medium === 'pictures') soundTime.pictureReported(report)
       else soundTime.soundReported(report)
+    },
+    end() {
+      soundInOrder.end()
+      inOrder.end()
     },
   }
 }

@@ -11,12 +11,13 @@ const packetOf = (sequence: number, source = 1): RtpPacket => ({
 
 function through(packets: RtpPacket[], most = 4, clock = fakeClock()): (number | string)[] {
   const out: (number | string)[] = []
-  const take = createReorder({
+  const { end, take } = createReorder({
     ...{ clock, most, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
   for (const packet of packets) take(packet)
+  end()
   return out
 }
 
@@ -39,7 +40,7 @@ t.test('what is missing counts as lost once enough wait behind it, and what come
 t.test('what is missing counts as lost after its time too', async (t) => {
   const clock = fakeClock()
   const out: (number | string)[] = []
-  const take = createReorder({
+  const { take } = createReorder({
     ...{ clock, most: 64, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
@@ -52,6 +53,12 @@ t.test('what is missing counts as lost after its time too', async (t) => {
   await clock.run(299)
   take(packetOf(5))
   t.same(out, [1, 'lost 1', 3, 4, 5, 6])
+})
+
+t.test('what waits when a session ends, or a camera begins anew, goes on behind what it waited for', async (t) => {
+  t.same(through([1, 3, 4, 6].map((at) => packetOf(at))), [1, 'lost 1', 3, 4, 'lost 1', 6])
+  t.same(through([packetOf(1), packetOf(3), packetOf(40_000, 2)]), [1, 'lost 1', 3, 'lost 0', 40_000])
+  t.same(through([]), [])
 })
 
 t.test('a camera that begins anew is followed at once', async (t) => {
