@@ -30,6 +30,9 @@ export interface DecoderBoard extends RunningBoard {
   reason(check: string, code: string | null): Promise<string>
 }
 
+/** A machine that stood still for a moment is told of for a minute. */
+const PAST_MS = 75_000
+
 export async function startDecoder(t: Test, stateFolder: string, file = 'heard.wav'): Promise<DecoderBoard> {
   const path = join(stateFolder, file)
   const board = await startBoard(t, { stateFolder, sets: [...ALONE, ...SETS, `audio.sink=file:${path}`] })
@@ -41,11 +44,15 @@ export async function startDecoder(t: Test, stateFolder: string, file = 'heard.w
     route: async (fields) => (await board.post('/api/route', { mcast: GROUP, port: String(PORT), ...fields })).status,
     async reason(name, code) {
       let text = ''
-      await until(`${name} is ${code}`, async () => {
-        const check = (await decoder()).checks.find((one) => one.name === name)
-        text = check?.text ?? ''
-        return check?.state !== 'not_judged' && check?.code === code
-      })
+      await until(
+        `${name} is ${code}`,
+        async () => {
+          const check = (await decoder()).checks.find((one) => one.name === name)
+          text = check?.text ?? ''
+          return check?.state !== 'not_judged' && check?.code === code
+        },
+        PAST_MS,
+      )
       return text
     },
   }
