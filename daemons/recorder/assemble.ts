@@ -210,8 +210,7 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       watching.stateChanged()
       log.info('camera', { camera: name, state })
       if (state === 'recording' || state === 'off') ledger.clear('camera_lost', name)
-      else if (fault && state !== 'connecting')
-        ledger.raise({ what: 'camera_lost', where: name, severity: 'fault', sentence: fault.message })
+      else if (fault) ledger.raise({ what: 'camera_lost', where: name, severity: 'fault', sentence: fault.message })
     }
     const camera: Camera = new Camera({ place, clock, opener, stream, retry, pictureMs, onChange })
     return camera

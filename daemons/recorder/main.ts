@@ -11,7 +11,7 @@ export default daemon({
   config,
   memory,
   commands: storageCommands,
-  refusals: ['no_footage', 'unknown_camera', 'bad_span', 'footage_away'],
+  refusals: ['no_footage', 'unknown_camera', 'camera_masked', 'bad_span', 'footage_away'],
   openAccounts,
   assemble,
 })

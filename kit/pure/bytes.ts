@@ -13,7 +13,7 @@ export function isSameBytes(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 /** A copy of all parts, one behind the other. */
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
   let at = 0
   for (const part of parts) {

@@ -14,7 +14,7 @@ import { compareFile } from '../../daemons/board/test/sound/compare-file.ts'
 import { startPeer } from '../../daemons/board/test/sound/other-programs.ts'
 import { countedPattern } from '../../daemons/board/test/sound/pattern.ts'
 import { writeWav } from '../../daemons/board/test/sound/wav.ts'
-import { meterCpu } from './audio-load.ts'
+import { meterCpu } from './figures.ts'
 
 const PORT = 25_604
 const NULL_SINK = 'audio.sink=null'

@@ -13,9 +13,9 @@ import { join } from 'node:path'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { measureLatency } from '../../daemons/board/test/sound/latency.ts'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
-import { sampleQuantile } from './audio-load.ts'
 import { measureCpu, measureHistory, measureSpacing, measureStreams, measureWire } from './audio-runs.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
+import { sampleQuantile } from './figures.ts'
 
 /** A row of the table. `isMet` is absent if there is no limit. */
 interface Figure {

@@ -5,28 +5,16 @@
  *     node scripts/bench/cameras.ts FILE PICTURES_PER_SECOND
  *
  * FILE is a byte stream with an access unit delimiter before each picture, and a key frame first.
- * @source H.264 Annex B
  */
 import { readFileSync } from 'node:fs'
+import { readUnits } from '../../daemons/recorder/wire/annex-b.ts'
 import { startCameras } from '../sim/rtsp-cameras.ts'
 
 const DELIMITER = 9
 
-function unitsOf(file: Uint8Array): Uint8Array[] {
-  const starts: number[] = []
-  for (let at = 0; at + 3 < file.length; at++) {
-    if (file[at] === 0 && file[at + 1] === 0 && file[at + 2] === 1) starts.push(at + 3)
-  }
-  return starts.map((start, index) => {
-    let end = (starts[index + 1] ?? file.length + 3) - 3
-    while (end > start && file[end - 1] === 0) end--
-    return file.subarray(start, end)
-  })
-}
-
 function picturesOf(file: Uint8Array): Uint8Array[][] {
   const pictures: Uint8Array[][] = []
-  for (const unit of unitsOf(file)) {
+  for (const unit of readUnits(file)) {
     if (((unit[0] ?? 0) & 0x1f) === DELIMITER) pictures.push([])
     else pictures.at(-1)?.push(unit)
   }

@@ -1,7 +1,7 @@
 /** The measurements of a running controller, as numbers. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sampleQuantile } from './audio-load.ts'
 import { PEOPLE, signInRequest } from './controller-site.ts'
+import { sampleQuantile } from './figures.ts'
 import { type Connection, openConnection, requestBytes } from './keep-alive.ts'
 
 /** A server and a request, with a name. */

@@ -3,8 +3,8 @@
  * what cost.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sampleQuantile } from './audio-load.ts'
 import { type Ends, endAll, PASSWORD, PEOPLE, prepareSite, type Running, startController } from './controller-site.ts'
+import { sampleQuantile } from './figures.ts'
 import { processMemory } from './memory.ts'
 
 /** Results. Times in ms, from the change in the driver to the message at the client. */

@@ -11,7 +11,6 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
-import { sampleQuantile } from './audio-load.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { measureCommands, measureCrowd, measureRates, measureRefusals, medianRatio } from './controller-runs.ts'
 import {
@@ -25,6 +24,7 @@ import {
   startController,
 } from './controller-site.ts'
 import { streamFigures } from './controller-stream.ts'
+import { sampleQuantile } from './figures.ts'
 import { requestBytes } from './keep-alive.ts'
 import { processMemory } from './memory.ts'
 

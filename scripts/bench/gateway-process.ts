@@ -1,12 +1,13 @@
 /** The gateway being measured: the real command, set up, with lines added one by one. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import WebSocket from 'ws'
 import { freePort } from '#kit/test/free-port.ts'
 import { end } from './bridges.ts'
+import { cpuSecondsOf } from './figures.ts'
 import { listeningUrl } from './listening-url.ts'
 
 /** A running gateway. */
@@ -28,9 +29,6 @@ export interface BenchGateway {
   cpuSeconds(): number
   stop(): Promise<void>
 }
-
-/** Ticks per second of utime and stime, on every Linux we know. @source proc(5), sysconf(_SC_CLK_TCK) */
-const TICKS_PER_SECOND = 100
 
 /** Starts the gateway as installed, with its own state folder. @param more further arguments of the command */
 export async function startGateway(root: string, more: readonly string[] = []): Promise<BenchGateway> {
@@ -77,11 +75,7 @@ export async function startGateway(root: string, more: readonly string[] = []): 
       socket.send(JSON.stringify({ type: 'subscribe', events: ['frame'] }))
       return () => heard
     },
-    cpuSeconds() {
-      const [, numbers = ''] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')
-      const [userTicks, systemTicks] = numbers.split(' ').slice(11, 13).map(Number)
-      return ((userTicks ?? 0) + (systemTicks ?? 0)) / TICKS_PER_SECOND
-    },
+    cpuSeconds: () => cpuSecondsOf(child.pid ?? 0),
     async stop() {
       for (const socket of sockets) socket.terminate()
       await end(child)

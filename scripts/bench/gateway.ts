@@ -11,6 +11,7 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { startMbusd, startSer2net, startSocat } from './bridges.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
+import { median } from './figures.ts'
 import { type FullLoad, measureFullLoad } from './full-load.ts'
 import { type BenchGateway, startGateway } from './gateway-process.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
@@ -152,11 +153,6 @@ async function ask({ name, port, harness }: Contender, command: string, times: n
 /** The rivals shown beside the gateway. */
 function rivalsOf({ rival }: Figure): readonly (Rival | Ours)[] {
   return rival === 'mbusd' ? ['mbusd'] : ['socat', 'ser2net']
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
 /** One line of the table. A time must be at most the bound, a rate at least. */

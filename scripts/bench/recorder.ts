@@ -9,13 +9,14 @@
  */
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { residentMb } from '#kit/test/process-memory.ts'
 import { end } from './bridges.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
+import { cpuSecondsOf, median, sampleQuantile } from './figures.ts'
 import { listeningUrl } from './listening-url.ts'
 
 const PICTURES_PER_S = 15
@@ -27,14 +28,6 @@ const SETTLE_S = 5
 const MANY = 32
 const STUCK = 3
 const READING = 7
-const TICKS_PER_S = 100
-
-/** Processor seconds of a process with all its threads. @source proc(5) */
-function cpuSecondsOf(pid: number): number {
-  const [, numbers = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
-  const [user = 0, system = 0] = numbers.split(' ').slice(11, 13).map(Number)
-  return (user + system) / TICKS_PER_S
-}
 
 /** The stream of all cameras: a test picture with noise, as costly to carry as a real one. */
 function makeStream(folder: string): string {
@@ -175,10 +168,6 @@ async function turnOf(start: (folder: string) => Contender | Promise<Contender>)
   }
 }
 
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
 async function comparedRows(root: string, cameras: Cameras, rounds: number): Promise<string[]> {
   const starts = {
     ffmpeg: (folder: string) => startFfmpeg(cameras.urls(COMPARED), folder),
@@ -276,8 +265,7 @@ async function manyRows(root: string, file: string, minutes: number): Promise<st
   const kept = picturesIn(folder)
   cameras.stop()
   rmSync(folder, { recursive: true, force: true })
-  const sorted = waits.toSorted((a, b) => a - b)
-  const p99 = sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN
+  const p99 = sampleQuantile(waits, 0.99)
   const share = alone / MANY
   return [
     tableRow([

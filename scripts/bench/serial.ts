@@ -16,6 +16,7 @@ import { openPty } from '#native/serial/index.ts'
 import { startBoard } from './board-process.ts'
 import { startSer2net, startSer2netOn, startSer2netTelnet, startSocat } from './bridges.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
+import { median } from './figures.ts'
 import { compileHarness, type Harness, type Measured, startHarness } from './line-harness.ts'
 
 const RIVALS = ['socat', 'ser2net'] as const
@@ -101,11 +102,6 @@ async function measure(contenders: Contender[], rounds: number): Promise<Map<str
     }
   }
   return answers
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
 
 function rowOf({ title, command, value }: Figure, answers: Map<string, Measured[]>): string {

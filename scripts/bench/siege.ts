@@ -20,9 +20,9 @@ import { type Owner, type RunningDaemon, startDaemon } from '#kit/test/running-d
 import { openPty } from '#native/serial/index.ts'
 import { startModbusLine } from '../sim/modbus-device.ts'
 import { readTicks, stolenPercent } from '../stolen-time.ts'
-import { sampleQuantile } from './audio-load.ts'
 import { chapterOf, optionOf, recordChapter, tableRow } from './chapter.ts'
 import { type Ends, endAll, newToken, PASSWORD, PEOPLE, prepareSite } from './controller-site.ts'
+import { sampleQuantile } from './figures.ts'
 
 /** Arguments of siege-attack.ts: addresses, and tokens of callers who send requests without reading. */
 export interface SiegeTargets {

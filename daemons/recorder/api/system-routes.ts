@@ -181,7 +181,7 @@ function roomOf(footage: SystemRouteParts['footage'], keepBytes: number) {
     disks: wholeBytes(all),
     roomBytes,
     bytesPerDay: perDay === null ? null : Math.round(perDay),
-    daysLeft: perDay === null || perDay === 0 ? null : Math.round((roomBytes * 10) / perDay) / 10,
+    daysLeft: perDay === null || perDay === 0 ? null : Math.round((roomBytes * 1000) / perDay) / 1000,
   }
 }
 

@@ -12,6 +12,7 @@ import { exitCodes } from '#kit/run/arguments.ts'
 import type { CommandCall, DaemonCommand } from '#kit/run/daemon-command.ts'
 import { lockState, writeWhole } from '#kit/run/state-folder.ts'
 import type { RecorderConfig } from '../config.ts'
+import { isMasked } from '../core/cameras/masks.ts'
 import { type Cut, cutOf } from '../core/footage/footage.ts'
 import { checkFootage, type FolderCheck } from '../io/footage-check.ts'
 import { INDEX_FILE } from '../io/footage-index.ts'
@@ -29,9 +30,8 @@ export const storageCommands: readonly DaemonCommand<RecorderConfig>[] = [
     name: 'check',
     form: '',
     summary: 'compare every file of footage with the index, and change nothing',
-    help: `Reads the heads of every file in every folder of footage, and tells those that are not as the index has them: broken ends,
-files that nobody knows, and files that are gone. The recorder has to be stopped.
-It ends with 1 where something is wrong.
+    help: `Reads every file in every folder of footage and lists where the files and the index differ: broken ends, files that are not in
+the index, and files that are gone. Ends with 1 if there is any. Stop the recorder first.
 `,
     ...{ words: [0, 0] as const, files, options: {} },
     run: check,
@@ -39,9 +39,9 @@ It ends with 1 where something is wrong.
   {
     name: 'rebuild',
     form: '',
-    summary: 'make the index anew from the files',
-    help: `Puts the index away and makes it anew from the files of all folders, cuts broken ends off, and removes files of which nothing is
-whole. What is on a disk that is not here is read once it is back. The recorder has to be stopped.
+    summary: 'rebuild the index from the files',
+    help: `Rebuilds the index from the files in all folders; the old index is kept beside it. Broken ends of files are cut off, and files
+with nothing whole in them are removed. A disk that is away is read when it is back. Stop the recorder first.
 `,
     ...{ words: [0, 0] as const, files, options: {} },
     run: rebuild,
@@ -50,9 +50,9 @@ whole. What is on a disk that is not here is read once it is back. The recorder 
     name: 'export',
     form: 'CAMERA FROM TO FILE',
     summary: 'write a stretch of a camera as one MP4 file',
-    help: `CAMERA is a name or an id. FROM and TO are epoch milliseconds or times such as 2031-03-09T14:05:00Z. The file begins with the
-moment FROM, and ends early where the parameters of the pictures change. It stands in the journal. The recorder has to be
-stopped; one that runs gives the same by GET /api/cameras/ID/playback.mp4.
+    help: `CAMERA is a name or an id. FROM and TO are epoch milliseconds or times such as 2031-03-09T14:05:00Z. The file begins at FROM,
+and ends early if the camera's picture format changes. The export is written to the journal. A camera with privacy masks is
+refused. Stop the recorder first; while it runs, GET /api/cameras/ID/playback.mp4 gives the same, with masks painted.
 `,
     ...{ words: [4, 4] as const, files: { ...files, writes: 3 }, options: {} },
     run: exportStretch,
@@ -151,10 +151,15 @@ function instantOf(text: string): number {
   throw new Fault('bad_span', `${JSON.stringify(text)} is no time: write epoch milliseconds, or 2031-03-09T14:05:00Z.`)
 }
 
-/** One that was removed is known by its id alone. @throws Fault `unknown_camera` */
+/** One that was removed is known by its id alone. @throws Fault `unknown_camera`, `camera_masked` */
 async function cameraOf({ log, stateFolder }: StorageContext, said: string): Promise<{ id: string; name: string }> {
   const { records } = await openCameras(stateFolder, log)
   const found = records.find(({ id, name }) => id === said || name === said)
+  if (found && isMasked(found))
+    throw new Fault(
+      'camera_masked',
+      `${found.name} has privacy masks, which this command cannot paint. Start the recorder and save the stretch from its page.`,
+    )
   if (found) return found
   if (/^[0-9a-f]{8}$/.test(said)) return { id: said, name: said }
   const names = records.map(({ name }) => name).join(', ')

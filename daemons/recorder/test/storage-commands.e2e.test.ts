@@ -14,7 +14,10 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { silentLog } from '#kit/log.ts'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
+import { openCameras } from '../io/state-files.ts'
+import type { Mask } from '../wire/mask.ts'
 import { scanMp4 } from '../wire/mp4-read.ts'
 import { openStage, record } from './footage-stage.ts'
 
@@ -82,6 +85,22 @@ t.test('export writes a stretch as one file, and the journal has it', async (t) 
   t.match(await run('export', camera, '6', '5', file), { code: 2, error: /not after/ })
   t.match(await run('export', camera, 'noon', '5', file), { code: 2, error: /is no time/ })
   t.match(await run('export', 'Door', '5', '6', file), { code: 2, error: /There is no camera "Door"/ })
+  const { save } = await openCameras(stateFolder, silentLog)
+  const masks: Mask[] = [
+    [
+      [0, 0],
+      [1, 0],
+      [1, 1],
+    ],
+  ]
+  const login = { username: null, password: null, subUrl: null, onvif: null }
+  const place = { url: 'rtsp://127.0.0.1:1/none', audio: false, transport: 'tcp' } as const
+  await save([{ id: camera, name: 'Door', enabled: false, masks, ...login, ...place }])
+  t.match(await run('export', 'Door', from, String(BEGIN + 210_000), file), {
+    code: 2,
+    error: /Door has privacy masks/,
+  })
+  await save([])
   t.equal(readFileSync(file).length, bytes.length, 'what was there stays where nothing is taken out')
 })
 

@@ -1,4 +1,5 @@
 /** A film that is put together in the browser, piece by piece as it comes (Media Source Extensions). */
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { createPace } from './live-pace.ts'
 
 /** What is said of it before its pieces. */
@@ -55,7 +56,7 @@ export function openFilm(video: HTMLVideoElement, facts: FilmFacts, hearers: Fil
     const from = buffer.buffered.length > 0 ? buffer.buffered.start(0) : 0
     try {
       if (video.currentTime - from > 2 * KEPT_S) buffer.remove(from, video.currentTime - KEPT_S)
-      else if (waiting.length > 0) buffer.appendBuffer(joined(waiting.splice(0)))
+      else if (waiting.length > 0) buffer.appendBuffer(joinBytes(waiting.splice(0)))
     } catch {
       onBroken()
     }
@@ -121,14 +122,4 @@ function takenAtOf(bytes: Uint8Array<ArrayBuffer>): number | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (bytes.length < 24 || view.getUint32(4) !== TIME_BOX) return undefined
   return (view.getUint32(16) - NTP_S + view.getUint32(20) / 2 ** 32) * 1000
-}
-
-function joined(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
-  let at = 0
-  for (const part of parts) {
-    bytes.set(part, at)
-    at += part.length
-  }
-  return bytes
 }

@@ -2,7 +2,7 @@
  * H.264: its units, and what its parameter sets say.
  * @source ITU-T H.264, 7.3, 7.4.1 and E.1.1; RFC 6184, 5; ISO/IEC 14496-15, 5.3.3 (avcC); RFC 6381, 3.3
  */
-import { type Bits, badParameterSet, bitsOf, checkSize, rateOf } from './parameter-bits.ts'
+import { type Bits, badParameterSet, bitsOf, checkSize, rateOf, skipVuiHead } from './parameter-bits.ts'
 import type { StreamFacts, UnitRole, VideoCodec } from './pictures.ts'
 
 const SLICE = 1
@@ -149,16 +149,7 @@ function skipOrder(bits: Bits): void {
 function readRate(bits: Bits): number | undefined {
   try {
     if (!bits.isSet()) return undefined
-    if (bits.isSet() && bits.bits(8) === 255) bits.skip(32) // shape of a pixel
-    if (bits.isSet()) bits.skip(1) // overscan
-    if (bits.isSet()) {
-      bits.skip(4)
-      if (bits.isSet()) bits.skip(24) // colours
-    }
-    if (bits.isSet()) {
-      bits.exp()
-      bits.exp()
-    }
+    skipVuiHead(bits)
     if (!bits.isSet()) return undefined
     const tick = bits.bits(32)
     // A tick is a field, and a picture has two.

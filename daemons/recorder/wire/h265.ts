@@ -2,7 +2,7 @@
  * H.265: its units, and what its parameter sets say.
  * @source ITU-T H.265, 7.3 and 7.4.2; RFC 7798, 4.4; ISO/IEC 14496-15, 8.3.3 (hvcC) and annex E (name of the codec)
  */
-import { type Bits, badParameterSet, bitsOf, checkSize, rateOf } from './parameter-bits.ts'
+import { type Bits, badParameterSet, bitsOf, checkSize, rateOf, skipVuiHead } from './parameter-bits.ts'
 import type { StreamFacts, UnitRole, VideoCodec } from './pictures.ts'
 
 /** Kinds of units. Slices are below 32, and from 16 to 23 decoding can begin: BLA, IDR, CRA and two that are reserved. */
@@ -190,16 +190,7 @@ function readRate(bits: Bits, layers: number): number | undefined {
 }
 
 function readVuiRate(bits: Bits): number | undefined {
-  if (bits.isSet() && bits.bits(8) === 255) bits.skip(32) // shape of a pixel
-  if (bits.isSet()) bits.skip(1) // overscan
-  if (bits.isSet()) {
-    bits.skip(4)
-    if (bits.isSet()) bits.skip(24) // colours
-  }
-  if (bits.isSet()) {
-    bits.exp()
-    bits.exp()
-  }
+  skipVuiHead(bits)
   bits.skip(3) // grey chroma, fields, and whether each picture says so
   if (bits.isSet()) for (let side = 0; side < 4; side++) bits.exp()
   return readTiming(bits)

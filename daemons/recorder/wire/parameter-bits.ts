@@ -66,6 +66,20 @@ export function badParameterSet(seen: string): Fault {
   return new Fault('bad_parameter_set', `The camera's parameter set ${seen}; its pictures cannot be described.`)
 }
 
+/** What stands before the times in the VUI, the same in both codecs. @source ITU-T H.264 and H.265, E.2.1 */
+export function skipVuiHead(bits: Bits): void {
+  if (bits.isSet() && bits.bits(8) === 255) bits.skip(32) // shape of a pixel
+  if (bits.isSet()) bits.skip(1) // overscan
+  if (bits.isSet()) {
+    bits.skip(4)
+    if (bits.isSet()) bits.skip(24) // colours
+  }
+  if (bits.isSet()) {
+    bits.exp()
+    bits.exp()
+  }
+}
+
 /** Pictures per second; undefined if it is none. @param scale per second @param ticks of one picture */
 export function rateOf(scale: number, ticks: number): number | undefined {
   const fps = ticks === 0 ? 0 : scale / ticks

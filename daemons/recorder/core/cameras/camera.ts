@@ -18,7 +18,6 @@ export type CameraState = 'off' | 'connecting' | 'starting' | 'recording' | 'los
  * - `failed` the camera is away, broke off or fell silent
  * - `turnedAway` it does not take the password
  * - `notUnderstood` it sends nothing that can be recorded
- * - `retryDue` the wait is over
  */
 export type CameraEvent =
   | 'switchedOn'
@@ -28,9 +27,11 @@ export type CameraEvent =
   | 'failed'
   | 'turnedAway'
   | 'notUnderstood'
-  | 'retryDue'
 
-/** A pair that is not listed does not change the state. */
+/**
+ * A pair that is not listed does not change the state. Trouble lasts until a picture comes: a try to connect is none, or
+ * nobody would see since when a camera is lost.
+ */
 export const cameraStateTable: Readonly<Record<CameraState, Partial<Record<CameraEvent, CameraState>>>> = {
   off: { switchedOn: 'connecting' },
   connecting: {
@@ -42,9 +43,9 @@ export const cameraStateTable: Readonly<Record<CameraState, Partial<Record<Camer
     ...{ failed: 'lost', turnedAway: 'refused', notUnderstood: 'unsupported' },
   },
   recording: { switchedOff: 'off', failed: 'lost', turnedAway: 'refused', notUnderstood: 'unsupported' },
-  lost: { switchedOff: 'off', retryDue: 'connecting' },
-  refused: { switchedOff: 'off', retryDue: 'connecting' },
-  unsupported: { switchedOff: 'off', retryDue: 'connecting' },
+  lost: { switchedOff: 'off', pictured: 'recording', turnedAway: 'refused', notUnderstood: 'unsupported' },
+  refused: { switchedOff: 'off', pictured: 'recording', failed: 'lost', notUnderstood: 'unsupported' },
+  unsupported: { switchedOff: 'off', pictured: 'recording', failed: 'lost', turnedAway: 'refused' },
 }
 
 /** What ended a session, as an event. */
@@ -170,19 +171,21 @@ export class Camera {
     const waitMs = event === 'failed' ? this.#backoff.next() : retry.maxMs
     const timer = clock.after(waitMs, () => {
       this.#retry = undefined
-      this.#move('retryDue')
       this.#connect()
+      this.#parts.onChange()
     })
     this.#retry = { timer, atEpochMs: clock.epochMs() + waitMs }
-    this.#move(event)
+    if (!this.#move(event)) this.#parts.onChange()
   }
 
-  #move(event: CameraEvent): void {
+  /** @returns whether the state is another */
+  #move(event: CameraEvent): boolean {
     const next = cameraStateTable[this.#state][event]
-    if (next === undefined) return
+    if (next === undefined) return false
     this.#state = next
     this.#stateSince = this.#parts.clock.epochMs()
     this.#parts.onChange()
+    return true
   }
 }
 

@@ -1,10 +1,6 @@
-/**
- * A million random and mutated packets for each reader: nothing is thrown but the faults it names, and nothing stays in
- * memory.
- */
+/** A million random and mutated packets for each reader: it throws only its named faults, and keeps nothing in memory. */
 import t, { type Test } from 'tap'
-import { Fault } from '#kit/pure/fault.ts'
-import { heldBytes } from '#kit/test/heap.ts'
+import { type Fire, fireAt } from '#kit/test/million.ts'
 import { scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import { PictureAssembler, type VideoCodec } from '../../wire/pictures.ts'
@@ -14,81 +10,16 @@ import { createRtspReader, headerOf, readChannels, readServerPorts, readSession 
 import { controlUrl, parameterSetsOf, readSdp } from '../../wire/sdp.ts'
 import { createSoundReader, soundOf } from '../../wire/sound.ts'
 import { videoCodecs } from '../../wire/video-codecs.ts'
-import { bytesOf, h264Sets, h265Sets } from '../parameter-sets.ts'
+import { alaw, bytesOf, h264Sets, h265Sets } from '../parameter-sets.ts'
 
-const PACKETS = 1_000_000
-/** Growth of the heap is judged from here on: V8 has compiled and learned by then. */
-const WARM = 50_000
-const MOST_GROWTH_MB = 2
-const MOST_RANDOM_BYTES = 300
-const MOST_CHANGES = 6
-
-/** The same numbers in each run: a packet that throws can be found again. @source Marsaglia, Xorshift RNGs, 2003 */
-function numbers(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
-}
-
-/** A reader under fire. */
-interface Fire {
-  golden: readonly Uint8Array[]
-  /** Everything that reads a packet, in the order the daemon would. @throws Fault with one of `faults` */
-  read(packet: Uint8Array, below: (most: number) => number): void
-  faults: RegExp
-}
-
-/** A random packet, or a golden one with bytes changed, cut off, doubled or moved. */
-function nextPacket(below: (most: number) => number, golden: readonly Uint8Array[]): Uint8Array {
-  if (below(8) === 0) return Uint8Array.from({ length: below(MOST_RANDOM_BYTES) }, () => below(256))
-  let bytes = (golden[below(golden.length)] ?? new Uint8Array(0)).slice()
-  for (let left = below(MOST_CHANGES); left > 0 && bytes.length > 0; left--) {
-    const at = below(bytes.length)
-    const change = below(8)
-    if (change < 5) bytes[at] = below(256)
-    else if (change === 5) bytes = bytes.slice(0, at)
-    else if (change === 6) bytes = Uint8Array.of(...bytes.subarray(0, at), ...bytes.subarray(at >> 1))
-    else bytes[at] = 0xff
-  }
-  return bytes
-}
-
-async function fireAt(t: Test, { faults, golden, read }: Fire): Promise<void> {
-  const below = numbers(0x5eed)
-  const outcomes = new Map<string, number>()
-  let heldWarm = 0
-  for (let count = 0; count < PACKETS; count++) {
-    if (count === WARM) heldWarm = await heldBytes()
-    const packet = nextPacket(below, golden)
-    let outcome = 'read'
-    try {
-      read(packet, below)
-    } catch (error) {
-      if (!(error instanceof Fault) || !faults.test(error.code)) {
-        t.fail(`packet ${count}, ${Buffer.from(packet).toString('hex')}: ${error}`)
-        return
-      }
-      outcome = error.code
-    }
-    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-  }
-  const grownMb = ((await heldBytes()) - heldWarm) / 1e6
-  const told = [...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join(', ')
-  console.log(`${t.name}: ${told}; the heap grew by ${grownMb.toFixed(2)} MB`)
-  t.ok(grownMb < MOST_GROWTH_MB, `${grownMb} MB`)
-  t.ok((outcomes.get('read') ?? 0) > PACKETS / 100, 'many are read whole')
-}
+const fire = (t: Test, at: Omit<Fire, 'randomOneIn'>) => fireAt(t, { ...at, randomOneIn: 8 })
 
 const textBytes = (...lines: string[]) => Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
 
 t.test('a million chunks of RTSP', (t) => {
   const bounds = { headBytes: 4096, bodyBytes: 4096 }
   let reader = createRtspReader(bounds)
-  return fireAt(t, {
+  return fire(t, {
     golden: [
       textBytes('RTSP/1.0 200 OK', 'CSeq: 3', 'Session: 7;timeout=60', 'Transport: RTP/AVP/TCP;interleaved=0-1'),
       textBytes('RTSP/1.0 200 OK', 'Transport: RTP/AVP;unicast;client_port=1-2;server_port=3-4'),
@@ -123,7 +54,7 @@ t.test('a million chunks of RTSP', (t) => {
 })
 
 t.test('a million descriptions', (t) =>
-  fireAt(t, {
+  fire(t, {
     golden: [
       textBytes(
         ...['v=0', 'a=control:*', 'm=video 0 RTP/AVP 96', 'a=rtpmap:96 H264/90000', 'a=control:track1'],
@@ -160,7 +91,7 @@ function wrapped(payload: Uint8Array, sequence: number, timestamp: number): Uint
 }
 
 /** Pictures of a codec, as a camera packs them. */
-function picturesFire(codec: VideoCodec, payloads: readonly Uint8Array[]): Fire {
+function picturesFire(codec: VideoCodec, payloads: readonly Uint8Array[]): Omit<Fire, 'randomOneIn'> {
   let pictures = 0
   let bytes = 0
   const assembler = new PictureAssembler(codec, [], 4000, {
@@ -187,7 +118,7 @@ function picturesFire(codec: VideoCodec, payloads: readonly Uint8Array[]): Fire 
 t.test('a million payloads of H.264', (t) => {
   const slice = Uint8Array.from({ length: 60 }, (_, at) => (at === 0 ? 0x65 : at))
   const [sps = slice, pps = slice] = h264Sets.units
-  return fireAt(
+  return fire(
     t,
     picturesFire(h264Sets.codec, [
       ...[...h264Sets.units, slice, Uint8Array.of(24, 0, sps.length, ...sps, 0, pps.length, ...pps)],
@@ -199,7 +130,7 @@ t.test('a million payloads of H.264', (t) => {
 t.test('a million payloads of H.265', (t) => {
   const slice = Uint8Array.from({ length: 60 }, (_, at) => (at === 0 ? 0x28 : at === 1 ? 1 : at))
   const [vps = slice, sps = slice] = h265Sets.units
-  return fireAt(
+  return fire(
     t,
     picturesFire(h265Sets.codec, [
       ...[...h265Sets.units, slice, Uint8Array.of(96, 1, 0, vps.length, ...vps, 0, sps.length, ...sps)],
@@ -215,7 +146,7 @@ t.test('a million payloads of AAC', (t) => {
   )
   if (!sound) throw new TypeError()
   const reader = createSoundReader(sound)
-  return fireAt(t, {
+  return fire(t, {
     golden: [
       Uint8Array.of(0, 16, 0, 40 << 3, ...new Uint8Array(40)),
       Uint8Array.of(0, 32, 0, 9 << 3, 0, 7 << 3, ...new Uint8Array(16)),
@@ -243,7 +174,7 @@ t.test('a million packets of RTP and RTCP', (t) => {
   const reception = createReception(1, 90_000)
   const report = bytesOf('80c80006 00000007 ee6b2800 80000000 00015f90 00000001 00000002')
   let now = 0
-  return fireAt(t, {
+  return fire(t, {
     golden: [wrapped(new Uint8Array(20), 1, 1), report, Uint8Array.of(0x81, 203, 0, 1, 0, 0, 0, 7, ...report)],
     faults: /^rtp_broken$/,
     read(bytes) {
@@ -259,20 +190,12 @@ t.test('a million packets of RTP and RTCP', (t) => {
 t.test('a million files', (t) => {
   const sample = { units: [new Uint8Array(9)], isKey: true, durationTicks: 6000, offsetTicks: 0 }
   const files = [h264Sets, h265Sets].map((sets) => {
-    const sound = {
-      entry: 'alaw',
-      codec: 'alaw',
-      rate: 8000,
-      channels: 1,
-      frameTicks: 0,
-      config: new Uint8Array(0),
-    } as const
-    const head = writeHead({ sets, facts: sets.codec.factsOf(sets.units), sound, hiddenTicks: 90_000 })
+    const head = writeHead({ sets, facts: sets.codec.factsOf(sets.units), sound: alaw, hiddenTicks: 90_000 })
     const heard = { decodeTicks: 0, frames: [{ bytes: new Uint8Array(8), durationTicks: 8 }] }
     const time = { decodeTicks: 90_000, wallMs: 1_900_000_000_000, samples: [sample] }
     return Buffer.concat([head, writeFragment({ sequence: 1, ...time, sound: heard })])
   })
-  return fireAt(t, {
+  return fire(t, {
     golden: files,
     faults: /^$/,
     read(bytes) {

@@ -4,7 +4,7 @@ import { retimed, scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import type { ParameterSets } from '../../wire/pictures.ts'
 import type { SoundFormat } from '../../wire/sound.ts'
-import { h264Sets, h265Sets } from '../parameter-sets.ts'
+import { alaw, h264Sets, h265Sets } from '../parameter-sets.ts'
 
 const headOf = (sets: ParameterSets) => writeHead({ sets, facts: sets.codec.factsOf(sets.units), hiddenTicks: 0 })
 const head = headOf(h264Sets)
@@ -62,7 +62,7 @@ t.test('a fragment is timed anew for another file', async (t) => {
 })
 
 const sounds: SoundFormat[] = [
-  { entry: 'alaw', codec: 'alaw', rate: 8000, channels: 1, frameTicks: 0, config: new Uint8Array(0) },
+  alaw,
   { entry: 'mp4a', codec: 'mp4a.40.2', rate: 16_000, channels: 1, frameTicks: 1024, config: Uint8Array.of(0x14, 0x08) },
 ]
 

@@ -44,19 +44,22 @@ t.test(
   async (t) => {
     const { camera, clock, ended, sessions } = stage()
     camera.start()
+    t.equal(camera.health().state, 'connecting')
+    const lostAt = clock.epochMs()
     for (const [at, waitMs] of [500, 1000, 2000].entries()) {
       sessions[at]?.end(new Fault('camera_unreachable', 'away'))
       await clock.run(0)
       t.match(camera.health(), {
         state: 'lost',
+        stateSince: lostAt,
         fault: { code: 'camera_unreachable' },
         nextTryAt: clock.epochMs() + waitMs,
       })
       await clock.run(waitMs)
-      t.equal(camera.health().state, 'connecting')
+      t.match(camera.health(), { state: 'lost', stateSince: lostAt, nextTryAt: null }, 'a try is no contact')
     }
     sessions[3]?.listener.onOpened(opened)
-    t.equal(camera.health().state, 'starting')
+    t.match(camera.health(), { state: 'lost', stateSince: lostAt }, 'and without a picture it is none either')
     camera.pictured()
     t.match(camera.health(), { state: 'recording', fault: null, lastPictureAt: clock.epochMs() })
     sessions[3]?.end(new Fault('camera_silent', 'silent'))

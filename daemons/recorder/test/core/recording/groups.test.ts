@@ -3,7 +3,7 @@ import type { FileWish, FootageFile } from '../../../core/ports.ts'
 import { createGroups, type GroupLimits } from '../../../core/recording/groups.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import type { ParameterSets } from '../../../wire/pictures.ts'
-import { h264Sets as sets } from '../../parameter-sets.ts'
+import { alaw, h264Sets as sets } from '../../parameter-sets.ts'
 
 /** The same with another picture parameter set. */
 const setsWith = (...pps: number[]): ParameterSets => ({
@@ -197,19 +197,11 @@ t.test(
 
 t.test('a file has sound once some has come, and what came late is at its own time', async (t) => {
   const { add, files, groups } = stage({ fileMs: 60_000 })
-  const format = {
-    entry: 'alaw',
-    codec: 'alaw',
-    rate: 8000,
-    channels: 1,
-    frameTicks: 0,
-    config: new Uint8Array(0),
-  } as const
   const hear = (fromMs: number) => {
     for (let at = 0; at < 10; at++)
       groups.addSound({ timestamp: 0, ticks: 800, bytes: new Uint8Array(800) }, fromMs + at * 100)
   }
-  groups.hear(format)
+  groups.hear(alaw)
   second(add, 0)
   for (let at = 1; at < 5; at++) {
     second(add, at * 1000)
@@ -223,7 +215,7 @@ t.test('a file has sound once some has come, and what came late is at its own ti
     return scanMp4((offset, length) => bytes.subarray(offset, offset + length), bytes.length)
   }
   t.equal(scanOf(0).tracks?.sound, undefined)
-  t.match(scanOf(1).tracks?.sound, format)
+  t.match(scanOf(1).tracks?.sound, alaw)
   t.match(
     scanOf(1).fragments.map(({ decodeTicks, durationTicks, wallMs }) => [
       decodeTicks,

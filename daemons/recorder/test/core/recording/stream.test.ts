@@ -3,20 +3,12 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import type { FootageFile } from '../../../core/ports.ts'
 import { createStream } from '../../../core/recording/stream.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
-import { h264Sets } from '../../parameter-sets.ts'
+import { alaw, h264Sets } from '../../parameter-sets.ts'
 
 const limits = {
   ...{ reorderPackets: 8, reorderMs: 300, pictureBytes: 10_000, slewPpm: 500, toleranceMs: 2000 },
   ...{ fileMs: 60_000, groupBytes: 100_000, soundBytes: 100_000, filesPerMinute: 30 },
 }
-const format = {
-  entry: 'alaw',
-  codec: 'alaw',
-  rate: 8000,
-  channels: 1,
-  frameTicks: 0,
-  config: new Uint8Array(0),
-} as const
 
 function stage() {
   const clock = fakeClock()
@@ -36,7 +28,7 @@ function stage() {
   })
   stream.onOpened({
     ...{ payloadType: 96, clockRate: 90_000, codec: h264Sets.codec, known: h264Sets.units },
-    sound: { payloadType: 8, format },
+    sound: { payloadType: 8, format: alaw },
   })
   const scans = () =>
     files.map(({ bytes }) => {

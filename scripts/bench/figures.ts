@@ -1,4 +1,4 @@
-/** Processor use of processes as the kernel counts it, and quantiles of measurements. */
+/** Figures of merit: processor use as the kernel counts it, and quantiles of what was measured. */
 import { readFileSync } from 'node:fs'
 
 /** sysconf(_SC_CLK_TCK), 100 on every Linux this runs on. */
@@ -9,22 +9,26 @@ export interface CpuMeter {
   end(): number
 }
 
-/** @source proc(5): stat, fields 14 and 15, of all threads of the process */
 export function meterCpu(pid: number): CpuMeter {
   const beganMs = performance.now()
-  const began = ticksOf(pid)
-  return { end: () => (((ticksOf(pid) - began) / TICKS_PER_S) * 100_000) / (performance.now() - beganMs) }
+  const began = cpuSecondsOf(pid)
+  return { end: () => ((cpuSecondsOf(pid) - began) * 100_000) / (performance.now() - beganMs) }
 }
 
-function ticksOf(pid: number): number {
+/** Processor time of a process with all its threads. @source proc(5): stat, fields 14 and 15 */
+export function cpuSecondsOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The process name, in brackets, may contain anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  return Number(fields[11]) + Number(fields[12])
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S
 }
 
 /** Quantile of measured values. @param part 0..1 */
 export function sampleQuantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
+}
+
+export function median(values: readonly number[]): number {
+  return sampleQuantile(values, 0.5)
 }
