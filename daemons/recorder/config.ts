@@ -23,14 +23,14 @@ const cameras = Type.Object(
       minimum: 1000,
       maximum: 600_000,
       unit: 'ms',
-      description: 'a camera that plays and sends nothing for so long is connected anew',
+      description: 'reconnect a camera that has sent nothing for this long',
     }),
     picture_ms: Type.Integer({
       default: 30_000,
       minimum: 1000,
       maximum: 600_000,
       unit: 'ms',
-      description: 'a camera that sends no picture that can be recorded for so long is connected anew',
+      description: 'reconnect a camera that has sent no recordable picture for this long',
     }),
     retry_first_ms: Type.Integer({
       default: 500,

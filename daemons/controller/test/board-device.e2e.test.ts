@@ -85,7 +85,7 @@ t.test('an audio zone over a decoder, and an encoder', { skip, timeout: 120_000 
     t.match(await command('volume_db', { volume_db: 0 }), { success: true })
     await until('it plays', async () => (await instance(30)).state === 'playing' && (await instance(30)).sound === true)
     await until('it is heard', async () => (await heardFor(RATE / 10)) > 0.01)
-    // A machine that stood still for a moment is told of for a minute.
+    // A board that missed sound reports it for one minute.
     await until('nothing is wrong', async () => (await instance(30)).error === null, 75_000)
     t.match(await instance(30), { mcast: GROUP, port: PORT, volume_db: 0, mute: false })
   })

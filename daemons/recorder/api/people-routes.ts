@@ -343,7 +343,7 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
 }
 
 /**
- * A token that leaked must not become an account: whoever can set a password can sign in with it, and make tokens.
+ * Whoever can set a password can sign in with it and make tokens: a leaked token would become an account.
  * @throws Fault `session_needed`
  */
 function requireSession({ caller }: Pick<Ask, 'caller'>, toWhat: string): void {

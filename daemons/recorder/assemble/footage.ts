@@ -32,7 +32,7 @@ export function storageOf({ config, log, stateFolder }: StorageContext): Promise
   return openStorage({ folder: stateFolder, log }, parts)
 }
 
-/** @param ledger is told what is wrong with disks */
+/** @param ledger gets the faults of disks */
 export function footageOf(
   { clock, config, log, stateFolder }: StorageContext,
   book: StorageBook,

@@ -22,7 +22,7 @@ interface WatchingParts {
   cameras(): CameraBook
 }
 
-/** Who watches, and what they are told. */
+/** Live viewers and the status feed. */
 export interface Watching {
   tapOf(camera: string): PictureTap
   /** The state of a camera is another. */

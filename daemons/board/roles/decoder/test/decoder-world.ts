@@ -30,7 +30,7 @@ export interface DecoderBoard extends RunningBoard {
   reason(check: string, code: string | null): Promise<string>
 }
 
-/** A machine that stood still for a moment is told of for a minute. */
+/** A board that missed sound reports it for one minute. */
 const PAST_MS = 75_000
 
 export async function startDecoder(t: Test, stateFolder: string, file = 'heard.wav'): Promise<DecoderBoard> {
