@@ -5,11 +5,8 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { makeFootage, startCamera } from './camera.ts'
+import { LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { admin, clientOf, headersOf } from './client.ts'
-
-/** What is waited for passes in real time, and a busy machine takes more of it. */
-const LONG_MS = 50_000
 
 /** More than the sockets of both sides hold. */
 const ENOUGH_BYTES = 12_000_000

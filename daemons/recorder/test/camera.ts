@@ -8,6 +8,9 @@ import type { Owner } from '#kit/test/running-daemon.ts'
 /** Not at once: a connection that the other side closes meanwhile would be taken for a good one. */
 const program = promisify(execFile)
 
+/** What is waited for passes in real time, and a busy machine takes more of it. */
+export const LONG_MS = 60_000
+
 type PictureKind = 'plain' | 'noise' | 'small' | 'h265'
 
 /** How each kind is encoded. Of H.265 with pictures that change places, and key frames before which some are shown. */

@@ -5,12 +5,9 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { makeFootage, startCamera } from './camera.ts'
+import { LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { type Client, clientOf, headersOf } from './client.ts'
 import { judged } from './judge.ts'
-
-/** What is waited for passes in real time, and a busy machine takes more of it. */
-const LONG_MS = 50_000
 
 const work = stateFolderOf(t)
 const sets = ['storage.free_bytes=0', 'live.streams=3', 'live.total_streams=4', 'live.lag_ms=500', 'live.slow_ms=2000']

@@ -8,9 +8,10 @@ import t, { type Test } from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig } from '#kit/test/web/page-rig.ts'
-import { clientOf } from './client.ts'
+import { LONG_MS } from './camera.ts'
+import { admin, clientOf } from './client.ts'
 import { FPS, makeCountingFilm } from './counting-film.ts'
-import { admin, LONG_MS, numberReader, pictureMoves } from './page-stage.ts'
+import { numberReader, pictureMoves } from './page-stage.ts'
 
 /** The recorder's sheet: 300 ms and one frame. */
 const MOST_MS = 300 + 1000 / FPS

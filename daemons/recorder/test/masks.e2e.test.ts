@@ -4,22 +4,13 @@ import { writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { startCamera } from './camera.ts'
+import { LONG_MS } from './camera.ts'
 import { clientOf, headersOf } from './client.ts'
-import { FPS, makeCountingFilm, numberIn, type Pixels, picturesIn, pixelsOf } from './counting-film.ts'
+import { FPS, numberIn, type Pixels, picturesIn, pixelsOf } from './counting-film.ts'
+import { openDoor } from './door-stage.ts'
 
-/** What is waited for passes in real time, and a busy machine takes more of it. */
-const LONG_MS = 60_000
-
-const work = stateFolderOf(t)
-const sets = ['storage.free_bytes=0', 'storage.file_s=5', 'pictures.answer_ms=60000']
-const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
-const boss = clientOf(recorder.url)
-await boss.setUp()
-const camera = await startCamera(t, await makeCountingFilm(work, 180))
-const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
+const { work, recorder, boss, door } = await openDoor(t)
 const login = { username: 'guard', password: 'seven long words' }
 await boss.call('POST', '/api/accounts', { ...login, role: 'viewer', cameras: [door], permissions: ['export'] })
 const guard = clientOf(recorder.url)

@@ -4,10 +4,9 @@ import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { noBrowser, openRig, type Rig } from '#kit/test/web/page-rig.ts'
-import { H264, H265, makeFlashes, makeFootage, SOUNDS, startCamera } from './camera.ts'
+import { H264, H265, LONG_MS, makeFlashes, makeFootage, SOUNDS, startCamera } from './camera.ts'
 import { admin, clientOf } from './client.ts'
 
-const LONG_MS = 60_000
 const sets = ['storage.file_s=600', 'storage.free_bytes=0']
 
 interface Stage {

@@ -2,11 +2,10 @@
 import t from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { makeFootage, startCamera } from './camera.ts'
+import { LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { clientOf } from './client.ts'
 import { startOnvifPeer } from './peer/onvif-camera.ts'
 
-const LONG_MS = 60_000
 const login = { username: 'onvif', password: 'pass&word' }
 
 const work = stateFolderOf(t)

@@ -5,14 +5,10 @@ import type { Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { openRig, type Rig } from '#kit/test/web/page-rig.ts'
-import { startCamera } from './camera.ts'
+import { LONG_MS, startCamera } from './camera.ts'
 import { BITS, BLOCK, FPS, makeCountingFilm } from './counting-film.ts'
 
-export const admin = { username: 'admin', password: 'correct horse battery' }
 export const cameraUser = { username: 'camera', password: 'se:cret' }
-
-/** What is recorded and played passes in real time, and a busy machine takes more of it. */
-export const LONG_MS = 60_000
 
 /** What a test of the pages needs. */
 export interface Stage extends Rig {

@@ -3,8 +3,10 @@ import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { timeOf } from '#kit/web/numbers.ts'
+import { LONG_MS } from './camera.ts'
+import { admin } from './client.ts'
 import { FPS } from './counting-film.ts'
-import { admin, cameraUser, LONG_MS, openStage, pictureMoves, pictureNumber, type Stage } from './page-stage.ts'
+import { cameraUser, openStage, pictureMoves, pictureNumber, type Stage } from './page-stage.ts'
 
 t.test('the recorder on the page', { skip: noBrowser, timeout: 240_000 }, async (t) => {
   await play<Stage>(t, await openStage(t), scenes)

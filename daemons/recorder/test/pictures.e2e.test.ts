@@ -1,22 +1,12 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { startCamera } from './camera.ts'
+import { LONG_MS } from './camera.ts'
 import { clientOf, headersOf } from './client.ts'
-import { FILM, FPS, makeCountingFilm, numberOf, pixelsOf } from './counting-film.ts'
+import { FILM, FPS, numberOf, pixelsOf } from './counting-film.ts'
+import { openDoor } from './door-stage.ts'
 
-/** What is waited for passes in real time, and a busy machine takes more of it. */
-const LONG_MS = 60_000
-
-const work = stateFolderOf(t)
-// Slow machines decode slowly, and nothing here is about that.
-const sets = ['storage.free_bytes=0', 'storage.file_s=5', 'pictures.answer_ms=60000']
-const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
-const boss = clientOf(recorder.url)
-await boss.setUp()
-const camera = await startCamera(t, await makeCountingFilm(work, 180))
-const door = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Door', url: camera.url })).body.id as string
+const { recorder, boss, door } = await openDoor(t)
 const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body.id
 
 async function accountOf(username: string, more: object = {}) {

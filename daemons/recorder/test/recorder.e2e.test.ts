@@ -3,15 +3,12 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { H265, makeFootage, startCamera } from './camera.ts'
+import { H265, LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { type Client, clientOf, headersOf } from './client.ts'
 import { judged } from './judge.ts'
 
 const user = { username: 'camera', password: 'se:cret' }
 const storage = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.silent_ms=2000']
-
-/** What is waited for passes in real time, and a busy machine takes more of it. */
-const LONG_MS = 50_000
 
 const work = stateFolderOf(t)
 const footage = await makeFootage(work, 20)

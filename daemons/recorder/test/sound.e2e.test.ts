@@ -6,11 +6,8 @@ import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import { H264, makeFlashes, SOUNDS, startCamera } from './camera.ts'
+import { H264, LONG_MS, makeFlashes, SOUNDS, startCamera } from './camera.ts'
 import { clientOf, headersOf } from './client.ts'
-
-/** What is waited for passes in real time, and a busy machine takes more of it. */
-const LONG_MS = 60_000
 
 const work = stateFolderOf(t)
 const stateFolder = join(work, 'state')

@@ -4,8 +4,9 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { until } from '#kit/test/until.ts'
 import { countIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
-import { clientOf, headersOf } from './client.ts'
-import { admin, cameraUser, LONG_MS, openStage, pictureMoves, type Stage } from './page-stage.ts'
+import { LONG_MS } from './camera.ts'
+import { admin, clientOf, headersOf } from './client.ts'
+import { cameraUser, openStage, pictureMoves, type Stage } from './page-stage.ts'
 
 t.test('the wall', { skip: noBrowser, timeout: 170_000 }, async (t) => {
   const stage = await openStage(t)
