@@ -40,7 +40,7 @@ import type { Discovery } from './core/cameras/discovery.ts'
 import type { Cut } from './core/footage/footage.ts'
 import { pictureAt } from './core/pictures/choice.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
-import { createStream, type PictureTap, type StreamLimits } from './core/recording/stream.ts'
+import { createStream, type StreamLimits } from './core/recording/stream.ts'
 import { createWall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
@@ -152,23 +152,12 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   })
   const opener = openerOf(context)
   const streams = { opener, limits: streamLimits(config) }
-  const pictures = createPictures(context, { ledger, wall })
+  const pictures = createPictures(context, ledger)
   const watching = createWatching(context, { wall, ...streams, cameras: () => cameras })
-  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, pictures, watching, ...streams })
+  const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context)
   return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
-}
-
-function tapOf(taps: readonly PictureTap[]): PictureTap {
-  return {
-    picture(picture, place) {
-      for (const tap of taps) tap.picture(picture, place)
-    },
-    lost() {
-      for (const tap of taps) tap.lost()
-    },
-  }
 }
 
 /** Bounds of streams that are recorded. */
@@ -181,14 +170,14 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
   }
 }
 
-interface CameraParts extends Pick<House, 'footage' | 'pictures' | 'wall' | 'watching'> {
+interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
   ledger: Ledger
   opener: StreamOpener
   limits: StreamLimits
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, limits, opener, pictures, wall, watching } = parts
+  const { footage, ledger, limits, opener, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -196,7 +185,7 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
 
   function make({ audio, id, name, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
-    const tap = tapOf([watching.tapOf(id), pictures.newest.tapOf(id)])
+    const tap = watching.tapOf(id)
     const stream = createStream({ camera: id, clock, wall, store: footage, tap, limits, onPicture })
     const place = {
       url,
@@ -271,7 +260,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...footageRoutes({ callers, cameras, extraction, ...footageOfRoutes(context, house) }),
       ...pictureRoutes({
         ...{ callers, cameras, extraction, decoder: pictures.decoder },
-        ...{ newest: pictures.newest.of, pictureAt: pictureFrom(context, house) },
+        ...{ newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
       }),
     ],
     sockets: house.watching.sockets(callers),

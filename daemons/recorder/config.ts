@@ -362,7 +362,7 @@ const live = Type.Object(
       maximum: 67_108_864,
       unit: 'bytes',
       description:
-        'pictures since the last key frame of each camera, shown at once to who opens it; of more none are kept, and the next key frame is waited for; a picture of a sub stream of more is dropped',
+        'pictures held since the last key frame of each camera, for still.jpg and for who opens it live; beyond, still.jpg stands still and a new viewer waits for the next key frame; a picture of a sub stream of more is dropped',
     }),
   },
   { additionalProperties: false, default: {}, description: 'watching live' },
@@ -402,14 +402,6 @@ const pictures = Type.Object(
       maximum: 4_294_967_296,
       unit: 'bytes',
       description: 'what the decoder may hold',
-    }),
-    newest_bytes: Type.Integer({
-      default: 2_097_152,
-      minimum: 262_144,
-      maximum: 67_108_864,
-      unit: 'bytes',
-      description:
-        'newest pictures of one camera that are held for still.jpg; in a larger group it stands still at that',
     }),
   },
   { additionalProperties: false, default: {}, description: 'decoding, for pictures' },

@@ -6,7 +6,6 @@ import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
-import type { NewestPicture } from '../core/pictures/newest.ts'
 import type { PictureDecoder } from '../core/ports.ts'
 import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
@@ -17,7 +16,7 @@ interface PictureRouteParts {
   callers: Callers
   decoder: PictureDecoder
   extraction: Extraction
-  newest(camera: string): NewestPicture | undefined
+  newest(camera: string): ChosenPicture | undefined
   /** @throws Fault `no_footage`, `footage_gone` */
   pictureAt(camera: string, at: number): Promise<ChosenPicture>
 }
@@ -35,7 +34,7 @@ export function pictureRoutes(parts: PictureRouteParts): Route[] {
 interface Making {
   account: AccountRecord
   record: CameraRecord
-  picture: NewestPicture
+  picture: ChosenPicture
   width: number | undefined
   signal: AbortSignal
 }

@@ -1,25 +1,21 @@
-/** Assembles pictures of cameras: the newest ones, and the processes that decode. */
+/** Assembles the processes that decode. */
 import type { Ledger } from '#kit/records/ledger.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { RecorderConfig } from '../config.ts'
-import { createNewest, type Newest } from '../core/pictures/newest.ts'
-import type { Wall } from '../core/recording/timeline.ts'
 import { createDecoderProcess, type DecoderProcess } from '../io/picture-decoder.ts'
 
 type Context = AssembleContext<RecorderConfig>
 
 export interface Pictures {
-  newest: Newest
   /** For pictures, and for films, which take long. */
   decoder: DecoderProcess
   recoder: DecoderProcess
   part: Part
 }
 
-export function createPictures(context: Context, { ledger, wall }: { ledger: Ledger; wall: Wall }): Pictures {
+export function createPictures(context: Context, ledger: Ledger): Pictures {
   const { pictures, playback } = context.config
-  const newest = createNewest({ mostBytes: pictures.newest_bytes, wallAt: (ms) => wall.at(ms) })
   const decoder = decoderOf(context, ledger, { where: 'decoder', queue: pictures.queue })
   const recoder = decoderOf(context, ledger, { where: 'decoder of films', queue: playback.total_streams })
   const part: Part = {
@@ -27,7 +23,7 @@ export function createPictures(context: Context, { ledger, wall }: { ledger: Led
     start: () => {},
     stop: async () => void (await Promise.all([decoder.close(), recoder.close()])),
   }
-  return { newest, decoder, recoder, part }
+  return { decoder, recoder, part }
 }
 
 /** @param queue what may wait for it */

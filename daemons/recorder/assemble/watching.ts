@@ -10,6 +10,7 @@ import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { createStatusFeed } from '../core/live/feed.ts'
 import { createLive } from '../core/live/live.ts'
 import { keepsNothing, type PlaySub } from '../core/live/sub-stream.ts'
+import type { ChosenPicture } from '../core/pictures/choice.ts'
 import type { StreamOpener } from '../core/ports.ts'
 import { createStream, type PictureTap, type StreamLimits } from '../core/recording/stream.ts'
 import type { Wall } from '../core/recording/timeline.ts'
@@ -25,6 +26,8 @@ interface WatchingParts {
 /** Live viewers and the status feed. */
 export interface Watching {
   tapOf(camera: string): PictureTap
+  /** What a camera shows now; undefined while it does not send. */
+  newest(camera: string): ChosenPicture | undefined
   /** The state of a camera is another. */
   stateChanged(): void
   /** These cameras are there now. */
@@ -57,6 +60,7 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
 
   return {
     tapOf: (camera) => live.tapOf(camera),
+    newest: (camera) => live.newest(camera),
     stateChanged: () => feed.changed(),
     camerasAre(records) {
       live.keep(records.map((record) => ({ id: record.id, sub: subPlaceOf(record) })))

@@ -136,11 +136,6 @@ function onvifRows(): MemoryRow[] {
 function pictureRows(): MemoryRow[] {
   return [
     {
-      ...{ what: 'newest pictures, for still.jpg', of: 'camera', many: 'cameras.max' },
-      each: 'pictures.newest_bytes',
-      shownBy: 'daemons/recorder/test/core/pictures/newest.test.ts',
-    },
-    {
       // A group as it was read, and as it goes to the decoder.
       ...{ what: 'pictures that wait for the decoder', of: 'picture', many: 'pictures.queue' },
       each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),

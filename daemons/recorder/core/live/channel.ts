@@ -1,6 +1,10 @@
-/** One stream of a camera as it is watched: fragments of one picture each, made once for all who watch. */
+/**
+ * One stream of a camera as it is watched: the group of pictures under way, and fragments of one picture each, made once
+ * for all who watch.
+ */
 import { TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import type { Picture } from '../../wire/pictures.ts'
+import type { ChosenPicture } from '../pictures/choice.ts'
 import type { PictureTap } from '../recording/stream.ts'
 import type { Wall } from '../recording/timeline.ts'
 
@@ -36,11 +40,13 @@ export interface Channel extends PictureTap {
   /** Shows the group of pictures under way, and what comes. @returns ends it */
   watch(viewer: LiveViewer): () => void
   viewers(): ReadonlySet<LiveViewer>
+  /** What it shows now; undefined while the camera does not send. */
+  newest(): ChosenPicture | undefined
 }
 
 interface ChannelParts {
   wall: Pick<Wall, 'at' | 'epoch'>
-  /** A group under way of more bytes is forgotten: who comes then waits for the next key frame. */
+  /** Of a larger group the rest is not held: who comes then waits for the next key frame, and the newest picture stands. */
   groupBytes: number
 }
 
@@ -63,7 +69,8 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
   const viewers = new Set<LiveViewer>()
   let group: Held[] = []
   let bytes = 0
-  let isHeld = false
+  /** More pictures of this group are not held. */
+  let isFull = false
   /** Whether the pictures that come can be decoded: a key frame was there, and nothing has been missed since. */
   let isWhole = false
   let film: Film | undefined
@@ -71,7 +78,7 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
   function forget(): void {
     group = []
     bytes = 0
-    isHeld = false
+    isFull = false
   }
 
   function fragmentOf(held: Held): LiveFragment | undefined {
@@ -88,14 +95,14 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
     picture(picture, { isBreak, positionMs }) {
       if (picture.isKey && picture.sets) {
         forget()
-        isHeld = true
         isWhole = true
       } else if (isBreak) isWhole = false
       if (!isWhole) return forget()
       const held: Held = { picture, positionMs }
       bytes += picture.units.reduce((sum, { length }) => sum + length + UNIT_BYTES, 0)
-      if (bytes > groupBytes) forget()
-      if (isHeld) group.push(held)
+      // A picture refers to those before it: where one is left out, all that follow are.
+      isFull ||= bytes > groupBytes
+      if (!isFull) group.push(held)
       if (viewers.size === 0) return
       const fragment = fragmentOf(held)
       if (fragment) for (const viewer of viewers) viewer.show(fragment)
@@ -105,10 +112,11 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
       forget()
     },
     watch(viewer) {
+      const shown = isFull ? [] : group
       // The first makes the fragments of the group that is held; for others they are there.
-      for (const held of group) if (!held.fragment) fragmentOf(held)
+      for (const held of shown) if (!held.fragment) fragmentOf(held)
       if (film) viewer.begin(film.head)
-      for (const { fragment } of group) if (fragment) viewer.show(fragment)
+      for (const { fragment } of shown) if (fragment) viewer.show(fragment)
       viewers.add(viewer)
       return () => {
         viewers.delete(viewer)
@@ -118,6 +126,14 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
       }
     },
     viewers: () => viewers,
+    newest() {
+      const sets = group[0]?.picture.sets
+      if (!sets) return undefined
+      const pictures = group.map(({ picture: { units }, positionMs }) => ({ units, shownMs: positionMs }))
+      const newestMs = Math.max(...pictures.map(({ shownMs }) => shownMs))
+      const last = pictures.findLastIndex(({ shownMs }) => shownMs === newestMs)
+      return { group: { sets, pictures: pictures.slice(0, last + 1) }, shownAt: Math.round(wall.at(newestMs)) }
+    },
   }
 }
 

@@ -1,5 +1,6 @@
 /** Who watches which camera, and which of its streams. */
 import type { Clock } from '#kit/clock.ts'
+import type { ChosenPicture } from '../pictures/choice.ts'
 import type { StreamPlace } from '../ports.ts'
 import type { PictureTap } from '../recording/stream.ts'
 import type { Wall } from '../recording/timeline.ts'
@@ -28,6 +29,8 @@ interface WatchedCamera {
 export interface Live {
   /** What the recorded stream of a camera tells. */
   tapOf(camera: string): PictureTap
+  /** What the recorded stream of a camera shows now; undefined while it does not send. */
+  newest(camera: string): ChosenPicture | undefined
   /** Shows a camera to a viewer; where its sub stream does not play, the main one. @returns ends it */
   watch(camera: string, profile: LiveProfile, viewer: LiveViewer): () => void
   /** Only these cameras are there now: ends all who watch another. */
@@ -54,6 +57,7 @@ export function createLive({ clock, groupBytes, limits, play, wall }: LiveParts)
 
   return {
     tapOf: (camera) => streamsOf(camera).main,
+    newest: (camera) => cameras.get(camera)?.main.newest(),
     watch(camera, profile, viewer) {
       const { main, sub } = streamsOf(camera)
       return profile === 'sub' ? sub.watch(viewer) : main.watch(viewer)

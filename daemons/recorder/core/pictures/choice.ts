@@ -19,7 +19,7 @@ interface ChoiceParts {
   mostBytes: number
 }
 
-/** A picture of footage, and what is decoded for it. */
+/** A picture of a camera, and what is decoded for it. */
 export interface ChosenPicture {
   /** From a key frame up to the picture, in the order of decoding: the last one is what is wanted. */
   group: CodedGroup

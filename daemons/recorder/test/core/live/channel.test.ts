@@ -144,3 +144,48 @@ t.test('the group of a camera takes no more than its row says, however small its
     leave()
   }
 })
+
+/** A picture that can be told from others by its bytes. */
+const named = (name: number, isKey: boolean, length = 10) => ({
+  ...{ timestamp: 0, isKey, sets },
+  units: [new Uint8Array(length).fill(name)],
+})
+
+t.test('the newest picture comes with all that it needs, from the last key frame on', async (t) => {
+  const { channel } = stage()
+  const wall = { at: (ms: number) => AT + 0.3 + ms, epoch: () => 0 }
+  const { lost, newest, picture } = createChannel({ groupBytes: 10_000, wall })
+  t.equal(channel.newest(), undefined)
+  picture(named(1, false), { positionMs: 5, isBreak: false })
+  t.equal(newest(), undefined, 'nothing can be decoded yet')
+  picture(named(2, true), { positionMs: 10, isBreak: false })
+  picture(named(3, false), { positionMs: 30, isBreak: false })
+  picture(named(4, false), { positionMs: 20, isBreak: false })
+  const names = () => newest()?.group.pictures.map(({ units: [unit] }) => unit?.[0])
+  t.same(names(), [2, 3], 'the one that was decoded last is shown before')
+  t.equal(newest()?.shownAt, AT + 30)
+  picture(named(5, true), { positionMs: 40, isBreak: false })
+  t.same(names(), [5])
+  picture(named(6, false), { positionMs: 9000, isBreak: true })
+  t.equal(newest(), undefined, 'behind a hole nothing fits to what was before')
+  picture(named(7, true), { positionMs: 9100, isBreak: false })
+  t.same(names(), [7])
+  lost()
+  t.equal(newest(), undefined)
+})
+
+t.test('the newest picture of a group of more bytes than are held stands still until the next key frame', async (t) => {
+  const { channel } = stage(1100)
+  const shown = () => channel.newest()?.shownAt
+  channel.picture(named(1, true, 80), { positionMs: 1, isBreak: false })
+  channel.picture(named(2, false, 40), { positionMs: 2, isBreak: false })
+  t.equal(shown(), AT + 1)
+  channel.picture(named(3, false, 1), { positionMs: 3, isBreak: false })
+  t.equal(shown(), AT + 1, 'it would refer to what was left out')
+  const late = watch(channel)
+  t.equal(late.fragments.length, 0, 'who comes meanwhile waits too')
+  channel.picture(named(4, true, 600), { positionMs: 4, isBreak: false })
+  t.equal(shown(), undefined, 'a key frame that is too large')
+  channel.picture(named(5, true, 5), { positionMs: 5, isBreak: false })
+  t.equal(shown(), AT + 5)
+})
