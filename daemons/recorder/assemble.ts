@@ -45,6 +45,7 @@ import { createWall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
 import type { StorageBook } from './core/storage/storage-book.ts'
+import { realFolder } from './io/footage-disk.ts'
 import { fragmentOf, streamCut, tracksOfFile } from './io/footage-reader.ts'
 import type { Footage } from './io/footage-store.ts'
 import { digest, keptAccounts, newId, openCameras, openPeople, openSite } from './io/state-files.ts'
@@ -254,7 +255,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...discoveryRoutes({ callers, discovery: house.discovery, recorder }),
       ...clockRoutes({ callers, cameras, recorder, ...house.clocks }),
       ...storageRoutes({
-        ...{ clock, callers, cameras, footage, recorder, stateFolder: context.stateFolder },
+        ...{ clock, callers, cameras, footage, recorder, realFolder, stateFolder: context.stateFolder },
         storage: createStorage({ book: house.storage, footage }),
       }),
       ...footageRoutes({ callers, cameras, extraction, ...footageOfRoutes(context, house) }),

@@ -29,6 +29,8 @@ interface StorageRouteParts {
   recorder: Recorder
   /** Nothing is kept in it, or below. */
   stateFolder: string
+  /** A folder with its links resolved, as far as it is there. */
+  realFolder(folder: string): Promise<string>
 }
 
 export function storageRoutes(parts: StorageRouteParts): Route[] {
@@ -54,7 +56,7 @@ const locationBody = Type.Object(
   strict,
 )
 
-function locationRoutes({ recorder, stateFolder, storage }: StorageRouteParts): Route[] {
+function locationRoutes({ realFolder, recorder, stateFolder, storage }: StorageRouteParts): Route[] {
   const answer = () => ({ disks: wholeBytes(storage.disks()), fromSettings: storage.isFromSettings() })
   return [
     route({
@@ -74,9 +76,13 @@ function locationRoutes({ recorder, stateFolder, storage }: StorageRouteParts): 
       reply: locationAnswer,
       async handle(ask) {
         const { folders } = ask.body
-        for (const { folder } of folders ?? []) checkFolder(folder, stateFolder)
         const names = folders?.map(({ folder }) => folder) ?? []
-        if (new Set(names).size < names.length) throw new Fault('bad_folder', 'A folder is named twice.')
+        for (const name of names) checkFolder(name, stateFolder)
+        const real = await Promise.all(names.map(realFolder))
+        // A link leads there as well as a name.
+        const realState = await realFolder(stateFolder)
+        for (const folder of real) checkFolder(folder, realState)
+        if (new Set(real).size < real.length) throw new Fault('bad_folder', 'A folder is named twice.')
         await storage.setFolders(folders?.map(({ folder, isNew = false }) => ({ folder, isNew })) ?? null)
         await recorder.changed(ask, 'folders of footage changed', names.join(', '), { folders })
         return answer()

@@ -5,8 +5,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, stat, statfs } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { open, realpath, stat, statfs } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { type Clock, type Timer, wait } from '#kit/clock.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 import { Backoff, createSerialTurn } from '#kit/pure/pace.ts'
@@ -154,14 +154,24 @@ export class FootageDisk {
     const found = (await readMarker(this.folder)) ?? (await this.#begin())
     if (found === undefined) return 'missing'
     if (found !== (this.#id ?? found) || this.#parts.isTaken(found)) return 'mistaken'
-    if (this.#id === undefined) await this.#parts.onKnown(found)
-    this.#id = found
+    if (this.#id === undefined) await this.#claim(found)
     const { bavail, blocks, bsize } = await statfs(this.folder)
     this.#size = { sizeBytes: blocks * bsize, freeBytes: bavail * bsize }
     const nowMs = clock.monotonicMs()
     if (nowMs < this.#restsUntilMs) return undefined
     if (nowMs - this.#syncedMs >= limits.lookMs) await writeProbe(this.folder)
     return eventOfRoom(this.#size.freeBytes, this.#size.sizeBytes)
+  }
+
+  /** Before anything is waited for: another folder may lead to the same disk, and is looked at meanwhile. */
+  async #claim(id: string): Promise<void> {
+    this.#id = id
+    try {
+      await this.#parts.onKnown(id)
+    } catch (error) {
+      this.#id = undefined
+      throw error
+    }
   }
 
   /** Marks a folder that was never used. @returns undefined if it may not be begun here */
@@ -228,6 +238,15 @@ async function writeProbe(folder: string): Promise<void> {
     await handle.datasync()
   } finally {
     await handle.close()
+  }
+}
+
+/** A folder with its links resolved, as far as it is there. */
+export async function realFolder(folder: string): Promise<string> {
+  try {
+    return await realpath(folder)
+  } catch {
+    return folder === '/' ? folder : join(await realFolder(dirname(folder)), basename(folder))
   }
 }
 

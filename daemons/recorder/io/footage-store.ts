@@ -151,7 +151,12 @@ class Store implements Footage {
       // Put back, it is read anew: what is on it may be another's work by then.
       if (number !== undefined) this.#index.setWhole(number, false)
     }
-    await Promise.all(places.map(({ disk }) => disk.start()))
+    // How those that stay are may follow from those that went.
+    const looks = Promise.all(kept.map(({ disk }) => disk.look()))
+    await Promise.all([
+      atMost(this.#parts.clock, this.#parts.limits.stuckMs, looks),
+      ...places.map(({ disk }) => disk.start()),
+    ])
   }
 
   #placeOf(wish: FolderWish): Place {

@@ -1,5 +1,5 @@
 /** Disks of a recorder that runs: named, changed, pulled and put back over its own routes; what is kept and preserved. */
-import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
@@ -56,6 +56,12 @@ t.test(
     for (const folder of [stateFolder, `${stateFolder}/below`, work, `${work}/../x`, `${work}/`])
       t.match(await put([{ folder }]), { status: 400, body: { error: 'bad_folder' } }, folder)
     t.match(await put([{ folder: '/a/b' }, { folder: '/a/b' }]), { status: 400, body: { error: 'bad_folder' } })
+    symlinkSync(stateFolder, join(work, 'to-state'))
+    for (const folder of [join(work, 'to-state'), join(work, 'to-state/below')])
+      t.match(await put([{ folder, isNew: true }]), { status: 400, body: { error: 'bad_folder' } }, folder)
+    symlinkSync(`${stateFolder}-footage`, join(work, 'to-footage'))
+    const twice = [{ folder: `${stateFolder}-footage` }, { folder: join(work, 'to-footage'), isNew: true }]
+    t.match(await put(twice), { status: 400, body: { error: 'bad_folder' } }, 'one folder by two names')
     for (const wrong of [[], [{ folder: 'mnt' }], [{ folder: '/mnt/x', why: 1 }], ['/mnt/x']])
       t.equal((await put(wrong)).status, 400, JSON.stringify(wrong))
     mkdirSync(join(work, 'unmounted'))

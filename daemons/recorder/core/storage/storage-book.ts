@@ -107,7 +107,11 @@ export function createStorageBook({ mostPreserved, newId, record: saved, save, s
         await put({ folders, known: record.known.filter(({ folder }) => !begun.has(folder)) })
       }),
     know: (folder, id) =>
-      inTurn(() => put({ known: [...record.known.filter((one) => one.folder !== folder), { folder, id }] })),
+      inTurn(() => {
+        // A disk that was mounted elsewhere is known where it was seen last.
+        const others = record.known.filter((one) => one.folder !== folder && one.id !== id)
+        return put({ known: [...others, { folder, id }] })
+      }),
     kept: () => ({
       keepDays: record.keepDays ?? settings.keepDays,
       keepBytes: record.keepBytes ?? settings.keepBytes,

@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
@@ -258,4 +259,32 @@ t.test('folders are taken and left while it runs, and one disk is taken once', a
   await stage.footage.setFolders([{ folder: two, isOwn: true, id: stage.known.get(two) }, three])
   t.match(stage.footage.disks(), [{ state: 'here' }, { state: 'foreign' }])
   await stage.footage.close()
+})
+
+t.test('two folders that lead to one disk are one disk: the other is left alone, and recording goes on', async (t) => {
+  const root = t.testdir({ disk: {} })
+  symlinkSync(join(root, 'disk'), join(root, 'link'))
+  await (await openStage(t, { root })).footage.close()
+  const stage = await openStage(t, { root, folders: ['disk', 'link'] })
+  const states = () => stage.footage.disks().map(({ state }) => state)
+  t.same(states().toSorted(), ['foreign', 'here'])
+  const again = stage.folders.map((folder) => ({ folder, isOwn: true, id: stage.known.get(folder) }))
+  await stage.footage.setFolders(again)
+  t.same(states().toSorted(), ['foreign', 'here'], 'and it stays so where both are looked at again')
+  t.equal(stage.known.size, 1)
+  await stage.footage.close()
+
+  // As they may have been saved.
+  const id = [...stage.known.values()][0] ?? ''
+  const known = new Map(stage.folders.map((folder) => [folder, id]))
+  const both = await openStage(t, { root, folders: ['disk', 'link'], known })
+  t.notOk(both.footage.isReady())
+  const [disk = ''] = both.folders
+  await both.footage.setFolders([{ folder: disk, isOwn: true, id }])
+  t.same(
+    both.footage.disks().map(({ state }) => state),
+    ['here'],
+    'the one that is left is looked at at once',
+  )
+  await both.footage.close()
 })

@@ -30,6 +30,9 @@ t.test('what was said counts more than the settings, until it is taken back', as
   ])
   await book.setFolders([{ folder: '/own', isNew: true }])
   t.same(book.folders(), [{ folder: '/own', isOwn: true, id: undefined }], 'begun anew')
+  await book.know('/own', 'aaa')
+  await book.know('/mnt/two', 'aaa')
+  t.same(book.folders(), [{ folder: '/own', isOwn: true, id: undefined }], 'a disk is known where it was seen last')
   t.equal(book.isFromSettings(), false)
   await book.setFolders(null)
   t.equal(book.isFromSettings(), true)
@@ -39,7 +42,7 @@ t.test('what was said counts more than the settings, until it is taken back', as
   t.same(book.kept(), { keepDays: 7, keepBytes: 1000, freeBytes: 10, keepDaysOf: { a: 3 } })
   await book.setKept({ keepDays: null })
   t.equal(book.kept().keepDays, 30)
-  t.equal(saved.length, 7)
+  t.equal(saved.length, 9)
 })
 
 t.test('a stretch is preserved until it is released, of one camera, and not more than may be', async (t) => {
