@@ -283,6 +283,12 @@ const storage = Type.Object(
       maximum: 10_000,
       description: 'stretches of footage that are preserved at once',
     }),
+    preserved_of_account: Type.Integer({
+      default: 100,
+      minimum: 0,
+      maximum: 10_000,
+      description: 'those of one account that is no administrator',
+    }),
     trim_s: Type.Integer({
       default: 10,
       minimum: 1,

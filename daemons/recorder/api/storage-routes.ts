@@ -211,7 +211,7 @@ function preserveRoutes({ callers, cameras, clock, footage, recorder, storage }:
         if (!bounds || bounds.endAt <= from || bounds.startAt >= to)
           throw new Fault('no_footage', 'No footage is kept for that time, so there is nothing to preserve.')
         const wish = { camera: record.id, from, to, note, by: account.username, at: clock.epochMs() }
-        const stretch = await storage.preserve(wish)
+        const stretch = await storage.preserve(wish, account.role === 'administrator')
         await recorder.changed(ask, 'footage preserved', record.name, factsOf(stretch))
         return new Reply(201, stretch)
       },

@@ -24,13 +24,14 @@ export function indexFolderOf({ stateFolder }: Pick<StorageContext, 'stateFolder
 
 /** What was said of storage, and below that what the settings say. */
 export function storageOf({ config, log, stateFolder }: StorageContext): Promise<StorageBook> {
-  const { folder, folders, free_bytes, keep_bytes, keep_days, preserved } = config.storage
+  const { folder, folders, free_bytes, keep_bytes, keep_days, preserved, preserved_of_account } = config.storage
   const first = { folder: folder === '' ? `${stateFolder}-footage` : folder, isOwn: true }
   const further = [...new Set(folders)]
     .filter((one) => one !== first.folder)
     .map((one) => ({ folder: one, isOwn: false }))
   const kept = { keepDays: keep_days, keepBytes: keep_bytes, freeBytes: free_bytes }
-  const parts = { mostPreserved: preserved, settings: { ...kept, folders: [first, ...further] } }
+  const bounds = { mostPreserved: preserved, mostOfAccount: preserved_of_account }
+  const parts = { ...bounds, settings: { ...kept, folders: [first, ...further] } }
   return openStorage({ folder: stateFolder, log }, parts)
 }
 

@@ -134,7 +134,7 @@ const storageFile = Type.Object(
 /** What was said of storage. @param folder the state folder */
 export async function openStorage(
   { folder, log }: { folder: string; log: Log },
-  parts: Pick<Parameters<typeof createStorageBook>[0], 'settings' | 'mostPreserved'>,
+  parts: Pick<Parameters<typeof createStorageBook>[0], 'settings' | 'mostPreserved' | 'mostOfAccount'>,
 ): Promise<StorageBook> {
   const none = {
     folders: null,

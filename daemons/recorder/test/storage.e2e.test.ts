@@ -9,7 +9,7 @@ import { openStage, record } from './footage-stage.ts'
 
 const work = stateFolderOf(t)
 const stateFolder = join(work, 'state')
-const sets = ['storage.free_bytes=0', 'storage.look_ms=200', 'storage.trim_s=1']
+const sets = ['storage.free_bytes=0', 'storage.look_ms=200', 'storage.trim_s=1', 'storage.preserved_of_account=1']
 const DAY_MS = 86_400_000
 const OLD = Date.now() - 3 * DAY_MS
 
@@ -113,6 +113,12 @@ t.test('a stretch is preserved by who may take footage out, of a camera that the
   const made = await guard.call('POST', path, wish)
   t.match(made, { status: 201, body: { ...wish, camera: door, by: 'guard' } })
   t.match(await guard.call('GET', path), { status: 200, body: [{ id: made.body.id }] })
+  t.match(await guard.call('POST', path, wish), { status: 409, body: { error: 'too_many_preserved' } })
+  const more = [await boss.call('POST', path, wish), await boss.call('POST', path, wish)]
+  for (const { body, status } of more) {
+    t.equal(status, 201, 'an administrator has as many as there may be')
+    t.equal((await boss.call('DELETE', `${path}/${body.id}`)).status, 204)
+  }
   t.equal((await guard.call('GET', '/api/storage/preserved')).status, 403)
   t.equal((await guard.call('DELETE', `/api/cameras/${yard}/preserve/${made.body.id}`)).status, 404)
   t.equal((await boss.call('DELETE', `/api/cameras/${yard}/preserve/${made.body.id}`)).status, 404)

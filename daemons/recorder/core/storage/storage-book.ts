@@ -1,6 +1,7 @@
 /** What was said of storage while the recorder ran: folders, what is kept, and stretches that are preserved. */
 import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import { counted } from '#kit/pure/text.ts'
 
 /** A stretch that no rule removes. Times are epoch milliseconds. */
 export interface PreservedStretch {
@@ -46,6 +47,8 @@ interface BookParts {
   }
   /** Key `storage.preserved`. */
   mostPreserved: number
+  /** Of one account that is no administrator; key `storage.preserved_of_account`. */
+  mostOfAccount: number
 }
 
 /** What is kept now, after the settings and what was said since. */
@@ -74,13 +77,18 @@ export interface StorageBook {
   preserved(camera?: string): readonly PreservedStretch[]
   /** Whether a preserved stretch shares a moment with the span. */
   isPreserved(camera: string, fromAt: number, toAt: number): boolean
-  /** @throws Fault `too_many_preserved` */
-  preserve(wish: Omit<PreservedStretch, 'id'>): Promise<PreservedStretch>
+  /**
+   * @param isAdmin whether an administrator says so, who may have as many as there may be: one account of another kind
+   *   leaves room to the others
+   * @throws Fault `too_many_preserved`
+   */
+  preserve(wish: Omit<PreservedStretch, 'id'>, isAdmin: boolean): Promise<PreservedStretch>
   /** @throws Fault `unknown_stretch` */
   release(camera: string, id: string): Promise<PreservedStretch>
 }
 
-export function createStorageBook({ mostPreserved, newId, record: saved, save, settings }: BookParts): StorageBook {
+export function createStorageBook(parts: BookParts): StorageBook {
+  const { newId, record: saved, save, settings } = parts
   let record = saved
   const inTurn = createSerialTurn()
 
@@ -127,13 +135,9 @@ export function createStorageBook({ mostPreserved, newId, record: saved, save, s
     preserved: (camera) => record.preserved.filter((one) => camera === undefined || one.camera === camera),
     isPreserved: (camera, fromAt, toAt) =>
       record.preserved.some((one) => one.camera === camera && one.from < toAt && one.to > fromAt),
-    preserve: (wish) =>
+    preserve: (wish, isAdmin) =>
       inTurn(async () => {
-        if (record.preserved.length >= mostPreserved)
-          throw new Fault(
-            'too_many_preserved',
-            `${record.preserved.length} stretches are preserved; storage.preserved allows ${mostPreserved}.`,
-          )
+        requirePlace(parts, record.preserved, isAdmin ? undefined : wish.by)
         const stretch = { ...wish, id: newId() }
         await put({ preserved: [...record.preserved, stretch].toSorted((a, b) => a.from - b.from) })
         return stretch
@@ -146,4 +150,23 @@ export function createStorageBook({ mostPreserved, newId, record: saved, save, s
         return stretch
       }),
   }
+}
+
+/** @param account that may have its share alone. @throws Fault `too_many_preserved` */
+function requirePlace(
+  { mostOfAccount, mostPreserved }: BookParts,
+  preserved: readonly PreservedStretch[],
+  account: string | undefined,
+): void {
+  const own = preserved.filter(({ by }) => by === account).length
+  if (account !== undefined && own >= mostOfAccount)
+    throw new Fault(
+      'too_many_preserved',
+      `${account} preserves ${counted(own, 'stretch', 'stretches')}; storage.preserved_of_account allows ${mostOfAccount}.`,
+    )
+  if (preserved.length >= mostPreserved)
+    throw new Fault(
+      'too_many_preserved',
+      `${preserved.length} stretches are preserved; storage.preserved allows ${mostPreserved}.`,
+    )
 }

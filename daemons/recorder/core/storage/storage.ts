@@ -29,7 +29,7 @@ export interface Storage {
   setKept(change: KeepChange): Promise<void>
   preserved: StorageBook['preserved']
   /** @throws Fault `too_many_preserved` */
-  preserve(wish: Omit<PreservedStretch, 'id'>): Promise<PreservedStretch>
+  preserve(...wish: Parameters<StorageBook['preserve']>): Promise<PreservedStretch>
   /** @throws Fault `unknown_stretch` */
   release(camera: string, id: string): Promise<PreservedStretch>
 }
@@ -60,8 +60,8 @@ export function createStorage({ book, footage }: StorageParts): Storage {
       void footage.trim()
     },
     preserved: (camera) => book.preserved(camera),
-    async preserve(wish) {
-      const stretch = await book.preserve(wish)
+    async preserve(...wish) {
+      const stretch = await book.preserve(...wish)
       footage.hold(stretch.camera, stretch.from, stretch.to, true)
       return stretch
     },

@@ -9,7 +9,7 @@ function opened(record = none) {
   const saved: StorageRecord[] = []
   let next = 0
   const book = createStorageBook({
-    ...{ record, mostPreserved: 2, newId: () => `id${next++}` },
+    ...{ record, mostPreserved: 2, mostOfAccount: 1, newId: () => `id${next++}` },
     save: async (one) => void saved.push(one),
     settings: { folders: [{ folder: '/own', isOwn: true }], keepDays: 30, keepBytes: 1000, freeBytes: 10 },
   })
@@ -48,8 +48,8 @@ t.test('what was said counts more than the settings, until it is taken back', as
 t.test('a stretch is preserved until it is released, of one camera, and not more than may be', async (t) => {
   const { book } = opened()
   const wish = { camera: 'a', note: null, by: 'ada', at: 0 }
-  const late = await book.preserve({ ...wish, from: 500, to: 600 })
-  await book.preserve({ ...wish, from: 100, to: 200 })
+  const late = await book.preserve({ ...wish, from: 500, to: 600 }, true)
+  await book.preserve({ ...wish, from: 100, to: 200 }, true)
   t.same(
     book.preserved('a').map(({ from }) => from),
     [100, 500],
@@ -58,15 +58,30 @@ t.test('a stretch is preserved until it is released, of one camera, and not more
     [book.isPreserved('a', 550, 700), book.isPreserved('a', 200, 500), book.isPreserved('b', 500, 600)],
     [true, false, false],
   )
-  await t.rejects(book.preserve({ ...wish, from: 1, to: 2 }), { code: 'too_many_preserved' })
+  await t.rejects(book.preserve({ ...wish, from: 1, to: 2 }, true), { code: 'too_many_preserved' })
   await t.rejects(book.release('b', late.id), { code: 'unknown_stretch' })
   t.equal((await book.release('a', late.id)).from, 500)
   t.equal(book.isPreserved('a', 550, 700), false)
 })
 
+t.test(
+  'an account that is no administrator preserves its own share at most, and leaves room to the others',
+  async (t) => {
+    const { book } = opened()
+    const wish = { camera: 'a', note: null, by: 'guard', at: 0 }
+    await book.preserve({ ...wish, from: 100, to: 200 }, false)
+    await t.rejects(book.preserve({ ...wish, from: 300, to: 400 }, false), {
+      code: 'too_many_preserved',
+      message: /guard preserves 1 stretch; storage\.preserved_of_account allows 1/,
+    })
+    await book.preserve({ ...wish, by: 'ada', from: 300, to: 400 }, false)
+    t.equal(book.preserved().length, 2)
+  },
+)
+
 t.test('what cannot be saved does not take effect', async (t) => {
   const book = createStorageBook({
-    ...{ record: none, mostPreserved: 2, newId: () => 'x' },
+    ...{ record: none, mostPreserved: 2, mostOfAccount: 1, newId: () => 'x' },
     save: async () => Promise.reject(new Error('disk')),
     settings: { folders: [], keepDays: 30, keepBytes: 1000, freeBytes: 10 },
   })
