@@ -202,7 +202,8 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       if (state === 'recording' || state === 'off') ledger.clear('camera_lost', name)
       else if (fault) ledger.raise({ what: 'camera_lost', where: name, severity: 'fault', sentence: fault.message })
     }
-    const camera: Camera = new Camera({ place, clock, opener, stream, retry, pictureMs, onChange })
+    const isDiskReady = () => footage.isReady()
+    const camera: Camera = new Camera({ place, clock, opener, stream, retry, pictureMs, isDiskReady, onChange })
     return camera
   }
 

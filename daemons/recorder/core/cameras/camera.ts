@@ -63,6 +63,8 @@ interface CameraParts {
   retry: BackoffLimits
   /** A camera that plays without a picture that can be recorded for this long is given up; key `cameras.picture_ms`. */
   pictureMs: number
+  /** Whether anything could be kept: else a camera is not to blame that nothing of it is. */
+  isDiskReady(): boolean
   /** Called after each change. */
   onChange(): void
 }
@@ -139,7 +141,7 @@ export class Camera {
   }
 
   async #play(abort: AbortController): Promise<void> {
-    const { clock, opener, pictureMs, place, stream } = this.#parts
+    const { clock, isDiskReady, opener, pictureMs, place, stream } = this.#parts
     let useless: Fault | undefined
     let watch: Timer | undefined
     const listener = {
@@ -149,7 +151,7 @@ export class Camera {
         this.#picturedMs = clock.monotonicMs()
         watch = clock.every(pictureMs / 4, () => {
           if (clock.monotonicMs() - this.#picturedMs < pictureMs) return
-          useless = noPicture(pictureMs)
+          useless = isDiskReady() ? noPicture(pictureMs) : noDisk(pictureMs)
           abort.abort()
         })
       },
@@ -193,5 +195,12 @@ function noPicture(afterMs: number): Fault {
   return new Fault(
     'camera_no_picture',
     `The camera sends, but nothing that can be recorded for ${durationText(afterMs)}. Set its key frame interval to a few seconds.`,
+  )
+}
+
+function noDisk(afterMs: number): Fault {
+  return new Fault(
+    'camera_not_kept',
+    `No disk has taken what the camera sends for ${durationText(afterMs)}. Look at the disks: GET /api/health says what is wrong with each.`,
   )
 }

@@ -10,6 +10,7 @@ function stage() {
   const clock = fakeClock()
   const sessions: { listener: StreamListener; end(fault?: Error): void }[] = []
   const ended: string[] = []
+  const disk = { isReady: true }
   const stream = {
     onOpened() {},
     onPacket() {},
@@ -32,9 +33,10 @@ function stage() {
     stream,
     retry: { firstMs: 500, maxMs: 8000 },
     pictureMs: 30_000,
+    isDiskReady: () => disk.isReady,
     onChange() {},
   })
-  return { camera, clock, ended, sessions }
+  return { camera, clock, disk, ended, sessions }
 }
 
 const opened = { payloadType: 96, clockRate: 90_000, codec: h264, known: [], sound: undefined }
@@ -120,4 +122,18 @@ t.test('each state can be left by switching off, and is reached', async (t) => {
     t.equal(row.switchedOff, state === 'off' ? undefined : 'off', state)
   const reached = new Set(Object.values(cameraStateTable).flatMap((row) => Object.values(row)))
   t.same([...reached].sort(), Object.keys(cameraStateTable).sort())
+})
+
+t.test('a camera is not blamed for a disk that takes nothing', async (t) => {
+  const { camera, clock, disk, sessions } = stage()
+  disk.isReady = false
+  camera.start()
+  sessions[0]?.listener.onOpened(opened)
+  await clock.run(30_000)
+  t.match(camera.health(), { state: 'lost', fault: { code: 'camera_not_kept', message: /^No disk has taken .* 30 s/ } })
+  disk.isReady = true
+  await clock.run(500)
+  sessions[1]?.listener.onOpened(opened)
+  camera.pictured()
+  t.match(camera.health(), { state: 'recording', fault: null })
 })
