@@ -35,7 +35,7 @@ export interface OpenedStream {
 export interface StreamListener {
   /** Before the first packet. */
   onOpened(stream: OpenedStream): void
-  /** @param bytes of one RTP packet */
+  /** @param bytes of one RTP packet; they are overwritten after the call */
   onPacket(bytes: Uint8Array, medium: Medium): void
   /** The camera told the time of one of its stamps. */
   onReport(report: SenderReport, medium: Medium): void

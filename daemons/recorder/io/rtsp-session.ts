@@ -9,10 +9,10 @@ import type { Medium, StreamListener, StreamOpener, StreamPlace } from '../core/
 import { authorizationOf, type Challenge, readChallenge } from '../wire/digest.ts'
 import { readSenderReport } from '../wire/rtcp.ts'
 import {
-  createRtspReader,
   headerOf,
   isUdp,
   type RtspMessage,
+  RtspReader,
   readChannels,
   readServerPorts,
   readSession,
@@ -41,6 +41,9 @@ interface SessionParts {
   /** Names this recorder to cameras. */
   userAgent: string
 }
+
+/** What any camera sent is read into, and handled before the next read: a buffer for each read would be made and thrown away. */
+const readBuffer = new Uint8Array(65_536)
 
 const HEAD_BYTES = 16_384
 const BODY_BYTES = 65_536
@@ -87,7 +90,7 @@ class Session {
   readonly #listener: StreamListener
   readonly #parts: SessionParts
   readonly #over = Promise.withResolvers<Error | undefined>()
-  readonly #read = createRtspReader({ headBytes: HEAD_BYTES, bodyBytes: BODY_BYTES })
+  readonly #reader = new RtspReader({ headBytes: HEAD_BYTES, bodyBytes: BODY_BYTES })
   readonly #timers: Timer[] = []
   #socket: Socket | undefined
   #isOver = false
@@ -222,14 +225,14 @@ class Session {
       reject(away(`does not answer within ${durationText(limits.answerMs)}`)),
     )
     checkTargetHost(host)
-    const socket = connect({ host, port, noDelay: true, lookup: lookupSafely })
+    const onread = { buffer: readBuffer, callback: (length: number) => this.#take(readBuffer.subarray(0, length)) }
+    const socket = connect({ host, port, noDelay: true, lookup: lookupSafely, onread })
     this.#socket = socket
     socket.once('connect', resolve)
     socket.once('error', (error) => {
       reject(error)
       this.end(new Fault('camera_unreachable', sentenceOf(error), { cause: error }))
     })
-    socket.on('data', (chunk) => this.#take(chunk))
     socket.once('close', () => {
       reject(away('closed the connection'))
       this.end(new Fault('camera_ended', 'The camera closed the connection. It is connected again.'))
@@ -241,29 +244,32 @@ class Session {
     }
   }
 
-  #take(chunk: Uint8Array): void {
-    if (this.#isOver) return
+  /** @returns true, which has the next bytes read */
+  #take(chunk: Uint8Array): true {
+    if (this.#isOver) return true
+    const nowMs = this.#parts.clock.monotonicMs()
     try {
-      for (const item of this.#read(chunk)) {
+      for (const item of this.#reader.read(chunk)) {
         if (item.kind === 'message') this.#answered(item)
-        else this.#packet(this.#channels.get(item.channel), item.bytes)
+        else this.#packet(this.#channels.get(item.channel), item.bytes, nowMs)
       }
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
     }
     this.#bytesThisSecond += chunk.length
     if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) this.#socket?.pause()
+    return true
   }
 
   /** @param from undefined for a channel that was not agreed on */
-  #packet(from: { medium: Medium; isReport: boolean } | undefined, bytes: Uint8Array): void {
+  #packet(from: { medium: Medium; isReport: boolean } | undefined, bytes: Uint8Array, nowMs: number): void {
     if (!from || this.#isOver) return
     if (from.isReport) {
       const report = readSenderReport(bytes)
       if (report) this.#listener.onReport(report, from.medium)
       return
     }
-    this.#lastPacketMs = this.#parts.clock.monotonicMs()
+    this.#lastPacketMs = nowMs
     this.#listener.onPacket(bytes, from.medium)
   }
 
@@ -277,7 +283,7 @@ class Session {
     try {
       if (this.#bytesThisSecond > FLOOD * bytesPerS) throw flood(bytesPerS)
       if (this.#bytesThisSecond > bytesPerS) return
-      this.#packet({ medium, isReport: false }, bytes)
+      this.#packet({ medium, isReport: false }, bytes, this.#parts.clock.monotonicMs())
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
     }

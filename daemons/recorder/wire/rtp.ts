@@ -21,26 +21,34 @@ export interface RtpPacket {
 /** @throws Fault `rtp_broken` */
 export function readRtp(bytes: Uint8Array): RtpPacket {
   if (bytes.length < 12) throw broken(`has ${bytes.length} bytes, needs at least 12`)
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const first = view.getUint8(0)
-  const second = view.getUint8(1)
+  // Without a DataView: some thousand packets come each second, and one would be made for each.
+  const first = bytes[0] ?? 0
+  const second = bytes[1] ?? 0
   if (first >> 6 !== 2) throw broken(`is of version ${first >> 6}, expected 2`)
   let begin = 12 + 4 * (first & 0x0f)
   if (first & 0x10) {
     if (bytes.length < begin + 4) throw broken('ends inside of its header extension')
-    begin += 4 + 4 * view.getUint16(begin + 2)
+    begin += 4 + 4 * u16(bytes, begin + 2)
   }
   // The last byte says how much was added.
-  const end = bytes.length - (first & 0x20 ? view.getUint8(bytes.length - 1) : 0)
+  const end = bytes.length - (first & 0x20 ? (bytes[bytes.length - 1] ?? 0) : 0)
   if (begin > end) throw broken(`has ${bytes.length} bytes, and its header and padding need more`)
   return {
     payloadType: second & 0x7f,
     isMarked: (second & 0x80) !== 0,
-    sequence: view.getUint16(2),
-    timestamp: view.getUint32(4),
-    source: view.getUint32(8),
+    sequence: u16(bytes, 2),
+    timestamp: u32(bytes, 4),
+    source: u32(bytes, 8),
     payload: bytes.subarray(begin, end),
   }
+}
+
+function u16(bytes: Uint8Array, at: number): number {
+  return ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
+}
+
+function u32(bytes: Uint8Array, at: number): number {
+  return ((u16(bytes, at) << 16) | u16(bytes, at + 2)) >>> 0
 }
 
 function broken(seen: string): Fault {

@@ -16,7 +16,7 @@ export interface RtspMessage {
   body: Uint8Array
 }
 
-/** A packet of RTP or RTCP between the messages. `bytes` is part of a chunk that was pushed. */
+/** A packet of RTP or RTCP between the messages. `bytes` is part of the chunk that brought it, or of what was held. */
 export interface InterleavedPacket {
   kind: 'packet'
   channel: number
@@ -38,25 +38,34 @@ const NOTHING = new Uint8Array(0)
 
 /**
  * Cuts a stream into messages and packets. What is not whole yet is held: at most a head and a body, or one packet.
- * @returns a function that takes the next bytes, which it may hold on to, and gives what they complete
- * @throws Fault `rtsp_broken` for what is neither; the connection is of no use then
+ * A class, since what V8 learns of a function is learnt once for all cameras.
  */
-export function createRtspReader(bounds: RtspBounds): (chunk: Uint8Array) => (RtspMessage | InterleavedPacket)[] {
-  let held = NOTHING
-  return (chunk) => {
-    const bytes = held.length === 0 ? chunk : joined(held, chunk)
+export class RtspReader {
+  readonly #bounds: RtspBounds
+  #held: Uint8Array = NOTHING
+
+  constructor(bounds: RtspBounds) {
+    this.#bounds = bounds
+  }
+
+  /**
+   * @param chunk the next bytes; nothing of it is held on to
+   * @returns what they complete
+   * @throws Fault `rtsp_broken` for what is neither message nor packet; the connection is of no use then
+   */
+  read(chunk: Uint8Array): (RtspMessage | InterleavedPacket)[] {
+    const bytes = this.#held.length === 0 ? chunk : joined(this.#held, chunk)
     const found: (RtspMessage | InterleavedPacket)[] = []
     let at = 0
     for (;;) {
       // Some cameras end a body with a line that its length does not count.
       while (bytes[at] === CR || bytes[at] === LF) at++
-      const next = itemAt(bytes, at, bounds)
+      const next = itemAt(bytes, at, this.#bounds)
       if (!next) break
       found.push(next.item)
       at = next.end
     }
-    // Copied, so that a few bytes do not keep a chunk of 64 KiB alive.
-    held = bytes.slice(at)
+    this.#held = at < bytes.length ? bytes.slice(at) : NOTHING
     return found
   }
 }

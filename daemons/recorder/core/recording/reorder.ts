@@ -21,65 +21,71 @@ function aheadBy(sequence: number, than: number): number {
 }
 
 /** Takes each packet as it arrives. */
-export interface Reorder {
-  take(packet: RtpPacket): void
+export class Reorder {
+  readonly #parts: ReorderParts
+  readonly #waiting = new Map<number, RtpPacket>()
+  #next: number | undefined
+  #source: number | undefined
+  #waitsSinceMs = 0
+
+  constructor(parts: ReorderParts) {
+    this.#parts = parts
+  }
+
+  /** @param packet its payload is copied if it has to wait */
+  take(packet: RtpPacket): void {
+    if (this.#source !== undefined && this.#source !== packet.source) {
+      this.end()
+      this.#next = undefined
+      this.#parts.onGap(0)
+    }
+    this.#source = packet.source
+    this.#next ??= packet.sequence
+    if (packet.sequence === this.#next && this.#waiting.size === 0) {
+      this.#next = (this.#next + 1) % WRAP
+      this.#parts.onPacket(packet)
+      return
+    }
+    this.#wait(packet, this.#next)
+  }
+
   /** Nothing follows: what waits goes on, and what it waited for is lost. */
-  end(): void
-}
+  end(): void {
+    while (this.#next !== undefined && this.#waiting.size > 0) this.#skip(this.#next)
+  }
 
-export function createReorder({ clock, most, mostMs, onGap, onPacket }: ReorderParts): Reorder {
-  const waiting = new Map<number, RtpPacket>()
-  let next: number | undefined
-  let source: number | undefined
-  let waitsSinceMs = 0
+  #wait(packet: RtpPacket, next: number): void {
+    const { clock, most, mostMs } = this.#parts
+    // What comes twice, or after it was given up, is late by less than half the range.
+    if (aheadBy(packet.sequence, next) < 0) return
+    const nowMs = clock.monotonicMs()
+    if (this.#waiting.size === 0) this.#waitsSinceMs = nowMs
+    this.#waiting.set(packet.sequence, { ...packet, payload: packet.payload.slice() })
+    if (packet.sequence === next) {
+      this.#waitsSinceMs = nowMs
+      this.#release()
+    } else if (this.#waiting.size > most || nowMs - this.#waitsSinceMs > mostMs) {
+      this.#waitsSinceMs = nowMs
+      this.#skip(next)
+    }
+  }
 
-  function release(): void {
-    for (let packet = waiting.get(next ?? 0); packet; packet = waiting.get(next ?? 0)) {
-      waiting.delete(packet.sequence)
-      next = (packet.sequence + 1) % WRAP
-      onPacket(packet)
+  #release(): void {
+    for (;;) {
+      const packet = this.#waiting.get(this.#next ?? 0)
+      if (!packet) return
+      this.#waiting.delete(packet.sequence)
+      this.#next = (packet.sequence + 1) % WRAP
+      this.#parts.onPacket(packet)
     }
   }
 
   /** Goes on with the first that waits. */
-  function skip(from: number): void {
-    const distances = [...waiting.keys()].map((sequence) => aheadBy(sequence, from))
+  #skip(from: number): void {
+    const distances = [...this.#waiting.keys()].map((sequence) => aheadBy(sequence, from))
     const lost = Math.min(...distances)
-    next = (from + lost) % WRAP
-    onGap(lost)
-    release()
+    this.#next = (from + lost) % WRAP
+    this.#parts.onGap(lost)
+    this.#release()
   }
-
-  function drain(): void {
-    while (next !== undefined && waiting.size > 0) skip(next)
-  }
-
-  function take(packet: RtpPacket): void {
-    if (source !== undefined && source !== packet.source) {
-      drain()
-      next = undefined
-      onGap(0)
-    }
-    source = packet.source
-    next ??= packet.sequence
-    if (packet.sequence === next && waiting.size === 0) {
-      next = (next + 1) % WRAP
-      onPacket(packet)
-      return
-    }
-    // What comes twice, or after it was given up, is late by less than half the range.
-    if (aheadBy(packet.sequence, next) < 0) return
-    const nowMs = clock.monotonicMs()
-    if (waiting.size === 0) waitsSinceMs = nowMs
-    waiting.set(packet.sequence, packet)
-    if (packet.sequence === next) {
-      waitsSinceMs = nowMs
-      release()
-    } else if (waiting.size > most || nowMs - waitsSinceMs > mostMs) {
-      waitsSinceMs = nowMs
-      skip(next)
-    }
-  }
-
-  return { take, end: drain }
 }

@@ -6,7 +6,7 @@ import { type RtpPacket, readRtp } from '../../wire/rtp.ts'
 import { createSoundReader, MOST_SOUND_PACKET_BYTES, type SoundFormat, type SoundFrame } from '../../wire/sound.ts'
 import type { FootageStore, OpenedStream, StreamListener } from '../ports.ts'
 import { createGroups, type GroupLimits } from './groups.ts'
-import { createReorder, type Reorder } from './reorder.ts'
+import { Reorder } from './reorder.ts'
 import { createSoundTimeline, createTimeline, type Place, type Wall } from './timeline.ts'
 
 /** Bounds of one stream, by the names of their settings. */
@@ -155,7 +155,7 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
     onDropped,
   })
   const reordered = (onPacket: (packet: RtpPacket) => void, onGap: () => void) =>
-    createReorder({
+    new Reorder({
       ...{ clock, most: limits.reorderPackets, mostMs: limits.reorderMs, onPacket },
       onGap(count) {
         onLost(count)
@@ -166,8 +166,8 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
     (packet) => assembler.add(packet),
     () => assembler.gap(),
   )
-  const pictures = { payloadType, take: inOrder.take }
-  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {}, end: inOrder.end }
+  const pictures = { payloadType, take: (packet: RtpPacket) => inOrder.take(packet) }
+  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {}, end: () => inOrder.end() }
 
   const { format } = sound
   const soundTime = createSoundTimeline({ ...limits, ticksPerS: format.rate, pictures: pictureTime })

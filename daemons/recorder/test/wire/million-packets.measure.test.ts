@@ -6,7 +6,7 @@ import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import { PictureAssembler, type VideoCodec } from '../../wire/pictures.ts'
 import { createReception, readSenderReport } from '../../wire/rtcp.ts'
 import { type RtpPacket, readRtp } from '../../wire/rtp.ts'
-import { createRtspReader, headerOf, readChannels, readServerPorts, readSession } from '../../wire/rtsp.ts'
+import { headerOf, RtspReader, readChannels, readServerPorts, readSession } from '../../wire/rtsp.ts'
 import { controlUrl, parameterSetsOf, readSdp } from '../../wire/sdp.ts'
 import { createSoundReader, soundOf } from '../../wire/sound.ts'
 import { videoCodecs } from '../../wire/video-codecs.ts'
@@ -18,7 +18,7 @@ const textBytes = (...lines: string[]) => Buffer.from(`${lines.join('\r\n')}\r\n
 
 t.test('a million chunks of RTSP', (t) => {
   const bounds = { headBytes: 4096, bodyBytes: 4096 }
-  let reader = createRtspReader(bounds)
+  let reader = new RtspReader(bounds)
   return fire(t, {
     golden: [
       textBytes('RTSP/1.0 200 OK', 'CSeq: 3', 'Session: 7;timeout=60', 'Transport: RTP/AVP/TCP;interleaved=0-1'),
@@ -36,9 +36,9 @@ t.test('a million chunks of RTSP', (t) => {
     faults: /^rtsp_broken$/,
     read(chunk, below) {
       // Half of them begin a connection, the others go on with whatever is held.
-      if (below(2) === 0) reader = createRtspReader(bounds)
+      if (below(2) === 0) reader = new RtspReader(bounds)
       try {
-        for (const item of reader(chunk)) {
+        for (const item of reader.read(chunk)) {
           if (item.kind === 'packet') continue
           readChannels(headerOf(item, 'transport'))
           readServerPorts(headerOf(item, 'transport'))
@@ -46,7 +46,7 @@ t.test('a million chunks of RTSP', (t) => {
         }
       } catch (error) {
         // The connection is made anew.
-        reader = createRtspReader(bounds)
+        reader = new RtspReader(bounds)
         throw error
       }
     },

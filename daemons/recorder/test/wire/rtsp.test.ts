@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import {
-  createRtspReader,
   type InterleavedPacket,
   type RtspMessage,
+  RtspReader,
   readChannels,
   readSession,
   rtspText,
@@ -26,9 +26,9 @@ const stream = Uint8Array.from([
 ])
 
 function readIn(pieces: Uint8Array[]) {
-  const read = createRtspReader(bounds)
+  const reader = new RtspReader(bounds)
   return pieces.flatMap((piece) =>
-    read(piece).map((item) => (item.kind === 'packet' ? { ...item, bytes: [...item.bytes] } : item)),
+    reader.read(piece).map((item) => (item.kind === 'packet' ? { ...item, bytes: [...item.bytes] } : item)),
   )
 }
 
@@ -58,7 +58,7 @@ t.test('takes the line end that some cameras send behind a body', async (t) => {
 
 t.test('gives up what is no message, a head without end, and a body that is too long', async (t) => {
   for (const text of ['GET / HTTP/1.1\r\n\r\n', 'x'.repeat(1025), 'RTSP/1.0 200 OK\r\nContent-Length: 2049\r\n\r\n'])
-    t.throws(() => createRtspReader(bounds)(bytesOf(text)), { code: 'rtsp_broken' }, text.slice(0, 30))
+    t.throws(() => new RtspReader(bounds).read(bytesOf(text)), { code: 'rtsp_broken' }, text.slice(0, 30))
   t.throws(() => readIn([bytesOf('RTSP/1.0 200 OK\r\nContent-Length: -1\r\n\r\n')]), { code: 'rtsp_broken' })
 })
 
@@ -67,10 +67,10 @@ t.test('never throws anything but a fault, and holds no more than a message, wha
     fc.property(fc.array(fc.uint8Array({ maxLength: 300 })), fc.nat(stream.length), fc.nat(255), (noise, at, byte) => {
       const mutated = stream.slice()
       mutated[at] = byte
-      const read = createRtspReader(bounds)
+      const reader = new RtspReader(bounds)
       try {
         for (const piece of [mutated, ...noise])
-          for (const item of read(piece)) if (item.kind === 'packet') lengthOf(item)
+          for (const item of reader.read(piece)) if (item.kind === 'packet') lengthOf(item)
       } catch (error) {
         if (!(error instanceof Fault)) throw error
       }

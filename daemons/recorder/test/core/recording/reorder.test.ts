@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createReorder } from '../../../core/recording/reorder.ts'
+import { Reorder } from '../../../core/recording/reorder.ts'
 import type { RtpPacket } from '../../../wire/rtp.ts'
 
 const packetOf = (sequence: number, source = 1): RtpPacket => ({
@@ -11,13 +11,13 @@ const packetOf = (sequence: number, source = 1): RtpPacket => ({
 
 function through(packets: RtpPacket[], most = 4, clock = fakeClock()): (number | string)[] {
   const out: (number | string)[] = []
-  const { end, take } = createReorder({
+  const reorder = new Reorder({
     ...{ clock, most, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
-  for (const packet of packets) take(packet)
-  end()
+  for (const packet of packets) reorder.take(packet)
+  reorder.end()
   return out
 }
 
@@ -40,18 +40,18 @@ t.test('what is missing counts as lost once enough wait behind it, and what come
 t.test('what is missing counts as lost after its time too', async (t) => {
   const clock = fakeClock()
   const out: (number | string)[] = []
-  const { take } = createReorder({
+  const reorder = new Reorder({
     ...{ clock, most: 64, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
-  for (const sequence of [1, 3]) take(packetOf(sequence))
+  for (const sequence of [1, 3]) reorder.take(packetOf(sequence))
   await clock.run(301)
-  take(packetOf(4))
+  reorder.take(packetOf(4))
   t.same(out, [1, 'lost 1', 3, 4])
-  take(packetOf(6))
+  reorder.take(packetOf(6))
   await clock.run(299)
-  take(packetOf(5))
+  reorder.take(packetOf(5))
   t.same(out, [1, 'lost 1', 3, 4, 5, 6])
 })
 
@@ -75,4 +75,19 @@ t.test('any order of packets gives ascending numbers, each once, and the rest is
       return out.every((one, at) => at === 0 || one > (out[at - 1] as number))
     }),
   )
+})
+
+t.test('a packet that waits is not changed by what is read into its bytes meanwhile', async (t) => {
+  const out: number[] = []
+  const reorder = new Reorder({
+    ...{ clock: fakeClock(), most: 4, mostMs: 300 },
+    onPacket: ({ payload }) => out.push(...payload),
+    onGap() {},
+  })
+  const buffer = new Uint8Array(1)
+  for (const sequence of [1, 3, 2]) {
+    buffer[0] = sequence
+    reorder.take({ ...packetOf(sequence), payload: buffer })
+  }
+  t.same(out, [1, 2, 3])
 })
