@@ -59,6 +59,8 @@ install -m 644 docs/CHANGELOG.md build/licences/copyright "$tree/usr/share/doc/p
 install -m 644 systemd/*.service systemd/*.socket "$tree/usr/lib/systemd/system/"
 mkdir -p "$tree/usr/lib/sysusers.d"
 install -m 644 systemd/plantroom.sysusers "$tree/usr/lib/sysusers.d/plantroom.conf"
+mkdir -p "$tree/usr/share/polkit-1/rules.d"
+install -m 644 systemd/plantroom-recorder.rules "$tree/usr/share/polkit-1/rules.d/50-plantroom-recorder.rules"
 for daemon in daemons/*/; do
   daemon=$(basename "$daemon")
   # Defaults are not installed as settings: /etc contains only what the installer wrote, so dpkg asks nothing when a
@@ -91,7 +93,7 @@ Section: net
 Priority: optional
 Installed-Size: $(du -sk "$tree" | cut -f 1)
 Depends: libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev, util-linux, mount, tar
-Recommends: systemd, dbus, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
+Recommends: systemd, dbus, polkitd, libnss-systemd, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
 Description: the daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
  webhooks and WebSocket, with a page for people; is the network board, which

@@ -29,7 +29,8 @@ import { peopleRoutes } from './api/people-routes.ts'
 import { pictureRoutes } from './api/picture-routes.ts'
 import { storageRoutes } from './api/storage-routes.ts'
 import { PRODUCT, systemRoutes } from './api/system-routes.ts'
-import { clocksOf, discoveryOf, openerOf } from './assemble/discovery.ts'
+import { type Clocks, clocksOf } from './assemble/clocks.ts'
+import { discoveryOf, openerOf } from './assemble/discovery.ts'
 import { footageOf, storageOf } from './assemble/footage.ts'
 import { createPictures, type Pictures } from './assemble/pictures.ts'
 import { createWatching, type Watching } from './assemble/watching.ts'
@@ -69,7 +70,7 @@ interface House {
   cameras: CameraBook
   watching: Watching
   discovery: Discovery
-  clocks: Awaited<ReturnType<typeof clocksOf>>
+  clocks: Clocks
   pictures: Pictures
   authority: LateAuthority
 }
@@ -157,7 +158,7 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const watching = createWatching(context, { wall, ...streams, cameras: () => cameras })
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
-  const clocks = await clocksOf(context)
+  const clocks = await clocksOf(context, ledger)
   return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
 }
 
@@ -242,7 +243,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         decoder: pictures.decoder,
         clockAheadMs: () => wall.aheadMs(),
         keepBytes: () => house.storage.kept().keepBytes,
-        timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
+        timeZone: () => house.clocks.zone.name(),
       }),
       ...peopleRoutes({
         ...{ clock, callers, journal, recorder, refusals, accounts: people.accounts, tokens: people.tokens },

@@ -184,6 +184,13 @@ const clocks = Type.Object(
       unit: 's',
       description: 'a clock of a camera that is off by no more is right',
     }),
+    service_ms: Type.Integer({
+      default: 10_000,
+      minimum: 500,
+      maximum: 60_000,
+      unit: 'ms',
+      description: "how long the system's clock service may take for each answer",
+    }),
     writes: Type.Integer({
       default: 100,
       minimum: 1,
@@ -191,7 +198,11 @@ const clocks = Type.Object(
       description: 'what was written to one camera: entries kept, the oldest go first',
     }),
   },
-  { additionalProperties: false, default: {}, description: 'clocks of cameras, and what is written to cameras' },
+  {
+    additionalProperties: false,
+    default: {},
+    description: 'clocks of this machine and of cameras, and what is written to cameras',
+  },
 )
 
 const storage = Type.Object(

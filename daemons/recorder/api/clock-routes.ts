@@ -1,9 +1,10 @@
-/** Routes of cameras' clocks, and of what was written to cameras. */
+/** Routes of the recorder's clock and of cameras' clocks, and of what was written to cameras. */
 import { Type } from 'typebox'
 import { instant, object, orNull, type Route, route, text, yesNo } from '#kit/http/route.ts'
 import type { Recorder } from '#kit/records/records.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { CameraClocks } from '../core/clocks/camera-clock.ts'
+import type { OwnClock } from '../core/clocks/own-clock.ts'
 import type { Writes } from '../core/clocks/writes.ts'
 import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
@@ -37,10 +38,15 @@ interface ClockRouteParts {
   callers: Callers
   clocks: CameraClocks
   writes: Writes
+  ownClock: OwnClock
   recorder: Recorder
 }
 
-export function clockRoutes({ callers, cameras, clocks, recorder, writes }: ClockRouteParts): Route[] {
+export function clockRoutes(parts: ClockRouteParts): Route[] {
+  return [...cameraClockRoutes(parts), ...ownClockRoutes(parts)]
+}
+
+function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: ClockRouteParts): Route[] {
   return [
     route({
       method: 'GET',
@@ -92,6 +98,56 @@ export function clockRoutes({ callers, cameras, clocks, recorder, writes }: Cloc
           ...{ at, operation, performed_by: performedBy, detail: { ...detail } },
         }))
       },
+    }),
+  ]
+}
+
+const ownTime = {
+  available: Type.Boolean({ description: "whether the system's clock service can be reached" }),
+  error: Type.Optional(Type.String({ description: 'why it cannot be reached' })),
+  zone: Type.String({ description: "the recorder's zone, as the IANA names it" }),
+  ntp: orNull(Type.Boolean({ description: 'whether its time comes from the network; null: not known' })),
+  canNtp: Type.Boolean({ description: 'whether something is installed that can fetch it' }),
+  synchronized: orNull(Type.Boolean({ description: 'whether it was fetched; null: not known' })),
+  now: instant,
+  pinnedZone: orNull(Type.String({ description: 'pinned by SVC_TZ in the environment of the recorder' })),
+  timeServer: Type.Boolean({ description: 'whether cameras can take their time from here' }),
+}
+const timeWish = Type.Object(
+  {
+    zone: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: 'one of zones' })),
+    ntp: Type.Optional(Type.Boolean({ description: 'whether the time comes from the network' })),
+    time: Type.Optional(
+      Type.String({
+        ...{ minLength: 16, maxLength: 16, pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d$' },
+        description: 'YYYY-MM-DD HH:MM in the zone; only while network time is off, or is switched off with it',
+      }),
+    ),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+function ownClockRoutes({ ownClock, recorder }: ClockRouteParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/recorder/time',
+      who: 'admin',
+      summary: 'The clock of this machine: zone, network time, and the zones that may be set',
+      reply: object({ ...ownTime, zones: Type.Array(text, { description: 'none while the zone is pinned' }) }),
+      async handle() {
+        const [time, zones] = await Promise.all([ownClock.read(), ownClock.zones()])
+        return { ...time, zones: time.available ? zones : [] }
+      },
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/recorder/time',
+      who: 'admin',
+      summary: "Set the zone, network time or the time, by the system's clock service",
+      body: timeWish,
+      reply: object(ownTime),
+      handle: (ask) => ownClock.change(ask.body, (sentence) => recorder.changed(ask, sentence.slice(0, -1))),
     }),
   ]
 }

@@ -1,13 +1,10 @@
-/** Puts together what speaks to cameras over ONVIF: looking for them, adding them, setting their clocks. */
+/** Puts together what speaks to cameras over ONVIF: looking for them, and adding them. */
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { RecorderConfig } from '../config.ts'
 import { createAdopter, type OnvifClient } from '../core/cameras/adopt.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { createDiscovery, type Discovery } from '../core/cameras/discovery.ts'
-import { type CameraClocks, createCameraClocks } from '../core/clocks/camera-clock.ts'
-import { createWrites, type Writes } from '../core/clocks/writes.ts'
 import type { StreamOpener } from '../core/ports.ts'
-import { openWrites, ownZone } from '../io/clock-files.ts'
 import { createOnvifClient } from '../io/onvif-client.ts'
 import { createProber } from '../io/probe.ts'
 import { createStreamOpener } from '../io/rtsp-session.ts'
@@ -31,7 +28,8 @@ function userAgentOf(version: string): string {
   return `Plantroom/${version}`
 }
 
-function onvifOf({ clock, config, version }: Context): OnvifClient {
+/** Asks cameras over ONVIF. */
+export function onvifOf({ clock, config, version }: Context): OnvifClient {
   const limits = { answerMs: config.cameras.answer_ms, answerBytes: config.discovery.onvif_bytes }
   return createOnvifClient({ clock, limits, userAgent: userAgentOf(version) })
 }
@@ -53,14 +51,4 @@ export function discoveryOf(
     ...{ found: bounds.found, foundPerAddress: bounds.found_per_address, adoptAtOnce: bounds.adopt_at_once },
   }
   return createDiscovery({ clock, prober, adopter, cameras, newId, limits })
-}
-
-/** Clocks of cameras, and what was written to them. */
-export async function clocksOf(context: Context): Promise<{ clocks: CameraClocks; writes: Writes }> {
-  const { clock, config, log, stateFolder } = context
-  const { records, save } = await openWrites(stateFolder, log)
-  const perCamera = config.clocks.writes
-  const writes = createWrites({ clock, records, save, perCamera, inAll: perCamera * config.cameras.max })
-  const onvif = onvifOf(context)
-  return { clocks: createCameraClocks({ clock, onvif, writes, zone: ownZone, rightS: config.clocks.right_s }), writes }
 }

@@ -26,11 +26,17 @@ const DECODER_TASKS = 24
 /** One for pictures, one for films of cameras with masks. */
 const DECODERS = 2
 
+/** What it says and which zones there are, each asked for once at a time; and one to set it. */
+const CLOCK_PROGRAMS = 3
+/** @source measured: 7 MiB resident, most of it shared */
+const CLOCK_PROGRAM_BYTES = 8 * MIB
+
 const TASKS: MemoryPlan['tasks'] = {
   'Node and V8': NODE_TASKS,
   'threads that hash passwords': 'http.password_workers',
   [DISK_THREADS]: 12,
   'the processes that decode': DECODERS * DECODER_TASKS,
+  'programs that ask the clock service': CLOCK_PROGRAMS,
 }
 
 export function memoryPlan(): MemoryPlan {
@@ -129,6 +135,15 @@ function onvifRows(): MemoryRow[] {
       ...{ what: 'what was written to cameras', of: 'camera', many: 'cameras.max', isHeap: true },
       each: (setting) => 2 * KIB * setting('clocks.writes'),
       shownBy: 'daemons/recorder/test/core/clocks/writes.test.ts',
+    },
+    {
+      ...{
+        what: 'programs that ask the clock service',
+        of: 'program',
+        many: CLOCK_PROGRAMS,
+        each: CLOCK_PROGRAM_BYTES,
+      },
+      shownBy: 'daemons/recorder/test/core/clocks/own-clock.test.ts',
     },
   ]
 }

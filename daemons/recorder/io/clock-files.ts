@@ -1,11 +1,11 @@
 /** What the disk knows of clocks: what was written to cameras, and the zone of this machine. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { Type } from 'typebox'
 import { createReader } from '#kit/http/check.ts'
 import type { Log } from '#kit/log.ts'
 import { createStore } from '#kit/store/store.ts'
-import type { OwnZone } from '../core/clocks/camera-clock.ts'
+import type { OwnZone } from '../core/clocks/own-clock.ts'
 import type { CameraWrite } from '../core/clocks/writes.ts'
 
 const VERSION = 1 as const
@@ -37,16 +37,47 @@ export async function openWrites(folder: string, log: Log) {
 }
 
 const ZONES = '/usr/share/zoneinfo'
+const LOCAL_TIME = '/etc/localtime'
 
-/** The POSIX string stands at the end of each file of the database of zones. @source RFC 8536, 3.3 */
-export const ownZone: OwnZone = {
-  posix() {
-    const name = new Intl.DateTimeFormat().resolvedOptions().timeZone
-    try {
-      return readFileSync(join(ZONES, name), 'latin1').trimEnd().split('\n').at(-1)
-    } catch {
-      // A system without the database: zones of cameras are left alone.
-      return undefined
-    }
-  },
+/**
+ * @param wish IANA name that counts more than the system's; none where it is no zone, which the log says
+ */
+export function openOwnZone(wish: string | undefined, log: Log): OwnZone {
+  const pinned = wish === undefined || wish === '' ? null : zoneNamed(wish)
+  if (pinned === undefined) log.warning('SVC_TZ names no time zone: that of the system counts', { name: wish })
+  // Asked each time: it may be changed while the recorder runs.
+  const name = () => pinned ?? systemZone()
+  return {
+    ...{ name, pinned: pinned ?? null },
+    /** The POSIX string stands at the end of each file of the database of zones. @source RFC 8536, 3.3 */
+    posix() {
+      try {
+        return readFileSync(join(ZONES, name()), 'latin1').trimEnd().split('\n').at(-1)
+      } catch {
+        // A system without the database: zones of cameras are left alone.
+        return undefined
+      }
+    },
+  }
+}
+
+/** @returns undefined for what names no zone */
+function zoneNamed(text: string): string | undefined {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: text })
+    return text
+  } catch {
+    return undefined
+  }
+}
+
+/** Node keeps the zone that it found at its start. */
+function systemZone(): string {
+  let found: string | undefined
+  try {
+    found = zoneNamed(readlinkSync(LOCAL_TIME).split('/zoneinfo/')[1] ?? '')
+  } catch {
+    // No link: what Node makes of it.
+  }
+  return found ?? new Intl.DateTimeFormat().resolvedOptions().timeZone
 }

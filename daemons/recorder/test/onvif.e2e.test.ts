@@ -4,6 +4,7 @@ import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { clientOf } from './client.ts'
+import { startClockServicePeer } from './peer/clock-service.ts'
 import { startOnvifPeer } from './peer/onvif-camera.ts'
 
 const login = { username: 'onvif', password: 'pass&word' }
@@ -33,7 +34,10 @@ const photo = await startOnvifPeer(t, { host: '127.0.6.5', rtspPort, name: 'Phot
 const peers = [yard, gate, vault, old, photo]
 
 const sets = ['discovery.interface=lo', 'discovery.wait_ms=1000', 'cameras.max=4', 'storage.free_bytes=0']
-const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
+// The clock of the machine that tests is nobody's to set.
+const service = startClockServicePeer(t)
+const within = ['env', `PATH=${service.folder}:${process.env.PATH}`]
+const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets, within })
 const boss = clientOf(recorder.url)
 await boss.setUp()
 
@@ -151,4 +155,59 @@ t.test('A.clock the clock of a camera is read, set and read again, and the write
   await guard.signIn({ username: 'guard', password: 'seven long words' })
   for (const what of ['clock', 'writes'])
     t.equal((await guard.call('GET', `/api/cameras/${idOf('Gate')}/${what}`)).status, 403)
+})
+
+t.test('A.time the clock of the machine is told and set by administrators, and every change is told', async (t) => {
+  const path = '/api/recorder/time'
+  const before = (await boss.call('GET', path)).body
+  t.match(before, {
+    available: true,
+    zone: 'Etc/UTC',
+    ntp: true,
+    canNtp: true,
+    synchronized: true,
+    timeServer: Boolean,
+  })
+  t.match(before, { zones: ['Europe/Berlin', 'Etc/UTC'], pinnedZone: null, now: Number })
+  const set = await boss.call('PUT', path, { zone: 'Europe/Berlin', ntp: false, time: '2031-07-09 14:00' })
+  t.match(set, { status: 200, body: { zone: 'Europe/Berlin', ntp: false } })
+  t.equal('zones' in set.body, false)
+  const instant = Date.UTC(2031, 6, 9, 12)
+  t.same(service.asked(), ['SetTimezone Europe/Berlin', 'SetNTP false', `SetTime ${instant * 1000}`])
+  const journal = JSON.stringify((await boss.call('GET', '/api/journal')).body)
+  const ledger = JSON.stringify((await boss.call('GET', '/api/ledger?what=clock_changed')).body)
+  for (const what of [/zone was set to Europe/, /Network time was switched off/, /time was set to 2031-07-09 14:00/]) {
+    t.match(journal, what)
+    t.match(ledger, what)
+  }
+})
+
+t.test('A.time what is refused is 400, what the clock service refuses 502, and nobody else may', async (t) => {
+  const path = '/api/recorder/time'
+  const put = async (body: unknown, client = boss) => {
+    const { body: said, status } = await client.call('PUT', path, body)
+    return [status, said.error]
+  }
+  const asked = service.asked()
+  for (const body of [{}, { zone: '' }, { time: '14:00' }, { ntp: 'yes' }, { ntp: true, hour: 1 }])
+    t.equal((await put(body))[0], 400, JSON.stringify(body))
+  t.same(await put({ zone: 'Mars/Base' }), [400, 'bad_zone'])
+  t.same(await put({ ntp: true, time: '2031-07-09 14:00' }), [400, 'time_from_network'])
+  t.same(await put({ time: '2031-02-31 14:00' }), [400, 'bad_time'])
+  const guard = clientOf(recorder.url)
+  await guard.signIn({ username: 'guard', password: 'seven long words' })
+  t.equal((await put({ ntp: true }, guard))[0], 403)
+  t.equal((await guard.call('GET', path)).status, 403)
+  t.equal((await put({ ntp: true }, clientOf(recorder.url)))[0], 401)
+  const { csrf: _, ...cookie } = boss.credentials
+  t.same(await put({ ntp: true }, clientOf(recorder.url, cookie)), [403, 'csrf_missing'])
+  const { token } = (await boss.call('POST', '/tokens', { name: 'reads', readOnly: true })).body
+  t.same(await put({ ntp: true }, clientOf(recorder.url, { token })), [403, 'read_only_token'])
+  service.put('refusal', 'Call failed: Access denied')
+  t.same(service.asked(), asked, 'nothing of it reached the clock service')
+  t.same(await put({ ntp: true }), [502, 'clock_refused'])
+  service.put('complaint', 'Failed to connect to bus: No such file or directory')
+  t.same(await put({ ntp: true }), [502, 'clock_service_missing'])
+  const { body } = await boss.call('GET', path)
+  t.match(body, { available: false, error: /cannot be reached/, ntp: null, canNtp: false, zones: [], pinnedZone: null })
 })

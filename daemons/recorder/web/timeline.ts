@@ -1,6 +1,7 @@
 /** A camera's footage on a line of time: days, stretches and the holes between them. Times are epoch milliseconds. */
+
+import { instantOf } from '#kit/pure/wall-time.ts'
 import { dateOf, timeOf } from '#kit/web/numbers.ts'
-import { instantOf } from '#kit/web/wall-time.ts'
 import type { Stretch } from './api.ts'
 
 /** What the day of an instant is called, and where it begins and ends; 23 or 25 hours where clocks are changed. */

@@ -4,6 +4,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { type ClockReading, getSystemDateAndTime, setSystemDateAndTime } from '../../wire/onvif-clock.ts'
 import type { OnvifClient, OnvifLink, OnvifSession } from '../cameras/adopt.ts'
 import type { CameraRecord } from '../cameras/book.ts'
+import type { OwnZone } from './own-clock.ts'
 import { areSameAllYear, offsetAt, type PosixZone, readPosixZone } from './time-zone.ts'
 import type { Writes } from './writes.ts'
 
@@ -38,16 +39,10 @@ export interface ClockSet {
   ntpKept: boolean
 }
 
-/** The zone of this machine. */
-export interface OwnZone {
-  /** POSIX string; undefined where the system does not tell it. */
-  posix(): string | undefined
-}
-
 interface CameraClockParts {
   clock: Clock
   onvif: OnvifClient
-  zone: OwnZone
+  zone: Pick<OwnZone, 'posix'>
   writes: Pick<Writes, 'add'>
   /** A clock that is off by no more is right; key `clocks.right_s`. */
   rightS: number
@@ -60,7 +55,7 @@ export interface CameraClocks {
    * @param wish `switchToManual`: its time no longer comes from a server. Without it one that takes its time from a server is
    *   given the zone alone: its time is not the recorder's to set
    * @param performedBy null: the recorder by itself
-   * @throws Fault, as `read`; `busy` while it is being set
+   * @throws Fault, as `read`; `clock_being_set` meanwhile
    */
   set(record: CameraRecord, wish: { switchToManual: boolean }, performedBy: string | null): Promise<ClockSet>
 }
@@ -116,7 +111,8 @@ export function createCameraClocks({ clock, onvif, rightS, writes, zone }: Camer
     },
     async set(record, { switchToManual }, performedBy) {
       requireOnvif(record)
-      if (setting.has(record.id)) throw new Fault('busy', `The clock of ${record.name} is being set already.`)
+      if (setting.has(record.id))
+        throw new Fault('clock_being_set', `The clock of ${record.name} is being set already.`)
       setting.add(record.id)
       const about = { camera: record.id, operation: switchToManual ? 'clock_manual' : 'clock', performedBy }
       try {

@@ -87,7 +87,7 @@ t.test('one set at a time, and one that failed is told too', async (t) => {
   const both = await Promise.allSettled([set(), set()])
   t.same(
     both.map((one) => (one.status === 'rejected' ? one.reason.code : 'set')),
-    ['onvif_broken', 'busy'],
+    ['onvif_broken', 'clock_being_set'],
   )
   t.match(writes.of('one', 9), [{ detail: { error: /XML/ } }])
   peer.traits.instead = {}

@@ -1,6 +1,6 @@
-/** Tests of kit/web/wall-time.ts. */
+/** Tests of kit/pure/wall-time.ts. */
 import t from 'tap'
-import { instantOf } from '#kit/web/wall-time.ts'
+import { instantOf } from '#kit/pure/wall-time.ts'
 
 const iso = (text: string, zone: string) => new Date(instantOf(text, zone)).toISOString()
 

@@ -1,4 +1,4 @@
-/** Dates and times as they are picked, in the site's zone: the wall clock of the building, wherever the reader is. */
+/** Dates and times as they are picked, in a zone: the wall clock of the building, wherever the reader is. */
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
