@@ -155,7 +155,9 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   const opener = openerOf(context)
   const streams = { opener, limits: streamLimits(config) }
   const pictures = createPictures(context, ledger)
-  const watching = createWatching(context, { wall, ...streams, cameras: () => cameras })
+  const watching = createWatching(context, {
+    ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },
+  })
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
   const clocks = await clocksOf(context, ledger)
@@ -265,6 +267,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
         ...{ callers, cameras, extraction, decoder: pictures.decoder },
         ...{ newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
       }),
+      house.watching.route(callers),
     ],
     sockets: house.watching.sockets(callers),
     web: { folder: join(import.meta.dirname, 'web/recorder') },

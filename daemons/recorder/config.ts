@@ -400,6 +400,26 @@ const pictures = Type.Object(
       unit: 'ms',
       description: 'how long one picture may take before the decoder is ended and begun again',
     }),
+    stream_fps: Type.Number({
+      default: 5,
+      minimum: 0.1,
+      maximum: 30,
+      description: 'pictures a second of one stream.mjpg',
+    }),
+    total_stream_fps: Type.Number({
+      default: 20,
+      minimum: 0.1,
+      maximum: 240,
+      description:
+        'pictures a second that are decoded for all stream.mjpg; one picture of a camera serves all who watch it at one width',
+    }),
+    stream_wait_s: Type.Integer({
+      default: 10,
+      minimum: 1,
+      maximum: 3600,
+      unit: 's',
+      description: 'a stream.mjpg of which no picture can be made for so long is ended',
+    }),
     idle_s: Type.Integer({
       default: 600,
       minimum: 1,

@@ -4,7 +4,7 @@ import type { Clock } from '#kit/clock.ts'
 import { type SocketRoute, socketRoute } from '#kit/http/sockets.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
-import { createStreamMeter } from '../core/access/stream-meter.ts'
+import type { StreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import { isMasked } from '../core/cameras/masks.ts'
 import type { StatusFeed, ToldCamera } from '../core/live/feed.ts'
@@ -47,13 +47,13 @@ interface VideoRouteParts {
   callers: Callers
   cameras: Pick<CameraBook, 'require'>
   live: Pick<Live, 'watch'>
+  /** Live streams of an account, of whatever kind. */
+  meter: StreamMeter
   limits: LiveRouteLimits
 }
 
 /** Bounds, by the names of their settings. */
 interface LiveRouteLimits extends ViewerLimits {
-  streams: number
-  totalStreams: number
   bufferBytes: number
 }
 
@@ -68,11 +68,14 @@ const videoQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export function videoSocketRoute({ callers, cameras, clock, limits, live }: VideoRouteParts): SocketRoute<never> {
-  const meter = createStreamMeter({
-    ...{ ofAccount: limits.streams, inAll: limits.totalStreams, what: 'live stream' },
-    keys: { ofAccount: 'live.streams', inAll: 'live.total_streams' },
-  })
+export function videoSocketRoute({
+  callers,
+  cameras,
+  clock,
+  limits,
+  live,
+  meter,
+}: VideoRouteParts): SocketRoute<never> {
   return socketRoute({
     path: '/ws/video',
     who: 'user',

@@ -1,11 +1,12 @@
 /** Routes of single pictures: what a camera shows now, and what it showed at a moment. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
-import { Fault } from '#kit/pure/fault.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
+import { maskedPicture } from '../core/pictures/masked-picture.ts'
+import { noPicture } from '../core/pictures/picture-streams.ts'
 import type { PictureDecoder } from '../core/ports.ts'
 import type { Callers } from './callers.ts'
 import { cameraParams } from './camera-routes.ts'
@@ -21,11 +22,11 @@ interface PictureRouteParts {
   pictureAt(camera: string, at: number): Promise<ChosenPicture>
 }
 
-const width = Type.Optional(
+export const pictureWidth = Type.Optional(
   Type.Integer({ minimum: 16, maximum: 16_384, description: 'pixels; never wider than the picture is' }),
 )
 
-const shownAtHeader = 'X-Svc-Frame-At'
+export const shownAtHeader = 'X-Svc-Frame-At'
 
 export function pictureRoutes(parts: PictureRouteParts): Route[] {
   return [stillRoute(parts), frameRoute(parts)]
@@ -39,18 +40,11 @@ interface Making {
   signal: AbortSignal
 }
 
-/** Paints the masks that the camera has by the time that the picture leaves. */
 async function make(parts: PictureRouteParts, { account, picture, record, signal, width }: Making): Promise<Reply> {
   const { cameras, decoder } = parts
   const { group, shownAt } = picture
-  const now = () => masksOf(cameras.require(record.id, account).record)
-  let masks = now()
-  let jpeg = await decoder.picture({ camera: record.id, group, width, masks }, signal)
-  // They were changed while it was made.
-  while (masks !== now()) {
-    masks = now()
-    jpeg = await decoder.picture({ camera: record.id, group, width, masks }, signal)
-  }
+  const masks = () => masksOf(cameras.require(record.id, account).record)
+  const { jpeg } = await maskedPicture({ decoder, masks, wish: { camera: record.id, group, width } }, signal)
   return new Reply(200, Buffer.from(jpeg.buffer, jpeg.byteOffset, jpeg.length), {
     'content-type': 'image/jpeg',
     'cache-control': 'no-store',
@@ -66,14 +60,13 @@ function stillRoute(parts: PictureRouteParts): Route {
     who: 'user',
     summary: 'What the camera shows now, as a JPEG; the header X-Svc-Frame-At says when it was',
     params: cameraParams,
-    query: Type.Object({ width }),
+    query: Type.Object({ width: pictureWidth }),
     replyType: 'image/jpeg',
     async handle({ caller, params, query, signal }) {
       const account = callers.accountOf(caller)
       const { record } = cameras.require(params.id, account)
       const picture = newest(record.id)
-      if (!picture)
-        throw new Fault('no_picture', 'The camera sends no picture now. GET /api/cameras says how it is, and why.')
+      if (!picture) throw noPicture()
       const release = extraction.hold(account)
       try {
         return await make(parts, { account, record, picture, width: query.width, signal })
@@ -94,7 +87,7 @@ function frameRoute(parts: PictureRouteParts): Route {
     summary:
       'The last recorded picture at or before a moment, as a JPEG; X-Svc-Frame-At says when it was. 30 a minute; beyond the last 120 seconds with the permission export, and into the journal',
     params: cameraParams,
-    query: Type.Object({ at: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }), width }),
+    query: Type.Object({ at: Type.Integer({ minimum: 0, description: 'epoch milliseconds' }), width: pictureWidth }),
     replyType: 'image/jpeg',
     async handle(ask) {
       const { at, width } = ask.query

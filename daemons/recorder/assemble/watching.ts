@@ -1,17 +1,22 @@
 /** Assembles watching live: what is shown of cameras now, and the status feed. */
+import type { Route } from '#kit/http/route.ts'
 import type { SocketRoute } from '#kit/http/sockets.ts'
 import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { Part } from '#kit/run/parts.ts'
 import type { Callers } from '../api/callers.ts'
 import { feedSocketRoute, toldCameras, videoSocketRoute } from '../api/live-routes.ts'
+import { streamRoute } from '../api/stream-route.ts'
 import type { RecorderConfig } from '../config.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
+import { createStreamMeter } from '../core/access/stream-meter.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
+import { masksOf } from '../core/cameras/masks.ts'
 import { createStatusFeed } from '../core/live/feed.ts'
 import { createLive } from '../core/live/live.ts'
 import { keepsNothing, type PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
-import type { StreamOpener } from '../core/ports.ts'
+import { createPictureStreams } from '../core/pictures/picture-streams.ts'
+import type { PictureDecoder, StreamOpener } from '../core/ports.ts'
 import { createStream, type PictureTap, type StreamLimits } from '../core/recording/stream.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 
@@ -21,6 +26,7 @@ interface WatchingParts {
   /** Of recorded streams. */
   limits: StreamLimits
   cameras(): CameraBook
+  decoder: Pick<PictureDecoder, 'picture'>
 }
 
 /** Live viewers and the status feed. */
@@ -35,6 +41,8 @@ export interface Watching {
   /** A camera has masks from now on. */
   hide(camera: string): void
   sockets(callers: Callers): SocketRoute<never>[]
+  /** For who takes no sockets. */
+  route(callers: Callers): Route
   part: Part
 }
 
@@ -56,6 +64,10 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
       retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },
     },
   })
+  const meter = createStreamMeter({
+    ...{ ofAccount: bounds.streams, inAll: bounds.total_streams, what: 'live stream' },
+    keys: { ofAccount: 'live.streams', inAll: 'live.total_streams' },
+  })
   const feed = createStatusFeed({ clock, seenBy: (account: AccountRecord) => toldCameras(cameras(), account) })
 
   return {
@@ -70,13 +82,15 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
     sockets: (callers) => [
       feedSocketRoute({ callers, feed }),
       videoSocketRoute({
-        ...{ clock, callers, cameras: cameras(), live },
-        limits: {
-          ...{ streams: bounds.streams, totalStreams: bounds.total_streams, bufferBytes: bounds.buffer_bytes },
-          ...{ lagMs: bounds.lag_ms, slowMs: bounds.slow_ms },
-        },
+        ...{ clock, callers, cameras: cameras(), live, meter },
+        limits: { bufferBytes: bounds.buffer_bytes, lagMs: bounds.lag_ms, slowMs: bounds.slow_ms },
       }),
     ],
+    route: (callers) =>
+      streamRoute({
+        ...{ callers, cameras: cameras(), meter, mostFps: config.pictures.stream_fps },
+        streams: streamsOf(context, { ...parts, newest: (camera) => live.newest(camera) }),
+      }),
     part: {
       name: 'watching',
       start() {},
@@ -86,6 +100,20 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
       },
     },
   }
+}
+
+function streamsOf(
+  { clock, config: { live, pictures } }: AssembleContext<RecorderConfig>,
+  { cameras, decoder, newest }: Pick<WatchingParts, 'cameras' | 'decoder'> & Pick<Watching, 'newest'>,
+) {
+  return createPictureStreams({
+    ...{ clock, decoder, newest },
+    masksOf: (camera) => masksOf(cameras().require(camera, { cameras: 'all' }).record),
+    limits: {
+      ...{ fps: pictures.stream_fps, totalFps: pictures.total_stream_fps, waitMs: pictures.stream_wait_s * 1000 },
+      jpegBytes: live.buffer_bytes,
+    },
+  })
 }
 
 function subPlaceOf({ enabled, password, subUrl, transport, username }: CameraRecord) {

@@ -9,6 +9,7 @@ import { LONG_MS } from './camera.ts'
 import { clientOf, headersOf } from './client.ts'
 import { FPS, numberIn, type Pixels, picturesIn, pixelsOf } from './counting-film.ts'
 import { openDoor } from './door-stage.ts'
+import { openPictureStream } from './picture-stream.ts'
 
 const { work, recorder, boss, door } = await openDoor(t)
 const login = { username: 'guard', password: 'seven long words' }
@@ -54,6 +55,8 @@ function isPainted({ at, height, width }: Pixels): boolean {
 const frameAt = async (at: number) => await pixelsOf(await bytesOf(`/api/cameras/${door}/frame.jpg?at=${at}`))
 const frame = async () => await frameAt((await bounds()).start + 1000)
 const still = async () => await pixelsOf(await bytesOf(`/api/cameras/${door}/still.jpg`))
+
+const streamUrl = `${recorder.url}/api/cameras/${door}/stream.mjpg?token=${token}`
 
 /** Opens a live stream. @returns how it was closed */
 function watch(query: string, headers: Record<string, string> = {}) {
@@ -108,9 +111,19 @@ t.test(
   async (t) => {
     t.notOk(isPainted(await frame()))
     const open = watch(`&token=${token}`)
+    const stream = await openPictureStream(streamUrl, {})
     await open.shown
+    t.notOk(isPainted(await pixelsOf((await stream.next?.())?.jpeg ?? new Uint8Array())))
     t.same((await put(masks)).body.masks, masks)
+    const setAt = Date.now()
     t.equal(await open.closed, 1008)
+    for (let shownAt = 0, after = 0; after < 3; ) {
+      const part = await stream.next?.()
+      shownAt = part?.shownAt ?? 0
+      if (shownAt > setAt) after++
+      if (shownAt > setAt) t.ok(isPainted(await pixelsOf(part?.jpeg ?? new Uint8Array())), 'stream.mjpg goes on')
+    }
+    stream.leave?.()
     t.ok(isPainted(await frame()), 'frame.jpg')
     t.ok(isPainted(await still()), 'still.jpg')
     const journal = (await boss.call('GET', '/api/journal')).body
@@ -128,6 +141,15 @@ t.test('A.rules.2 /ws/video of a masked camera closes with 1008, to a token and 
     const { closed, pictures } = watch(query, headers)
     t.equal(await closed, 1008)
     t.equal(pictures(), 0)
+  }
+})
+
+t.test('A.rules.2 stream.mjpg of a masked camera is there for a token, painted', async (t) => {
+  for (const width of ['', '&width=144']) {
+    const stream = await openPictureStream(streamUrl + width, {})
+    for (let count = 0; count < 2; count++)
+      t.ok(isPainted(await pixelsOf((await stream.next?.())?.jpeg ?? new Uint8Array())), `${count} ${width}`)
+    stream.leave?.()
   }
 })
 

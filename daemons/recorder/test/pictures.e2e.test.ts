@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { until } from '#kit/test/until.ts'
 import { LONG_MS } from './camera.ts'
 import { clientOf, headersOf } from './client.ts'
 import { FILM, FPS, numberOf, pixelsOf } from './counting-film.ts'
 import { openDoor } from './door-stage.ts'
+import { openPictureStream } from './picture-stream.ts'
 
 const { recorder, boss, door } = await openDoor(t)
 const yard = (await boss.call('POST', '/api/discovery/rtsp', { name: 'Yard', url: 'rtsp://127.0.0.1:1/none' })).body.id
@@ -114,7 +117,7 @@ t.test(
   'A.authentication.7 pictures of a camera that is not allowed are those of one that does not exist',
   async (t) => {
     const late = await accountOf('late')
-    for (const what of ['still.jpg', `frame.jpg?at=${Date.now()}`, `frame.jpg?at=0`])
+    for (const what of ['still.jpg', `frame.jpg?at=${Date.now()}`, `frame.jpg?at=0`, 'stream.mjpg'])
       t.same(
         await Promise.all(
           [yard, 'ffffffff'].map(async (id) => (await late.call('GET', `/api/cameras/${id}/${what}`)).body.error),
@@ -124,6 +127,69 @@ t.test(
       )
   },
 )
+
+const streamUrl = (more = '') => `${recorder.url}/api/cameras/${door}/stream.mjpg${more}`
+
+t.test('stream.mjpg shows what the camera shows now, picture after picture', async (t) => {
+  const { start } = await footage()
+  const first = await pictureOf(framePath(start))
+  const stream = await openPictureStream(streamUrl(), boss.credentials)
+  t.match(stream, { status: 200, type: 'multipart/x-mixed-replace;boundary=svc-frame' })
+  for (let last = start, count = 0; count < 6; count++) {
+    const { jpeg = new Uint8Array(), shownAt = 0 } = (await stream.next?.()) ?? {}
+    t.ok(shownAt > last, 'each is newer')
+    t.equal((await numberOf(jpeg)) - first.number, Math.round(((shownAt - start) * FPS) / 1000))
+    last = shownAt
+  }
+  stream.leave?.()
+  const small = await openPictureStream(streamUrl('?width=144&fps=1'), boss.credentials)
+  t.equal((await pixelsOf((await small.next?.())?.jpeg ?? new Uint8Array())).width, 144)
+  small.leave?.()
+  const none = await openPictureStream(streamUrl().replace(door, yard), boss.credentials)
+  t.match(none, { status: 404, error: 'no_picture' })
+})
+
+t.test('A.authentication.1 a player opens stream.mjpg by the password of its address, or by ?token=', async (t) => {
+  const { token } = (await boss.call('POST', '/tokens', { name: 'player', readOnly: true })).body
+  for (const url of [streamUrl().replace('://', `://any:${token}@`), streamUrl(`?token=${token}`)]) {
+    const words = ['-loglevel', 'error', '-f', 'mpjpeg', '-i', url, '-frames:v', '3', '-f', 'framecrc', '-']
+    const { stdout } = await promisify(execFile)('ffmpeg', words)
+    t.equal(stdout.match(/^0,/gm)?.length, 3, stdout)
+  }
+})
+
+t.test('A.routes DELETE /tokens/:id ends the stream.mjpg of the token at once, and no other', async (t) => {
+  const [one, other] = await Promise.all(
+    ['one', 'other'].map(async (name) => (await boss.call('POST', '/tokens', { name })).body),
+  )
+  const streams = [one, other].map(({ token }) => openPictureStream(streamUrl(`?token=${token}`), {}))
+  const [ending, going] = await Promise.all(streams)
+  t.ok((await ending?.next?.()) && (await going?.next?.()))
+  t.equal((await boss.call('DELETE', `/tokens/${one.id}`)).status, 204)
+  await until('it has ended', async () => (await ending?.next?.()) === undefined)
+  t.ok(await going?.next?.())
+  going?.leave?.()
+  const refused = await openPictureStream(streamUrl(`?token=${one.token}`), {})
+  t.equal(refused.status, 401)
+})
+
+t.test('A.Errors live streams past what live.streams allows an account are refused with 429', async (t) => {
+  const { token } = (await boss.call('POST', '/tokens', { name: 'many', accountId: await idOf('guard') })).body
+  const open = () => openPictureStream(streamUrl('?width=16'), { token })
+  const all = await Promise.all(Array.from({ length: 48 }, open))
+  t.ok(all.every(({ status }) => status === 200))
+  t.match(await open(), { status: 429, error: 'too_many_streams' })
+  const video = await clientOf(recorder.url, { token }).call('GET', `/ws/video?camera=${door}`)
+  t.match(video, { status: 429, body: { error: 'too_many_streams' } }, 'of whatever kind')
+  const others = await openPictureStream(streamUrl('?width=16'), boss.credentials)
+  t.equal(others.status, 200, 'other accounts have theirs')
+  for (const { leave } of [...all, others]) leave?.()
+  await until('the places are free again', async () => {
+    const { leave, status } = await open()
+    leave?.()
+    return status === 200
+  })
+})
 
 t.test('health says what decodes, and a decoder that is killed is begun again while recording goes on', async (t) => {
   const { start } = await footage()

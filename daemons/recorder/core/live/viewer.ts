@@ -47,7 +47,7 @@ const TRY_AGAIN_LATER = 1013
 /** How a stream of a camera with masks is closed: nothing is painted into it. A reason has at most 123 bytes. */
 export const MASKED = [
   POLICY_VIOLATION,
-  'This camera has privacy masks. Ask for its still.jpg or playback.mp4.',
+  'This camera has privacy masks. Ask for its stream.mjpg or playback.mp4.',
 ] as const
 
 /** A frame of more than 65,535 bytes has so many before it. */
