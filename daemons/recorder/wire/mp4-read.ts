@@ -55,6 +55,10 @@ export type ReadAt = (offset: number, length: number) => Uint8Array
 /** Heads of boxes that are read whole; a larger one is none of ours. */
 const MOST_HEAD_BYTES = 1_048_576
 
+/** What is written here has less in a fragment, and fewer of them in a file. */
+const MOST_FRAGMENT_BYTES = 2 ** 27
+const MOST_FRAGMENTS = 2 ** 18
+
 /**
  * Finds what is whole. Never throws: anything that does not fit ends the whole part.
  * @param before of the same file: it is gone on with behind what that found
@@ -65,7 +69,7 @@ export function scanMp4(read: ReadAt, fileBytes: number, before?: Mp4Scan): Mp4S
   const { tracks, headBytes } = before?.tracks ? { tracks: before.tracks, headBytes: before.wholeBytes } : headOf(next)
   if (!tracks) return { tracks: undefined, fragments: [], wholeBytes: 0 }
   let wholeBytes = headBytes
-  for (;;) {
+  while (fragments.length < MOST_FRAGMENTS) {
     const prft = next(wholeBytes, 'prft')
     const moof = prft && next(prft.end, 'moof')
     const mdat = moof && next(moof.end, 'mdat')
@@ -73,6 +77,7 @@ export function scanMp4(read: ReadAt, fileBytes: number, before?: Mp4Scan): Mp4S
     const time = timeOf(prft.body())
     const run = runOf(moof.body())
     if (!time || !run || run.bytes !== mdat.end - moof.end - 8) break
+    if (mdat.end - wholeBytes > MOST_FRAGMENT_BYTES) break
     const { durationTicks, isKey } = run
     fragments.push({ offset: wholeBytes, length: mdat.end - wholeBytes, ...time, durationTicks, isKey })
     wholeBytes = mdat.end
@@ -178,23 +183,53 @@ function timeOf(prft: Uint8Array): Pick<FragmentPlace, 'decodeTicks' | 'wallMs'>
   return { decodeTicks, wallMs: (seconds + era + u32(prft, 12) / 2 ** 32) * 1000 }
 }
 
-/** Sums of the runs as they are written here, with all their columns. */
+/** Where a run stands in a fragment. The layout is that of packFragment: tfhd, tfdt and trun in each traf. */
+const FIRST_TRAF = 16
+const TRUN_IN_TRAF = 8 + 16 + 20
+const ROWS_IN_TRUN = 20
+const RUN_LAYOUT = [
+  { at: 8, type: 'tfhd', length: 16 },
+  { at: 24, type: 'tfdt', length: 20 },
+] as const
+
+/**
+ * Sums of the runs, exactly as they are written here: pictures, then sound or nothing. Whoever can put a file onto a disk
+ * could else have it read without end.
+ * @param moof its contents
+ */
 function runOf(moof: Uint8Array): { durationTicks: number; isKey: boolean; bytes: number } | undefined {
-  let durationTicks = 0
-  let bytes = 0
-  let isKey: boolean | undefined
-  for (const traf of boxesIn(moof, 'traf')) {
-    const trun = inside(traf, 'trun')
-    const count = trun && trun.length >= 12 ? u32(trun, 4) : 0
-    const row = isKey === undefined ? VIDEO_ROW_BYTES : SOUND_ROW_BYTES
-    if (!trun || count === 0 || trun.length !== 12 + row * count) return undefined
-    for (let at = 12; at < trun.length; at += row) {
-      if (row === VIDEO_ROW_BYTES) durationTicks += u32(trun, at)
-      bytes += u32(trun, at + 4)
+  let [durationTicks, bytes, at] = [0, 0, FIRST_TRAF]
+  for (const row of [VIDEO_ROW_BYTES, SOUND_ROW_BYTES]) {
+    if (row === SOUND_ROW_BYTES && at === moof.length) break
+    const traf = boxOf(moof, at, 'traf')
+    const rows = traf && rowsOf(traf, row)
+    if (!rows) return undefined
+    for (let place = 0; place < rows.length; place += row) {
+      if (row === VIDEO_ROW_BYTES) durationTicks += u32(rows, place)
+      bytes += u32(rows, place + 4)
     }
-    isKey ??= (u32(trun, 20) & 0x0001_0000) === 0
+    at += traf.length
   }
-  return isKey === undefined ? undefined : { durationTicks, bytes, isKey }
+  const isKey = (u32(moof, FIRST_TRAF + TRUN_IN_TRAF + ROWS_IN_TRUN + 8) & 0x0001_0000) === 0
+  return at === moof.length && boxOf(moof, 0, 'mfhd')?.length === FIRST_TRAF
+    ? { durationTicks, bytes, isKey }
+    : undefined
+}
+
+/** The rows of a traf; undefined if it is laid out in another way, or has none. */
+function rowsOf(traf: Uint8Array, row: number): Uint8Array | undefined {
+  const trun = boxOf(traf, TRUN_IN_TRAF, 'trun')
+  const isOurs = RUN_LAYOUT.every(({ at, length, type }) => boxOf(traf, at, type)?.length === length)
+  if (!isOurs || trun === undefined || TRUN_IN_TRAF + trun.length !== traf.length) return undefined
+  const rows = trun.subarray(ROWS_IN_TRUN)
+  return rows.length > 0 && rows.length === row * u32(trun, 12) ? rows : undefined
+}
+
+/** A box with its head; undefined if another stands there, or it is not whole. */
+function boxOf(bytes: Uint8Array, at: number, type: string): Uint8Array | undefined {
+  const length = u32(bytes, at)
+  const name = String.fromCharCode(...bytes.subarray(at + 4, at + 8))
+  return name === type && length >= 8 && at + length <= bytes.length ? bytes.subarray(at, at + length) : undefined
 }
 
 /** How a fragment is put into another file. */
@@ -208,9 +243,9 @@ export interface Retiming {
   soundRate: number | undefined
 }
 
-/** Where a run stands in a fragment. The layout is that of packFragment: tfhd, tfdt and trun in each traf. */
+/** Where a traf has the time of its first sample, and its rows. */
 const TFDT_AT = 8 + 16 + 12
-const ROWS_AT = 8 + 16 + 20 + 20
+const ROWS_AT = TRUN_IN_TRAF + ROWS_IN_TRUN
 
 /**
  * A fragment for another file: the same pictures and sound, counted and timed anew, up to an end.

@@ -54,6 +54,41 @@ t.test('bytes that were changed end the whole part, and throw nothing', async ()
   )
 })
 
+/** A fragment with more bytes in its moof: in its last traf, or behind it. */
+function fattened(fragment: Uint8Array, more: Uint8Array, isInside: boolean): Buffer {
+  const bytes = Buffer.from(fragment)
+  const moof = bytes.readUInt32BE(0)
+  const end = moof + bytes.readUInt32BE(moof)
+  bytes.writeUInt32BE(end - moof + more.length, moof)
+  const traf = bytes.lastIndexOf('traf', end) - 4
+  if (isInside) bytes.writeUInt32BE(bytes.readUInt32BE(traf) + more.length, traf)
+  return Buffer.concat([bytes.subarray(0, end), more, bytes.subarray(end)])
+}
+
+t.test('a fragment that is laid out in another way is none: what reads it would not come to its end', async (t) => {
+  const [whole = new Uint8Array()] = fragments
+  const box = (type: string) => Buffer.from(`\0\0\0\x08${type}`)
+  t.equal(scan(Buffer.concat([head, fattened(whole, new Uint8Array(), false)])).fragments.length, 1)
+  for (const more of [new Uint8Array(8), box('free'), box('traf'), box('trun'), new Uint8Array(1)])
+    for (const isInside of [true, false]) {
+      const found = scan(Buffer.concat([head, fattened(whole, more, isInside), whole]))
+      t.same([found.fragments, found.wholeBytes], [[], head.length], `${more.length} ${isInside}`)
+    }
+  const third = heard.subarray(Buffer.from(heard).lastIndexOf('traf') - 4, Buffer.from(heard).lastIndexOf('mdat') - 4)
+  t.same(scan(Buffer.concat([head, fattened(heard, third, false)])).fragments, [], 'a third run')
+})
+
+t.test('a fragment of more than any camera sends is none', async (t) => {
+  const [whole = new Uint8Array()] = fragments
+  const bytes = Buffer.from(whole)
+  const size = 2 ** 27
+  bytes.writeUInt32BE(size, bytes.indexOf('trun') + 20)
+  bytes.writeUInt32BE(7 + 4 + 8 + size, bytes.indexOf('mdat') - 4)
+  const all = Buffer.concat([head, bytes])
+  // Such a file has a hole, and takes no room on its disk.
+  t.same(scanMp4((at, length) => all.subarray(at, at + length), 2 ** 32).fragments, [])
+})
+
 t.test('a fragment is timed anew for another file', async (t) => {
   const to = { sequence: 1, decodeTicks: 4_500_000_000, endTicks: Number.POSITIVE_INFINITY, soundRate: undefined }
   const moved = Buffer.concat([head, retimed(fragments[2] ?? new Uint8Array(), 1_900_000_000_000, to)])
