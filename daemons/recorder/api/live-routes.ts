@@ -64,6 +64,10 @@ const videoQuery = Type.Object(
       default: 'main',
       description: 'sub: the small stream for walls, where the camera has one',
     }),
+    sound: Type.Enum(['on', 'off'], {
+      default: 'on',
+      description: 'off: the pictures alone, also of a camera that sends sound',
+    }),
   },
   { additionalProperties: false },
 )
@@ -81,20 +85,22 @@ export function videoSocketRoute({
     who: 'user',
     token: true,
     bufferBytes: limits.bufferBytes,
-    summary: 'A camera as it is now: a text message with its type and size, then fragmented MP4, a picture a message',
+    summary:
+      'A camera as it is now: a text message with its type and size, then fragmented MP4, a picture or a frame of sound a message',
     query: videoQuery,
     check(caller, { camera }) {
       const account = callers.accountOf(caller)
       cameras.require(camera, account)
       meter.check(account.id)
     },
-    open(socket, caller, { camera, profile }) {
+    open(socket, caller, { camera, profile, sound }) {
       const account = callers.accountOf(caller)
       const { record } = cameras.require(camera, account)
       if (isMasked(record)) return socket.close(...MASKED)
       // Of many that knocked at once, all were let in while none was open yet.
       const release = meter.take(account.id)
-      const leave = live.watch(record.id, profile, createViewer({ clock, limits, line: socket }))
+      const viewer = createViewer({ clock, limits, line: socket, isHearing: sound === 'on' })
+      const leave = live.watch(record.id, profile, viewer)
       socket.onClose(() => {
         leave()
         release()

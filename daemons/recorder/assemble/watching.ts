@@ -17,7 +17,7 @@ import { keepsNothing, type PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { createPictureStreams } from '../core/pictures/picture-streams.ts'
 import type { PictureDecoder, StreamOpener } from '../core/ports.ts'
-import { createStream, type PictureTap, type StreamLimits } from '../core/recording/stream.ts'
+import { createStream, type StreamLimits, type StreamTap } from '../core/recording/stream.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 
 interface WatchingParts {
@@ -31,7 +31,7 @@ interface WatchingParts {
 
 /** Live viewers and the status feed. */
 export interface Watching {
-  tapOf(camera: string): PictureTap
+  tapOf(camera: string): StreamTap
   /** What a camera shows now; undefined while it does not send. */
   newest(camera: string): ChosenPicture | undefined
   /** The state of a camera is another. */
@@ -50,7 +50,9 @@ export function createWatching(context: AssembleContext<RecorderConfig>, parts: 
   const { clock, config } = context
   const { cameras, opener, wall } = parts
   const bounds = config.live
-  const limits: StreamLimits = { ...parts.limits, groupBytes: bounds.group_bytes, pictureBytes: bounds.group_bytes }
+  // Nothing of it is kept, so no sound waits for a fragment.
+  const own = { groupBytes: bounds.group_bytes, pictureBytes: bounds.group_bytes, soundBytes: 0 }
+  const limits: StreamLimits = { ...parts.limits, ...own }
 
   const play: PlaySub = (place, tap, signal) => {
     const stream = createStream({ camera: '', clock, wall, store: keepsNothing, tap, limits, onPicture() {} })
@@ -116,8 +118,8 @@ function streamsOf(
   })
 }
 
-function subPlaceOf({ enabled, password, subUrl, transport, username }: CameraRecord) {
+function subPlaceOf({ audio, enabled, password, subUrl, transport, username }: CameraRecord) {
   if (!enabled || subUrl === null) return undefined
   const login = { username: username ?? undefined, password: password ?? undefined }
-  return { url: subUrl, ...login, isHeard: false, isUdp: transport === 'udp' }
+  return { url: subUrl, ...login, isHeard: audio, isUdp: transport === 'udp' }
 }

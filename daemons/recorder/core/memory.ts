@@ -7,6 +7,7 @@ import {
   type MemoryRow,
   MIB,
   NODE_TASKS,
+  type Setting,
   serverRows,
   signInRows,
   tlsRow,
@@ -70,9 +71,8 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/wire/rtsp.test.ts',
       },
       {
-        // Of pictures; of sound, and the reports of both, 64 KiB each. The kernel counts twice what it is asked for.
         ...{ what: 'packets over UDP that the kernel holds', of: 'camera', many: 'cameras.max' },
-        each: (setting) => 2 * (setting('cameras.udp_buffer_bytes') + 3 * 64 * KIB),
+        each: udpBytes,
         shownBy: 'daemons/recorder/test/io/rtp-sockets.test.ts',
       },
       {
@@ -116,6 +116,11 @@ export function memoryPlan(): MemoryPlan {
     ],
     tasks: TASKS,
   }
+}
+
+/** Of pictures; of sound, and the reports of both, 64 KiB each. The kernel counts twice what it is asked for. */
+function udpBytes(setting: Setting): number {
+  return 2 * (setting('cameras.udp_buffer_bytes') + 3 * 64 * KIB)
 }
 
 /** What is asked of cameras over ONVIF, and written to them. */
@@ -178,7 +183,8 @@ function liveRows(): MemoryRow[] {
       each: (setting) =>
         READER_BYTES +
         KERNEL_BYTES +
-        setting('cameras.reorder_packets') * PACKET_BYTES +
+        udpBytes(setting) +
+        setting('cameras.reorder_packets') * (PACKET_BYTES + MOST_SOUND_PACKET_BYTES) +
         8 * setting('live.group_bytes'),
       shownBy: 'daemons/recorder/test/core/live/sub-stream.test.ts',
     },

@@ -48,6 +48,7 @@ async function h265(t: Test, stage: Stage): Promise<void> {
 }
 
 async function sound(t: Test, stage: Stage, kind: 'aac' | 'alaw'): Promise<void> {
+  const { recorder } = stage
   const file = await makeFlashes(stage.work, 60, kind)
   const camera = await startCamera(t, file, undefined, [H264, SOUNDS[kind].pay])
   const id = await added(t, stage, `Yard ${kind}`, camera.url)
@@ -65,4 +66,33 @@ async function sound(t: Test, stage: Stage, kind: 'aac' | 'alaw'): Promise<void>
     LONG_MS,
   )
   if (kind === 'aac') await audit(t, 'playback-sound')
+  await visit('camera', id)
+  if (kind === 'alaw') {
+    await page.getByText('It sends its sound as G.711, which browsers do not play live').waitFor()
+    return
+  }
+  await page.getByRole('button', { name: 'Sound on' }).waitFor()
+  await until(
+    'pictures alone',
+    async () => (([pictures, sound, muted]) => pictures > 0 && sound === 0 && muted)(await bytes()),
+    LONG_MS,
+  )
+  await page.getByRole('button', { name: 'Sound on' }).click()
+  await page.getByRole('button', { name: 'Sound off' }).waitFor()
+  let before = 0
+  const grows = (sound: number) => {
+    const isMore = before > 0 && sound > before
+    before = sound
+    return isMore
+  }
+  await until(
+    'it is heard live',
+    async () => (([pictures, sound, muted]) => pictures > 0 && grows(sound) && !muted)(await bytes()),
+    LONG_MS,
+  )
+  await audit(t, 'camera-sound')
+  await page.keyboard.press('m')
+  await until('it is silent', async () => (await bytes())[2], LONG_MS)
+  await recorder.call('PATCH', `/api/cameras/${id}`, { audio: false })
+  await page.getByText('Its sound is switched off in its settings.').waitFor()
 }

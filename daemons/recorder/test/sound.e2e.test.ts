@@ -4,6 +4,7 @@ import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { H264, LONG_MS, makeFlashes, SOUNDS, startCamera } from './camera.ts'
@@ -45,6 +46,29 @@ async function played(id: string, start: number, seconds: number): Promise<strin
   const file = join(work, `${id}-${Math.round(start)}.mp4`)
   writeFileSync(file, new Uint8Array(await answer.arrayBuffer()))
   return file
+}
+
+/** Watches live until some pictures have come. */
+async function watched(
+  t: Test,
+  query: string,
+  pictures: number,
+): Promise<{ mime: string; file: string; sounds: number }> {
+  const headers = headersOf(recorder.credentials)
+  const socket = new WebSocket(`${recorder.url.replace('http', 'ws')}/ws/video?camera=${query}`, { headers })
+  t.teardown(() => socket.terminate())
+  let mime = ''
+  const parts: Buffer[] = []
+  const isPicture = (bytes: Buffer) => bytes.toString('latin1', 4, 8) === 'prft'
+  socket.on('message', (data, isBinary) => {
+    if (isBinary) parts.push(data as Buffer)
+    else mime = JSON.parse(String(data)).mime
+  })
+  await until(`${pictures} pictures`, () => parts.filter(isPicture).length >= pictures, LONG_MS)
+  socket.terminate()
+  const file = join(work, `live-${query}.mp4`)
+  writeFileSync(file, Buffer.concat(parts))
+  return { mime, file, sounds: parts.filter((bytes) => bytes.toString('latin1', 4, 8) === 'moof').length }
 }
 
 /** Pictures at their own times, not at those of a rate: where sound begins half a picture before, two would be at one. */
@@ -118,6 +142,22 @@ for (const [kind, codec, transport] of [
     const own = await onsetsOf(second)
     t.ok(Math.max(...apart(own)) < 60, `a file of its own: ${apart(own)} ms`)
     t.equal((await tracksOf(second)).errors, '')
+    const live = await watched(t, id, 100)
+    const seen = await tracksOf(live.file)
+    t.match([seen.streams[0], seen.errors], [{ codec_name: 'h264' }, ''])
+    t.same(
+      [seen.streams.length, live.mime.includes('mp4a.40.2'), live.sounds > 0],
+      kind === 'aac' ? [2, true, true] : [1, false, false],
+    )
+    if (kind === 'aac') {
+      const now = await onsetsOf(live.file)
+      t.ok(now.tones.length >= 3, `${now.tones.length} tones`)
+      t.ok(Math.max(...apart(now)) < 60, `live: ${apart(now)} ms`)
+      const sub = await watched(t, `${id}&profile=sub`, 5)
+      t.ok(sub.mime.includes('mp4a'), 'the main one is shown where there is no other')
+      const silent = await watched(t, `${id}&sound=off`, 5)
+      t.same([silent.mime.includes('mp4a'), silent.sounds, (await tracksOf(silent.file)).streams.length], [false, 0, 1])
+    }
     await recorder.call('DELETE', `/api/cameras/${id}`)
   })
 
@@ -136,4 +176,6 @@ t.test('a camera whose sound is switched off is recorded without, from then on',
     },
     LONG_MS,
   )
+  const live = await watched(t, id, 5)
+  t.same([live.mime.includes('mp4a'), live.sounds], [false, 0])
 })

@@ -176,8 +176,8 @@ export function filmPath(camera: string, startAt: number, seconds: number, isKep
 export type Profile = 'main' | 'sub'
 
 /** Path of the socket that shows a camera live. */
-export function livePath(camera: string, profile: Profile): string {
-  return `/ws/video?camera=${encodeURIComponent(camera)}&profile=${profile}`
+export function livePath(camera: string, profile: Profile, isHeard: boolean): string {
+  return `/ws/video?camera=${encodeURIComponent(camera)}&profile=${profile}&sound=${isHeard ? 'on' : 'off'}`
 }
 
 const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`

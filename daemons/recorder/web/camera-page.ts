@@ -10,9 +10,19 @@ import { firstWait } from '#kit/web/lazy.ts'
 import { age, bytesText, count, sinceText, timeOf } from '#kit/web/numbers.ts'
 import { say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
+import { adoptStyle } from '#kit/web/style.ts'
 import { api, type Camera, type CameraCounts, type Footage } from './api.ts'
-import { litOf, pictureText, remedyText, stateText, type When, whyNoPicture, whyText } from './camera-words.ts'
-import { Film, type Reel } from './film.ts'
+import {
+  litOf,
+  pictureText,
+  remedyText,
+  stateText,
+  type When,
+  whyNoPicture,
+  whyNoSound,
+  whyText,
+} from './camera-words.ts'
+import { Film, type Reel, SoundButton } from './film.ts'
 import { LiveFilm } from './live-film.ts'
 import { cameras, isAdmin } from './state.ts'
 import * as texts from './texts.ts'
@@ -26,6 +36,8 @@ const FILM_S = 60
 const LIVE_MS = 3000
 /** What may be seen without the right to take footage out, with time to ask for it. */
 const RECENT_MS = 110_000
+
+adoptStyle('.live-foot{display:flex;flex-wrap:wrap;align-items:center;gap:var(--s2);justify-content:space-between}')
 
 /** The page. */
 export function CameraPage({ id }: { id: string }): VNode {
@@ -41,6 +53,7 @@ function Known({ camera }: { camera: Camera }): VNode {
   const { id, name } = camera
   const [footage, setFootage] = useState<Footage | null>(null)
   const [counts, setCounts] = useState<CameraCounts | null>(null)
+  const [isHeard, setHeard] = useState(false)
   const when = { nowMs: daemonNow(), zone: zone.value }
   useLook(async () => setFootage(await api.footage(id, daemonNow() - RECENT_MS, daemonNow() + RECENT_MS)), LOOK_MS)
   useLook(async () => {
@@ -48,22 +61,32 @@ function Known({ camera }: { camera: Camera }): VNode {
   }, LOOK_MS)
   useKeys(name, [
     { key: 'p', what: texts.playback, run: () => goTo('playback', id) as undefined },
+    { key: 'm', what: texts.soundOnOrOff, run: () => setHeard(!isHeard) as undefined },
     { key: 'e', what: texts.editsCamera, run: () => isAdmin.value && (goTo('cameras', 'edit', id) as undefined) },
   ])
   const edit = isAdmin.value ? html`<a class="btn" href=${linkTo('cameras', 'edit', id)}>Edit</a>` : null
   return html`<div class="head"><h1>${name}</h1><div class="acts">${edit}<a class="btn primary" href=${linkTo('playback', id)}>Playback</a></div></div>
     ${verdict({ lit: litOf(camera), sentence: texts.sentenceOfState(stateText(camera, when)), why: [whyText(camera, when), remedyText(camera)].filter(Boolean).join(' ') })}
-    <div class="cols"><section class="panel" aria-label="Picture"><${Now} camera=${camera} newest=${footage?.ranges.at(-1)} when=${when} /></section>
+    <div class="cols"><section class="panel" aria-label="Picture"><${Now} camera=${camera} newest=${footage?.ranges.at(-1)} when=${when} isHeard=${isHeard} setHeard=${setHeard} /></section>
       <section class="panel" aria-label="Facts"><header><h2>Facts</h2></header>${factTable(factsOf(camera, footage, counts, when))}</section></div>`
 }
 
+interface NowFacts extends NewestFacts {
+  when: When
+  isHeard: boolean
+  setHeard: (is: boolean) => void
+}
+
 /** The live picture; of a camera that has none, the last that was recorded. */
-function Now({ camera, newest, when }: NewestFacts & { when: When }): VNode {
+function Now({ camera, isHeard, newest, setHeard, when }: NowFacts): VNode {
   const [shownAt, setShownAt] = useState<number | null>(null)
   if (whyNoPicture(camera, when) !== null) return html`<${Newest} camera=${camera} newest=${newest} />`
   const behindMs = Math.max(0, when.nowMs - (shownAt ?? when.nowMs))
-  return html`<${LiveFilm} camera=${camera.id} profile="main" label=${texts.liveOf(camera.name)} onTime=${setShownAt} />
-    <footer class="small soft">${shownAt === null ? texts.usuallyBrief : behindMs < LIVE_MS ? texts.itIsNow(timeOf(shownAt, zone.value)) : texts.pictureFrom(timeOf(shownAt, zone.value), age(behindMs))}</footer>`
+  const noSound = whyNoSound(camera)
+  // A picture that is not shown says why in its own place.
+  const sound = shownAt === null ? null : (noSound ?? html`<${SoundButton} isHeard=${isHeard} setHeard=${setHeard} />`)
+  return html`<${LiveFilm} camera=${camera.id} profile="main" label=${texts.liveOf(camera.name)} isHeard=${isHeard && noSound === null} onTime=${setShownAt} />
+    <footer class="live-foot small soft"><span>${shownAt === null ? texts.usuallyBrief : behindMs < LIVE_MS ? texts.itIsNow(timeOf(shownAt, zone.value)) : texts.pictureFrom(timeOf(shownAt, zone.value), age(behindMs))}</span>${sound}</footer>`
 }
 
 interface NewestFacts {

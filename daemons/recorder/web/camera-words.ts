@@ -49,6 +49,14 @@ export function whyNoPicture(camera: Camera, when: When): string | null {
   return [`${stateText(camera, when)}.`, whyText(camera, when)].join(' ').trim()
 }
 
+/** Why its sound cannot be heard live; null where it can. */
+export function whyNoSound({ audio, recordProfile }: Camera): string | null {
+  if (!audio) return texts.soundIsOff
+  const codec = recordProfile?.audioCodec
+  if (!codec) return texts.noSoundSent
+  return codec.startsWith('mp4a') ? null : texts.soundNotLive
+}
+
 /** What a person can do about it; empty where waiting is enough. */
 export function remedyText({ health }: Camera): string {
   if (health.state === 'refused') return texts.refusedRemedy

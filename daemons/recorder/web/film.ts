@@ -2,6 +2,7 @@
 import type { VNode } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from '#kit/web/html.ts'
+import { icon } from '#kit/web/parts.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import { filmPath, whyNoFilm } from './api.ts'
 import { cameras } from './state.ts'
@@ -97,6 +98,12 @@ export function Film({
       onTimeUpdate=${(event: Event) => onTime?.(momentOf((event.target as HTMLVideoElement).currentTime))}
       onEnded=${(event: Event) => onEnd(momentOf((event.target as HTMLVideoElement).currentTime))}
       onLoadedMetadata=${begun} onError=${() => void failed()}></video></div>`
+}
+
+/** Switches sound on and off; pages begin without, since browsers let none be heard before a touch. */
+export function SoundButton({ isHeard, setHeard }: { isHeard: boolean; setHeard: (is: boolean) => void }): VNode {
+  const word = isHeard ? texts.soundOff : texts.soundOn
+  return html`<button class="btn icon" type="button" aria-label=${word} title=${word} onClick=${() => setHeard(!isHeard)}>${icon(isHeard ? 'sound' : 'mute')}</button>`
 }
 
 /** Whether this browser decodes what the camera sends now; what it sent before is tried. */

@@ -19,6 +19,8 @@ interface LiveFacts {
   label?: string
   /** Why there can be no picture, such as a camera that is off; then none is asked for. */
   why?: Sentence
+  /** Its sound is heard, where it has some. */
+  isHeard?: boolean
   /** When the picture that is shown was taken, epoch ms; at most twice a second. */
   onTime?: (atMs: number) => void
 }
@@ -31,7 +33,7 @@ adoptStyle(`
 `)
 
 /** The picture. It is asked for while it can be seen: not in a hidden tab, nor scrolled away. */
-export function LiveFilm({ camera, profile, label, why = null, onTime }: LiveFacts): VNode {
+export function LiveFilm({ camera, profile, label, why = null, isHeard = false, onTime }: LiveFacts): VNode {
   const own = useRef<HTMLVideoElement | null>(null)
   const still = useRef<HTMLCanvasElement | null>(null)
   const [said, setSaid] = useState<Sentence>(texts.askingPicture)
@@ -40,15 +42,18 @@ export function LiveFilm({ camera, profile, label, why = null, onTime }: LiveFac
   const hear = useRef(onTime)
   hear.current = onTime
   useEffect(() => {
+    if (own.current) own.current.muted = !isHeard
+  }, [isHeard])
+  useEffect(() => {
     const video = own.current
     if (!video || !isAsked) return
     const player = playLive({
-      ...{ video, camera, profile, say: setSaid },
+      ...{ video, path: livePath(camera, profile, isHeard), say: setSaid },
       onTime: (atMs) => hear.current?.(atMs),
       keep: () => keepStill(video, still.current),
     })
     return () => player.end()
-  }, [camera, profile, isAsked])
+  }, [camera, profile, isHeard, isAsked])
   return html`<div class="live"><canvas ref=${still} aria-hidden="true"></canvas>
     <video ref=${own} aria-label=${label} aria-hidden=${label === undefined} muted playsinline disablepictureinpicture disableremoteplayback></video>
     <div class="said">${why ?? said}</div></div>`
@@ -78,8 +83,8 @@ const NO_KEY_MS = 1500
 
 interface PlayerParts {
   video: HTMLVideoElement
-  camera: string
-  profile: Profile
+  /** Of the recorder's socket. */
+  path: string
   say: (said: Sentence) => void
   onTime: (atMs: number) => void
   /** The picture that is shown is about to go: keeps it behind the next. */
@@ -87,13 +92,12 @@ interface PlayerParts {
 }
 
 /** Plays until it is ended; asks again after each cut. */
-function playLive({ video, camera, profile, say, onTime, keep }: PlayerParts): { end(): void } {
+function playLive({ video, path, say, onTime, keep }: PlayerParts): { end(): void } {
   let socket: WebSocket | undefined
   let film: MediaFilm | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   let isOver = false
   let tries = 0
-  const path = livePath(camera, profile)
 
   function closeFilm(): void {
     keep()

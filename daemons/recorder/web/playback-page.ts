@@ -12,7 +12,7 @@ import { age, dateOf, timeOf } from '#kit/web/numbers.ts'
 import { icon, say, toast } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { api, filmPath, type Stretch } from './api.ts'
-import { Film, type Reel } from './film.ts'
+import { Film, type Reel, SoundButton } from './film.ts'
 import { cameras, mayExport } from './state.ts'
 import { Strip } from './strip.ts'
 import * as texts from './texts.ts'
@@ -204,8 +204,7 @@ function Player({ camera, first }: { camera: string; first: number }): VNode {
 /** Only where the camera sends sound: most do not. */
 function soundButton(camera: string, isHeard: boolean, setHeard: (is: boolean) => void): Child {
   if (!cameras.value?.find(({ id }) => id === camera)?.recordProfile?.audioCodec) return null
-  const word = isHeard ? texts.soundOff : texts.soundOn
-  return html`<button class="btn icon" type="button" aria-label=${word} title=${word} onClick=${() => setHeard(!isHeard)}>${icon(isHeard ? 'sound' : 'mute')}</button>`
+  return html`<${SoundButton} isHeard=${isHeard} setHeard=${setHeard} />`
 }
 
 function hourOf(day: Day, atMs: number): Stretch {

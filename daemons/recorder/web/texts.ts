@@ -138,6 +138,11 @@ export const camerasAreAdded = (names: string[]) => `${listed(names)} ${names.le
 
 // One camera (camera-page.ts)
 
+export const soundIsOff = 'Its sound is switched off in its settings.'
+export const noSoundSent = 'It sends no sound.'
+export const soundNotLive =
+  'It sends its sound as G.711, which browsers do not play live. Set it to AAC in the camera, or hear it under Playback.'
+
 export const noSuchCamera = 'There is no such camera'
 export const itWasRemoved = 'It was removed, or is not for this account.'
 export const editsCamera = 'changes the camera'

@@ -212,11 +212,19 @@ export function writeFragment({ decodeTicks, samples, sequence, sound, wallMs }:
     ...{ number: VIDEO_TRACK, decodeTicks, columns: VIDEO_COLUMNS, rows: Uint8Array.from(rows) },
     data: samples.flatMap(({ units }) => units.flatMap((unit) => [Uint8Array.from(u32(unit.length)), unit])),
   }
-  const heard: Run[] = (sound ? [sound] : []).map(({ decodeTicks, frames }) => ({
+  return packFragment(sequence, wallMs, sound ? [pictures, soundRun(sound)] : [pictures])
+}
+
+/** A fragment of sound alone, without a `prft`: it tells no time of a picture. */
+export function writeSoundFragment(sequence: number, sound: SoundRun): Uint8Array {
+  return joinBytes(packRuns(sequence, [soundRun(sound)]))
+}
+
+function soundRun({ decodeTicks, frames }: SoundRun): Run {
+  return {
     ...{ number: SOUND_TRACK, decodeTicks, columns: SOUND_COLUMNS, data: frames.map(({ bytes }) => bytes) },
     rows: Uint8Array.from(frames.flatMap(({ bytes, durationTicks }) => [...u32(durationTicks), ...u32(bytes.length)])),
-  }))
-  return packFragment(sequence, wallMs, [pictures, ...heard])
+  }
 }
 
 /** What a fragment has of one track. */
@@ -235,20 +243,25 @@ export const SOUND_ROW_BYTES = 8
 
 /** `prft`, `moof`, `mdat`. @param wallMs of the first run, see `FragmentWish` */
 export function packFragment(sequence: number, wallMs: number, runs: readonly Run[]): Uint8Array {
+  const seconds = Math.floor(wallMs / 1000)
+  const fraction = Math.floor((wallMs / 1000 - seconds) * 2 ** 32)
+  const ntp = [...u32((seconds + NTP_OFFSET_S) >>> 0), ...u32(fraction)]
+  // Flag 24: the time was measured where the stream arrived. 14496-12 (2020), 8.16.5.1.
+  const prft = fullBox('prft', 1, 24, u32(VIDEO_TRACK), ntp, u64(runs[0]?.decodeTicks ?? 0))
+  return joinBytes([prft, ...packRuns(sequence, runs)])
+}
+
+/** `moof`, `mdat`. */
+function packRuns(sequence: number, runs: readonly Run[]): Uint8Array[] {
   const bytesOf = (run: Run | undefined) => (run?.data ?? []).reduce((sum, { length }) => sum + length, 0)
   const moofOf = (dataOffset: number) => {
     const trafs = runs.map((run, at) => traf(run, dataOffset + (at === 0 ? 0 : bytesOf(runs[0]))))
     return box('moof', fullBox('mfhd', 0, 0, u32(sequence)), ...trafs)
   }
   const moof = moofOf(moofOf(0).length + 8)
-  const seconds = Math.floor(wallMs / 1000)
-  const fraction = Math.floor((wallMs / 1000 - seconds) * 2 ** 32)
-  const ntp = [...u32((seconds + NTP_OFFSET_S) >>> 0), ...u32(fraction)]
-  // Flag 24: the time was measured where the stream arrived. 14496-12 (2020), 8.16.5.1.
-  const prft = fullBox('prft', 1, 24, u32(VIDEO_TRACK), ntp, u64(runs[0]?.decodeTicks ?? 0))
   const length = runs.reduce((sum, run) => sum + bytesOf(run), 8)
   const mdat = Uint8Array.from([...u32(length), 0x6d, 0x64, 0x61, 0x74])
-  return joinBytes([prft, moof, mdat, ...runs.flatMap(({ data }) => data)])
+  return [moof, mdat, ...runs.flatMap(({ data }) => data)]
 }
 
 function traf({ columns, decodeTicks, number, rows }: Run, dataOffset: number): Uint8Array {

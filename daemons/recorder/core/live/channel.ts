@@ -1,14 +1,15 @@
 /**
- * One stream of a camera as it is watched: the group of pictures under way, and fragments of one picture each, made once
- * for all who watch.
+ * One stream of a camera as it is watched: the group of pictures under way with its sound, and fragments of one picture
+ * or one frame of sound each, made once for all who watch.
  */
-import { TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
-import type { Picture } from '../../wire/pictures.ts'
+import { TICKS_PER_S, writeFragment, writeHead, writeSoundFragment } from '../../wire/mp4-write.ts'
+import type { ParameterSets, Picture } from '../../wire/pictures.ts'
+import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
-import type { PictureTap } from '../recording/stream.ts'
+import type { StreamTap } from '../recording/stream.ts'
 import type { Wall } from '../recording/timeline.ts'
 
-/** What comes before the first fragment, and again where the camera's parameters change. */
+/** What comes before the first fragment, and again where the camera's parameters or its kind of sound change. */
 export interface LiveHead {
   /** As `MediaSource` takes it. */
   mime: string
@@ -28,15 +29,19 @@ export interface LiveFragment {
 
 /** Who watches a channel. */
 export interface LiveViewer {
+  /** Whether they want the sound too. */
+  readonly isHearing: boolean
   /** What follows belongs to this head, and begins with a key frame. */
   begin(head: LiveHead): void
   show(fragment: LiveFragment): void
+  /** A fragment of sound, which lies at its own time, whatever pictures were shown before it. */
+  hear(bytes: Uint8Array): void
   /** Nothing follows: the camera was removed, or has masks, which are not painted here. */
   end(why: 'removed' | 'masked'): void
 }
 
 /** A stream of a camera; it outlives sessions. */
-export interface Channel extends PictureTap {
+export interface Channel extends StreamTap {
   /** Shows the group of pictures under way, and what comes. @returns ends it */
   watch(viewer: LiveViewer): () => void
   viewers(): ReadonlySet<LiveViewer>
@@ -57,8 +62,21 @@ interface Held {
   fragment?: LiveFragment
 }
 
-/** What a NAL unit takes beside its bytes: a camera may send pictures of many that are tiny. */
+/** Sound of the group under way, and its fragment while somebody hears it. */
+interface HeldSound {
+  frame: SoundFrame
+  positionMs: number
+  bytes?: Uint8Array | undefined
+}
+
+/** What a NAL unit, or a frame of sound, takes beside its bytes: a camera may send many that are tiny. */
 const UNIT_BYTES = 512
+
+/**
+ * A film with sound stands still in a browser where none comes. Where a camera has sent none for so long, its film goes
+ * on without, from the next key frame on.
+ */
+const SOUND_GONE_MS = 2000
 
 const TICKS_PER_MS = TICKS_PER_S / 1000
 
@@ -67,80 +85,162 @@ const USUAL_MS = 40
 
 export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
   const viewers = new Set<LiveViewer>()
-  let group: Held[] = []
-  let bytes = 0
-  /** More pictures of this group are not held. */
-  let isFull = false
+  const group = createHeldGroup(groupBytes)
+  const filming = createFilming(wall, viewers)
   /** Whether the pictures that come can be decoded: a key frame was there, and nothing has been missed since. */
   let isWhole = false
-  let film: Film | undefined
-
-  function forget(): void {
-    group = []
-    bytes = 0
-    isFull = false
-  }
-
-  function fragmentOf(held: Held): LiveFragment | undefined {
-    const { sets } = held.picture
-    if (held.picture.isKey && sets && !film?.isOf(sets, wall.epoch())) {
-      film = createFilm(sets, wall, held.positionMs)
-      for (const viewer of viewers) viewer.begin(film.head)
-    }
-    held.fragment = film?.add(held.picture, held.positionMs)
-    return held.fragment
-  }
 
   return {
     picture(picture, { isBreak, positionMs }) {
       if (picture.isKey && picture.sets) {
-        forget()
+        group.forget()
         isWhole = true
       } else if (isBreak) isWhole = false
-      if (!isWhole) return forget()
+      if (!isWhole) return group.forget()
       const held: Held = { picture, positionMs }
-      bytes += picture.units.reduce((sum, { length }) => sum + length + UNIT_BYTES, 0)
-      // A picture refers to those before it: where one is left out, all that follow are.
-      isFull ||= bytes > groupBytes
-      if (!isFull) group.push(held)
+      group.add(held)
       if (viewers.size === 0) return
-      const fragment = fragmentOf(held)
+      const fragment = filming.fragmentOf(held)
       if (fragment) for (const viewer of viewers) viewer.show(fragment)
+    },
+    hear: (format) => filming.hear(format),
+    sound(frame, positionMs) {
+      if (!filming.isHeard(positionMs)) return
+      const held: HeldSound = { frame, positionMs }
+      if (isWhole) group.addSound(held)
+      const hearing = [...viewers].filter(({ isHearing }) => isHearing)
+      const bytes = hearing.length > 0 ? filming.soundOf(held) : undefined
+      if (bytes) for (const viewer of hearing) viewer.hear(bytes)
     },
     lost() {
       isWhole = false
-      forget()
+      group.forget()
     },
     watch(viewer) {
-      const shown = isFull ? [] : group
+      const { pictures, sounds } = group.shown()
       // The first makes the fragments of the group that is held; for others they are there.
-      for (const held of shown) if (!held.fragment) fragmentOf(held)
-      if (film) viewer.begin(film.head)
-      for (const { fragment } of shown) if (fragment) viewer.show(fragment)
+      for (const held of pictures) filming.fragmentOf(held)
+      const head = filming.headFor(viewer)
+      if (head) viewer.begin(head)
+      for (const { fragment } of pictures) if (fragment) viewer.show(fragment)
+      for (const held of viewer.isHearing ? sounds : []) {
+        const bytes = filming.soundOf(held)
+        if (bytes) viewer.hear(bytes)
+      }
       viewers.add(viewer)
       return () => {
         viewers.delete(viewer)
         if (viewers.size > 0) return
-        film = undefined
-        for (const held of group) delete held.fragment
+        filming.end()
+        group.forgetFragments()
       }
     },
     viewers: () => viewers,
     newest() {
-      const sets = group[0]?.picture.sets
+      const chosen = group.newest()
+      return chosen && { group: chosen.group, shownAt: Math.round(wall.at(chosen.newestMs)) }
+    },
+  }
+}
+
+/** Makes fragments of what comes, and begins a film for all who watch where one has to begin. */
+function createFilming(wall: ChannelParts['wall'], viewers: ReadonlySet<LiveViewer>) {
+  let film: Film | undefined
+  let format: SoundFormat | undefined
+  /** Of the newest sound, or of the key frame from which on some is waited for. */
+  let soundMs: number | undefined
+
+  /** A key frame may begin another film, or the same one with other sound. */
+  function begin(sets: ParameterSets, positionMs: number): void {
+    const isOther = !film?.isOf(sets, wall.epoch())
+    if (!film || isOther) film = createFilm(sets, wall, positionMs)
+    soundMs ??= positionMs
+    const isHeardAnew = film.takeSound(positionMs - soundMs > SOUND_GONE_MS ? undefined : format)
+    for (const viewer of viewers)
+      if (isOther || (isHeardAnew && viewer.isHearing)) viewer.begin(film.headFor(viewer.isHearing))
+  }
+
+  return {
+    fragmentOf(held: Held): LiveFragment | undefined {
+      if (held.fragment) return held.fragment
+      const { isKey, sets } = held.picture
+      if (isKey && sets) begin(sets, held.positionMs)
+      held.fragment = film?.add(held.picture, held.positionMs)
+      return held.fragment
+    },
+    hear(announced: SoundFormat | undefined): void {
+      format = announced && isPlayedLive(announced) ? announced : undefined
+      soundMs = undefined
+    },
+    /** @returns whether the sound that has come is one that can be heard */
+    isHeard(positionMs: number): boolean {
+      if (format) soundMs = positionMs
+      return format !== undefined
+    },
+    soundOf(held: HeldSound): Uint8Array | undefined {
+      held.bytes ??= film?.addSound(held.frame, held.positionMs)
+      return held.bytes
+    },
+    headFor: ({ isHearing }: LiveViewer): LiveHead | undefined => film?.headFor(isHearing),
+    /** Nobody watches. */
+    end(): void {
+      film = undefined
+    },
+  }
+}
+
+/** What browsers take piece by piece: no G.711, though they play files with it. @source measured: Chromium */
+function isPlayedLive({ entry }: SoundFormat): boolean {
+  return entry === 'mp4a'
+}
+
+/** The pictures since the last key frame, and their sound. @param mostBytes of both; beyond, no more of the group is held */
+function createHeldGroup(mostBytes: number) {
+  let pictures: Held[] = []
+  let sounds: HeldSound[] = []
+  let bytes = 0
+  let isFull = false
+
+  return {
+    forget(): void {
+      pictures = []
+      sounds = []
+      bytes = 0
+      isFull = false
+    },
+    add(held: Held): void {
+      bytes += held.picture.units.reduce((sum, { length }) => sum + length + UNIT_BYTES, 0)
+      // A picture refers to those before it: where one is left out, all that follow are.
+      isFull ||= bytes > mostBytes
+      if (!isFull) pictures.push(held)
+    },
+    addSound(held: HeldSound): void {
+      bytes += held.frame.bytes.length + UNIT_BYTES
+      isFull ||= bytes > mostBytes
+      if (!isFull) sounds.push(held)
+    },
+    /** What is shown to who comes now; nothing of a group that is not held to its end. */
+    shown: () => (isFull ? { pictures: [], sounds: [] } : { pictures, sounds }),
+    forgetFragments(): void {
+      for (const held of pictures) delete held.fragment
+      for (const held of sounds) delete held.bytes
+    },
+    /** The picture that is shown last, with all that it needs. */
+    newest() {
+      const sets = pictures[0]?.picture.sets
       if (!sets) return undefined
-      const pictures = group.map(({ picture: { units }, positionMs }) => ({ units, shownMs: positionMs }))
-      const newestMs = Math.max(...pictures.map(({ shownMs }) => shownMs))
-      const last = pictures.findLastIndex(({ shownMs }) => shownMs === newestMs)
-      return { group: { sets, pictures: pictures.slice(0, last + 1) }, shownAt: Math.round(wall.at(newestMs)) }
+      const shown = pictures.map(({ picture: { units }, positionMs }) => ({ units, shownMs: positionMs }))
+      const newestMs = Math.max(...shown.map(({ shownMs }) => shownMs))
+      const last = shown.findLastIndex(({ shownMs }) => shownMs === newestMs)
+      return { group: { sets, pictures: shown.slice(0, last + 1) }, newestMs }
     },
   }
 }
 
 type Film = ReturnType<typeof createFilm>
 
-/** Puts pictures on the line of time that begins with the first of them. */
-function createFilm(sets: NonNullable<Picture['sets']>, wall: ChannelParts['wall'], firstMs: number) {
+/** Puts pictures and sound on the line of time that begins with the first of them. */
+function createFilm(sets: ParameterSets, wall: ChannelParts['wall'], firstMs: number) {
   const facts = sets.codec.factsOf(sets.units)
   const { codec, height, width } = facts
   const zeroMs = firstMs - USUAL_MS
@@ -149,13 +249,43 @@ function createFilm(sets: NonNullable<Picture['sets']>, wall: ChannelParts['wall
   let sequence = 0
   let nextTicks = 0
   let usualTicks = USUAL_MS * TICKS_PER_MS
+  let sound: SoundFormat | undefined
+  /** Behind the newest sound, in ticks of its rate. */
+  let soundTicks = Number.NEGATIVE_INFINITY
+
+  const headWith = (format: SoundFormat | undefined): LiveHead => ({
+    ...{ mime: `video/mp4; codecs="${[codec, ...(format ? [format.codec] : [])].join(', ')}"`, width, height, startAt },
+    bytes: writeHead({ sets, facts, sound: format, hiddenTicks: 0 }),
+  })
+  const silent = headWith(undefined)
+  let heard = silent
 
   return {
-    head: {
-      ...{ mime: `video/mp4; codecs="${codec}"`, width, height, startAt },
-      bytes: writeHead({ sets, facts, hiddenTicks: 0 }),
-    } satisfies LiveHead,
-    isOf: (other: Picture['sets'], now: number) => other === sets && now === epoch,
+    headFor: (isHearing: boolean): LiveHead => (isHearing ? heard : silent),
+    /** Which sound comes from now on. @returns whether it is another than before */
+    takeSound(format: SoundFormat | undefined): boolean {
+      if (format === sound) return false
+      sound = format
+      soundTicks = Number.NEGATIVE_INFINITY
+      heard = headWith(format)
+      return true
+    },
+    /**
+     * As pictures, sound begins where the one before ended, as long as the two are not half of it apart; then there is a
+     * hole.
+     * @returns undefined for what lies before the film, or before what was heard
+     */
+    addSound({ bytes, ticks }: SoundFrame, positionMs: number): Uint8Array | undefined {
+      if (!sound) return undefined
+      const ownTicks = Math.round(((positionMs - zeroMs) * sound.rate) / 1000)
+      if (ownTicks < 0 || ownTicks < soundTicks - ticks / 2) return undefined
+      const decodeTicks = ownTicks > soundTicks + ticks / 2 ? ownTicks : soundTicks
+      const durationTicks = Math.max(1, ownTicks + ticks - decodeTicks)
+      soundTicks = decodeTicks + durationTicks
+      sequence++
+      return writeSoundFragment(sequence, { decodeTicks, frames: [{ bytes, durationTicks }] })
+    },
+    isOf: (other: ParameterSets, now: number) => other === sets && now === epoch,
     /**
      * When the next picture comes is not known yet. So a picture is decoded from the time of the one before it on, for as
      * long as the two are apart, and shown at its own: a browser that misses time between two fragments would wait for

@@ -2,7 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
 import type { StreamPlace } from '../ports.ts'
-import type { PictureTap } from '../recording/stream.ts'
+import type { StreamTap } from '../recording/stream.ts'
 import type { Wall } from '../recording/timeline.ts'
 import { type Channel, createChannel, type LiveViewer } from './channel.ts'
 import { type PlaySub, type SubLimits, SubStream } from './sub-stream.ts'
@@ -28,7 +28,7 @@ interface WatchedCamera {
 
 export interface Live {
   /** What the recorded stream of a camera tells. */
-  tapOf(camera: string): PictureTap
+  tapOf(camera: string): StreamTap
   /** What the recorded stream of a camera shows now; undefined while it does not send. */
   newest(camera: string): ChosenPicture | undefined
   /** Shows a camera to a viewer; where its sub stream does not play, the main one. @returns ends it */

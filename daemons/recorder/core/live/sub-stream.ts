@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import type { FootageStore, StreamPlace } from '../ports.ts'
-import type { PictureTap } from '../recording/stream.ts'
+import type { StreamTap } from '../recording/stream.ts'
 import type { Channel, LiveViewer } from './channel.ts'
 
 /** Bounds of a sub stream, by the names of their settings. */
@@ -16,7 +16,7 @@ export interface SubLimits {
 }
 
 /** Plays a stream until it ends, or the signal ends it. */
-export type PlaySub = (place: StreamPlace, tap: PictureTap, signal: AbortSignal) => Promise<unknown>
+export type PlaySub = (place: StreamPlace, tap: StreamTap, signal: AbortSignal) => Promise<unknown>
 
 interface SubParts {
   clock: Clock
@@ -130,13 +130,15 @@ export class SubStream {
       return
     }
     const session = new AbortController()
-    const tap: PictureTap = {
+    const tap: StreamTap = {
       picture: (picture, place) => {
         // What comes after its end is not of the session that plays now.
         if (this.#session !== session) return
         own.picture(picture, place)
         if (picture.isKey && this.#state === 'opening') this.#pictured()
       },
+      hear: (format) => this.#session === session && own.hear(format),
+      sound: (frame, positionMs) => this.#session === session && own.sound(frame, positionMs),
       lost: () => own.lost(),
     }
     this.#session = session

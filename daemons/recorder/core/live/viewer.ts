@@ -50,16 +50,20 @@ export const MASKED = [
   'This camera has privacy masks. Ask for its stream.mjpg or playback.mp4.',
 ] as const
 
+/** What was sent since is no backlog: sound and a picture of one moment come together. */
+const MOMENT_MS = 20
+
 /** A frame of more than 65,535 bytes has so many before it. */
 const FRAME_HEAD_BYTES = 10
 
 interface ViewerParts {
   clock: Clock
   line: LiveLine
+  isHearing: boolean
   limits: ViewerLimits
 }
 
-export function createViewer({ clock, limits, line }: ViewerParts): LiveViewer & { state(): ViewerState } {
+export function createViewer({ clock, isHearing, limits, line }: ViewerParts): LiveViewer & { state(): ViewerState } {
   const unsent = createUnsentTimes(clock)
   let state: ViewerState = 'waiting'
   let slowSinceMs = 0
@@ -89,13 +93,14 @@ export function createViewer({ clock, limits, line }: ViewerParts): LiveViewer &
 
   /** Whether all that was sent before is on its way: then it may be sent every picture. */
   function showKey(fragment: LiveFragment): void {
-    const hasCaughtUp = state !== 'behind' || line.bufferedBytes === 0
+    const hasCaughtUp = state !== 'behind' || unsent.oldestMs(line.bufferedBytes) <= MOMENT_MS
     if (sentHead() && sent(fragment.bytes)) {
       if (hasCaughtUp) move('keyFrame')
     } else move('tooSlow')
   }
 
   return {
+    isHearing,
     state: () => state,
     end: (why) => (why === 'removed' ? line.close(NORMAL, 'The camera was removed.') : line.close(...MASKED)),
     begin(head) {
@@ -111,6 +116,10 @@ export function createViewer({ clock, limits, line }: ViewerParts): LiveViewer &
       if (state === 'closed') return
       if (fragment.isKey) showKey(fragment)
       else if (state === 'flowing' && !sent(fragment.bytes)) move('tooSlow')
+    },
+    hear(bytes) {
+      // Sound is little beside pictures: it goes on beside key frames alone. What does not fit is left out.
+      if (headDue === undefined && state !== 'closed') sent(bytes)
     },
   }
 }

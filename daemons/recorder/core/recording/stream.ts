@@ -18,9 +18,12 @@ export interface StreamLimits extends GroupLimits {
   toleranceMs: number
 }
 
-/** Hears the pictures of a stream as they come, in the order of decoding, recorded or not: for who watches live. */
-export interface PictureTap {
+/** Hears the pictures and the sound of a stream as they come, in the order of decoding, recorded or not: for who watches live. */
+export interface StreamTap {
   picture(picture: Picture, place: { positionMs: number; isBreak: boolean }): void
+  /** A session begins; undefined: none of its sound comes. */
+  hear(format: SoundFormat | undefined): void
+  sound(frame: SoundFrame, positionMs: number): void
   /** Pictures are missing here. */
   lost(): void
 }
@@ -30,7 +33,7 @@ interface StreamParts {
   clock: Clock
   wall: Wall
   store: FootageStore
-  tap: PictureTap
+  tap: StreamTap
   limits: StreamLimits
   /** Called with each picture that is recorded. */
   onPicture(): void
@@ -90,13 +93,17 @@ export function createStream(parts: StreamParts): Stream {
       groups.lost()
       tap.lost()
     },
-    onSound: (frame, positionMs) => groups.addSound(frame, positionMs),
+    onSound(frame, positionMs) {
+      groups.addSound(frame, positionMs)
+      tap.sound(frame, positionMs)
+    },
   }
 
   return {
     onOpened(stream) {
       session = createSession(stream, sinks)
       groups.hear(stream.sound?.format)
+      tap.hear(stream.sound?.format)
     },
     onPacket(bytes, medium) {
       counts.bytes += bytes.length

@@ -4,6 +4,8 @@ import { createChannel, type LiveFragment, type LiveHead } from '../../../core/l
 import { memoryPlan } from '../../../core/memory.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import type { ParameterSets } from '../../../wire/pictures.ts'
+import { type SoundFormat, soundFormat } from '../../../wire/sound.ts'
+import { alaw } from '../../parameter-sets.ts'
 import { otherSets, picture, sets } from './pictures.ts'
 
 const AT = 1_900_000_000_000
@@ -21,13 +23,16 @@ function stage(groupBytes = 10_000) {
 type Channel = ReturnType<typeof stage>['channel']
 
 /** One who watches, with everything that was shown. */
-function watch(channel: Channel) {
+function watch(channel: Channel, isHearing = false) {
   const heads: LiveHead[] = []
+  const sounds: Uint8Array[] = []
   const fragments: LiveFragment[] = []
   let isOver = false
   const leave = channel.watch({
+    isHearing,
     begin: (head) => heads.push(head),
     show: (fragment) => fragments.push(fragment),
+    hear: (bytes) => sounds.push(bytes),
     end: () => {
       isOver = true
     },
@@ -37,7 +42,9 @@ function watch(channel: Channel) {
     const bytes = Buffer.concat([heads[0]?.bytes ?? new Uint8Array(), ...fragments.map((one) => one.bytes)])
     return scanMp4((offset, length) => bytes.subarray(offset, offset + length), bytes.length).fragments
   }
-  return { fragments, heads, isOver: () => isOver, leave, places }
+  /** Of each fragment of sound when it begins and how long it lasts, in ms; and its last byte. */
+  const heard = (format = aac) => sounds.map((bytes) => placeOf(Buffer.from(bytes), format))
+  return { fragments, heads, heard, isOver: () => isOver, leave, places, sounds }
 }
 
 t.test('each picture is a fragment that begins where the last one ends, and says when it was taken', async (t) => {
@@ -130,18 +137,139 @@ t.test('other parameters and a wall clock that was followed give a new head, at 
   )
 })
 
+/** 16 kHz, one channel: 64 ms a frame. */
+const aac = soundFormat('mp4a', 16_000, Uint8Array.of(0x14, 0x08)) as SoundFormat
+const frame = (name: number, bytes = 10) => ({ timestamp: 0, ticks: 1024, bytes: new Uint8Array(bytes).fill(name) })
+
+function placeOf(bytes: Buffer, { rate }: SoundFormat) {
+  const [tfdt, trun] = [bytes.indexOf('tfdt'), bytes.indexOf('trun')]
+  const ms = (ticks: number) => Math.round((ticks * 1000) / rate)
+  const beginMs = ms(Number(bytes.readBigUInt64BE(tfdt + 8)))
+  return { beginMs, lastsMs: ms(bytes.readUInt32BE(trun + 16)), name: bytes.at(-1) }
+}
+
+t.test('who wants the sound is sent each frame at its own time, and who does not is sent none', async (t) => {
+  const { add, channel } = stage()
+  channel.hear(aac)
+  const [hearing, seeing] = [watch(channel, true), watch(channel)]
+  channel.sound(frame(1), -60)
+  add(0, true)
+  for (const [name, positionMs] of [
+    [2, -50],
+    [3, -20],
+    [4, 44],
+    [5, 107.9],
+    [6, 172.1],
+    [7, 400],
+    [8, 410],
+    [9, 464],
+  ] as const)
+    channel.sound(frame(name), positionMs)
+  t.same(
+    hearing.heard().map(({ beginMs, name }) => [name, beginMs]),
+    [
+      [3, 20],
+      [4, 84],
+      [5, 148],
+      [6, 212],
+      [7, 440],
+      [9, 504],
+    ],
+    'what lies before the film or before what was heard is left out, and a hole stays one',
+  )
+  t.same([...new Set(hearing.heard().map(({ lastsMs }) => lastsMs))], [64])
+  t.match(hearing.heads, [{ mime: 'video/mp4; codecs="avc1.64000c, mp4a.40.2"', startAt: AT - 40 }])
+  t.match(seeing.heads, [{ mime: 'video/mp4; codecs="avc1.64000c"', startAt: AT - 40 }])
+  t.equal(seeing.sounds.length, 0)
+  t.same(seeing.fragments, hearing.fragments)
+})
+
+t.test('who comes in the middle of a group hears it from its beginning on, as the others did', async (t) => {
+  const { add, channel } = stage()
+  channel.hear(aac)
+  add(0, true)
+  channel.sound(frame(1), 0)
+  watch(channel)
+  channel.sound(frame(2), 64)
+  add(67, false)
+  const first = watch(channel, true)
+  channel.sound(frame(3), 128)
+  const second = watch(channel, true)
+  t.same(
+    second.heard().map(({ name }) => name),
+    [1, 2, 3],
+  )
+  t.same(second.sounds, first.sounds)
+  first.leave()
+  second.leave()
+  channel.sound(frame(4), 192)
+  t.same(
+    watch(channel, true)
+      .heard()
+      .map(({ name }) => name),
+    [1, 2, 3, 4],
+  )
+})
+
+t.test('where no sound comes any more the film goes on without, and with it again once some comes', async (t) => {
+  const { add, channel } = stage()
+  channel.hear(aac)
+  const [hearing, seeing] = [watch(channel, true), watch(channel)]
+  const second = (at: number, isHeard: boolean) => {
+    add(at * 1000, true)
+    if (isHeard) channel.sound(frame(at), at * 1000)
+  }
+  for (const at of [0, 1, 2]) second(at, at < 2)
+  t.equal(hearing.heads.length, 1)
+  for (const at of [3, 4, 5, 6]) second(at, at === 5)
+  const codecs = hearing.heads.map(({ mime }) => mime.includes('mp4a'))
+  t.same(codecs, [true, false, true])
+  t.equal(seeing.heads.length, 1, 'nothing changes for who hears none')
+  t.same(new Set(hearing.heads.map(({ startAt }) => startAt)), new Set([AT - 40]))
+  const never = stage()
+  never.channel.hear(aac)
+  const waiting = watch(never.channel, true)
+  for (const at of [0, 1, 2, 3]) never.add(at * 1000, true)
+  t.same(
+    waiting.heads.map(({ mime }) => mime.includes('mp4a')),
+    [true, false],
+  )
+})
+
+t.test(
+  'G.711 is left out, since no browser takes it piece by piece, and a session without sound has none',
+  async (t) => {
+    const { add, channel } = stage()
+    for (const format of [alaw, undefined, aac, undefined]) {
+      channel.hear(format)
+      add(0, true)
+      channel.sound(frame(1), 0)
+      const viewer = watch(channel, true)
+      t.equal(viewer.heads[0]?.mime.includes('mp4a'), format === aac)
+      t.equal(viewer.sounds.length, format === aac ? 1 : 0)
+      viewer.leave()
+    }
+  },
+)
+
 t.test('the group of a camera takes no more than its row says, however small its pictures are', async (t) => {
   const groupBytes = 1_000_000
   const row = rowOf(memoryPlan().rows, 'the group of pictures', { 'cameras.max': 1, 'live.group_bytes': groupBytes })
   for (const bytes of [1, 5000]) {
     const before = await heldBytes()
     const { add, channel } = stage(groupBytes)
+    channel.hear(aac)
     const { leave } = watch(channel)
-    for (let at = 0; at < Math.floor(groupBytes / (bytes + 512)); at++) add(at * 10, at === 0, { bytes })
+    const { leave: leaveToo } = watch(channel, true)
+    for (let at = 0; at < Math.floor(groupBytes / (bytes + 512)) / 2; at++) {
+      add(at * 64, at === 0, { bytes })
+      channel.sound(frame(1, bytes), at * 64)
+    }
     const held = (await heldBytes()) - before
-    t.equal(channel.viewers().size, 1)
+    t.equal(channel.viewers().size, 2)
     t.ok(held < row.allBytes, `${held} bytes in pictures of ${bytes}, of ${row.allBytes}`)
     leave()
+    leaveToo()
   }
 })
 

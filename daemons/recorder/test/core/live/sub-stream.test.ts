@@ -5,7 +5,8 @@ import { createChannel } from '../../../core/live/channel.ts'
 import { keepsNothing, type SubEvent, type SubState, SubStream, subStateTable } from '../../../core/live/sub-stream.ts'
 import { memoryPlan } from '../../../core/memory.ts'
 import type { StreamPlace } from '../../../core/ports.ts'
-import { createStream, type PictureTap } from '../../../core/recording/stream.ts'
+import { createStream, type StreamTap } from '../../../core/recording/stream.ts'
+import { soundFormat } from '../../../wire/sound.ts'
 import { picture, sets } from './pictures.ts'
 
 const wall = { at: (ms: number) => ms, epoch: () => 0, aheadMs: () => 0 }
@@ -14,7 +15,7 @@ const small: StreamPlace = { url: 'rtsp://c/small', username: undefined, passwor
 function stage() {
   const clock = fakeClock()
   const [main, own] = [createChannel({ groupBytes: 10_000, wall }), createChannel({ groupBytes: 10_000, wall })]
-  const sessions: { at: string; tap: PictureTap; isAborted: () => boolean; end: () => void }[] = []
+  const sessions: { at: string; tap: StreamTap; isAborted: () => boolean; end: () => void }[] = []
   const sub = new SubStream({
     ...{ clock, main, own },
     play(place, tap, signal) {
@@ -30,8 +31,10 @@ function stage() {
   function watch() {
     const shown: string[] = []
     const leave = sub.watch({
+      isHearing: true,
       begin: () => {},
       show: ({ bytes }) => shown.push(bytes.at(-1) === 1 ? 'sub' : 'main'),
+      hear: (bytes) => shown.push(bytes.at(-1) === 1 ? 'sub heard' : 'main heard'),
       end: () => {},
     })
     return { leave, shown }
@@ -72,6 +75,19 @@ t.test('a sub stream is opened for the first who watches it, and closed after th
   t.ok(sessions[0]?.isAborted())
   await clock.run(0)
   t.same([sub.state(), clock.pending()], ['closed', 0])
+})
+
+t.test('its sound is heard, and that of a session that is over is not', async (t) => {
+  const { sessions, showSub, sub, watch } = stage()
+  const viewer = watch()
+  const hear = () => sessions[0]?.tap.sound({ timestamp: 0, ticks: 1024, bytes: Uint8Array.of(1) }, 5000)
+  sessions[0]?.tap.hear(soundFormat('mp4a', 16_000, Uint8Array.of(0x14, 0x08)))
+  showSub()
+  hear()
+  t.same(viewer.shown, ['sub', 'sub heard'])
+  sub.close()
+  hear()
+  t.equal(viewer.shown.length, 2)
 })
 
 t.test('where it cannot be played the main stream is shown, until it can', async (t) => {
@@ -166,7 +182,8 @@ t.test('a sub stream goes through its table', async (t) => {
 
 t.test('a sub stream takes no more than its row says', async (t) => {
   const groupBytes = 1_000_000
-  const settings = { 'cameras.max': 1, 'cameras.reorder_packets': 0, 'live.group_bytes': groupBytes }
+  const none = { 'cameras.reorder_packets': 0, 'cameras.udp_buffer_bytes': 0 }
+  const settings = { 'cameras.max': 1, 'live.group_bytes': groupBytes, ...none }
   const row = rowOf(memoryPlan().rows, 'sub streams', settings)
   const before = await heldBytes()
   const clock = fakeClock()
@@ -177,7 +194,7 @@ t.test('a sub stream takes no more than its row says', async (t) => {
   }
   const stream = createStream({ camera: '', clock, wall, store: keepsNothing, tap: own, limits, onPicture() {} })
   stream.onOpened({ payloadType: 96, clockRate: 90_000, codec: sets.codec, known: [], sound: undefined })
-  const leave = own.watch({ begin() {}, show() {}, end() {} })
+  const leave = own.watch({ isHearing: true, begin() {}, show() {}, hear() {}, end() {} })
   for (let at = 0; at < 15; at++) own.picture(picture(at === 0, 1, 60_000), { positionMs: at * 40, isBreak: false })
   const held = (await heldBytes()) - before
   t.ok(held > groupBytes && held < row.allBytes, `${held} bytes, of ${row.allBytes}`)

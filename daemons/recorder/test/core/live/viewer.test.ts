@@ -20,7 +20,7 @@ function stage({ roomBytes = 100_000 } = {}) {
     },
     close: (code: number) => void closed.push(code),
   }
-  const viewer = createViewer({ clock, line, limits: { lagMs: 2000, slowMs: 10_000 } })
+  const viewer = createViewer({ clock, line, isHearing: true, limits: { lagMs: 2000, slowMs: 10_000 } })
   const show = (isKey: boolean, bytes = isKey ? 500 : 100) => {
     viewer.show({ isKey, bytes: new Uint8Array(bytes) })
     clock.advance(100)
@@ -100,6 +100,34 @@ t.test('what does not fit is left out up to the next key frame, its head include
   line.bufferedBytes = 350
   show(false)
   t.equal(viewer.state(), 'behind')
+})
+
+t.test('sound goes on beside key frames alone, and what does not fit is left out', async (t) => {
+  const { clock, line, sent, show, viewer } = stage({ roomBytes: 1300 })
+  const hear = () => viewer.hear(new Uint8Array(70))
+  viewer.begin(head)
+  hear()
+  t.same(sent, [], 'nothing of it is taken before the head')
+  show(true)
+  line.isReading = false
+  show(false, 1000)
+  clock.advance(2001)
+  hear()
+  show(false)
+  t.equal(viewer.state(), 'behind')
+  const before = sent.length
+  hear()
+  hear()
+  t.same([sent.slice(before), viewer.state()], [['70', '70'], 'behind'])
+  hear()
+  t.equal(sent.length, before + 2)
+  clock.advance(100)
+  line.isReading = true
+  line.bufferedBytes = 0
+  hear()
+  line.bufferedBytes = 80
+  show(true)
+  t.equal(viewer.state(), 'flowing', 'what is sent with a key frame is no backlog')
 })
 
 t.test('a camera that is removed ends it as usual', async (t) => {

@@ -16,7 +16,7 @@ function stage() {
   const stream = createStream({
     ...{ camera: 'c', clock, limits, onPicture() {} },
     wall: { at: (ms) => 1_900_000_000_000 + ms, epoch: () => 0, aheadMs: () => 0 },
-    tap: { picture() {}, lost() {} },
+    tap: { picture() {}, hear() {}, sound() {}, lost() {} },
     store: {
       isReady: () => true,
       begin({ head }): FootageFile {
