@@ -117,7 +117,11 @@ async function main(args: string[]): Promise<number> {
   if (sideBySide.length > 0) tallies.push(...(await runBatches(sideBySide.map(batchOf), root)))
   for (const kind of asked.filter((one) => !sideBySide.includes(one)))
     tallies.push(...(await runBatches([batchOf(kind)], root)))
-  if (named.length > 0) tallies.push(...(await runFiles(named, root, { ...COSTS.e2e, nodeArgs })))
+  // A measurement has its own time when it is named, too.
+  for (const kind of ['e2e', 'measure'] as const) {
+    const files = named.filter((file) => file.endsWith('.measure.test.ts') === (kind === 'measure'))
+    if (files.length > 0) tallies.push(...(await runFiles(files, root, { ...COSTS[kind], nodeArgs })))
+  }
   tallies.unshift(tallyOfChecks(await checks))
   const total = sum(tallies)
   if (args.includes('measure'))
