@@ -125,6 +125,8 @@ interface ServeNeeds {
   clock: Clock
   dialect: Dialect
   longAnswers: LongAnswers
+  /** Whether a caller that was recognized is one still. */
+  isStillSignedIn(caller: Caller): boolean
   /** Called once everything was checked, before the route's own `handle`. */
   onHandled?: (request: FastifyRequest) => void
 }
@@ -144,6 +146,12 @@ function createServe(route: Route, needs: ServeNeeds): Serve {
     return body
   }
   const serve: Serve = async (request, reply, by) => {
+    // A body may take its time: who was signed out meanwhile changes nothing any more.
+    if (by.caller && request.body !== undefined && !needs.isStillSignedIn(by.caller))
+      throw new Fault(
+        'unauthorized',
+        'the credentials were revoked or changed while the request came in: sign in again',
+      )
     const faults: FieldFault[] = []
     const take = (checked: Checked) => {
       faults.push(...checked.faults)

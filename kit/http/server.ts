@@ -156,7 +156,10 @@ export interface HttpServerOptions {
   surface?: Surface
   /** Limits some callers to less than their role allows. */
   fence?: Fence
-  /** Whether a socket or a long answer may go on, asked at each heartbeat: a token may have expired or been revoked. */
+  /**
+   * Whether a socket or a long answer may go on, asked at each heartbeat: a token may have expired or been revoked. Asked
+   * too once a request's body has come.
+   */
   isStillSignedIn?: (caller: Caller) => boolean
   /** The built pages, read once at the start. */
   web?: WebPages
@@ -251,7 +254,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   if (options.browsers) holdBrowsers(app, options.browsers, browserPaths(routes))
   count.answered = watchTraffic(app, options)
   const sockets = addSockets(app, { ...options, shareOf })
-  const longAnswers = createLongAnswers((caller) => options.isStillSignedIn?.(caller) ?? true)
+  const isStillSignedIn = (caller: Caller) => options.isStillSignedIn?.(caller) ?? true
+  const longAnswers = createLongAnswers(isStillSignedIn)
   const heartbeat = clock.every(config.socket_ping_ms, longAnswers.endSignedOut)
   // Before the server is closed, which waits for each connection.
   app.addHook('preClose', async () => {
@@ -266,7 +270,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   // The sockets' plugin only sees routes added after it was loaded, hence a scope of its own.
   app.register((scope, _options, done) => {
     sockets.addRoutes(scope)
-    addRoutes(scope, options, { routes, bodies, clock, dialect, longAnswers })
+    addRoutes(scope, options, { routes, bodies, clock, dialect, longAnswers, isStillSignedIn })
     const gets = (options.sockets ?? []).map(({ path }) => ({ method: 'GET', path }))
     refuseOtherMethods(scope, [...routes, ...gets], checkUnrouted)
     done()

@@ -1,5 +1,6 @@
 /** Tests of http/server.ts and http/errors.ts: clients that are slow, greedy or broken. */
 import t from 'tap'
+import { Type } from 'typebox'
 import { systemClock } from '#kit/clock.ts'
 import type { Route } from '../../http/route.ts'
 import { bareClient } from './bare-client.ts'
@@ -43,6 +44,28 @@ t.test('ends a client that does not send its body in time', async (t) => {
   })
   const head = 'POST /api/take HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n'
   t.same(refusalOf(await say(port, `${head}{`)), [408, 'request_timeout'])
+})
+
+t.test('who is signed out while their body comes in changes nothing any more', async (t) => {
+  let isSignedIn = true
+  const known = Promise.withResolvers<void>()
+  const handled: string[] = []
+  const change: Route = { ...take, path: '/api/change', who: 'admin', handle: () => void handled.push('changed') }
+  const { port } = await serve(t, {
+    routes: [{ ...change, body: Type.Object({ a: Type.Integer() }) }],
+    identify() {
+      known.resolve()
+      return { name: 'ada', role: 'admin' }
+    },
+    isStillSignedIn: () => isSignedIn,
+  })
+  const head = 'POST /api/change HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 7\r\n'
+  const { bare, heard } = bareClient(port)
+  bare.write(`${head}Connection: close\r\n\r\n{"a"`)
+  await known.promise
+  isSignedIn = false
+  bare.write(':1}')
+  t.same([refusalOf(await heard), handled], [[401, 'unauthorized'], []])
 })
 
 t.test('ends an idle connection', async (t) => {
