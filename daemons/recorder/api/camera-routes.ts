@@ -41,6 +41,9 @@ export const cameraAnswer = object({
   audio: Type.Boolean({ description: 'whether its sound is recorded, where it sends some' }),
   transport: Type.Enum(['tcp', 'udp'], { description: 'how its packets come' }),
   masks: Type.Optional(maskList),
+  masked: Type.Boolean({
+    description: 'whether it has privacy masks: then stream.mjpg shows it live, and /ws/video does not',
+  }),
   mode: Type.Enum(['record'], { description: 'footage of it is kept' }),
   cameraEvents: Type.Boolean({ description: 'whether its own events are listened to' }),
   cameraEventsStatus: Type.Null({ description: 'null: they are not listened to' }),
@@ -77,6 +80,7 @@ export function cameraAnswerOf({ camera, record }: KnownCamera, { role }: Accoun
   const talkback = onvif ? { ...NO_TALK, reason: 'Nobody has asked the camera yet.' } : NO_TALK
   return {
     ...{ id, name, enabled, onvif: onvif !== null, recordProfile, health: camera.health(), audio, transport },
+    masked: isMasked(record),
     ...{ ...sub, ...NOT_ASKED, talkback },
   }
 }

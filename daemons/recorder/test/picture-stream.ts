@@ -1,7 +1,7 @@
 /** Watches a camera by stream.mjpg, as a test does it. */
 
+import { createPartReader, type JpegPart } from '../web/jpeg-parts.ts'
 import { type Credentials, headersOf } from './client.ts'
-import { createPartReader, type JpegPart } from './jpeg-parts.ts'
 
 /** @param url of the stream */
 export async function openPictureStream(url: string, credentials: Credentials) {

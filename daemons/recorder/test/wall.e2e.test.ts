@@ -1,4 +1,4 @@
-/** The wall in a browser, with real pictures: what plays, what is black and why, and what is not asked for. */
+/** The wall in a browser, with real pictures: what plays, what is black and why, what is not asked for; privacy masks. */
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -6,9 +6,10 @@ import { until } from '#kit/test/until.ts'
 import { countIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
 import { LONG_MS } from './camera.ts'
 import { admin, clientOf, headersOf } from './client.ts'
+import { BITS, BLOCK } from './counting-film.ts'
 import { cameraUser, openStage, pictureMoves, type Stage } from './page-stage.ts'
 
-t.test('the wall', { skip: noBrowser, timeout: 170_000 }, async (t) => {
+t.test('the wall', { skip: noBrowser, timeout: 175_000 }, async (t) => {
   const stage = await openStage(t)
   const boss = clientOf(stage.recorder.url)
   await boss.setUp()
@@ -24,6 +25,9 @@ const scenes: Scene<Stage>[] = [
   ['says when there are too many streams, and goes on by itself', tooMany],
   ['leads to the page of a camera, and so does a link of another system', links],
   ['asks for no picture that nobody sees, and keeps the columns that were chosen', hidden],
+  ['shows a camera with privacy masks by single pictures, on its page too', masked],
+  ['takes masks away, and draws others by mouse, by touch and by keys, or in numbers', draws],
+  ['says why masks are not saved, and why there is no picture to draw them on', refusals],
 ]
 
 async function first(t: Test, { audit, page, recorder }: Stage): Promise<void> {
@@ -99,4 +103,147 @@ async function hidden(_t: Test, { page, recorder, visit }: Stage): Promise<void>
   await page.reload()
   await page.locator('.wall[data-columns="3"]').waitFor()
   await page.getByRole('radio', { name: 'Auto' }).check({ force: true })
+}
+
+/** What the canvas of a page shows: the number that the picture carries, and how bright it is at a place. */
+function shownIn(page: Stage['page'], canvas: string, [x, y]: readonly [number, number] = [0, 0]) {
+  return page.evaluate<{ number: number; light: number } | null>(`(() => {
+    const canvas = document.querySelector('${canvas} canvas')
+    if (!canvas || canvas.width !== ${BITS * BLOCK}) return null
+    const light = (x, y) => canvas.getContext('2d').getImageData(x, y, 1, 1).data[0]
+    let number = 0
+    for (let bit = 0; bit < ${BITS}; bit++) if (light(bit * ${BLOCK} + ${BLOCK / 2}, 24) > 128) number += 2 ** bit
+    return { number, light: light(${x} * canvas.width, ${y} * canvas.height) }
+  })()`)
+}
+
+async function picturesGoOn(page: Stage['page'], canvas: string): Promise<void> {
+  const number = async () => (await shownIn(page, canvas))?.number ?? -1
+  await until('a picture', async () => (await number()) > 0, LONG_MS)
+  const before = await number()
+  await until('pictures go on', async () => (await number()) > before, LONG_MS)
+}
+
+const LOWER_HALF = [
+  [0, 0.5],
+  [1, 0.5],
+  [1, 1],
+  [0, 1],
+]
+
+async function masked(t: Test, stage: Stage): Promise<void> {
+  const { audit, page, recorder, visit } = stage
+  const boss = clientOf(recorder.url)
+  await boss.signIn()
+  const door = await doorOf(stage)
+  await boss.call('PATCH', `/api/cameras/${door}`, { masks: [LOWER_HALF] })
+  await visit('wall')
+  await picturesGoOn(page, '.tile')
+  t.equal((await shownIn(page, '.tile', [0.3, 0.75]))?.light, 0, 'painted')
+  t.ok(((await shownIn(page, '.tile', [0.3, 0.35]))?.light ?? 0) > 40, 'and the rest is there')
+  await audit(t, 'wall-masked')
+  await page.locator('.tile').click()
+  await page.getByText('Single pictures without sound, with the privacy masks.').waitFor()
+  await picturesGoOn(page, '.live')
+  t.equal((await shownIn(page, '.live', [0.3, 0.75]))?.light, 0)
+  await page.getByText(/^Live, /).waitFor()
+  await audit(t, 'camera-masked')
+}
+
+/** Presses, moves and lets go of a finger, over fractions of the picture. */
+async function swipe(page: Stage['page'], from: readonly number[], to: readonly number[]): Promise<void> {
+  const box = (await page.locator('.drawing').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+  const at = ([x = 0, y = 0]: readonly number[]) => ({ x: box.x + x * box.width, y: box.y + y * box.height })
+  const touch = await page.context().newCDPSession(page)
+  await touch.send('Input.dispatchTouchEvent', { type: 'touchStart', touchPoints: [at(from)] })
+  await touch.send('Input.dispatchTouchEvent', { type: 'touchMove', touchPoints: [at(to)] })
+  await touch.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+  await touch.detach()
+}
+
+async function drag(page: Stage['page'], from: readonly number[], to: readonly number[]): Promise<void> {
+  const box = (await page.locator('.drawing').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+  const at = ([x = 0, y = 0]: readonly number[]) => [box.x + x * box.width, box.y + y * box.height] as const
+  await page.mouse.move(...at(from))
+  await page.mouse.down()
+  await page.mouse.move(...at(to), { steps: 3 })
+  await page.mouse.up()
+}
+
+async function draws(t: Test, stage: Stage): Promise<void> {
+  const { audit, page, recorder } = stage
+  await page.getByRole('link', { name: 'Privacy masks' }).click()
+  await page.getByRole('heading', { name: 'Privacy masks of Front door' }).waitFor()
+  await until('the picture', async () => (await shownIn(page, '.stage')) !== null, LONG_MS)
+  await audit(t, 'masks')
+  await page.getByRole('button', { name: 'Remove mask 1' }).click()
+  await page.getByText('No masks').waitFor()
+  await audit(t, 'masks-none')
+
+  const x = page.getByLabel('Corner 1, percent from the left')
+  const y = page.getByLabel('Corner 1, percent from the top')
+  await drag(page, [0.25, 0.5], [0.5, 0.75])
+  t.match(await x.inputValue(), /^2[45]/, 'drawn by mouse')
+  await drag(page, [0.3, 0.55], [0.4, 0.65])
+  t.match([await x.inputValue(), await y.inputValue()], [/^3[45]/, /^(59|60)/], 'moved as a whole')
+  await drag(page, [0.35, 0.6], [0.2, 0.5])
+  t.match([await x.inputValue(), await y.inputValue()], [/^(19|20)/, /^(49|50)/], 'by one corner')
+
+  const before = Number(await x.inputValue())
+  await page.getByRole('button', { name: 'Mask 1, corner 1' }).press('ArrowRight')
+  t.equal(Number(await x.inputValue()).toFixed(1), (before + 1).toFixed(1), 'by a key')
+  await page.locator('.grip:not(.corner)').press('Shift+ArrowLeft')
+  t.equal(Number(await x.inputValue()).toFixed(1), (before - 9).toFixed(1))
+  await x.fill('abc')
+  t.equal(await x.getAttribute('aria-invalid'), 'true')
+  await x.fill('10')
+  await y.fill('50')
+  await page.getByRole('button', { name: 'Add a corner behind corner 1' }).click()
+  await page.getByText('5 corners').waitFor()
+  await page.getByRole('button', { name: 'Remove corner 2' }).click()
+  await page.getByText('4 corners').waitFor()
+
+  await audit(t, 'masks-chosen')
+  await swipe(page, [0.7, 0.05], [0.95, 0.3])
+  await page.getByRole('button', { name: 'Remove mask 2' }).waitFor()
+  await page.getByRole('button', { name: 'Add mask' }).click()
+  const third = page.getByRole('button', { name: 'Remove mask 3' })
+  await third.waitFor()
+  await page.locator('.grip:not(.corner)').nth(2).press('Delete')
+  await countIs(third, 0)
+  await audit(t, 'masks-drawn')
+
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('2 masks are in every picture from now on.').waitFor()
+  const boss = clientOf(recorder.url)
+  await boss.signIn()
+  const [{ masks }] = (await boss.call('GET', '/api/cameras')).body
+  t.same([masks.length, masks[0][0]], [2, [0.1, 0.5]])
+  await until('they are in the picture', async () => (await shownIn(page, '.stage', [0.8, 0.2]))?.light === 0, LONG_MS)
+}
+
+async function refusals(t: Test, stage: Stage): Promise<void> {
+  const { audit, camera, page } = stage
+  const said = { error: 'store_write_failed', message: 'The disk of the state is full.' }
+  await page.route('**/api/cameras/*', (route) => route.fulfill({ status: 503, json: said }))
+  await page.getByRole('button', { name: 'Remove mask 2' }).click()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('alert').getByText(said.message).waitFor()
+  await audit(t, 'masks-refused')
+  await page.unroute('**/api/cameras/*')
+  await page.getByRole('button', { name: 'Discard' }).click()
+  await page.getByRole('button', { name: 'Remove mask 2' }).waitFor()
+  await camera.end()
+  await page.getByRole('button', { name: 'New picture' }).click()
+  const none = page.getByText('The camera sends no picture now.')
+  await until(
+    'it is asked until the camera is gone',
+    async () => {
+      if ((await none.count()) === 0) await page.getByRole('button', { name: 'New picture' }).click()
+      return (await none.count()) > 0
+    },
+    LONG_MS,
+  )
+  await page.getByText('Masks can be drawn all the same').waitFor()
+  await audit(t, 'masks-no-picture')
 }

@@ -78,7 +78,14 @@ export interface Camera {
   health: CameraHealth
   /** Address of the stream for watching; told to administrators alone. */
   sub_url?: string | null
+  /** Whether it has privacy masks. */
+  masked: boolean
+  /** Told to administrators alone. */
+  masks?: Mask[]
 }
+
+/** A polygon: corners in fractions of the picture. */
+export type Mask = [x: number, y: number][]
 
 /** A camera to add by hand. */
 export interface CameraBody {
@@ -119,6 +126,7 @@ interface CameraChange extends Partial<Omit<CameraBody, 'sub_url'>> {
   enabled?: boolean
   audio?: boolean
   transport?: 'tcp' | 'udp'
+  masks?: Mask[]
 }
 
 /** A stretch of footage, epoch ms. */
@@ -178,6 +186,16 @@ export type Profile = 'main' | 'sub'
 /** Path of the socket that shows a camera live. */
 export function livePath(camera: string, profile: Profile, isHeard: boolean): string {
   return `/ws/video?camera=${encodeURIComponent(camera)}&profile=${profile}&sound=${isHeard ? 'on' : 'off'}`
+}
+
+/** Path of the JPEGs that show a camera live. */
+export function picturesPath(camera: string, profile: Profile): string {
+  return `${cameraPath(camera)}/stream.mjpg?${profile === 'sub' ? 'width=640&fps=1' : 'width=1280'}`
+}
+
+/** Path of what a camera shows now. */
+export function stillPath(camera: string): string {
+  return `${cameraPath(camera)}/still.jpg?width=1280`
 }
 
 const cameraPath = (id: string): `/${string}` => `/api/cameras/${encodeURIComponent(id)}`

@@ -108,7 +108,7 @@ function Signed(): VNode {
   if (document.title !== title) document.title = title
   return html`<${Shell} plate=${plateFacts()} entries=${entries(pages, page)} footer=${footer()}
       state=${cameras.value ? shortVerdict(cameras.value) : undefined}>
-      ${name === 'camera' && first !== undefined ? html`<${CameraPage} id=${first} key=${first} />` : page.draw(first, second)}</${Shell}>
+      ${name === 'camera' && first !== undefined ? html`<${CameraPage} id=${first} what=${second} key=${first} />` : page.draw(first, second)}</${Shell}>
     ${isSignedOut.value ? html`<${SignedOut} use=${signInUse} />` : null}`
 }
 

@@ -6,7 +6,7 @@ import { daemonNow, zone } from '#kit/web/contact.ts'
 import { factTable } from '#kit/web/figures.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
-import { firstWait } from '#kit/web/lazy.ts'
+import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { age, bytesText, count, sinceText, timeOf } from '#kit/web/numbers.ts'
 import { say, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
@@ -27,6 +27,8 @@ import { LiveFilm } from './live-film.ts'
 import { cameras, isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 
+const MasksPage = lazy(async () => (await import('./masks-page.ts')).MasksPage)
+
 const LOOK_MS = 2000
 /** How far behind its end the newest footage begins: a group of pictures is written when it is whole. */
 const BEHIND_MS = 6000
@@ -39,13 +41,14 @@ const RECENT_MS = 110_000
 
 adoptStyle('.live-foot{display:flex;flex-wrap:wrap;align-items:center;gap:var(--s2);justify-content:space-between}')
 
-/** The page. */
-export function CameraPage({ id }: { id: string }): VNode {
+/** The page. @param what `masks`, or nothing */
+export function CameraPage({ id, what }: { id: string; what?: string | undefined }): VNode {
   const camera = cameras.value?.find((each) => each.id === id)
   if (cameras.value === null)
     return html`<h1 class="sr">Camera</h1><section class="panel">${firstWait('recorder', texts.askingRecorder)}</section>`
   if (!camera)
     return html`<h1 class="sr">Camera</h1><section class="panel">${say('off', texts.noSuchCamera, texts.itWasRemoved, html`<a class="btn" href=${linkTo('cameras')}>All cameras</a>`)}</section>`
+  if (what === 'masks' && isAdmin.value) return html`<${MasksPage} camera=${camera} />`
   return html`<${Known} camera=${camera} />`
 }
 
@@ -62,9 +65,12 @@ function Known({ camera }: { camera: Camera }): VNode {
   useKeys(name, [
     { key: 'p', what: texts.playback, run: () => goTo('playback', id) as undefined },
     { key: 'm', what: texts.soundOnOrOff, run: () => setHeard(!isHeard) as undefined },
+    { key: 'd', what: texts.changesMasks, run: () => isAdmin.value && (goTo('camera', id, 'masks') as undefined) },
     { key: 'e', what: texts.editsCamera, run: () => isAdmin.value && (goTo('cameras', 'edit', id) as undefined) },
   ])
-  const edit = isAdmin.value ? html`<a class="btn" href=${linkTo('cameras', 'edit', id)}>Edit</a>` : null
+  const edit = isAdmin.value
+    ? html`<a class="btn" href=${linkTo('camera', id, 'masks')}>${texts.masks}</a><a class="btn" href=${linkTo('cameras', 'edit', id)}>Edit</a>`
+    : null
   return html`<div class="head"><h1>${name}</h1><div class="acts">${edit}<a class="btn primary" href=${linkTo('playback', id)}>Playback</a></div></div>
     ${verdict({ lit: litOf(camera), sentence: texts.sentenceOfState(stateText(camera, when)), why: [whyText(camera, when), remedyText(camera)].filter(Boolean).join(' ') })}
     <div class="cols"><section class="panel" aria-label="Picture"><${Now} camera=${camera} newest=${footage?.ranges.at(-1)} when=${when} isHeard=${isHeard} setHeard=${setHeard} /></section>
@@ -82,10 +88,10 @@ function Now({ camera, isHeard, newest, setHeard, when }: NowFacts): VNode {
   const [shownAt, setShownAt] = useState<number | null>(null)
   if (whyNoPicture(camera, when) !== null) return html`<${Newest} camera=${camera} newest=${newest} />`
   const behindMs = Math.max(0, when.nowMs - (shownAt ?? when.nowMs))
-  const noSound = whyNoSound(camera)
+  const noSound = camera.masked ? texts.maskedLive : whyNoSound(camera)
   // A picture that is not shown says why in its own place.
   const sound = shownAt === null ? null : (noSound ?? html`<${SoundButton} isHeard=${isHeard} setHeard=${setHeard} />`)
-  return html`<${LiveFilm} camera=${camera.id} profile="main" label=${texts.liveOf(camera.name)} isHeard=${isHeard && noSound === null} onTime=${setShownAt} />
+  return html`<${LiveFilm} camera=${camera.id} profile="main" isMasked=${camera.masked} label=${texts.liveOf(camera.name)} isHeard=${isHeard && noSound === null} onTime=${setShownAt} />
     <footer class="live-foot small soft"><span>${shownAt === null ? texts.usuallyBrief : behindMs < LIVE_MS ? texts.itIsNow(timeOf(shownAt, zone.value)) : texts.pictureFrom(timeOf(shownAt, zone.value), age(behindMs))}</span>${sound}</footer>`
 }
 

@@ -11,7 +11,7 @@ import { firstWait, lazy } from '#kit/web/lazy.ts'
 import { Act, icon, lamp, say, toast, verdict } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow, matches, Tools, walkRows } from '#kit/web/tools.ts'
-import { api, type Camera, type CameraBody } from './api.ts'
+import { api, type Camera, type CameraBody, stillPath } from './api.ts'
 import {
   judgeCameras,
   litOf,
@@ -165,6 +165,7 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
   return html`<form class="panel" onSubmit=${submit} novalidate aria-label=${texts.cameraNamed(camera.name)}>
     <header><h2>${camera.name}</h2>${close()}</header>
     <div class="in stack">
+      <${Still} camera=${camera} />
       ${input({ form, name: 'name', label: texts.name, first: true })}
       ${toggle({ form, name: 'enabled', label: texts.isRecorded, hint: texts.isRecordedHint })}
       ${toggle({ form, name: 'audio', label: texts.isHeard, hint: texts.isHeardHint })}
@@ -177,6 +178,13 @@ function CameraForm({ camera }: { camera: Camera }): VNode {
       ${refusal(form)}</div>
     <footer class="save"><${Removal} camera=${camera} />
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value || !form.hasChanges()}>Save</${Act}></footer></form>`
+}
+
+/** Which camera it is. Of one that shows nothing now there is no place for it. */
+function Still({ camera: { id, masked, name } }: { camera: Camera }): VNode {
+  const [isShown, setShown] = useState(true)
+  const picture = html`<img class="still" src=${stillPath(id)} alt=${texts.stillOf(name)} onError=${() => setShown(false)} />`
+  return html`<div>${isShown ? picture : null}<a href=${linkTo('camera', id, 'masks')}>${masked ? texts.changeMasks : texts.drawMasks}</a></div>`
 }
 
 function Removal({ camera: { id, name } }: { camera: Camera }): VNode {

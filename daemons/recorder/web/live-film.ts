@@ -6,6 +6,7 @@ import { html } from '#kit/web/html.ts'
 import { adoptStyle } from '#kit/web/style.ts'
 import { livePath, type Profile, whyNotLive } from './api.ts'
 import { canPlay, type FilmFacts, type MediaFilm, openFilm } from './media-film.ts'
+import { playPictures } from './picture-film.ts'
 import { keepStill } from './still.ts'
 import * as texts from './texts.ts'
 
@@ -15,6 +16,8 @@ type Sentence = string | null
 interface LiveFacts {
   camera: string
   profile: Profile
+  /** Whether it has privacy masks. */
+  isMasked: boolean
   /** How it is called by screen readers, where nothing around it says so. */
   label?: string
   /** Why there can be no picture, such as a camera that is off; then none is asked for. */
@@ -29,15 +32,21 @@ adoptStyle(`
 .live{position:relative;display:grid;background:#000;aspect-ratio:16/9;width:100%;overflow:clip}
 .live>*{grid-area:1/1;width:100%;height:100%;min-width:0;min-height:0;object-fit:contain}
 .live>.said{z-index:1;display:grid;place-content:center;padding:var(--s3);background:#000c;color:#fff;font-size:var(--t-small);text-align:center}
-.live>.said:empty{display:none}
+.live>.said:empty,.live>[hidden]{display:none}
 `)
 
 /** The picture. It is asked for while it can be seen: not in a hidden tab, nor scrolled away. */
-export function LiveFilm({ camera, profile, label, why = null, isHeard = false, onTime }: LiveFacts): VNode {
+export function LiveFilm(facts: LiveFacts): VNode {
+  // Nothing stays of the pictures that came without masks.
+  return html`<${Picture} ...${facts} key=${facts.isMasked} />`
+}
+
+function Picture({ camera, profile, isMasked, label, why = null, isHeard = false, onTime }: LiveFacts): VNode {
+  const box = useRef<HTMLDivElement | null>(null)
   const own = useRef<HTMLVideoElement | null>(null)
   const still = useRef<HTMLCanvasElement | null>(null)
   const [said, setSaid] = useState<Sentence>(texts.askingPicture)
-  const isSeen = useIsSeen(own)
+  const isSeen = useIsSeen(box)
   const isAsked = isSeen && why === null && !isLost.value
   const hear = useRef(onTime)
   hear.current = onTime
@@ -45,17 +54,17 @@ export function LiveFilm({ camera, profile, label, why = null, isHeard = false, 
     if (own.current) own.current.muted = !isHeard
   }, [isHeard])
   useEffect(() => {
-    const video = own.current
-    if (!video || !isAsked) return
-    const player = playLive({
-      ...{ video, path: livePath(camera, profile, isHeard), say: setSaid },
-      onTime: (atMs) => hear.current?.(atMs),
-      keep: () => keepStill(video, still.current),
-    })
+    const [video, canvas] = [own.current, still.current]
+    if (!video || !canvas || !isAsked) return
+    const common = { say: setSaid, onTime: (atMs: number) => hear.current?.(atMs) }
+    const player = isMasked
+      ? playPictures({ ...common, canvas, camera, isTile: profile === 'sub' })
+      : playLive({ ...common, video, path: livePath(camera, profile, isHeard), keep: () => keepStill(video, canvas) })
     return () => player.end()
   }, [camera, profile, isHeard, isAsked])
-  return html`<div class="live"><canvas ref=${still} aria-hidden="true"></canvas>
-    <video ref=${own} aria-label=${label} aria-hidden=${label === undefined} muted playsinline disablepictureinpicture disableremoteplayback></video>
+  const isNamed = isMasked && label !== undefined
+  return html`<div class="live" ref=${box}><canvas ref=${still} role=${isNamed ? 'img' : undefined} aria-label=${isNamed ? label : undefined} aria-hidden=${!isNamed}></canvas>
+    <video ref=${own} hidden=${isMasked} aria-label=${label} aria-hidden=${label === undefined} muted playsinline disablepictureinpicture disableremoteplayback></video>
     <div class="said">${why ?? said}</div></div>`
 }
 

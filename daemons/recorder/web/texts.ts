@@ -58,6 +58,7 @@ export const waitsForKey = 'The camera has sent no key frame yet. The picture be
 export const pictureBrokeOff = 'The picture broke off. It is asked for again.'
 export const codecNotPlayed = (codec: string) =>
   `This browser cannot play the camera’s ${codec}. Set its second stream to H.264, or open the page in another browser.`
+export const maskedLive = 'Single pictures without sound, with the privacy masks.'
 export const askedAgain = (why: string) => `${why} It is asked again by itself.`
 
 // The wall (wall-page.ts)
@@ -68,6 +69,41 @@ export const auto = 'Auto'
 export const inColumns = (count: string) =>
   count === 'auto' ? 'as many columns as fit' : `${count} ${count === '1' ? 'column' : 'columns'}`
 export const liveOf = (name: string) => `${name}, live`
+
+// Privacy masks (masks-page.ts, mask-drawing.ts)
+
+export const masks = 'Privacy masks'
+export const drawMasks = 'Draw privacy masks'
+export const changeMasks = 'Change the privacy masks'
+export const masksOf = (name: string) => `Privacy masks of ${name}`
+export const changesMasks = 'draws privacy masks'
+export const noMasks = 'No masks'
+export const howToDraw =
+  'Everything that the camera sends is shown. Draw a rectangle over the picture, or add one here; then move it, or its corners.'
+export const noMoreMasks = (most: number) => `A camera has at most ${most} masks.`
+export const masksAreSaved = (many: number) =>
+  many === 0
+    ? 'The camera has no masks any more.'
+    : `${many === 1 ? 'The mask is' : `${count(many)} masks are`} in every picture from now on.`
+export const noPictureNow = 'The camera sends no picture now.'
+export const noAnswerForStill = 'The recorder did not answer. Ask for a new picture.'
+export const stillOf = (name: string) => `What ${name} shows now`
+export const behindIsBlack =
+  'What a saved mask covers is black here too, and in footage that was recorded before. The footage itself stays as it came.'
+export const drawAllTheSame = 'Masks can be drawn all the same: they are kept as parts of the picture.'
+export const maskNumber = (at: number) => `Mask ${at + 1}`
+export const corners = (many: number) => `${many} corners`
+export const removeMask = (at: number) => `Remove mask ${at + 1}`
+export const drawnMasks = 'Masks over the picture'
+export const moveMask = (at: number) => `Mask ${at + 1}`
+export const moveCorner = (at: number, corner: number) => `Mask ${at + 1}, corner ${corner + 1}`
+export const moveByKeys = 'Arrow keys move it, with Shift further. Delete removes it.'
+export const fromLeft = (corner: number) => `Corner ${corner + 1}, percent from the left`
+export const fromTop = (corner: number) => `Corner ${corner + 1}, percent from the top`
+export const addCorner = (corner: number) => `Add a corner behind corner ${corner + 1}`
+export const removeCorner = (corner: number) => `Remove corner ${corner + 1}`
+export const inPercent = 'Percent of the picture, from its left and its top.'
+export const zeroToHundred = 'Type a number from 0 to 100.'
 
 // The list of cameras and its forms (cameras-page.ts)
 

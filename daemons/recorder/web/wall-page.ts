@@ -71,5 +71,5 @@ function Tile({ camera, when }: { camera: Camera; when: When }): VNode {
   const { id, name } = camera
   return html`<a class="tile" href=${linkTo('camera', id)}>
     <span class="tag">${lamp(litOf(camera))}<b>${name}</b><span class="sr">${stateText(camera, when)}</span></span>
-    <${LiveFilm} camera=${id} profile="sub" why=${whyNoPicture(camera, when)} /></a>`
+    <${LiveFilm} camera=${id} profile="sub" isMasked=${camera.masked} why=${whyNoPicture(camera, when)} /></a>`
 }
