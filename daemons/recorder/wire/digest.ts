@@ -77,7 +77,7 @@ export interface SigningWish {
 
 /**
  * The header `Authorization` for one request.
- * @throws Fault `rtsp_broken` for a quote inside a challenge's text, which no header could hold
+ * @throws Fault `rtsp_broken` for what no header could hold, such as a quote inside a challenge's text or a line break in a user name
  */
 export function authorizationOf(challenge: Challenge, wish: SigningWish, hash: HashText): string {
   const { username, password, method, uri, cnonce } = wish
@@ -101,8 +101,11 @@ export function authorizationOf(challenge: Challenge, wish: SigningWish, hash: H
 }
 
 function quoted(text: string): string {
-  if (/["\\]/.test(text))
-    throw new Fault('rtsp_broken', 'The camera or its user name has a quote or backslash where none can be sent.')
+  if (/["\\\r\n]/.test(text))
+    throw new Fault(
+      'rtsp_broken',
+      'The camera or its user name has a quote, a backslash or a line break where none can be sent.',
+    )
   return `"${text}"`
 }
 

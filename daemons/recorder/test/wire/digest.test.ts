@@ -51,3 +51,9 @@ t.test('sends no quote that would end a value early', async (t) => {
   const challenge = challengeOf('Digest realm="a\\"b", nonce="n"')
   t.throws(() => authorizationOf(challenge, { ...mufasa, cnonce }, hash), { code: 'rtsp_broken' })
 })
+
+t.test('sends no line break of a user name, behind which a message of its own could begin', async (t) => {
+  const challenge = challengeOf('Digest realm="a", nonce="n"')
+  for (const username of ['a\r\nTEARDOWN rtsp://x RTSP/1.0', 'a\n', 'a\r'])
+    t.throws(() => authorizationOf(challenge, { ...mufasa, username, cnonce }, hash), { code: 'rtsp_broken' })
+})
