@@ -17,6 +17,7 @@ export const faultStatus: Readonly<Record<string, number>> = {
   username_needed: 400,
   wrong_login: 401,
   csrf_missing: 403,
+  installer_account: 403,
   permission_needed: 403,
   read_only_token: 403,
   session_needed: 403,

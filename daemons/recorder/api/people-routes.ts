@@ -192,7 +192,7 @@ function accountRoutes({ accounts, callers, endSignedOut, journal, recorder }: P
       body: newAccount,
       reply: accountEntry,
       async handle(ask) {
-        requireSession(ask, 'make an account')
+        requireKeeper(callers, ask, 'make an account')
         const made = await accounts.add(ask.body)
         const { password: _, ...facts } = ask.body
         await recorder.changed(ask, 'account made', made.username, { account: made.id, ...facts })
@@ -208,7 +208,7 @@ function accountRoutes({ accounts, callers, endSignedOut, journal, recorder }: P
       body: changedAccount,
       reply: accountEntry,
       async handle(ask) {
-        requireSession(ask, 'change an account')
+        requireKeeper(callers, ask, 'change an account')
         const changed = await accounts.change(ask.params.id, ask.body)
         const { password, ...facts } = ask.body
         const said = { account: changed.id, ...facts, ...(password !== undefined && { password: 'changed' }) }
@@ -226,7 +226,7 @@ function accountRoutes({ accounts, callers, endSignedOut, journal, recorder }: P
       summary: 'Remove an account with its sign-ins and its tokens',
       params: accountParams,
       async handle(ask) {
-        requireSession(ask, 'remove an account')
+        requireKeeper(callers, ask, 'remove an account')
         const { id, username } = await accounts.remove(ask.params.id)
         await recorder.changed(ask, 'account removed', username, { account: id })
         endSignedOut()
@@ -317,7 +317,7 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
       body: newToken,
       reply: object({ ...tokenEntry.properties, token: text }),
       async handle(ask) {
-        requireSession(ask, 'make a token')
+        requireKeeper(callers, ask, 'make a token')
         const account = accounts.require(ask.body.accountId ?? callers.accountOf(ask.caller).id)
         const { record, text } = await tokens.mint(account, ask.body)
         const { expiresAt, id, isReadOnly: readOnly, name } = record
@@ -333,7 +333,7 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
       summary: 'Revoke an API token: what it has open is ended at once',
       params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 64, description: 'id of a token' }) }),
       async handle(ask) {
-        requireSession(ask, 'revoke a token')
+        requireKeeper(callers, ask, 'revoke a token')
         const { accountId, id, name } = await tokens.revoke(ask.params.id)
         endSignedOut()
         await recorder.changed(ask, 'token revoked', name, { account: accountId, token: id })
@@ -348,4 +348,14 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
  */
 function requireSession({ caller }: Pick<Ask, 'caller'>, toWhat: string): void {
   if (caller?.isKey) throw new Fault('session_needed', `A token cannot ${toWhat}. Sign in with a name and a password.`)
+}
+
+/**
+ * What a temporary account made or changed would outlast it.
+ * @throws Fault `session_needed`, `installer_account`
+ */
+function requireKeeper({ accountOf }: Pick<Callers, 'accountOf'>, ask: Pick<Ask, 'caller'>, toWhat: string): void {
+  requireSession(ask, toWhat)
+  if (accountOf(ask.caller).isInstaller)
+    throw new Fault('installer_account', `A temporary account of an installer cannot ${toWhat}. Ask an administrator.`)
 }

@@ -175,6 +175,31 @@ t.test('A.authentication.4 a token neither makes nor revokes tokens, and none is
   t.equal((await system.call('GET', '/api/cameras')).status, 401)
 })
 
+t.test(
+  'A.authentication.5 what ends makes nothing that lasts: an installer has no say over accounts and tokens',
+  async (t) => {
+    const login = { username: 'builder', password: 'seven long words' }
+    const wish = { ...login, role: 'administrator', installer: true, expiresAt: Date.now() + 3_600_000 }
+    const { id } = (await boss.call('POST', '/api/accounts', wish)).body
+    const builder = clientOf(recorder.url)
+    await builder.signIn(login)
+    const mine = await tokenOf({})
+    const other = { username: 'heir', password: 'seven long words', role: 'administrator' }
+    for (const [method, path, body] of [
+      ['POST', '/api/accounts', other],
+      ['PATCH', `/api/accounts/${id}`, { expiresAt: Date.now() + 7_200_000 }],
+      ['PATCH', `/api/accounts/${guardId}`, { password: other.password }],
+      ['DELETE', `/api/accounts/${guardId}`, undefined],
+      ['POST', '/tokens', { name: 'x', accountId: guardId }],
+      ['DELETE', `/tokens/${mine.id}`, undefined],
+    ] as const)
+      t.match(await builder.call(method, path, body), { status: 403, body: { error: 'installer_account' } }, path)
+    t.equal((await builder.call('PATCH', `/api/cameras/${door}`, { name: 'Door' })).status, 200, 'what it is there for')
+    t.equal((await withToken(mine.token).call('GET', '/api/cameras')).status, 200)
+    for (const path of [`/tokens/${mine.id}`, `/api/accounts/${id}`]) await boss.call('DELETE', path)
+  },
+)
+
 t.test('a read-only token is refused every write', async (t) => {
   const system = withToken((await tokenOf({ readOnly: true })).token)
   t.equal((await system.call('GET', '/api/accounts')).status, 200)
