@@ -51,7 +51,7 @@ const cameras = Type.Object(
       minimum: 65_536,
       maximum: 134_217_728,
       unit: 'bytes',
-      description: 'what is read from one camera in a second; more waits for the next second',
+      description: 'what is read from one camera in a second, 512 more for each packet; more waits for the next second',
     }),
     picture_bytes: Type.Integer({
       default: 4_194_304,

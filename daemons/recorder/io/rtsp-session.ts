@@ -56,8 +56,18 @@ const VIDEO_RATE = 90_000
 /** So many times what a camera may send in a second ends its session over UDP. */
 const FLOOD = 4
 
+/** What a packet or a message counts beside its bytes: many that are empty would keep this process busy with nothing. */
+const ITEM_BYTES = 512
+
+/** A camera that sends on from one address to the next is left after so many. */
+const MOST_MOVES = 4
+
 /** RFC 2326, 11.3.14. */
 const UNSUPPORTED_TRANSPORT = 461
+
+/** RFC 2326, 7.1.1. */
+const OK = 200
+const MOVED: readonly number[] = [301, 302, 303, 305]
 
 /** RFC 2326, 3.2. */
 const DEFAULT_PORT = 554
@@ -65,17 +75,46 @@ const DEFAULT_PORT = 554
 export function createStreamOpener(parts: SessionParts): StreamOpener {
   return {
     async play(place, listener, signal) {
-      if (signal.aborted) return undefined
-      const session = new Session(place, listener, parts)
-      const onAbort = () => session.end(undefined)
-      signal.addEventListener('abort', onAbort, { once: true })
-      try {
-        return await session.play()
-      } finally {
+      let { url } = place
+      for (let moves = 0; !signal.aborted; moves++) {
+        const session = new Session({ ...place, url }, listener, parts)
+        const onAbort = () => session.end(undefined)
+        signal.addEventListener('abort', onAbort, { once: true })
+        const ending = await session.play()
         signal.removeEventListener('abort', onAbort)
+        if (!(ending instanceof Moved) || moves === MOST_MOVES) return ending
+        url = ending.url
       }
+      return undefined
     },
   }
+}
+
+/** The camera has its stream at another address of the same host. */
+class Moved extends Fault {
+  readonly url: string
+
+  constructor(url: string) {
+    super('camera_unsupported', 'The camera sends from one address to the next. Add it by the address of its stream.')
+    this.url = url
+  }
+}
+
+/** @source RFC 2326, 11.3 and 12.25 @returns the fault to end with where it sends to another host */
+function movedFrom(url: string, message: RtspMessage): Fault {
+  const from = new URL(url)
+  const said = (headerOf(message, 'location') ?? '').trim()
+  const next = said !== '' && URL.canParse(said, url) ? new URL(said, url) : undefined
+  if (next?.protocol === 'rtsp:' && next.hostname.toLowerCase() === from.hostname.toLowerCase()) {
+    next.username = ''
+    next.password = ''
+    return new Moved(next.href)
+  }
+  const where = said.slice(0, 100) || 'nowhere'
+  return new Fault(
+    'camera_unsupported',
+    `The camera sends to ${where}, which is not its own host. If that is right, add it by that address.`,
+  )
 }
 
 /** A question that waits for its answer. */
@@ -139,6 +178,7 @@ class Session {
     await this.#connect()
     const { url } = this.#place
     const described = await this.#ask('DESCRIBE', url, { accept: 'application/sdp' })
+    if (described.status !== OK) throw movedFrom(url, described)
     const base = headerOf(described, 'content-base') ?? headerOf(described, 'content-location') ?? url
     const description = readSdp(new TextDecoder('latin1').decode(described.body))
     const { codec, video } = videoOf(description.media)
@@ -250,6 +290,7 @@ class Session {
     const nowMs = this.#parts.clock.monotonicMs()
     try {
       for (const item of this.#reader.read(chunk)) {
+        this.#bytesThisSecond += ITEM_BYTES
         if (item.kind === 'message') this.#answered(item)
         else this.#packet(this.#channels.get(item.channel), item.bytes, nowMs)
       }
@@ -279,7 +320,7 @@ class Session {
    */
   #datagram(medium: Medium, bytes: Uint8Array): void {
     const { bytesPerS } = this.#parts.limits
-    this.#bytesThisSecond += bytes.length
+    this.#bytesThisSecond += bytes.length + ITEM_BYTES
     try {
       if (this.#bytesThisSecond > FLOOD * bytesPerS) throw flood(bytesPerS)
       if (this.#bytesThisSecond > bytesPerS) return
@@ -330,7 +371,7 @@ class Session {
     pending.answer.resolve(message)
   }
 
-  /** @throws Fault for anything but success */
+  /** @throws Fault for anything but success, and for DESCRIBE another address */
   async #ask(method: string, url: string, headers: Record<string, string>): Promise<RtspMessage> {
     let message = await this.#exchange(method, url, headers)
     const challenge = message.status === 401 ? readChallenge(message.headers.get('www-authenticate') ?? []) : undefined
@@ -340,7 +381,7 @@ class Session {
       this.#nonceUses = 0
       message = await this.#exchange(method, url, headers)
     }
-    if (message.status === 200) return message
+    if (message.status === OK || (method === 'DESCRIBE' && MOVED.includes(message.status ?? 0))) return message
     if (message.status === UNSUPPORTED_TRANSPORT) throw otherTransport(this.#place.isUdp === true)
     throw refusal(method, message, this.#place.username !== undefined)
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
-import { clientOf } from './client.ts'
+import { type Client, clientOf } from './client.ts'
 import { FPS, type Mishap, makeNumberedFilm, numbersIn, startNumberedCamera } from './numbered-camera.ts'
 
 const program = promisify(execFile)
@@ -15,18 +15,25 @@ interface Course {
   seconds: number
   /** Of the picture with a number, of a camera. */
   mishap(camera: number, number: number): Mishap | undefined
+  settings?: readonly string[]
+  /** Adds more to the recorder. @returns what is looked at once all was sent */
+  beside?(boss: Client): Promise<() => Promise<void>>
 }
 
 /** Every picture that came is in the files once and in order. */
-export async function recordsEveryFrame(t: Test, { cameras, mishap, seconds }: Course): Promise<void> {
+export async function recordsEveryFrame(
+  t: Test,
+  { beside, cameras, mishap, seconds, settings = [] }: Course,
+): Promise<void> {
   const work = stateFolderOf(t)
   const films = [makeNumberedFilm(work, seconds, 192), makeNumberedFilm(work, seconds, 160)] as const
   const changeAt = Math.floor(seconds / 2) * FPS
   const stateFolder = join(work, 'state')
-  const sets = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.retry_first_ms=100']
+  const sets = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.retry_first_ms=100', ...settings]
   const recorder = await startDaemon(t, 'recorder', { stateFolder, sets })
   const boss = clientOf(recorder.url)
   await boss.setUp()
+  const look = await beside?.(boss)
   const sent = await Promise.all(
     Array.from({ length: cameras }, async (_, at) => {
       const camera = await startNumberedCamera(t, { films, changeAt, mishap: (number) => mishap(at, number) })
@@ -35,6 +42,7 @@ export async function recordsEveryFrame(t: Test, { cameras, mishap, seconds }: C
     }),
   )
   await Promise.all(sent.map(({ camera }) => camera.over))
+  await look?.()
   t.equal(await recorder.stop(), 0)
   for (const [at, { camera, id }] of sent.entries()) {
     const files = globSync(`${stateFolder}-footage/${id}/*/*.mp4`).toSorted()

@@ -167,6 +167,51 @@ t.test('a camera that sends more than it may is read no further until the next s
   t.equal(await session.over, undefined)
 })
 
+t.test(
+  'packets without anything in them count too: a camera may not keep the recorder busy with nothing',
+  async (t) => {
+    const session = await played(
+      t,
+      (method, cseq, socket) => {
+        if (method === 'PLAY') socket.write(`${good(method, cseq, socket)}${packetOf(0).repeat(200_000)}`, 'latin1')
+        return method === 'PLAY' ? null : good(method, cseq, socket)
+      },
+      { bytesPerS: 100_000 },
+    )
+    while (session.packets.length < 1) await new Promise((resolve) => setImmediate(resolve))
+    // One chunk, of at most 64 KiB.
+    t.ok(session.packets.length <= 20_000, `${session.packets.length} packets`)
+    session.abort.abort()
+    t.equal(await session.over, undefined)
+  },
+)
+
+t.test('a stream that has moved is followed on its own host, and nowhere else', async (t) => {
+  const other = await camera(t, good)
+  const { port } = new URL(other.place.url)
+  const sentTo = (location: string): Answers => {
+    return (_, cseq) => `RTSP/1.0 302 Moved\r\nCSeq: ${cseq}\r\nLocation: ${location}\r\n\r\n`
+  }
+  const session = await played(t, sentTo(`rtsp://thief:x@127.0.0.1:${port}/moved`))
+  while (other.asked.length < 3) await new Promise((resolve) => setImmediate(resolve))
+  t.match(other.asked[0], new RegExp(`^DESCRIBE rtsp://127.0.0.1:${port}/moved RTSP`))
+  session.abort.abort()
+  t.equal(await session.over, undefined)
+  while (other.asked.length < 4) await new Promise((resolve) => setImmediate(resolve))
+  for (const location of [
+    ...[`rtsp://localhost:${port}/`, `rtsp://127.0.0.2:${port}/`, `http://127.0.0.1:${port}/`, 'rtsp://', '', ' '],
+    ...[`rtsp://127.0.0.1.:${port}/`, `rtsp://[::ffff:127.0.0.1]:${port}/`, 'file:///etc/passwd', `//other:${port}/`],
+  ]) {
+    const { asked, over } = await played(t, sentTo(location))
+    t.match(await over, { code: 'camera_unsupported', message: /not its own host/ }, location)
+    t.equal(asked.length, 1, location)
+  }
+  t.equal(other.asked.length, 4, 'nobody else was asked')
+  const round = await played(t, (method, cseq, socket) => sentTo('/again')(method, cseq, socket))
+  t.match(await round.over, { code: 'camera_unsupported', message: /from one address to the next/ })
+  t.equal(round.asked.length, 5)
+})
+
 t.test('a camera that asks on and on, and never reads the answers, is left', async (t) => {
   const { over } = await played(
     t,
@@ -194,12 +239,12 @@ t.test('over UDP the camera is given ports, is heard on them, and what is too mu
     const transport = `RTP/AVP;unicast;client_port=${port}-${port + 1};server_port=${sender.address().port}-9`
     return `RTSP/1.0 200 OK\r\nCSeq: ${cseq}\r\nSession: 7\r\nTransport: ${transport}\r\n\r\n`
   }
-  const session = await played(t, answers, { bytesPerS: 10_000 }, { isUdp: true })
+  const session = await played(t, answers, { bytesPerS: 22_000 }, { isUdp: true })
   while (session.asked.length < 3) await new Promise((resolve) => setImmediate(resolve))
   port = Number(/client_port=(\d+)-/.exec(session.asked[1] ?? '')?.[1])
-  for (const length of [4000, 4000, 4000]) sender.send(new Uint8Array(length), port, '127.0.0.1')
+  for (const length of [8000, 8000, 8000]) sender.send(new Uint8Array(length), port, '127.0.0.1')
   while (session.packets.length < 2) await new Promise((resolve) => setImmediate(resolve))
-  t.same(session.packets, [4000, 4000])
+  t.same(session.packets, [8000, 8000])
   const sending = setInterval(() => sender.send(new Uint8Array(9000), port, '127.0.0.1'), 1)
   t.teardown(() => clearInterval(sending))
   t.match(await session.over, { code: 'camera_floods' }, 'many times as much ends it')
