@@ -5,12 +5,14 @@ import { areSameAllYear, offsetAt, readPosixZone } from '../../../core/clocks/ti
 const HOUR_MS = 3_600_000
 const from = Date.UTC(2026, 5, 1)
 
-/** What the system's own rules say. */
-function trueOffset(zone: string, atMs: number): number {
-  const parts = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'longOffset' }).formatToParts(atMs)
-  const said = parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''
-  const [, sign, hours = '0', minutes = '0'] = /GMT([+-])(\d+)(?::(\d+))?/.exec(said) ?? []
-  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes))
+/** What the system's own rules say. One formatter for all instants of a zone: making it takes most of the time. */
+function trueOffsets(zone: string): (atMs: number) => number {
+  const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeZoneName: 'longOffset' })
+  return (atMs) => {
+    const said = format.formatToParts(atMs).find(({ type }) => type === 'timeZoneName')?.value ?? ''
+    const [, sign, hours = '0', minutes = '0'] = /GMT([+-])(\d+)(?::(\d+))?/.exec(said) ?? []
+    return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes))
+  }
 }
 
 t.test('a string means what the database of zones says, at every change of two years', async (t) => {
@@ -29,8 +31,9 @@ t.test('a string means what the database of zones says, at every change of two y
     const read = readPosixZone(text)
     t.ok(read, `${zone}: ${text}`)
     if (!read) continue
+    const trueOffset = trueOffsets(zone)
     const wrong = Array.from({ length: 2 * 366 * 8 }, (_, at) => from + at * 3 * HOUR_MS).find(
-      (atMs) => offsetAt(read, atMs) !== trueOffset(zone, atMs),
+      (atMs) => offsetAt(read, atMs) !== trueOffset(atMs),
     )
     t.equal(wrong && new Date(wrong).toISOString(), undefined, zone)
   }
