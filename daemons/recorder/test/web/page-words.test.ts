@@ -69,7 +69,16 @@ t.test('a stretch too short to be seen is drawn, and none stands out at the end'
 function camera(name: string, state: Camera['health']['state'], message = ''): Camera {
   const fault = message === '' ? null : { code: 'camera_away', message }
   const health = { state, stateSince: NOON, fault, nextTryAt: fault && NOON + 12_000, lastPictureAt: null }
-  return { id: name, name, enabled: state !== 'off', recordProfile: null, audio: true, masked: false, transport: 'tcp', health }
+  return {
+    id: name,
+    name,
+    enabled: state !== 'off',
+    recordProfile: null,
+    audio: true,
+    masked: false,
+    transport: 'tcp',
+    health,
+  }
 }
 
 t.test('what is not recorded is said first, with why and what to do', async (t) => {
