@@ -93,7 +93,7 @@ Section: net
 Priority: optional
 Installed-Size: $(du -sk "$tree" | cut -f 1)
 Depends: libc6 (>= 2.36), libstdc++6, init-system-helpers (>= 1.51), udev, util-linux, mount, tar
-Recommends: systemd, dbus, polkitd, libnss-systemd, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
+Recommends: systemd, dbus, polkitd, gstreamer1.0-plugins-base, gstreamer1.0-plugins-good, gstreamer1.0-libav, gstreamer1.0-plugins-ugly, libasound2t64 | libasound2, linuxptp
 Description: the daemons behind a building
  Drives the serial field buses of a plant room and offers them over HTTP,
  webhooks and WebSocket, with a page for people; is the network board, which

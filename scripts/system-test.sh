@@ -10,8 +10,11 @@ readonly suite=trixie
 readonly work=build/system-test
 readonly root=$work/$suite
 # With D-Bus and networkd a board that owns its machine sets its name and address.
-# GStreamer, ALSA and ptp4l are needed for sound: recommended by the package, which dpkg does not install by itself.
-readonly packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,libasound2t64,linuxptp
+# GStreamer, ALSA and ptp4l are needed for sound, GStreamer for the recorder's pictures, polkit for the clock: recommended by
+# the package, which dpkg does not install by itself.
+packages=systemd-sysv,udev,curl,procps,init-system-helpers,dbus,iproute2,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good
+packages+=,libasound2t64,linuxptp,gstreamer1.0-libav,gstreamer1.0-plugins-ugly,polkitd,tzdata
+readonly packages
 # Seconds for the whole life of the container, including boot and shutdown.
 readonly bound_s=600
 
@@ -51,7 +54,7 @@ touch "$bed/log"
 # Cgroups version 2 whatever the host uses: systemd 257 requires it. No registration: the host may not run systemd.
 SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1 timeout --kill-after=10 "$bound_s" systemd-nspawn --quiet --boot \
   --register=no --keep-unit --private-network --machine="plantroom-test-$$" \
-  --directory="$root" --volatile=overlay --bind="$PWD/$bed:/bed" --link-journal=no \
+  --directory="$root" --volatile=overlay --bind="$PWD/$bed:/bed" --bind-ro="$PWD:/src" --link-journal=no \
   --bind-ro="$PWD/scripts/system-test/plantroom-system-test.service:/etc/systemd/system/plantroom-system-test.service" \
   systemd.wants=plantroom-system-test.service </dev/null >"$bed/console" 2>&1 &
 container=$!

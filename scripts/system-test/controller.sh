@@ -66,7 +66,7 @@ gets_a_new_password() {
 # As on a machine that never had a daemon: root's command line creates the folders, with a umask that excludes everyone
 # else.
 site_before_the_first_start() {
-  systemctl stop "$unit" plantroom-gateway.service plantroom-board.service
+  systemctl stop "$unit" plantroom-gateway.service plantroom-board.service plantroom-recorder.service
   mv /var/lib/plantroom /var/lib/plantroom.aside && mv /var/lib/private/plantroom /var/lib/private/plantroom.aside
   (umask 077 && plantroom controller import "$sample") && ls -laR /var/lib/plantroom \
     && systemctl start "$unit" && until_true 10 controller_answers && state_is_the_services_own \
@@ -75,7 +75,7 @@ site_before_the_first_start() {
   systemctl stop "$unit"
   rm -rf /var/lib/plantroom /var/lib/private/plantroom
   mv /var/lib/plantroom.aside /var/lib/plantroom && mv /var/lib/private/plantroom.aside /var/lib/private/plantroom
-  systemctl start "$unit" plantroom-gateway.service plantroom-board.service && until_true 10 controller_answers && until_true 10 answers && return "$code"
+  systemctl start "$unit" plantroom-gateway.service plantroom-board.service plantroom-recorder.service && until_true 10 controller_answers && until_true 10 answers && return "$code"
 }
 status_tells_of_it() { until_true 10 controller_answers; plantroom status controller | tee >(cat >&2) | grep --quiet 'active .* answers'; }
 upgrade_keeps_the_controller_switched() {

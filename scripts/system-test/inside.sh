@@ -88,6 +88,8 @@ promise 'with wrong settings it fails once, says why, and does not loop' \
 . /bed/board.sh
 # shellcheck source=scripts/system-test/controller.sh
 . /bed/controller.sh
+# shellcheck source=scripts/system-test/recorder.sh
+. /bed/recorder.sh
 unit=plantroom-gateway.service
 promise 'an upgrade keeps its state' reinstalls_over_itself
 promise 'an upgrade keeps what the installer wrote, and asks nothing' upgrade_asks_nothing

@@ -99,7 +99,7 @@ function whyNot(error: ExecFileException, complaint: string, answerMs: number): 
   const said = plainText(complaint.replace(/^(?:Call failed|Failed to [^:]{1,80}): /, ''), 200)
   const why = said === '' ? `busctl ended with ${error.code ?? error.signal}` : said
   return /access denied|authentication required/i.test(why)
-    ? `${why}. polkit has to allow it: install polkitd and libnss-systemd, which use the rule of this package.`
+    ? `${why}. Install polkitd, which then uses the rule of this package; in a container set the clock of its host.`
     : `${why.replace(/\.$/, '')}.`
 }
 
