@@ -11,7 +11,7 @@ import { orders, pointTypes } from '../wire/point-value.ts'
 
 const portState = Type.Enum(['closed', 'opening', 'open', 'absent', 'failed'])
 
-const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
+export const duration = Type.Number({ minimum: 0, description: 'milliseconds' })
 
 export const meAnswer = object({
   username: text,
@@ -107,16 +107,6 @@ export const eventsAnswer = Type.Array(
   object({ port: text, event: text, timestamp: instant, payload: Type.Unknown({ description: 'by the event' }) }),
 )
 
-export const sentAnswer = object({ sent: count })
-
-export const modbusAnswer = object({
-  unitId: count,
-  fc: count,
-  address: count,
-  quantity: count,
-  values: Type.Unknown({ description: 'a list; of function 43 the objects by name' }),
-})
-
 const pointValue = orNull(Type.Union([Type.Number(), text, Type.Boolean()]))
 
 const liveValue = {
@@ -211,43 +201,12 @@ export const registersAnswer = object({
 })
 
 /** Who a meter is, and how it is reached. */
-const meterAnswer = object({
+export const meterAnswer = object({
   id: text,
   manufacturer: orNull(text),
   version: orNull(count),
   medium: object({ code: count, name: text }),
 })
-
-export const readingAnswer = object({
-  unitId: count,
-  address: orNull(Type.Integer({ minimum: 0, description: 'primary address that was asked' })),
-  secondary: orNull(Type.String({ description: 'secondary address of the meter, as it tells it' })),
-  meter: orNull(meterAnswer),
-  accessNumber: orNull(count),
-  status: Type.Array(text, { description: 'what the meter says of itself; empty: all is well' }),
-  isEncrypted: Type.Boolean(),
-  isComplete: Type.Boolean({ description: 'the meter had no more to tell' }),
-  problem: orNull(Type.String({ description: 'why not all of it was read' })),
-  records: Type.Array(
-    object({
-      record: Type.String({ description: 'its name, for points' }),
-      quantity: text,
-      value: orNull(Type.Union([Type.Number(), text])),
-      unit: orNull(text),
-      problem: orNull(text),
-      function: Type.Enum(['instantaneous', 'maximum', 'minimum', 'error']),
-      storage: count,
-      tariff: count,
-      subunit: count,
-      headerHex: Type.String({ description: 'its data and value information as it was sent' }),
-      dataHex: text,
-    }),
-  ),
-  restHex: Type.Array(text, { description: 'what only the maker can read, of each telegram that has it' }),
-  telegramsHex: Type.Array(text, { description: 'the frames as they came' }),
-})
-
-export const initAnswer = object({ unitId: count })
 
 const mbusScanAnswer = object({
   by: Type.Enum(['primary', 'secondary']),
@@ -361,102 +320,6 @@ export const huntAnswer = object({
   ),
   refused: Type.Array(text, { description: 'settings that the driver refused' }),
   verdict: orNull(Type.String({ description: 'what came of it, in words; null while it runs' })),
-})
-
-const deviceValue = Type.Union([text, Type.Number(), Type.Boolean(), Type.Null()])
-
-/** The device on a line, by its definition. */
-export const equipmentAnswer = object({
-  definition: text,
-  title: text,
-  version: text,
-  makers: Type.Array(text),
-  sources: Type.Array(Type.Object({ document: text, url: Type.Optional(text) }, { additionalProperties: false })),
-  notes: orNull(text),
-  zone: orNull(Type.String({ description: 'the argument that names the zone' })),
-  commands: Type.Array(
-    object({
-      name: text,
-      title: orNull(text),
-      args: Type.Array(
-        object({
-          name: text,
-          title: orNull(text),
-          expected: Type.String({ description: 'what it may be, in words' }),
-          choices: orNull(Type.Array(text)),
-          value: deviceValue,
-        }),
-      ),
-    }),
-  ),
-  values: Type.Array(
-    object({
-      name: text,
-      zone: orNull(text),
-      value: deviceValue,
-      unit: orNull(text),
-      readAt: instant,
-      changedAt: instant,
-    }),
-  ),
-})
-
-export const commandAnswer = object({ command: text, values: Type.Record(text, deviceValue) })
-
-/** One node of an MS/TP ring. */
-const ringNode = object({
-  mac: count,
-  isMaster: Type.Boolean(),
-  isPresent: Type.Boolean({ description: 'it was heard within `node_gone_ms`' }),
-  next: orNull(Type.Integer({ minimum: 0, description: 'to whom it passed the token last' })),
-  frames: count,
-  tokens: count,
-  lastSeenAt: instant,
-})
-
-/** The ring of an MS/TP line. */
-export const ringAnswer = orNull(
-  object({
-    mode: Type.Enum(['node', 'listen']),
-    mac: orNull(Type.Integer({ minimum: 0, description: 'of this gateway; null in mode listen' })),
-    state: Type.String({ description: 'of the master node state machine; `listening` in mode listen' }),
-    nextStation: orNull(count),
-    isSoleMaster: Type.Boolean(),
-    nodes: Type.Array(ringNode),
-    order: Type.Array(count, { description: 'the masters in the order of the token' }),
-    rotationMs: orNull(object({ last: duration, median: duration, max: duration })),
-    tokenLostAt: orNull(instant),
-    duplicateAt: orNull(instant),
-    turnMs: orNull(object({ last: duration, max: duration })),
-    waiting: count,
-    fault: orNull(fault),
-    realtime: object({ granted: Type.Boolean(), text }),
-  }),
-)
-
-const bacnetHead = Type.Object(
-  {
-    network: Type.Optional(text),
-    pdu: Type.Optional(text),
-    service: Type.Optional(text),
-    invokeId: Type.Optional(count),
-    to: Type.Optional(text),
-    from: Type.Optional(text),
-  },
-  { additionalProperties: false, description: 'what the data say, where they are a BACnet message' },
-)
-
-export const mstpAnswer = object({
-  sent: Type.Integer({ minimum: 0, description: 'bytes on the line' }),
-  frameType: text,
-  destination: count,
-  source: count,
-  waitedMs: Type.Number({ minimum: 0, description: 'for the token' }),
-  reply: orNull(
-    object({ frameType: text, destination: count, source: count, dataHex: text, bacnet: orNull(bacnetHead) }),
-  ),
-  tookMs: orNull(duration),
-  postponed: Type.Boolean({ description: 'the reply came once the other node had the token' }),
 })
 
 const pointShown = {

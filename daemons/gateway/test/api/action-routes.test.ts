@@ -1,8 +1,8 @@
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { serve } from '#kit/test/http/server-here.ts'
+import { actionRoutes } from '../../api/action-routes.ts'
 import { faultStatus } from '../../api/fault-status.ts'
-import { actionRoutes } from '../../api/port-routes.ts'
 import type { PortRegistry } from '../../core/lines/port-registry.ts'
 
 /** The action routes over a port whose bus does what `act` says; `told` is what the journal got. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createCheck } from '#kit/http/check.ts'
-import { modbusRequestBody } from '../../../api/port-routes.ts'
+import { modbusRequestBody } from '../../../api/action-routes.ts'
 import { type RequestBody, requestOfBody } from '../../../core/modbus/master.ts'
 
 const base = { unitId: 1, address: 0 }
