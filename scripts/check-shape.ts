@@ -72,7 +72,9 @@ function fileFaults(root: string, file: string): string[] {
   const faults: string[] = []
   const count = lines.at(-1) === '' ? lines.length - 1 : lines.length
   if (count > MOST_LINES && !(file in LONG_FILES))
-    faults.push(`${file} has ${count} lines, at most ${MOST_LINES} are allowed`)
+    faults.push(
+      `${file} has ${count} lines, at most ${MOST_LINES} are allowed: a part that stands by itself goes into a file of its own`,
+    )
   if (EMPTY_NAMES.test(basename(file))) faults.push(`${file}: the name does not say what the file owns`)
   // A test's titles say what it is about.
   if (!file.endsWith('.test.ts') && !/^(#!.*\n)?(\/\*|\/\/)/.test(text))

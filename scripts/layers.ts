@@ -136,7 +136,15 @@ export function faultOfImport(file: string, target: string, isType: boolean): st
   if (to.part === 'kit' && !isType && rule.kitFiles && !rule.kitFiles.includes(target))
     return `${from.part} may import ${rule.kitFiles.join(', ')} of kit, and types`
   const stranger = PROTOCOLS.find(({ own, mayKnow }) => own.test(target) && from.part === 'core' && !mayKnow.test(file))
-  return stranger && `what every protocol has may not know ${stranger.name}`
+  return stranger ? `what every protocol has may not know ${stranger.name}` : faultOfProtocol(file, target)
+}
+
+/** A protocol on the list of the gateway without a row in `PROTOCOLS`: the rest of core/ could know it unnoticed. */
+function faultOfProtocol(file: string, target: string): string | undefined {
+  if (file !== 'daemons/gateway/core/protocols.ts') return undefined
+  const [, name] = /^daemons\/gateway\/core\/([\w-]+)\/\1\.ts$/.exec(target) ?? []
+  if (name === undefined || PROTOCOLS.some(({ own }) => own.test(target))) return undefined
+  return `${name} has no row in PROTOCOLS of scripts/layers.ts: give it one with its files`
 }
 
 /**

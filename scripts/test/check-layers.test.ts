@@ -154,6 +154,15 @@ t.test('a protocol of the gateway is known in core by its own folder and the lis
   t.match(faults({ 'status.ts': "import './raw/raw.ts'" }), [/status.ts:1: .* may not know raw/])
 })
 
+t.test('a protocol on the list of the gateway has a row that says which files are its own', async (t) => {
+  const core = { wmbus: { 'wmbus.ts': '' }, lines: { 'adapter.ts': '' } }
+  const list = "import './wmbus/wmbus.ts'\nimport './lines/adapter.ts'"
+  const gateway = { core: { ...core, 'protocols.ts': list } }
+  t.match(layerFaults(t.testdir({ ...house, daemons: { ...house.daemons, gateway } })), [
+    /protocols.ts:1: .*wmbus has no row in PROTOCOLS of scripts\/layers.ts/,
+  ])
+})
+
 t.test('refuses scripts in kit and native, their tests too', async (t) => {
   const scripts = { 'answers.ts': '' }
   const kit = { ...house.kit, test: { 'tool.ts': "import '../../scripts/answers.ts'" } }

@@ -72,7 +72,9 @@ t.test('takes the units of the helper where there is one, and refuses them where
 t.test('refuses 501 lines, takes 500', async (t) => {
   const planted = house()
   planted.daemons.one.wire = { 'long.ts': opening + 'x\n'.repeat(500), 'full.ts': opening + 'x\n'.repeat(499) }
-  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/wire/long.ts has 501 lines, at most 500 are allowed'])
+  t.match(shapeFaults(t.testdir(planted)), [
+    /^daemons\/one\/wire\/long.ts has 501 lines, at most 500 .* a file of its own$/,
+  ])
 })
 
 t.test('refuses a name that says nothing and a file that opens without a word', async (t) => {
@@ -84,7 +86,7 @@ t.test('refuses a name that says nothing and a file that opens without a word', 
 t.test('refuses a stylesheet of 501 lines', async (t) => {
   const planted = house()
   planted.daemons.one.web = { 'page.css': `/* Colours. */\n${'a {}\n'.repeat(500)}`, 'small.css': '/* Sizes. */\n' }
-  t.same(shapeFaults(t.testdir(planted)), ['daemons/one/web/page.css has 501 lines, at most 500 are allowed'])
+  t.match(shapeFaults(t.testdir(planted)), [/^daemons\/one\/web\/page.css has 501 lines, at most 500 /])
 })
 
 t.test(
