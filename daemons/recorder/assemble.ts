@@ -42,6 +42,7 @@ import type { Cut } from './core/footage/footage.ts'
 import { pictureAt } from './core/pictures/choice.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
 import { createStream, type StreamLimits } from './core/recording/stream.ts'
+import { createStreamMemory, type StreamMemory } from './core/recording/stream-memory.ts'
 import { createWall } from './core/recording/timeline.ts'
 import type { Site } from './core/site.ts'
 import { createStorage } from './core/storage/storage.ts'
@@ -153,7 +154,7 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     machine: () => machineNames(config.http),
   })
   const opener = openerOf(context)
-  const streams = { opener, limits: streamLimits(config) }
+  const streams = { opener, memory: createStreamMemory(config.cameras.held_bytes), limits: streamLimits(config) }
   const pictures = createPictures(context, ledger)
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },
@@ -169,7 +170,7 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
   return {
     ...{ fileMs: storage.file_s * 1000, filesPerMinute: storage.files_per_minute },
     ...{ groupBytes: bounds.group_bytes, pictureBytes: bounds.picture_bytes, soundBytes: bounds.sound_bytes },
-    ...{ reorderPackets: bounds.reorder_packets, reorderMs: bounds.reorder_ms },
+    ...{ reorderPackets: bounds.reorder_packets, reorderBytes: bounds.reorder_bytes, reorderMs: bounds.reorder_ms },
     ...{ slewPpm: bounds.slew_ppm, toleranceMs: bounds.tolerance_ms },
   }
 }
@@ -177,11 +178,12 @@ function streamLimits({ cameras: bounds, storage }: RecorderConfig): StreamLimit
 interface CameraParts extends Pick<House, 'footage' | 'wall' | 'watching'> {
   ledger: Ledger
   opener: StreamOpener
+  memory: StreamMemory
   limits: StreamLimits
 }
 
 async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBook> {
-  const { footage, ledger, limits, opener, wall, watching } = parts
+  const { footage, ledger, limits, memory, opener, wall, watching } = parts
   const { clock, config, log, stateFolder } = context
   const { cameras: bounds } = config
   const pictureMs = bounds.picture_ms
@@ -190,7 +192,7 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   function make({ audio, id, name, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
     const tap = watching.tapOf(id)
-    const stream = createStream({ camera: id, clock, wall, store: footage, tap, limits, onPicture })
+    const stream = createStream({ camera: id, clock, wall, store: footage, tap, memory, limits, onPicture })
     const place = {
       url,
       username: username ?? undefined,
@@ -227,8 +229,8 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
   const sessions = createTokenStore<SessionHolder>(life)
   const callers = createCallers({ clock, accounts: people.list, sessions, tokens: people.tokens, digest })
   const seesAll = (caller: Caller | undefined) => callers.accountOf(caller).cameras === 'all'
-  const { streams, total_streams: totalStreams } = config.playback
-  const extraction = createExtraction({ clock, recorder, limits: { streams, totalStreams } })
+  const { masked_streams: maskedStreams, streams, total_streams: totalStreams } = config.playback
+  const extraction = createExtraction({ clock, recorder, limits: { streams, totalStreams, maskedStreams } })
   const metrics = createMetrics({ process: true })
   measureLedger(metrics, ledger)
   const server = createHttpServer({

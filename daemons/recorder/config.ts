@@ -80,6 +80,21 @@ const cameras = Type.Object(
       maximum: 1024,
       description: 'packets that may wait for one that is missing before it counts as lost',
     }),
+    reorder_bytes: Type.Integer({
+      default: 262_144,
+      minimum: 65_536,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'bytes of packets that may wait for one that is missing before it counts as lost',
+    }),
+    held_bytes: Type.Integer({
+      default: 201_326_592,
+      minimum: 33_554_432,
+      maximum: 8_589_934_592,
+      unit: 'bytes',
+      description:
+        'pictures of all cameras together that are held: put together, until the next key frame, and for who opens one live; beyond, the camera that holds most gives some up: its group is written in parts, or a new viewer waits for a key frame',
+    }),
     reorder_ms: Type.Integer({
       default: 300,
       minimum: 0,
@@ -100,7 +115,7 @@ const cameras = Type.Object(
       description: 'how many such ports: a camera takes two, and two more for its sound',
     }),
     udp_buffer_bytes: Type.Integer({
-      default: 1_048_576,
+      default: 524_288,
       minimum: 65_536,
       maximum: 16_777_216,
       unit: 'bytes',
@@ -165,7 +180,7 @@ const discovery = Type.Object(
       description: 'streams of a camera that are tried, the best first, until one plays',
     }),
     onvif_bytes: Type.Integer({
-      default: 524_288,
+      default: 262_144,
       minimum: 16_384,
       maximum: 4_194_304,
       unit: 'bytes',
@@ -261,7 +276,7 @@ const storage = Type.Object(
       description: 'footage of one camera that may wait for the disk; beyond, it is lost and counted',
     }),
     queue_total_bytes: Type.Integer({
-      default: 134_217_728,
+      default: 100_663_296,
       minimum: 1_048_576,
       maximum: 2_147_483_648,
       unit: 'bytes',
@@ -327,6 +342,12 @@ const playback = Type.Object(
       maximum: 1024,
       description: 'playbacks of all accounts at once',
     }),
+    masked_streams: Type.Integer({
+      default: 4,
+      minimum: 1,
+      maximum: 256,
+      description: 'those of cameras with privacy masks, which are coded anew',
+    }),
   },
   { additionalProperties: false, default: {}, description: 'taking footage out' },
 )
@@ -346,7 +367,7 @@ const live = Type.Object(
       description: 'live streams of all accounts at once',
     }),
     buffer_bytes: Type.Integer({
-      default: 4_194_304,
+      default: 2_097_152,
       minimum: 65_536,
       maximum: 67_108_864,
       unit: 'bytes',
@@ -434,11 +455,19 @@ const pictures = Type.Object(
       description: 'pictures of more pixels are recorded and not decoded',
     }),
     memory_bytes: Type.Integer({
-      default: 536_870_912,
+      default: 402_653_184,
       minimum: 268_435_456,
       maximum: 4_294_967_296,
       unit: 'bytes',
-      description: 'what the decoder may hold',
+      description:
+        'what the decoder may hold; of 4096 x 2160 a picture takes this much, a film with masks twice as much',
+    }),
+    processes: Type.Integer({
+      default: 1,
+      minimum: 1,
+      maximum: 2,
+      description:
+        'processes that decode: with 2, films of cameras with masks have one of their own and pictures wait for none',
     }),
   },
   { additionalProperties: false, default: {}, description: 'decoding, for pictures' },
@@ -460,7 +489,11 @@ const users = Type.Object(
 export const config = Type.Object(
   {
     // A wall has a socket for each tile, and clients of these sockets send nothing.
-    ...commonTables(DEFAULT_PORT, { most: 128, mostPerAddress: 64, messageBytes: 1024 }),
+    ...commonTables(DEFAULT_PORT, {
+      ...{ most: 96, mostPerAddress: 64, messageBytes: 1024 },
+      // The feed is short, and live pictures have a bound of their own.
+      ...{ bufferBytes: 262_144, connections: 256 },
+    }),
     cameras,
     discovery,
     clocks,

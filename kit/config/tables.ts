@@ -236,7 +236,8 @@ export function logTable() {
 
 /** The tables of a daemon that serves HTTPS, and to which people sign in for a token; spread them into its `config.ts`. */
 export function commonTables(defaultPort: number, sockets: SocketDefaults = USUAL_SOCKETS) {
-  return commonTablesWith(httpTable(defaultPort, { ...tokenLoginKeys(), ...tlsKeys(), ...socketKeys(sockets) }))
+  const own = { ...socketKeys(sockets), max_connections: connectionsKey(sockets.connections ?? USUAL_CONNECTIONS) }
+  return commonTablesWith(httpTable(defaultPort, { ...tokenLoginKeys(), ...tlsKeys(), ...own }))
 }
 
 /** The tables of any daemon, with an `http` table of its own. */
@@ -323,6 +324,15 @@ export function headerBytesKey(byDefault: number) {
   })
 }
 
+function connectionsKey(byDefault: number) {
+  return count(
+    byDefault,
+    1,
+    65_536,
+    'connections open at once; where all are, the address with most loses one to the next, or one that asks nothing goes',
+  )
+}
+
 function requestKeys() {
   return {
     ...unsentKeys(),
@@ -337,12 +347,7 @@ function requestKeys() {
     headers_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request head'),
     request_timeout_ms: milliseconds(10_000, 100, 300_000, 'time a client has to send its request body'),
     keep_alive_ms: milliseconds(5000, 0, 600_000, 'time an idle connection is kept open'),
-    max_connections: count(
-      512,
-      1,
-      65_536,
-      'connections open at once; where all are, the address with most loses one to the next, or one that asks nothing goes',
-    ),
+    max_connections: connectionsKey(USUAL_CONNECTIONS),
     max_connections_per_address: count(
       128,
       1,
@@ -398,11 +403,17 @@ interface SocketDefaults {
   mostPerAddress: number
   /** What clients send at once. */
   messageBytes: number
+  /** Unsent bytes of one; as many as usual if undefined. */
+  bufferBytes?: number
+  /** Connections of HTTP at once, these among them; as many as usual if undefined. */
+  connections?: number
 }
+
+const USUAL_CONNECTIONS = 512
 
 const USUAL_SOCKETS: SocketDefaults = { most: 64, mostPerAddress: 32, messageBytes: 65_536 }
 
-function socketKeys({ messageBytes, most, mostPerAddress }: SocketDefaults) {
+function socketKeys({ bufferBytes = 1_048_576, messageBytes, most, mostPerAddress }: SocketDefaults) {
   return {
     max_sockets: count(
       most,
@@ -417,7 +428,7 @@ function socketKeys({ messageBytes, most, mostPerAddress }: SocketDefaults) {
       'WebSockets of one address (IPv6: one /64) open at once; further ones are answered 503',
     ),
     socket_buffer_bytes: Type.Integer({
-      default: 1_048_576,
+      default: bufferBytes,
       minimum: 16_384,
       maximum: 67_108_864,
       unit: 'bytes',

@@ -11,8 +11,8 @@ import { requirePermission } from './callers.ts'
 interface ExtractionParts {
   clock: Clock
   recorder: Recorder
-  /** Keys `playback.streams` and `playback.total_streams`. */
-  limits: { streams: number; totalStreams: number }
+  /** Keys `playback.streams`, `playback.total_streams` and `playback.masked_streams`. */
+  limits: { streams: number; totalStreams: number; maskedStreams: number }
 }
 
 /** What is taken out. */
@@ -35,6 +35,8 @@ export interface Extraction {
   countFrame(account: AccountRecord): void
   /** Takes one of the account's places. @returns what gives it back, once. @throws Fault `too_many_streams` */
   hold(account: AccountRecord): () => void
+  /** The same for a film that is coded anew, of which there are fewer. */
+  holdFilm(account: AccountRecord): () => void
   /** Writes an extraction into the journal; nothing for what may be reviewed. */
   note(ask: Pick<Ask, 'caller' | 'remoteAddress'>, wish: Wish): Promise<void>
 }
@@ -51,6 +53,10 @@ export function createExtraction({ clock, limits, recorder }: ExtractionParts): 
     ...{ ofAccount: limits.streams, inAll: limits.totalStreams, what: 'playback' },
     keys: { ofAccount: 'playback.streams', inAll: 'playback.total_streams' },
   })
+  const films = createStreamMeter({
+    ...{ ofAccount: limits.streams, inAll: limits.maskedStreams, what: 'playback with masks' },
+    keys: { ofAccount: 'playback.streams', inAll: 'playback.masked_streams' },
+  })
   return {
     permit(wish) {
       if (isExtraction(wish))
@@ -58,6 +64,13 @@ export function createExtraction({ clock, limits, recorder }: ExtractionParts): 
     },
     countFrame: ({ id }) => countFrame(id),
     hold: ({ id }) => meter.take(id),
+    holdFilm({ id }) {
+      films.check(id)
+      const ends = [meter.take(id), films.take(id)]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
     async note(ask, wish) {
       const { account, camera, facts } = wish
       if (!isExtraction(wish)) return

@@ -179,11 +179,12 @@ function playbackRoute(parts: FootageRouteParts): Route {
       const endAt = start + duration * 1000
       const files = footage.between(record.id, start, endAt)
       const cut = await cutOf({ files, startAt: start, endAt, tracksOf: (file) => footage.tracksOf(file) })
-      const release = extraction.hold(account)
+      const now = () => cameras.require(record.id, account).record
+      const isFilm = isMasked(now())
+      const release = isFilm ? extraction.holdFilm(account) : extraction.hold(account)
       try {
         await extraction.note(ask, wish)
-        const now = () => cameras.require(record.id, account).record
-        const stream = isMasked(now())
+        const stream = isFilm
           ? Readable.from(
               maskedFilm({
                 ...parts,

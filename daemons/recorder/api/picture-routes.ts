@@ -1,6 +1,7 @@
 /** Routes of single pictures: what a camera shows now, and what it showed at a moment. */
 import { Type } from 'typebox'
 import { Reply, type Route, route } from '#kit/http/route.ts'
+import { createSerialTurn } from '#kit/pure/pace.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
@@ -79,6 +80,8 @@ function stillRoute(parts: PictureRouteParts): Route {
 
 function frameRoute(parts: PictureRouteParts): Route {
   const { callers, cameras, extraction, pictureAt } = parts
+  // What is read for a picture is held until it is made, one after the other.
+  const inTurn = createSerialTurn()
   return route({
     method: 'GET',
     path: '/api/cameras/:id/frame.jpg',
@@ -98,9 +101,12 @@ function frameRoute(parts: PictureRouteParts): Route {
       extraction.countFrame(account)
       const release = extraction.hold(account)
       try {
-        const picture = await pictureAt(record.id, at)
-        await extraction.note(ask, wish)
-        return await make(parts, { account, record, picture, width, signal: ask.signal })
+        return await inTurn(async () => {
+          ask.signal.throwIfAborted()
+          const picture = await pictureAt(record.id, at)
+          await extraction.note(ask, wish)
+          return await make(parts, { account, record, picture, width, signal: ask.signal })
+        })
       } finally {
         release()
       }

@@ -8,16 +8,18 @@ import { createDecoderProcess, type DecoderProcess } from '../io/picture-decoder
 type Context = AssembleContext<RecorderConfig>
 
 export interface Pictures {
-  /** For pictures, and for films, which take long. */
+  /** For pictures, and for films, which take long; with `pictures.processes` 1 the same. */
   decoder: DecoderProcess
   recoder: DecoderProcess
   part: Part
 }
 
 export function createPictures(context: Context, ledger: Ledger): Pictures {
-  const { pictures, playback } = context.config
-  const decoder = decoderOf(context, ledger, { where: 'decoder', queue: pictures.queue })
-  const recoder = decoderOf(context, ledger, { where: 'decoder of films', queue: playback.total_streams })
+  const { processes, queue } = context.config.pictures
+  // Films are bounded by those who play one.
+  const films = context.config.playback.masked_streams
+  const decoder = decoderOf(context, ledger, { where: 'decoder', queue: processes === 1 ? queue + films : queue })
+  const recoder = processes === 1 ? decoder : decoderOf(context, ledger, { where: 'decoder of films', queue: films })
   const part: Part = {
     name: 'decoder',
     start: () => {},

@@ -13,16 +13,18 @@ import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
 import { createStatusFeed } from '../core/live/feed.ts'
 import { createLive } from '../core/live/live.ts'
-import { keepsNothing, type PlaySub } from '../core/live/sub-stream.ts'
+import type { PlaySub } from '../core/live/sub-stream.ts'
 import type { ChosenPicture } from '../core/pictures/choice.ts'
 import { createPictureStreams } from '../core/pictures/picture-streams.ts'
 import type { PictureDecoder, StreamOpener } from '../core/ports.ts'
 import { createStream, type StreamLimits, type StreamTap } from '../core/recording/stream.ts'
+import type { StreamMemory } from '../core/recording/stream-memory.ts'
 import type { Wall } from '../core/recording/timeline.ts'
 
 interface WatchingParts {
   wall: Wall
   opener: StreamOpener
+  memory: StreamMemory
   /** Of recorded streams. */
   limits: StreamLimits
   cameras(): CameraBook
@@ -48,19 +50,19 @@ export interface Watching {
 
 export function createWatching(context: AssembleContext<RecorderConfig>, parts: WatchingParts): Watching {
   const { clock, config } = context
-  const { cameras, opener, wall } = parts
+  const { cameras, memory, opener, wall } = parts
   const bounds = config.live
   // Nothing of it is kept, so no sound waits for a fragment.
   const own = { groupBytes: bounds.group_bytes, pictureBytes: bounds.group_bytes, soundBytes: 0 }
   const limits: StreamLimits = { ...parts.limits, ...own }
 
   const play: PlaySub = (place, tap, signal) => {
-    const stream = createStream({ camera: '', clock, wall, store: keepsNothing, tap, limits, onPicture() {} })
+    const stream = createStream({ camera: '', clock, wall, store: undefined, tap, memory, limits, onPicture() {} })
     return opener.play(place, stream, signal).finally(() => stream.onEnded())
   }
 
   const live = createLive({
-    ...{ clock, wall, groupBytes: bounds.group_bytes, play },
+    ...{ clock, wall, memory, groupBytes: bounds.group_bytes, play },
     limits: {
       ...{ idleMs: bounds.sub_idle_ms, pictureMs: config.cameras.picture_ms },
       retry: { firstMs: config.cameras.retry_first_ms, maxMs: config.cameras.retry_max_ms },

@@ -12,7 +12,6 @@ import {
   signInRows,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
-import { MOST_SOUND_PACKET_BYTES } from '../wire/sound.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
 const PACKET_BYTES = 64 * KIB
@@ -24,8 +23,19 @@ const READER_BYTES = 256 * KIB
 const DISK_THREADS = 'threads that wait for disks'
 /** Its Node, and the threads of two pipelines. @source measured: 17 */
 const DECODER_TASKS = 24
-/** One for pictures, one for films of cameras with masks. */
-const DECODERS = 2
+/** What it may answer, a JPEG or a film of one group. */
+const DECODED_BYTES = 16 * MIB
+
+/**
+ * V8 begins to collect when what lies beside its heap has grown by so much, and goes on while more comes.
+ * @source measured: pictures of 32 cameras
+ */
+const UNCOLLECTED_BYTES = 96 * MIB
+
+/** What the reader of footage takes from the disk at once (io/footage-reader.ts). */
+const PIECE_BYTES = 256 * KIB
+/** The head of a fragment has 16 bytes for a picture and 8 for a frame of sound, which count in a group with 768 and 384 more than they have. */
+const HEAD_PART = 32
 
 /** What it says and which zones there are, each asked for once at a time; and one to set it. */
 const CLOCK_PROGRAMS = 3
@@ -36,7 +46,7 @@ const TASKS: MemoryPlan['tasks'] = {
   'Node and V8': NODE_TASKS,
   'threads that hash passwords': 'http.password_workers',
   [DISK_THREADS]: 12,
-  'the processes that decode': DECODERS * DECODER_TASKS,
+  'the processes that decode': (setting) => DECODER_TASKS * setting('pictures.processes'),
   'programs that ask the clock service': CLOCK_PROGRAMS,
 }
 
@@ -77,35 +87,38 @@ export function memoryPlan(): MemoryPlan {
       },
       {
         ...{ what: 'packets that wait for one that is missing', of: 'camera', many: 'cameras.max' },
-        // Of pictures and of sound.
-        each: (setting) => setting('cameras.reorder_packets') * (PACKET_BYTES + MOST_SOUND_PACKET_BYTES),
+        each: waitingBytes,
         shownBy: 'daemons/recorder/test/core/recording/reorder.test.ts',
       },
       {
-        // What is put together, and the picture that is made of it.
-        ...{ what: 'pictures that are put together', of: 'camera', many: 'cameras.max' },
-        each: (setting) => 2 * setting('cameras.picture_bytes'),
-        shownBy: 'daemons/recorder/test/wire/pictures.test.ts',
+        // Put together, in groups until the next key frame, and of cameras that are watched, with their sound.
+        ...{ what: 'pictures of all cameras', all: 'cameras.held_bytes' },
+        shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       {
-        // The pictures, and the fragment that is made of them.
-        ...{ what: 'groups of pictures until the next key frame', of: 'camera', many: 'cameras.max' },
-        each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
+        ...{ what: 'a fragment that is made of a group' },
+        all: groupBytes,
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
+      },
+      {
+        ...{ what: 'pictures that V8 has yet to collect', all: UNCOLLECTED_BYTES },
+        shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       ...onvifRows(),
       {
-        // The sound, and its part of the fragment.
-        ...{ what: 'sound that waits for its pictures', of: 'camera', many: 'cameras.max' },
-        each: (setting) => 2 * setting('cameras.sound_bytes'),
+        ...{
+          what: 'sound that waits for its pictures',
+          of: 'camera',
+          many: 'cameras.max',
+          each: 'cameras.sound_bytes',
+        },
         shownBy: 'daemons/recorder/test/core/recording/held-sound.test.ts',
       },
       {
-        // The fragment as it lies on the disk, and as it is sent.
+        // Two pieces of it, its head as it was and as it is sent.
         ...{ what: 'footage that is played', of: 'stream', many: 'playback.total_streams' },
-        each: (setting) =>
-          2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes') + setting('cameras.sound_bytes')),
-        shownBy: 'daemons/recorder/test/access.e2e.test.ts',
+        each: (setting) => 2 * PIECE_BYTES + (2 * groupBytes(setting)) / HEAD_PART,
+        shownBy: 'daemons/recorder/test/io/footage-reader.test.ts',
       },
       ...liveRows(),
       ...pictureRows(),
@@ -121,6 +134,11 @@ export function memoryPlan(): MemoryPlan {
 /** Of pictures; of sound, and the reports of both, 64 KiB each. The kernel counts twice what it is asked for. */
 function udpBytes(setting: Setting): number {
   return 2 * (setting('cameras.udp_buffer_bytes') + 3 * 64 * KIB)
+}
+
+/** Of pictures and of sound, with the one that was too much. */
+function waitingBytes(setting: Setting): number {
+  return 2 * (setting('cameras.reorder_bytes') + PACKET_BYTES)
 }
 
 /** What is asked of cameras over ONVIF, and written to them. */
@@ -153,16 +171,41 @@ function onvifRows(): MemoryRow[] {
   ]
 }
 
+/** The longest that is written as one fragment, or decoded. */
+const groupBytes = (setting: Setting): number =>
+  setting('cameras.group_bytes') + setting('cameras.picture_bytes') + setting('cameras.sound_bytes')
+
 function pictureRows(): MemoryRow[] {
   return [
     {
-      // A group as it was read, and as it goes to the decoder.
-      ...{ what: 'pictures that wait for the decoder', of: 'picture', many: 'pictures.queue' },
-      each: (setting) => 2 * (setting('cameras.group_bytes') + setting('cameras.picture_bytes')),
+      // What still.jpg shows: groups of footage are read one after the other.
+      ...{
+        what: 'pictures that wait for the decoder',
+        of: 'picture',
+        many: 'pictures.queue',
+        each: 'live.group_bytes',
+      },
       shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
     },
     {
-      ...{ what: 'the processes that decode', of: 'process', each: 'pictures.memory_bytes', many: DECODERS },
+      // A group that waits as it was read; or what was made of it, and the fragment of that.
+      ...{ what: 'films of cameras with masks', of: 'film', many: 'playback.masked_streams' },
+      each: (setting) => Math.max(groupBytes(setting), 2 * DECODED_BYTES),
+      shownBy: 'daemons/recorder/test/api/extraction.test.ts',
+    },
+    {
+      // A group as it was read and as it is handed over, and the answer as it comes.
+      ...{ what: 'what goes to a process that decodes, and comes back', of: 'process', many: 'pictures.processes' },
+      each: (setting) => 2 * groupBytes(setting) + 2 * DECODED_BYTES,
+      shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
+    },
+    {
+      ...{
+        what: 'the processes that decode',
+        of: 'process',
+        each: 'pictures.memory_bytes',
+        many: 'pictures.processes',
+      },
       shownBy: 'daemons/recorder/test/io/picture-decoder.test.ts',
     },
   ]
@@ -172,20 +215,9 @@ function pictureRows(): MemoryRow[] {
 function liveRows(): MemoryRow[] {
   return [
     {
-      // The pictures, and their fragments while somebody watches.
-      ...{ what: 'the group of pictures that is shown to who opens a camera', of: 'camera', many: 'cameras.max' },
-      each: (setting) => 2 * setting('live.group_bytes'),
-      shownBy: 'daemons/recorder/test/core/live/channel.test.ts',
-    },
-    {
-      // As of a recorded one: what is read, waits, is put together, and the group of pictures.
+      // What is read, and waits for what is missing; its pictures and sound count with those of all cameras.
       ...{ what: 'sub streams that are watched', of: 'camera', many: 'cameras.max' },
-      each: (setting) =>
-        READER_BYTES +
-        KERNEL_BYTES +
-        udpBytes(setting) +
-        setting('cameras.reorder_packets') * (PACKET_BYTES + MOST_SOUND_PACKET_BYTES) +
-        8 * setting('live.group_bytes'),
+      each: (setting) => READER_BYTES + KERNEL_BYTES + udpBytes(setting) + waitingBytes(setting),
       shownBy: 'daemons/recorder/test/core/live/sub-stream.test.ts',
     },
     {

@@ -6,8 +6,8 @@ import { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Cut } from '../core/footage/footage.ts'
 import type { KeptFile } from '../core/ports.ts'
-import { type FileTracks, type FragmentPlace, retimed, scanMp4 } from '../wire/mp4-read.ts'
-import { writeHead } from '../wire/mp4-write.ts'
+import { type FileTracks, type FragmentPlace, headBytesOf, type Retiming, retimed, scanMp4 } from '../wire/mp4-read.ts'
+import { MDAT_HEAD_BYTES, writeHead } from '../wire/mp4-write.ts'
 
 /** A head with its parameter sets, however long they are. */
 const MOST_HEAD_BYTES = 262_144
@@ -37,6 +37,11 @@ export async function fragmentOf({ path }: KeptFile, { length, offset }: Fragmen
   }
 }
 
+/** Enough for the head of a fragment of a thousand pictures; one that has more is read in two. */
+const HEAD_BYTES = 32_768
+/** So much of the contents is read at once. */
+const PIECE_BYTES = 262_144
+
 /** The file of a cut, read as fast as it is taken. It ends early if footage is removed meanwhile, or may not go on. */
 export function streamCut(cut: Cut, goesOn: () => boolean): Readable {
   return Readable.from(bytesOf(cut, goesOn), { objectMode: false })
@@ -60,15 +65,38 @@ async function* bytesOf({ endTicks, fragments, hiddenTicks, tracks }: Cut, goesO
         open = undefined
         open = { path, handle: await openFile(path) }
       }
-      const bytes = await readPart(open.handle, place.offset, place.length)
-      if (bytes.length < place.length) throw gone(path)
-      if (!goesOn())
-        throw new Fault('footage_masked', 'The camera has privacy masks by now. Ask for the footage again.')
-      yield retimed(bytes, place.wallMs, { sequence: at + 1, decodeTicks, endTicks, soundRate: sound?.rate })
+      const to = { sequence: at + 1, decodeTicks, endTicks, soundRate: sound?.rate }
+      for await (const piece of piecesOf(open, place, to)) {
+        if (!goesOn())
+          throw new Fault('footage_masked', 'The camera has privacy masks by now. Ask for the footage again.')
+        yield piece
+      }
     }
   } finally {
     await open?.handle.close()
   }
+}
+
+/** A fragment with its head made anew, in pieces: a large one is never held whole. */
+async function* piecesOf(
+  { handle, path }: { handle: FileHandle; path: string },
+  { length, offset, wallMs }: FragmentPlace,
+  to: Retiming,
+) {
+  const read = async (from: number, bytes: number) => {
+    const part = await readPart(handle, offset + from, bytes)
+    if (part.length < bytes) throw gone(path)
+    return part
+  }
+  const begin = await read(0, Math.min(length, HEAD_BYTES))
+  const headBytes = headBytesOf(begin)
+  // A disk that gives back other bytes than were written.
+  if (headBytes > length || headBytes < MDAT_HEAD_BYTES + 32) throw gone(path)
+  const head = headBytes <= begin.length ? begin.subarray(0, headBytes) : await read(0, headBytes)
+  const made = retimed(head, wallMs, to)
+  yield made.head
+  for (const { from, to: end } of made.data)
+    for (let at = from; at < end; at += PIECE_BYTES) yield await read(at, Math.min(PIECE_BYTES, end - at))
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -47,8 +47,8 @@ export interface DecoderProcess extends PictureDecoder {
   close(): Promise<void>
 }
 
-/** A JPEG of the largest picture, and more. */
-const MOST_ANSWER_BYTES = 67_108_864
+/** A JPEG of the largest picture, and more; half a minute of a film of 1920 x 1080. core/memory.ts counts with it. */
+const MOST_ANSWER_BYTES = 16_777_216
 const RETRY = { firstMs: 1000, maxMs: 60_000 }
 /** How long a camera whose pictures broke the decoder is left alone: else it would keep it from the others. */
 const APART_MS = 30_000
@@ -60,7 +60,7 @@ interface Job {
   camera: string
   group: CodedGroup
   /** Of the message. */
-  head: object
+  head: { kind: 'picture' | 'film' }
   answer: PromiseWithResolvers<WorkerMessage>
 }
 
@@ -77,6 +77,7 @@ class Decoder implements DecoderProcess {
   /** Known once the process has said so. */
   #decoders: Readonly<Record<string, string>> | undefined
   #encoder: string | null = null
+  #lastKind: Job['head']['kind'] | undefined
   #present: { job: Job; timer: Timer } | undefined
   #fault: Fault | undefined
   #retryMs = 0
@@ -111,13 +112,13 @@ class Decoder implements DecoderProcess {
     // Even, since colours have half the width and height.
     const outWidth = Math.max(2, Math.min(asked ?? width, width) & ~1)
     const outHeight = Math.max(2, Math.round((outWidth * height) / width) & ~1)
-    const head = { kind: 'picture', outWidth, outHeight, masks }
+    const head = { kind: 'picture' as const, outWidth, outHeight, masks }
     return (await this.#ask({ camera, group, head }, signal)).body
   }
 
   async film({ camera, fromMs, group, masks }: FilmWish, signal: AbortSignal): Promise<CodedGroup> {
     const firstMs = firstOf(group)
-    const head = { kind: 'film', fromNs: nsOf(fromMs - firstMs), masks }
+    const head = { kind: 'film' as const, fromNs: nsOf(fromMs - firstMs), masks }
     return readFilm(await this.#ask({ camera, group, head }, signal), firstMs)
   }
 
@@ -268,7 +269,9 @@ class Decoder implements DecoderProcess {
     const { clock, limits } = this.#parts
     const child = this.#child
     if (this.#present || !child || !this.#decoders) return
-    const job = this.#waiting.shift()
+    // By turns: pictures do not wait for the films of all who play one, nor a film for all pictures.
+    const other = this.#waiting.findIndex(({ head }) => head.kind !== this.#lastKind)
+    const [job] = this.#waiting.splice(Math.max(0, other), 1)
     this.#watch?.cancel()
     if (!job) {
       this.#watch = clock.after(limits.idleMs, () => {
@@ -278,6 +281,7 @@ class Decoder implements DecoderProcess {
       return
     }
     const timer = clock.after(limits.answerMs, () => child.process.kill('SIGKILL'))
+    this.#lastKind = job.head.kind
     this.#present = { job, timer }
     for (const part of messageOf(job)) child.pipe.write(part)
   }
@@ -298,6 +302,8 @@ function startProcess(memoryBytes: number): ChildProcess {
     `--data=${memoryBytes + CODE_BYTES}`,
     '--fsize=0',
     '--core=0',
+    // Counts as held for each of its threads.
+    '--stack=2097152',
     '--nofile=128',
     '--',
   ]

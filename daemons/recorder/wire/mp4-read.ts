@@ -3,8 +3,9 @@
  * @source ISO/IEC 14496-12, 4.2 (boxes), 8.8 (fragments), 12.1.3 (sample entry), 8.16.5 (prft)
  */
 import {
+  fragmentHead,
+  MDAT_HEAD_BYTES,
   NTP_OFFSET_S,
-  packFragment,
   type Run,
   SOUND_COLUMNS,
   SOUND_ROW_BYTES,
@@ -183,7 +184,7 @@ function timeOf(prft: Uint8Array): Pick<FragmentPlace, 'decodeTicks' | 'wallMs'>
   return { decodeTicks, wallMs: (seconds + era + u32(prft, 12) / 2 ** 32) * 1000 }
 }
 
-/** Where a run stands in a fragment. The layout is that of packFragment: tfhd, tfdt and trun in each traf. */
+/** Where a run stands in a fragment. The layout is that of fragmentHead: tfhd, tfdt and trun in each traf. */
 const FIRST_TRAF = 16
 const TRUN_IN_TRAF = 8 + 16 + 20
 const ROWS_IN_TRUN = 20
@@ -247,33 +248,50 @@ export interface Retiming {
 const TFDT_AT = 8 + 16 + 12
 const ROWS_AT = TRUN_IN_TRAF + ROWS_IN_TRUN
 
+/** Bytes up to the contents of the `mdat` of a fragment. @param begin of it, at least its `prft` and the next 4 bytes */
+export function headBytesOf(begin: Uint8Array): number {
+  const moof = u32(begin, 0)
+  return moof + u32(begin, moof) + MDAT_HEAD_BYTES
+}
+
+/** A fragment for another file: a head, and behind it parts of the contents that the fragment has. */
+export interface Retimed {
+  head: Uint8Array
+  /** Offsets from where the fragment begins. */
+  data: readonly { from: number; to: number }[]
+}
+
 /**
  * A fragment for another file: the same pictures and sound, counted and timed anew, up to an end.
- * @param fragment whole, as `FragmentPlace` says
+ * @param head of the fragment, as long as `headBytesOf` says
  * @param wallMs of its first picture
  */
-export function retimed(fragment: Uint8Array, wallMs: number, to: Retiming): Uint8Array {
+export function retimed(head: Uint8Array, wallMs: number, to: Retiming): Retimed {
   const { decodeTicks, endTicks, sequence, soundRate } = to
-  const view = new DataView(fragment.buffer, fragment.byteOffset, fragment.byteLength)
-  const moof = u32(fragment, 0)
-  const moofEnd = moof + u32(fragment, moof)
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength)
+  const moof = u32(head, 0)
+  const moofEnd = moof + u32(head, moof)
   const shiftTicks = decodeTicks - Number(view.getBigUint64(24))
   const runs: Run[] = []
-  let dataAt = moofEnd + 8
-  for (let traf = moof + 8 + 16; traf < moofEnd; traf += u32(fragment, traf)) {
+  const data: { from: number; to: number }[] = []
+  let dataAt = moofEnd + MDAT_HEAD_BYTES
+  for (let traf = moof + 8 + 16, size = u32(head, traf); traf < moofEnd; traf += size, size = u32(head, traf)) {
+    // A disk that gives back other bytes than were written.
+    if (size < ROWS_AT) break
     const isVideo = runs.length === 0
     const rate = isVideo ? TICKS_PER_S : (soundRate ?? TICKS_PER_S)
     const ticks = Number(view.getBigUint64(traf + TFDT_AT)) + Math.round((shiftTicks * rate) / TICKS_PER_S)
-    const rows = fragment.subarray(traf + ROWS_AT, traf + u32(fragment, traf))
+    const rows = head.subarray(traf + ROWS_AT, traf + size)
     const kept = keptRows(rows, { isVideo, ticks, end: (endTicks * rate) / TICKS_PER_S })
-    const data = [fragment.subarray(dataAt, dataAt + kept.bytes)]
     const number = isVideo ? VIDEO_TRACK : SOUND_TRACK
     const columns = isVideo ? VIDEO_COLUMNS : SOUND_COLUMNS
-    if (isVideo || (soundRate !== undefined && kept.rows.length > 0 && ticks >= 0))
-      runs.push({ number, columns, decodeTicks: ticks, rows: kept.rows, data })
+    if (isVideo || (soundRate !== undefined && kept.rows.length > 0 && ticks >= 0)) {
+      runs.push({ number, columns, decodeTicks: ticks, rows: kept.rows, dataBytes: kept.bytes })
+      data.push({ from: dataAt, to: dataAt + kept.bytes })
+    }
     dataAt += kept.allBytes
   }
-  return packFragment(sequence, wallMs, runs)
+  return { head: fragmentHead(sequence, wallMs, runs), data }
 }
 
 /** The samples before an end. A picture that is decoded before another that is kept is kept too; the first one always. */

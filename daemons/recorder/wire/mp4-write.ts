@@ -203,6 +203,7 @@ export const SOUND_COLUMNS = 0x000301
 
 /** A fragment. */
 export function writeFragment({ decodeTicks, samples, sequence, sound, wallMs }: FragmentWish): Uint8Array {
+  const pictureData = samples.flatMap(({ units }) => units.flatMap((unit) => [Uint8Array.from(u32(unit.length)), unit]))
   const sizes = samples.map(({ units }) => units.reduce((sum, { length }) => sum + 4 + length, 0))
   const rows = samples.flatMap(({ durationTicks, isKey, offsetTicks }, at) => [
     ...[...u32(durationTicks), ...u32(sizes[at] ?? 0)],
@@ -210,58 +211,70 @@ export function writeFragment({ decodeTicks, samples, sequence, sound, wallMs }:
   ])
   const pictures: Run = {
     ...{ number: VIDEO_TRACK, decodeTicks, columns: VIDEO_COLUMNS, rows: Uint8Array.from(rows) },
-    data: samples.flatMap(({ units }) => units.flatMap((unit) => [Uint8Array.from(u32(unit.length)), unit])),
+    dataBytes: bytesOf(pictureData),
   }
-  return packFragment(sequence, wallMs, sound ? [pictures, soundRun(sound)] : [pictures])
+  const head = fragmentHead(sequence, wallMs, sound ? [pictures, soundRun(sound)] : [pictures])
+  return joinBytes([head, ...pictureData, ...soundDataOf(sound)])
 }
 
 /** A fragment of sound alone, without a `prft`: it tells no time of a picture. */
 export function writeSoundFragment(sequence: number, sound: SoundRun): Uint8Array {
-  return joinBytes(packRuns(sequence, [soundRun(sound)]))
+  return joinBytes([...runsHead(sequence, [soundRun(sound)]), ...soundDataOf(sound)])
 }
 
-function soundRun({ decodeTicks, frames }: SoundRun): Run {
+function soundDataOf(sound: SoundRun | undefined): Uint8Array[] {
+  return (sound?.frames ?? []).map(({ bytes }) => bytes)
+}
+
+function soundRun(sound: SoundRun): Run {
+  const { decodeTicks, frames } = sound
   return {
-    ...{ number: SOUND_TRACK, decodeTicks, columns: SOUND_COLUMNS, data: frames.map(({ bytes }) => bytes) },
+    ...{ number: SOUND_TRACK, decodeTicks, columns: SOUND_COLUMNS, dataBytes: bytesOf(soundDataOf(sound)) },
     rows: Uint8Array.from(frames.flatMap(({ bytes, durationTicks }) => [...u32(durationTicks), ...u32(bytes.length)])),
   }
 }
 
-/** What a fragment has of one track. */
+function bytesOf(data: readonly Uint8Array[]): number {
+  return data.reduce((sum, { length }) => sum + length, 0)
+}
+
+/** What the head of a fragment says of one track. */
 export interface Run {
   number: number
   decodeTicks: number
   columns: number
   /** A row for each sample, as `columns` say; each column has four bytes. */
   rows: Uint8Array
-  data: readonly Uint8Array[]
+  /** Of all its samples. */
+  dataBytes: number
 }
+
+/** Before the data of a fragment. */
+export const MDAT_HEAD_BYTES = 8
 
 /** Bytes of a row of pictures, and of sound. */
 export const VIDEO_ROW_BYTES = 16
 export const SOUND_ROW_BYTES = 8
 
-/** `prft`, `moof`, `mdat`. @param wallMs of the first run, see `FragmentWish` */
-export function packFragment(sequence: number, wallMs: number, runs: readonly Run[]): Uint8Array {
+/** `prft`, `moof` and the head of `mdat`, behind which the data of the runs follows. @param wallMs see `FragmentWish` */
+export function fragmentHead(sequence: number, wallMs: number, runs: readonly Run[]): Uint8Array {
   const seconds = Math.floor(wallMs / 1000)
   const fraction = Math.floor((wallMs / 1000 - seconds) * 2 ** 32)
   const ntp = [...u32((seconds + NTP_OFFSET_S) >>> 0), ...u32(fraction)]
   // Flag 24: the time was measured where the stream arrived. 14496-12 (2020), 8.16.5.1.
   const prft = fullBox('prft', 1, 24, u32(VIDEO_TRACK), ntp, u64(runs[0]?.decodeTicks ?? 0))
-  return joinBytes([prft, ...packRuns(sequence, runs)])
+  return joinBytes([prft, ...runsHead(sequence, runs)])
 }
 
-/** `moof`, `mdat`. */
-function packRuns(sequence: number, runs: readonly Run[]): Uint8Array[] {
-  const bytesOf = (run: Run | undefined) => (run?.data ?? []).reduce((sum, { length }) => sum + length, 0)
+/** `moof`, and the head of `mdat`. */
+function runsHead(sequence: number, runs: readonly Run[]): Uint8Array[] {
   const moofOf = (dataOffset: number) => {
-    const trafs = runs.map((run, at) => traf(run, dataOffset + (at === 0 ? 0 : bytesOf(runs[0]))))
+    const trafs = runs.map((run, at) => traf(run, dataOffset + (at === 0 ? 0 : (runs[0]?.dataBytes ?? 0))))
     return box('moof', fullBox('mfhd', 0, 0, u32(sequence)), ...trafs)
   }
-  const moof = moofOf(moofOf(0).length + 8)
-  const length = runs.reduce((sum, run) => sum + bytesOf(run), 8)
-  const mdat = Uint8Array.from([...u32(length), 0x6d, 0x64, 0x61, 0x74])
-  return [moof, mdat, ...runs.flatMap(({ data }) => data)]
+  const moof = moofOf(moofOf(0).length + MDAT_HEAD_BYTES)
+  const length = runs.reduce((sum, { dataBytes }) => sum + dataBytes, MDAT_HEAD_BYTES)
+  return [moof, Uint8Array.from([...u32(length), 0x6d, 0x64, 0x61, 0x74])]
 }
 
 function traf({ columns, decodeTicks, number, rows }: Run, dataOffset: number): Uint8Array {

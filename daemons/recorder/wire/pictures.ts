@@ -97,6 +97,8 @@ export interface PictureListener {
   onPicture(picture: Picture): void
   /** A picture of which a part is missing, makes no sense or is too large: what refers to it would be shown as grey blocks. */
   onDropped(): void
+  /** Says how many bytes are held of a picture that is put together. @returns false if that is too much: it was given up */
+  hold(bytes: number): boolean
 }
 
 /** Puts pictures together. */
@@ -211,13 +213,30 @@ export class PictureAssembler {
       return false
     }
     if (length > this.#bytes.length) {
-      const grown = new Uint8Array(Math.min(this.#pictureBytes, Math.max(length, 2 * this.#bytes.length)))
+      if (!this.#listener.hold(this.#grownTo(length))) {
+        this.give()
+        return false
+      }
+      const grown = new Uint8Array(this.#grownTo(length))
       grown.set(this.#bytes)
       this.#bytes = grown
     }
     this.#bytes.set(bytes, this.#length)
     this.#length = length
     return true
+  }
+
+  #grownTo(length: number): number {
+    return Math.min(this.#pictureBytes, Math.max(length, 2 * this.#bytes.length))
+  }
+
+  /** Holds nothing any more; the picture that was put together is dropped. */
+  give(): void {
+    if (this.#timestamp !== undefined) this.#isBroken = true
+    this.#ends.length = 0
+    this.#leaveUnit()
+    this.#bytes = new Uint8Array(FIRST_BYTES)
+    this.#listener.hold(0)
   }
 
   /** Parameter sets are kept although a part of the picture they came with is missing: the next may need them. */

@@ -6,7 +6,10 @@ import { TICKS_PER_S, writeFragment, writeHead, writeSoundFragment } from '../..
 import type { ParameterSets, Picture } from '../../wire/pictures.ts'
 import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
+import { bytesOf } from '../recording/groups.ts'
+import { soundBytesOf } from '../recording/held-sound.ts'
 import type { StreamTap } from '../recording/stream.ts'
+import type { StreamMemory } from '../recording/stream-memory.ts'
 import type { Wall } from '../recording/timeline.ts'
 
 /** What comes before the first fragment, and again where the camera's parameters or its kind of sound change. */
@@ -51,6 +54,7 @@ export interface Channel extends StreamTap {
 
 interface ChannelParts {
   wall: Pick<Wall, 'at' | 'epoch'>
+  memory: StreamMemory
   /** Of a larger group the rest is not held: who comes then waits for the next key frame, and the newest picture stands. */
   groupBytes: number
 }
@@ -69,9 +73,6 @@ interface HeldSound {
   bytes?: Uint8Array | undefined
 }
 
-/** What a NAL unit, or a frame of sound, takes beside its bytes: a camera may send many that are tiny. */
-const UNIT_BYTES = 512
-
 /**
  * A film with sound stands still in a browser where none comes. Where a camera has sent none for so long, its film goes
  * on without, from the next key frame on.
@@ -83,9 +84,9 @@ const TICKS_PER_MS = TICKS_PER_S / 1000
 /** How long the first picture is shown before the distance of two is known, and the last one before a hole. */
 const USUAL_MS = 40
 
-export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
+export function createChannel({ groupBytes, memory, wall }: ChannelParts): Channel {
   const viewers = new Set<LiveViewer>()
-  const group = createHeldGroup(groupBytes)
+  const group = createHeldGroup({ groupBytes, memory, isShown: () => viewers.size > 0 })
   const filming = createFilming(wall, viewers)
   /** Whether the pictures that come can be decoded: a key frame was there, and nothing has been missed since. */
   let isWhole = false
@@ -117,7 +118,7 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
       group.forget()
     },
     watch(viewer) {
-      const { pictures, sounds } = group.shown()
+      const { pictures, sounds } = group.whole()
       // The first makes the fragments of the group that is held; for others they are there.
       for (const held of pictures) filming.fragmentOf(held)
       const head = filming.headFor(viewer)
@@ -128,6 +129,7 @@ export function createChannel({ groupBytes, wall }: ChannelParts): Channel {
         if (bytes) viewer.hear(bytes)
       }
       viewers.add(viewer)
+      group.count()
       return () => {
         viewers.delete(viewer)
         if (viewers.size > 0) return
@@ -194,36 +196,68 @@ function isPlayedLive({ entry }: SoundFormat): boolean {
   return entry === 'mp4a'
 }
 
-/** The pictures since the last key frame, and their sound. @param mostBytes of both; beyond, no more of the group is held */
-function createHeldGroup(mostBytes: number) {
+interface HeldParts extends Pick<ChannelParts, 'groupBytes' | 'memory'> {
+  /** Fragments are held beside the pictures and the sound while somebody watches. */
+  isShown(): boolean
+}
+
+/** The group under way, from its key frame on, as far as it is held, and its sound. */
+function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
   let pictures: Held[] = []
   let sounds: HeldSound[] = []
   let bytes = 0
+  /** No more of this group is held: a picture refers to those before it. */
   let isFull = false
+  const holder = memory.holder(give)
+
+  function set(held: Held[]): void {
+    pictures = held
+    sounds = []
+    bytes = held.reduce((sum, { picture }) => sum + bytesOf(picture), 0)
+  }
+
+  function count(): void {
+    holder.hold(isShown() ? 2 * bytes : bytes)
+  }
+
+  /** All streams hold too much: the key frame stays as what is shown, and goes too if that is not enough. */
+  function give(): void {
+    set(pictures.length + sounds.length > 1 ? pictures.slice(0, 1) : [])
+    isFull = true
+    count()
+  }
+
+  /** @returns whether so many bytes more are held */
+  function makeRoom(more: number): boolean {
+    isFull ||= bytes + more > groupBytes
+    if (!isFull) bytes += more
+    return !isFull
+  }
 
   return {
+    count,
+    /** Nothing if a part of it is not held. */
+    whole: () => (isFull ? { pictures: [], sounds: [] } : { pictures, sounds }),
+    add(one: Held): void {
+      if (!makeRoom(bytesOf(one.picture))) return
+      pictures.push(one)
+      count()
+    },
+    addSound(one: HeldSound): void {
+      if (!makeRoom(soundBytesOf(one.frame))) return
+      sounds.push(one)
+      count()
+    },
     forget(): void {
-      pictures = []
-      sounds = []
-      bytes = 0
+      set([])
       isFull = false
+      count()
     },
-    add(held: Held): void {
-      bytes += held.picture.units.reduce((sum, { length }) => sum + length + UNIT_BYTES, 0)
-      // A picture refers to those before it: where one is left out, all that follow are.
-      isFull ||= bytes > mostBytes
-      if (!isFull) pictures.push(held)
-    },
-    addSound(held: HeldSound): void {
-      bytes += held.frame.bytes.length + UNIT_BYTES
-      isFull ||= bytes > mostBytes
-      if (!isFull) sounds.push(held)
-    },
-    /** What is shown to who comes now; nothing of a group that is not held to its end. */
-    shown: () => (isFull ? { pictures: [], sounds: [] } : { pictures, sounds }),
+    /** Nobody watches. */
     forgetFragments(): void {
       for (const held of pictures) delete held.fragment
       for (const held of sounds) delete held.bytes
+      count()
     },
     /** The picture that is shown last, with all that it needs. */
     newest() {

@@ -3,6 +3,7 @@ import type { Clock } from '#kit/clock.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
 import type { StreamPlace } from '../ports.ts'
 import type { StreamTap } from '../recording/stream.ts'
+import type { StreamMemory } from '../recording/stream-memory.ts'
 import type { Wall } from '../recording/timeline.ts'
 import { type Channel, createChannel, type LiveViewer } from './channel.ts'
 import { type PlaySub, type SubLimits, SubStream } from './sub-stream.ts'
@@ -13,6 +14,7 @@ export type LiveProfile = 'main' | 'sub'
 interface LiveParts {
   clock: Clock
   wall: Pick<Wall, 'at' | 'epoch'>
+  memory: StreamMemory
   /** Key `live.group_bytes`. */
   groupBytes: number
   play: PlaySub
@@ -41,11 +43,11 @@ export interface Live {
   close(): void
 }
 
-export function createLive({ clock, groupBytes, limits, play, wall }: LiveParts): Live {
+export function createLive({ clock, groupBytes, limits, memory, play, wall }: LiveParts): Live {
   const cameras = new Map<string, { main: Channel; own: Channel; sub: SubStream }>()
 
   function made() {
-    const [main, own] = [createChannel({ wall, groupBytes }), createChannel({ wall, groupBytes })]
+    const [main, own] = [createChannel({ wall, memory, groupBytes }), createChannel({ wall, memory, groupBytes })]
     return { main, own, sub: new SubStream({ clock, limits, main, own, play }) }
   }
 

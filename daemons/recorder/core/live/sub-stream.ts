@@ -1,7 +1,7 @@
 /** The small stream of a camera, played only while somebody watches it; where it does not play, the main one is shown. */
 import type { Clock, Timer } from '#kit/clock.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
-import type { FootageStore, StreamPlace } from '../ports.ts'
+import type { StreamPlace } from '../ports.ts'
 import type { StreamTap } from '../recording/stream.ts'
 import type { Channel, LiveViewer } from './channel.ts'
 
@@ -168,6 +168,3 @@ export class SubStream {
     if (wereHere) this.#placeAll()
   }
 }
-
-/** A sub stream is watched, not kept. */
-export const keepsNothing: FootageStore = { isReady: () => true, begin: () => ({ append: () => true, close() {} }) }

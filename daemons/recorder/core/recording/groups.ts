@@ -4,6 +4,7 @@ import type { ParameterSets, Picture, StreamFacts } from '../../wire/pictures.ts
 import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { FootageFile, FootageStore } from '../ports.ts'
 import { createHeldSound, SOUND_LEAD_MS } from './held-sound.ts'
+import type { StreamMemory } from './stream-memory.ts'
 import type { Wall } from './timeline.ts'
 
 /** Bounds of what is held and written. */
@@ -22,6 +23,7 @@ interface GroupParts {
   camera: string
   store: FootageStore
   wall: Wall
+  memory: StreamMemory
   limits: GroupLimits
   /** Whether a group was written; if not, it is lost: the disk is behind, its moment is recorded, or files are too many. */
   onWritten(isTaken: boolean): void
@@ -91,12 +93,14 @@ class GroupWriter implements Groups {
   #group: Group | undefined
   #open: OpenFile | undefined
   #endedMs = Number.NEGATIVE_INFINITY
+  readonly #memory: ReturnType<StreamMemory['holder']>
   readonly #sound: ReturnType<typeof createHeldSound>
   #announced: SoundFormat | undefined
   #heard: SoundFormat | undefined
 
   constructor(parts: GroupParts) {
     this.#parts = parts
+    this.#memory = parts.memory.holder(() => this.#give())
     this.#sound = createHeldSound(parts.limits.soundBytes)
     this.#mayBegin = createFileBudget(parts.limits.filesPerMinute)
   }
@@ -111,10 +115,23 @@ class GroupWriter implements Groups {
     if (!isKey && positionMs < this.#open.startMs) return false
     const bytes = bytesOf(picture)
     if (this.#group && this.#group.bytes + bytes > limits.groupBytes) this.#flush({ positionMs, isBreak: false })
-    this.#group ??= { held: [], bytes: 0 }
-    this.#group.held.push({ picture, positionMs })
-    this.#group.bytes += bytes
+    this.#hold({ picture, positionMs }, bytes)
     return true
+  }
+
+  #hold(one: Held, bytes: number): void {
+    this.#group ??= { held: [], bytes: 0 }
+    this.#group.held.push(one)
+    this.#group.bytes += bytes
+    this.#memory.hold(this.#group.bytes)
+  }
+
+  /** All streams hold too much: a part is written now. Its last picture waits, since the next one says how long it is shown. */
+  #give(): void {
+    const { held = [] } = this.#group ?? {}
+    const last = held.length > 1 ? held.pop() : undefined
+    this.#flush(last && { positionMs: last.positionMs, isBreak: false })
+    if (last && this.#open) this.#hold(last, bytesOf(last.picture))
   }
 
   hear(format: SoundFormat | undefined): void {
@@ -177,6 +194,7 @@ class GroupWriter implements Groups {
     const done = this.#group
     const open = this.#open
     this.#group = undefined
+    this.#memory.hold(0)
     if (!done || !open) return
     const samples = samplesOf(done.held, open.zeroMs, next)
     const first = Math.min(...done.held.map(({ positionMs }) => positionMs))
@@ -232,8 +250,12 @@ function isBefore(startMs: number, endedMs: number): boolean {
   return startMs < endedMs - 1 / TICKS_PER_MS
 }
 
-function bytesOf({ units }: Picture): number {
-  return units.reduce((sum, { length }) => sum + length, 0)
+/** What a NAL unit takes beside its bytes: a camera may send pictures of many that are tiny. */
+const UNIT_BYTES = 768
+
+/** What a picture takes while it is held. */
+export function bytesOf({ units }: Picture): number {
+  return units.reduce((sum, { length }) => sum + length + UNIT_BYTES, 0)
 }
 
 function ticksOf(positionMs: number, zeroMs: number): number {

@@ -20,7 +20,12 @@ interface Stretch {
 }
 
 /** Beside its bytes. */
-const FRAME_BYTES = 256
+const FRAME_BYTES = 384
+
+/** What a frame takes while it is held. */
+export function soundBytesOf({ bytes }: SoundFrame): number {
+  return bytes.length + FRAME_BYTES
+}
 
 export const SOUND_LEAD_MS = (SOUND_LEAD_TICKS * 1000) / TICKS_PER_S
 
@@ -32,10 +37,13 @@ export function createHeldSound(mostBytes: number) {
   return {
     add(frame: SoundFrame, positionMs: number): void {
       held.push({ frame, positionMs })
-      bytes += frame.bytes.length + FRAME_BYTES
+      bytes += soundBytesOf(frame)
       let forgotten = 0
-      for (; bytes > mostBytes && forgotten < held.length; forgotten++)
-        bytes -= (held[forgotten]?.frame.bytes.length ?? 0) + FRAME_BYTES
+      for (const oldest of held) {
+        if (bytes <= mostBytes) break
+        bytes -= soundBytesOf(oldest.frame)
+        forgotten++
+      }
       if (forgotten > 0) held.splice(0, forgotten)
     },
     /**
@@ -53,7 +61,7 @@ export function createHeldSound(mostBytes: number) {
         place.endTicks = begin + frame.ticks
       }
       held = held.filter(({ positionMs }) => positionMs >= toMs)
-      bytes = held.reduce((sum, { frame }) => sum + frame.bytes.length + FRAME_BYTES, 0)
+      bytes = held.reduce((sum, { frame }) => sum + soundBytesOf(frame), 0)
       const [first] = taken
       const frames = taken.map(({ bytes, ticks }, at) => ({
         bytes,

@@ -3,8 +3,9 @@ import type { Clock } from '#kit/clock.ts'
 import type { RtpPacket } from '../../wire/rtp.ts'
 
 interface ReorderParts {
-  /** So many packets may wait for one that is missing, and so long; then it counts as lost. */
+  /** So many packets and bytes may wait for one that is missing, and so long; then it counts as lost. */
   most: number
+  mostBytes: number
   mostMs: number
   clock: Pick<Clock, 'monotonicMs'>
   onPacket(packet: RtpPacket): void
@@ -27,6 +28,7 @@ export class Reorder {
   #next: number | undefined
   #source: number | undefined
   #waitsSinceMs = 0
+  #bytes = 0
 
   constructor(parts: ReorderParts) {
     this.#parts = parts
@@ -55,16 +57,17 @@ export class Reorder {
   }
 
   #wait(packet: RtpPacket, next: number): void {
-    const { clock, most, mostMs } = this.#parts
+    const { clock, most, mostBytes, mostMs } = this.#parts
     // What comes twice, or after it was given up, is late by less than half the range.
     if (aheadBy(packet.sequence, next) < 0) return
     const nowMs = clock.monotonicMs()
     if (this.#waiting.size === 0) this.#waitsSinceMs = nowMs
+    this.#bytes += packet.payload.length - (this.#waiting.get(packet.sequence)?.payload.length ?? 0)
     this.#waiting.set(packet.sequence, { ...packet, payload: packet.payload.slice() })
     if (packet.sequence === next) {
       this.#waitsSinceMs = nowMs
       this.#release()
-    } else if (this.#waiting.size > most || nowMs - this.#waitsSinceMs > mostMs) {
+    } else if (this.#waiting.size > most || this.#bytes > mostBytes || nowMs - this.#waitsSinceMs > mostMs) {
       this.#waitsSinceMs = nowMs
       this.#skip(next)
     }
@@ -75,6 +78,7 @@ export class Reorder {
       const packet = this.#waiting.get(this.#next ?? 0)
       if (!packet) return
       this.#waiting.delete(packet.sequence)
+      this.#bytes -= packet.payload.length
       this.#next = (packet.sequence + 1) % WRAP
       this.#parts.onPacket(packet)
     }

@@ -7,11 +7,13 @@ import { createSoundReader, MOST_SOUND_PACKET_BYTES, type SoundFormat, type Soun
 import type { FootageStore, OpenedStream, StreamListener } from '../ports.ts'
 import { createGroups, type GroupLimits } from './groups.ts'
 import { Reorder } from './reorder.ts'
+import type { StreamMemory } from './stream-memory.ts'
 import { createSoundTimeline, createTimeline, type Place, type Wall } from './timeline.ts'
 
 /** Bounds of one stream, by the names of their settings. */
 export interface StreamLimits extends GroupLimits {
   reorderPackets: number
+  reorderBytes: number
   reorderMs: number
   pictureBytes: number
   slewPpm: number
@@ -32,8 +34,10 @@ interface StreamParts {
   camera: string
   clock: Clock
   wall: Wall
-  store: FootageStore
+  /** Undefined for a stream that is only watched. */
+  store: FootageStore | undefined
   tap: StreamTap
+  memory: StreamMemory
   limits: StreamLimits
   /** Called with each picture that is recorded. */
   onPicture(): void
@@ -62,39 +66,41 @@ export interface Stream extends StreamListener {
 }
 
 export function createStream(parts: StreamParts): Stream {
-  const { camera, clock, limits, onPicture, store, tap, wall } = parts
+  const { camera, clock, limits, memory, onPicture, store, tap, wall } = parts
   const counts: StreamCounts = {
     ...{ bytes: 0, pictures: 0, lostPackets: 0, brokenPackets: 0, droppedPictures: 0, lostGroups: 0 },
   }
   let facts: StreamFacts | undefined
   let session: Session | undefined
 
-  const groups = createGroups({
-    ...{ camera, store, wall, limits },
-    onFacts(seen) {
-      facts = seen
-    },
-    onWritten(isTaken) {
-      if (!isTaken) counts.lostGroups++
-    },
-  })
+  const groups =
+    store &&
+    createGroups({
+      ...{ camera, store, wall, memory, limits },
+      onFacts(seen) {
+        facts = seen
+      },
+      onWritten(isTaken) {
+        if (!isTaken) counts.lostGroups++
+      },
+    })
   const sinks: SessionSinks = {
-    ...{ clock, limits },
+    ...{ clock, memory, limits },
     onLost(count) {
       counts.lostPackets += count
     },
     onPicture(picture, place) {
       counts.pictures++
-      if (groups.add(picture, place)) onPicture()
+      if (groups?.add(picture, place)) onPicture()
       tap.picture(picture, place)
     },
     onDropped() {
       counts.droppedPictures++
-      groups.lost()
+      groups?.lost()
       tap.lost()
     },
     onSound(frame, positionMs) {
-      groups.addSound(frame, positionMs)
+      groups?.addSound(frame, positionMs)
       tap.sound(frame, positionMs)
     },
   }
@@ -102,7 +108,7 @@ export function createStream(parts: StreamParts): Stream {
   return {
     onOpened(stream) {
       session = createSession(stream, sinks)
-      groups.hear(stream.sound?.format)
+      groups?.hear(stream.sound?.format)
       tap.hear(stream.sound?.format)
     },
     onPacket(bytes, medium) {
@@ -120,7 +126,7 @@ export function createStream(parts: StreamParts): Stream {
     onReport: (report, medium) => session?.onReport(report, medium),
     onEnded() {
       session?.end()
-      groups.end()
+      groups?.end()
       tap.lost()
       session = undefined
     },
@@ -131,7 +137,7 @@ export function createStream(parts: StreamParts): Stream {
 }
 
 /** What becomes of the packets of a session. */
-interface SessionSinks extends Pick<StreamParts, 'clock' | 'limits'> {
+interface SessionSinks extends Pick<StreamParts, 'clock' | 'memory' | 'limits'> {
   onLost(packets: number): void
   onPicture(picture: Picture, place: Place): void
   onDropped(): void
@@ -154,16 +160,18 @@ interface Session {
 }
 
 function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
-  const { clock, limits, onDropped, onLost, onPicture, onSound } = sinks
+  const { clock, limits, memory, onDropped, onLost, onPicture, onSound } = sinks
   const { codec, known, payloadType, sound } = stream
   const pictureTime = createTimeline({ ...limits, ticksPerS: stream.clockRate })
   const assembler = new PictureAssembler(codec, known, limits.pictureBytes, {
     onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, clock.monotonicMs())),
     onDropped,
+    hold: (bytes) => assembly.hold(bytes),
   })
+  const assembly = memory.holder(() => assembler.give())
   const reordered = (onPacket: (packet: RtpPacket) => void, onGap: () => void) =>
     new Reorder({
-      ...{ clock, most: limits.reorderPackets, mostMs: limits.reorderMs, onPacket },
+      ...{ clock, most: limits.reorderPackets, mostBytes: limits.reorderBytes, mostMs: limits.reorderMs, onPacket },
       onGap(count) {
         onLost(count)
         onGap()
@@ -174,7 +182,11 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
     () => assembler.gap(),
   )
   const pictures = { payloadType, take: (packet: RtpPacket) => inOrder.take(packet) }
-  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {}, end: () => inOrder.end() }
+  const end = () => {
+    inOrder.end()
+    assembler.give()
+  }
+  if (!sound) return { pictures, sound: undefined, format: undefined, onReport() {}, end }
 
   const { format } = sound
   const soundTime = createSoundTimeline({ ...limits, ticksPerS: format.rate, pictures: pictureTime })
@@ -200,7 +212,7 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
     },
     end() {
       soundInOrder.end()
-      inOrder.end()
+      end()
     },
   }
 }

@@ -10,7 +10,7 @@ function stage() {
   const clock = fakeClock()
   const noted: string[] = []
   const recorder = { changed: async (_: unknown, what: string) => void noted.push(what) }
-  const limits = { streams: 2, totalStreams: 3 }
+  const limits = { streams: 2, maskedStreams: 1, totalStreams: 3 }
   const extraction = createExtraction({ clock, recorder: recorder as unknown as Parts['recorder'], limits })
   const wish = (ageS: number, permissions: string[] = [], more: object = {}) =>
     ({
@@ -63,4 +63,22 @@ t.test('places are counted by account and in all, and each is given back once', 
   one?.()
   extraction.hold(account('guard'))
   t.throws(() => extraction.hold(account('guard')), { code: 'too_many_streams' })
+})
+
+t.test('films of cameras with masks count among the playbacks, and have a bound of their own', async (t) => {
+  const { account, extraction } = stage()
+  const release = extraction.holdFilm(account('guard'))
+  t.throws(() => extraction.holdFilm(account('other')), {
+    code: 'too_many_streams',
+    message: /playback.masked_streams/,
+  })
+  extraction.hold(account('guard'))
+  t.throws(() => extraction.hold(account('guard')), { code: 'too_many_streams' })
+  release()
+  release()
+  const [one, two] = [extraction.hold(account('other')), extraction.hold(account('other'))]
+  t.throws(() => extraction.holdFilm(account('third')), { code: 'too_many_streams' }, 'all places are taken')
+  one()
+  t.ok(extraction.holdFilm(account('third')), 'and none is kept by who was refused')
+  two()
 })

@@ -11,7 +11,7 @@ import { FILM, firstGroupOf, makeCountingFilm, numberOf, pixelsOf } from '../cou
 
 const work = stateFolderOf(t)
 const group = firstGroupOf(await makeCountingFilm(work, 1), work)
-const limits = { answerMs: 60_000, queue: 4, pixels: 8_847_360, memoryBytes: 536_870_912, idleMs: 600_000 }
+const limits = { answerMs: 60_000, queue: 4, pixels: 8_847_360, memoryBytes: 402_653_184, idleMs: 600_000 }
 const never = new AbortController().signal
 
 function opened(test: Test, over: Partial<typeof limits> = {}, clock = systemClock) {
@@ -155,6 +155,21 @@ t.test('a crash is told, and more pictures than may wait are refused', async (t)
   process.kill(decoder.pid() ?? 0, 'SIGKILL')
   await Promise.all(asked)
   t.equal(decoder.health().crashes, 1)
+})
+
+t.test('pictures and films have their turns: none waits for all of the other kind', async (t) => {
+  const { decoder } = opened(t)
+  await decoder.picture(wishOf(group), never)
+  process.kill(decoder.pid() ?? 0, 'SIGSTOP')
+  const order: string[] = []
+  const film = { camera: 'door', group: upTo(group, 2), masks: [], fromMs: 0 }
+  const asked = ['film', 'film', 'picture', 'picture'].map(async (kind, at) => {
+    await (kind === 'film' ? decoder.film(film, never) : decoder.picture(wishOf(group), never))
+    order.push(`${kind} ${at}`)
+  })
+  process.kill(decoder.pid() ?? 0, 'SIGCONT')
+  await Promise.all(asked)
+  t.same(order, ['film 0', 'picture 2', 'film 1', 'picture 3'])
 })
 
 t.test('it is ended while nobody asks, and begun again', async (t) => {

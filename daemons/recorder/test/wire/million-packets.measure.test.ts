@@ -95,6 +95,7 @@ function picturesFire(codec: VideoCodec, payloads: readonly Uint8Array[]): Omit<
   let pictures = 0
   let bytes = 0
   const assembler = new PictureAssembler(codec, [], 4000, {
+    hold: () => true,
     onPicture({ sets, units }) {
       pictures++
       bytes = units.reduce((sum, { length }) => sum + length, 0)

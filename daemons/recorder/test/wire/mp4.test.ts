@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { retimed, scanMp4 } from '../../wire/mp4-read.ts'
+import { headBytesOf, type Retiming, retimed, scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
 import type { ParameterSets } from '../../wire/pictures.ts'
 import type { SoundFormat } from '../../wire/sound.ts'
@@ -89,10 +89,16 @@ t.test('a fragment of more than any camera sends is none', async (t) => {
   t.same(scanMp4((at, length) => all.subarray(at, at + length), 2 ** 32).fragments, [])
 })
 
+/** A whole fragment for another file. */
+function moved(fragment: Uint8Array, to: Retiming): Buffer {
+  const made = retimed(fragment.subarray(0, headBytesOf(fragment)), 1_900_000_000_000, to)
+  return Buffer.concat([made.head, ...made.data.map(({ from, to: end }) => fragment.subarray(from, end))])
+}
+
 t.test('a fragment is timed anew for another file', async (t) => {
   const to = { sequence: 1, decodeTicks: 4_500_000_000, endTicks: Number.POSITIVE_INFINITY, soundRate: undefined }
-  const moved = Buffer.concat([head, retimed(fragments[2] ?? new Uint8Array(), 1_900_000_000_000, to)])
-  t.match(scan(moved).fragments, [{ decodeTicks: 4_500_000_000, durationTicks: 12_000 }])
+  const other = Buffer.concat([head, moved(fragments[2] ?? new Uint8Array(), to)])
+  t.match(scan(other).fragments, [{ decodeTicks: 4_500_000_000, durationTicks: 12_000 }])
   t.equal(scan(file).fragments[2]?.decodeTicks, 24_000, 'the one it was made from is as it was')
 })
 
@@ -129,15 +135,15 @@ const heard = writeFragment({
 
 t.test('pictures and sound are timed anew together, and end at the same moment', async (t) => {
   const to = { sequence: 4, decodeTicks: 180_000, endTicks: 186_000, soundRate: 8000 }
-  const moved = Buffer.from(retimed(heard, 1_900_000_000_000, to))
-  t.match(scan(Buffer.concat([head, moved])).fragments, [{ decodeTicks: 180_000, durationTicks: 6000 }])
-  const second = moved.indexOf('tfdt', moved.indexOf('tfdt') + 4)
-  t.equal(Number(moved.readBigUInt64BE(second + 8)), 15_200)
-  const trun = moved.indexOf('trun', moved.indexOf('trun') + 4)
-  t.equal(moved.readUInt32BE(trun + 8), 4, 'from 15,200 up to 16,533')
-  t.same(moved.subarray(-1600), Buffer.concat([0, 1, 2, 3].map((at) => new Uint8Array(400).fill(at))))
-  const silent = retimed(heard, 1_900_000_000_000, { ...to, soundRate: undefined })
+  const both = moved(heard, to)
+  t.match(scan(Buffer.concat([head, both])).fragments, [{ decodeTicks: 180_000, durationTicks: 6000 }])
+  const second = both.indexOf('tfdt', both.indexOf('tfdt') + 4)
+  t.equal(Number(both.readBigUInt64BE(second + 8)), 15_200)
+  const trun = both.indexOf('trun', both.indexOf('trun') + 4)
+  t.equal(both.readUInt32BE(trun + 8), 4, 'from 15,200 up to 16,533')
+  t.same(both.subarray(-1600), Buffer.concat([0, 1, 2, 3].map((at) => new Uint8Array(400).fill(at))))
+  const silent = moved(heard, { ...to, soundRate: undefined })
   t.match(scan(Buffer.concat([head, silent])).fragments, [{ durationTicks: 6000 }])
-  const whole = retimed(heard, 1_900_000_000_000, { sequence: 1, decodeTicks: 90_000, endTicks: 1e9, soundRate: 8000 })
-  t.same(Buffer.from(whole), Buffer.from(heard))
+  const whole = moved(heard, { sequence: 1, decodeTicks: 90_000, endTicks: 1e9, soundRate: 8000 })
+  t.same(whole, Buffer.from(heard))
 })

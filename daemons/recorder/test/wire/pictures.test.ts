@@ -50,10 +50,11 @@ function aggregate({ aggregateHead }: Sample, units: readonly Uint8Array[]): num
 
 function stage({ codec }: Sample, known: readonly Uint8Array[], most = 1000) {
   const pictures: Picture[] = []
-  const seen = { dropped: 0 }
+  const seen = { dropped: 0, mayHold: Number.POSITIVE_INFINITY }
   const assembler = new PictureAssembler(codec, known, most, {
     onPicture: (picture) => pictures.push(picture),
     onDropped: () => void seen.dropped++,
+    hold: (bytes) => bytes <= seen.mayHold,
   })
   return { assembler, pictures, seen }
 }
@@ -123,6 +124,20 @@ for (const sample of samples) {
     assembler.add(packetOf(slice, 1, true))
     assembler.add(packetOf(slice, 2, true))
     t.same([pictures.length, seen.dropped], [1, 1])
+  })
+
+  t.test(`${name}: a picture that is more than all cameras may hold is dropped, and the next one is not`, async (t) => {
+    const { assembler, pictures, seen } = stage(sample, sets, 100_000)
+    seen.mayHold = 20_000
+    assembler.add(packetOf([...key, ...new Uint8Array(60_000)], 1, true))
+    assembler.add(packetOf(slice, 2, true))
+    t.same([pictures.length, seen.dropped], [1, 1])
+    seen.mayHold = 100_000
+    assembler.add(packetOf([...key, ...new Uint8Array(30_000)], 3))
+    assembler.give()
+    assembler.add(packetOf(slice, 3, true))
+    assembler.add(packetOf(slice, 4, true))
+    t.same([pictures.length, seen.dropped], [2, 2], 'as one that was given up for others')
   })
 
   t.test(`${name}: sets of different numbers stand side by side, and a flood of them is bounded`, async (t) => {

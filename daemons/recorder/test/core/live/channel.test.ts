@@ -2,6 +2,7 @@ import t from 'tap'
 import { heldBytes, rowOf } from '#kit/test/heap.ts'
 import { createChannel, type LiveFragment, type LiveHead } from '../../../core/live/channel.ts'
 import { memoryPlan } from '../../../core/memory.ts'
+import { createStreamMemory } from '../../../core/recording/stream-memory.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import type { ParameterSets } from '../../../wire/pictures.ts'
 import { type SoundFormat, soundFormat } from '../../../wire/sound.ts'
@@ -10,9 +11,9 @@ import { otherSets, picture, sets } from './pictures.ts'
 
 const AT = 1_900_000_000_000
 
-function stage(groupBytes = 10_000) {
+function stage(groupBytes = 10_000, memory = createStreamMemory(1e9)) {
   const state = { epoch: 0 }
-  const channel = createChannel({ groupBytes, wall: { at: (ms) => AT + ms, epoch: () => state.epoch } })
+  const channel = createChannel({ groupBytes, memory, wall: { at: (ms) => AT + ms, epoch: () => state.epoch } })
   const add = (positionMs: number, isKey: boolean, more: { sets?: ParameterSets; bytes?: number } = {}) => {
     const shown = { ...picture(isKey, 0, more.bytes), sets: more.sets ?? sets }
     channel.picture(shown, { positionMs, isBreak: false })
@@ -252,25 +253,62 @@ t.test(
   },
 )
 
-t.test('the group of a camera takes no more than its row says, however small its pictures are', async (t) => {
-  const groupBytes = 1_000_000
-  const row = rowOf(memoryPlan().rows, 'the group of pictures', { 'cameras.max': 1, 'live.group_bytes': groupBytes })
+t.test('a group takes no more than is counted of it, however small its pictures and sound are', async (t) => {
+  const heldAtMost = 1_000_000
+  const row = rowOf(memoryPlan().rows, 'pictures of all cameras', { 'cameras.held_bytes': heldAtMost })
   for (const bytes of [1, 5000]) {
     const before = await heldBytes()
-    const { add, channel } = stage(groupBytes)
+    const { add, channel } = stage(1e9, createStreamMemory(heldAtMost))
     channel.hear(aac)
     const { leave } = watch(channel)
     const { leave: leaveToo } = watch(channel, true)
-    for (let at = 0; at < Math.floor(groupBytes / (bytes + 512)) / 2; at++) {
+    // Their fragments count too.
+    const most = Math.floor(heldAtMost / 2 / (bytes + 768 + bytes + 384))
+    for (let at = 0; at < most; at++) {
       add(at * 64, at === 0, { bytes })
       channel.sound(frame(1, bytes), at * 64)
     }
     const held = (await heldBytes()) - before
     t.equal(channel.viewers().size, 2)
+    t.equal(channel.newest()?.group.pictures.length, most, 'nothing was given up')
     t.ok(held < row.allBytes, `${held} bytes in pictures of ${bytes}, of ${row.allBytes}`)
     leave()
     leaveToo()
   }
+})
+
+t.test('where all cameras hold too much the key frame stays, and who watches goes on', async (t) => {
+  const memory = createStreamMemory(10_000)
+  const { add, channel } = stage(1e9, memory)
+  const viewer = watch(channel)
+  for (let at = 0; at < 20; at++) add(at * 100, at === 0)
+  t.equal(viewer.fragments.length, 20)
+  t.equal(channel.newest()?.shownAt, AT, 'what is shown stands still')
+  t.equal(watch(channel).fragments.length, 0, 'who comes then waits for the next key frame')
+  add(2000, true)
+  t.equal(channel.newest()?.shownAt, AT + 2000)
+  const other = memory.holder(() => other.hold(0))
+  const most = memory.holder(() => most.hold(2000))
+  for (const holder of [most, other]) holder.hold(4900)
+  t.equal(channel.newest()?.shownAt, AT + 2000, 'others hold more')
+})
+
+t.test('sound counts and is given up with its pictures, and who hears it goes on', async (t) => {
+  const memory = createStreamMemory(10_000)
+  const { add, channel } = stage(1e9, memory)
+  channel.hear(aac)
+  const viewer = watch(channel, true)
+  add(0, true)
+  for (let at = 0; at < 20; at++) channel.sound(frame(at, 100), at * 64)
+  t.equal(viewer.sounds.length, 20)
+  t.equal(channel.newest()?.shownAt, AT, 'the key frame stays')
+  const late = watch(channel, true)
+  t.same([late.fragments.length, late.sounds.length], [0, 0], 'who comes then waits for the next key frame')
+  const other = memory.holder(() => other.hold(0))
+  t.ok(other.hold(8000), 'nothing of the sound is held any more')
+  add(2000, true)
+  channel.sound(frame(1), 2000)
+  t.equal(late.sounds.length, 1)
 })
 
 /** A picture that can be told from others by its bytes. */
@@ -282,7 +320,7 @@ const named = (name: number, isKey: boolean, length = 10) => ({
 t.test('the newest picture comes with all that it needs, from the last key frame on', async (t) => {
   const { channel } = stage()
   const wall = { at: (ms: number) => AT + 0.3 + ms, epoch: () => 0 }
-  const { lost, newest, picture } = createChannel({ groupBytes: 10_000, wall })
+  const { lost, newest, picture } = createChannel({ groupBytes: 10_000, memory: createStreamMemory(1e9), wall })
   t.equal(channel.newest(), undefined)
   picture(named(1, false), { positionMs: 5, isBreak: false })
   t.equal(newest(), undefined, 'nothing can be decoded yet')

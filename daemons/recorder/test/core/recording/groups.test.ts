@@ -1,6 +1,9 @@
 import t from 'tap'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import type { FileWish, FootageFile } from '../../../core/ports.ts'
 import { createGroups, type GroupLimits } from '../../../core/recording/groups.ts'
+import { createStreamMemory } from '../../../core/recording/stream-memory.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import type { ParameterSets } from '../../../wire/pictures.ts'
 import { alaw, h264Sets as sets } from '../../parameter-sets.ts'
@@ -11,11 +14,11 @@ const setsWith = (...pps: number[]): ParameterSets => ({
   units: [...sets.units.slice(0, 1), Uint8Array.from(pps)],
 })
 
-function stage(limits: Partial<GroupLimits> = {}) {
+function stage(limits: Partial<GroupLimits> = {}, memory = createStreamMemory(1e9)) {
   const files: { bytes: Uint8Array[]; isClosed: boolean }[] = []
   const state = { isFull: false, epoch: 0, lost: 0 }
   const groups = createGroups({
-    camera: 'c',
+    ...{ camera: 'c', memory },
     limits: { fileMs: 5000, groupBytes: 10_000, soundBytes: 100_000, filesPerMinute: 30, ...limits },
     wall: { at: (ms) => 1_900_000_000_000 + ms, epoch: () => state.epoch, aheadMs: () => 0 },
     onWritten: (isTaken) => void (isTaken || state.lost++),
@@ -234,4 +237,48 @@ t.test('a file has sound once some has come, and what came late is at its own ti
     return Number(fragment.readBigUInt64BE(second + 8))
   }
   t.same(files[1]?.bytes.slice(1).map(tfdt), [0, 12_000, 20_000], 'half a second before the pictures')
+})
+
+t.test('where all cameras hold too much the group is written in parts, and no picture is lost or moved', async (t) => {
+  const memory = createStreamMemory(4000)
+  const { add, fragments, groups, state } = stage({}, memory)
+  for (let at = 0; at < 3; at++) second(add, at * 1000)
+  groups.end()
+  t.equal(state.lost, 0)
+  const parts = fragments(0)
+  t.equal(parts.length, 9)
+  t.equal(parts.filter(({ isKey }) => isKey).length, 3)
+  let ticks = 0
+  for (const { decodeTicks, durationTicks } of parts) {
+    t.equal(decodeTicks, ticks)
+    ticks += durationTicks
+  }
+  t.equal(ticks, 270_000)
+})
+
+t.test('a camera of tiny pictures fills its own group, and those of others stay whole', async (t) => {
+  const memory = createStreamMemory(100_000)
+  const [usual, other] = [stage({}, memory), stage({ groupBytes: 1e9 }, memory)]
+  other.add(0, true)
+  const before = await heldBytes()
+  for (let at = 1; at < 5000; at++) other.add(at, false, { bytes: 1 })
+  const held =
+    (await heldBytes()) - before - other.files.reduce((sum, { bytes }) => sum + Buffer.concat(bytes).length, 0)
+  t.ok(held < 100_000, `${held} bytes`)
+  for (let at = 0; at < 3; at++) second(usual.add, at * 1000)
+  usual.groups.end()
+  t.equal(usual.fragments(0).length, 3)
+})
+
+t.test('a fragment takes no more than its row says', async (t) => {
+  const settings = { 'cameras.group_bytes': 100_000, 'cameras.picture_bytes': 50_000, 'cameras.sound_bytes': 100_000 }
+  const row = rowOf(memoryPlan().rows, 'a fragment that is made', settings)
+  for (const bytes of [1, 20_000]) {
+    const { add, files, groups } = stage({ groupBytes: 100_000 })
+    add(0, true)
+    for (let at = 1; at < 300; at++) add(at * 10, false, { bytes })
+    groups.end()
+    const longest = Math.max(...(files[0]?.bytes ?? []).map(({ length }) => length))
+    t.ok(longest < row.allBytes, `${longest} bytes, of ${row.allBytes}`)
+  }
 })

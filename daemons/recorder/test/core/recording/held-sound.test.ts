@@ -1,4 +1,6 @@
 import t from 'tap'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { createHeldSound } from '../../../core/recording/held-sound.ts'
 
 const frame = (at: number, ticks = 160) => ({ timestamp: at, ticks, bytes: Uint8Array.of(at & 0xff) })
@@ -41,8 +43,13 @@ t.test('what overlaps is moved by up to half a frame, else left out', async (t) 
 })
 
 t.test('what is held is bounded: the oldest is forgotten', async (t) => {
+  const settings = { 'cameras.max': 1, 'cameras.sound_bytes': 65_536 }
+  const row = rowOf(memoryPlan().rows, 'sound that waits', settings)
+  const before = await heldBytes()
   const held = createHeldSound(65_536)
   for (let at = 0; at < 100_000; at++) held.add(frame(at), 2000 + at * 20)
+  const bytes = (await heldBytes()) - before
+  t.ok(bytes < row.allBytes, `${bytes} bytes, of ${row.allBytes}`)
   const run = held.take(placeOf(), { fromMs: 2000, toMs: Number.POSITIVE_INFINITY })
   t.ok((run?.frames.length ?? 0) <= 255)
   t.equal(run?.frames.at(-1)?.bytes[0], 99_999 & 0xff)

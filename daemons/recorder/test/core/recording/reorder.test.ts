@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heldBytes, rowOf } from '#kit/test/heap.ts'
+import { memoryPlan } from '../../../core/memory.ts'
 import { Reorder } from '../../../core/recording/reorder.ts'
 import type { RtpPacket } from '../../../wire/rtp.ts'
 
@@ -12,7 +14,7 @@ const packetOf = (sequence: number, source = 1): RtpPacket => ({
 function through(packets: RtpPacket[], most = 4, clock = fakeClock()): (number | string)[] {
   const out: (number | string)[] = []
   const reorder = new Reorder({
-    ...{ clock, most, mostMs: 300 },
+    ...{ clock, most, mostBytes: 1000, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
@@ -41,7 +43,7 @@ t.test('what is missing counts as lost after its time too', async (t) => {
   const clock = fakeClock()
   const out: (number | string)[] = []
   const reorder = new Reorder({
-    ...{ clock, most: 64, mostMs: 300 },
+    ...{ clock, most: 64, mostBytes: 1000, mostMs: 300 },
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
@@ -80,7 +82,7 @@ t.test('any order of packets gives ascending numbers, each once, and the rest is
 t.test('a packet that waits is not changed by what is read into its bytes meanwhile', async (t) => {
   const out: number[] = []
   const reorder = new Reorder({
-    ...{ clock: fakeClock(), most: 4, mostMs: 300 },
+    ...{ clock: fakeClock(), most: 4, mostBytes: 1000, mostMs: 300 },
     onPacket: ({ payload }) => out.push(...payload),
     onGap() {},
   })
@@ -90,4 +92,25 @@ t.test('a packet that waits is not changed by what is read into its bytes meanwh
     reorder.take({ ...packetOf(sequence), payload: buffer })
   }
   t.same(out, [1, 2, 3])
+})
+
+t.test('what waits is bounded in bytes too, and keeps nothing else alive', async (t) => {
+  const settings = { 'cameras.max': 1, 'cameras.reorder_bytes': 100_000 }
+  const row = rowOf(memoryPlan().rows, 'packets that wait', settings)
+  const before = await heldBytes()
+  const out: (number | string)[] = []
+  const reorder = new Reorder({
+    ...{ clock: fakeClock(), most: 10_000, mostBytes: 100_000, mostMs: 300 },
+    onPacket: ({ sequence }) => out.push(sequence),
+    onGap: (count) => out.push(`lost ${count}`),
+  })
+  reorder.take(packetOf(0))
+  // Each was read with much else.
+  for (let at = 2; at < 70; at++) reorder.take({ ...packetOf(at), payload: new Uint8Array(65_536).subarray(0, 1460) })
+  t.same(out, [0])
+  const held = (await heldBytes()) - before
+  t.ok(held > 90_000 && held < row.allBytes, `${held} bytes, of ${row.allBytes}`)
+  reorder.take({ ...packetOf(70), payload: new Uint8Array(1460) })
+  t.equal(out[1], 'lost 1')
+  t.equal(out.length, 71)
 })

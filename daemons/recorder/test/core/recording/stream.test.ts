@@ -3,12 +3,14 @@ import { fakeClock } from '#kit/clock-fake.ts'
 import { rangesOf } from '../../../core/footage/footage.ts'
 import type { FootageFile, FragmentTime } from '../../../core/ports.ts'
 import { createStream } from '../../../core/recording/stream.ts'
+import { createStreamMemory } from '../../../core/recording/stream-memory.ts'
 import { createWall } from '../../../core/recording/timeline.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import { alaw, h264Sets } from '../../parameter-sets.ts'
 
 const limits = {
-  ...{ reorderPackets: 8, reorderMs: 300, pictureBytes: 10_000, slewPpm: 500, toleranceMs: 2000 },
+  ...{ reorderPackets: 8, reorderBytes: 100_000, reorderMs: 300 },
+  ...{ pictureBytes: 10_000, slewPpm: 500, toleranceMs: 2000 },
   ...{ fileMs: 60_000, groupBytes: 100_000, soundBytes: 100_000, filesPerMinute: 30 },
 }
 
@@ -21,7 +23,7 @@ function stage() {
   const clock = fakeClock()
   const files: { bytes: Uint8Array[] }[] = []
   const stream = createStream({
-    ...{ camera: 'c', clock, limits, onPicture() {} },
+    ...{ camera: 'c', clock, limits, memory: createStreamMemory(1e9), onPicture() {} },
     wall: { at: (ms) => BEGIN_AT + ms, epoch: () => 0, aheadMs: () => 0 },
     tap: { picture() {}, hear() {}, sound() {}, lost() {} },
     store: {
@@ -116,7 +118,7 @@ function dayOf({ beginAt = BEGIN_AT, notBeforeAt = 0, ppm, step }: DayWish) {
   const append = (_: Uint8Array, { durationTicks, wallMs }: FragmentTime) =>
     kept.push({ startAt: wallMs, endAt: wallMs + durationTicks / 90 }) > 0
   const stream = createStream({
-    ...{ camera: 'c', clock, wall, limits, onPicture() {} },
+    ...{ camera: 'c', clock, wall, limits, memory: createStreamMemory(1e9), onPicture() {} },
     tap: { picture() {}, hear() {}, sound() {}, lost() {} },
     store: { isReady: () => true, begin: () => ({ append, close() {} }) },
   })
