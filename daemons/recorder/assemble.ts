@@ -102,6 +102,7 @@ export async function assemble(context: Context): Promise<Assembled> {
       wall.close()
     },
   })
+  parts.add({ name: 'clocks', start: () => house.clocks.sync.start(), stop: () => house.clocks.sync.stop() })
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -161,7 +162,7 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
   })
   const cameras: CameraBook = await camerasOf(context, { footage, wall, ledger, watching, ...streams })
   const discovery = discoveryOf(context, { cameras, opener })
-  const clocks = await clocksOf(context, ledger)
+  const clocks = await clocksOf(context, ledger, () => cameras.list().map(({ record }) => record))
   return { people, site, storage, footage, wall, cameras, discovery, clocks, pictures, watching, authority }
 }
 

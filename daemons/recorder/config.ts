@@ -199,6 +199,13 @@ const clocks = Type.Object(
       unit: 's',
       description: 'a clock of a camera that is off by no more is right',
     }),
+    check_s: Type.Integer({
+      default: 3600,
+      minimum: 60,
+      maximum: 86_400,
+      unit: 's',
+      description: 'how often the clock of each camera is looked at',
+    }),
     service_ms: Type.Integer({
       default: 10_000,
       minimum: 500,

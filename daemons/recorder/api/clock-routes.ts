@@ -4,6 +4,7 @@ import { instant, object, orNull, type Route, route, text, yesNo } from '#kit/ht
 import type { Recorder } from '#kit/records/records.ts'
 import type { CameraBook } from '../core/cameras/book.ts'
 import type { CameraClocks } from '../core/clocks/camera-clock.ts'
+import type { ClockSync } from '../core/clocks/clock-sync.ts'
 import type { OwnClock } from '../core/clocks/own-clock.ts'
 import type { Writes } from '../core/clocks/writes.ts'
 import type { Callers } from './callers.ts'
@@ -39,11 +40,12 @@ interface ClockRouteParts {
   clocks: CameraClocks
   writes: Writes
   ownClock: OwnClock
+  sync: ClockSync
   recorder: Recorder
 }
 
 export function clockRoutes(parts: ClockRouteParts): Route[] {
-  return [...cameraClockRoutes(parts), ...ownClockRoutes(parts)]
+  return [...cameraClockRoutes(parts), ...syncRoutes(parts), ...ownClockRoutes(parts)]
 }
 
 function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: ClockRouteParts): Route[] {
@@ -97,6 +99,35 @@ function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: Clock
         return writes.of(record.id, query.limit ?? 100).map(({ at, detail, operation, performedBy }) => ({
           ...{ at, operation, performed_by: performedBy, detail: { ...detail } },
         }))
+      },
+    }),
+  ]
+}
+
+const enabled = Type.Boolean({ description: 'whether the recorder corrects clocks of cameras by itself' })
+
+function syncRoutes({ recorder, sync }: ClockRouteParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/api/clock-sync',
+      who: 'admin',
+      summary: 'Whether the recorder corrects clocks of cameras; it looks at them either way',
+      reply: object({ enabled }),
+      handle: () => ({ enabled: sync.isEnabled() }),
+    }),
+    route({
+      method: 'PUT',
+      path: '/api/clock-sync',
+      who: 'admin',
+      summary:
+        'Correct clocks of cameras that are seconds out or have another zone, or leave them; all are looked at now',
+      body: Type.Object({ enabled }, { additionalProperties: false }),
+      reply: object({ enabled }),
+      async handle(ask) {
+        await sync.enable(ask.body.enabled)
+        await recorder.changed(ask, `correcting clocks of cameras switched ${ask.body.enabled ? 'on' : 'off'}`)
+        return { enabled: sync.isEnabled() }
       },
     }),
   ]

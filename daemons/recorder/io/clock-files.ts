@@ -36,6 +36,16 @@ export async function openWrites(folder: string, log: Log) {
   return { records, save: (writes: CameraWrite[]) => store.save({ version: VERSION, writes }) }
 }
 
+const syncFile = Type.Object({ version: Type.Literal(VERSION), enabled: Type.Boolean() }, strict)
+
+/** Whether clocks of cameras are corrected, and saving it. @param folder the state folder */
+export async function openClockSync(folder: string, log: Log) {
+  const initial = () => ({ version: VERSION, enabled: true })
+  const store = createStore({ folder, name: 'clock-sync', log, check: createReader(syncFile), initial })
+  const { enabled: isEnabled } = await store.load()
+  return { isEnabled, save: (enabled: boolean) => store.save({ version: VERSION, enabled }) }
+}
+
 const ZONES = '/usr/share/zoneinfo'
 const LOCAL_TIME = '/etc/localtime'
 

@@ -211,3 +211,24 @@ t.test('A.time what is refused is 400, what the clock service refuses 502, and n
   const { body } = await boss.call('GET', path)
   t.match(body, { available: false, error: /cannot be reached/, ntp: null, canNtp: false, zones: [], pinnedZone: null })
 })
+
+t.test('A.clock-sync clocks of cameras are corrected by themselves, unless that is switched off', async (t) => {
+  const path = '/api/clock-sync'
+  t.match(await boss.call('GET', path), { status: 200, body: { enabled: true } })
+  t.match(await boss.call('PUT', path, { enabled: false }), { status: 200, body: { enabled: false } })
+  const cameras = (await boss.call('GET', '/api/cameras')).body as { id: string; name: string }[]
+  const writesOf = async (name: string) =>
+    (await boss.call('GET', `/api/cameras/${cameras.find((one) => one.name === name)?.id}/writes`)).body
+  Object.assign(old.traits, { aheadMs: 5 * YEAR_MS })
+  await boss.call('PUT', path, { enabled: true })
+  await until('it is corrected', async () => (await writesOf('Old')).length > 0, LONG_MS)
+  t.match(await writesOf('Old'), [{ operation: 'clock', performed_by: null, detail: { driftBeforeSeconds: Number } }])
+  t.ok(Math.abs(old.traits.aheadMs) < LONG_MS)
+  t.match(JSON.stringify((await boss.call('GET', '/api/journal')).body), /clocks of cameras switched off/)
+  for (const body of [{}, { enabled: 'yes' }, { enabled: true, more: 1 }])
+    t.equal((await boss.call('PUT', path, body)).status, 400)
+  const guard = clientOf(recorder.url)
+  await guard.signIn({ username: 'guard', password: 'seven long words' })
+  t.equal((await guard.call('PUT', path, { enabled: false })).status, 403)
+  t.equal((await guard.call('GET', path)).status, 403)
+})

@@ -39,6 +39,16 @@ export interface ClockSet {
   ntpKept: boolean
 }
 
+/** Whether a clock is right. */
+export interface ClockCheck {
+  driftSeconds: number
+  /** Whether its zone means the same all year as this machine's, or this one's is not known. */
+  isZoneRight: boolean
+  isRight: boolean
+  /** Whether something is wrong that `set` corrects: the time of one that takes it from a server is not the recorder's. */
+  isOurs: boolean
+}
+
 interface CameraClockParts {
   clock: Clock
   onvif: OnvifClient
@@ -51,6 +61,8 @@ interface CameraClockParts {
 export interface CameraClocks {
   /** Asks the camera now. @throws Fault `no_onvif`, `no_clock`, and what the camera did */
   read(record: CameraRecord): Promise<ClockState>
+  /** Reads it as `read` does, and judges. */
+  check(record: CameraRecord): Promise<ClockCheck>
   /**
    * @param wish `switchToManual`: its time no longer comes from a server. Without it one that takes its time from a server is
    *   given the zone alone: its time is not the recorder's to set
@@ -108,6 +120,16 @@ export function createCameraClocks({ clock, onvif, rightS, writes, zone }: Camer
       const { service, session } = await opened(record)
       const { dateTimeType, driftSeconds, offsetMinutes } = await readNow(clock, session, service)
       return { driftSeconds, offsetMinutes, dateTimeType }
+    },
+    async check(record) {
+      const { service, session } = await opened(record)
+      const { dateTimeType, driftSeconds, reading } = await readNow(clock, session, service)
+      const { isKept, wanted } = zoneFor(reading, zone.posix(), clock.epochMs())
+      const [isZoneRight, isTimeRight] = [isKept || !wanted, Math.abs(driftSeconds) <= rightS]
+      return {
+        ...{ driftSeconds, isZoneRight, isRight: isZoneRight && isTimeRight },
+        isOurs: !isZoneRight || (!isTimeRight && dateTimeType === 'Manual'),
+      }
     },
     async set(record, { switchToManual }, performedBy) {
       requireOnvif(record)

@@ -93,3 +93,18 @@ t.test('one set at a time, and one that failed is told too', async (t) => {
   peer.traits.instead = {}
   t.match(await set(), { verified: true })
 })
+
+t.test('A.clock-sync what is wrong with a clock, and whether it is the recorder that corrects it', async (t) => {
+  const { clocks, peer, record } = await stage(
+    t,
+    { aheadMs: HOUR_MS, timeZone: 'MEZ-1MESZ,M3.5.0/2,M10.5.0/3' },
+    BERLIN,
+  )
+  t.match(await clocks.check(record), { isRight: false, isZoneRight: true, isOurs: true })
+  peer.traits.dateTimeType = 'NTP'
+  t.match(await clocks.check(record), { isRight: false, isZoneRight: true, isOurs: false })
+  peer.traits.timeZone = 'UTC0'
+  t.match(await clocks.check(record), { isRight: false, isZoneRight: false, isOurs: true })
+  Object.assign(peer.traits, { aheadMs: 0, timeZone: BERLIN })
+  t.match(await clocks.check(record), { isRight: true, isZoneRight: true, isOurs: false })
+})
