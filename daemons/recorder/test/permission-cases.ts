@@ -7,7 +7,7 @@ export interface Ask {
   /** As it stands in the first line, whatever it is. */
   path: string
   body: unknown
-  /** Of an id as nobody writes it. */
+  /** Of an id as nobody writes it, or a method that the path does not have. */
   isOdd?: boolean
 }
 
@@ -50,6 +50,8 @@ export function casesOf({ bounds: { end, start }, foreign, own }: World): Record
     'POST /api/cameras/{id}/preserve': { bodies: [stretch, { ...stretch, to: start }, { from: 0, to: 1 }] },
     'DELETE /api/cameras/{id}/preserve/{stretch}': {},
     'GET /api/cameras/{id}/still.jpg': { queries: ['', 'width=32'] },
+    // Of a camera that is off it waits for a picture.
+    'GET /api/cameras/{id}/stream.mjpg': { queries: ['fps=1'] },
     'GET /api/identity': {},
     'GET /api/ledger': { queries: ['', 'open=true', 'where=Vault', 'what=camera_lost', 'severity=fault', 'limit=1'] },
     'GET /api/ledger/export': {},
@@ -90,7 +92,7 @@ export function asksOf(route: string, world: World): Ask[] {
     ...pathsOf(plain).flatMap((one) => queries.flatMap((query) => bodies.map((body) => ask(one, query, body)))),
     ...odd.flatMap(pathsOf).map((one) => ({ ...ask(one, query, bodies[0]), isOdd: true })),
     ...pathsOf(plain).flatMap((path) =>
-      ['HEAD', 'OPTIONS', 'PUT'].map((method) => ({ method, path, body: undefined })),
+      ['HEAD', 'OPTIONS', 'PUT'].map((method) => ({ method, path, body: undefined, isOdd: true })),
     ),
   ]
 }

@@ -12,7 +12,7 @@ export const keeperLogin = { username: 'keeper', password: 'eight rather long wo
 
 const FOOTAGE_MS = 3000
 /** The decoder may be slow on a busy machine, and nothing here is about that. */
-const sets = ['storage.free_bytes=0', 'storage.file_s=5', `pictures.answer_ms=${LONG_MS}`]
+const sets = ['storage.free_bytes=0', 'storage.file_s=5', 'pictures.stream_wait_s=1', `pictures.answer_ms=${LONG_MS}`]
 
 /** Ids of what both have, and of what only one has. */
 export interface World {
@@ -49,7 +49,7 @@ const masks = [
 
 /** Records some footage of each camera, copies everything, and takes the foreign cameras out of the copy. */
 export async function openPair(t: Owner, work: string): Promise<Pair> {
-  const camera = await startCamera(t, await makeCountingFilm(work, 180))
+  const camera = await startCamera(t, await makeCountingFilm(work, 60))
   const first = await startDaemon(t, 'recorder', { stateFolder: join(work, 'whole'), sets })
   const world = await furnish(clientOf(first.url), camera.url)
   await first.stop()
