@@ -200,13 +200,57 @@ t.test(
   },
 )
 
-t.test('a read-only token is refused every write', async (t) => {
+t.test('A.Errors.403 a read-only token is refused every write, before a route looks at it', async (t) => {
   const system = withToken((await tokenOf({ readOnly: true })).token)
   t.equal((await system.call('GET', '/api/accounts')).status, 200)
   const refused = { status: 403, body: { error: 'read_only_token' } }
   t.match(await system.call('PATCH', '/api/onboarding', { step: 'ai' }), refused)
   t.match(await system.call('DELETE', `/api/cameras/${door}`), refused)
   t.match(await system.call('POST', '/tokens', { name: 'x' }), refused)
+  for (const path of ['/api/cameras/ffffffff', '/api/cameras/..%2f', '/api/accounts/none'])
+    t.match(await system.call('PATCH', path, 'no object'), refused, path)
+})
+
+t.test(
+  'A.token it may what the role of its account may, and its coming and going is in the account history',
+  async (t) => {
+    const { id, token } = await tokenOf({ accountId: guardId })
+    const system = withToken(token)
+    t.match((await system.call('GET', '/api/status')).body, { cameras: 1, account: { username: 'guard' }, csrf: null })
+    for (const path of ['/api/health', '/api/accounts', '/tokens', '/api/journal', '/api/onboarding'])
+      t.match(await system.call('GET', path), { status: 403, body: { error: 'forbidden' } }, path)
+    t.equal((await system.call('PATCH', `/api/cameras/${door}`, { name: 'Gate' })).status, 403)
+    await boss.call('DELETE', `/tokens/${id}`)
+    const [gone, made] = (await boss.call('GET', `/api/accounts/${guardId}/history`)).body
+    t.match(
+      [gone, made],
+      [
+        { what: 'token revoked', who: 'admin', detail: { token: id } },
+        { what: 'token made', who: 'admin', detail: { token: id } },
+      ],
+    )
+  },
+)
+
+t.test('A.token one that has expired is refused exactly as one that was revoked', async (t) => {
+  const brief = withToken((await tokenOf({ expiresAt: Date.now() + 1000 })).token)
+  const { id, token } = await tokenOf({})
+  const revoked = withToken(token)
+  await boss.call('DELETE', `/tokens/${id}`)
+  await until('it has expired', async () => (await brief.call('GET', '/api/cameras')).status === 401)
+  const told = async (client: typeof brief) => {
+    const { body, headers, status } = await client.call('GET', '/api/cameras')
+    return { status, body, headers: [...headers].filter(([name]) => name !== 'date') }
+  }
+  t.same(await told(brief), await told(revoked))
+})
+
+t.test('A.Limits availability of all cameras wants both bounds, at most 31 days apart', async (t) => {
+  const month = 31 * 86_400_000
+  const asked = async (query: string) => (await guard.call('GET', `/api/recordings/availability?${query}`)).status
+  t.equal(await asked(`from=0&to=${month}`), 200)
+  for (const query of ['', 'from=0', 'to=1', `from=0&to=${month + 1}`, 'from=1&to=1', 'from=a&to=1', 'from=-1&to=1'])
+    t.equal(await asked(query), 400, query)
 })
 
 t.test('A.authentication.2 a token in the address is taken for playback, and nowhere else', async (t) => {
@@ -233,6 +277,13 @@ t.test('A.authentication.2 a token in the address is taken for playback, and now
     const answer = await stranger.call('GET', `${other}${other.includes('?') ? '&' : '?'}token=${token}`)
     t.ok(answer.status === 401 || answer.body.account === null, other)
   }
+  for (const [method, path] of [
+    ['DELETE', `/api/cameras/${door}`],
+    ['POST', '/api/logout'],
+    ['GET', '/metrics'],
+    ['GET', `/api/cameras/${door}/preserve`],
+  ] as const)
+    t.equal((await stranger.call(method, `${path}?token=${token}`)).status, 401, `${method} ${path}`)
   for (const wrong of [`Token=${token}`, `tokens=${token}`, `token=${token}&token=${token}`, `ticket=${token}`])
     t.equal((await stranger.call('GET', `${path}&${wrong}`)).status, 401, wrong)
   t.equal(
@@ -252,7 +303,10 @@ t.test('older footage and files to keep need the permission export, and are writ
   const history = (await boss.call('GET', `/api/accounts/${guardId}/history`)).body.map(
     ({ what }: { what: string }) => what,
   )
-  t.same([...new Set(history)], ['footage taken out', 'account changed', 'token made', 'signed in', 'account made'])
+  t.same(
+    [...new Set(history)],
+    ['footage taken out', 'account changed', 'token made', 'token revoked', 'signed in', 'account made'],
+  )
 })
 
 t.test('a revocation ends what is open at once, and streams are bounded by account', async (t) => {
@@ -271,6 +325,12 @@ t.test('a revocation ends what is open at once, and streams are bounded by accou
     await boss.call('GET', path),
     { status: 429, body: { error: 'too_many_streams' } },
     'of one account, by whatever it signs in',
+  )
+  const frame = `/api/cameras/${door}/frame.jpg?at=${start}`
+  t.match(
+    await boss.call('GET', frame),
+    { status: 429, body: { error: 'too_many_streams' } },
+    'a frame takes a place too',
   )
   const night = clientOf(recorder.url)
   await boss.call('POST', '/api/accounts', { ...guardWish, username: 'night', permissions: ['export'] })

@@ -253,6 +253,21 @@ t.test('A.Events.2 the status feed tells each account of its cameras alone, and 
   t.equal(await all.closed, 1008)
 })
 
+t.test('A.authentication.8 the status feed takes the token as bearer or in the address', async (t) => {
+  const { token } = await tokenOf()
+  for (const [query, headers] of [
+    ['', { authorization: `Bearer ${token}` }],
+    [`?token=${token}`, {}],
+    [`?token=${token}`, { authorization: 'Bearer of another system' }],
+  ] as const) {
+    const { hears, socket } = listen(t, query, headers)
+    await hears('a greeting', ({ type }) => type === 'hello')
+    socket.terminate()
+  }
+  for (const query of ['', `?ticket=${token}`, `?token=${token}&token=${token}`, '?token='])
+    t.equal((await clientOf(recorder.url).call('GET', `/ws${query}`)).status, 401, query)
+})
+
 t.test('it takes no messages, and ends with its camera', async (t) => {
   const talker = watch(t, `camera=${door}`, headersOf(boss.credentials))
   await talker.pictures(1)

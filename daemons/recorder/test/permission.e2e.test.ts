@@ -93,7 +93,6 @@ const callers: Record<string, Record<string, string>[]> = {
   guard: await signedIn(login),
   'guard by token': bearer(world.tokens.guard),
   keeper: await signedIn(keeperLogin),
-  'keeper by token': bearer(world.tokens.keeper),
   'keeper by a read-only token': bearer(world.tokens.readOnly),
 }
 

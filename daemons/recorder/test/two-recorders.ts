@@ -23,7 +23,7 @@ export interface World {
   /** Preserved stretches. */
   stretches: { own: string; foreign: string }
   accounts: { admin: string; guard: string; keeper: string }
-  tokens: { guard: string; keeper: string; readOnly: string }
+  tokens: { guard: string; readOnly: string }
   tokenIds: string[]
   /** The footage of the first camera. */
   bounds: { start: number; end: number }
@@ -88,7 +88,6 @@ async function furnish(boss: Client, url: string): Promise<World> {
   const tokenOf = async (more: object) => (await boss.call('POST', '/tokens', { name: 'x', ...more })).body
   const tokens = await Promise.all([
     tokenOf({ accountId: guard.body.id }),
-    tokenOf({ accountId: keeper.body.id }),
     tokenOf({ accountId: keeper.body.id, readOnly: true }),
   ])
   const bounds = await boundsOf(boss, door)
@@ -101,7 +100,7 @@ async function furnish(boss: Client, url: string): Promise<World> {
     foreign: [vault, safe],
     stretches: { foreign: await stretchOf(safe), own: await stretchOf(door) },
     accounts: { admin: '', guard: guard.body.id, keeper: keeper.body.id },
-    tokens: { guard: tokens[0].token, keeper: tokens[1].token, readOnly: tokens[2].token },
+    tokens: { guard: tokens[0].token, readOnly: tokens[1].token },
     tokenIds: tokens.map(({ id }) => id),
     bounds,
   }
