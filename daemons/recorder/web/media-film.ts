@@ -44,7 +44,7 @@ export function openFilm(video: HTMLVideoElement, facts: FilmFacts, hearers: Fil
   const { onTime, onShown, onBroken } = hearers
   const source = new MediaKind()
   const address = URL.createObjectURL(source)
-  const pace = createPace()
+  const pace = createPace(mime.includes(','))
   const waiting: Uint8Array<ArrayBuffer>[] = []
   let buffer: SourceBuffer | undefined
   /** When the newest picture is shown, in the time of the film. */
