@@ -53,6 +53,27 @@ t.test('a list has as many items as it is compared with', async (t) => {
   t.same(said, ['whole ok', 'none not ok', 'fewer not ok', 'more not ok'])
 })
 
+const SCHEMAS = `import t from 'tap'
+import Type from 'typebox'
+import Schema from 'typebox/schema'
+import Value from 'typebox/value'
+
+console.log(import.meta.resolve('typebox/value'))
+const pair = Type.Tuple([Type.Integer({ minimum: 1 }), Type.Optional(Type.String({ default: 'x' }))])
+t.test('fits', async (t) => t.equal(Value.Check(pair, [1, 'a']), true))
+t.test('does not', async (t) => t.equal(Value.Check(pair, [0, 'a']), false))
+t.test('is cleaned', async (t) => t.same(Value.Clean(Type.Object({ a: Type.String() }), { a: 'x', b: 1 }), { a: 'x' }))
+t.test('is compiled', async (t) => t.equal(Schema.Compile(pair).Check([0, 'a']), false))
+`
+
+t.test('typebox comes in a few files, and its ways in know each other’s schemas', async (t) => {
+  const folder = t.testdir({ 'a.test.ts': SCHEMAS })
+  const args = await bundleTap(ROOT, folder)
+  const { status, stdout } = spawnSync(process.execPath, [...args, 'a.test.ts'], { cwd: folder, encoding: 'utf8' })
+  t.equal(status, 0, stdout)
+  t.match(stdout, `${folder}/node_modules/`)
+})
+
 /** Each kind of way on which an error escapes, from a test that is not the last one made. */
 const ESCAPES = `import { createServer, connect } from 'node:net'
 import { stat } from 'node:fs'
