@@ -66,6 +66,8 @@ function openMailbox(isStillRight: (picture: StreamedPicture) => boolean) {
   let slot: StreamedPicture | undefined
   let isWanted = false
   let hasBegun = false
+  let isShown = false
+  let isOver = false
   const stream = new Readable({
     highWaterMark: 0,
     read() {
@@ -81,8 +83,8 @@ function openMailbox(isStillRight: (picture: StreamedPicture) => boolean) {
     slot = undefined
     try {
       if (!isStillRight(picture)) return
-    } catch {
-      stream.destroy()
+    } catch (gone) {
+      end(gone as Error)
       return
     }
     isWanted = false
@@ -91,19 +93,28 @@ function openMailbox(isStillRight: (picture: StreamedPicture) => boolean) {
     for (const bytes of partOf(picture)) stream.push(bytes)
   }
 
+  /** What was sent before is whole, so that a client takes it for an end and not for a cut. */
+  function end(why: Error): void {
+    first.reject(why)
+    if (isOver) return
+    isOver = true
+    slot = undefined
+    if (isShown) stream.push(null)
+    else stream.destroy()
+  }
+
   return {
     stream,
     /** @throws Fault why there is none */
     first: first.promise,
     show(picture: StreamedPicture): void {
+      if (isOver) return
+      isShown = true
       slot = picture
       first.resolve()
       give()
     },
-    end(why: Error): void {
-      first.reject(why)
-      stream.destroy()
-    },
+    end,
   }
 }
 

@@ -26,6 +26,7 @@ const scenes: Scene<Stage>[] = [
   ['leads to the page of a camera, and so does a link of another system', links],
   ['asks for no picture that nobody sees, and keeps the columns that were chosen', hidden],
   ['shows a camera with privacy masks by single pictures, on its page too', masked],
+  ['shows more of them than a browser has connections for, in turn', inTurn],
   ['takes masks away, and draws others by mouse, by touch and by keys, or in numbers', draws],
   ['says why masks are not saved, and why there is no picture to draw them on', refusals],
 ]
@@ -148,6 +149,22 @@ async function masked(t: Test, stage: Stage): Promise<void> {
   t.equal((await shownIn(page, '.live', [0.3, 0.75]))?.light, 0)
   await page.getByText(/^Live, /).waitFor()
   await audit(t, 'camera-masked')
+}
+
+async function inTurn(_t: Test, { camera, page, recorder, visit }: Stage): Promise<void> {
+  const boss = clientOf(recorder.url)
+  await boss.signIn()
+  const added: string[] = []
+  for (const name of ['Hall 1', 'Hall 2', 'Hall 3', 'Hall 4', 'Hall 5', 'Hall 6']) {
+    const { id } = (await boss.call('POST', '/api/discovery/rtsp', { name, url: camera.url, ...cameraUser })).body
+    await boss.call('PATCH', `/api/cameras/${id}`, { masks: [LOWER_HALF] })
+    added.push(id)
+  }
+  await visit('wall')
+  for (const id of added) await picturesGoOn(page, `.tile[href$="${id}"]`)
+  for (const id of added) await boss.call('DELETE', `/api/cameras/${id}`)
+  await page.locator('.tile', { hasText: 'Front door' }).click()
+  await page.getByRole('heading', { name: 'Front door' }).waitFor()
 }
 
 /** Presses, moves and lets go of a finger, over fractions of the picture. */

@@ -202,7 +202,12 @@ class Streams implements PictureStreams {
     if (isPassing) show.failingSinceMs ??= nowMs
     const isOver = !isPassing && !isSilent
     const isTooLong = show.failingSinceMs !== undefined && nowMs - show.failingSinceMs >= this.#parts.limits.waitMs
-    for (const seat of [...show.seats]) if (isOver || isTooLong || !seat.hasSeen) seat.viewer.end(why)
+    for (const seat of [...show.seats]) {
+      if (!isOver && !isTooLong && seat.hasSeen) continue
+      // Who does not read is not looked after until the connection goes.
+      this.#leave(show, seat)
+      seat.viewer.end(why)
+    }
   }
 }
 
