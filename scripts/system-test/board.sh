@@ -86,7 +86,7 @@ installs_an_image() {
   printf x | dd of="$folder/image" bs=1 seek=4000000 conv=notrunc status=none
   said=$(ask_as_board 'install /var/lib/plantroom/board/image')
   echo "$said"
-  case $said in 'error install_failed '*'its checksum is another'*) ;; *) return 1 ;; esac
+  case $said in 'error install_failed '*'its checksum differs'*) ;; *) return 1 ;; esac
   [ ! -e /var/lib/slots/b ]
 }
 # An upload where root cannot install it: the board runs a command as its own user.
