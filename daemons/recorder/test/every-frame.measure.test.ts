@@ -8,6 +8,7 @@ const SECONDS = 240
 t.test('eight cameras for four minutes: each picture is kept once and in order', { timeout: 900_000 }, async (t) => {
   const chances = Array.from({ length: 8 }, () => Array.from({ length: SECONDS * FPS }, () => Math.random()))
   await recordsEveryFrame(t, {
+    settings: ['storage.file_s=60'],
     cameras: 8,
     seconds: SECONDS,
     mishap(camera, number) {

@@ -64,13 +64,9 @@ function* unitsOf(stream: Buffer): Generator<Buffer> {
 export function numbersIn(file: string): number[] {
   // Counted as they are shown: a decoder that writes bare pictures cannot keep uneven times.
   const picked = `crop=${BITS * BLOCK}:32:0:0,scale=${BITS}:1:flags=area,format=gray,setpts=N/25/TB`
-  const bytes = execFileSync(
-    'ffmpeg',
-    ['-v', 'error', '-i', file, '-vf', picked, '-fps_mode', 'passthrough', '-f', 'rawvideo', '-'],
-    {
-      maxBuffer: 1e8,
-    },
-  )
+  const rate = ['-fps_mode', 'passthrough', '-enc_time_base', '1:25']
+  const args = ['-v', 'error', '-i', file, '-vf', picked, ...rate, '-f', 'rawvideo', '-']
+  const bytes = execFileSync('ffmpeg', args, { maxBuffer: 1e8 })
   return Array.from({ length: bytes.length / BITS }, (_, at) =>
     [...bytes.subarray(at * BITS, (at + 1) * BITS)].reduce((sum, lit, bit) => sum + (lit > 128 ? 2 ** bit : 0), 0),
   )
@@ -165,17 +161,18 @@ function createSender(
   const source = Math.floor(Math.random() * 2 ** 32)
   const zero = Math.floor(Math.random() * 2 ** 32)
   let sequence = Math.floor(Math.random() * 2 ** 16)
+  const begunMs = performance.now()
   let isBegun = false
   let needsKey = true
 
-  function packet(payload: Buffer, number: number, isLast: boolean): Buffer {
+  function packet(payload: Buffer, stamp: number, isLast: boolean): Buffer {
     const bytes = Buffer.alloc(16 + payload.length)
     bytes.writeUInt8(0x24, 0)
     bytes.writeUInt16BE(12 + payload.length, 2)
     bytes.writeUInt8(0x80, 4)
     bytes.writeUInt8(96 + (isLast ? 128 : 0), 5)
     bytes.writeUInt16BE(sequence, 6)
-    bytes.writeUInt32BE((zero + (number * 90_000) / FPS) % 2 ** 32, 8)
+    bytes.writeUInt32BE((zero + stamp) % 2 ** 32, 8)
     bytes.writeUInt32BE(source, 12)
     payload.copy(bytes, 16)
     sequence = (sequence + 1) % 2 ** 16
@@ -187,7 +184,9 @@ function createSender(
     isBegun ||= picture?.isKey === true
     if (!picture || !isBegun) return
     const payloads = picture.units.flatMap(payloadsOf)
-    const packets = payloads.map((payload, at) => packet(payload, number, at === payloads.length - 1))
+    // By its clock, as a camera does it: a machine that stood still has pictures too few, and none at a wrong time.
+    const stamp = Math.round((performance.now() - begunMs) * 90)
+    const packets = payloads.map((payload, at) => packet(payload, stamp, at === payloads.length - 1))
     const event = mishap(number)
     if (event === 'packets change places') packets.reverse()
     if (event === 'a packet is lost') packets.splice(Math.floor(packets.length / 2), 1)

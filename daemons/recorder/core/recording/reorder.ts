@@ -2,13 +2,19 @@
 import type { Clock } from '#kit/clock.ts'
 import type { RtpPacket } from '../../wire/rtp.ts'
 
+/** A packet in its turn. */
+export interface OrderedPacket extends RtpPacket {
+  /** When it came, on the monotonic clock, if it had to wait; undefined if it came now. */
+  cameMs?: number
+}
+
 interface ReorderParts {
   /** So many packets and bytes may wait for one that is missing, and so long; then it counts as lost. */
   most: number
   mostBytes: number
   mostMs: number
   clock: Pick<Clock, 'monotonicMs'>
-  onPacket(packet: RtpPacket): void
+  onPacket(packet: OrderedPacket): void
   /** @param count packets that did not come; 0 if the camera began anew and nobody knows */
   onGap(count: number): void
 }
@@ -24,7 +30,7 @@ function aheadBy(sequence: number, than: number): number {
 /** Takes each packet as it arrives. */
 export class Reorder {
   readonly #parts: ReorderParts
-  readonly #waiting = new Map<number, RtpPacket>()
+  readonly #waiting = new Map<number, OrderedPacket>()
   #next: number | undefined
   #source: number | undefined
   #waitsSinceMs = 0
@@ -42,35 +48,63 @@ export class Reorder {
       this.#parts.onGap(0)
     }
     this.#source = packet.source
-    this.#next ??= packet.sequence
-    if (packet.sequence === this.#next && this.#waiting.size === 0) {
+    if (this.#next === undefined) this.#begin(packet)
+    else if (packet.sequence === this.#next && this.#waiting.size === 0) {
       this.#next = (this.#next + 1) % WRAP
       this.#parts.onPacket(packet)
-      return
-    }
-    this.#wait(packet, this.#next)
+    } else this.#wait(packet, this.#next)
   }
 
   /** Nothing follows: what waits goes on, and what it waited for is lost. */
   end(): void {
+    if (this.#next === undefined) this.#goOn()
     while (this.#next !== undefined && this.#waiting.size > 0) this.#skip(this.#next)
   }
 
+  /** The first packets of a camera change places too: which one is the first is known once another picture begins. */
+  #begin(packet: RtpPacket): void {
+    this.#keep(packet)
+    const [first] = this.#waiting.values()
+    if (first?.timestamp === packet.timestamp && !this.#isFull()) return
+    this.#goOn()
+    if (this.#next !== undefined && this.#waiting.size > 0 && this.#isFull()) this.#skip(this.#next)
+  }
+
+  #goOn(): void {
+    const [one] = this.#waiting.keys()
+    if (one === undefined) return
+    this.#next = (one + Math.min(...this.#distances(one)) + WRAP) % WRAP
+    this.#release()
+  }
+
   #wait(packet: RtpPacket, next: number): void {
-    const { clock, most, mostBytes, mostMs } = this.#parts
     // What comes twice, or after it was given up, is late by less than half the range.
     if (aheadBy(packet.sequence, next) < 0) return
-    const nowMs = clock.monotonicMs()
-    if (this.#waiting.size === 0) this.#waitsSinceMs = nowMs
-    this.#bytes += packet.payload.length - (this.#waiting.get(packet.sequence)?.payload.length ?? 0)
-    this.#waiting.set(packet.sequence, { ...packet, payload: packet.payload.slice() })
+    this.#keep(packet)
     if (packet.sequence === next) {
-      this.#waitsSinceMs = nowMs
+      this.#waitsSinceMs = this.#parts.clock.monotonicMs()
       this.#release()
-    } else if (this.#waiting.size > most || this.#bytes > mostBytes || nowMs - this.#waitsSinceMs > mostMs) {
-      this.#waitsSinceMs = nowMs
+    } else if (this.#isFull()) {
+      this.#waitsSinceMs = this.#parts.clock.monotonicMs()
       this.#skip(next)
     }
+  }
+
+  #keep(packet: RtpPacket): void {
+    const cameMs = this.#parts.clock.monotonicMs()
+    if (this.#waiting.size === 0) this.#waitsSinceMs = cameMs
+    this.#bytes += packet.payload.length - (this.#waiting.get(packet.sequence)?.payload.length ?? 0)
+    this.#waiting.set(packet.sequence, { ...packet, payload: packet.payload.slice(), cameMs })
+  }
+
+  #isFull(): boolean {
+    const { clock, most, mostBytes, mostMs } = this.#parts
+    const isLate = clock.monotonicMs() - this.#waitsSinceMs > mostMs
+    return isLate || this.#waiting.size > most || this.#bytes > mostBytes
+  }
+
+  #distances(from: number): number[] {
+    return [...this.#waiting.keys()].map((sequence) => aheadBy(sequence, from))
   }
 
   #release(): void {
@@ -86,8 +120,7 @@ export class Reorder {
 
   /** Goes on with the first that waits. */
   #skip(from: number): void {
-    const distances = [...this.#waiting.keys()].map((sequence) => aheadBy(sequence, from))
-    const lost = Math.min(...distances)
+    const lost = Math.min(...this.#distances(from))
     this.#next = (from + lost) % WRAP
     this.#parts.onGap(lost)
     this.#release()

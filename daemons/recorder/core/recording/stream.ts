@@ -163,15 +163,21 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
   const { clock, limits, memory, onDropped, onLost, onPicture, onSound } = sinks
   const { codec, known, payloadType, sound } = stream
   const pictureTime = createTimeline({ ...limits, ticksPerS: stream.clockRate })
+  /** Of the packet that is handled: when it came, not when its turn was. */
+  let cameMs = 0
   const assembler = new PictureAssembler(codec, known, limits.pictureBytes, {
-    onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, clock.monotonicMs())),
+    onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, cameMs)),
     onDropped,
     hold: (bytes) => assembly.hold(bytes),
   })
   const assembly = memory.holder(() => assembler.give())
   const reordered = (onPacket: (packet: RtpPacket) => void, onGap: () => void) =>
     new Reorder({
-      ...{ clock, most: limits.reorderPackets, mostBytes: limits.reorderBytes, mostMs: limits.reorderMs, onPacket },
+      ...{ clock, most: limits.reorderPackets, mostBytes: limits.reorderBytes, mostMs: limits.reorderMs },
+      onPacket(packet) {
+        cameMs = packet.cameMs ?? clock.monotonicMs()
+        onPacket(packet)
+      },
       onGap(count) {
         onLost(count)
         onGap()
@@ -191,8 +197,7 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
   const { format } = sound
   const soundTime = createSoundTimeline({ ...limits, ticksPerS: format.rate, pictures: pictureTime })
   const reader = createSoundReader(format)
-  const onFrame = (frame: SoundFrame) =>
-    onSound(frame, soundTime.place(frame.timestamp, clock.monotonicMs()).positionMs)
+  const onFrame = (frame: SoundFrame) => onSound(frame, soundTime.place(frame.timestamp, cameMs).positionMs)
   const soundInOrder = reordered(
     (packet) => reader.add(packet, onFrame),
     () => reader.gap(),

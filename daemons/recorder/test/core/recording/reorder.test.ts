@@ -27,6 +27,22 @@ t.test('packets that changed places are put back, over the wrap of their numbers
   t.same(through([65_534, 0, 65_535, 2, 1, 3].map((at) => packetOf(at))), [65_534, 65_535, 0, 1, 2, 3])
 })
 
+t.test('the first packets of a camera are put in order too: a key frame would be lost with them', async (t) => {
+  t.same(through([65_535, 65_534, 0].map((at) => packetOf(at))), [65_534, 65_535, 0])
+  const out: number[] = []
+  const reorder = new Reorder({
+    ...{ clock: fakeClock(), most: 64, mostBytes: 1e6, mostMs: 300 },
+    onPacket: ({ sequence }) => out.push(sequence),
+    onGap() {},
+  })
+  for (const sequence of [6, 5]) reorder.take(packetOf(sequence))
+  t.same(out, [], 'they wait for the next picture')
+  reorder.take({ ...packetOf(7), timestamp: 6000 })
+  t.same(out, [5, 6, 7])
+  for (const sequence of [9, 8]) reorder.take(packetOf(sequence))
+  t.same(out, [5, 6, 7, 8, 9], 'and then only what comes behind one that is missing')
+})
+
 t.test('what is missing counts as lost once enough wait behind it, and what comes late or twice is left', async (t) => {
   t.same(through([1, 2, 5, 6, 7, 8, 9, 3, 9, 10].map((at) => packetOf(at))), [1, 2, 'lost 2', 5, 6, 7, 8, 9, 10])
   t.same(
@@ -91,6 +107,7 @@ t.test('a packet that waits is not changed by what is read into its bytes meanwh
     buffer[0] = sequence
     reorder.take({ ...packetOf(sequence), payload: buffer })
   }
+  reorder.end()
   t.same(out, [1, 2, 3])
 })
 
@@ -104,13 +121,13 @@ t.test('what waits is bounded in bytes too, and keeps nothing else alive', async
     onPacket: ({ sequence }) => out.push(sequence),
     onGap: (count) => out.push(`lost ${count}`),
   })
-  reorder.take(packetOf(0))
+  for (const timestamp of [0, 1]) reorder.take({ ...packetOf(timestamp), timestamp })
   // Each was read with much else.
-  for (let at = 2; at < 70; at++) reorder.take({ ...packetOf(at), payload: new Uint8Array(65_536).subarray(0, 1460) })
-  t.same(out, [0])
+  for (let at = 3; at < 71; at++) reorder.take({ ...packetOf(at), payload: new Uint8Array(65_536).subarray(0, 1460) })
+  t.same(out, [0, 1])
   const held = (await heldBytes()) - before
   t.ok(held > 90_000 && held < row.allBytes, `${held} bytes, of ${row.allBytes}`)
-  reorder.take({ ...packetOf(70), payload: new Uint8Array(1460) })
-  t.equal(out[1], 'lost 1')
-  t.equal(out.length, 71)
+  reorder.take({ ...packetOf(71), payload: new Uint8Array(1460) })
+  t.equal(out[2], 'lost 1')
+  t.equal(out.length, 72)
 })
