@@ -1,4 +1,5 @@
 /** The recorder's pages in a browser: first run, cameras, one camera, playback, health. */
+import { rename } from 'node:fs/promises'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { countIs, focusIs, noBrowser, play, type Scene } from '#kit/test/web/page-rig.ts'
@@ -13,13 +14,16 @@ t.test('the recorder on the page', { skip: noBrowser, timeout: 240_000 }, async 
 })
 
 const scenes: Scene<Stage>[] = [
-  ['makes the first administrator, and goes on to the first camera', firstRun],
+  ['makes the first administrator, and leads by the disk to the first camera', firstRun],
   ['says at its field what is wrong with an address, and adds a camera', addCamera],
+  ['sees recording work, and ends the set-up', endOfSetUp],
   ['signs out, refuses a wrong password, and signs in', signIn],
   ['shows a camera as it is now, and how it is', oneCamera],
   ['shows the day, and a jump lands on the picture of that moment', jumps],
   ['shows a hole, says that nothing is there, and goes to the next footage', holes],
   ['says how much is kept, and what goes next', health],
+  ['preserves a stretch, and says at its field what storage refuses', storage],
+  ['says what is wrong with a disk once its folder is gone, and that it is back', lostDisk],
   ['makes an account for one camera, which sees and may no more', accounts],
   ['shows a viewer the camera, and nothing that is refused', viewer],
   ['makes a token, shows it once, and revokes it after asking', tokens],
@@ -34,6 +38,12 @@ async function firstRun(t: Test, { audit, page }: Stage): Promise<void> {
   await audit(t, 'first-run')
   await page.getByLabel('Password', { exact: true }).fill(admin.password)
   await page.getByRole('button', { name: 'Make administrator' }).click()
+  await page.getByText(/^Footage goes to .*-footage, where/).waitFor()
+  await audit(t, 'set-up-disk')
+  await page.getByRole('button', { name: 'Go on to cameras' }).click()
+  await page.getByText('No cameras yet').waitFor()
+  await audit(t, 'set-up-cameras')
+  await page.getByRole('link', { name: 'Add by RTSP address' }).click()
   await page.getByRole('form', { name: 'New camera' }).waitFor()
   await page.getByText('No cameras yet').waitFor({ state: 'attached' })
   await audit(t, 'cameras-none')
@@ -52,6 +62,23 @@ async function addCamera(t: Test, { audit, camera, page }: Stage): Promise<void>
   await page.getByRole('button', { name: 'Add camera' }).click()
   await page.getByRole('heading', { name: 'Front door' }).waitFor()
   await page.getByText(/^Recording since/).waitFor()
+}
+
+async function endOfSetUp(t: Test, { audit, page, visit }: Stage): Promise<void> {
+  const step = () => page.evaluate("fetch('/api/onboarding').then((reply) => reply.json())")
+  t.same(await step(), { step: 'ai', required: true })
+  await visit('health')
+  await page.getByRole('link', { name: 'Go on with set-up' }).click()
+  await page.getByText('Its footage is on the disk.').waitFor()
+  await page.getByText('The camera is recorded.').waitFor()
+  await audit(t, 'set-up-recording')
+  await page.getByRole('link', { name: 'Back', exact: true }).click()
+  await page.getByText('Front door is added', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Go on to recording' }).click()
+  await page.getByRole('button', { name: 'End set-up' }).click()
+  await page.locator('.wall .tile').waitFor()
+  await countIs(page.getByRole('link', { name: 'Go on with set-up' }), 0)
+  t.same(await step(), { step: 'complete', required: false })
 }
 
 async function signIn(t: Test, { audit, page }: Stage): Promise<void> {
@@ -168,6 +195,71 @@ async function health(t: Test, { audit, visit, page }: Stage): Promise<void> {
   await page.getByText('All that cameras sent is kept.').waitFor()
   await audit(t, 'health')
 }
+
+async function storage(t: Test, { audit, page, recorder, visit }: Stage): Promise<void> {
+  await visit('playback')
+  await page.getByRole('button', { name: 'Preserve it' }).click()
+  await page.getByText('This minute stays until it is released.').waitFor()
+  await visit('storage')
+  await page.getByText('The disk takes footage.').waitFor()
+  await page.getByLabel('Days', { exact: true }).fill('0')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('.err').waitFor()
+  await focusIs(page, 'name', 'keepDays')
+  await page.getByLabel('Days', { exact: true }).fill('20')
+  await page.getByLabel('Free on each disk').fill('1000')
+  await page.getByText('This deletes footage').waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/^Keeping .* free deletes about .* It cannot be brought back/).waitFor()
+  await audit(t, 'storage-deletes')
+  await page.getByRole('button', { name: 'Keep footage' }).click()
+  await page.getByRole('link', { name: 'Wall' }).first().click()
+  await page.getByText('Leave without saving?').waitFor()
+  await page.getByRole('button', { name: 'Stay here' }).click()
+  await page.getByLabel('Free on each disk').fill('0')
+  await page.getByLabel('All footage together').fill('900')
+  await page.getByLabel('Front door').fill('40')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('How long footage is kept is saved.').waitFor()
+  const kept = await page.evaluate("fetch('/api/storage/settings').then((reply) => reply.json())")
+  t.match(kept, { keepDays: 20, keepBytes: 900e9, freeBytes: 0 })
+  t.same(Object.values((kept as { cameras: object }).cameras), [40])
+
+  await page.getByLabel('Folder', { exact: true }).fill('footage')
+  await page.getByRole('button', { name: 'Add folder' }).click()
+  await page.locator('.err').waitFor()
+  await page.getByLabel('Folder', { exact: true }).fill(`${recorder.stateFolder}/footage`)
+  await page.getByRole('button', { name: 'Add folder' }).click()
+  await page.getByText('has to do with the state of the recorder').waitFor()
+  await focusIs(page, 'name', 'folder')
+  const second = `${recorder.stateFolder}-second`
+  await page.getByLabel('Folder', { exact: true }).fill(second)
+  await page.getByText('Begin there anew', { exact: true }).click()
+  await page.getByRole('button', { name: 'Add folder' }).click()
+  await page.getByRole('button', { name: `Remove ${second}` }).waitFor()
+  await audit(t, 'storage')
+  await page.getByRole('button', { name: `Remove ${second}` }).click()
+  await page.getByRole('button', { name: 'Remove folder' }).click()
+  await page.getByText(`${second} is no longer used.`).waitFor()
+  await page.getByRole('button', { name: /^Release Front door/ }).click()
+  await page.getByRole('button', { name: 'Release stretch' }).click()
+  await page.getByText('Nothing is preserved').waitFor()
+}
+
+async function lostDisk(t: Test, { audit, page, recorder, visit }: Stage): Promise<void> {
+  const folder = `${recorder.stateFolder}-footage`
+  await visit('health')
+  await page.getByText(/^written since/).waitFor()
+  await rename(folder, `${folder}-pulled`)
+  await page.getByText('Nothing is recorded: no disk takes footage.').waitFor()
+  await page.getByText(`There is no disk of footage at ${folder}.`).first().waitFor()
+  await audit(t, 'health-disk-away')
+  await visit('storage')
+  await page.getByText('Nothing is recorded: no disk takes footage.').waitFor()
+  await rename(`${folder}-pulled`, folder)
+  await page.getByText('The disk takes footage.').waitFor()
+}
+
 async function accounts(t: Test, { audit, page, recorder, visit }: Stage): Promise<void> {
   await visit('accounts')
   await page.getByText('admin is the only administrator.').waitFor()

@@ -1,10 +1,9 @@
 /** Accounts: who may sign in, what they see and may do; tokens of other systems; the own password. */
 import type { VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { sentenceOf, useLook } from '#kit/web/call.ts'
+import { useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { copyText } from '#kit/web/copy-and-save.ts'
-import { Confirm } from '#kit/web/dialog.ts'
 import { choice, type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
@@ -13,6 +12,7 @@ import { Act, icon, type Judgement, say, toast, verdict } from '#kit/web/parts.t
 import { goTo, linkTo } from '#kit/web/route.ts'
 import { followRow } from '#kit/web/tools.ts'
 import { type AccountBody, type AccountEntry, accountsApi, type Permission, type Role, type Token } from './api.ts'
+import { Asked, doneOrSaid } from './asked.ts'
 import { cameras, isAdmin, me, signedIn } from './state.ts'
 import * as texts from './texts.ts'
 
@@ -110,38 +110,12 @@ interface Again {
 }
 
 function Revocation({ token: { id, name }, again }: { token: Token } & Again): VNode {
-  const remove = () => doneOrSaid(() => accountsApi.revoke(id), again, texts.tokenIsRevoked(name))
+  const remove = () => doneOrSaid(() => accountsApi.revoke(id), toList(again), texts.tokenIsRevoked(name))
   return html`<${Asked} act="Revoke" label=${texts.revokeNamed(name)} title=${texts.revokeQuestion(name)} text=${texts.revokingMeans} sure="Revoke token" keep="Keep token" run=${remove} />`
 }
 
-interface AskedFacts {
-  act: string
-  label?: string
-  title: string
-  text: string
-  sure: string
-  keep: string
-  kind?: string
-  run: () => void
-}
-
-/** A button with its question. */
-function Asked({ act, label, title, text, sure, keep, kind = 'danger', run }: AskedFacts): VNode {
-  const [isAsked, setAsked] = useState(false)
-  return html`<${Act} kind=${kind} label=${label} run=${() => setAsked(true)}>${act}</${Act}>
-    ${isAsked ? html`<${Confirm} title=${title} text=${text} act=${sure} keep=${keep} run=${run} close=${() => setAsked(false)} />` : null}`
-}
-
-async function doneOrSaid(work: () => Promise<unknown>, again: () => Promise<void>, done: string): Promise<void> {
-  try {
-    await work()
-    await again()
-    toast(done)
-    goTo('accounts')
-  } catch (thrown) {
-    toast(sentenceOf(thrown))
-  }
-}
+/** Where the form of what is gone was is the list again. */
+const toList = (again: () => Promise<void>) => () => again().then(() => goTo('accounts'))
 
 interface FormFacts extends Again {
   what?: string
@@ -233,7 +207,7 @@ function bodyOf({ isChanged, values }: Form, account: AccountEntry | undefined):
 }
 
 function removal({ id, username }: AccountEntry, again: () => Promise<void>): VNode {
-  const remove = () => doneOrSaid(() => accountsApi.remove(id), again, texts.isRemoved(username))
+  const remove = () => doneOrSaid(() => accountsApi.remove(id), toList(again), texts.isRemoved(username))
   return html`<${Asked} act="Remove" kind="danger apart" title=${texts.removeQuestion(username)} text=${texts.removingAccountMeans} sure="Remove account" keep="Keep account" run=${remove} />`
 }
 

@@ -1,6 +1,7 @@
 /** The calls of the pages to the recorder. */
 import { CallFault, call } from '#kit/web/call.ts'
 import type { CameraHealth } from '../core/cameras/camera.ts'
+import type { SetupStep } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 
 export type Role = 'administrator' | 'operator' | 'viewer'
@@ -54,6 +55,12 @@ interface TokenBody {
   readOnly: boolean
 }
 
+/** How far the first set-up is. */
+export interface Onboarding {
+  step: SetupStep
+  required: boolean
+}
+
 /** Answer of GET /api/status. */
 export interface Status {
   version: string
@@ -64,6 +71,8 @@ export interface Status {
   csrf: string | null
   /** IANA name; null while nobody is signed in. */
   timeZone: string | null
+  /** How far the first set-up is; null for who is no administrator. */
+  onboarding: Onboarding | null
 }
 
 /** One of GET /api/cameras. */
@@ -169,6 +178,41 @@ export interface Health {
   cameras: CameraCounts[]
 }
 
+/** Answer of GET /api/storage/location. */
+export interface Location {
+  disks: Disk[]
+  /** The folders are those of the file of settings. */
+  fromSettings: boolean
+}
+
+/** Answer of GET /api/storage/settings. */
+export interface KeptSettings {
+  keepDays: number
+  keepBytes: number
+  freeBytes: number
+  /** Days of single cameras, by id. */
+  cameras: Readonly<Record<string, number>>
+}
+
+/** A change of them; what is no number is refused at its field. */
+interface KeptChange {
+  keepDays?: number | string
+  keepBytes?: number | string
+  freeBytes?: number | string
+  cameras?: Record<string, number | string | null>
+}
+
+/** A preserved stretch, epoch ms. */
+export interface Preserved {
+  id: string
+  camera: string
+  from: number
+  to: number
+  note: string | null
+  by: string
+  at: number
+}
+
 interface Credentials {
   username?: string
   password: string
@@ -220,6 +264,7 @@ export const api = {
     call<{ cameras: Record<string, Footage> }>(`GET /api/recordings/availability?${windowOf(from, to)}`, undefined, {
       isPolled: true,
     }),
+  moveSetUp: (step: SetupStep) => call<Onboarding>('PATCH /api/onboarding', { step }),
   health: () => call<Health>('GET /api/health', undefined, { isPolled: true }),
 }
 
@@ -235,6 +280,20 @@ export const discoveryApi = {
     call<AdoptedAll>('POST /api/discovery/adopt-all', body, { answerMs: ADOPT_MS }),
 }
 
+/** Calls of the page of storage. */
+export const storageApi = {
+  location: () => call<Location>('GET /api/storage/location', undefined, { isPolled: true }),
+  /** Null: as the file of settings says. */
+  move: (folders: { folder: string; isNew?: boolean }[] | null) =>
+    call<Location>('PATCH /api/storage/location', { folders }).catch(atItsField),
+  kept: () => call<KeptSettings>('GET /api/storage/settings'),
+  keep: (change: KeptChange) => call<KeptSettings>('PATCH /api/storage/settings', change),
+  preserved: () => call<Preserved[]>('GET /api/storage/preserved', undefined, { isPolled: true }),
+  preserve: (camera: string, stretch: { from: number; to: number; note?: string }) =>
+    call<Preserved>(`POST ${cameraPath(camera)}/preserve`, stretch),
+  release: (id: string) => call<unknown>(`DELETE /api/storage/preserved/${encodeURIComponent(id)}`),
+}
+
 /** Calls of the page of accounts. */
 export const accountsApi = {
   list: () => call<AccountEntry[]>('GET /api/accounts', undefined, { isPolled: true }),
@@ -248,11 +307,15 @@ export const accountsApi = {
     call<{ csrf: string }>('POST /api/me/password', body),
 }
 
-const FIELD_OF: Readonly<Record<string, string>> = { bad_stream_url: 'url', bad_target: 'url', bad_sub_url: 'sub_url' }
+const FIELD_OF: Readonly<Record<string, string>> = {
+  ...{ bad_stream_url: 'url', bad_target: 'url', bad_sub_url: 'sub_url' },
+  ...{ bad_folder: 'folder', no_disk_left: 'folder' },
+}
 
-/** What is wrong with an address is said at the address. */
+/** What is wrong with an address or a folder is said at its field. */
 function atItsField(thrown: unknown): never {
-  const field = thrown instanceof CallFault ? FIELD_OF[thrown.code] : undefined
+  const isFolder = thrown instanceof CallFault && thrown.fields.some(({ field }) => field.startsWith('folders'))
+  const field = isFolder ? 'folder' : thrown instanceof CallFault ? FIELD_OF[thrown.code] : undefined
   if (!(thrown instanceof CallFault) || field === undefined) throw thrown
   const { code, message, status } = thrown
   throw new CallFault(status, { error: code, message, fields: { [field]: message } })

@@ -4,11 +4,11 @@ import { daemonNow } from '#kit/web/contact.ts'
 import { html } from '#kit/web/html.ts'
 import { type KeyedPage, useEverywhereKeys } from '#kit/web/keys.ts'
 import { firstWait, lazy } from '#kit/web/lazy.ts'
-import type { IconName } from '#kit/web/parts.ts'
+import { type IconName, say } from '#kit/web/parts.ts'
 import { linkTo, place } from '#kit/web/route.ts'
 import { type Entry, plate, Shell } from '#kit/web/shell.ts'
 import { litOf, shortVerdict, stateText } from './camera-words.ts'
-import { cameras, isAdmin, isSignedOut, leave, me, plateFacts, signInUse, status } from './state.ts'
+import { cameras, isAdmin, isSignedOut, leave, me, plateFacts, setUp, signInUse, status } from './state.ts'
 import * as texts from './texts.ts'
 
 const SignIn = lazy(async () => (await import('#kit/web/sign-in.ts')).SignIn)
@@ -19,6 +19,8 @@ const CamerasPage = lazy(async () => (await import('./cameras-page.ts')).Cameras
 const CameraPage = lazy(async () => (await import('./camera-page.ts')).CameraPage)
 const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).PlaybackPage)
 const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPage)
+const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
+const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
 const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
@@ -44,6 +46,17 @@ const CAMERAS: Page = {
   draw: (what, which) => html`<${CamerasPage} what=${what} which=${which} />`,
 }
 
+/** The first set-up, before everything else until it is over. */
+const SET_UP: Page = {
+  word: 'set-up',
+  label: texts.setUp,
+  key: 'u',
+  icon: 'play',
+  isForAdmins: true,
+  below: 'today',
+  draw: (step) => html`<${SetUpPage} step=${step} />`,
+}
+
 /** The pages, in the order of the navigation. */
 const PAGES: readonly Page[] = [
   WALL,
@@ -63,6 +76,15 @@ const PAGES: readonly Page[] = [
     isForAdmins: true,
     below: 'today',
     draw: () => html`<${HealthPage} />`,
+  },
+  {
+    word: 'storage',
+    label: texts.storage,
+    key: 's',
+    icon: 'system',
+    isForAdmins: true,
+    below: 'today',
+    draw: () => html`<${StoragePage} />`,
   },
   {
     word: 'accounts',
@@ -98,18 +120,26 @@ export function App(): VNode {
 }
 
 function Signed(): VNode {
-  const pages = PAGES.filter(({ isForAdmins }) => isAdmin.value || !isForAdmins)
+  const isBegun = setUp.value !== undefined
+  const pages = (isBegun ? [...PAGES, SET_UP] : PAGES).filter(({ isForAdmins }) => isAdmin.value || !isForAdmins)
   useEverywhereKeys(pages)
   const [name, first, second] = place.value
   const isOfCamera = name === 'camera' || cameras.value?.length === 0
-  const page = pages.find(({ word }) => word === name) ?? (isOfCamera ? CAMERAS : WALL)
+  const landing = isBegun && !name ? SET_UP : isOfCamera ? CAMERAS : WALL
+  const page = pages.find(({ word }) => word === name) ?? landing
   const camera = name === 'camera' ? cameras.value?.find(({ id }) => id === first) : undefined
   const title = `${camera?.name ?? page.label} – ${plateFacts().name}`
   if (document.title !== title) document.title = title
   return html`<${Shell} plate=${plateFacts()} entries=${entries(pages, page)} footer=${footer()}
       state=${cameras.value ? shortVerdict(cameras.value) : undefined}>
-      ${name === 'camera' && first !== undefined ? html`<${CameraPage} id=${first} what=${second} key=${first} />` : page.draw(first, second)}</${Shell}>
+      ${isBegun && page !== SET_UP ? setUpGoesOn() : null}${name === 'camera' && first !== undefined ? html`<${CameraPage} id=${first} what=${second} key=${first} />` : page.draw(first, second)}</${Shell}>
     ${isSignedOut.value ? html`<${SignedOut} use=${signInUse} />` : null}`
+}
+
+/** The set-up was left, and is gone on with from every page. */
+function setUpGoesOn(): VNode {
+  const act = html`<a class="btn" href=${linkTo('set-up')}>Go on with set-up</a>`
+  return html`<section class="panel" aria-label="Set-up">${say('busy', texts.setUpIsNotOver, cameras.value?.length ? texts.recordingIsNext : texts.camerasAreNext, act)}</section>`
 }
 
 function entries(pages: readonly Page[], here: Page): Entry[] {
@@ -144,7 +174,7 @@ function cameraEntries(): Entry[] {
 /** What was wrong, and with which camera. */
 function Today(): VNode {
   const more = isAdmin.value
-    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
     : null
   return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} hasCookie=${true} more=${more} />`
 }

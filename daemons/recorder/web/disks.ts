@@ -41,13 +41,15 @@ export function roomFigure({ daysLeft, roomBytes }: Health): FigureFacts {
   return { name: texts.room, value, unit, note }
 }
 
-export function diskTable(disks: readonly Disk[], when: When): Child {
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Disks"><table class="table days"><thead><tr><th>Folder</th><th>State</th><th>Footage</th><th>Room</th><th>Free</th></tr></thead>
+/** @param actOf what may be done with a disk */
+export function diskTable(disks: readonly Disk[], when: When, actOf?: (disk: Disk) => Child): Child {
+  const acts = actOf ? html`<th><span class="sr">Act</span></th>` : null
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Disks"><table class="table days"><thead><tr><th>Folder</th><th>State</th><th>Footage</th><th>Room</th><th>Free</th>${acts}</tr></thead>
     <tbody>${disks.map(
       (
         disk,
       ) => html`<tr key=${disk.folder}><td class="mono">${disk.folder}</td><td>${chip(LIT[disk.state], texts.diskSince(disk.state, sinceText(disk.stateSince, when.nowMs, when.zone)))}</td>
-        <td>${bytesText(disk.footageBytes)}</td><td>${disk.state === 'here' ? bytesText(disk.roomBytes) : UNKNOWN}</td><td>${disk.freeBytes === null || disk.sizeBytes === null ? UNKNOWN : texts.freeOf(bytesText(disk.freeBytes), bytesText(disk.sizeBytes))}</td></tr>
-        ${disk.fault ? html`<tr><td colspan="5">${disk.fault.message}</td></tr>` : null}`,
+        <td>${bytesText(disk.footageBytes)}</td><td>${disk.state === 'here' ? bytesText(disk.roomBytes) : UNKNOWN}</td><td>${disk.freeBytes === null || disk.sizeBytes === null ? UNKNOWN : texts.freeOf(bytesText(disk.freeBytes), bytesText(disk.sizeBytes))}</td>${actOf ? html`<td class="n">${actOf(disk)}</td>` : null}</tr>
+        ${disk.fault ? html`<tr><td colspan=${actOf ? 6 : 5}>${disk.fault.message}</td></tr>` : null}`,
     )}</tbody></table></div>`
 }

@@ -1,4 +1,4 @@
-/** First run: the administrator, then the first camera. */
+/** First run: the administrator, then the rest of the set-up. */
 import type { VNode } from 'preact'
 import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
@@ -12,13 +12,13 @@ import * as texts from './texts.ts'
 /** The API decides; checking here says it beside the field, before the recorder was asked. */
 const LEAST_PASSWORD = 8
 
-/** Makes the administrator, and goes on to where the first camera is added. */
+/** Makes the administrator, and goes on with the set-up. */
 export function FirstRun(): VNode {
   const form = useForm({ username: 'admin', password: '', isShown: false })
   async function save(): Promise<void> {
     const { password, username } = form.values.value
     const made = await api.setUp({ username: String(username).trim(), password: String(password) })
-    goTo('cameras', 'new')
+    goTo('set-up')
     await signedIn(made)
   }
   function submit(event: Event): void {
@@ -28,7 +28,7 @@ export function FirstRun(): VNode {
   return html`<main class="alone" id="main"><div class="alone-in wide">${plate(plateFacts())}
     <form class="panel" onSubmit=${submit} novalidate><div class="in stack">
       <h1>Who looks after this recorder?</h1>
-      <p class="soft">This makes the first administrator, who adds cameras and lets others in. The first camera comes next.</p>
+      <p class="soft">This makes the first administrator, who adds cameras and lets others in. The disk and the first camera come next.</p>
       ${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', kind: 'wide', first: true })}
       ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: texts.atLeastCharacters(LEAST_PASSWORD), kind: 'wide' })}
       ${toggle({ form, name: 'isShown', label: texts.showPassword })}${refusal(form)}

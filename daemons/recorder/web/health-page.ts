@@ -38,7 +38,7 @@ export function HealthPage(): VNode {
     return html`<h1 class="sr">Health</h1><section class="panel">${firstAnswer(healthLook.refused ?? footageLook.refused, texts.askingHealth, texts.healthNotRead)}</section>`
   return html`<h1 class="sr">Health</h1>${verdict(judgeHealth(health))}
     ${figures(figuresOf(health, footage, when), 'four')}
-    <section class="panel" aria-label="Disks"><header><h2>Disks</h2></header>${diskTable(health.disks, when)}</section>
+    <section class="panel" aria-label="Disks"><header><h2 class="grow">Disks</h2><div class="acts"><a class="btn" href=${linkTo('storage')}>Storage</a></div></header>${diskTable(health.disks, when)}</section>
     <section class="panel" aria-label="Recorded by day"><header><h2>Recorded by day</h2><span class="faint">how much of each camera</span></header>${dayTable(health.cameras, footage, days)}</section>
     <section class="panel" aria-label="What was lost"><header><h2>What was lost</h2><span class="faint">since the recorder started</span></header>${lossTable(health.cameras)}</section>`
 }

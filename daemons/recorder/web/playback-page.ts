@@ -1,7 +1,7 @@
 /** Playback: a camera's day with its holes, a film from any moment of it, and what to do where nothing is recorded. */
 import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { useLook } from '#kit/web/call.ts'
+import { sentenceOf, useLook } from '#kit/web/call.ts'
 import { daemonNow, zone } from '#kit/web/contact.ts'
 import { segments } from '#kit/web/figures.ts'
 import { createForm, input } from '#kit/web/form.ts'
@@ -9,9 +9,9 @@ import { type Child, html } from '#kit/web/html.ts'
 import { useKeys } from '#kit/web/keys.ts'
 import { firstWait } from '#kit/web/lazy.ts'
 import { age, dateOf, timeOf } from '#kit/web/numbers.ts'
-import { icon, say, toast } from '#kit/web/parts.ts'
+import { Act, icon, say, toast } from '#kit/web/parts.ts'
 import { goTo, linkTo } from '#kit/web/route.ts'
-import { api, filmPath, type Stretch } from './api.ts'
+import { api, filmPath, type Stretch, storageApi } from './api.ts'
 import { Film, type Reel, SoundButton } from './film.ts'
 import { cameras, mayExport } from './state.ts'
 import { Strip } from './strip.ts'
@@ -195,7 +195,12 @@ function Player({ camera, first }: { camera: string; first: number }): VNode {
         ${buttons({ player, toStretch })}
         ${segments({ label: texts.speed, name: 'rate', value: rate, options: RATES.map((each) => [each, `${each}×`] as const), choose: (value) => setRate(value as typeof rate) })}
         ${soundButton(camera, isHeard, setHeard)}
-        ${mayExport.value && reel ? html`<a class="btn" download href=${filmPath(camera, at, savedSeconds(stretches, at), true)}>${texts.saveMinute}</a>` : null}</footer></section>
+        ${
+          mayExport.value && reel
+            ? html`<a class="btn" download href=${filmPath(camera, at, savedSeconds(stretches, at), true)}>${texts.saveMinute}</a>
+          <${Act} run=${() => void preserve(camera, at, savedSeconds(stretches, at))}>${texts.preserveMinute}</${Act}>`
+            : null
+        }</footer></section>
     <section class="panel" aria-label="Timeline"><header><h2>${day.date}</h2><span class="faint">${player.refused ?? dayWords(stretches, day)}</span></header>
       <${Strip} ...${strip} label="The day" span=${day} tickMs=${3 * HOUR_MS} />
       <${Strip} ...${strip} label="The hour" span=${hour} tickMs=${HOUR_MS / 6} /></section>`
@@ -210,6 +215,17 @@ function soundButton(camera: string, isHeard: boolean, setHeard: (is: boolean) =
 function hourOf(day: Day, atMs: number): Stretch {
   const start = day.start + Math.floor((atMs - day.start) / HOUR_MS) * HOUR_MS
   return { start, end: start + HOUR_MS }
+}
+
+/** Keeps what would be saved as a file from being deleted. */
+async function preserve(camera: string, atMs: number, seconds: number): Promise<void> {
+  const from = Math.round(atMs)
+  try {
+    await storageApi.preserve(camera, { from, to: from + Math.ceil(seconds * 1000) })
+    toast(texts.isPreserved)
+  } catch (thrown) {
+    toast(sentenceOf(thrown))
+  }
 }
 
 function savedSeconds(stretches: readonly Stretch[] | null, atMs: number): number {

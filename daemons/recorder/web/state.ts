@@ -13,6 +13,10 @@ export const LOOK_MS = 2000
 /** Null until the first answer. */
 export const status = signal<Status | null>(null)
 export const cameras = signal<readonly Camera[] | null>(null)
+/** How far the first set-up is, for administrators while it is not over. */
+export const setUp = computed(() =>
+  status.value?.onboarding?.required === true ? status.value.onboarding.step : undefined,
+)
 /** The name of the site, or of the machine. */
 const siteName = signal<string | null>(null)
 /** The person; null when nobody is signed in, undefined until that is known. */

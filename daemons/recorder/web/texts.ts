@@ -25,6 +25,31 @@ export const enterAUserName = 'Enter a user name.'
 export const passwordIsShort = (length: number, least: number) =>
   length === 0 ? `Enter a password of at least ${least} characters.` : `${length} of at least ${least} characters.`
 
+// The first set-up (app.ts, set-up-page.ts)
+
+export const setUp = 'Set-up'
+export const setUpIsNotOver = 'The set-up is not over'
+export const camerasAreNext = 'Disk and cameras come next; what is done stays done.'
+export const recordingIsNext = 'A camera is added. Go on to see that its recording works.'
+export const stepDisk = 'Disk'
+export const stepCameras = 'Cameras'
+export const stepRecording = 'Recording'
+export const footageGoesTo = (folder: string, free: string) => `Footage goes to ${folder}, where ${free} are free.`
+export const diskNext = 'Name a folder on another disk if it should go there. Cameras come next.'
+export const camerasAreThere = (names: string[]) => `${listed(names)} ${names.length === 1 ? 'is' : 'are'} added`
+export const moreCameras = 'Add more, or go on to see that they are recorded.'
+export const recordingWorks = (many: number) =>
+  many === 1 ? 'The camera is recorded.' : `All ${count(many)} cameras are recorded.`
+export const recordingWorksMeans = 'Footage of the last two minutes is on the disk. The wall comes next.'
+export const someAreKept = (kept: number, all: number) =>
+  all === 0
+    ? 'No camera is added yet.'
+    : `Footage of ${kept} of ${all} ${all === 1 ? 'camera' : 'cameras'} is on the disk.`
+export const recordingWaits = 'This looks again every second. You may leave and come back.'
+export const isOnDisk = 'Its footage is on the disk.'
+export const endSetUp = 'End set-up'
+export const endSetUpNow = 'End set-up all the same'
+
 // Cameras in words (camera-words.ts)
 
 const STATES = {
@@ -242,6 +267,8 @@ export const nothingBetween = (from: string, to: string) => `Nothing was recorde
 export const notRecordedThere = 'not recorded'
 export const recordedThere = 'recorded'
 export const saveMinute = 'Save the next minute'
+export const preserveMinute = 'Preserve it'
+export const isPreserved = 'This minute stays until it is released.'
 export const nothingThatDay = 'Nothing is recorded on this day.'
 export const recordedOfDay = (length: string, holes: number) =>
   `${length} recorded${holes === 0 ? ', without a hole' : `, ${holes} ${holes === 1 ? 'hole' : 'holes'}`}.`
@@ -304,6 +331,65 @@ export const roomNote = 'then the oldest footage makes room'
 export const roomLasts = (age: string) => `about ${age} at the present rate, then the oldest goes`
 export const noRoom = 'the oldest footage makes room'
 export const freeOf = (free: string, size: string) => `${free} of ${size}`
+
+// Storage (storage-page.ts)
+
+export const storage = 'Storage'
+export const askingStorage = 'Asking where footage lies'
+export const storageNotRead = 'The recorder did not say where footage lies'
+export const disksTake = (many: number) =>
+  many === 1 ? 'The disk takes footage.' : `All ${count(many)} disks take footage.`
+export const foldersOfSettings = 'The folders are those of the file of settings.'
+export const foldersOfPage = 'The folders were named here; those of the file of settings do not count.'
+export const folder = 'Folder'
+export const folderExample = '/mnt/disk1/footage'
+export const folderHint = 'On a mounted disk of its own. Under systemd it has to be allowed by ReadWritePaths.'
+export const isNewFolder = 'Begin there anew'
+export const isNewFolderHint =
+  'Makes the folder if it is missing, also on the disk of the system, and takes a new disk in the place of another.'
+export const folderIsAdded = (folder: string) => `${folder} is used from now on.`
+export const folderIsLeft = (folder: string) => `${folder} is no longer used.`
+export const removeFolder = (folder: string) => `Remove ${folder}`
+export const removeFolderQuestion = (folder: string) => `Use ${folder} no longer?`
+export const removingFolderMeans =
+  'Its footage stays on the disk and can no longer be watched. Added again, it is read anew.'
+export const settingsQuestion = 'Use the folders of the settings?'
+export const settingsMean =
+  'Footage in folders that are not named there stays on its disk and can no longer be watched.'
+export const settingsCount = 'The folders are those of the settings again.'
+export const keepDays = 'Days'
+export const days = 'days'
+export const keepDaysHint = 'Older footage is deleted.'
+export const keepBytes = 'All footage together'
+export const keepBytesHint = 'Where there is more, the oldest is deleted.'
+export const freeBytes = 'Free on each disk'
+export const freeBytesHint = 'Where less is free, the oldest footage of the disk is deleted.'
+export const daysOfOne = 'Days of single cameras; left empty, those of all'
+export const rulesAreSaved = 'How long footage is kept is saved.'
+export const thisDeletes = 'This deletes footage'
+export const deleteQuestion = 'Delete footage?'
+export const goneForGood = 'It cannot be brought back. Preserved stretches stay.'
+export const nothingPreserved = 'Nothing is preserved'
+export const howToPreserve = 'Preserve the next minute under Playback: it stays until it is released.'
+export const removedCamera = (id: string) => `removed camera ${id}`
+export const isReleased = 'The stretch is released.'
+export const releaseNamed = (name: string, from: string) => `Release ${name}, ${from}`
+export const releaseQuestion = (name: string, from: string) => `Release ${name}, ${from}?`
+export const releasingMeans = 'It is deleted as any other footage: at once if it is too old.'
+
+// What goes (deletions.ts)
+
+interface DaysDelete {
+  days: number
+  was: number
+  names: string[]
+  before: string
+}
+export const daysDelete = ({ before, days, names, was }: DaysDelete) =>
+  `Keeping ${days} ${days === 1 ? 'day' : 'days'} instead of ${was} deletes footage of ${listed(names)} from before ${before}.`
+export const bytesDelete = (most: string, goes: string) => `Keeping ${most} in all deletes the oldest ${goes}.`
+export const freeDeletes = (folder: string, free: string, goes: string) =>
+  `Keeping ${free} free deletes about ${goes}, the oldest in ${folder}.`
 
 // Accounts (accounts-page.ts)
 

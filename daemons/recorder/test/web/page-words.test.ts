@@ -2,6 +2,7 @@
 import t from 'tap'
 import type { Camera, Disk } from '../../web/api.ts'
 import { judgeCameras, sortCameras, stateText, whyText } from '../../web/camera-words.ts'
+import { whatGoes } from '../../web/deletions.ts'
 import { judgeDisks } from '../../web/disks.ts'
 import {
   dayNamed,
@@ -111,4 +112,30 @@ t.test('a disk that is out is said before all else, with what to do and whether 
     ...{ lit: 'warn', sentence: /^1 of 2 disks is not written/, why: 'There is no disk at /mnt/two.' },
   })
   t.match(judgeDisks({ disks: [disk('/mnt/two', 'failing')] }), { lit: 'fault', sentence: /^Nothing is recorded/ })
+})
+
+t.test('what less days, bytes or free space delete is said with the time, the cameras and how much', async (t) => {
+  const DAY_MS = 24 * HOUR_MS
+  const before = { keepDays: 30, keepBytes: 1e12, freeBytes: 2e9, cameras: { yard: 60 } }
+  const disk = { folder: '/a', footageBytes: 50e9, freeBytes: 10e9 } as Disk
+  const cameras = [
+    { id: 'door', name: 'Door', oldestAt: NOON - 20 * DAY_MS },
+    { id: 'hall', name: 'Hall', oldestAt: NOON - 9 * DAY_MS },
+    { id: 'yard', name: 'Yard', oldestAt: NOON - 50 * DAY_MS },
+    { id: 'new', name: 'New', oldestAt: undefined },
+  ]
+  const goes = (change: Partial<typeof before>) =>
+    whatGoes({ before, after: { ...before, ...change }, cameras, disks: [disk], nowMs: NOON, zone: ZONE })
+  t.same(goes({ keepDays: 40, keepBytes: 2e12, freeBytes: 0 }), [], 'more is kept')
+  t.same(goes({ keepDays: 25 }), [], 'nothing is so old')
+  t.same(goes({ keepDays: 7 }), [
+    'Keeping 7 days instead of 30 deletes footage of Door and Hall from before 2026-11-19 12:00.',
+  ])
+  t.same(goes({ keepDays: 10, cameras: { yard: 1 } }), [
+    'Keeping 10 days instead of 30 deletes footage of Door from before 2026-11-16 12:00.',
+    'Keeping 1 day instead of 60 deletes footage of Yard from before 2026-11-25 12:00.',
+  ])
+  t.match(goes({ keepBytes: 20e9 }), [/^Keeping 20.GB in all deletes the oldest 30.GB\.$/])
+  t.match(goes({ freeBytes: 25e9 }), [/^Keeping 25.GB free deletes about 15.GB, the oldest in \/a\.$/])
+  t.match(goes({ freeBytes: 1e12 }), [/ about 50.GB, /], 'no more than there is')
 })
