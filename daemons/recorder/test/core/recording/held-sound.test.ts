@@ -43,14 +43,14 @@ t.test('what overlaps is moved by up to half a frame, else left out', async (t) 
 })
 
 t.test('what is held is bounded: the oldest is forgotten', async (t) => {
-  const settings = { 'cameras.max': 1, 'cameras.sound_bytes': 65_536 }
+  const settings = { 'cameras.max': 1, 'cameras.sound_bytes': 1_048_576 }
   const row = rowOf(memoryPlan().rows, 'sound that waits', settings)
   const before = await heldBytes()
-  const held = createHeldSound(65_536)
+  const held = createHeldSound(1_048_576)
   for (let at = 0; at < 100_000; at++) held.add(frame(at), 2000 + at * 20)
   const bytes = (await heldBytes()) - before
   t.ok(bytes < row.allBytes, `${bytes} bytes, of ${row.allBytes}`)
   const run = held.take(placeOf(), { fromMs: 2000, toMs: Number.POSITIVE_INFINITY })
-  t.ok((run?.frames.length ?? 0) <= 255)
+  t.ok((run?.frames.length ?? 0) <= 4095)
   t.equal(run?.frames.at(-1)?.bytes[0], 99_999 & 0xff)
 })
