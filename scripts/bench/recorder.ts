@@ -29,12 +29,29 @@ const MANY = 32
 const STUCK = 3
 const READING = 7
 
-/** The stream of all cameras: a test picture with noise, as costly to carry as a real one. */
+/**
+ * The stream of all cameras: a test picture with noise, as costly to carry as a real one. A key frame each two seconds and
+ * no others, as cameras send it: of noise the coder would make one in four.
+ */
 function makeStream(folder: string): string {
   const file = join(folder, 'camera.h264')
   const picture = `testsrc2=size=1920x1080:rate=${PICTURES_PER_S}:duration=20,noise=alls=12:allf=t`
   const rate = ['-b:v', '2M', '-maxrate', '2M', '-bufsize', '1M']
-  const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-g', '30', '-bf', '0', ...rate]
+  const coding = [
+    '-c:v',
+    'libx264',
+    '-preset',
+    'veryfast',
+    '-tune',
+    'zerolatency',
+    '-g',
+    '30',
+    '-sc_threshold',
+    '0',
+    '-bf',
+    '0',
+    ...rate,
+  ]
   const form = ['-pix_fmt', 'yuv420p', '-bsf:v', 'h264_metadata=aud=insert', '-f', 'h264']
   execFileSync('ffmpeg', ['-loglevel', 'error', '-f', 'lavfi', '-i', picture, ...coding, ...form, file])
   return file
@@ -248,6 +265,8 @@ async function manyRows(root: string, file: string, minutes: number): Promise<st
   const recordedFrom = Date.now() - 60_000
   const viewing = new AbortController()
   const alone = await shareOf(pid, minutes * 30_000)
+  const eachMb = () => (residentMb(pid) - recorder.idleMb) / MANY
+  const aloneMb = eachMb()
   const watching = watch(recorder, recordedFrom, viewing.signal)
   const waits: number[] = []
   const viewed = await shareOf(
@@ -257,7 +276,7 @@ async function manyRows(root: string, file: string, minutes: number): Promise<st
   )
   viewing.abort()
   await watching
-  const eachMb = (residentMb(pid) - recorder.idleMb) / MANY
+  const viewedMb = eachMb()
   const sent = await cameras.sent()
   // What was sent is taken meanwhile.
   await wait(1000)
@@ -274,17 +293,12 @@ async function manyRows(root: string, file: string, minutes: number): Promise<st
       '<= 0.2 %',
       share <= 0.2 ? 'yes' : 'no',
     ]),
+    tableRow(['memory', `${aloneMb.toFixed(2)} MB for each`, '<= 2.1 MB', aloneMb <= 2.1 ? 'yes' : 'no']),
     tableRow([
       'the same, with 7 who play and 3 who read nothing',
-      `${(viewed / MANY).toFixed(3)} % of a core each`,
+      `${(viewed / MANY).toFixed(3)} % of a core and ${viewedMb.toFixed(2)} MB for each`,
       '-',
       '-',
-    ]),
-    tableRow([
-      'memory meanwhile',
-      `${eachMb.toFixed(2)} MB for each camera`,
-      '<= 2.1 MB',
-      eachMb <= 2.1 ? 'yes' : 'no',
     ]),
     tableRow(['pictures sent / in the files', `${sent} / ${kept}`, 'none lost', sent === kept ? 'yes' : 'no']),
     tableRow([
