@@ -218,7 +218,7 @@ async function storage(t: Test, { audit, page, recorder, visit }: Stage): Promis
   await page.getByRole('button', { name: 'Stay here' }).click()
   await page.getByLabel('Free on each disk').fill('0')
   await page.getByLabel('All footage together').fill('900')
-  await page.getByLabel('Front door').fill('40')
+  await page.getByLabel('Front door', { exact: true }).fill('40')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('How long footage is kept is saved.').waitFor()
   const kept = await page.evaluate("fetch('/api/storage/settings').then((reply) => reply.json())")

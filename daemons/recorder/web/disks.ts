@@ -43,7 +43,7 @@ export function roomFigure({ daysLeft, roomBytes }: Health): FigureFacts {
 
 /** @param actOf what may be done with a disk */
 export function diskTable(disks: readonly Disk[], when: When, actOf?: (disk: Disk) => Child): Child {
-  const acts = actOf ? html`<th><span class="sr">Act</span></th>` : null
+  const acts = actOf ? html`<th>Act</th>` : null
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Disks"><table class="table days"><thead><tr><th>Folder</th><th>State</th><th>Footage</th><th>Room</th><th>Free</th>${acts}</tr></thead>
     <tbody>${disks.map(
       (

@@ -52,10 +52,11 @@ export function StoragePage(): VNode {
   }
   const setKept = (next: KeptSettings) => setKnown({ ...known, kept: next })
   return html`<h1 class="sr">Storage</h1>${verdict(judged)}
-    <section class="panel" aria-label="Folders"><header><h2>Folders</h2><span class="faint grow">a new file goes to the disk with most room</span>
+    <section class="panel" aria-label="Folders"><header><h2 class="grow">Folders</h2>
       ${location.fromSettings ? null : html`<div class="acts"><${BackToSettings} again=${again} /></div>`}</header>
       ${diskTable(location.disks, { nowMs: daemonNow(), zone: zone.value }, removalOf(location, again))}
-      <${NewFolder} disks=${location.disks} again=${again} /></section>
+</section>
+    <${NewFolder} disks=${location.disks} again=${again} />
     <${Rules} known=${known} setKept=${setKept} key=${JSON.stringify(kept)} />
     <section class="panel" aria-label="Preserved"><header><h2>Preserved</h2><span class="faint">stays, however old it is</span></header>${preservedTable(preserved, again)}</section>`
 }
@@ -93,7 +94,7 @@ function NewFolder({ disks, again }: { disks: readonly Disk[] } & Again): VNode 
     event.preventDefault()
     void form.submit(save)
   }
-  return html`<form onSubmit=${submit} novalidate aria-label="New folder"><div class="in stack">
+  return html`<form class="panel" onSubmit=${submit} novalidate aria-label="New folder"><header><h2>New folder</h2></header><div class="in stack"><p class="small soft">A new file goes to the disk with most room.</p>
       ${input({ form, name: 'folder', label: texts.folder, mono: true, placeholder: texts.folderExample, hint: texts.folderHint })}
       ${toggle({ form, name: 'isNew', label: texts.isNewFolder, hint: texts.isNewFolderHint })}${refusal(form)}</div>
     <footer class="save"><${Act} type="submit" waits=${form.isBusy.value || !form.hasChanges()}>Add folder</${Act}></footer></form>`
@@ -181,18 +182,19 @@ function Rules({ known, setKept }: { known: Known; setKept: (kept: KeptSettings)
       ${input({ form, name: 'freeBytes', label: texts.freeBytes, type: 'number', unit: 'GB', hint: texts.freeBytesHint })}
       ${perCamera(form, all)}
       <p class="small soft">Whether the sound of a camera is recorded is set at <a href=${linkTo('cameras')}>each camera</a>.</p>
-      <div role="status">${goes.length > 0 ? say('warn', texts.thisDeletes, goes.join(' ')) : null}</div>${refusal(form)}</div>
+      <div role="status" style=${{ overflowWrap: 'anywhere' }}>${goes.length > 0 ? say('warn', texts.thisDeletes, goes.join(' ')) : null}</div>${refusal(form)}</div>
     <footer class="save"><${Act} kind="primary" type="submit" waits=${form.isBusy.value || !form.hasChanges()}>${texts.save}</${Act}></footer>
     ${isAsked ? html`<${Confirm} title=${texts.deleteQuestion} text=${`${goes.join(' ')} ${texts.goneForGood}`} act="Save and delete" keep="Keep footage" run=${() => void form.submit(save)} close=${() => setAsked(false)} />` : null}</form>`
 }
 
 function perCamera(form: Form, all: readonly Camera[]): Child {
   if (all.length === 0) return null
-  return html`<fieldset class="stack"><legend class="small">${texts.daysOfOne}</legend>${all.map(({ id, name }) =>
-    input({
-      ...{ form, name: fieldOf(id), label: name, type: 'number', unit: texts.days },
-      placeholder: String(form.values.value.keepDays ?? ''),
-    }),
+  return html`<fieldset class="stack" style=${{ minWidth: 0 }}><legend class="small">${texts.daysOfOne}</legend>${all.map(
+    ({ id, name }) =>
+      input({
+        ...{ form, name: fieldOf(id), label: name, type: 'number', unit: texts.days },
+        placeholder: String(form.values.value.keepDays ?? ''),
+      }),
   )}</fieldset>`
 }
 
@@ -202,7 +204,7 @@ function preservedTable(preserved: readonly Preserved[], again: () => Promise<vo
   if (preserved.length === 0) return say('off', texts.nothingPreserved, texts.howToPreserve)
   const now = daemonNow()
   const nameOf = (id: string) => cameras.value?.find((one) => one.id === id)?.name
-  return html`<div class="scroll" tabindex="0" role="group" aria-label="Preserved"><table class="table days"><thead><tr><th>Camera</th><th>From</th><th>Length</th><th>Why, by whom</th><th><span class="sr">Release</span></th></tr></thead>
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="Preserved"><table class="table days"><thead><tr><th>Camera</th><th>From</th><th>Length</th><th>Why, by whom</th><th>Act</th></tr></thead>
     <tbody>${preserved.map((one) => {
       const from = sinceText(one.from, now, zone.value)
       const name = nameOf(one.camera)
