@@ -177,6 +177,12 @@ const SPARING_FLAGS = [
  */
 const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
 
+/**
+ * For a recorder, beside the sparing ones: pictures pass through it, and V8 would mark all of its small heap for them more than
+ * once a second. docs/decisions/idle-memory-and-speed.md has the figures.
+ */
+const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking`
+
 /** The command: uses the Node beside it when installed, and the pinned one of node_modules in a checkout. */
 const COMMAND = `#!/bin/sh
 # Runs the Plantroom command line on the Node it was made for.
@@ -187,7 +193,7 @@ export MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 case $1 in board) ;; *) export MALLOC_ARENA_MAX=2 ;; esac
 # A disk that hangs holds a thread for what is asked of it, and the others go on.
 case $1 in recorder) export UV_THREADPOOL_SIZE=16 ;; esac
-case $1 in controller) own='${CONTROLLER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
+case $1 in controller) own='${CONTROLLER_FLAGS}' ;; recorder) own='${RECORDER_FLAGS}' ;; *) own='${SPARING_FLAGS}' ;; esac
 case $(uname -m) in aarch64 | arm64) arch=arm64 ;; *) arch=x64 ;; esac
 for node in "$here/node" "$here/../node_modules/node-linux-$arch/bin/node"; do
   [ -x "$node" ] && exec "$node" ${NODE_FLAGS} $own "$here/plantroom.mjs" "$@"
