@@ -38,7 +38,6 @@ async function noneAnswers(t: Test, { audit, page, visit }: Stage): Promise<void
   // A new administrator is led through the set-up, and may leave it.
   await page.getByText('Footage goes to').waitFor()
   await visit('cameras')
-  await page.getByRole('form', { name: 'New camera' }).waitFor()
   await page.getByRole('link', { name: 'Find cameras' }).click()
   await page.getByText('No camera answered').waitFor()
   await page.getByText('ONVIF is switched on in its settings.').waitFor()
