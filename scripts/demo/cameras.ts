@@ -48,14 +48,16 @@ export async function startRecorder(
     const url = `rtsp://${LOOPBACK}:${cameras.port}/${name}`
     await call(`${recorder.url}/api/discovery/rtsp`, { name, url }, signedIn)
   }
+  // Its pages would lead through the set-up.
+  await call(`${recorder.url}/api/onboarding`, { step: 'complete' }, signedIn, 'PATCH')
   return recorder
 }
 
 /** @throws Error with the recorder's own sentence if it refuses */
-async function call(url: string, body: object, headers: Record<string, string>): Promise<Response> {
+async function call(url: string, body: object, headers: Record<string, string>, method = 'POST'): Promise<Response> {
   const head = { 'content-type': 'application/json', ...headers }
   const signal = AbortSignal.timeout(CALL_MS)
-  const response = await fetch(url, { method: 'POST', headers: head, body: JSON.stringify(body), signal })
-  if (!response.ok) throw new Error(`POST ${url}: ${await response.text()}`)
+  const response = await fetch(url, { method, headers: head, body: JSON.stringify(body), signal })
+  if (!response.ok) throw new Error(`${method} ${url}: ${await response.text()}`)
   return response
 }
