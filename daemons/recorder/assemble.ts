@@ -268,7 +268,8 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
       ...footageRoutes({ callers, cameras, extraction, ...footageOfRoutes(context, house) }),
       ...pictureRoutes({
         ...{ callers, cameras, extraction, decoder: pictures.decoder },
-        ...{ newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
+        ...{ clock, newest: house.watching.newest, pictureAt: pictureFrom(context, house) },
+        readMs: config.storage.stuck_ms,
       }),
       house.watching.route(callers),
     ],

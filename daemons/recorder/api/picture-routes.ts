@@ -1,7 +1,10 @@
 /** Routes of single pictures: what a camera shows now, and what it showed at a moment. */
 import { Type } from 'typebox'
+import { atMost, type Clock } from '#kit/clock.ts'
 import { Reply, type Route, route } from '#kit/http/route.ts'
+import { Fault } from '#kit/pure/fault.ts'
 import { createSerialTurn } from '#kit/pure/pace.ts'
+import { durationText } from '#kit/pure/text.ts'
 import type { AccountRecord } from '../core/access/accounts.ts'
 import type { CameraBook, CameraRecord } from '../core/cameras/book.ts'
 import { masksOf } from '../core/cameras/masks.ts'
@@ -14,6 +17,7 @@ import { cameraParams } from './camera-routes.ts'
 import type { Extraction } from './extraction.ts'
 
 interface PictureRouteParts {
+  clock: Clock
   cameras: CameraBook
   callers: Callers
   decoder: PictureDecoder
@@ -21,6 +25,8 @@ interface PictureRouteParts {
   newest(camera: string): ChosenPicture | undefined
   /** @throws Fault `no_footage`, `footage_gone` */
   pictureAt(camera: string, at: number): Promise<ChosenPicture>
+  /** Reading it may take so long; key `storage.stuck_ms`. */
+  readMs: number
 }
 
 export const pictureWidth = Type.Optional(
@@ -79,7 +85,7 @@ function stillRoute(parts: PictureRouteParts): Route {
 }
 
 function frameRoute(parts: PictureRouteParts): Route {
-  const { callers, cameras, extraction, pictureAt } = parts
+  const { callers, cameras, extraction } = parts
   // What is read for a picture is held until it is made, one after the other.
   const inTurn = createSerialTurn()
   return route({
@@ -103,7 +109,7 @@ function frameRoute(parts: PictureRouteParts): Route {
       try {
         return await inTurn(async () => {
           ask.signal.throwIfAborted()
-          const picture = await pictureAt(record.id, at)
+          const picture = await readInTime(parts, record.id, at)
           await extraction.note(ask, wish)
           return await make(parts, { account, record, picture, width, signal: ask.signal })
         })
@@ -112,4 +118,14 @@ function frameRoute(parts: PictureRouteParts): Route {
       }
     },
   })
+}
+
+/** A disk that hangs would keep pictures of all other disks waiting behind its own. @throws Fault, as `pictureAt`; `footage_away` */
+async function readInTime({ clock, pictureAt, readMs }: PictureRouteParts, camera: string, at: number) {
+  const reading = pictureAt(camera, at)
+  if (await atMost(clock, readMs, reading)) return await reading
+  throw new Fault(
+    'footage_away',
+    `The disk with this footage has not answered for ${durationText(readMs)}. The page Health says what is wrong with it.`,
+  )
 }
