@@ -1,6 +1,6 @@
 /**
  * Enforces the shape of the house: every daemon has the same folders and files, one unit and one chapter; a unit starts
- * a daemon, or the helper; files, style sheets included, are short; each file opens by saying what it owns, and in
+ * a daemon, or the helper; no file is hidden; files, style sheets included, are short; each file opens by saying what it owns, and in
  * wire/ where its bytes are specified.
  *
  *     node scripts/check-shape.ts [FOLDER]
@@ -36,7 +36,14 @@ export function shapeFaults(root: string): string[] {
     .filter((file) => !/(^|\/)(node_modules|build|prebuilds)\//.test(file))
     .sort()
   if (files.length === 0) return [`no source file found below ${root}: the check looks in the wrong place`]
-  return [...daemonFaults(root), ...files.flatMap((file) => fileFaults(root, file))]
+  return [...hiddenFaults(root), ...daemonFaults(root), ...files.flatMap((file) => fileFaults(root, file))]
+}
+
+/** An editor's or a script's scratch file, which no listing shows and no check reads. */
+function hiddenFaults(root: string): string[] {
+  return globSync('{daemons,docs,firmware-images,kit,native,scripts,systemd}/**/.*', { cwd: root })
+    .filter((file) => !/(^|\/)(node_modules|build|prebuilds)\//.test(file))
+    .map((file) => `${file} is hidden: give it a name that is seen, or remove it`)
 }
 
 function daemonFaults(root: string): string[] {

@@ -32,6 +32,11 @@ t.test('fails when it sees no file at all', async (t) => {
   t.match(shapeFaults(t.testdir({ src: {} })), [/no source file/])
 })
 
+t.test('names a hidden file, which no listing shows', async (t) => {
+  const planted = { ...house(), scripts: { '.scratch.sh': '' } }
+  t.same(shapeFaults(t.testdir(planted)), ['scripts/.scratch.sh is hidden: give it a name that is seen, or remove it'])
+})
+
 t.test('misses a folder, a unit, a chapter and an end-to-end test', async (t) => {
   const planted = house()
   delete planted.daemons.one.api

@@ -35,7 +35,7 @@ export interface Extraction {
   countFrame(account: AccountRecord): void
   /** Takes one of the account's places. @returns what gives it back, once. @throws Fault `too_many_streams` */
   hold(account: AccountRecord): () => void
-  /** The same for a film that is coded anew, of which there are fewer. */
+  /** As `hold`, for footage with masks: it is re-encoded, so fewer may play at once. */
   holdFilm(account: AccountRecord): () => void
   /** Writes an extraction into the journal; nothing for what may be reviewed. */
   note(ask: Pick<Ask, 'caller' | 'remoteAddress'>, wish: Wish): Promise<void>

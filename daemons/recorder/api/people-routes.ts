@@ -343,7 +343,7 @@ function tokenRoutes({ accounts, callers, clock, endSignedOut, recorder, tokens 
 }
 
 /**
- * Whoever can set a password can sign in with it and make tokens: a leaked token would become an account.
+ * No token may set passwords: whoever stole one could sign in with a password of their own, and make more tokens.
  * @throws Fault `session_needed`
  */
 function requireSession({ caller }: Pick<Ask, 'caller'>, toWhat: string): void {

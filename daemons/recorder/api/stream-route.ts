@@ -105,7 +105,7 @@ function openMailbox(isStillRight: (picture: StreamedPicture) => boolean) {
 
   return {
     stream,
-    /** @throws Fault why there is none */
+    /** @throws Fault that says why there is no picture */
     first: first.promise,
     show(picture: StreamedPicture): void {
       if (isOver) return

@@ -23,8 +23,8 @@ const READER_BYTES = 256 * KIB
 const DISK_THREADS = 'threads that wait for disks'
 /** Its Node, and the threads of two pipelines. @source measured: 17 */
 const DECODER_TASKS = 24
-/** What it may answer, a JPEG or a film of one group. */
-const DECODED_BYTES = 16 * MIB
+/** What a process that decodes may answer: a JPEG of the largest picture, or half a minute of a film of 1920 x 1080. */
+export const DECODED_BYTES = 16 * MIB
 
 /**
  * V8 begins to collect when what lies beside its heap has grown by so much, and goes on while more comes.
@@ -32,8 +32,8 @@ const DECODED_BYTES = 16 * MIB
  */
 const UNCOLLECTED_BYTES = 96 * MIB
 
-/** What the reader of footage takes from the disk at once (io/footage-reader.ts). */
-const PIECE_BYTES = 256 * KIB
+/** What of footage that is played is taken from the disk at once. */
+export const PIECE_BYTES = 256 * KIB
 /** The head of a fragment has 16 bytes for a picture and 8 for a frame of sound, which count in a group with 768 and 384 more than they have. */
 const HEAD_PART = 32
 

@@ -5,6 +5,7 @@ import { basename } from 'node:path'
 import { Readable } from 'node:stream'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Cut } from '../core/footage/footage.ts'
+import { PIECE_BYTES } from '../core/memory.ts'
 import type { KeptFile } from '../core/ports.ts'
 import { type FileTracks, type FragmentPlace, headBytesOf, type Retiming, retimed, scanMp4 } from '../wire/mp4-read.ts'
 import { MDAT_HEAD_BYTES, writeHead } from '../wire/mp4-write.ts'
@@ -39,8 +40,6 @@ export async function fragmentOf({ path }: KeptFile, { length, offset }: Fragmen
 
 /** Enough for the head of a fragment of a thousand pictures; one that has more is read in two. */
 const HEAD_BYTES = 32_768
-/** So much of the contents is read at once. */
-const PIECE_BYTES = 262_144
 
 /** The file of a cut, read as fast as it is taken. It ends early if footage is removed meanwhile, or may not go on. */
 export function streamCut(cut: Cut, goesOn: () => boolean): Readable {

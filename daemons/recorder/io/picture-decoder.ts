@@ -11,6 +11,7 @@ import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { Backoff } from '#kit/pure/pace.ts'
 import { counted, durationText } from '#kit/pure/text.ts'
+import { DECODED_BYTES } from '../core/memory.ts'
 import type { CodedGroup, DecoderHealth, FilmWish, PictureDecoder, PictureWish } from '../core/ports.ts'
 import { readUnits, writeUnits } from '../wire/annex-b.ts'
 import { h264 } from '../wire/h264.ts'
@@ -47,8 +48,6 @@ export interface DecoderProcess extends PictureDecoder {
   close(): Promise<void>
 }
 
-/** A JPEG of the largest picture, and more; half a minute of a film of 1920 x 1080. core/memory.ts counts with it. */
-const MOST_ANSWER_BYTES = 16_777_216
 const RETRY = { firstMs: 1000, maxMs: 60_000 }
 /** How long a camera whose pictures broke the decoder is left alone: else it would keep it from the others. */
 const APART_MS = 30_000
@@ -170,7 +169,7 @@ class Decoder implements DecoderProcess {
     const pipe = child.stdio[3] as Duplex
     const over = Promise.withResolvers<void>()
     this.#child = { process: child, pipe, over: over.promise }
-    const read = createWorkerReader(MOST_ANSWER_BYTES)
+    const read = createWorkerReader(DECODED_BYTES)
     pipe.on('data', (chunk: Uint8Array) => {
       try {
         for (const message of read(chunk)) this.#heard(message)

@@ -29,8 +29,8 @@ export type CameraEvent =
   | 'notUnderstood'
 
 /**
- * A pair that is not listed does not change the state. Trouble lasts until a picture comes: a try to connect is none, or
- * nobody would see since when a camera is lost.
+ * A pair that is not listed does not change the state. A camera stays lost, refused or unsupported until a picture comes; a
+ * new try to connect changes nothing, so that people see since when.
  */
 export const cameraStateTable: Readonly<Record<CameraState, Partial<Record<CameraEvent, CameraState>>>> = {
   off: { switchedOn: 'connecting' },

@@ -48,9 +48,12 @@ export function createClockSync({ cameras, clock, clocks, everyMs, onFound, save
   }
 
   async function look(): Promise<void> {
-    isAgain = isLooking
-    if (isLooking) return
+    if (isLooking) {
+      isAgain = true
+      return
+    }
     isLooking = true
+    isAgain = false
     const all = cameras().filter(({ enabled, onvif }) => enabled && onvif)
     patience.keep(all.map(({ id }) => id))
     for (const camera of all) {
@@ -58,7 +61,7 @@ export function createClockSync({ cameras, clock, clocks, everyMs, onFound, save
       try {
         await lookAt(camera)
       } catch (error) {
-        // A camera that does not answer is told by its recording; it is asked again in the next round.
+        // That a camera does not answer is shown by its recording already. The next look asks it again.
         if (!(error instanceof Fault)) throw error
       }
     }

@@ -35,7 +35,7 @@ export interface OwnZone {
   posix(): string | undefined
 }
 
-/** The clock as it is told. @source interface document 3, A, Recorder clock */
+/** What is said about the clock of this machine. @source interface document 3, A, Recorder clock */
 export interface OwnTime {
   /** False where the clock service cannot be reached; what it alone knows is null then. */
   available: boolean

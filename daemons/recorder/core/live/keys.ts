@@ -21,7 +21,7 @@ export const playback = Type.Object(
       default: 4,
       minimum: 1,
       maximum: 256,
-      description: 'those of cameras with privacy masks, which are coded anew',
+      description: 'playbacks of cameras with privacy masks at once: these are re-encoded',
     }),
   },
   { additionalProperties: false, default: {}, description: 'taking footage out' },

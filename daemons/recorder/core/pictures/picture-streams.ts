@@ -54,7 +54,10 @@ interface StreamsParts {
 }
 
 export interface PictureStreams {
-  /** Shows a camera from now on. Who has seen no picture yet is told at once why there is none. @returns ends it */
+  /**
+   * Shows a camera from now on. A viewer that has not seen a picture yet is told at once why there is none.
+   * @returns what ends it
+   */
   watch(wish: StreamWish, viewer: PictureViewer): () => void
 }
 
