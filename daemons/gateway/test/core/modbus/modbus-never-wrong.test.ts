@@ -79,7 +79,7 @@ function damagedBy({ how, at }: Manner, reply: Uint8Array, { unitId, fc: code }:
     case 'long':
       return sealed([unitId, 3, 6, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee])
     case 'otherFunction':
-      return sealed([unitId, 4, 4, 0xee, 0xee, 0xee, 0xee])
+      return sealed([unitId, code === 4 ? 3 : 4, 4, 0xee, 0xee, 0xee, 0xee])
     case 'inside':
       return Uint8Array.from([3, 65, ...sealed([unitId, 3, 4, 0xee, 0xee, 0xee, 0xee]), 1, 2])
     case 'silent':
@@ -99,14 +99,19 @@ function utterances(manner: Manner, reply: Uint8Array, request: ModbusRequest): 
   }))
 }
 
-/** Answers a read with the address it was asked for, so that each answer names its request. */
+/**
+ * Answers a read of two registers with the address it was asked for, so that each answer names its request. A fence, and
+ * the read that tells an echo from an answer, ask for less and are given as much as they ask for: an answer of another
+ * length would be taken for that of the next request, by any master.
+ */
 function namingUnit(unitId: number): SimulatedUnit {
   return {
     unitId,
-    answer({ fc: code, address, values: [value = 0] = [] }) {
-      const words = code === 6 ? [address, value] : [address, 0xa5a5]
+    answer({ fc: code, address, quantity, values: [value = 0] = [] }) {
+      if (code < 3) return sealed([unitId, code, Math.ceil(quantity / 8), ...Array(Math.ceil(quantity / 8)).fill(0x5a)])
+      const words = code === 6 ? [address, value] : [address, 0xa5a5].concat(Array(quantity).fill(0)).slice(0, quantity)
       const data = words.flatMap((word) => [word >> 8, word & 0xff])
-      return sealed(code === 6 ? [unitId, 6, ...data] : [unitId, code, 4, ...data].slice(0, code === 3 ? 7 : 5))
+      return sealed(code === 6 ? [unitId, 6, ...data] : [unitId, code, data.length, ...data])
     },
   }
 }
