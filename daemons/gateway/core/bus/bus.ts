@@ -114,7 +114,7 @@ function checkTwin<Request extends BusRequest, Reply extends BusReply>(
   function settle(): void {
     if (receiver.echo === 'absent') outcomes.replied(transaction, receiver.replyOfTwin(sent, twin), twin.atMs)
     else {
-      receiver.echoOfTwin(sent, twin)
+      receiver.echoed(sent, twin)
       transaction.reject(outcomes.missed(transaction, receiver.heard))
     }
   }

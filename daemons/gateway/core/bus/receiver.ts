@@ -5,8 +5,9 @@ import type { Fault } from '#kit/pure/fault.ts'
 import { decodeErrorOf, framePayload, type SeenFrame } from '../lines/events.ts'
 import type { BusCopies, Doubt } from './copies.ts'
 import { type BusCounts, countOfFlaw, type Heard } from './faults.ts'
-import type { BusHolds, LateReply } from './holds.ts'
+import type { BusHolds } from './holds.ts'
 import type { BusProtocol, BusReply, BusRequest, ReplyFlaw, Sent } from './protocol.ts'
+import type { BusUnits } from './units.ts'
 
 // Cuts what comes after a request into frames. The length fields of a frame tell where it ends, not silence: a pty, a
 // USB adapter or a terminal server splits and joins bytes as it likes. Silence only decides where bytes that belong to
@@ -54,6 +55,8 @@ interface Cut {
   skipped: Uint8Array
   frame: Uint8Array
   flaw?: ReplyFlaw
+  /** A `late` frame with junk before it and bytes behind it: it may be a piece of a longer frame, and proves nothing. */
+  isInside?: boolean
 }
 
 const noBytes = new Uint8Array(0)
@@ -70,7 +73,7 @@ export function nextCut<Request extends BusRequest>(
 ): Cut | undefined {
   if (bytes.length === 0) return undefined
   const atHead = headCut(bytes, expecting)
-  if (expecting.isAmidJunk && typeof atHead === 'object' && (atHead.kind === 'reply' || atHead.kind === 'twin'))
+  if (expecting.isAmidJunk && typeof atHead === 'object' && atHead.kind !== 'echo' && atHead.kind !== 'stray')
     return isQuiet ? quietCut(bytes, expecting) : undefined
   if (atHead === 'junk') return noiseCut(bytes, expecting)
   if (atHead !== 'wait') return { ...atHead, skipped: noBytes }
@@ -146,14 +149,16 @@ function noiseCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expe
 }
 
 /**
- * After silence: finds the first whole frame behind bytes that are none. A reply is accepted there only if it is the
- * last thing that came, not inside a longer frame (as where a gateway carries frames as data and a bit has flipped).
+ * After silence: finds the first whole frame behind bytes that are none. A reply, or a late one, is accepted there only
+ * if it is the last thing that came, not inside a longer frame (as where a gateway carries frames and a bit has flipped).
  */
 function quietCut<Request extends BusRequest>(bytes: Uint8Array, expecting: Expecting<Request>): Cut | undefined {
   for (let at = 0; at + expecting.framing.shortestBytes <= bytes.length; at++) {
     const rest = bytes.subarray(at)
     const found = quietAt(rest, expecting)
-    if (found) return { ...found, skipped: bytes.subarray(0, at) }
+    if (!found) continue
+    const isInside = (at > 0 || expecting.isAmidJunk) && found.frame.length < rest.length
+    return { ...found, isInside, skipped: bytes.subarray(0, at) }
   }
   return undefined
 }
@@ -197,16 +202,7 @@ interface ReceiverParts<Request extends BusRequest, Reply extends BusReply> {
   protocol: BusProtocol<Request, Reply>
   holds: BusHolds<Request, Reply>
   copies: BusCopies<Request, Reply>
-  units: {
-    /** A frame failed its checksum while the unit was asked. */
-    damaged(unitId: number): void
-    /** The unit sent its last reply again. */
-    copied(unitId: number): void
-    /** The unit sent a whole frame that may answer an earlier request. */
-    spoke(unitId: number): void
-    /** The unit answered a request that was given up. */
-    late(unitId: number, late: Pick<LateReply<Request, Reply>, 'reply' | 'tookMs'>): void
-  }
+  units: Pick<BusUnits<Request, Reply>, 'copied' | 'damaged' | 'late' | 'spoke'>
   /** `auto`: learned from the traffic. */
   localEcho: 'auto' | 'present' | 'absent'
   /** Another reply came to a request whose reply was doubted; `isSure`: this one is certainly no copy. */
@@ -342,8 +338,8 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     return reply
   }
 
-  /** A twin turned out to be an echo. */
-  echoOfTwin(sent: Sent<Request>, { frame }: Twin): void {
+  /** This frame, perhaps a twin, turned out to be an echo. */
+  echoed(sent: Sent<Request>, { frame }: Pick<Twin, 'frame'>): void {
     this.#publish(frame, () => this.#parts.protocol.describeRequest(sent.request, 'echo'))
     this.#parts.counts.echoes++
   }
@@ -373,7 +369,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     const reply = protocol.openReply(sent, frame)
     if (this.#twin) {
       // The first frame was the echo: a unit replies only once.
-      this.echoOfTwin(sent, this.#twin)
+      this.echoed(sent, this.#twin)
       this.#learn('present')
     } else if (this.#echo === 'unknown' && !this.#isEchoSeen && Object.keys(this.#heard).length === 0) {
       if (!isPrefixOf(frame, sent.frame)) this.#learn('absent')
@@ -397,7 +393,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
   #aside(cut: Cut): void {
     switch (cut.kind) {
       case 'echo':
-        this.#ownEcho(cut.frame)
+        this.#ownEcho(cut)
         return
       case 'twin':
         this.#twin = { frame: cut.frame, atMs: this.#parts.clock.monotonicMs() }
@@ -405,34 +401,34 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
         return
       case 'late':
       case 'stray':
-        this.#stray(cut.frame, cut.flaw)
+        this.#stray(cut)
         return
       default:
         this.#junk(cut.frame)
     }
   }
 
-  #ownEcho(frame: Uint8Array): void {
-    const { counts, protocol } = this.#parts
+  #ownEcho(cut: Cut): void {
+    const { protocol } = this.#parts
     const sent = this.#sent as Sent<Request>
     this.#isEchoSeen = true
-    counts.echoes++
-    if (protocol.isBroadcast(sent.request) || protocol.replyFlaw(sent, frame)) this.#learn('present')
-    this.#publish(frame, () => protocol.describeRequest(sent.request, 'echo'))
+    if (protocol.isBroadcast(sent.request) || protocol.replyFlaw(sent, cut.frame)) this.#learn('present')
+    this.echoed(sent, cut)
   }
 
-  #late(frame: Uint8Array): boolean {
+  #late({ frame, isInside }: Cut): boolean {
     const { copies, holds, onDoubtSettled, protocol, units } = this.#parts
     const unitId = protocol.unitOf(frame)
     const owed = holds.owed(unitId).find((one) => !protocol.replyFlaw(one, frame))
     if (!owed) return false
     units.spoke(unitId)
-    if (copies.isRecent(frame)) {
-      // It may be a copy of a recent reply or the owed reply, so it settles nothing.
+    const isRecent = copies.isRecent(frame)
+    if (isInside || isRecent) {
+      // It may be a copy of a recent reply or the owed reply, or neither, so it settles nothing.
       const reply = protocol.openReply(owed, frame)
       this.#count('strayFrames')
       this.#publish(frame, () => protocol.describeReply(reply, 'late'))
-      onDoubtSettled(owed, reply, false)
+      if (isRecent) onDoubtSettled(owed, reply, false)
       return true
     }
     const late = holds.late(frame, this.#sent?.request.unitId === unitId)
@@ -446,10 +442,11 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     return true
   }
 
-  #stray(frame: Uint8Array, flaw: ReplyFlaw | undefined): void {
+  #stray(cut: Cut): void {
     const { copies, holds, protocol } = this.#parts
+    const { flaw, frame } = cut
     const unitId = protocol.unitOf(frame)
-    if (this.#late(frame)) return
+    if (this.#late(cut)) return
     const last = this.#answered.get(unitId)
     if (copies.isRecent(frame)) {
       this.#twice(unitId)

@@ -289,3 +289,17 @@ t.test('2.5.1.1 the line is silent for 3.5 characters before each request', asyn
 t.test('the checksum used here is the one of the standard', async (t) => {
   t.equal(crc16(Uint8Array.of(2, 7)), 0x1241)
 })
+
+t.test('a frame inside a longer one is not the late answer of a request that was asked twice', async (t) => {
+  const inside = Buffer.concat([Buffer.of(3, 65), sealed([1, 3, 4, 0xee, 0xee, 0xee, 0xee]), Buffer.of(1, 2)])
+  const said: (Uint8Array | undefined)[] = [sealed([1, 0x83, 6]), undefined, sealed([1, 0x83, 6]), inside]
+  let turn = 0
+  const on = await modbusLine({
+    units: [simulatedUnit({ unitId: 1, holding: [10, 11, 12, 13] })],
+    say: (reply) => [{ afterMs: turn % 2 === 0 ? 0 : 280, bytes: said[turn++] ?? reply }],
+  })
+  t.match(await on.askNow({ unitId: 1, fc: 3, address: 0, quantity: 2 }), { fault: { code: 'modbus_exception' } })
+  t.match(await on.askNow({ unitId: 1, fc: 3, address: 2, quantity: 2 }), { fault: { code: 'modbus_bad_reply' } })
+  t.equal(on.count('strayFrames'), 1, 'it is counted')
+  t.match(await on.askNow({ unitId: 1, fc: 3, address: 2, quantity: 2 }), { answer: { values: [12, 13] } })
+})
