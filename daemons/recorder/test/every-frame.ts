@@ -1,14 +1,11 @@
 /** Records cameras whose pictures are numbered, and compares what came with what a decoder finds in the files. */
-import { execFile } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { type Client, clientOf } from './client.ts'
+import { program } from './judge.ts'
 import { FPS, type Mishap, makeNumberedFilm, numbersIn, startNumberedCamera } from './numbered-camera.ts'
-
-const program = promisify(execFile)
 
 interface Course {
   cameras: number

@@ -1,14 +1,13 @@
 /** Sound beside the pictures of its moment, as it is recorded and given back; ffmpeg is the judge. */
-import { execFile } from 'node:child_process'
 import { globSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { startDaemon, stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
 import { H264, LONG_MS, makeFlashes, SOUNDS, startCamera } from './camera.ts'
 import { clientOf, headersOf } from './client.ts'
+import { program } from './judge.ts'
 
 const work = stateFolderOf(t)
 const stateFolder = join(work, 'state')
@@ -16,8 +15,7 @@ const daemon = await startDaemon(t, 'recorder', { stateFolder, sets: ['storage.f
 const recorder = { ...daemon, ...clientOf(daemon.url) }
 await recorder.setUp()
 
-const program = promisify(execFile)
-const ffmpeg = (args: string[]) => program('ffmpeg', ['-hide_banner', '-nostats', ...args], { maxBuffer: 1e8 })
+const ffmpeg = (args: string[]) => program('ffmpeg', ['-hide_banner', '-nostats', ...args])
 
 type SoundKind = keyof typeof SOUNDS
 
