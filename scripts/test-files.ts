@@ -19,6 +19,8 @@ export interface Cost {
 /** Concurrency limits: browsers take a core each while a page loads, sound needs exact timing. */
 const MOST = { browser: 2, sound: 1 }
 const BROWSER_TEXT = /\/page-rig\.ts'/
+/** Some have the browser through a stage of their daemon. A unit test of a page's words has none. */
+const PAGE_FILE = /\/page[^/]*\.(e2e|measure)\.test\.ts$/
 const SOUND_TEXT = /\/(gst-here|audio-board|three-clocks)\.ts'/
 
 /**
@@ -68,7 +70,7 @@ export type Need = keyof typeof MOST
 /** @param text of the file */
 export function needOf(file: string, text: string): Need | undefined {
   if (SOUND_TEXT.test(text)) return 'sound'
-  return /\/page[^/]*$/.test(file) || BROWSER_TEXT.test(text) ? 'browser' : undefined
+  return PAGE_FILE.test(file) || BROWSER_TEXT.test(text) ? 'browser' : undefined
 }
 
 /** The next file: the first that may run beside the running ones; undefined if all the rest must wait. */

@@ -220,6 +220,7 @@ t.test('two files with a browser run at a time, and one with sound', async (t) =
   t.equal(next([played], heard), undefined)
   t.equal(next([played], one, two), played)
   t.equal(next([]), undefined)
+  t.equal(needOf('x/web/page-words.test.ts', ''), undefined, 'a unit test of a page has no browser')
 })
 
 t.test('a file that fails is run once', async (t) => {
