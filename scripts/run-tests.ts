@@ -12,7 +12,7 @@ import { dirname } from 'node:path'
 import { bundleTap } from './bundle-tap.ts'
 import { type CheckResult, runChecks } from './checks.ts'
 import { isMain } from './is-main.ts'
-import { readTicks, stolenPercent } from './stolen-time.ts'
+import { type CpuTicks, endedCpuS, idlePercent, readTicks, stolenPercent } from './stolen-time.ts'
 import { emptyTally, type Tally } from './tap-tally.ts'
 import { type Batch, type Cost, runBatches, runFiles } from './test-files.ts'
 
@@ -100,6 +100,15 @@ export function tallyOfChecks(results: CheckResult[]): Tally {
   }
 }
 
+/**
+ * Where the time of a run went: it is as long as its processor seconds, shared by the cores, and what they idled. Beside
+ * other work only the processor seconds can be compared with those of another run.
+ */
+export function spent(ms: number, cpuS: number, ticks: { from: CpuTicks; to: CpuTicks }): string {
+  const idle = idlePercent(ticks.from, ticks.to).toFixed(0)
+  return `${Math.round(ms / 1000)} s, with ${Math.round(cpuS)} s of processor; the machine idled ${idle} % of it`
+}
+
 async function main(args: string[]): Promise<number> {
   const tallies: Tally[] = []
   const begun = readTicks()
@@ -124,6 +133,7 @@ async function main(args: string[]): Promise<number> {
   }
   tallies.unshift(tallyOfChecks(await checks))
   const total = sum(tallies)
+  if (asked.length > 0) console.log(spent(performance.now(), endedCpuS(), { from: begun, to: readTicks() }))
   if (args.includes('measure'))
     console.log(`the host took ${stolenPercent(begun, readTicks()).toFixed(1)} % of this machine`)
   for (const line of report(total, { slowest: args.includes('--slowest') })) console.log(line)

@@ -4,6 +4,9 @@
  */
 import { readFileSync } from 'node:fs'
 
+/** On every Linux that Node runs on. @source proc(5): sysconf(_SC_CLK_TCK) */
+const TICKS_PER_S = 100
+
 /** Ticks of all cores since boot, those given to others, and the idle ones. */
 export interface CpuTicks {
   all: number
@@ -26,4 +29,12 @@ export function stolenPercent(from: CpuTicks, to: CpuTicks): number {
 /** Percent of time idle between two readings, not counting waits for a disk. */
 export function idlePercent(from: CpuTicks, to: CpuTicks): number {
   return (100 * (to.idle - from.idle)) / Math.max(1, to.all - from.all)
+}
+
+/** Processor seconds of what this process started and waited for, and what that waited for in turn. @source proc(5): cutime and cstime */
+export function endedCpuS(): number {
+  const text = readFileSync('/proc/self/stat', 'utf8')
+  // The name before may have blanks and brackets in it.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_S
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { report, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
+import { report, spent, sum, tallyOfChecks, testFiles } from '../run-tests.ts'
 import { createTally, emptyTally, type FileEnd } from '../tap-tally.ts'
 import { longestFirst, needOf, nextFile, runFiles, shared, testEnvironment } from '../test-files.ts'
 
@@ -234,6 +234,11 @@ t.test('a file that fails is run once', async (t) => {
 
 t.test('ends with the closing line alone', async (t) => {
   t.same(report(sum([])), ['0 passed, 0 failed'])
+})
+
+t.test('says how long a run was, what it computed, and what it left idle', async (t) => {
+  const ticks = { from: { all: 0, stolen: 0, idle: 0 }, to: { all: 2000, stolen: 0, idle: 620 } }
+  t.equal(spent(14_800, 13.6, ticks), '15 s, with 14 s of processor; the machine idled 31 % of it')
 })
 
 t.test('counts checks like tests', async (t) => {
