@@ -313,6 +313,9 @@ export const huntAnswer = object({
       isSure: Type.Boolean({ description: 'false: it may be chance' }),
       frames: Type.Integer({ minimum: 0, description: 'frames heard, or answers' }),
       units: Type.Array(count),
+      gave: Type.Array(text, {
+        description: 'what units gave that do not answer what is asked for first: `input registers`, `coils`',
+      }),
       wrong: orNull(Type.Integer({ minimum: 0, description: 'errors that the driver counted; null: it counts none' })),
       evidence: text,
     }),

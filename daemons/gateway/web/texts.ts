@@ -955,7 +955,8 @@ export const askIfSilentHint =
   'Reads one register of Modbus units 1 to 10 and 247, and the data of M-Bus meters 0 to 10. Nothing is written.'
 export const huntCloses =
   'The port is closed for a few minutes: its requests are refused. Then it opens again with its present settings.'
-export const huntOpens = 'Listening takes 40 s at most, asking two minutes more. The line’s settings stay as they are.'
+export const huntOpens =
+  'Listening takes 40 s at most, asking up to seven minutes more. The line’s settings stay as they are.'
 export const huntQuestion = (name: string) => `Close ${name} for a hunt?`
 export const leaveOpen = 'Leave it open'
 export const startHunt = 'Start hunt'

@@ -17,6 +17,8 @@ export interface HuntFinding {
   frames: number
   /** Who was named in them, in order; the first of very many. */
   units: number[]
+  /** What units gave that had nothing of what was asked for first: `coils`. */
+  gave: string[]
   /** Bytes that the driver counted as wrong; null if it keeps no counts, or nobody listened. */
   wrong: WrongBytes
   evidence: string
@@ -35,6 +37,7 @@ interface Facts {
   bytes: number
   wrong: WrongBytes
   units: readonly number[]
+  gave: readonly string[]
 }
 
 /** So many findings are kept: more settings than these cannot be understood with any sense. */
@@ -62,16 +65,19 @@ export function foundAt(
   return {
     ...{ protocol: name, line: setting, also, how, frames, wrong },
     units: facts.units.slice(0, MOST_UNITS),
+    gave: [...facts.gave],
     isSure: isSure && !isContradicted(facts),
     evidence: evidenceOf(settingName(setting), protocol, facts),
   }
 }
 
 function evidenceOf(setting: string, { member, title }: HuntProtocol, facts: Facts): string {
-  const { bytes, frames, how, units, wrong } = facts
+  const { bytes, frames, gave, how, units, wrong } = facts
   const who = units.length > 0 ? `${nounFor(units.length, member)} ${named(units)}` : ''
-  if (how === 'answered')
-    return `${setting}: ${counted(frames, 'answer')} to ${title} questions${who === '' ? '' : `, ${who}`}.`
+  if (how === 'answered') {
+    const what = gave.length > 0 ? `; asked for ${gave.join(', ')}` : ''
+    return `${setting}: ${counted(frames, 'answer')} to ${title} questions${who === '' ? '' : `, ${who}`}${what}.`
+  }
   const seen = `${setting}: ${counted(frames, `${title} frame`)} heard with the right checksum`
   const errors = wrong ? ` The driver counted ${counted(wrong, 'error')} in ${counted(bytes, 'byte')}.` : ''
   return `${seen}${who === '' ? '' : `, ${who}`}.${errors}`

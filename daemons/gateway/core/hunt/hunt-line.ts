@@ -4,7 +4,7 @@ import type { ControlledLine, ControlledSettings, LineSettings } from '#kit/line
 import { joinBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type LineRate, sendWithin, wireUs } from '#kit/pure/line.ts'
-import type { HuntQuestion, HuntSetting } from './hunted.ts'
+import type { HuntAnswer, HuntQuestion, HuntSetting } from './hunted.ts'
 
 /** The bytes of an answer that are looked at; no frame of a protocol that is asked is longer. */
 const MOST_ANSWER_BYTES = 512
@@ -83,7 +83,7 @@ export class HuntLine {
   async ask(question: HuntQuestion, withinMs: number) {
     const { clock } = this.#parts
     let got: Uint8Array = new Uint8Array(0)
-    let answer: ReturnType<HuntQuestion['answer']>
+    let answer: HuntAnswer | undefined
     const sentMs = clock.monotonicMs() + this.#wireMs(question.frame.length)
     const silentMs = answerSilenceMs(this.#setting ?? this.#parts.base)
     const untilMs = sentMs + withinMs + this.#wireMs(MOST_ANSWER_BYTES)

@@ -30,6 +30,14 @@ interface HuntEar {
   heard(): HuntHeard
 }
 
+/** An answer to a question. */
+export interface HuntAnswer {
+  unit: number | undefined
+  isSure: boolean
+  /** What it gave, where that is not what was asked for first: `coils`. */
+  gave?: string
+}
+
 /** One question to a unit, or to all. It changes nothing in whoever is asked. */
 export interface HuntQuestion {
   /** For the progress: `unit 7`. */
@@ -39,7 +47,7 @@ export interface HuntQuestion {
    * @param bytes everything that came since it was sent, which may begin with its echo
    * @returns who has answered, if the answer says so; `isSure` unless it may be chance; undefined if nobody has, yet
    */
-  answer(bytes: Uint8Array): { unit: number | undefined; isSure: boolean } | undefined
+  answer(bytes: Uint8Array): HuntAnswer | undefined
 }
 
 /** One protocol, as a hunt knows it. */
@@ -56,6 +64,8 @@ export interface HuntProtocol {
     last: number
     /** @param range the units that a caller wants to be asked; else the usual ones */
     questions(range?: { from: number; to: number }): HuntQuestion[]
+    /** Asked where nobody answered the others at any setting: of units that say nothing where they have nothing. */
+    further?(range?: { from: number; to: number }): HuntQuestion[]
     /** How long a unit may take to begin an answer, beyond `hunt.ask_ms`. */
     slowerByMs(rate: LineRate): number
   }

@@ -118,11 +118,23 @@ function triesAt(baud: number, { bauds, parities }: HuntBody, chosen: readonly [
     .filter(({ protocols }) => protocols.length > 0)
 }
 
+/** The rounds in which units are asked: the second where nobody answered in the first. */
+export const huntRounds = ['first', 'further'] as const
+export type HuntRound = (typeof huntRounds)[number]
+
 /** The questions of a protocol, to the units that the plan names. */
-export function questionsOf({ units }: HuntPlan, { asking }: HuntProtocol): HuntQuestion[] {
+export function questionsOf({ units }: HuntPlan, { asking }: HuntProtocol, round: HuntRound): HuntQuestion[] {
   if (!asking) return []
   const range = units ? { from: units.from, to: Math.min(units.to, asking.last) } : undefined
-  return asking.questions(range)
+  return round === 'first' ? asking.questions(range) : (asking.further?.(range) ?? [])
+}
+
+/** The settings at which there is something to ask in a round, by rate. */
+export function groupsAsked({ groups }: HuntPlan, round: HuntRound): HuntTry[][] {
+  const isAsked = ([, { asking }]: HuntTry['protocols'][number]) =>
+    asking !== undefined && (round === 'first' || asking.further !== undefined)
+  const asked = groups.map((group) => group.filter(({ protocols }) => protocols.some(isAsked)))
+  return asked.filter((group) => group.length > 0)
 }
 
 /** How it is written on devices: `19200 8E1`. */

@@ -5,7 +5,17 @@ import type { ScanProgress } from '../bus/scan-run.ts'
 import { foundAt, type HuntFinding, rankFindings, type Strange, verdictOf } from './findings.ts'
 import { answerSilenceMs, type HuntLine } from './hunt-line.ts'
 import { createEar, type HuntHeard, type HuntProtocol, type HuntQuestion } from './hunted.ts'
-import { type HuntLimits, type HuntPlan, type HuntTry, questionsOf, sameSounding, settingName } from './plan.ts'
+import {
+  groupsAsked,
+  type HuntLimits,
+  type HuntPlan,
+  type HuntRound,
+  type HuntTry,
+  huntRounds,
+  questionsOf,
+  sameSounding,
+  settingName,
+} from './plan.ts'
 
 /** A setting is listened to no longer once so many frames were heard. */
 const ENOUGH_FRAMES = 8
@@ -120,7 +130,7 @@ export class HuntRun {
       phase: this.#phase,
       current: this.#current,
       tried: this.#tried,
-      total: settingsIn(plan) * (plan.ask ? 2 : 1),
+      total: triesIn(plan),
       etaMs: isOver ? null : this.#etaMs(),
       found: this.#found,
       refused: [...this.#refused],
@@ -190,7 +200,7 @@ export class HuntRun {
     for (const { ear, name, protocol } of ears) {
       ear.end()
       const { frames, isSure, units } = ear.heard()
-      const facts = { how: 'heard', frames, bytes, wrong, units, isSure } as const
+      const facts = { how: 'heard', frames, bytes, wrong, units, isSure, gave: [] } as const
       if (frames > 0) this.#found = rankFindings([...this.#found, foundAt(at, [name, protocol], facts)])
     }
     return bytes
@@ -216,24 +226,28 @@ export class HuntRun {
   async #ask(): Promise<void> {
     const { plan } = this.#parts
     this.#phase = 'ask'
-    this.#tried = settingsIn(plan)
-    for (const group of plan.groups) {
-      for (const one of group) {
-        if (!(await this.#askAt(one)) || this.#isOver) return
-        this.#tried++
+    this.#tried = plan.groups.flat().length
+    for (const round of huntRounds) {
+      for (const group of groupsAsked(plan, round)) {
+        for (const one of group) {
+          if (!(await this.#askAt(one, round)) || this.#isOver) return
+          this.#tried++
+        }
+        if (this.#isFound()) return
       }
-      if (this.#isFound()) return
+      // What may be chance is something to begin with: the verdict says how to go on.
+      if (this.#found.length > 0) return
     }
   }
 
   /** @returns false if somebody has begun to talk, so that nothing more is sent */
-  async #askAt(one: HuntTry): Promise<boolean> {
+  async #askAt(one: HuntTry, round: HuntRound): Promise<boolean> {
     const { limits, plan } = this.#parts
-    if (!one.protocols.some(([, protocol]) => protocol.asking) || !(await this.#setTo(one))) return true
+    if (!(await this.#setTo(one))) return true
     if (await this.#hearsTalk(BEFORE_ASKING_MS)) return false
     let isClean = true
     for (const known of one.protocols)
-      for (const question of questionsOf(plan, known[1])) {
+      for (const question of questionsOf(plan, known[1], round)) {
         if (this.#isOver) return true
         const strangeBytes = await this.#askOne(one, known, question)
         // What is no answer may be somebody who talks at another rate.
@@ -268,7 +282,8 @@ export class HuntRun {
     const units = [...new Set([...(before?.units ?? []), ...(answer.unit === undefined ? [] : [answer.unit])])].sort(
       (a, b) => a - b,
     )
-    const facts = { how: 'answered', frames: (before?.frames ?? 0) + 1, bytes: 0, wrong: null, units } as const
+    const gave = [...new Set([...(before?.gave ?? []), ...(answer.gave === undefined ? [] : [answer.gave])])]
+    const facts = { how: 'answered', frames: (before?.frames ?? 0) + 1, bytes: 0, wrong: null, units, gave } as const
     const isSure = answer.isSure || (before?.isSure ?? false)
     const finding = foundAt({ setting, also: sameSounding(setting) }, known, { ...facts, isSure })
     this.#found = rankFindings([...this.#found.filter((one) => one !== before), finding])
@@ -287,13 +302,15 @@ export class HuntRun {
   #etaMs(): number {
     const { clock, limits, plan } = this.#parts
     const left = plannedMs(plan, limits) - (clock.monotonicMs() - this.#startedMs)
-    const settings = settingsIn(plan) * (plan.ask ? 2 : 1) - this.#tried
+    const settings = triesIn(plan) - this.#tried
     return Math.round(Math.max(settings > 0 ? limits.listen_ms : 0, left))
   }
 }
 
-function settingsIn({ groups }: HuntPlan): number {
-  return groups.reduce((sum, group) => sum + group.length, 0)
+/** How often a setting is tried in all phases and rounds. */
+function triesIn(plan: HuntPlan): number {
+  const asked = plan.ask ? huntRounds.flatMap((round) => groupsAsked(plan, round).flat()) : []
+  return plan.groups.flat().length + asked.length
 }
 
 function isEnough({ frames, isSure }: HuntHeard): boolean {
@@ -302,14 +319,19 @@ function isEnough({ frames, isSure }: HuntHeard): boolean {
 
 /** How long a hunt takes where nothing is found: once through all settings, and the questions at each. */
 export function plannedMs(plan: HuntPlan, limits: HuntLimits): number {
-  const each = (one: HuntTry) => limits.listen_ms + (plan.ask ? askMs(one, plan, limits) : 0)
-  return plan.groups.flat().reduce((sum, one) => sum + each(one), 0)
+  const listenMs = plan.groups.flat().length * limits.listen_ms
+  if (!plan.ask) return listenMs
+  const inRound = (round: HuntRound) =>
+    groupsAsked(plan, round)
+      .flat()
+      .reduce((sum, one) => sum + askMs(one, round, plan, limits), 0)
+  return huntRounds.reduce((sum, round) => sum + inRound(round), listenMs)
 }
 
-function askMs({ protocols, setting }: HuntTry, plan: HuntPlan, limits: HuntLimits): number {
+function askMs({ protocols, setting }: HuntTry, round: HuntRound, plan: HuntPlan, limits: HuntLimits): number {
   return protocols.reduce((sum, [, protocol]) => {
     const eachMs = limits.ask_ms + (protocol.asking?.slowerByMs(setting) ?? 0) + answerSilenceMs(setting)
-    return sum + questionsOf(plan, protocol).length * eachMs
+    return sum + questionsOf(plan, protocol, round).length * eachMs
   }, BEFORE_ASKING_MS)
 }
 

@@ -12,6 +12,14 @@ import type { HuntProtocol, HuntQuestion } from '../hunt/hunted.ts'
 
 const LAST_UNIT = 247
 
+/** What is asked for, by function: first what nearly all devices have, or at least refuse. */
+const FIRST_READ = 3
+const FURTHER_READS: ReadonlyMap<number, string> = new Map([
+  [4, 'input registers'],
+  [1, 'coils'],
+  [2, 'discrete inputs'],
+])
+
 /** Asked where the caller names no units: the addresses that devices come with. */
 const USUAL_UNITS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, LAST_UNIT]
 
@@ -35,7 +43,9 @@ export const modbusHunt: HuntProtocol = {
   },
   asking: {
     last: LAST_UNIT,
-    questions: (range) => unitsOf(range).map(question),
+    questions: (range) => unitsOf(range).map((unitId) => question(unitId, FIRST_READ)),
+    // Relays and sensors that are silent where they should refuse.
+    further: (range) => unitsOf(range).flatMap((unitId) => [...FURTHER_READS.keys()].map((fc) => question(unitId, fc))),
     slowerByMs: () => 0,
   },
 }
@@ -56,21 +66,24 @@ function lengthAt(bytes: Uint8Array): number | 'more' | 'none' {
   return needs.some((need) => need === 'more' || (typeof need === 'number' && need > bytes.length)) ? 'more' : 'none'
 }
 
-/** Reads one holding register, which changes nothing; an exception is an answer, too. */
-function question(unitId: number): HuntQuestion {
-  const request: ModbusRequest = { unitId, fc: 3, address: 0, quantity: 1 }
+/** Reads one register or bit, which changes nothing; an exception is an answer, too. */
+function question(unitId: number, fc: number): HuntQuestion {
   return {
     to: `unit ${unitId}`,
-    frame: sealed([unitId, 3, 0, 0, 0, 1]),
+    frame: sealed([unitId, fc, 0, 0, 0, 1]),
     answer(bytes) {
       for (let at = 0; at < bytes.length; at++) {
         const rest = bytes.subarray(at)
         const length = anyReplyLength(rest)
         if (typeof length !== 'number' || length > rest.length) continue
-        // A unit that was asked before may answer late: it has answered all the same.
-        const unit = rest[0] ?? 0
-        const sent = { frame: rest, request: { ...request, unitId: unit } }
-        if (!replyFlaw(sent, rest.subarray(0, length))) return { unit, isSure: true }
+        // A unit that was asked before, or for something else, may answer late: it has answered all the same.
+        const [unit = 0, said = 0] = rest
+        const asked = said & 0x7f
+        if (asked !== FIRST_READ && !FURTHER_READS.has(asked)) continue
+        const request: ModbusRequest = { unitId: unit, fc: asked, address: 0, quantity: 1 }
+        if (replyFlaw({ frame: rest, request }, rest.subarray(0, length))) continue
+        const gave = said === asked ? FURTHER_READS.get(asked) : undefined
+        return { unit, isSure: true, ...(gave !== undefined && { gave }) }
       }
       return undefined
     },

@@ -19,7 +19,8 @@ const done: HuntJob = {
   verdict: 'Nothing was heard.',
 }
 const found: HuntFinding = {
-  ...{ protocol: 'modbus-rtu', line: setting, also: [], how: 'heard', isSure: true, frames: 8, units: [3], wrong: 0 },
+  ...{ protocol: 'modbus-rtu', line: setting, also: [], how: 'heard', isSure: true, frames: 8, units: [3] },
+  ...{ gave: [], wrong: 0 },
   evidence: '19200 8E1: 8 Modbus frames heard.',
 }
 

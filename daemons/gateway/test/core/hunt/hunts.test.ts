@@ -195,11 +195,60 @@ t.test('a silent line is asked, and a unit that answers shows its settings', asy
   }
 })
 
+/** A unit that is silent where it is asked for what it does not have. */
+function having(
+  { clock, line }: ReturnType<typeof bench>,
+  unitId: number,
+  own: readonly number[],
+  isRefusing = false,
+): void {
+  line.onAsked((bytes) => {
+    const request = openRequestOrNull(bytes)
+    if (request?.unitId !== unitId || !own.includes(request.fc)) return
+    const reply = isRefusing ? exceptionFrame(unitId, request.fc, 2) : replyFrame(request, [1])
+    clock.after(30, () => line.talk(reply))
+  })
+}
+
+t.test(
+  'a unit that has only input registers, coils or discrete inputs is found, and what it gave is said',
+  async (t) => {
+    const rows: [number, string][] = [
+      [4, 'input registers'],
+      [1, 'coils'],
+      [2, 'discrete inputs'],
+    ]
+    for (const [fc, gave] of rows) {
+      const at = bench({ wire: setting(9600, 'even') })
+      having(at, 5, [fc])
+      const job = await at.hunted({ ask: true })
+      t.match(job.found, [{ line: setting(9600, 'even'), isSure: true, units: [5], gave: [gave] }], gave)
+      t.equal(job.verdict, `9600 8E1: 1 answer to Modbus questions, unit 5; asked for ${gave}.`)
+    }
+  },
+)
+
+t.test('a unit that only refuses what it is asked for in the second round is found, too', async (t) => {
+  const at = bench({ wire: setting(19_200) })
+  having(at, 2, [1, 2], true)
+  const job = await at.hunted({ ask: true, protocols: ['modbus-rtu'], bauds: [19_200], parities: ['none'] })
+  t.match(job.found, [{ isSure: true, units: [2], frames: 2, gave: [] }])
+  t.match(job.verdict, /2 answers to Modbus questions, unit 2\. 19200 8N2/)
+})
+
+t.test('what most devices answer is asked at every setting before anything else', async (t) => {
+  const at = bench({ wire: setting(115_200, 'odd') })
+  answering(at, [1])
+  const job = await at.hunted({ ask: true, protocols: ['modbus-rtu'] })
+  t.match(job.found, [{ line: setting(115_200, 'odd'), gave: [] }])
+  t.ok(at.line.sent.every((frame) => frame[1] === 3))
+})
+
 t.test('a converter that gives back what is sent is no unit', async (t) => {
   const at = bench({ wire: setting(9600) })
   at.line.onAsked((bytes) => at.line.talk(bytes))
   const job = await at.hunted({ ask: true, protocols: ['modbus-rtu'], bauds: [9600] })
-  t.match(job, { found: [], verdict: /and 33 questions were not answered\. Check A and B/ })
+  t.match(job, { found: [], verdict: /and 132 questions were not answered\. Check A and B/ })
 })
 
 t.test('a unit that answers late, when the next one is asked, has answered', async (t) => {
@@ -310,7 +359,7 @@ t.test('one frame alone may be chance, and is called so', async (t) => {
 t.test('progress says what is tried, how much is done and how long it takes', async (t) => {
   const at = bench()
   const first = await at.hunts.start(PATH, { ask: true, protocols: ['modbus-rtu'] })
-  t.match(first, { state: 'running', phase: 'listen', current: '9600 8N1', tried: 0, total: 48, verdict: null })
+  t.match(first, { state: 'running', phase: 'listen', current: '9600 8N1', tried: 0, total: 72, verdict: null })
   const { etaMs = 0 } = first
   await at.clock.run(4600)
   t.match(at.hunts.job(PATH), { current: '19200 8N1', tried: 3 })
