@@ -40,7 +40,7 @@ import { portRoutes } from './api/port-routes.ts'
 import { certificateRoutes, PRODUCT, systemRoutes } from './api/system-routes.ts'
 import { findingRoutes, registerRoutes, scanRoutes, unitRoutes } from './api/unit-routes.ts'
 import { webhookRoutes } from './api/webhook-routes.ts'
-import { historyOf } from './assemble/history.ts'
+import { historyOf, recordValue } from './assemble/history.ts'
 import type { GatewayConfig } from './config.ts'
 import type { History } from './core/history/history.ts'
 import { Hunts } from './core/hunt/hunts.ts'
@@ -269,7 +269,7 @@ function registryOf(
     const publish = hub.publisherOf(path, (event, payload) => {
       if (event === 'error') errors.add()
       conditions.hear({ port: path, event, payload })
-      if (event === 'value') history.hear(path, payload as ValuePayload)
+      if (event === 'value') recordValue(history, path, payload as ValuePayload)
     })
     const whyNotOpen = () => port.whyNotOpen()
     const adapter = makeAdapter(record, { port: path, lineSettings: line, clock, whyNotOpen, publish }, world)

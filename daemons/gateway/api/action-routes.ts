@@ -161,6 +161,9 @@ const equipmentAnswer = object({
       zone: orNull(text),
       value: deviceValue,
       unit: orNull(text),
+      series: orNull(
+        Type.String({ description: 'name of its history in `/points/:name/history`; null: none, as of texts' }),
+      ),
       readAt: instant,
       changedAt: instant,
     }),

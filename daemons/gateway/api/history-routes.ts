@@ -98,7 +98,7 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       params: Type.Object({ ...portParams.properties, name: pointName }),
       query: rangeQuery,
       async handle({ caller, params: { name, path }, query }) {
-        const { decimals, unit } = requirePoint(registry.record(path).points, name)
+        const { decimals, unit } = recordedAs(registry, path, name)
         const asked = await history.points(path, [name], { ...query, client: clientOf(caller) })
         return { name, unit, decimals, ...rangeOf(asked), buckets: asked.series.get(name) ?? [] }
       },
@@ -127,8 +127,7 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       query: exportQuery,
       replyType: 'text/csv',
       handle({ caller, params: { path }, query: { point, ...wish } }) {
-        const { points } = registry.record(path)
-        const chosen = point === undefined ? points : [requirePoint(points, point)]
+        const chosen = point === undefined ? allRecorded(registry, path) : [recordedAs(registry, path, point)]
         const names = chosen.map(({ name }) => name)
         const pieces = history.pieces(path, names, { ...wish, client: clientOf(caller) })
         const file = Readable.from(tableOf(pieces, chosen), { objectMode: false })
@@ -140,6 +139,24 @@ export function historyRoutes({ history, registry }: HistoryRouteParts): Route[]
       },
     }),
   ]
+}
+
+/** What is shown with a history: of a point, or of a value beside points. */
+type Recorded = Pick<AnyPoint, 'name' | 'unit' | 'decimals'>
+
+/** @throws Fault `unknown_point`, `unknown_port` */
+function recordedAs(registry: PortRegistry, path: string, name: string): Recorded {
+  const beside = registry.require(path).adapter.faces?.recorded?.about(name)
+  if (beside) return { name, unit: beside.unit, decimals: null }
+  return requirePoint(registry.record(path).points, name)
+}
+
+/** @throws Fault `unknown_port` */
+function allRecorded(registry: PortRegistry, path: string): readonly Recorded[] {
+  const recorded = registry.require(path).adapter.faces?.recorded
+  const beside = recorded?.list() ?? []
+  const { points } = registry.record(path)
+  return [...points, ...beside.map(({ name }) => ({ name, unit: recorded?.about(name)?.unit ?? null, decimals: null }))]
 }
 
 /** A key may have the name of a person. */
@@ -156,7 +173,7 @@ const COLUMNS = ['min', 'mean', 'max', 'last', 'goodMs', 'recordedMs'] as const
 /** A row for each point and step; where it had no value its cells are empty. @source RFC 4180 */
 async function* tableOf(
   pieces: AsyncIterable<Asked<PointBucket>>,
-  points: readonly AnyPoint[],
+  points: readonly Recorded[],
 ): AsyncGenerator<string> {
   yield `time,point,unit,${COLUMNS.join(',')}\r\n`
   for await (const { count, series } of pieces) {
@@ -167,7 +184,7 @@ async function* tableOf(
   }
 }
 
-function rowOf({ name, unit }: AnyPoint, bucket: PointBucket | undefined): string[] {
+function rowOf({ name, unit }: Recorded, bucket: PointBucket | undefined): string[] {
   if (!bucket) return []
   const cells = [csvCell(name), csvCell(unit), ...COLUMNS.map((column) => csvCell(bucket[column]))]
   return [`${new Date(bucket.at).toISOString()},${cells.join(',')}\r\n`]

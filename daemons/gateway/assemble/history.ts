@@ -4,7 +4,20 @@ import type { AssembleContext } from '#kit/run/daemon.ts'
 import type { GatewayConfig } from '../config.ts'
 import { createHistory, type History } from '../core/history/history.ts'
 import type { Port } from '../core/lines/port.ts'
+import type { ValuePayload } from '../core/points/values.ts'
 import { openHistoryFile } from '../io/history-file.ts'
+
+/** Payload of `value` of a device by definition. */
+interface SeriesPayload {
+  series: string | null
+  value: ValuePayload['value']
+}
+
+/** A value was told. */
+export function recordValue(history: History, path: string, payload: ValuePayload | SeriesPayload): void {
+  if (!('series' in payload)) history.hear(path, payload)
+  else if (payload.series !== null) history.hear(path, { name: payload.series, value: payload.value, quality: 'good' })
+}
 
 /** @param ports those that are set up */
 export function historyOf(
@@ -27,7 +40,7 @@ export function historyOf(
     ports: () =>
       ports().map(({ adapter: { faces }, path }) => ({
         path,
-        points: () => faces?.points?.list() ?? [],
+        points: () => [...(faces?.points?.list() ?? []), ...(faces?.recorded?.list() ?? [])],
         units: () => faces?.units?.list() ?? [],
       })),
     onFault(fault) {

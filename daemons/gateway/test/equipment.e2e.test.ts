@@ -70,6 +70,26 @@ t.test('A.equipment a display is asked by itself, commanded, and its values are 
   t.match(await command({ command: 'volume', args: { volume: 101 } }), { status: 400, body: { error: 'command_args' } })
   t.match(await command({ command: 'volume', args: { volume: [1] } }), { status: 400, body: { error: 'bad_fields' } })
 
+  t.match(
+    (await view()).values.map(({ name, series }: { name: string; series: string | null }) => [name, series]).sort(),
+    [
+      ['input', null],
+      ['mute', 'mute'],
+      ['power', 'power'],
+      ['volume', 'volume'],
+    ],
+  )
+  const history = async (name: string) =>
+    gateway.call('GET', gateway.portPath(path, `/points/${name}/history?step=60&from=${Date.now() - 120_000}`))
+  // A slot may begin between the two values.
+  const isRecorded = async () =>
+    (await history('volume')).body.buckets.some(({ max }: { max: number | null }) => max === 40)
+  await until('it is in the history', isRecorded)
+  t.match(await history('volume'), { status: 200, body: { name: 'volume', unit: '%' } })
+  t.match(await history('input'), { status: 404, body: { error: 'unknown_point' } })
+  const table = await gateway.call('GET', gateway.portPath(path, '/history.csv?step=3600'))
+  t.match(String(table.body), /^time,point,unit,.*\r\n.*,volume,%,.*,40,/s)
+
   const frames = (await gateway.call('GET', gateway.portPath(path, '/frames?limit=500'))).body
   const values = frames.filter(({ event }: { event: string }) => event === 'value')
   t.ok(

@@ -29,6 +29,7 @@ t.test('a device by definition on the page', { skip: noBrowser, timeout: 120_000
 const scenes: Scene<DisplayStage>[] = [
   ['is set up; a definition that is missing is shown at the field', setUp],
   ['is commanded by the form of its definition, and says what is wrong', command],
+  ['shows its values, and leads from each number to its history', history],
 ]
 
 async function setUp(t: Test, { page, visit, bus, audit }: DisplayStage): Promise<void> {
@@ -58,5 +59,21 @@ async function command(t: Test, { page, state, audit }: DisplayStage): Promise<v
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('input: done').waitFor()
   t.equal(state.get(0x14), 0x23)
+  await page.getByRole('region', { name: 'Values' }).getByText('40 %').waitFor()
   await audit(t, 'port-equipment')
+}
+
+async function history(t: Test, { audit, bus, page, visit }: DisplayStage): Promise<void> {
+  await visit('port', bus.path)
+  const values = page.getByRole('region', { name: 'Values' })
+  t.equal(await values.getByRole('link', { name: 'History' }).count(), 3, 'an input is no number')
+  await values
+    .getByRole('row', { name: /volume/ })
+    .getByRole('link', { name: 'History' })
+    .click()
+  await page.getByRole('heading', { name: 'volume' }).first().waitFor()
+  await page.locator('b.now', { hasText: /^40\.00$/ }).waitFor()
+  await audit(t, 'history-equipment', 'unpictured')
+  await page.getByRole('link', { name: 'Back to' }).click()
+  await values.waitFor()
 }

@@ -6,6 +6,7 @@ import type { UserView } from '#kit/pure/users.ts'
 import { call } from '#kit/web/call.ts'
 import type { UnitView } from '../core/bus/units.ts'
 import type { OutstationFace } from '../core/dnp3/dnp3.ts'
+import type { EquipmentFace } from '../core/equipment/equipment.ts'
 import type { PointBucket } from '../core/history/buckets.ts'
 import type { HuntJob } from '../core/hunt/run.ts'
 import type { PortEvent } from '../core/lines/ports.ts'
@@ -296,6 +297,7 @@ export type SetPointAnswer = ReturnType<OutstationFace['points']>[number] & { is
 export interface Equipment {
   title: string
   zone: string | null
+  values: EquipmentValue[]
   commands: {
     name: string
     title: string | null
@@ -308,6 +310,9 @@ export interface Equipment {
     }[]
   }[]
 }
+
+/** A value of a device, as it shows. */
+export type EquipmentValue = ReturnType<EquipmentFace['view']>['values'][number]
 
 /** Reply to a command of a device. */
 export interface EquipmentAnswer {

@@ -67,10 +67,13 @@ export function HistoryPage({ path, name }: { path: string; name: string }): VNo
   )
   if (!port) return noLine(texts.pointHistory, path)
   const history = known?.span === span ? known.history : null
-  const back = texts.backTo(`points of ${shortPath(path)}`)
+  // A device by definition has values, and no page of points.
+  const isDevice = port.protocol === 'equipment'
+  const back = texts.backTo(isDevice ? shortPath(path) : `points of ${shortPath(path)}`)
+  const from = isDevice ? linkTo('port', path) : linkTo('port', path, 'points')
   const options = Object.entries(texts.spanChoice)
   const choose = (value: string) => setSpan(value as Span)
-  return html`<div class="head"><a class="btn quiet icon" href=${linkTo('port', path, 'points')} aria-label=${back}>${icon('back')}</a>
+  return html`<div class="head"><a class="btn quiet icon" href=${from} aria-label=${back}>${icon('back')}</a>
       <h1>${name}</h1><span class="faint small later">${shortPath(path)}</span>
       <div class="acts">${segments({ label: texts.pointHistory, name: 'span', value: span, options, choose })}
         <${Act} run=${() => void save(path, name, SPANS[span])}>${texts.saveCsv}</${Act}></div></div>

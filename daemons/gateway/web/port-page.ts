@@ -167,6 +167,7 @@ function driver(port: Port, counters: Counters): { wrong: FigureFacts; lost: Fig
 
 const TrafficPanel = lazy(async () => (await import('./traffic-panel.ts')).TrafficPanel)
 const OutstationPanel = lazy(async () => (await import('./outstation-panel.ts')).OutstationPanel)
+const EquipmentPanel = lazy(async () => (await import('./equipment-panel.ts')).EquipmentPanel)
 const RingPanel = lazy(async () => (await import('./ring-panel.ts')).RingPanel)
 const UnitsPanel = lazy(async () => (await import('./port-panels.ts')).UnitsPanel)
 const PointsPart = lazy(async () => (await import('./port-panels.ts')).PointsPart)
@@ -242,6 +243,7 @@ function side({ port, traffic, units, refused, again }: SideFacts): VNode {
     ${hasUnits ? html`<${UnitsPanel} port=${port} units=${units} refused=${refused} again=${again} />` : null}
     ${port.protocol === 'bacnet-mstp' ? html`<${RingPanel} port=${port} />` : null}
     ${port.protocol === 'dnp3' ? html`<${OutstationPanel} port=${port} />` : null}
+    ${port.protocol === 'equipment' ? html`<${EquipmentPanel} port=${port} />` : null}
     ${isSlave ? html`<${RegistersPanel} port=${port} />` : null}
     ${hasUnits ? html`<${PointsPart} port=${port} traffic=${traffic} />` : null}
     <${Counted} port=${port} />

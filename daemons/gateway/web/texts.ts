@@ -337,6 +337,13 @@ export const framesSkipped = (number: number) =>
 export const andMore = (shown: string, rest: number) => `${shown} and ${rest} more`
 export const unknownException = 'unknown'
 
+// Values of a device by definition (equipment-panel.ts)
+
+export const deviceValues = 'Values'
+export const deviceValuesNotRead = 'The values could not be read'
+export const noDeviceValues = 'No value yet.'
+export const deviceValuesAppear = 'Values appear here as the device says them, asked or by itself.'
+
 // Traffic (traffic-panel.ts)
 
 export const sentReceived = (out: number, back: number) => `${many(out, 'frame')} sent, ${back} received`

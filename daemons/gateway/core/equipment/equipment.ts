@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox'
 import type { Timer } from '#kit/clock.ts'
 import type { Line } from '#kit/line/line.ts'
-import type { DeviceDefinition, DeviceValue } from '#kit/pure/device/definition.ts'
+import type { AttributeRule, DeviceDefinition, DeviceValue } from '#kit/pure/device/definition.ts'
 import { createDeviceCutter, type Device, type DeviceReport, type Digest, readConfig } from '#kit/pure/device/device.ts'
 import { DeviceSession } from '#kit/pure/device/session.ts'
 import { expectedArg } from '#kit/pure/device/values.ts'
@@ -11,7 +11,7 @@ import { sendWithin, wireUs } from '#kit/pure/line.ts'
 import { Backoff, type BackoffLimits } from '#kit/pure/pace.ts'
 import { durationText } from '#kit/pure/text.ts'
 import { LINK_TYPES } from '../../wire/pcap.ts'
-import type { Adapter, AdapterContext, Protocol } from '../lines/adapter.ts'
+import type { Adapter, AdapterContext, Protocol, RecordedFace } from '../lines/adapter.ts'
 import { framePayload } from '../lines/events.ts'
 import type { Framer, SilenceFramerMaker } from '../lines/ports.ts'
 
@@ -73,6 +73,11 @@ const equipmentSettings = Type.Object(
 
 export type EquipmentSettings = Static<typeof equipmentSettings>
 
+/** The name of a history: that of the value, and its zone. */
+const SERIES = /^([a-z][a-z0-9_]*)(?: \(([^\p{C}]*)\))?$/u
+/** As long as a name of a point. */
+const MOST_SERIES_CHARACTERS = 64
+
 /** What the adapter needs beside the line. */
 export interface EquipmentWorld {
   silenceFramer: SilenceFramerMaker
@@ -103,6 +108,8 @@ interface ValueView {
   zone: string | null
   value: DeviceValue
   unit: string | null
+  /** The name of its history; null where none is kept, as of texts. */
+  series: string | null
   readAt: number
   changedAt: number
 }
@@ -149,7 +156,10 @@ export const equipmentProtocol: Protocol<EquipmentWorld> = {
 /** One device on one line. `settings` have every default filled in. */
 export class EquipmentAdapter implements Adapter {
   readonly actions = { command: (body: EquipmentCommand, signal: AbortSignal) => this.#command(body, signal) }
-  readonly faces = { equipment: { view: () => this.#view() } }
+  readonly faces = {
+    equipment: { view: () => this.#view() },
+    recorded: { list: () => this.#recorded(), about: (name: string) => this.#about(name) } satisfies RecordedFace,
+  }
   readonly #context: AdapterContext
   readonly #settings: EquipmentSettings
   readonly #world: EquipmentWorld
@@ -321,14 +331,43 @@ export class EquipmentAdapter implements Adapter {
       }
       const isNews = before?.value !== value
       const unit = this.#unitOf(name)
-      this.#values.set(key, { name, zone, value, unit, readAt, changedAt: isNews ? readAt : before.changedAt })
-      if (isNews) publish('value', { name, zone, value, unit, previous: before?.value ?? null, readAt })
+      const series = this.#seriesOf(name, zone)
+      const told = { name, zone, value, unit, series }
+      this.#values.set(key, { ...told, readAt, changedAt: isNews ? readAt : before.changedAt })
+      if (isNews) publish('value', { ...told, previous: before?.value ?? null, readAt })
     }
   }
 
+  #ruleOf(name: string): AttributeRule | undefined {
+    return this.#found instanceof Fault ? undefined : this.#found.device.attributes.get(name)
+  }
+
   #unitOf(name: string): string | null {
-    const rule = this.#found instanceof Fault ? undefined : this.#found.device.attributes.get(name)
+    const rule = this.#ruleOf(name)
     return rule?.type === 'number' ? (rule.unit ?? null) : null
+  }
+
+  // History: of what is a number or a switch.
+
+  /** A device may name a zone as it likes; one whose name no address of a page could carry has no history. */
+  #seriesOf(name: string, zone: string | null): string | null {
+    const type = this.#ruleOf(name)?.type
+    if (type !== 'number' && type !== 'boolean') return null
+    const series = zone === null ? name : `${name} (${zone})`
+    return SERIES.test(series) && series.length <= MOST_SERIES_CHARACTERS ? series : null
+  }
+
+  /** What a silent device said last is not what is so now. */
+  #recorded(): ReturnType<RecordedFace['list']> {
+    const quality = this.#line && !this.#fault ? 'good' : 'stale'
+    return [...this.#values.values()].flatMap(({ series, value }) =>
+      series === null ? [] : [{ name: series, value, quality } as const],
+    )
+  }
+
+  #about(series: string): ReturnType<RecordedFace['about']> {
+    const [, name = '', zone = null] = SERIES.exec(series) ?? []
+    return this.#seriesOf(name, zone) === null ? undefined : { unit: this.#unitOf(name) }
   }
 
   #view(): ReturnType<EquipmentFace['view']> {

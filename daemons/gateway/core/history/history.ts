@@ -96,7 +96,7 @@ export interface History {
   start(): void
   /** Writes what it has. */
   close(): Promise<void>
-  hear(port: string, value: ValuePayload): void
+  hear(port: string, value: Pick<ValuePayload, 'name' | 'quality' | 'value'>): void
   /** The disk began a new file: what was in the old one is not there any more. */
   begunAfresh(): void
   /** @throws Fault `bad_fields`, `history_off`, `history_busy`, `store_read_failed` */

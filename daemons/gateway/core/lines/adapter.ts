@@ -9,7 +9,7 @@ import type { ScanFace } from '../bus/scan-run.ts'
 import type { UnitStatesFace, UnitsFace } from '../bus/units.ts'
 import type { HuntProtocol } from '../hunt/hunted.ts'
 import type { PointBase } from '../points/definition.ts'
-import type { PointsFace } from '../points/values.ts'
+import type { PointsFace, PointView } from '../points/values.ts'
 import type { PortRecord } from './ports.ts'
 
 // The parts behind routes that only some protocols can serve. A protocol adds its own parts to these interfaces
@@ -22,6 +22,14 @@ export interface AdapterFaces {
   /** In the place of units: nodes that are heard and not asked, such as those of a ring. */
   nodes?: UnitStatesFace
   scan?: ScanFace
+  recorded?: RecordedFace
+}
+
+/** Values beside points that have a history, such as those of a device by definition. */
+export interface RecordedFace {
+  list(): readonly Pick<PointView, 'name' | 'value' | 'quality'>[]
+  /** Unit of measure of a value that may have this name; undefined where none may. */
+  about(name: string): { unit: string | null } | undefined
 }
 
 /** How the units or nodes of a line do; undefined where its protocol has none. */

@@ -119,6 +119,47 @@ t.test('a device that is silent is told once, and its late answer is nobody’s'
   t.match(adapter.counters(), { unanswered: 1, badChecksums: 0, rxFrames: 1 })
 })
 
+t.test('numbers and switches have a history, by zone, good while the device answers; texts have none', async (t) => {
+  const { adapter, clock, hear, line, told } = equipmentOn({ definition: 'kramer-protocol-3000', zones: ['1', '7'] })
+  const { about, list } = adapter.faces.recorded
+  adapter.attach(line)
+  await clock.run(0)
+  hear('~01@AUD-LVL 1, 2, -12\r\n')
+  t.same(list(), [{ name: 'volume (2)', value: -12, quality: 'good' }])
+  t.match(told('value'), [{ name: 'volume', zone: '2', series: 'volume (2)' }])
+  t.same(about('volume (2)'), { unit: 'dB' })
+  t.same(about('input'), { unit: null })
+  for (const name of ['model', 'no_such_value', 'volume (2)\n', `volume (${'9'.repeat(64)})`, ''])
+    t.equal(about(name), undefined)
+  await clock.run(5000)
+  t.ok(adapter.fault(), 'it did not answer what it was asked')
+  t.same(list(), [{ name: 'volume (2)', value: -12, quality: 'stale' }])
+  for (let tries = 0; tries < 100 && adapter.fault(); tries++) {
+    await clock.run(100)
+    hear('~01@VID 3>1\r\n')
+    hear('~01@VID 4>7\r\n')
+  }
+  t.equal(adapter.fault(), undefined)
+  t.match(list(), [
+    { name: 'volume (2)', quality: 'good' },
+    { name: 'input (1)', value: 3 },
+    { name: 'input (7)', value: 4 },
+  ])
+  adapter.detach()
+  t.match(list(), [{ quality: 'stale' }, { quality: 'stale' }, { quality: 'stale' }])
+  const balance = equipmentOn({ definition: 'mettler-toledo-sics' })
+  balance.adapter.attach(balance.line)
+  await balance.clock.run(0)
+  balance.hear('S S     100.00 g\r\n')
+  t.same(
+    balance.adapter.faces.recorded.list().map(({ name, value }) => [name, value]),
+    [
+      ['stable', true],
+      ['weight', 100],
+    ],
+  )
+})
+
 t.test('more commands than may wait are refused, and the closing of the line tells all', async (t) => {
   const { adapter, clock, line } = equipmentOn()
   adapter.attach(line)

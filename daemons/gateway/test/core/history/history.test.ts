@@ -30,7 +30,7 @@ function stage(changes: Partial<HistoryLimits> = {}, store = memoryStore(), star
   })
   const set = (name: string, value: Known['value'], quality: Known['quality'] = 'good') => {
     points.set(name, { name, value, quality })
-    history.hear('bus', { name, value, quality, unitId: 1, text: null, unit: null, previous: null, readAt: null })
+    history.hear('bus', { name, value, quality })
   }
   const bucketsOf = async (name: string, wish = {}) => {
     const { series } = await history.points('bus', [name], { step: 60, from: START, ...wish })
