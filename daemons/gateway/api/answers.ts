@@ -355,6 +355,7 @@ export const outstationAnswer = object({
       indications,
       waiting: object({ class1: count, class2: count, class3: count }),
       isOverflown: Type.Boolean({ description: 'events were lost' }),
+      assigned: Type.Integer({ minimum: 0, description: 'points that it has put into another class of events' }),
       unsolicited: Type.Array(count, { description: 'classes of events that are sent to it without a poll' }),
     }),
   ),

@@ -244,6 +244,8 @@ t.test('tshark reads a capture of a whole talk without a complaint', { skip: noT
   await master.ask(3, '0C 01 28 01 00 03 00 03 01 64 00 00 00 00 00 00 00 00')
   await master.ask(4, '0C 01 28 01 00 03 00 03 01 64 00 00 00 00 00 00 00 00')
   await master.ask(23)
+  t.equal((await master.ask(22, '3C 01 06 1E 00 06 3C 04 06 01 00 00 00 03'))?.iin, 0)
+  t.match((await call('GET', '/outstation')).body.masters, [{ address: 1, assigned: 20 }])
   await master.ask(1, '01 01 06 1E 01 00 00 03 15 05 06')
   const frames = (await call('GET', '/frames?limit=500')).body
     .filter(({ event }: { event: string }) => event === 'frame')

@@ -52,10 +52,13 @@ function litOf({ isOverflown, state }: Master): Lit {
   return state === 'present' && !isOverflown ? 'ok' : 'warn'
 }
 
-function masterText({ isOverflown, state, unsolicited, via }: Master): string {
+function masterText({ assigned, isOverflown, state, unsolicited, via }: Master): string {
   const where = via === null || via === 'line' ? '' : `, ${via}`
   const told = unsolicited.length > 0 ? texts.toldOf(unsolicited.join(', ')) : ''
-  return [texts.masterStates[state] + where, told, isOverflown && texts.eventsWereLost].filter(Boolean).join(', ')
+  const moved = assigned > 0 && texts.pointsAssigned(assigned)
+  return [texts.masterStates[state] + where, told, moved, isOverflown && texts.eventsWereLost]
+    .filter(Boolean)
+    .join(', ')
 }
 
 /** The classes one after the other: `1 · 0 · 12`. */

@@ -1139,6 +1139,7 @@ export const masterStates = {
   gone: 'is gone',
 }
 export const toldOf = (classes: string) => `told of classes ${classes}`
+export const pointsAssigned = (points: number) => `${counted(points, 'point')} in another class`
 export const eventsWereLost = 'events were lost'
 export const waitingTitle = 'Events of class 1, 2 and 3 that wait for this master'
 export const indicationNames: Record<string, string> = {

@@ -14,7 +14,15 @@ import {
 } from '../../wire/dnp3/application.ts'
 import { timeBytes, timeOfBytes } from '../../wire/dnp3/objects.ts'
 import { type AnsweredCommand, CommandDesk, type commandAnswers } from './commands.ts'
-import { type EventBuffer, type EventClass, eventClasses, type OutstationDatabase } from './database.ts'
+import {
+  assignClasses,
+  type EventBuffer,
+  type EventClass,
+  eventClasses,
+  type OutstationDatabase,
+  type PointRange,
+  rangesWithin,
+} from './database.ts'
 import { type Block, Blocks, readObjects, tellEvents } from './reading.ts'
 
 // The states of an outstation towards its master: state x event -> next state.
@@ -250,6 +258,8 @@ export class Outstation {
       case FC.enableUnsolicited:
       case FC.disableUnsolicited:
         return this.#enable(request)
+      case FC.assignClass:
+        return this.#assign(request)
       case FC.delayMeasure:
         return { blocks: [{ bytes: [52, 2, 0x07, 1, 0, 0], serials: [] }], iin: 0 }
       case FC.recordTime:
@@ -302,21 +312,22 @@ export class Outstation {
   #freeze(request: Request): Answer | null {
     const { database, facts } = this.#parts
     const isCleared = request.function === FC.freezeAndClear || request.function === FC.freezeAndClearNoReply
-    const all = { start: 0, stop: database.size('counter') - 1 }
-    const ranges: (typeof all)[] = []
+    const ranges: PointRange[] = []
     let iin = 0
     for (const { group, range } of readHeaders(request.objects, () => undefined)) {
-      if (group !== 20) iin |= IIN.objectUnknown
-      else if (range.kind !== 'indices' && range.kind !== 'all') iin |= IIN.parameterError
-      else {
-        const { start, stop } = range.kind === 'indices' ? range : all
-        if (stop > all.stop) iin |= IIN.parameterError
-        ranges.push({ start, stop: Math.min(stop, all.stop) })
-      }
+      const within = group === 20 ? rangesWithin(range, database.size('counter') - 1) : undefined
+      iin |= within?.iin ?? IIN.objectUnknown
+      ranges.push(...(within?.ranges ?? []))
     }
     database.freeze(ranges, { isCleared, timeMs: facts.epochMs() })
     this.changed()
     return request.function === FC.freeze || request.function === FC.freezeAndClear ? flaw(iin) : null
+  }
+
+  #assign(request: Request): Answer {
+    const { database, events } = this.#parts
+    const headers = readHeaders(request.objects, () => undefined)
+    return flaw(assignClasses(headers, events, (kind) => database.size(kind)))
   }
 
   #restart(kind: 'cold' | 'warm'): Answer {

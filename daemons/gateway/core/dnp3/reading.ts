@@ -73,11 +73,15 @@ class AskedEvents {
   }
 
   of(which: EventClass | PointKind): EventQueue {
-    this.#all ??= this.#buffer.events(eventClasses)
-    const isWanted = ({ eventClass, kind }: PointChange) => eventClass === which || kind === which
-    const queue = this.#queues.get(which) ?? { events: this.#all.filter(isWanted), at: 0 }
+    const queue = this.#queues.get(which) ?? { events: this.#eventsOf(which), at: 0 }
     this.#queues.set(which, queue)
     return queue
+  }
+
+  #eventsOf(which: EventClass | PointKind): readonly PointChange[] {
+    if (typeof which === 'number') return this.#buffer.events([which])
+    this.#all ??= this.#buffer.events(eventClasses)
+    return this.#all.filter(({ kind }) => kind === which)
   }
 }
 

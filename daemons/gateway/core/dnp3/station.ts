@@ -80,8 +80,9 @@ export class Station {
     this.#parts = parts
     const { settings } = parts
     const addresses = mastersOf(settings)
-    const buffers = addresses.map(() => new EventBuffer(settings.events_per_class))
-    this.database = new OutstationDatabase({ sizes: settings.points, classes: settings.classes, buffers })
+    const { classes, events_per_class: most, points: sizes } = settings
+    const buffers = addresses.map(() => new EventBuffer({ most, sizes, classes }))
+    this.database = new OutstationDatabase({ sizes, buffers })
     this.#masters = new Map(
       addresses.map((address, at) => [address, this.#masterOf(address, buffers[at] as EventBuffer)]),
     )
@@ -182,6 +183,7 @@ export class Station {
           number
         >,
         isOverflown: events.isOverflown,
+        assigned: events.assigned,
         unsolicited: outstation.enabled,
       })),
     }

@@ -36,8 +36,9 @@ function station(over: Partial<OutstationSettings> = {}, eventsPerClass = 100) {
   const clock = fakeClock()
   const sizes = { binary: 3, double_bit: 1, analog: 2, counter: 2, frozen_counter: 2, octet_string: 1 }
   const classes = { binary: 1, double_bit: 1, analog: 2, counter: 3, frozen_counter: 3, octet_string: 3 } as const
-  const events = new EventBuffer(eventsPerClass)
-  const database = new OutstationDatabase({ sizes, classes, buffers: [events] })
+  const events = new EventBuffer({ most: eventsPerClass, sizes, classes })
+  const other = new EventBuffer({ most: eventsPerClass, sizes, classes })
+  const database = new OutstationDatabase({ sizes, buffers: [events, other] })
   const facts = { bits: 0, setAt: 0 }
   const sent: string[] = []
   const told: unknown[] = []
@@ -68,7 +69,7 @@ function station(over: Partial<OutstationSettings> = {}, eventsPerClass = 100) {
     outstation.changed()
   }
   const hear = (text: string) => outstation.receive(bytesOf(text), false)
-  return { ask, clock, database, events, facts, hear, outstation, sent, set, told }
+  return { ask, clock, database, events, facts, hear, other, outstation, sent, set, told }
 }
 
 t.test('class 0 tells every point, and the restart until it is taken back', async (t) => {
@@ -184,6 +185,43 @@ t.test('a request to all outstations is carried out, not answered, and said in t
   t.same(on.sent, [])
   t.equal(on.ask('C1 01 15 01 00 00 00'), 'C1 81 89 00 15 01 00 00 00 01 09 00 00 00')
   t.match(on.ask('C2 01 15 01 00 00 00'), /^C2 81 88 00/)
+})
+
+t.test('IEEE 1815 function 22: a master assigns points to other classes, for itself alone', async (t) => {
+  const on = station()
+  t.equal(on.ask('C0 16 3C 04 06 01 00 00 01 02 3C 01 06 1E 00 17 01 00'), 'C0 81 80 00')
+  t.equal(on.events.assigned, 3)
+  on.set('binary', 0, true)
+  on.set('binary', 1, true)
+  on.set('analog', 0, 1.5)
+  on.set('analog', 1, 2.5)
+  const counts = (buffer: typeof on.events) => ([1, 2, 3] as const).map((one) => buffer.count(one))
+  t.same(counts(on.events), [1, 1, 1], 'analog 0 is in class 0 now, and its changes are no events')
+  t.same(counts(on.other), [2, 2, 0])
+  t.match(on.ask('C1 01 3C 04 06'), /^E1 81 86 00 02 02 28 01 00 01 00 81/)
+  on.hear('C1 00')
+  t.match(on.ask('C2 01 3C 01 06'), /1E 05 00 00 01 01 00 00 C0 3F/, 'all points are in class 0')
+  t.equal(on.ask('C3 16 3C 02 06 01 00 06 3C 03 06 1E 00 06'), 'C3 81 86 00')
+  t.equal(on.events.assigned, 0)
+})
+
+t.test('what of an assignment is wrong is said, and the rest is done', async (t) => {
+  const rows: [string, string, number][] = [
+    ['01 00 06', '81 80 04', 0],
+    ['3C 04 06 01 00 00 02 09', '81 80 04', 1],
+    ['3C 04 06 01 02 06', '81 80 02', 0],
+    ['3C 04 06 02 00 06', '81 80 02', 0],
+    ['3C 05 06 01 00 06', '81 80 06', 0],
+    ['3C 04 06 01 00 07 02', '81 80 04', 0],
+    ['3C 04 06 6E 00 06 01 00 28 02 00 01 00 08 00', '81 80 04', 1],
+    ['3C 04 06 01 00 00 02', '81 80 04', 0],
+    ['3C 04 06', '81 80 00', 0],
+  ]
+  for (const [objects, said, assigned] of rows) {
+    const on = station()
+    t.equal(on.ask(`C0 16 ${objects}`), `C0 ${said}`, objects)
+    t.equal(on.events.assigned, assigned, objects)
+  }
 })
 
 t.test('counters are frozen, and cleared where that is asked', async (t) => {
