@@ -183,11 +183,24 @@ class Job {
     this.#current = mask
     this.#asked++
     const heard = await this.#select(mask)
-    if (heard === 'noise') await this.#narrowNext(mask, share)
+    if (heard === 'noise' || (heard !== 'nothing' && !(await this.#isThere(mask, heard.reply))))
+      await this.#narrowNext(mask, share)
     else {
       if (heard !== 'nothing') this.#add(heard, null)
       this.#progress += share
     }
+  }
+
+  /**
+   * Answers of several may fall together to a whole one, once in some hundred times, of a meter that is not there.
+   * Whoever is there answers to his own number, too.
+   */
+  async #isThere(mask: string, { telegram }: MbusReply): Promise<boolean> {
+    const id = telegram?.meter?.id
+    if (id === undefined || !/^\d{8}$/.test(id) || !mask.slice(0, 8).includes('F')) return true
+    this.#asked++
+    const again = await this.#select(id + mask.slice(8))
+    return typeof again !== 'string' && again.reply.telegram?.meter?.id === id
   }
 
   async #narrowNext(mask: string, share: number): Promise<void> {

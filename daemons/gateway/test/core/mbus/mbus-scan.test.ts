@@ -1,6 +1,6 @@
 import t from 'tap'
 import { responseFrame } from '../../../wire/mbus/frames.ts'
-import { mbusLine, point, waterMeter } from './mbus-line.ts'
+import { mbusLine, point, volume, waterMeter } from './mbus-line.ts'
 
 t.test('A.mbus a scan by primary address finds meters, and says where two have one address', async (t) => {
   const meters = [
@@ -44,7 +44,22 @@ t.test('A.mbus a scan by secondary address tells meters apart that answer at onc
   const some = await on.scanNow({ by: 'secondary', mask: '123FFFFF' })
   t.same(some.found.map(({ meter }) => meter?.id).sort(), ids.slice(0, 3).sort())
   const few = await on.scanNow({ by: 'secondary', mask: '8FFFFFFFFFFFFF16' })
-  t.match(few, { found: [{ secondary: '8765432177040116' }], asked: 1 })
+  t.match(few, { found: [{ secondary: '8765432177040116' }], asked: 2 })
+})
+
+t.test('A.mbus answers that fall together to that of a meter which is not there find those that are', async (t) => {
+  // By AND their telegrams are a whole one of 12300101, with the right checksum.
+  const ids = ['12340111', '56787503']
+  const meters = ids.map((id) => waterMeter(0, id, {}, { telegrams: () => [volume(1)] }))
+  const on = await mbusLine({ meters })
+  const ghosts = () => on.frames.filter(({ decoded }) => JSON.stringify(decoded).includes('12300101')).length
+  const job = await on.scanNow({ by: 'secondary' })
+  t.ok(ghosts() > 0, 'the answer of nobody was heard, whole')
+  t.match(job, { state: 'done', collisions: [], progress: 1 })
+  t.same(
+    job.found.map(({ meter }) => meter?.id),
+    ids,
+  )
 })
 
 t.test('A.mbus two meters of one number, and one whose number is none, are collisions', async (t) => {
