@@ -10,6 +10,7 @@ import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { readPresentValue, type SimulatedNode, SimulatedRing } from '../../../scripts/sim/mstp-ring.ts'
 import { encodeMstpFrame } from '../wire/mstp/frame.ts'
+import { LINK_TYPES, pcapFileHead, pcapRecord } from '../wire/pcap.ts'
 import { ptyOfFile, sharedGateway } from './shared-gateway.ts'
 
 const run = promisify(execFile)
@@ -167,6 +168,26 @@ async function ipClient(t: Test, port: number) {
   return { ask, heard, hears }
 }
 
+/** tshark reads these datagrams as BACnet/IP, without a complaint. */
+async function readsWell(t: Test, datagrams: readonly string[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'bacnet-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'ip.pcap')
+  const records = datagrams.map((hex, at) => pcapRecord(at, Buffer.from(hex, 'hex')))
+  writeFileSync(file, Buffer.concat([pcapFileHead(LINK_TYPES.modbusRtu), ...records]))
+  const dlt = 'uat:user_dlts:"User 0 (DLT=147)","bvlc","0","","0",""'
+  const names = ['bvlc.function', 'bvlc.fdt_ttl', '_ws.expert.message', '_ws.malformed']
+  const fields = names.flatMap((name) => ['-e', name])
+  const { stdout } = await run('tshark', ['-r', file, '-o', dlt, '-T', 'fields', '-E', 'separator=|', ...fields])
+  const rows = stdout.trimEnd().split('\n')
+  t.equal(rows.length, datagrams.length)
+  for (const row of rows) t.match(row, /^0x[0-9a-f]{2}\|\d*\|\|$/)
+  t.ok(
+    rows.some((row) => row.startsWith('0x07|60|')),
+    'the table of foreign devices',
+  )
+}
+
 t.test('a BACnet/IP client finds the ring behind its router, its devices, and reads one', async (t) => {
   const ip_port = await freeUdpPort()
   const router = { ip_port, ip_listen: '127.0.0.1', ip_broadcast: '127.255.255.255', ip_network: 1, ring_network: 7 }
@@ -189,6 +210,11 @@ t.test('a BACnet/IP client finds the ring behind its router, its devices, and re
   await reads('07', '3e44408000003f')
   ask(`81 0a 000e 01 24 0063 01 04 ff 02 44 01`)
   await hears(/^810a000a018003010063$/)
+  ask('81 06 0004')
+  await hears(/^8107000e7f000002.{4}003c00/)
+  ask('81 02 0004')
+  await hears(/^810000060020$/)
+  if (noTshark === false) await readsWell(t, [...heard])
   const { counters } = (await gateway.call('GET', gateway.portPath(pty.path))).body
   t.match(counters, { foreignDevices: 1 })
   t.ok(counters.routedToRing >= 3 && counters.routedToIp >= 5, JSON.stringify(counters))

@@ -53,11 +53,18 @@ const MOST_ROUTES = 64
 /** Added to the time that a foreign device asks for. @source ANSI/ASHRAE 135-2016, Annex J.5.2.3 */
 const GRACE_S = 30
 /** @source ANSI/ASHRAE 135-2016, Annex J.2.1 */
-const [DONE, REGISTER_REFUSED, DISTRIBUTE_REFUSED] = [0x0000, 0x0030, 0x0060] as const
+const [DONE, REGISTER_REFUSED, DELETE_REFUSED, DISTRIBUTE_REFUSED] = [0x0000, 0x0030, 0x0050, 0x0060] as const
+/** It has no table of other routers to which it would pass broadcasts on. @source ANSI/ASHRAE 135-2016, Annex J.2.1 */
+const NO_DISTRIBUTION = new Map<number, number>([
+  [BVLC.writeDistribution, 0x0010],
+  [BVLC.readDistribution, 0x0020],
+])
 /** @source ANSI/ASHRAE 135-2016, 6.4.4 */
 const [NO_SUCH_NETWORK, TOO_LONG] = [1, 4] as const
 
 interface Foreign extends IpPeer {
+  /** For how long it asked to be registered. */
+  seconds: number
   untilMs: number
 }
 
@@ -113,7 +120,11 @@ export class MstpRouter {
       return this.#fromIp(readRouted(rest.subarray(IP_ADDRESS_BYTES)), ipAddressOf(rest), true)
     }
     if (kind === BVLC.registerForeign) return this.#register(rest, peer)
+    if (kind === BVLC.readForeign) return this.#tellForeign(peer)
+    if (kind === BVLC.deleteForeign) return this.#deleteForeign(rest, peer)
     if (kind === BVLC.distribute) return this.#distribute(rest, peer)
+    const refusal = NO_DISTRIBUTION.get(kind)
+    if (refusal !== undefined) this.#result(refusal, peer)
   }
 
   #fromIp(npdu: RoutedNpdu, peer: IpPeer, isBroadcast: boolean) {
@@ -263,21 +274,38 @@ export class MstpRouter {
 
   #register(rest: Uint8Array, peer: IpPeer): void {
     const { clock, foreignDevices: most, foreignPerAddress } = this.#parts
-    const key = `${peer.host}:${peer.port}`
+    const key = keyOf(peer)
     this.#forgetExpired()
     const ofAddress = [...this.#foreign.values()].filter(({ host }) => host === peer.host).length
     const hasRoom = this.#foreign.size < most && ofAddress < foreignPerAddress
     const isRefused = rest.length !== 2 || (!this.#foreign.has(key) && !hasRoom)
     if (!isRefused) {
       const seconds = (rest[0] ?? 0) * 256 + (rest[1] ?? 0)
-      this.#foreign.set(key, { ...peer, untilMs: clock.monotonicMs() + (seconds + GRACE_S) * 1000 })
+      this.#foreign.set(key, { ...peer, seconds, untilMs: clock.monotonicMs() + (seconds + GRACE_S) * 1000 })
     }
     this.#result(isRefused ? REGISTER_REFUSED : DONE, peer)
   }
 
+  /** @source ANSI/ASHRAE 135-2016, Annex J.2.7 */
+  #tellForeign(peer: IpPeer): void {
+    this.#forgetExpired()
+    const nowMs = this.#parts.clock.monotonicMs()
+    const entries = [...this.#foreign.values()].map(({ host, port, seconds, untilMs }) => {
+      const leftS = Math.min(MOST_SECONDS, Math.ceil((untilMs - nowMs) / 1000))
+      return Uint8Array.of(...ipAddressOctets(host, port), ...wordOctets(seconds), ...wordOctets(leftS))
+    })
+    this.#parts.sendTo(peer, encodeBvlc(BVLC.foreignTable, ...entries))
+  }
+
+  #deleteForeign(rest: Uint8Array, peer: IpPeer): void {
+    this.#forgetExpired()
+    const isThere = rest.length === IP_ADDRESS_BYTES && this.#foreign.delete(keyOf(ipAddressOf(rest)))
+    this.#result(isThere ? DONE : DELETE_REFUSED, peer)
+  }
+
   #distribute(rest: Uint8Array, peer: IpPeer) {
     this.#forgetExpired()
-    if (!this.#foreign.has(`${peer.host}:${peer.port}`)) return this.#result(DISTRIBUTE_REFUSED, peer)
+    if (!this.#foreign.has(keyOf(peer))) return this.#result(DISTRIBUTE_REFUSED, peer)
     const npdu = readRouted(rest)
     const forwarded = forwardedOf(peer, rest)
     this.#parts.sendToAll(forwarded)
@@ -323,8 +351,15 @@ export class MstpRouter {
   }
 }
 
-/** Datagrams whose message is for everybody. */
-const TO_ALL: readonly number[] = [BVLC.broadcast, BVLC.forwarded, BVLC.distribute]
+/** Datagrams whose message is for everybody, and one whose answer is much longer than itself. */
+const TO_ALL: readonly number[] = [BVLC.broadcast, BVLC.forwarded, BVLC.distribute, BVLC.readForeign]
+
+/** What two octets hold. */
+const MOST_SECONDS = 0xffff
+
+function keyOf({ host, port }: IpPeer): string {
+  return `${host}:${port}`
+}
 
 function forwardedOf({ host, port }: IpPeer, npdu: Uint8Array): Uint8Array {
   return encodeBvlc(BVLC.forwarded, ipAddressOctets(host, port), npdu)

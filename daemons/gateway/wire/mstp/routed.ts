@@ -103,8 +103,13 @@ export function networksOf(rest: Uint8Array): number[] {
 /** @source ANSI/ASHRAE 135-2016, Annex J.2 */
 export const BVLC = {
   result: 0x00,
+  writeDistribution: 0x01,
+  readDistribution: 0x02,
   forwarded: 0x04,
   registerForeign: 0x05,
+  readForeign: 0x06,
+  foreignTable: 0x07,
+  deleteForeign: 0x08,
   distribute: 0x09,
   unicast: 0x0a,
   broadcast: 0x0b,

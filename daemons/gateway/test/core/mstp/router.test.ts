@@ -144,6 +144,44 @@ t.test('Annex J.5 a foreign device registers, hears broadcasts, sends some, and 
   t.equal(router.foreignDevices(), 0, 'a minute, and thirty seconds of grace')
 })
 
+t.test('Annex J.2 the table of foreign devices is told, and an entry of it deleted', async (t) => {
+  const { ask, clock, router, said } = stage()
+  ask('06', '')
+  t.same(said.splice(0), ['192.0.2.5:47808 81070004'], 'nobody has registered')
+  ask('05', '003c', other)
+  ask('05', 'ffff', client)
+  clock.advance(10_000)
+  said.length = 0
+  ask('06', '')
+  t.same(said.splice(0), [
+    // An address, for how long it asked, and how long it has: thirty seconds more, as far as two octets go.
+    `192.0.2.5:47808 81070018${'c6336409c350'}003c0050${'c0000205bac0'}ffffffff`,
+  ])
+  ask('08', 'c6336409c350')
+  ask('08', 'c6336409c350')
+  ask('08', 'c63364')
+  t.same(said.splice(0), [
+    '192.0.2.5:47808 810000060000',
+    '192.0.2.5:47808 810000060050',
+    '192.0.2.5:47808 810000060050',
+  ])
+  t.equal(router.foreignDevices(), 1)
+})
+
+t.test('Annex J.2.1 it has no table of other routers, and says so to who would read or write one', async (t) => {
+  const { ask, said } = stage()
+  ask('02', '')
+  ask('01', 'c0000209bac0 ffffffff')
+  t.same(said, ['192.0.2.5:47808 810000060020', '192.0.2.5:47808 810000060010'])
+})
+
+t.test('who reads the table of foreign devices again and again is answered only so often', async (t) => {
+  const { ask, router, said } = stage({ broadcastsPerS: 40 })
+  for (let at = 0; at < 100; at++) ask('06', '')
+  t.equal(said.length, 10)
+  t.equal(router.counts.routerDrops, 90)
+})
+
 t.test(
   'a flood from one client is dropped beyond the queue, and what the ring does not answer is counted',
   async (t) => {
