@@ -132,6 +132,9 @@ t.test('A.mbus points name records, are polled, and survive another protocol on 
     (await call('GET', '/points')).body.points.every(({ quality }: { quality: string }) => quality === 'good'),
   )
   t.match((await call('GET', '/points')).body.points, [{ unit: 'kWh', text: /^12\d{3}$/ }, { value: Number }])
+  const { body: history } = await call('GET', `/points/heat/history?step=60&from=${Date.now() - 120_000}`)
+  t.match(history, { name: 'heat', unit: 'kWh' })
+  t.ok(history.buckets.some(({ last }: { last: number | null }) => last !== null && last > 12_000))
   t.match(await call('POST', '/points/flow', { unitId: 1, record: 'flow temperature' }), {
     status: 201,
     body: { name: 'flow', pollMs: 60_000 },
