@@ -23,7 +23,10 @@ export async function recordsEveryFrame(
   { beside, cameras, mishap, seconds, settings = [] }: Course,
 ): Promise<void> {
   const work = stateFolderOf(t)
-  const films = [makeNumberedFilm(work, seconds, 192), makeNumberedFilm(work, seconds, 160)] as const
+  const films = [
+    makeNumberedFilm(work, { seconds, height: 192 }),
+    makeNumberedFilm(work, { seconds, height: 160 }),
+  ] as const
   const changeAt = Math.floor(seconds / 2) * FPS
   const stateFolder = join(work, 'state')
   const sets = ['storage.file_s=5', 'storage.free_bytes=0', 'cameras.retry_first_ms=100', ...settings]
@@ -43,7 +46,7 @@ export async function recordsEveryFrame(
   t.equal(await recorder.stop(), 0)
   for (const [at, { camera, id }] of sent.entries()) {
     const files = globSync(`${stateFolder}-footage/${id}/*/*.mp4`).toSorted()
-    const numbers = files.flatMap(numbersIn)
+    const numbers = (await Promise.all(files.map(numbersIn))).flat()
     t.ok(camera.came.length > FPS, `camera ${at} sent ${camera.came.length} pictures`)
     t.same(numbers, camera.came, `camera ${at}: each picture that came is there once and in order`)
     t.equal(await countOf(files), numbers.length, 'and ffprobe counts as many')

@@ -2,12 +2,16 @@
  * A camera whose pictures carry their number, as a row of black and white blocks, and which knows what it sent: it reorders and
  * loses packets, restarts and changes its parameter sets where a test says so.
  */
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Owner } from '#kit/test/running-daemon.ts'
+
+/** Not at once: a connection that the other side closes meanwhile would be taken for a good one. */
+const program = promisify(execFile)
 
 export const FPS = 15
 const BITS = 14
@@ -19,23 +23,40 @@ const MOST_BYTES = 1200
 interface CodedPicture {
   units: Buffer[]
   isKey: boolean
+  /** Which of all it is when they are shown: what it carries. */
+  number: number
 }
 
-/** Pictures that count from 0, with a key frame each second. @param height tells one film from another by its parameter sets */
-export function makeNumberedFilm(folder: string, seconds: number, height: number): CodedPicture[] {
-  const file = join(folder, `numbered-${height}.h264`)
-  const lit = `255*mod(floor(N/pow(2,floor(X/${BLOCK}))),2)`
-  const source = `color=gray:size=${BITS * BLOCK}x${height}:rate=${FPS}:duration=${seconds}`
-  const count = `geq=lum='if(lt(Y,32),${lit},128+60*sin((X+Y+N*2)/24))':cb=128:cr=128`
-  const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-g', String(FPS)]
-  const more = ['-sc_threshold', '0', '-pix_fmt', 'yuv420p', '-f', 'h264', file]
-  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, ...more])
-  return picturesOf(readFileSync(file))
+interface FilmWish {
+  seconds: number
+  /** Tells one film from another by its parameter sets. */
+  height: number
+  /** Whether pictures refer to later ones, and are sent behind those. */
+  isReordered?: boolean
+}
+
+/** Pictures that count from 0, in the order of decoding, with a key frame each second. */
+export function makeNumberedFilm(folder: string, { height, isReordered = false, seconds }: FilmWish): CodedPicture[] {
+  const file = join(folder, `numbered-${height}-${isReordered}`)
+  // Reckoned for each block, not for each of its pixels, which takes a minute.
+  const lit = '255*mod(floor(N/pow(2,X)),2)'
+  const source = `color=gray:size=${BITS}x${height / BLOCK}:rate=${FPS}:duration=${seconds}`
+  const blocks = `geq=lum='if(lt(Y,2),${lit},128+60*sin((X+Y+N/6)/2))':cb=128:cr=128`
+  const count = `format=yuv444p,${blocks},scale=${BITS * BLOCK}:${height}:flags=neighbor`
+  const order = isReordered ? ['-bf', '2', '-b_strategy', '0'] : ['-tune', 'zerolatency']
+  const coding = ['-c:v', 'libx264', '-preset', 'veryfast', ...order, '-g', String(FPS), '-sc_threshold', '0']
+  const both = ['-map', '0:v', '-f', 'tee', `[f=h264]${file}.h264|[f=framecrc]${file}.txt`]
+  const more = ['-vf', count, ...coding, '-pix_fmt', 'yuv420p', ...both]
+  execFileSync('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, ...more])
+  // Each line is: stream, when it is decoded, when it is shown, and more.
+  const lines = readFileSync(`${file}.txt`, 'utf8').split('\n')
+  const numbers = lines.filter((line) => line.startsWith('0,')).map((line) => Number(line.split(',')[2]))
+  return picturesOf(readFileSync(`${file}.h264`)).map((picture, at) => ({ ...picture, number: numbers[at] ?? -1 }))
 }
 
 /** @source ISO/IEC 14496-10, 7.4.1.2.4 and B.1: a slice whose first macroblock is 0 begins a picture */
-function picturesOf(stream: Buffer): CodedPicture[] {
-  const pictures: CodedPicture[] = []
+function picturesOf(stream: Buffer): Omit<CodedPicture, 'number'>[] {
+  const pictures: Omit<CodedPicture, 'number'>[] = []
   let before: Buffer[] = []
   for (const unit of unitsOf(stream)) {
     const type = (unit[0] ?? 0) & 31
@@ -60,13 +81,13 @@ function* unitsOf(stream: Buffer): Generator<Buffer> {
   }
 }
 
-/** The numbers of the pictures in a file, as a decoder shows them. */
-export function numbersIn(file: string): number[] {
+/** The numbers of the pictures in a film or a JPEG, as a decoder shows them. */
+export async function numbersIn(file: string): Promise<number[]> {
   // Counted as they are shown: a decoder that writes bare pictures cannot keep uneven times.
   const picked = `crop=${BITS * BLOCK}:32:0:0,scale=${BITS}:1:flags=area,format=gray,setpts=N/25/TB`
   const rate = ['-fps_mode', 'passthrough', '-enc_time_base', '1:25']
   const args = ['-v', 'error', '-i', file, '-vf', picked, ...rate, '-f', 'rawvideo', '-']
-  const bytes = execFileSync('ffmpeg', args, { maxBuffer: 1e8 })
+  const { stdout: bytes } = await program('ffmpeg', args, { encoding: 'buffer', maxBuffer: 1e8 })
   return Array.from({ length: bytes.length / BITS }, (_, at) =>
     [...bytes.subarray(at * BITS, (at + 1) * BITS)].reduce((sum, lit, bit) => sum + (lit > 128 ? 2 ** bit : 0), 0),
   )
@@ -76,11 +97,11 @@ export function numbersIn(file: string): number[] {
 export type Mishap = 'a packet is lost' | 'packets change places' | 'the camera restarts'
 
 interface CameraWish {
-  /** The second from `changeAt` on. */
+  /** The second from `changeAt` on, the place of a key frame. */
   films: readonly [CodedPicture[], CodedPicture[]]
   changeAt: number
-  /** Of the picture with a number. */
-  mishap(number: number): Mishap | undefined
+  /** Of the picture that is sent at a place. */
+  mishap(place: number): Mishap | undefined
 }
 
 export interface NumberedCamera {
@@ -95,29 +116,34 @@ export interface NumberedCamera {
 export async function startNumberedCamera(t: Owner, wish: CameraWish): Promise<NumberedCamera> {
   const came: number[] = []
   const { promise: over, resolve: end } = Promise.withResolvers<void>()
-  let playing: { socket: Socket; send(number: number): void } | undefined
-  let number = 0
+  let playing: { socket: Socket; send(place: number): void } | undefined
+  let place = 0
+  let begunMs = 0
   let timer: NodeJS.Timeout | undefined
 
-  function tick(): void {
-    const picture = wish.films[number < wish.changeAt ? 0 : 1][number]
-    if (!picture) {
-      clearInterval(timer)
-      end()
-      return
-    }
-    if (wish.mishap(number) === 'the camera restarts') {
+  function send(): void {
+    if (wish.mishap(place) === 'the camera restarts') {
       playing?.socket.destroy()
       playing = undefined
     }
-    playing?.send(number)
-    number++
+    playing?.send(place)
+    place++
+  }
+
+  /** By the clock, not by the timer: on a machine that stood still the pictures that are due go out together. */
+  function tick(): void {
+    const due = ((performance.now() - begunMs) * FPS) / 1000
+    while (place <= due && place < wish.films[1].length) send()
+    if (place < wish.films[1].length) return
+    clearInterval(timer)
+    end()
   }
 
   function play(socket: Socket): void {
-    const sender = createSender(socket, wish, came)
-    playing = { socket, send: sender }
-    timer ??= setInterval(tick, 1000 / FPS)
+    playing = { socket, send: createSender(socket, wish, came) }
+    if (timer) return
+    begunMs = performance.now()
+    timer = setInterval(tick, 1000 / FPS)
   }
 
   const server = createServer((socket) => answer(socket, () => play(socket)))
@@ -157,11 +183,10 @@ function createSender(
   socket: Socket,
   { changeAt, films, mishap }: CameraWish,
   came: number[],
-): (number: number) => void {
+): (place: number) => void {
   const source = Math.floor(Math.random() * 2 ** 32)
   const zero = Math.floor(Math.random() * 2 ** 32)
   let sequence = Math.floor(Math.random() * 2 ** 16)
-  const begunMs = performance.now()
   let isBegun = false
   let needsKey = true
 
@@ -179,20 +204,19 @@ function createSender(
     return bytes
   }
 
-  return (number) => {
-    const picture = films[number < changeAt ? 0 : 1][number]
+  return (place) => {
+    const picture = films[place < changeAt ? 0 : 1][place]
     isBegun ||= picture?.isKey === true
     if (!picture || !isBegun) return
     const payloads = picture.units.flatMap(payloadsOf)
-    // By its clock, as a camera does it: a machine that stood still has pictures too few, and none at a wrong time.
-    const stamp = Math.round((performance.now() - begunMs) * 90)
+    const stamp = (picture.number * 90_000) / FPS
     const packets = payloads.map((payload, at) => packet(payload, stamp, at === payloads.length - 1))
-    const event = mishap(number)
+    const event = mishap(place)
     if (event === 'packets change places') packets.reverse()
     if (event === 'a packet is lost') packets.splice(Math.floor(packets.length / 2), 1)
     socket.write(Buffer.concat(packets))
     needsKey = event === 'a packet is lost' || (needsKey && !picture.isKey)
-    if (!needsKey) came.push(number)
+    if (!needsKey) came.push(picture.number)
   }
 }
 
