@@ -11,6 +11,7 @@ import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
 import { createPresence } from '#kit/net/mdns/mdns.ts'
 import { certificatePart, type LateAuthority, lateAuthority, machineNames } from '#kit/net/own-authority.ts'
 import { checkTargetHost } from '#kit/net/target.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import { counted } from '#kit/pure/text.ts'
 import { TOKEN_LIFE_MS } from '#kit/pure/users.ts'
 import { alarmPart } from '#kit/records/alarms.ts'
@@ -208,8 +209,22 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       if (state === 'recording' || state === 'off') ledger.clear('camera_lost', name)
       else if (fault) ledger.raise({ what: 'camera_lost', where: name, severity: 'fault', sentence: fault.message })
     }
+    const onFlood = (fault: Fault | undefined) => {
+      if (!fault) ledger.clear('camera_floods', name)
+      else ledger.raise({ what: 'camera_floods', where: name, severity: 'warning', sentence: fault.message })
+    }
     const isDiskReady = () => footage.isReady()
-    const camera: Camera = new Camera({ place, clock, opener, stream, retry, pictureMs, isDiskReady, onChange })
+    const camera: Camera = new Camera({
+      place,
+      clock,
+      opener,
+      stream,
+      retry,
+      pictureMs,
+      isDiskReady,
+      onChange,
+      onFlood,
+    })
     return camera
   }
 

@@ -1,4 +1,5 @@
 /** What the recorder needs of the world: streams of cameras, and disks that keep footage. */
+import type { Fault } from '#kit/pure/fault.ts'
 import type { Mask } from '../wire/mask.ts'
 import type { FragmentPlace } from '../wire/mp4-read.ts'
 import type { ParameterSets, StreamFacts, VideoCodec } from '../wire/pictures.ts'
@@ -39,6 +40,8 @@ export interface StreamListener {
   onPacket(bytes: Uint8Array, medium: Medium): void
   /** The camera told the time of one of its stamps. */
   onReport(report: SenderReport, medium: Medium): void
+  /** The camera sends too much, second after second; undefined: no longer. It is read as far as it may send. */
+  onFlood?(fault: Fault | undefined): void
 }
 
 /** Opens sessions with cameras. */

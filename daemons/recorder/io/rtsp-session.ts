@@ -22,6 +22,7 @@ import {
 import { controlUrl, parameterSetsOf, readSdp, type SdpMedia } from '../wire/sdp.ts'
 import { type SoundFormat, soundOf } from '../wire/sound.ts'
 import { videoCodecs } from '../wire/video-codecs.ts'
+import { type ByteBudget, createByteBudget } from './byte-budget.ts'
 import { openRtpPair, type RtpPair, SMALL_BUFFER_BYTES, type UdpLimits } from './rtp-sockets.ts'
 
 /** Bounds of a session, by the names of their settings. */
@@ -52,9 +53,6 @@ const MOST_UNREAD_BYTES = 65_536
 
 /** Ticks of stamps of pictures, where a camera does not say. @source RFC 6184, 8.1; RFC 7798, 7.1 */
 const VIDEO_RATE = 90_000
-
-/** So many times what a camera may send in a second ends its session over UDP. */
-const FLOOD = 4
 
 /** What a packet or a message counts beside its bytes: many that are empty would keep this process busy with nothing. */
 const ITEM_BYTES = 512
@@ -143,13 +141,14 @@ class Session {
   #session: SessionLine | undefined
   #prepared = 0
   #base = ''
-  #bytesThisSecond = 0
+  readonly #budget: ByteBudget
   #lastPacketMs = 0
 
   constructor(place: StreamPlace, listener: StreamListener, parts: SessionParts) {
     this.#place = place
     this.#listener = listener
     this.#parts = parts
+    this.#budget = createByteBudget(parts.limits.bytesPerS, (fault) => listener.onFlood?.(fault))
   }
 
   /** @returns what it ended with; undefined if it was ended from here */
@@ -162,6 +161,7 @@ class Session {
   end(fault: Error | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#budget.end()
     for (const timer of this.#timers) timer.cancel()
     for (const pair of this.#pairs) pair.close()
     this.#pending?.timer.cancel()
@@ -290,15 +290,15 @@ class Session {
     const nowMs = this.#parts.clock.monotonicMs()
     try {
       for (const item of this.#reader.read(chunk)) {
-        this.#bytesThisSecond += ITEM_BYTES
+        this.#budget.spend(ITEM_BYTES)
         if (item.kind === 'message') this.#answered(item)
         else this.#packet(this.#channels.get(item.channel), item.bytes, nowMs)
       }
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
     }
-    this.#bytesThisSecond += chunk.length
-    if (this.#bytesThisSecond > this.#parts.limits.bytesPerS) this.#socket?.pause()
+    this.#budget.spend(chunk.length)
+    if (this.#budget.isSpent()) this.#socket?.pause()
     return true
   }
 
@@ -319,11 +319,10 @@ class Session {
    * many times as much would keep this process busy with that alone.
    */
   #datagram(medium: Medium, bytes: Uint8Array): void {
-    const { bytesPerS } = this.#parts.limits
-    this.#bytesThisSecond += bytes.length + ITEM_BYTES
+    this.#budget.spend(bytes.length + ITEM_BYTES)
     try {
-      if (this.#bytesThisSecond > FLOOD * bytesPerS) throw flood(bytesPerS)
-      if (this.#bytesThisSecond > bytesPerS) return
+      this.#budget.refuseFlood()
+      if (this.#budget.isSpent()) return
       this.#packet({ medium, isReport: false }, bytes, this.#parts.clock.monotonicMs())
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
@@ -331,7 +330,7 @@ class Session {
   }
 
   #nextSecond(): void {
-    this.#bytesThisSecond = 0
+    this.#budget.nextSecond()
     this.#socket?.resume()
   }
 
@@ -454,11 +453,6 @@ function checkOrder(video: SdpMedia): SdpMedia {
       'The camera interleaves the parts of its pictures, which is not understood. Set another mode of packets in it.',
     )
   return video
-}
-
-function flood(bytesPerS: number): Fault {
-  const seen = `sends over UDP more than ${FLOOD} times the ${bytesPerS} bytes a second that cameras.bytes_per_s allows`
-  return new Fault('camera_floods', `The camera ${seen}. It is connected again.`)
 }
 
 function otherTransport(wantsUdp: boolean): Fault {

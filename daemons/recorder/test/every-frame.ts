@@ -13,8 +13,8 @@ interface Course {
   /** Of the picture with a number, of a camera. */
   mishap(camera: number, number: number): Mishap | undefined
   settings?: readonly string[]
-  /** Adds more to the recorder. @returns what is looked at once all was sent */
-  beside?(boss: Client): Promise<() => Promise<void>>
+  /** Adds more to the recorder. @param pid of the recorder @returns what is looked at once all was sent */
+  beside?(boss: Client, pid: number): Promise<() => Promise<void>>
 }
 
 /** Every picture that came is in the files once and in order. */
@@ -33,7 +33,7 @@ export async function recordsEveryFrame(
   const recorder = await startDaemon(t, 'recorder', { stateFolder, sets })
   const boss = clientOf(recorder.url)
   await boss.setUp()
-  const look = await beside?.(boss)
+  const look = await beside?.(boss, recorder.pid)
   const sent = await Promise.all(
     Array.from({ length: cameras }, async (_, at) => {
       const camera = await startNumberedCamera(t, { films, changeAt, mishap: (number) => mishap(at, number) })

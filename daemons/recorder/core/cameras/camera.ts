@@ -67,6 +67,8 @@ interface CameraParts {
   isDiskReady(): boolean
   /** Called after each change. */
   onChange(): void
+  /** See `StreamListener`. */
+  onFlood(fault: Fault | undefined): void
 }
 
 /** The state of a camera as readers see it. Times are epoch milliseconds. */
@@ -141,7 +143,7 @@ export class Camera {
   }
 
   async #play(abort: AbortController): Promise<void> {
-    const { clock, isDiskReady, opener, pictureMs, place, stream } = this.#parts
+    const { clock, isDiskReady, onFlood, opener, pictureMs, place, stream } = this.#parts
     let useless: Fault | undefined
     let watch: Timer | undefined
     const listener = {
@@ -155,6 +157,7 @@ export class Camera {
           abort.abort()
         })
       },
+      onFlood,
       onPacket: stream.onPacket,
       onReport: stream.onReport,
     }

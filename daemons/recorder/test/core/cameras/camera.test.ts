@@ -35,6 +35,7 @@ function stage() {
     pictureMs: 30_000,
     isDiskReady: () => disk.isReady,
     onChange() {},
+    onFlood() {},
   })
   return { camera, clock, disk, ended, sessions }
 }
