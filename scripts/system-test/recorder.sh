@@ -49,12 +49,14 @@ decodes() {
   until_true 20 gives_a_picture "$(yard)/still.jpg?width=160" && gives_a_picture "$(yard)/frame.jpg?at=$(($(end_of_footage) - 500))" \
     && ask_recorder GET /api/health | said is.decoder.state | grep --quiet --line-regexp ready && decoder_is_bounded
 }
+# nice_of PID: also of one that is run only while nothing else wants to, of which ps tells none.
+nice_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 17; }
 # Below the recorder in priority, with less memory than the unit: what the filter of system calls must let through.
 decoder_is_bounded() {
   local pid
   pid=$(pgrep --parent "$(show MainPID)" | head -n 1)
-  ps -o pid,ni,args --pid "$pid"
-  [ "$(ps -o ni= --pid "$pid")" -gt "$(ps -o ni= --pid "$(show MainPID)")" ] && ! grep --quiet 'Max data size *unlimited' "/proc/$pid/limits"
+  ps -o pid,ni,cls,args --pid "$pid"
+  [ "$(nice_of "$pid")" -gt "$(nice_of "$(show MainPID)")" ] && ! grep --quiet 'Max data size *unlimited' "/proc/$pid/limits"
 }
 codes_a_masked_film() {
   ask_recorder PATCH "$(yard)" '{"masks":[[[0,0],[0.5,0],[0.5,1]]]}' && until_true 20 gives_a_film \
