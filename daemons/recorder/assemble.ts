@@ -4,7 +4,7 @@ import { createTokenStore } from '#kit/auth/credentials.ts'
 import type { Timer } from '#kit/clock.ts'
 import { journalRoutes } from '#kit/http/kit-routes.ts'
 import { ledgerRoutes, measureLedger } from '#kit/http/ledger-routes.ts'
-import { createMetrics } from '#kit/http/metrics.ts'
+import { createMetrics, type Metrics } from '#kit/http/metrics.ts'
 import type { Caller, Route } from '#kit/http/route.ts'
 import { createHttpServer, type HttpServer } from '#kit/http/server.ts'
 import { createShareOf, isHostAllowed } from '#kit/net/address.ts'
@@ -39,6 +39,7 @@ import type { RecorderConfig } from './config.ts'
 import { type CameraBook, type CameraRecord, createCameraBook } from './core/cameras/book.ts'
 import { Camera } from './core/cameras/camera.ts'
 import type { Discovery } from './core/cameras/discovery.ts'
+import type { TimeServer } from './core/clocks/time-server.ts'
 import type { Cut } from './core/footage/footage.ts'
 import { pictureAt } from './core/pictures/choice.ts'
 import type { KeptFile, StreamOpener } from './core/ports.ts'
@@ -103,7 +104,7 @@ export async function assemble(context: Context): Promise<Assembled> {
       wall.close()
     },
   })
-  parts.add({ name: 'clocks', start: () => house.clocks.sync.start(), stop: () => house.clocks.sync.stop() })
+  parts.add({ name: 'clocks', start: () => house.clocks.start(), stop: () => house.clocks.stop() })
   parts.add(house.pictures.part)
   parts.add(house.watching.part)
   parts.add(certificatePart(authority, config.http))
@@ -249,6 +250,7 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
   const extraction = createExtraction({ clock, recorder, limits: { streams, totalStreams, maskedStreams } })
   const metrics = createMetrics({ process: true })
   measureLedger(metrics, ledger)
+  measureTimeServer(metrics, house.clocks.timeServer)
   const server = createHttpServer({
     ...{ log, clock, config: config.http, version, metrics, faultStatus, title: PRODUCT, dialect: recorderDialect },
     tls: config.http.tls ? { config: config.http, identity: () => authority.identity() } : undefined,
@@ -292,6 +294,17 @@ function serverOf(context: Context, house: House, records: Records): HttpServer 
     web: { folder: join(import.meta.dirname, 'web/recorder') },
   })
   return server
+}
+
+function measureTimeServer(metrics: Metrics, { counts }: TimeServer): void {
+  const labels = ['result']
+  metrics.counts({ name: 'time_questions_total', help: 'Questions for the time (NTP)', labels }, () => {
+    const { answered, leftOut } = counts()
+    return [
+      { labels: { result: 'answered' }, value: answered },
+      { labels: { result: 'left_out' }, value: leftOut },
+    ]
+  })
 }
 
 /** The cookie of a page goes with a download too: no ticket is needed. */

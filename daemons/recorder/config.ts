@@ -207,6 +207,13 @@ const clocks = Type.Object(
       unit: 's',
       description: 'how often the clock of each camera is looked at',
     }),
+    fetch_ms: Type.Integer({
+      default: 10_000,
+      minimum: 0,
+      maximum: 60_000,
+      unit: 'ms',
+      description: 'how long a camera may take to fetch the time from its server once it was told to',
+    }),
     service_ms: Type.Integer({
       default: 10_000,
       minimum: 500,
@@ -226,6 +233,69 @@ const clocks = Type.Object(
     default: {},
     description: 'clocks of this machine and of cameras, and what is written to cameras',
   },
+)
+
+const timeServer = Type.Object(
+  {
+    enabled: Type.Boolean({
+      default: true,
+      description:
+        'whether cameras can take their time from this machine (NTP): those of its own networks, while its clock is synchronized',
+    }),
+    port: Type.Integer({
+      default: 123,
+      minimum: 1,
+      maximum: 65_535,
+      description: 'UDP port; cameras ask on 123, so that another one needs a rule that leads them to it',
+    }),
+    local_stratum: Type.Integer({
+      default: 0,
+      minimum: 0,
+      maximum: 15,
+      description:
+        'stratum with which the time is given while the clock is not synchronized, for a site without any server of time; 0: nothing is answered then',
+    }),
+    look_ms: Type.Integer({
+      default: 60_000,
+      minimum: 1000,
+      maximum: 3_600_000,
+      unit: 'ms',
+      description: 'how often is looked whether the clock is synchronized, and the port free',
+    }),
+    per_address: Type.Integer({
+      default: 60,
+      minimum: 1,
+      maximum: 100_000,
+      description: 'questions of one address that are answered in a minute; further ones are left out and counted',
+    }),
+    per_minute: Type.Integer({
+      default: 12_000,
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'questions of all that are answered in a minute',
+    }),
+    addresses: Type.Integer({
+      default: 1024,
+      minimum: 1,
+      maximum: 65_536,
+      description: 'addresses that are counted in a minute; those of further ones are left out',
+    }),
+    buffer_bytes: Type.Integer({
+      default: 65_536,
+      minimum: 4096,
+      maximum: 16_777_216,
+      unit: 'bytes',
+      description: 'questions that the kernel holds while the recorder is busy',
+    }),
+    answer_ms: Type.Integer({
+      default: 500,
+      minimum: 50,
+      maximum: 10_000,
+      unit: 'ms',
+      description: 'where another program has the port: how long it may take to show that it gives the time',
+    }),
+  },
+  { additionalProperties: false, default: {}, description: 'the time that cameras ask this machine for (NTP)' },
 )
 
 const storage = Type.Object(
@@ -358,6 +428,7 @@ export const config = Type.Object(
     cameras,
     discovery,
     clocks,
+    time_server: timeServer,
     storage,
     playback,
     live,

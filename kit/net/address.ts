@@ -278,13 +278,20 @@ export function reachableAddresses(): OwnAddress[] {
 
 /** Whether an address is of this machine, or of a network that it is in: what comes through a router is not. */
 export function isOfOwnNetwork(remoteAddress: string): boolean {
-  const remote = parseAddress(remoteAddress)
-  if (!remote) return false
-  if (classOf(remote) === 'loopback') return true
-  return reachableAddresses().some(({ address, prefix }) => {
+  return ownNetworkTest()(remoteAddress)
+}
+
+/** The same for many addresses, by the networks of this moment: to list them costs as much as ten thousand comparisons. */
+export function ownNetworkTest(): (remoteAddress: string) => boolean {
+  const networks = reachableAddresses().flatMap(({ address, prefix }) => {
     const own = parseAddress(address)
-    return own?.length === remote.length && isWithin(remote, { address: masked(own, prefix), prefix })
+    return own ? [{ address: masked(own, prefix), prefix }] : []
   })
+  return (remoteAddress) => {
+    const remote = parseAddress(remoteAddress)
+    if (!remote) return false
+    return classOf(remote) === 'loopback' || networks.some((network) => isWithin(remote, network))
+  }
 }
 
 // Checks of Host and Origin headers: against DNS rebinding, and against pages of other sites.

@@ -28,7 +28,8 @@ const setAnswer = object({
   timeZoneSet: orNull(Type.String({ description: 'null: it showed the right offset, and kept its string' })),
   timeZonePreserved: yesNo,
   zoneVerified: orNull(Type.Boolean({ description: 'null: it cannot be told' })),
-  ...{ ntpServerSet: orNull(text), ntpError: orNull(text) },
+  ntpServerSet: orNull(Type.String({ description: 'address of the recorder that it was given, as it says itself' })),
+  ntpError: orNull(Type.String({ description: 'why it was not given the recorder as its server' })),
   ...{ dateTimeTypeBefore: timeType, dateTimeTypeSet: timeType },
   streamReopened: Type.Boolean({ description: 'its stream is timed without its clock: never' }),
   ntpKept: Type.Boolean({ description: 'whether it goes on to take its time from the server that it had' }),
@@ -63,7 +64,8 @@ function cameraClockRoutes({ callers, cameras, clocks, recorder, writes }: Clock
       method: 'POST',
       path: '/api/cameras/:id/clock',
       who: 'admin',
-      summary: "Set a camera's clock and zone to those of this machine, and read it again",
+      summary:
+        "Set a camera's clock and zone, make this machine its server of time where it serves that, and read it again",
       params: cameraParams,
       body: Type.Object(
         { switchToManual: Type.Boolean({ description: 'its time no longer comes from a server of time' }) },
@@ -121,7 +123,7 @@ function syncRoutes({ recorder, sync }: ClockRouteParts): Route[] {
       path: '/api/clock-sync',
       who: 'admin',
       summary:
-        'Correct clocks of cameras that are seconds out or have another zone, or leave them; all are looked at now',
+        'Correct clocks of cameras that are seconds out, have another zone or ask another server of time, or leave them; all are looked at now',
       body: Type.Object({ enabled }, { additionalProperties: false }),
       reply: object({ enabled }),
       async handle(ask) {
@@ -143,6 +145,7 @@ const ownTime = {
   now: instant,
   pinnedZone: orNull(Type.String({ description: 'pinned by SVC_TZ in the environment of the recorder' })),
   timeServer: Type.Boolean({ description: 'whether cameras can take their time from here' }),
+  timeServerError: orNull(Type.String({ description: 'why they cannot' })),
 }
 const timeWish = Type.Object(
   {

@@ -37,8 +37,8 @@ export const PIECE_BYTES = 256 * KIB
 /** The head of a fragment has 16 bytes for a picture and 8 for a frame of sound, which count in a group with 768 and 384 more than they have. */
 const HEAD_PART = 32
 
-/** What it says and which zones there are, each asked for once at a time; and one to set it. */
-const CLOCK_PROGRAMS = 3
+/** What it says and which zones there are, each asked for once at a time; one to set it, and one of the server of time. */
+const CLOCK_PROGRAMS = 4
 /** @source measured: 7 MiB resident, most of it shared */
 const CLOCK_PROGRAM_BYTES = 8 * MIB
 
@@ -105,6 +105,7 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       ...onvifRows(),
+      timeServerRow(),
       {
         ...{
           what: 'sound that waits for its pictures',
@@ -139,6 +140,18 @@ function udpBytes(setting: Setting): number {
 /** Of pictures and of sound, with the one that was too much. */
 function waitingBytes(setting: Setting): number {
   return 2 * (setting('cameras.reorder_bytes') + PACKET_BYTES)
+}
+
+/** Of one that asks for the time: its text, and its place in a table. */
+const ASKER_BYTES = 256
+
+/** Questions for the time, twice as the kernel counts; and who asks. */
+function timeServerRow(): MemoryRow {
+  return {
+    ...{ what: 'questions for the time, and who asks' },
+    all: (setting) => 2 * setting('time_server.buffer_bytes') + ASKER_BYTES * setting('time_server.addresses'),
+    shownBy: 'daemons/recorder/test/core/clocks/time-server.test.ts',
+  }
 }
 
 /** What is asked of cameras over ONVIF, and written to them. */

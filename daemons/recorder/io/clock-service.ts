@@ -1,11 +1,13 @@
 /** The system's clock service, timedated, asked over D-Bus by the program that systemd brings for that. */
 import { type ExecFileException, execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
 import { createReader } from '#kit/http/check.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { durationText, escapeControls, plainText, shortCopy } from '#kit/pure/text.ts'
 import type { ClockService } from '../core/clocks/own-clock.ts'
+import type { TimeSource } from '../wire/ntp.ts'
 
 const NAME = 'org.freedesktop.timedate1'
 const PLACE = [NAME, '/org/freedesktop/timedate1', NAME]
@@ -22,6 +24,24 @@ const flag = Type.Object({ data: Type.Boolean() })
 const readFacts = createReader(Type.Tuple([Type.Object({ data: Type.String() }), flag, flag, flag]))
 const names = Type.Array(Type.String({ maxLength: 128 }))
 const readNames = createReader(Type.Tuple([Type.Object({ data: Type.Tuple([names]) })]))
+
+/** Fetches the time on most machines. It is not started for the question. @source org.freedesktop.timesync1(5) */
+const FETCHER = 'org.freedesktop.timesync1'
+const FETCHED = [FETCHER, '/org/freedesktop/timesync1', `${FETCHER}.Manager`, 'NTPMessage', 'ServerAddress']
+const whole = Type.Integer({ minimum: 0 })
+const octets = Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { maxItems: 16 })
+const message = Type.Tuple([
+  // Leap, version, mode, stratum, precision; root delay and dispersion in µs; what its server names as its own.
+  ...([whole, whole, whole, whole, Type.Integer(), whole, whole, octets] as const),
+  // Four times in µs, the last when the answer came; whether it is left out; packets, jitter.
+  ...([whole, whole, whole, whole, Type.Boolean(), whole, whole] as const),
+])
+const readFetched = createReader(
+  Type.Tuple([Type.Object({ data: message }), Type.Object({ data: Type.Tuple([whole, octets]) })]),
+)
+
+/** By how much more the time may be wrong here than at its server: as far as timesyncd lets it. */
+const HOP_US = 50_000
 
 interface ServiceParts {
   clock: Clock
@@ -52,8 +72,7 @@ export function createClockService({ answerMs, clock, command = 'busctl' }: Serv
     const answer = await ask(...words)
     if ('why' in answer) throw missing(answer.why)
     try {
-      const lines = answer.said.trim().split('\n')
-      return read(lines.map((line) => JSON.parse(line)))
+      return read(valuesOf(answer.said))
     } catch {
       throw missing(`it answers ${escapeControls(shortCopy(answer.said, 100))}`)
     }
@@ -69,6 +88,15 @@ export function createClockService({ answerMs, clock, command = 'busctl' }: Serv
       const wanted = ['Timezone', 'NTP', 'CanNTP', 'NTPSynchronized']
       const [zone, ntp, canNtp, synchronized] = await asked(readFacts, 'get-property', ...PLACE, ...wanted)
       return { zone: zone.data, ntp: ntp.data, canNtp: canNtp.data, synchronized: synchronized.data }
+    },
+    async source() {
+      const answer = await ask('--auto-start=no', 'get-property', ...FETCHED)
+      try {
+        return 'why' in answer ? undefined : sourceOf(readFetched(valuesOf(answer.said)))
+      } catch {
+        // Another version of it, or nothing fetched yet.
+        return undefined
+      }
     },
     async zones() {
       const [list] = await asked(readNames, 'call', ...PLACE, 'ListTimezones')
@@ -89,6 +117,33 @@ export function createClockService({ answerMs, clock, command = 'busctl' }: Serv
         await new Promise<void>((resolve) => clock.after(STOPS_LOOK_MS, resolve))
       }
     },
+  }
+}
+
+/** @param said lines, each of them JSON */
+function valuesOf(said: string): unknown {
+  return said
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+/** The most that a server may say which others can still ask: they are one further away. */
+const FURTHEST = 14
+
+/** What clients are told of a time that was fetched; undefined for a server that had none to give. */
+function sourceOf([{ data: said }, { data: server }]: ReturnType<typeof readFetched>): TimeSource | undefined {
+  const [leap, , , stratum, , delayUs, dispersionUs, , , , , cameUs] = said
+  const [, address] = server
+  if (leap > 2 || stratum < 1 || stratum > FURTHEST) return undefined
+  return {
+    leap: leap as 0 | 1 | 2,
+    ...{ stratum: stratum + 1, rootDelayS: delayUs / 1e6, rootDispersionS: (dispersionUs + HOP_US) / 1e6 },
+    // The server's address, or of IPv6 as much of a hash as fits. @source RFC 5905, 7.3
+    reference: Uint8Array.from(
+      address.length === 4 ? address : createHash('md5').update(Uint8Array.from(address)).digest(),
+    ),
+    setAtMs: cameUs / 1000,
   }
 }
 

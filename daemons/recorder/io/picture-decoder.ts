@@ -289,14 +289,16 @@ class Decoder implements DecoderProcess {
 /** What V8 sets aside for compiled code counts as held from the start, and is hardly used. */
 const CODE_BYTES = process.arch === 'x64' ? 536_870_912 : 134_217_728
 
-/** Bounded by the kernel: its memory, no files, low priority; and by Node: no other process, no writing. */
+/** Bounded by the kernel: its memory, no files, no capability, low priority; and by Node: no other process, no writing. */
 function startProcess(memoryBytes: number): ChildProcess {
   const file: URL | string = new URL('./picture-process.ts', import.meta.url)
   const isText = typeof file === 'string'
-  // Below what records. Files of no length: a pipe is none.
+  // Below what records, and without the unit's right to privileged ports. Files of no length: a pipe is none.
   const bounds = [
     '-n',
     '10',
+    'setpriv',
+    '--ambient-caps=-all',
     'prlimit',
     `--data=${memoryBytes + CODE_BYTES}`,
     '--fsize=0',

@@ -1,9 +1,10 @@
 /**
  * Operations of ONVIF on a camera's clock.
- * @source ONVIF Core Specification 8.3.7 to 8.3.10 (GetSystemDateAndTime, SetSystemDateAndTime, GetNTP)
+ * @source ONVIF Core Specification 8.3.7 to 8.3.10 (GetSystemDateAndTime, SetSystemDateAndTime), 8.2.4, 8.2.5 (GetNTP, SetNTP)
  */
+import { plainText } from '#kit/pure/text.ts'
 import type { OnvifOperation } from './onvif.ts'
-import { elementAt, escapeXml, numberAt, textAt, type XmlElement } from './xml.ts'
+import { childrenOf, elementAt, escapeXml, numberAt, textAt, type XmlElement } from './xml.ts'
 
 const DEVICE = 'http://www.onvif.org/ver10/device/wsdl'
 const SCHEMA = 'http://www.onvif.org/ver10/schema'
@@ -77,6 +78,51 @@ export function setSystemDateAndTime({
       `<TimeZone><TZ xmlns="${SCHEMA}">${escapeXml(timeZone)}</TZ></TimeZone>` +
       `${dateTimeType === 'Manual' ? `<UTCDateTime>${instant}</UTCDateTime>` : ''}</SetSystemDateAndTime>`,
     answer: 'SetSystemDateAndTimeResponse',
+    read: () => undefined,
+  }
+}
+
+/** Which servers of time a camera asks. */
+export interface NtpServers {
+  /** Whether DHCP names them. */
+  isFromDhcp: boolean
+  /** Those that were set by hand, in order: addresses and names as it says them, made safe to show. */
+  byHand: string[]
+}
+
+const MOST_SERVERS = 8
+/** As long as a name of DNS may be. */
+const LONGEST_SERVER = 253
+
+export const getNtp: OnvifOperation<NtpServers> = {
+  body: `<GetNTP xmlns="${DEVICE}"/>`,
+  answer: 'GetNTPResponse',
+  read(answer) {
+    const said = elementAt(answer, 'NTPInformation')
+    const byHand = childrenOf(said, 'NTPManual')
+      .slice(0, MOST_SERVERS)
+      .map(
+        (host) => textAt(host, 'IPv4Address') ?? shortV6(textAt(host, 'IPv6Address')) ?? textAt(host, 'DNSname') ?? '',
+      )
+    return {
+      isFromDhcp: textAt(said, 'FromDHCP')?.trim() === 'true',
+      byHand: byHand.map((text) => plainText(text, LONGEST_SERVER)).filter((text) => text !== ''),
+    }
+  },
+}
+
+/** The one way to write it: cameras write all the zeros. */
+function shortV6(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : (URL.parse(`http://[${text.trim()}]`)?.hostname.slice(1, -1) ?? text)
+}
+
+/** Has a camera ask one server, and no other. @param address IPv4, or IPv6 without a zone */
+export function setNtp(address: string): OnvifOperation<undefined> {
+  const kind = address.includes(':') ? 'IPv6' : 'IPv4'
+  const host = `<Type xmlns="${SCHEMA}">${kind}</Type><${kind}Address xmlns="${SCHEMA}">${escapeXml(address)}</${kind}Address>`
+  return {
+    body: `<SetNTP xmlns="${DEVICE}"><FromDHCP>false</FromDHCP><NTPManual>${host}</NTPManual></SetNTP>`,
+    answer: 'SetNTPResponse',
     read: () => undefined,
   }
 }

@@ -1,10 +1,18 @@
 /** Clocks of cameras: what they show against this machine's, and setting them so that the set is proven. */
-import type { Clock } from '#kit/clock.ts'
+import { type Clock, wait } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
-import { type ClockReading, getSystemDateAndTime, setSystemDateAndTime } from '../../wire/onvif-clock.ts'
+import {
+  type ClockReading,
+  getNtp,
+  getSystemDateAndTime,
+  type NtpServers,
+  setNtp,
+  setSystemDateAndTime,
+} from '../../wire/onvif-clock.ts'
 import type { OnvifClient, OnvifLink, OnvifSession } from '../cameras/adopt.ts'
 import type { CameraRecord } from '../cameras/book.ts'
 import type { OwnZone } from './own-clock.ts'
+import type { TimeServer } from './time-server.ts'
 import { areSameAllYear, offsetAt, type PosixZone, readPosixZone } from './time-zone.ts'
 import type { Writes } from './writes.ts'
 
@@ -29,7 +37,9 @@ export interface ClockSet {
   timeZonePreserved: boolean
   /** Null: it cannot be told. */
   zoneVerified: boolean | null
+  /** The address of this machine, where it is the server that the camera says it asks. */
   ntpServerSet: string | null
+  /** Why the camera was not given this machine as its server. */
   ntpError: string | null
   dateTimeTypeBefore: 'NTP' | 'Manual'
   dateTimeTypeSet: 'NTP' | 'Manual'
@@ -44,8 +54,11 @@ export interface ClockCheck {
   driftSeconds: number
   /** Whether its zone means the same all year as this machine's, or this one's is not known. */
   isZoneRight: boolean
+  /** Whether it asks this machine for the time, or this one serves it none, or somebody had it switched to manual time. */
+  isServerRight: boolean
+  isTimeRight: boolean
   isRight: boolean
-  /** Whether something is wrong that `set` corrects: the time of one that takes it from a server is not the recorder's. */
+  /** Whether something is wrong that `set` corrects: not the time of one that takes it from another server. */
   isOurs: boolean
 }
 
@@ -53,9 +66,12 @@ interface CameraClockParts {
   clock: Clock
   onvif: OnvifClient
   zone: Pick<OwnZone, 'posix'>
-  writes: Pick<Writes, 'add'>
+  server: Pick<TimeServer, 'addressFor'>
+  writes: Pick<Writes, 'add' | 'of'>
   /** A clock that is off by no more is right; key `clocks.right_s`. */
   rightS: number
+  /** How long a camera may take to fetch the time from its server once it was told to; key `clocks.fetch_ms`. */
+  fetchMs: number
 }
 
 export interface CameraClocks {
@@ -64,9 +80,9 @@ export interface CameraClocks {
   /** Reads it as `read` does, and judges. */
   check(record: CameraRecord): Promise<ClockCheck>
   /**
-   * @param wish `switchToManual`: its time no longer comes from a server. Without it one that takes its time from a server is
-   *   given the zone alone: its time is not the recorder's to set
-   * @param performedBy null: the recorder by itself
+   * @param wish `switchToManual`: its time no longer comes from a server. Without it the camera is given this machine as its
+   *   server, where that serves it the time; else one that takes its time from another is given the zone alone
+   * @param performedBy null: the recorder by itself, which leaves a camera on manual time that somebody had switched to it
    * @throws Fault, as `read`; `clock_being_set` meanwhile
    */
   set(record: CameraRecord, wish: { switchToManual: boolean }, performedBy: string | null): Promise<ClockSet>
@@ -75,60 +91,45 @@ export interface CameraClocks {
 /** Cameras tell whole seconds: in the middle they are half of one behind. */
 const HALF_SECOND_MS = 500
 
-const NO_SERVER = 'The recorder serves no time to cameras.'
+/** A camera that fetches the time is looked at so often. */
+const FETCH_LOOK_MS = 500
 
-export function createCameraClocks({ clock, onvif, rightS, writes, zone }: CameraClockParts): CameraClocks {
+/** What came of giving a camera its server. */
+interface ServerSet extends Pick<ClockSet, 'ntpServerSet' | 'ntpError'> {
+  /** Whether it had that one before. */
+  isSame: boolean
+}
+
+const NO_SERVER: ServerSet = { ntpServerSet: null, ntpError: null, isSame: false }
+
+const MANUAL = 'clock_manual'
+
+export function createCameraClocks(parts: CameraClockParts): CameraClocks {
+  const { clock, rightS, writes, zone } = parts
   const setting = new Set<string>()
 
-  async function opened(record: CameraRecord): Promise<{ session: OnvifSession; service: string }> {
-    const { service } = requireOnvif(record)
-    const login = { username: record.username ?? '', password: record.password ?? '' }
-    return { session: await onvif.open(service, login), service }
-  }
-
-  async function setNow(record: CameraRecord, switchToManual: boolean): Promise<ClockSet> {
-    const { service, session } = await opened(record)
-    const before = await readNow(clock, session, service)
-    const dateTimeTypeSet = switchToManual ? 'Manual' : before.dateTimeType
-    const { isKept, text, wanted } = zoneFor(before.reading, zone.posix(), clock.epochMs())
-    await session.ask(
-      service,
-      setSystemDateAndTime({
-        ...{ dateTimeType: dateTimeTypeSet, timeZone: text, hasSummerTime: readPosixZone(text)?.summer !== undefined },
-        // To the nearest second, since it takes no part of one.
-        utcMs: clock.epochMs() + HALF_SECOND_MS,
-      }),
-    )
-    // A session is signed in the time that the camera had before.
-    const after = await readNow(clock, (await opened(record)).session, service)
-    const wantedOffset = wanted && offsetAt(wanted, clock.epochMs())
-    return {
-      verified: Math.abs(after.driftSeconds) <= rightS && after.dateTimeType === dateTimeTypeSet,
-      ...{ driftBeforeSeconds: before.driftSeconds, driftAfterSeconds: after.driftSeconds },
-      timeZoneBefore: before.reading.timeZone ?? null,
-      ...{ timeZoneSet: isKept ? null : text, timeZonePreserved: isKept },
-      zoneVerified:
-        wantedOffset === undefined || after.offsetMinutes === null ? null : after.offsetMinutes === wantedOffset,
-      ...{ ntpServerSet: null, ntpError: switchToManual ? null : NO_SERVER },
-      ...{ dateTimeTypeBefore: before.dateTimeType, dateTimeTypeSet, streamReopened: false },
-      ntpKept: dateTimeTypeSet === 'NTP',
-    }
+  /** Whether a person switched it to manual time last, which the recorder does not undo by itself. */
+  function isManualByHand({ id }: CameraRecord): boolean {
+    return writes.of(id, Infinity).find(({ performedBy }) => performedBy !== null)?.operation === MANUAL
   }
 
   return {
     async read(record) {
-      const { service, session } = await opened(record)
-      const { dateTimeType, driftSeconds, offsetMinutes } = await readNow(clock, session, service)
+      const { dateTimeType, driftSeconds, offsetMinutes } = await readAfresh(parts, record)
       return { driftSeconds, offsetMinutes, dateTimeType }
     },
     async check(record) {
-      const { service, session } = await opened(record)
-      const { dateTimeType, driftSeconds, reading } = await readNow(clock, session, service)
+      const camera = await opened(parts, record)
+      const { dateTimeType, driftSeconds, reading } = await readNow(clock, camera.session, camera.service)
       const { isKept, wanted } = zoneFor(reading, zone.posix(), clock.epochMs())
       const [isZoneRight, isTimeRight] = [isKept || !wanted, Math.abs(driftSeconds) <= rightS]
+      const asks = isManualByHand(record) ? 'as it should' : await whomItAsks(parts, camera, dateTimeType)
+      const isServerRight = asks !== 'another'
       return {
-        ...{ driftSeconds, isZoneRight, isRight: isZoneRight && isTimeRight },
-        isOurs: !isZoneRight || (!isTimeRight && dateTimeType === 'Manual'),
+        ...{ driftSeconds, isZoneRight, isServerRight, isTimeRight },
+        isRight: isZoneRight && isServerRight && isTimeRight,
+        // One that asks this machine, and is off, fetches the time when it is told to again.
+        isOurs: !isZoneRight || !isServerRight || (!isTimeRight && (dateTimeType === 'Manual' || asks === 'us')),
       }
     },
     async set(record, { switchToManual }, performedBy) {
@@ -136,9 +137,10 @@ export function createCameraClocks({ clock, onvif, rightS, writes, zone }: Camer
       if (setting.has(record.id))
         throw new Fault('clock_being_set', `The clock of ${record.name} is being set already.`)
       setting.add(record.id)
-      const about = { camera: record.id, operation: switchToManual ? 'clock_manual' : 'clock', performedBy }
+      const about = { camera: record.id, operation: switchToManual ? MANUAL : 'clock', performedBy }
+      const keepsManual = performedBy === null && isManualByHand(record)
       try {
-        const result = await setNow(record, switchToManual)
+        const result = await setNow(parts, record, switchToManual ? 'manual' : keepsManual ? 'as it is' : 'server')
         await writes.add({ ...about, detail: { ...result } })
         return result
       } catch (error) {
@@ -149,6 +151,114 @@ export function createCameraClocks({ clock, onvif, rightS, writes, zone }: Camer
         setting.delete(record.id)
       }
     },
+  }
+}
+
+interface OpenCamera {
+  session: OnvifSession
+  service: string
+}
+
+/** A session is signed in the time that the camera has now: once that is set, another is needed. */
+async function opened({ onvif }: CameraClockParts, record: CameraRecord): Promise<OpenCamera> {
+  const { service } = requireOnvif(record)
+  const login = { username: record.username ?? '', password: record.password ?? '' }
+  return { session: await onvif.open(service, login), service }
+}
+
+async function readAfresh(parts: CameraClockParts, record: CameraRecord) {
+  const { service, session } = await opened(parts, record)
+  return await readNow(parts.clock, session, service)
+}
+
+async function setNow(
+  parts: CameraClockParts,
+  record: CameraRecord,
+  wish: 'server' | 'manual' | 'as it is',
+): Promise<ClockSet> {
+  const { clock, rightS, zone } = parts
+  const camera = await opened(parts, record)
+  const before = await readNow(clock, camera.session, camera.service)
+  const given = wish === 'server' ? await giveServer(parts, record, camera) : NO_SERVER
+  const typeBefore = before.dateTimeType
+  const type = given.ntpServerSet !== null ? 'NTP' : wish === 'manual' ? 'Manual' : typeBefore
+  const { isKept, text, wanted } = zoneFor(before.reading, zone.posix(), clock.epochMs())
+  // Right at once, and not only when it has asked its server.
+  if (type === 'NTP' && typeBefore === 'Manual') await setTo(parts, record, 'Manual', text)
+  await setTo(parts, record, type, text)
+  const after = await (given.ntpServerSet === null ? readAfresh(parts, record) : readFetched(parts, record))
+  const wantedOffset = wanted && offsetAt(wanted, clock.epochMs())
+  return {
+    verified: Math.abs(after.driftSeconds) <= rightS && after.dateTimeType === type,
+    ...{ driftBeforeSeconds: before.driftSeconds, driftAfterSeconds: after.driftSeconds },
+    timeZoneBefore: before.reading.timeZone ?? null,
+    ...{ timeZoneSet: isKept ? null : text, timeZonePreserved: isKept },
+    zoneVerified:
+      wantedOffset === undefined || after.offsetMinutes === null ? null : after.offsetMinutes === wantedOffset,
+    ...{ ntpServerSet: given.ntpServerSet, ntpError: given.ntpError },
+    ...{ dateTimeTypeBefore: typeBefore, dateTimeTypeSet: type, streamReopened: false },
+    ntpKept: type === 'NTP' && typeBefore === 'NTP' && (given.ntpServerSet === null || given.isSame),
+  }
+}
+
+/** @param type `NTP` leaves the time alone, which the camera fetches */
+async function setTo(parts: CameraClockParts, record: CameraRecord, type: 'NTP' | 'Manual', text: string) {
+  const { service, session } = await opened(parts, record)
+  const hasSummerTime = readPosixZone(text)?.summer !== undefined
+  // To the nearest second, since it takes no part of one.
+  const utcMs = parts.clock.epochMs() + HALF_SECOND_MS
+  await session.ask(service, setSystemDateAndTime({ dateTimeType: type, timeZone: text, hasSummerTime, utcMs }))
+}
+
+/** Reads a clock until it is right, or the camera had its time to fetch that. */
+async function readFetched(parts: CameraClockParts, record: CameraRecord) {
+  const { clock, fetchMs, rightS } = parts
+  const endMs = clock.monotonicMs() + fetchMs
+  for (;;) {
+    const found = await readAfresh(parts, record)
+    if (Math.abs(found.driftSeconds) <= rightS || clock.monotonicMs() >= endMs) return found
+    await wait(clock, FETCH_LOOK_MS)
+  }
+}
+
+/** Has a camera ask this machine for the time, and reads whether it does. What it refuses is told, and the rest goes on. */
+async function giveServer(
+  { server }: CameraClockParts,
+  record: CameraRecord,
+  { service, session }: OpenCamera,
+): Promise<ServerSet> {
+  try {
+    const found = await server.addressFor(new URL(service).hostname)
+    if ('why' in found) return { ...NO_SERVER, ntpError: found.why }
+    const { address } = found
+    if (asksFirst(await session.ask(service, getNtp), address))
+      return { ntpServerSet: address, ntpError: null, isSame: true }
+    await session.ask(service, setNtp(address))
+    const after = await session.ask(service, getNtp)
+    if (asksFirst(after, address)) return { ntpServerSet: address, ntpError: null, isSame: false }
+    const said = after.isFromDhcp ? 'that DHCP names its server' : after.byHand.join(' and ') || 'none'
+    return { ...NO_SERVER, ntpError: `${record.name} took ${address} as its server of time, and still says ${said}.` }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { ...NO_SERVER, ntpError: error.message }
+  }
+}
+
+const asksFirst = ({ byHand, isFromDhcp }: NtpServers, address: string) => !isFromDhcp && byHand[0] === address
+
+/** Whom a camera asks for the time. One that this machine serves none, and one that cannot be told of it, does as it should. */
+async function whomItAsks(
+  { server }: CameraClockParts,
+  { service, session }: OpenCamera,
+  type: 'NTP' | 'Manual',
+): Promise<'us' | 'another' | 'as it should'> {
+  try {
+    const found = await server.addressFor(new URL(service).hostname)
+    if ('why' in found) return 'as it should'
+    return type === 'NTP' && asksFirst(await session.ask(service, getNtp), found.address) ? 'us' : 'another'
+  } catch (error) {
+    if (error instanceof Fault) return 'as it should'
+    throw error
   }
 }
 

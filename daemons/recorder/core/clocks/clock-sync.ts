@@ -44,7 +44,7 @@ export function createClockSync({ cameras, clock, clocks, everyMs, onFound, save
       await clocks.set(camera, { switchToManual: false }, null)
       found = await clocks.check(camera)
     }
-    onFound(camera, sentenceOf(found))
+    onFound(camera, sentenceOf(found, isEnabled))
   }
 
   async function look(): Promise<void> {
@@ -113,8 +113,12 @@ function createPatience() {
   }
 }
 
-function sentenceOf({ driftSeconds, isRight, isZoneRight }: ClockCheck): string | null {
+/** @param isEnabled while clocks are left alone they may have another server of time */
+function sentenceOf(found: ClockCheck, isEnabled: boolean): string | null {
+  const { driftSeconds, isRight, isServerRight, isTimeRight, isZoneRight } = found
   if (isRight) return null
   if (!isZoneRight) return 'Its clock shows another time zone than the recorder has.'
-  return `Its clock is ${durationText(Math.abs(driftSeconds) * 1000)} ${driftSeconds > 0 ? 'ahead' : 'behind'}.`
+  if (!isTimeRight)
+    return `Its clock is ${durationText(Math.abs(driftSeconds) * 1000)} ${driftSeconds > 0 ? 'ahead' : 'behind'}.`
+  return isEnabled && !isServerRight ? 'It does not take the recorder as its server of time.' : null
 }

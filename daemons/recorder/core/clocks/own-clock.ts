@@ -2,6 +2,7 @@
 import type { Clock } from '#kit/clock.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { instantOf } from '#kit/pure/wall-time.ts'
+import type { TimeSource } from '../../wire/ntp.ts'
 
 /** What the clock service says. */
 export interface ClockFacts {
@@ -18,6 +19,8 @@ export interface ClockFacts {
 /** The system's clock service. Each may throw Fault `clock_service_missing`, those that change something `clock_refused`. */
 export interface ClockService {
   facts(): Promise<ClockFacts>
+  /** Where the time that was fetched came from; undefined where nobody tells. Throws nothing. */
+  source(): Promise<TimeSource | undefined>
   /** Names of the zones that may be set. */
   zones(): Promise<string[]>
   setZone(name: string): Promise<void>
@@ -48,6 +51,8 @@ export interface OwnTime {
   pinnedZone: string | null
   /** Whether cameras can take their time from here. */
   timeServer: boolean
+  /** Why they cannot; null where they can. */
+  timeServerError: string | null
 }
 
 export interface TimeWish {
@@ -69,7 +74,8 @@ interface OwnClockParts {
   clock: Clock
   service: ClockService
   zone: OwnZone
-  isTimeServer(): boolean
+  /** Why cameras cannot take their time from here; null: they can. */
+  timeTrouble(): string | null
   /** Once for each thing that was changed. */
   onChanged(of: TimeChange['of'], sentence: string): void
 }
@@ -86,16 +92,18 @@ export interface OwnClock {
   change(wish: TimeWish, onEach: (sentence: string) => Promise<void>): Promise<OwnTime>
 }
 
-export function createOwnClock({ clock, isTimeServer, onChanged, service, zone }: OwnClockParts): OwnClock {
+export function createOwnClock({ clock, onChanged, service, timeTrouble, zone }: OwnClockParts): OwnClock {
   let isChanging = false
   const shared = shareOf(() => service.facts())
   const zonesAsked = shareOf(() => service.zones())
+
+  const server = () => ({ timeServer: timeTrouble() === null, timeServerError: timeTrouble() })
 
   function told(facts: ClockFacts): OwnTime {
     const { canNtp, ntp, synchronized } = facts
     return {
       ...{ available: true, zone: zone.pinned ?? facts.zone, ntp, canNtp, synchronized },
-      ...{ now: clock.epochMs(), pinnedZone: zone.pinned, timeServer: isTimeServer() },
+      ...{ now: clock.epochMs(), pinnedZone: zone.pinned, ...server() },
     }
   }
 
@@ -119,7 +127,7 @@ export function createOwnClock({ clock, isTimeServer, onChanged, service, zone }
         return {
           ...{ available: false, error: error.message, zone: zone.name() },
           ...{ ntp: null, canNtp: false, synchronized: null },
-          ...{ now: clock.epochMs(), pinnedZone: zone.pinned, timeServer: isTimeServer() },
+          ...{ now: clock.epochMs(), pinnedZone: zone.pinned, ...server() },
         }
       }
     },

@@ -61,3 +61,36 @@ t.test('who refuses, and what is not there, is told in a sentence', async (t) =>
   writeFileSync(command, '#!/bin/sh\nexec yes\n')
   await t.rejects(service.facts(), { code: 'clock_service_missing' }, 'one that says no end of things')
 })
+
+/** As busctl 252 and 257 print it. */
+function fetchedText(wish: { stratum?: number; leap?: number; server?: number[] } = {}): string {
+  const { leap = 0, server = [192, 0, 2, 1], stratum = 2 } = wish
+  const times = '1900000000000000,1900000000001000,1900000000001000,1900000000002000'
+  const message = `[${leap},4,4,${stratum},-23,15000,2500,[85,158,25,72],${times},false,7,1200]`
+  const address = `[${server.length === 4 ? 2 : 10},[${server.join()}]]`
+  return `{"type":"(uuuuittayttttbtt)","data":${message}}\n{"type":"(iay)","data":${address}}\n`
+}
+
+t.test('where timesyncd fetches the time, its server is told of as one step further away', async (t) => {
+  const { command, put } = startClockServicePeer(t)
+  const service = createClockService({ clock: systemClock, answerMs: LONG_MS, command })
+  t.equal(await service.source(), undefined, 'it is not there')
+  put('fetched', fetchedText())
+  t.same(await service.source(), {
+    ...{ leap: 0, stratum: 3, rootDelayS: 0.015, rootDispersionS: 0.0525, setAtMs: 1_900_000_000_002 },
+    reference: Uint8Array.of(192, 0, 2, 1),
+  })
+  put('fetched', fetchedText({ leap: 1, server: [0xfd, ...new Array(14).fill(0), 1] }))
+  t.match(await service.source(), { leap: 1, reference: { length: 16 } })
+  for (const text of [
+    fetchedText({ stratum: 0 }),
+    fetchedText({ stratum: 15 }),
+    fetchedText({ leap: 3 }),
+    '[]',
+    'x',
+    '{}\n{}',
+  ]) {
+    put('fetched', text)
+    t.equal(await service.source(), undefined, text)
+  }
+})

@@ -9,8 +9,13 @@ cd "$(dirname "$0")" || exit 1
 while [ "$1" != call ] && [ "$1" != get-property ]; do shift; done
 if [ -s complaint ]; then cat complaint >&2; exit 1; fi
 said() { echo '{"type":"x","data":'"$1"'}'; }
+case $1.$2 in
+  get-property.org.freedesktop.timesync1)
+    [ -s fetched ] || { echo 'Failed to get property NTPMessage: The name org.freedesktop.timesync1 was not provided' >&2; exit 1; }
+    cat fetched; exit ;;
+esac
 case $1.$5 in
-  get-property.*) said "\\"$(cat zone)\\""; said "$(cat ntp)"; said "$(cat canNtp)"; said true; exit ;;
+  get-property.*) said "\\"$(cat zone)\\""; said "$(cat ntp)"; said "$(cat canNtp)"; said "$(cat synchronized)"; exit ;;
   call.ListTimezones) said '[["Europe/Berlin","Etc/UTC"]]'; exit ;;
 esac
 echo "$5 $7" >>asked
@@ -27,13 +32,16 @@ esac
 `
 
 /** A file beside the program. */
-type Name = 'zone' | 'ntp' | 'canNtp' | 'complaint' | 'refusal'
+type Name = 'zone' | 'ntp' | 'canNtp' | 'synchronized' | 'fetched' | 'complaint' | 'refusal'
 
 export interface ClockServicePeer {
   /** With the program in it. */
   folder: string
   command: string
-  /** `complaint`: what is said to every question; `refusal`: to those that change something. */
+  /**
+   * `complaint`: what is said to every question; `refusal`: to those that change something; `fetched`: what timesyncd says,
+   * which is not there without it.
+   */
   put(name: Name, text: string): void
   /** What it was asked to change, in order. */
   asked(): string[]
@@ -48,6 +56,7 @@ export function startClockServicePeer(t: Pick<Test, 'teardown'>): ClockServicePe
   put('zone', 'Etc/UTC')
   put('ntp', 'true')
   put('canNtp', 'true')
+  put('synchronized', 'true')
   const log = join(folder, 'asked')
   return { folder, command, put, asked: () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []) }
 }

@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
 import type { Owner } from '#kit/test/running-daemon.ts'
+import { ntpQuestion, readNtpAnswer } from '../../wire/ntp.ts'
 
 /** One of its streams, as it is set. */
 export interface PeerProfile {
@@ -47,6 +48,12 @@ export interface PeerTraits {
   dateTimeType: string
   /** Whether it does nothing of what SetSystemDateAndTime wants, and says that it did. */
   isClockStuck: boolean
+  /** Its servers of time, and whether DHCP names them. */
+  ntp: { isFromDhcp: boolean; servers: string[] }
+  /** Whether it does nothing of what SetNTP wants, and says that it did. */
+  isNtpStuck: boolean
+  /** Port on which it asks its first server once it is to take its time from there; undefined: it never does. */
+  ntpPort: number | undefined
   /** Port of a server of RTSP on 127.0.0.1; undefined: nobody is there. */
   rtspPort: number | undefined
 }
@@ -69,6 +76,7 @@ const usual: Omit<PeerTraits, 'host'> = {
   ],
   ...{ instead: {}, name: 'Yard camera', answerProbe: undefined, rtspPort: undefined },
   ...{ timeZone: 'UTC0', localMinutes: 0, dateTimeType: 'Manual', isClockStuck: false },
+  ...{ ntp: { isFromDhcp: true, servers: [] }, isNtpStuck: false, ntpPort: undefined },
 }
 
 const GROUP = '239.255.255.250'
@@ -244,6 +252,20 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
     traits.timeZone = (at('TZ') ?? '').replace('&lt;', '<').replace('&gt;', '>')
     const setMs = Date.UTC(of('Year'), of('Month') - 1, of('Day'), of('Hour'), of('Minute'), of('Second'))
     if (text.includes('UTCDateTime')) traits.aheadMs = setMs - Date.now()
+    if (traits.dateTimeType === 'NTP') fetchTime(traits)
+    return ''
+  },
+  GetNTP({ traits: { ntp } }) {
+    const hosts = ntp.servers.map((server) => {
+      const kind = server.includes(':') ? 'IPv6' : 'IPv4'
+      return `<t:NTPManual><t:Type>${kind}</t:Type><t:${kind}Address>${server}</t:${kind}Address></t:NTPManual>`
+    })
+    return `<x:NTPInformation><t:FromDHCP>${ntp.isFromDhcp}</t:FromDHCP>${hosts.join('')}</x:NTPInformation>`
+  },
+  SetNTP({ text, traits }) {
+    if (traits.isNtpStuck) return ''
+    const servers = [...text.matchAll(/<IPv[46]Address(?: [^>]*)?>([^<]*)</g)].map(([, server = '']) => server)
+    traits.ntp = { isFromDhcp: text.includes('<FromDHCP>true'), servers }
     return ''
   },
   GetDeviceInformation: () =>
@@ -276,6 +298,20 @@ const answers: Readonly<Record<string, (asking: Asking) => string>> = {
     const uri = `<t:Uri>rtsp://${traits.saysHost ?? traits.host}:${relays.get(token)}/cam</t:Uri>`
     return text.includes('ver20/media') ? uri : `<x:MediaUri>${uri}</x:MediaUri>`
   },
+}
+
+/** It asks its server by itself, and shows the time that comes back. */
+function fetchTime(traits: PeerTraits): void {
+  const [server] = traits.ntp.servers
+  if (traits.ntpPort === undefined || server === undefined) return
+  const socket = createSocket('udp4').unref()
+  const nonce = randomBytes(8)
+  socket.on('message', (bytes) => {
+    const answer = readNtpAnswer(bytes, nonce)
+    if (answer) traits.aheadMs = answer.sentMs - Date.now()
+    socket.close()
+  })
+  socket.send(ntpQuestion(nonce), traits.ntpPort, server)
 }
 
 function instantText(name: string, atMs: number): string {

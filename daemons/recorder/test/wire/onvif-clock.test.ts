@@ -1,5 +1,5 @@
 import t from 'tap'
-import { getSystemDateAndTime, setSystemDateAndTime } from '../../wire/onvif-clock.ts'
+import { getNtp, getSystemDateAndTime, setNtp, setSystemDateAndTime } from '../../wire/onvif-clock.ts'
 import { readXml, textAt } from '../../wire/xml.ts'
 
 const time = '<Time><Hour>7</Hour><Minute>5</Minute><Second>9</Second></Time>'
@@ -35,4 +35,29 @@ t.test('sets a time in UTC with its zone, and none where a server gives it', asy
     ['3', '4', '5'],
   )
   t.equal(textAt(readXml(setSystemDateAndTime({ ...wish, dateTimeType: 'NTP' }).body), 'UTCDateTime'), undefined)
+})
+
+t.test('reads which servers of time a camera asks, in order and made safe to show', async (t) => {
+  const read = (text: string) => getNtp.read(readXml(`<a><NTPInformation>${text}</NTPInformation></a>`))
+  const host = (inner: string) => `<NTPManual><Type>x</Type>${inner}</NTPManual>`
+  const v6 = host('<IPv6Address>FD00:0:0:0:0:0:0:7</IPv6Address>')
+  t.same(
+    read(
+      `<FromDHCP>false</FromDHCP>${host('<IPv4Address>192.0.2.1</IPv4Address>')}${v6}${host('<DNSname>pool</DNSname>')}`,
+    ),
+    {
+      ...{ isFromDhcp: false, byHand: ['192.0.2.1', 'fd00::7', 'pool'] },
+    },
+  )
+  t.same(read('<FromDHCP>true</FromDHCP>'), { isFromDhcp: true, byHand: [] })
+  t.same(read(''), { isFromDhcp: false, byHand: [] })
+  t.equal(read(host('<DNSname>x</DNSname>').repeat(500)).byHand.length, 8)
+  t.same(read(host(`<DNSname>a\u202eb</DNSname>`) + host('<IPv6Address>no</IPv6Address>')).byHand, ['ab', 'no'])
+})
+
+t.test('has a camera ask one server, of either family', async (t) => {
+  const root = readXml(setNtp('192.0.2.1').body)
+  t.same([textAt(root, 'FromDHCP'), textAt(root, 'NTPManual', 'Type')], ['false', 'IPv4'])
+  t.equal(textAt(root, 'NTPManual', 'IPv4Address'), '192.0.2.1')
+  t.equal(textAt(readXml(setNtp('fd00::1').body), 'NTPManual', 'IPv6Address'), 'fd00::1')
 })

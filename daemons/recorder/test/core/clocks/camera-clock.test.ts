@@ -11,11 +11,16 @@ const user = { username: 'onvif', password: 'pass&word' }
 
 async function stage(t: Test, wish: Partial<PeerTraits> = {}, own: string | undefined = 'UTC0') {
   const clock = systemClock
-  const peer = await startOnvifPeer(t, { host: '127.0.8.1', ...wish })
+  const traitsHost = '127.0.8.1'
+  const peer = await startOnvifPeer(t, { host: traitsHost, ...wish })
   const onvif = createOnvifClient({ clock, userAgent: 'test', limits: { answerMs: 60_000, answerBytes: 65_536 } })
   const writes = createWrites({ clock, records: [] as CameraWrite[], save: async () => {}, perCamera: 9, inAll: 9 })
   // A machine that is busy holds answers up, and what it takes longer counts as drift: hours are told from that.
-  const clocks = createCameraClocks({ clock, onvif, writes, zone: { posix: () => own }, rightS: 60 })
+  const served: { now: { address: string } | { why: string } } = { now: { why: 'It is off.' } }
+  const server = { addressFor: async (host: string) => (host === traitsHost ? served.now : { why: `who is ${host}?` }) }
+  const clocks = createCameraClocks({
+    ...{ clock, onvif, server, writes, zone: { posix: () => own }, rightS: 60, fetchMs: 0 },
+  })
   const link = { service: peer.service, recordToken: 'main', watchToken: null, fps: null }
   const record: CameraRecord = {
     ...{
@@ -31,7 +36,7 @@ async function stage(t: Test, wish: Partial<PeerTraits> = {}, own: string | unde
     ...{ ...user, onvif: link },
   }
   const set = (switchToManual = false) => clocks.set(record, { switchToManual }, 'ann')
-  return { clocks, peer, record, set, writes }
+  return { clocks, peer, record, served, set, writes }
 }
 
 const HOUR_MS = 3_600_000
@@ -51,7 +56,7 @@ t.test('a clock is set, read again, and the write is kept with who asked for it'
   const result = await set()
   t.match(result, {
     ...{ verified: true, timeZoneBefore: 'CST-8', timeZoneSet: 'UTC0', timeZonePreserved: false, zoneVerified: true },
-    ...{ dateTimeTypeBefore: 'Manual', dateTimeTypeSet: 'Manual', ntpServerSet: null, ntpError: /serves no time/ },
+    ...{ dateTimeTypeBefore: 'Manual', dateTimeTypeSet: 'Manual', ntpServerSet: null, ntpError: 'It is off.' },
   })
   t.ok(result.driftBeforeSeconds < -600_000_000 && Math.abs(result.driftAfterSeconds) < 60)
   t.equal(peer.traits.timeZone, 'UTC0')
@@ -107,4 +112,71 @@ t.test('A.clock-sync what is wrong with a clock, and whether it is the recorder 
   t.match(await clocks.check(record), { isRight: false, isZoneRight: false, isOurs: true })
   Object.assign(peer.traits, { aheadMs: 0, timeZone: BERLIN })
   t.match(await clocks.check(record), { isRight: true, isZoneRight: true, isOurs: false })
+})
+
+const OURS = '192.0.2.7'
+
+t.test('A.clock a camera is given the recorder as its server, is right at once, and is read again', async (t) => {
+  const { peer, served, set, writes } = await stage(t, { aheadMs: HOUR_MS, signIn: 'wsse' })
+  served.now = { address: OURS }
+  t.match(await set(), {
+    ...{ verified: true, ntpServerSet: OURS, ntpError: null, ntpKept: false },
+    ...{ dateTimeTypeBefore: 'Manual', dateTimeTypeSet: 'NTP' },
+  })
+  t.same(peer.traits.ntp, { isFromDhcp: false, servers: [OURS] })
+  t.equal(peer.traits.dateTimeType, 'NTP')
+  t.ok(Math.abs(peer.traits.aheadMs) < 60_000, 'before it has asked its server')
+  t.match(writes.of('one', 9), [{ detail: { ntpServerSet: OURS, dateTimeTypeSet: 'NTP' } }])
+  const before = peer.asked.length
+  t.match(await set(), { ntpServerSet: OURS, ntpKept: true, dateTimeTypeBefore: 'NTP' })
+  t.notOk(peer.asked.slice(before).includes('SetNTP'), 'it has that server already')
+})
+
+t.test('A.clock one that had another server asks the recorder from then on, also over IPv6', async (t) => {
+  const ntp = { isFromDhcp: false, servers: ['198.51.100.1', OURS] }
+  const { peer, served, set } = await stage(t, { aheadMs: HOUR_MS, dateTimeType: 'NTP', ntp })
+  served.now = { address: 'fd00::7' }
+  t.match(await set(), { verified: false, ntpServerSet: 'fd00::7', ntpKept: false, dateTimeTypeSet: 'NTP' })
+  t.same(peer.traits.ntp.servers, ['fd00::7'])
+  t.equal(peer.traits.aheadMs, HOUR_MS, 'its time is not set, since it fetches that')
+  peer.traits.ntp.servers = ['fd00:0000:0000:0000:0000:0000:0000:0007']
+  t.match(await set(), { ntpServerSet: 'fd00::7', ntpKept: true })
+})
+
+t.test('A.clock a camera that says it took the server and did not is found out, and keeps what it had', async (t) => {
+  const ntp = { isFromDhcp: false, servers: ['198.51.100.1'] }
+  const { peer, served, set } = await stage(t, { isNtpStuck: true, ntp, aheadMs: HOUR_MS })
+  served.now = { address: OURS }
+  t.match(await set(), { verified: true, ntpServerSet: null, ntpError: /Door took 192.0.2.7 .*198.51.100.1/ })
+  t.equal(peer.traits.dateTimeType, 'Manual', 'with its time set by hand')
+  Object.assign(peer.traits, { dateTimeType: 'NTP' })
+  t.match(await set(), { ntpServerSet: null, ntpKept: true, dateTimeTypeSet: 'NTP' })
+  peer.traits.ntp = { isFromDhcp: true, servers: [] }
+  t.match(await set(), { ntpError: /DHCP/ })
+  peer.traits.instead = { SetNTP: '<no>' }
+  t.match(await set(), { ntpServerSet: null, ntpError: /XML/ }, 'and the rest of its clock is set')
+})
+
+t.test('A.clock a switch to manual time gives no server, and the recorder alone does not undo it', async (t) => {
+  const { clocks, peer, record, served, set } = await stage(t, { dateTimeType: 'NTP' })
+  served.now = { address: OURS }
+  t.match(await clocks.check(record), { isServerRight: false, isRight: false, isOurs: true })
+  t.match(await set(true), { dateTimeTypeSet: 'Manual', ntpServerSet: null, ntpError: null, ntpKept: false })
+  t.notOk(peer.asked.includes('SetNTP'))
+  t.match(await clocks.check(record), { isServerRight: true, isRight: true, isOurs: false })
+  peer.traits.aheadMs = HOUR_MS
+  t.match(await clocks.check(record), { isRight: false, isOurs: true })
+  t.match(await clocks.set(record, { switchToManual: false }, null), { verified: true, dateTimeTypeSet: 'Manual' })
+  t.notOk(peer.asked.includes('SetNTP'))
+  t.match(await set(), { dateTimeTypeSet: 'NTP', ntpServerSet: OURS }, 'somebody does')
+  t.match(await clocks.check(record), { isServerRight: true, isRight: true })
+  peer.traits.aheadMs = HOUR_MS
+  t.match(await clocks.check(record), { isServerRight: true, isRight: false, isOurs: true }, 'it is to ask again')
+})
+
+t.test('A.clock-sync a camera that knows no servers is right as it is', async (t) => {
+  const { clocks, peer, record, served } = await stage(t, { dateTimeType: 'NTP' })
+  served.now = { address: OURS }
+  peer.traits.instead = { GetNTP: '<no>' }
+  t.match(await clocks.check(record), { isServerRight: true, isRight: true })
 })

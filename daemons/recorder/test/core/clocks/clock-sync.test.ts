@@ -7,8 +7,11 @@ import type { ClockCheck } from '../../../core/clocks/camera-clock.ts'
 import { createClockSync } from '../../../core/clocks/clock-sync.ts'
 
 const HOUR_MS = 3_600_000
-const right: ClockCheck = { driftSeconds: 0, isZoneRight: true, isRight: true, isOurs: false }
-const late: ClockCheck = { driftSeconds: -90, isZoneRight: true, isRight: false, isOurs: true }
+const right: ClockCheck = {
+  ...{ driftSeconds: 0, isZoneRight: true, isServerRight: true, isTimeRight: true },
+  ...{ isRight: true, isOurs: false },
+}
+const late: ClockCheck = { ...right, driftSeconds: -90, isTimeRight: false, isRight: false, isOurs: true }
 
 function stage(isEnabled = true) {
   const clock = fakeClock()
@@ -120,3 +123,20 @@ t.test('nothing is asked after the end, and nothing kept of cameras that went', 
   await new Promise(setImmediate)
   t.equal(looks.length, 4)
 })
+
+t.test(
+  'A.clock-sync a camera that asks another server is given the recorder, and told of only while that is wanted',
+  async (t) => {
+    const { found, hour, sets, state, sync, traits } = stage(false)
+    const astray = { ...right, isServerRight: false, isRight: false, isOurs: true }
+    state.one = astray
+    await hour()
+    t.same([sets, found.get('one')], [[], null], 'who leaves clocks alone may have another server')
+    await sync.enable(true)
+    await until('it is corrected', () => sets.length > 0)
+    traits.lies = true
+    state.one = astray
+    await hour()
+    t.match(found.get('one'), /does not take the recorder/)
+  },
+)

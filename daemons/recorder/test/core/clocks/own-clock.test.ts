@@ -21,6 +21,7 @@ function stage(wish: Partial<ClockFacts> = {}, pinned: string | null = null) {
       if (traits.fault) throw traits.fault
       return { ...facts }
     },
+    source: async () => undefined,
     zones: async () => ['Europe/Berlin', 'Etc/UTC'],
     setZone: (zone: string) => set(`zone ${zone}`, { zone }),
     setNtp: (ntp: boolean) => set(`ntp ${ntp}`, { ntp }),
@@ -28,7 +29,7 @@ function stage(wish: Partial<ClockFacts> = {}, pinned: string | null = null) {
   }
   const zone = { pinned, name: () => pinned ?? 'Etc/UTC', posix: () => undefined }
   const onChanged = (_of: string, sentence: string) => void told.push(sentence)
-  const own = createOwnClock({ clock: fakeClock(), service, zone, isTimeServer: () => false, onChanged })
+  const own = createOwnClock({ clock: fakeClock(), service, zone, timeTrouble: () => 'It is off.', onChanged })
   const each: string[] = []
   const change = (wish: TimeWish) =>
     own.change(wish, async (sentence) => {
@@ -41,7 +42,8 @@ t.test('A.time zone, network time and time are set in this order, the time in th
   const { calls, change, each, told } = stage()
   const answer = await change({ time: '2031-07-09 14:00', ntp: false, zone: 'Europe/Berlin' })
   t.same(calls, ['zone Europe/Berlin', 'ntp false', 'time 2031-07-09T12:00:00.000Z'])
-  t.match(answer, { available: true, zone: 'Europe/Berlin', ntp: false, pinnedZone: null, timeServer: false })
+  t.match(answer, { available: true, zone: 'Europe/Berlin', ntp: false, pinnedZone: null })
+  t.match(answer, { timeServer: false, timeServerError: 'It is off.' })
   t.same(told, each)
   t.equal(told.length, 3)
 })
