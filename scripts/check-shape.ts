@@ -28,6 +28,7 @@ const LONG_FILES: Readonly<Record<string, string>> = {
   'daemons/board/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
   'daemons/controller/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
   'daemons/gateway/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
+  'daemons/recorder/web/texts.ts': 'all texts of the pages, to be read and translated in one go',
 }
 
 /** Every fault below `root`, one line each. */

@@ -1,6 +1,8 @@
 /** The calls of the pages to the recorder. */
 import { CallFault, call } from '#kit/web/call.ts'
 import type { CameraHealth } from '../core/cameras/camera.ts'
+import type { ClockSet, ClockState } from '../core/clocks/camera-clock.ts'
+import type { TimeWish, OwnTime as ToldTime } from '../core/clocks/own-clock.ts'
 import type { SetupStep } from '../core/site.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 
@@ -80,6 +82,8 @@ export interface Camera {
   id: string
   name: string
   enabled: boolean
+  /** Whether it is spoken to over ONVIF. */
+  onvif: boolean
   /** Null until its stream has begun once. */
   audio: boolean
   transport: 'tcp' | 'udp'
@@ -213,6 +217,23 @@ export interface Preserved {
   at: number
 }
 
+export type { ClockSet, ClockState, TimeWish }
+
+/** Answer of GET /api/recorder/time. */
+export interface OwnTime extends ToldTime {
+  /** Those that may be set; not told by PUT. */
+  zones?: string[]
+}
+
+/** One of GET /api/cameras/{id}/writes. */
+export interface CameraWrite {
+  at: number
+  operation: string
+  /** Null: the recorder by itself. */
+  performed_by: string | null
+  detail: Readonly<Record<string, string | number | boolean | null>>
+}
+
 interface Credentials {
   username?: string
   password: string
@@ -294,6 +315,22 @@ export const storageApi = {
   release: (id: string) => call<unknown>(`DELETE /api/storage/preserved/${encodeURIComponent(id)}`),
 }
 
+/** A camera is asked several times, and fetches the time; network time is switched off before the time is set. */
+const CLOCK_MS = 70_000
+
+/** Calls about clocks. */
+export const clockApi = {
+  own: () => call<OwnTime>('GET /api/recorder/time', undefined, { isPolled: true, answerMs: CLOCK_MS }),
+  setOwn: (wish: TimeWish) => call<OwnTime>('PUT /api/recorder/time', wish, { answerMs: CLOCK_MS }).catch(atItsField),
+  sync: () => call<{ enabled: boolean }>('GET /api/clock-sync', undefined, { isPolled: true }),
+  setSync: (enabled: boolean) => call<{ enabled: boolean }>('PUT /api/clock-sync', { enabled }),
+  ofCamera: (id: string) =>
+    call<ClockState>(`GET ${cameraPath(id)}/clock`, undefined, { isPolled: true, answerMs: CLOCK_MS }),
+  setCamera: (id: string, switchToManual: boolean) =>
+    call<ClockSet>(`POST ${cameraPath(id)}/clock`, { switchToManual }, { answerMs: CLOCK_MS }),
+  writes: (id: string) => call<CameraWrite[]>(`GET ${cameraPath(id)}/writes?limit=10`, undefined, { isPolled: true }),
+}
+
 /** Calls of the page of accounts. */
 export const accountsApi = {
   list: () => call<AccountEntry[]>('GET /api/accounts', undefined, { isPolled: true }),
@@ -310,9 +347,10 @@ export const accountsApi = {
 const FIELD_OF: Readonly<Record<string, string>> = {
   ...{ bad_stream_url: 'url', bad_target: 'url', bad_sub_url: 'sub_url' },
   ...{ bad_folder: 'folder', no_disk_left: 'folder' },
+  ...{ bad_zone: 'zone', zone_pinned: 'zone', bad_time: 'time', time_from_network: 'ntp', no_network_time: 'ntp' },
 }
 
-/** What is wrong with an address or a folder is said at its field. */
+/** What is wrong with an address, a folder or a time is said at its field. */
 function atItsField(thrown: unknown): never {
   const isFolder = thrown instanceof CallFault && thrown.fields.some(({ field }) => field.startsWith('folders'))
   const field = isFolder ? 'folder' : thrown instanceof CallFault ? FIELD_OF[thrown.code] : undefined

@@ -21,6 +21,7 @@ const PlaybackPage = lazy(async () => (await import('./playback-page.ts')).Playb
 const HealthPage = lazy(async () => (await import('./health-page.ts')).HealthPage)
 const SetUpPage = lazy(async () => (await import('./set-up-page.ts')).SetUpPage)
 const StoragePage = lazy(async () => (await import('./storage-page.ts')).StoragePage)
+const ClockPage = lazy(async () => (await import('./clock-page.ts')).ClockPage)
 const AccountsPage = lazy(async () => (await import('./accounts-page.ts')).AccountsPage)
 const TodayPage = lazy(async () => (await import('#kit/web/today-page.ts')).TodayPage)
 const JournalPage = lazy(async () => (await import('#kit/web/journal-page.ts')).JournalPage)
@@ -85,6 +86,15 @@ const PAGES: readonly Page[] = [
     isForAdmins: true,
     below: 'today',
     draw: () => html`<${StoragePage} />`,
+  },
+  {
+    word: 'clock',
+    label: texts.clock,
+    key: 'k',
+    icon: 'waiting',
+    isForAdmins: true,
+    below: 'today',
+    draw: () => html`<${ClockPage} />`,
   },
   {
     word: 'accounts',
@@ -174,7 +184,7 @@ function cameraEntries(): Entry[] {
 /** What was wrong, and with which camera. */
 function Today(): VNode {
   const more = isAdmin.value
-    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
+    ? html`<a class="btn quiet" href=${linkTo('health')}>Health</a><a class="btn quiet" href=${linkTo('storage')}>Storage</a><a class="btn quiet" href=${linkTo('clock')}>Clock</a><a class="btn quiet" href=${linkTo('journal')}>Journal</a>`
     : null
   return html`<${TodayPage} path="/api/ledger" mayAcknowledge=${isAdmin.value} hasCookie=${true} more=${more} />`
 }

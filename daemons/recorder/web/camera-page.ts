@@ -27,6 +27,7 @@ import { LiveFilm } from './live-film.ts'
 import { cameras, isAdmin } from './state.ts'
 import * as texts from './texts.ts'
 
+const CameraClockPage = lazy(async () => (await import('./camera-clock-page.ts')).CameraClockPage)
 const MasksPage = lazy(async () => (await import('./masks-page.ts')).MasksPage)
 
 const LOOK_MS = 2000
@@ -41,13 +42,14 @@ const RECENT_MS = 110_000
 
 adoptStyle('.live-foot{display:flex;flex-wrap:wrap;align-items:center;gap:var(--s2);justify-content:space-between}')
 
-/** The page. @param what `masks`, or nothing */
+/** The page. @param what `masks`, `clock`, or nothing */
 export function CameraPage({ id, what }: { id: string; what?: string | undefined }): VNode {
   const camera = cameras.value?.find((each) => each.id === id)
   if (cameras.value === null)
     return html`<h1 class="sr">Camera</h1><section class="panel">${firstWait('recorder', texts.askingRecorder)}</section>`
   if (!camera)
     return html`<h1 class="sr">Camera</h1><section class="panel">${say('off', texts.noSuchCamera, texts.itWasRemoved, html`<a class="btn" href=${linkTo('cameras')}>All cameras</a>`)}</section>`
+  if (what === 'clock' && isAdmin.value) return html`<${CameraClockPage} camera=${camera} />`
   if (what === 'masks' && isAdmin.value) return html`<${MasksPage} camera=${camera} />`
   return html`<${Known} camera=${camera} />`
 }
@@ -66,10 +68,11 @@ function Known({ camera }: { camera: Camera }): VNode {
     { key: 'p', what: texts.playback, run: () => goTo('playback', id) as undefined },
     { key: 'm', what: texts.soundOnOrOff, run: () => setHeard(!isHeard) as undefined },
     { key: 'd', what: texts.changesMasks, run: () => isAdmin.value && (goTo('camera', id, 'masks') as undefined) },
+    { key: 'c', what: texts.opensClock, run: () => isAdmin.value && (goTo('camera', id, 'clock') as undefined) },
     { key: 'e', what: texts.editsCamera, run: () => isAdmin.value && (goTo('cameras', 'edit', id) as undefined) },
   ])
   const edit = isAdmin.value
-    ? html`<a class="btn" href=${linkTo('camera', id, 'masks')}>${texts.masks}</a><a class="btn" href=${linkTo('cameras', 'edit', id)}>Edit</a>`
+    ? html`<a class="btn" href=${linkTo('camera', id, 'masks')}>${texts.masks}</a><a class="btn" href=${linkTo('camera', id, 'clock')}>${texts.clock}</a><a class="btn" href=${linkTo('cameras', 'edit', id)}>Edit</a>`
     : null
   return html`<div class="head"><h1>${name}</h1><div class="acts">${edit}<a class="btn primary" href=${linkTo('playback', id)}>Playback</a></div></div>
     ${verdict({ lit: litOf(camera), sentence: texts.sentenceOfState(stateText(camera, when)), why: [whyText(camera, when), remedyText(camera)].filter(Boolean).join(' ') })}

@@ -451,3 +451,88 @@ export const tokenIsCopied = 'The token is copied.'
 export const ownPassword = 'Own password'
 export const passwordNow = 'Present password'
 export const yourPasswordIsChanged = 'Your password is changed. Other sign-ins of yours are over.'
+
+// The clock of the recorder's machine (clock-page.ts)
+
+export const clock = 'Clock'
+export const askingClock = 'Asking the clock of the recorder'
+export const clockNotRead = 'The clock could not be read'
+export const clockNotSettable = 'The clock of this machine cannot be set here.'
+export const clockIsFetched = 'The clock is right: its time comes from the network.'
+export const clockIsKept = 'The clock is right, by another program than network time.'
+export const networkTimeIsSilent = 'Network time is on, but no server has answered yet.'
+export const networkTimeRemedy = 'Look at the network of this machine. Until then the clock runs by itself.'
+export const clockIsByHand = 'The time does not come from the network.'
+export const byHandDrifts = 'A clock on its own is soon seconds off. Switch network time on where there is a network.'
+export const nothingFetches =
+  'Nothing on this machine can fetch the time from the network. Install systemd-timesyncd or chrony.'
+export const timeNow = 'Time now'
+export const timeZone = 'Time zone'
+export const zoneIsPinned = 'Pinned by SVC_TZ.'
+export const zonePinnedTo = (name: string) =>
+  `SVC_TZ in the recorder’s environment pins the time zone to ${name}. It is changed there.`
+export const networkTime = 'Network time'
+export const isOn = 'On'
+export const isOff = 'Off'
+export const isFetched = 'The time was fetched.'
+export const isNotFetched = 'The time was not fetched.'
+export const timeForCameras = 'Time for cameras'
+export const isGiven = 'Given'
+export const isNotGiven = 'Not given'
+export const camerasAskHere = 'Cameras take their time from this machine.'
+export const leaveClocks = 'Leave clocks alone'
+export const correctClocks = 'Correct clocks'
+export const clocksAreCorrected = 'Clocks of cameras are corrected'
+export const clocksAreLeft = 'Clocks of cameras are left alone'
+export const correctingMeans =
+  'Of those that are seconds out, have another zone, or take their time from elsewhere. Each write stands at its camera.'
+export const leavingMeans = 'They are looked at all the same, and what is wrong stands under Today.'
+export const networkTimeHint = 'It comes from servers on the network, and is kept right.'
+export const timeByHand = 'Time'
+export const timeByHandHint = 'Year, month, day, hour and minute, in the zone above. Left empty, it stays.'
+export const timeZoneHint = 'Type a part of its name, such as Berlin.'
+export const setClock = 'Set clock'
+export const clockIsSet = 'The clock is set.'
+export const setTimeQuestion = (time: string) => `Set the time to ${time}?`
+export const settingTimeMeans =
+  'It is the clock of the whole machine. Recording goes on; footage is found at the new time from then on, and after a clock was set back only once the recorder is started again.'
+
+// The clock of a camera (camera-clock-page.ts)
+
+export const clockOf = (name: string) => `Clock of ${name}`
+export const opensClock = 'opens its clock'
+export const clockIsOutOfReach = 'Its clock cannot be reached'
+export const addOverOnvif =
+  'The camera was added by the address of its stream. Find it on the network, and add it over ONVIF.'
+export const askingCameraClock = 'Asking the camera'
+export const cameraClockNotRead = 'The clock of the camera could not be read.'
+export const clockIsRight = 'Its clock is right.'
+export const cameraClockIsOff = (drift: string) => `Its clock is ${drift}.`
+export const serverIsWrong = 'It takes its time from a server. Set the clock, and it takes it from the recorder.'
+export const setRemedy = 'Set the clock.'
+export const ahead = (text: string) => `${text} ahead`
+export const behind = (text: string) => `${text} behind`
+export const noDrift = 'none'
+export const againstRecorder = 'Against the recorder'
+export const localTime = 'Local time'
+export const timeSource = 'Its time comes'
+export const fromServer = 'from a server'
+export const byHand = 'by hand'
+export const setTheClock = 'Set the clock'
+export const settingClock = 'Setting the clock'
+export const switchToManual = 'Switch to manual time'
+export const manualQuestion = (name: string) => `Switch ${name} to manual time?`
+export const manualMeans =
+  'It no longer asks a server for the time. The recorder sets its time now, and later on only where it is seconds out.'
+export const cameraClockIsSet = (name: string) => `The clock of ${name} is set.`
+export const cameraClockIsNotRight = (name: string) => `${name} was told the time, and does not show it.`
+export const before = 'Before'
+export const afterwards = 'Afterwards'
+export const notVerified = ', which is not what was set'
+export const zoneKept = (zone: string) => `${zone}, as it was`
+export const timeServer = 'Server of time'
+export const serverIsKept = 'the one that it had'
+export const nothingWritten = 'Nothing was written to it'
+export const writtenHere = 'What the recorder or somebody sets in this camera stands here.'
+export const operations: Readonly<Record<string, string>> = { clock: 'Clock', clock_manual: 'Manual time' }
+export const byItself = 'the recorder'

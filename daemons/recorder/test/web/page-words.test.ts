@@ -74,6 +74,7 @@ function camera(name: string, state: Camera['health']['state'], message = ''): C
     id: name,
     name,
     enabled: state !== 'off',
+    onvif: false,
     recordProfile: null,
     audio: true,
     masked: false,
