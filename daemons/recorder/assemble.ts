@@ -157,7 +157,11 @@ async function furnish(context: Context, ledger: Ledger): Promise<House> {
     machine: () => machineNames(config.http),
   })
   const opener = openerOf(context)
-  const streams = { opener, memory: createStreamMemory(config.cameras.held_bytes), limits: streamLimits(config) }
+  const streams = {
+    opener,
+    memory: createStreamMemory(config.cameras.held_bytes, config.cameras.spare_bytes),
+    limits: streamLimits(config),
+  }
   const pictures = createPictures(context, ledger)
   const watching = createWatching(context, {
     ...{ wall, ...streams, cameras: () => cameras, decoder: pictures.decoder },

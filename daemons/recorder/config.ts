@@ -88,6 +88,14 @@ const cameras = Type.Object(
       unit: 'bytes',
       description: 'bytes of packets that may wait for one that is missing before it counts as lost',
     }),
+    spare_bytes: Type.Integer({
+      default: 16_777_216,
+      minimum: 0,
+      maximum: 1_073_741_824,
+      unit: 'bytes',
+      description:
+        'memory of pictures that are written, kept for the next ones; beyond, it is given back and taken anew',
+    }),
     held_bytes: Type.Integer({
       default: 201_326_592,
       minimum: 33_554_432,

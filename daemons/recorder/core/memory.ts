@@ -12,6 +12,7 @@ import {
   signInRows,
   tlsRow,
 } from '#kit/pure/memory-plan.ts'
+import { BLOCK_BYTES } from '../wire/picture-blocks.ts'
 
 /** A packet of RTP is as long as its interleaved length allows. */
 const PACKET_BYTES = 64 * KIB
@@ -96,8 +97,18 @@ export function memoryPlan(): MemoryPlan {
         shownBy: 'daemons/recorder/test/core/recording/stream-memory.test.ts',
       },
       {
-        ...{ what: 'a fragment that is made of a group' },
-        all: groupBytes,
+        // Pictures that others lay beside are gone: of the recorded stream, of what waits for the disk, of both that are watched.
+        ...{ what: 'blocks of which few pictures are held', of: 'camera', many: 'cameras.max', each: 4 * BLOCK_BYTES },
+        shownBy: 'daemons/recorder/test/core/recording/picture-memory.test.ts',
+      },
+      {
+        ...{ what: 'blocks for the next pictures', all: 'cameras.spare_bytes' },
+        shownBy: 'daemons/recorder/test/wire/picture-blocks.test.ts',
+      },
+      {
+        // Its pictures are written as they lie.
+        ...{ what: 'head and sound of a fragment' },
+        all: (setting) => groupBytes(setting) / HEAD_PART + setting('cameras.sound_bytes'),
         shownBy: 'daemons/recorder/test/core/recording/groups.test.ts',
       },
       {

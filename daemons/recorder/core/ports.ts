@@ -58,10 +58,20 @@ export interface StreamOpener {
 /** What is known of a fragment before it lies on the disk. */
 export type FragmentTime = Pick<FragmentPlace, 'decodeTicks' | 'durationTicks' | 'wallMs' | 'isKey'>
 
+/** A fragment to be written. */
+export interface Fragment {
+  /** Its bytes, one piece behind the other; they stay as they are until `onDone`. */
+  pieces: readonly Uint8Array[]
+  /** What it takes while it waits. */
+  heldBytes: number
+  /** Called once it lies on the disk or is lost, and not if it was not taken. */
+  onDone(): void
+}
+
 /** A file that is being written. */
 export interface FootageFile {
   /** @returns false if the disk is behind or has failed: the fragment is lost, and the file takes no more */
-  append(bytes: Uint8Array, time: FragmentTime): boolean
+  append(fragment: Fragment, time: FragmentTime): boolean
   /** Nothing follows; it is on the disk soon. */
   close(): void
 }

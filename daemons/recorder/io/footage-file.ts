@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { syncFolder, systemDisk } from '#kit/store/store.ts'
-import type { FileWish, FootageFile, FragmentTime } from '../core/ports.ts'
+import type { FileWish, FootageFile, Fragment, FragmentTime } from '../core/ports.ts'
 import { type FragmentPlace, scanMp4 } from '../wire/mp4-read.ts'
 import { TICKS_PER_S } from '../wire/mp4-write.ts'
 import type { FootageDisk } from './footage-disk.ts'
@@ -49,8 +49,7 @@ interface FileParts {
   onDone(): void
 }
 
-interface Waiting {
-  bytes: Uint8Array
+interface Waiting extends Fragment {
   time: FragmentTime
 }
 
@@ -61,6 +60,8 @@ export class WritingFile implements FootageFile {
   readonly #parts: FileParts
   readonly #fragments: FragmentPlace[] = []
   readonly #queue: Waiting[] = []
+  /** What is being written. */
+  #given: Waiting | undefined
   #bytes = 0
   #handle: FileHandle | undefined
   #sync: Timer | undefined
@@ -100,15 +101,15 @@ export class WritingFile implements FootageFile {
     return { ...place, startAt: this.#startAt, endAt, bytes: this.#bytes, fragments }
   }
 
-  append(bytes: Uint8Array, time: FragmentTime): boolean {
+  append(fragment: Fragment, time: FragmentTime): boolean {
     const { onBehind, takesMore, waiting } = this.#parts
     if (this.#isClosed || this.#hasFailed || !takesMore()) return false
-    if (!waiting.hasRoom(this.camera, bytes.length)) {
+    if (!waiting.hasRoom(this.camera, fragment.heldBytes)) {
       onBehind(this.camera)
       return false
     }
-    waiting.add(this.camera, bytes.length)
-    this.#queue.push({ bytes, time })
+    waiting.add(this.camera, fragment.heldBytes)
+    this.#queue.push({ ...fragment, time })
     this.#then(() => this.#writeNext())
     return true
   }
@@ -131,7 +132,11 @@ export class WritingFile implements FootageFile {
     this.#hasFailed = true
     this.#sync?.cancel()
     const lost = this.#queue.splice(0)
-    for (const { bytes } of lost) this.#parts.waiting.add(this.camera, -bytes.length)
+    for (const one of lost) {
+      this.#parts.waiting.add(this.camera, -one.heldBytes)
+      // A disk that hangs may yet take what it was given.
+      if (one !== this.#given) one.onDone()
+    }
     if (lost.length > 0) this.#parts.onLost(this.camera, lost.length)
     this.#put('writing')
     this.#isIndexed = true
@@ -176,15 +181,23 @@ export class WritingFile implements FootageFile {
   async #writeNext(): Promise<void> {
     const [next] = this.#queue
     if (!next) return
-    const { bytes, time } = next
-    await this.#handle?.writeFile(bytes)
-    // Abandoned meanwhile: it was counted as lost.
+    const { heldBytes, pieces, time } = next
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    try {
+      this.#given = next
+      await writeAll(this.#handle, pieces)
+    } finally {
+      this.#given = undefined
+      // Abandoned meanwhile: it was counted as lost.
+      if (this.#queue[0] !== next) next.onDone()
+    }
     if (this.#queue[0] !== next) return
     this.#queue.shift()
-    this.#parts.waiting.add(this.camera, -bytes.length)
-    this.#fragments.push({ ...time, offset: this.#bytes, length: bytes.length })
-    this.#bytes += bytes.length
-    this.#parts.onWritten(bytes.length)
+    next.onDone()
+    this.#parts.waiting.add(this.camera, -heldBytes)
+    this.#fragments.push({ ...time, offset: this.#bytes, length })
+    this.#bytes += length
+    this.#parts.onWritten(length)
     // Its end syncs it too.
     if (this.#isClosed) return
     this.#sync ??= this.#parts.clock.after(this.#parts.flushMs, () => {
@@ -213,6 +226,20 @@ export class WritingFile implements FootageFile {
     } finally {
       await handle?.close()
     }
+  }
+}
+
+/** @throws the error of the disk, also where it is full in the middle of it */
+async function writeAll(handle: FileHandle | undefined, pieces: readonly Uint8Array[]): Promise<void> {
+  let left = pieces
+  while (handle && left.length > 0) {
+    const { bytesWritten } = await handle.writev(left)
+    let at = 0
+    left = left.flatMap((piece) => {
+      const rest = piece.subarray(Math.max(0, bytesWritten - at))
+      at += piece.length
+      return rest.length > 0 ? [rest] : []
+    })
   }
 }
 

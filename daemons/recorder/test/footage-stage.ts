@@ -3,9 +3,11 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import type { Fault } from '#kit/pure/fault.ts'
+import type { Fragment } from '../core/ports.ts'
 import type { DiskHealth } from '../core/storage/disks.ts'
 import { type Footage, type Keeping, openFootage, type StoreLimits } from '../io/footage-store.ts'
 import { writeFragment, writeHead } from '../wire/mp4-write.ts'
+import { withLengths } from '../wire/pictures.ts'
 import { h265Sets as sets } from './parameter-sets.ts'
 
 export const facts = sets.codec.factsOf(sets.units)
@@ -60,14 +62,19 @@ export async function openStage(t: Test, wish: StageWish = {}): Promise<FootageS
   return { clock, footage, root, folders: paths, known, faults, states }
 }
 
-const PICTURE = [{ units: [new Uint8Array(500)], isKey: true, durationTicks: 90_000, offsetTicks: 0 }]
+const PICTURE = [{ data: withLengths([new Uint8Array(500)]), isKey: true, durationTicks: 90_000, offsetTicks: 0 }]
+
+/** @param onDone called once it is not needed any more */
+export function fragmentOf(bytes: Uint8Array, onDone = () => {}): Fragment {
+  return { pieces: [bytes], heldBytes: bytes.length, onDone }
+}
 
 /** Begins a file, and gives it fragments of one second. */
 export function record({ footage }: Pick<FootageStage, 'footage'>, camera: string, startAt: number, seconds: number) {
   const file = footage.begin({ camera, startAt, facts, head })
   for (let at = 0; at < seconds; at++) {
     const time = { decodeTicks: at * 90_000, durationTicks: 90_000, wallMs: startAt + at * 1000, isKey: true }
-    file.append(writeFragment({ ...time, sequence: at + 1, samples: PICTURE }), time)
+    file.append(fragmentOf(writeFragment({ ...time, sequence: at + 1, samples: PICTURE })), time)
   }
   return file
 }

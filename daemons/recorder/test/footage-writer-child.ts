@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { systemClock } from '#kit/clock.ts'
 import { openFootage } from '../io/footage-store.ts'
 import { writeFragment } from '../wire/mp4-write.ts'
+import { withLengths } from '../wire/pictures.ts'
 import { UNIT_BYTES } from './footage-cuts.ts'
-import { facts, head, START } from './footage-stage.ts'
+import { facts, fragmentOf, head, START } from './footage-stage.ts'
 
 const [root = '', flush = '1000'] = process.argv.slice(2)
 const CAMERAS = ['aa', 'bb']
@@ -45,10 +46,10 @@ for (;;) {
       const unit = new Uint8Array(UNIT_BYTES).fill(number % 251)
       new DataView(unit.buffer).setUint32(0, number)
       const time = { decodeTicks: at * 90_000, durationTicks: 90_000, wallMs: startAt + at * 1000, isKey: true }
-      const samples = [{ units: [unit], isKey: true, durationTicks: 90_000, offsetTicks: 0 }]
+      const samples = [{ data: withLengths([unit]), isKey: true, durationTicks: 90_000, offsetTicks: 0 }]
       const { promise, resolve } = Promise.withResolvers<void>()
       waiting = { group: `${camera} ${number}`, taken: resolve }
-      if (!file.append(writeFragment({ ...time, sequence: at + 1, samples }), time))
+      if (!file.append(fragmentOf(writeFragment({ ...time, sequence: at + 1, samples })), time))
         throw new Error(`not taken: ${JSON.stringify(footage.disks())}`)
       await promise
     }

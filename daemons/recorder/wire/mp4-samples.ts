@@ -80,8 +80,11 @@ function readRun(bytes: Uint8Array, { body, end }: Box, moofBegin: number): Frag
   })
 }
 
-/** Each unit has its length before it. */
-function unitsOf(bytes: Uint8Array, from: number, to: number): Uint8Array[] {
+/**
+ * The units of a picture, each of which has its length before it; parts of the bytes.
+ * @throws Fault `footage_gone` where a length does not fit
+ */
+export function unitsOf(bytes: Uint8Array, from: number, to: number): Uint8Array[] {
   const units: Uint8Array[] = []
   for (let at = from; at < to; ) {
     const end = at + 4 + u32(bytes, at)

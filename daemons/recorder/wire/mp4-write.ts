@@ -166,8 +166,8 @@ function decoder(config: Uint8Array): Uint8Array {
 
 /** One picture of a fragment, in the order of decoding. */
 export interface Sample {
-  /** NAL units without start codes. */
-  units: readonly Uint8Array[]
+  /** Its NAL units, each with its length before it. */
+  data: Uint8Array
   isKey: boolean
   durationTicks: number
   /** By how much it is shown later than decoded; negative if earlier. */
@@ -202,19 +202,34 @@ export const VIDEO_COLUMNS = 0x000f01
 export const SOUND_COLUMNS = 0x000301
 
 /** A fragment. */
-export function writeFragment({ decodeTicks, samples, sequence, sound, wallMs }: FragmentWish): Uint8Array {
-  const pictureData = samples.flatMap(({ units }) => units.flatMap((unit) => [Uint8Array.from(u32(unit.length)), unit]))
-  const sizes = samples.map(({ units }) => units.reduce((sum, { length }) => sum + 4 + length, 0))
-  const rows = samples.flatMap(({ durationTicks, isKey, offsetTicks }, at) => [
-    ...[...u32(durationTicks), ...u32(sizes[at] ?? 0)],
-    ...[...u32(isKey ? KEY_FLAGS : OTHER_FLAGS), ...u32(offsetTicks)],
-  ])
-  const pictures: Run = {
-    ...{ number: VIDEO_TRACK, decodeTicks, columns: VIDEO_COLUMNS, rows: Uint8Array.from(rows) },
-    dataBytes: bytesOf(pictureData),
+export function writeFragment(wish: FragmentWish): Uint8Array {
+  return joinBytes(fragmentPieces(wish))
+}
+
+/** A fragment in pieces that follow each other: its pictures are not copied, and those that lie together are one piece. */
+export function fragmentPieces({ decodeTicks, samples, sequence, sound, wallMs }: FragmentWish): Uint8Array[] {
+  const rows = new Uint8Array(samples.length * VIDEO_ROW_BYTES)
+  const view = new DataView(rows.buffer)
+  for (const [at, { data, durationTicks, isKey, offsetTicks }] of samples.entries()) {
+    const columns = [durationTicks, data.length, isKey ? KEY_FLAGS : OTHER_FLAGS, offsetTicks]
+    for (const [column, value] of columns.entries()) view.setUint32(at * VIDEO_ROW_BYTES + 4 * column, value)
   }
+  const pictureData = joinedWhereTheyLie(samples)
+  const columns = { number: VIDEO_TRACK, decodeTicks, columns: VIDEO_COLUMNS }
+  const pictures: Run = { ...columns, rows, dataBytes: bytesOf(pictureData) }
   const head = fragmentHead(sequence, wallMs, sound ? [pictures, soundRun(sound)] : [pictures])
-  return joinBytes([head, ...pictureData, ...soundDataOf(sound)])
+  return [head, ...pictureData, ...(sound ? [joinBytes(soundDataOf(sound))] : [])]
+}
+
+function joinedWhereTheyLie(samples: readonly Pick<Sample, 'data'>[]): Uint8Array[] {
+  const pieces: Uint8Array[] = []
+  for (const { data } of samples) {
+    const last = pieces.at(-1)
+    if (last && last.buffer === data.buffer && last.byteOffset + last.length === data.byteOffset)
+      pieces[pieces.length - 1] = new Uint8Array(data.buffer, last.byteOffset, last.length + data.length)
+    else pieces.push(data)
+  }
+  return pieces
 }
 
 /** A fragment of sound alone, without a `prft`: it tells no time of a picture. */

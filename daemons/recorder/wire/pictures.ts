@@ -5,6 +5,7 @@
  */
 import { isSameBytes } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
+import { BLOCK_BYTES, type BlockPool, type PictureBlock } from './picture-blocks.ts'
 import type { RtpPacket } from './rtp.ts'
 
 /** Facts about a stream. */
@@ -67,8 +68,15 @@ export function isSameSets(one: ParameterSets, other: ParameterSets): boolean {
 export interface Picture {
   /** Of the packets it came in. */
   timestamp: number
-  /** Its NAL units without start codes; parameter sets and delimiters are taken out. */
-  units: Uint8Array[]
+  /** Its NAL units as a file has them, each with its length before it; parameter sets and delimiters are taken out. */
+  data: Uint8Array
+  /**
+   * What the data lies in: whoever keeps the picture for longer than the call that brought it holds the block, and
+   * releases it afterwards. Undefined if the data is its own.
+   */
+  block?: PictureBlock | undefined
+  /** What it takes of blocks, with what stays empty beside it; as long as the data if that is its own. */
+  heldBytes?: number
   /** Whether decoding can begin here. */
   isKey: boolean
   /** In force for this picture; undefined while the camera has not sent them. */
@@ -76,6 +84,25 @@ export interface Picture {
 }
 
 const NOTHING = new Uint8Array(0)
+
+/** Units as a file has them, each with its length before it. */
+export function withLengths(units: readonly Uint8Array[]): Uint8Array {
+  const data = new Uint8Array(units.reduce((sum, { length }) => sum + LENGTH_BYTES + length, 0))
+  let at = 0
+  for (const unit of units) {
+    writeLength(data, at, unit.length)
+    data.set(unit, at + LENGTH_BYTES)
+    at += LENGTH_BYTES + unit.length
+  }
+  return data
+}
+
+function writeLength(bytes: Uint8Array, at: number, length: number): void {
+  bytes[at] = length >>> 24
+  bytes[at + 1] = length >>> 16
+  bytes[at + 2] = length >>> 8
+  bytes[at + 3] = length
+}
 
 /** A picture of more units than this is cut off: a stream of empty ones would take memory and no bytes. */
 const MOST_UNITS = 1024
@@ -86,7 +113,8 @@ const MOST_SET_BYTES = 4096
 /** Cameras have two or three; beyond, those that came first go. */
 const MOST_SETS = 32
 
-const FIRST_BYTES = 16_384
+/** Of the length before a unit. */
+export const LENGTH_BYTES = 4
 
 /** Flags of a piece, behind its head. */
 const BEGIN = 0x80
@@ -101,16 +129,27 @@ export interface PictureListener {
   hold(bytes: number): boolean
 }
 
-/** Puts pictures together. */
+interface AssemblerParts {
+  blocks: BlockPool
+  /** A picture of more bytes is dropped. */
+  pictureBytes: number
+  listener: PictureListener
+}
+
+/** Puts pictures together, one behind the other in blocks. */
 export class PictureAssembler {
   readonly #codec: VideoCodec
   readonly #listener: PictureListener
   readonly #pictureBytes: number
+  readonly #blocks: BlockPool
   readonly #sets: ReturnType<typeof createSetKeeper>
-  /** Bytes of the picture, unit behind unit; grows up to the largest picture, and is used again for each. */
-  #bytes = new Uint8Array(FIRST_BYTES)
+  #block: PictureBlock | undefined
+  /** Where in the block the picture begins, and how long it is so far. */
+  #begin = 0
   #length = 0
-  /** Where the units of the picture end; the one that is put together has no end yet. */
+  /** What of the blocks before stays empty, as the picture did not fit. */
+  #emptyBytes = 0
+  /** Where in the picture its units end; the one that is put together has no end yet. */
   readonly #ends: number[] = []
   #timestamp: number | undefined
   #hasSlice = false
@@ -119,14 +158,12 @@ export class PictureAssembler {
   /** Whether a unit that comes in pieces has begun and not ended. */
   #isOpen = false
 
-  /**
-   * @param known parameter sets of the session description
-   * @param pictureBytes a picture of more bytes is dropped
-   */
-  constructor(codec: VideoCodec, known: readonly Uint8Array[], pictureBytes: number, listener: PictureListener) {
+  /** @param known parameter sets of the session description */
+  constructor(codec: VideoCodec, known: readonly Uint8Array[], parts: AssemblerParts) {
     this.#codec = codec
-    this.#listener = listener
-    this.#pictureBytes = pictureBytes
+    this.#listener = parts.listener
+    this.#pictureBytes = parts.pictureBytes
+    this.#blocks = parts.blocks
     this.#sets = createSetKeeper(codec, known)
   }
 
@@ -205,29 +242,39 @@ export class PictureAssembler {
 
   /** More bytes of a unit. @returns false if they are too many: then nothing of the picture is held any more */
   #append(bytes: ArrayLike<number>): boolean {
-    const length = this.#length + bytes.length
+    const isFirst = this.#length === (this.#ends.at(-1) ?? 0)
+    const at = this.#length + (isFirst ? LENGTH_BYTES : 0)
+    const length = at + bytes.length
     if (length > this.#pictureBytes) {
       this.#isBroken = true
       this.#ends.length = 0
       this.#leaveUnit()
       return false
     }
-    if (length > this.#bytes.length) {
-      if (!this.#listener.hold(this.#grownTo(length))) {
-        this.give()
-        return false
-      }
-      const grown = new Uint8Array(this.#grownTo(length))
-      grown.set(this.#bytes)
-      this.#bytes = grown
+    const block = this.#blockFor(length)
+    if (!block) {
+      this.give()
+      return false
     }
-    this.#bytes.set(bytes, this.#length)
+    block.bytes.set(bytes, this.#begin + at)
     this.#length = length
     return true
   }
 
-  #grownTo(length: number): number {
-    return Math.min(this.#pictureBytes, Math.max(length, 2 * this.#bytes.length))
+  /** The block of the picture, with room for so many bytes of it. @returns undefined if that is too much */
+  #blockFor(length: number): PictureBlock | undefined {
+    const full = this.#block
+    if (full && this.#begin + length <= full.bytes.length) return full
+    if (length > BLOCK_BYTES && !this.#listener.hold(2 * length)) return undefined
+    const block = this.#blocks.take(length)
+    if (full) {
+      block.bytes.set(full.bytes.subarray(this.#begin, this.#begin + this.#length))
+      if (this.#begin > 0) this.#emptyBytes += full.bytes.length - this.#begin
+      full.release()
+    }
+    this.#block = block
+    this.#begin = 0
+    return block
   }
 
   /** Holds nothing any more; the picture that was put together is dropped. */
@@ -235,14 +282,22 @@ export class PictureAssembler {
     if (this.#timestamp !== undefined) this.#isBroken = true
     this.#ends.length = 0
     this.#leaveUnit()
-    this.#bytes = new Uint8Array(FIRST_BYTES)
+    this.#leaveBlock()
     this.#listener.hold(0)
+  }
+
+  #leaveBlock(): void {
+    this.#block?.release()
+    this.#block = undefined
+    this.#begin = 0
   }
 
   /** Parameter sets are kept although a part of the picture they came with is missing: the next may need them. */
   #endUnit(): void {
     const begin = this.#ends.at(-1) ?? 0
-    const unit = this.#bytes.subarray(begin, this.#length)
+    const bytes = this.#block?.bytes ?? NOTHING
+    const unit = bytes.subarray(this.#begin + begin + LENGTH_BYTES, this.#begin + this.#length)
+    writeLength(bytes, this.#begin + begin, unit.length)
     const role = this.#codec.roleOf(unit)
     if (role === 'slice' || role === 'key' || role === 'beside') this.#ends.push(this.#length)
     else this.#length = begin
@@ -263,15 +318,34 @@ export class PictureAssembler {
     this.#length = 0
     this.#ends.length = 0
     this.#hasSlice = this.#isKey = this.#isBroken = this.#isOpen = false
-    if (picture) this.#listener.onPicture(picture)
+    if (picture) this.#tell(picture)
     else if (!isWhole) this.#listener.onDropped()
+    if (this.#hasOwnBlock()) {
+      this.#leaveBlock()
+      this.#listener.hold(0)
+    }
   }
 
-  /** With bytes of its own: it is held until its group is written. */
   #picture(timestamp: number): Picture {
-    const bytes = this.#bytes.slice(0, this.#length)
-    const units = this.#ends.map((end, at) => bytes.subarray(this.#ends[at - 1] ?? 0, end))
-    return { timestamp, units, isKey: this.#isKey, sets: this.#sets.now() }
+    const block = this.#block
+    const end = this.#begin + this.#length
+    const data = block?.bytes.subarray(this.#begin, end) ?? NOTHING
+    const heldBytes = this.#emptyBytes + (this.#hasOwnBlock() ? (block?.bytes.length ?? 0) : data.length)
+    this.#begin = end
+    this.#emptyBytes = 0
+    return { timestamp, data, block, heldBytes, isKey: this.#isKey, sets: this.#sets.now() }
+  }
+
+  /** Whoever hears of it may have all memory given up, the picture's among it. */
+  #tell(picture: Picture): void {
+    picture.block?.hold()
+    this.#listener.onPicture(picture)
+    picture.block?.release()
+  }
+
+  /** Whether the block is for one picture alone. */
+  #hasOwnBlock(): boolean {
+    return (this.#block?.bytes.length ?? 0) > BLOCK_BYTES
   }
 }
 

@@ -2,11 +2,13 @@
  * One stream of a camera as it is watched: the group of pictures under way with its sound, and fragments of one picture
  * or one frame of sound each, made once for all who watch.
  */
+import { unitsOf } from '../../wire/mp4-samples.ts'
 import { TICKS_PER_S, writeFragment, writeHead, writeSoundFragment } from '../../wire/mp4-write.ts'
 import type { ParameterSets, Picture } from '../../wire/pictures.ts'
 import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { ChosenPicture } from '../pictures/choice.ts'
-import { bytesOf } from '../recording/groups.ts'
+import type { CodedPicture } from '../ports.ts'
+import { bytesOf, releaseAll } from '../recording/groups.ts'
 import { soundBytesOf } from '../recording/held-sound.ts'
 import type { StreamTap } from '../recording/stream.ts'
 import type { StreamMemory } from '../recording/stream-memory.ts'
@@ -210,10 +212,12 @@ function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
   let isFull = false
   const holder = memory.holder(give)
 
-  function set(held: Held[]): void {
-    pictures = held
+  /** Keeps so many of the first pictures. */
+  function keep(count: number): void {
+    releaseAll(pictures.slice(count))
+    pictures = pictures.slice(0, count)
     sounds = []
-    bytes = held.reduce((sum, { picture }) => sum + bytesOf(picture), 0)
+    bytes = pictures.reduce((sum, { picture }) => sum + bytesOf(picture), 0)
   }
 
   function count(): void {
@@ -222,7 +226,7 @@ function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
 
   /** All streams hold too much: the key frame stays as what is shown, and goes too if that is not enough. */
   function give(): void {
-    set(pictures.length + sounds.length > 1 ? pictures.slice(0, 1) : [])
+    keep(pictures.length + sounds.length > 1 ? 1 : 0)
     isFull = true
     count()
   }
@@ -240,6 +244,7 @@ function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
     whole: () => (isFull ? { pictures: [], sounds: [] } : { pictures, sounds }),
     add(one: Held): void {
       if (!makeRoom(bytesOf(one.picture))) return
+      one.picture.block?.hold()
       pictures.push(one)
       count()
     },
@@ -249,7 +254,7 @@ function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
       count()
     },
     forget(): void {
-      set([])
+      keep(0)
       isFull = false
       count()
     },
@@ -263,12 +268,16 @@ function createHeldGroup({ groupBytes, isShown, memory }: HeldParts) {
     newest() {
       const sets = pictures[0]?.picture.sets
       if (!sets) return undefined
-      const shown = pictures.map(({ picture: { units }, positionMs }) => ({ units, shownMs: positionMs }))
-      const newestMs = Math.max(...shown.map(({ shownMs }) => shownMs))
-      const last = shown.findLastIndex(({ shownMs }) => shownMs === newestMs)
-      return { group: { sets, pictures: shown.slice(0, last + 1) }, newestMs }
+      const newestMs = Math.max(...pictures.map(({ positionMs }) => positionMs))
+      const last = pictures.findLastIndex(({ positionMs }) => positionMs === newestMs)
+      return { group: { sets, pictures: pictures.slice(0, last + 1).map(copyOf) }, newestMs }
     },
   }
+}
+
+/** It is decoded later, and its memory may be another picture's by then. */
+function copyOf({ picture: { data }, positionMs }: Held): CodedPicture {
+  return { units: unitsOf(data.slice(), 0, data.length), shownMs: positionMs }
 }
 
 type Film = ReturnType<typeof createFilm>
@@ -325,7 +334,7 @@ function createFilm(sets: ParameterSets, wall: ChannelParts['wall'], firstMs: nu
      * long as the two are apart, and shown at its own: a browser that misses time between two fragments would wait for
      * the next key frame.
      */
-    add({ isKey, units }: Picture, positionMs: number): LiveFragment {
+    add({ data, isKey }: Picture, positionMs: number): LiveFragment {
       const shownTicks = Math.max(0, Math.round((positionMs - zeroMs) * TICKS_PER_MS))
       // Behind a hole a key frame begins anew, else it would be shown for as long as the hole.
       if (isKey && shownTicks - nextTicks > TICKS_PER_S) nextTicks = shownTicks - usualTicks
@@ -334,7 +343,7 @@ function createFilm(sets: ParameterSets, wall: ChannelParts['wall'], firstMs: nu
       nextTicks = decodeTicks + durationTicks
       if (durationTicks > 1 && durationTicks < TICKS_PER_S) usualTicks = durationTicks
       sequence++
-      const sample = { units, isKey, durationTicks, offsetTicks: shownTicks - decodeTicks }
+      const sample = { data, isKey, durationTicks, offsetTicks: shownTicks - decodeTicks }
       const wallMs = startAt + shownTicks / TICKS_PER_MS
       return { isKey, bytes: writeFragment({ sequence, decodeTicks, wallMs, samples: [sample] }) }
     },

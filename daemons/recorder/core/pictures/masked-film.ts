@@ -2,6 +2,7 @@
 import { Fault } from '#kit/pure/fault.ts'
 import type { Mask } from '../../wire/mask.ts'
 import { TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import { withLengths } from '../../wire/pictures.ts'
 import type { Cut } from '../footage/footage.ts'
 import type { CodedGroup, CodedPicture, PictureDecoder } from '../ports.ts'
 import { checkLength, codedPictures } from './choice.ts'
@@ -36,7 +37,7 @@ export async function* maskedFilm(parts: FilmParts): AsyncGenerator<Uint8Array> 
     sequence++
     const shown = film.pictures.map(({ shownMs }) => ticksAt(shownMs))
     const samples = film.pictures.map(({ units }, at) => ({
-      ...{ units, isKey: at === 0, offsetTicks: 0 },
+      ...{ data: withLengths(units), isKey: at === 0, offsetTicks: 0 },
       durationTicks: Math.max(1, (shown[at + 1] ?? ticksAt(untilMs)) - (shown[at] ?? 0)),
     }))
     const [decodeTicks = 0] = shown

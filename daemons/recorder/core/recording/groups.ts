@@ -1,5 +1,5 @@
 /** Gathers pictures into groups, and groups into files: what is written, and when. */
-import { type Sample, type SoundRun, TICKS_PER_S, writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import { fragmentPieces, type Sample, type SoundRun, TICKS_PER_S, writeHead } from '../../wire/mp4-write.ts'
 import type { ParameterSets, Picture, StreamFacts } from '../../wire/pictures.ts'
 import type { SoundFormat, SoundFrame } from '../../wire/sound.ts'
 import type { FootageFile, FootageStore } from '../ports.ts'
@@ -115,6 +115,7 @@ class GroupWriter implements Groups {
     if (!isKey && positionMs < this.#open.startMs) return false
     const bytes = bytesOf(picture)
     if (this.#group && this.#group.bytes + bytes > limits.groupBytes) this.#flush({ positionMs, isBreak: false })
+    picture.block?.hold()
     this.#hold({ picture, positionMs }, bytes)
     return true
   }
@@ -131,7 +132,9 @@ class GroupWriter implements Groups {
     const { held = [] } = this.#group ?? {}
     const last = held.length > 1 ? held.pop() : undefined
     this.#flush(last && { positionMs: last.positionMs, isBreak: false })
-    if (last && this.#open) this.#hold(last, bytesOf(last.picture))
+    if (!last) return
+    if (this.#open) this.#hold(last, bytesOf(last.picture))
+    else releaseAll([last])
   }
 
   hear(format: SoundFormat | undefined): void {
@@ -195,7 +198,12 @@ class GroupWriter implements Groups {
     const open = this.#open
     this.#group = undefined
     this.#memory.hold(0)
-    if (!done || !open) return
+    if (!done) return
+    const release = () => releaseAll(done.held)
+    if (!open) {
+      release()
+      return
+    }
     const samples = samplesOf(done.held, open.zeroMs, next)
     const first = Math.min(...done.held.map(({ positionMs }) => positionMs))
     open.fragments++
@@ -204,11 +212,15 @@ class GroupWriter implements Groups {
     this.#endedMs = open.zeroMs + (decodeTicks + durationTicks) / TICKS_PER_MS
     const time = { decodeTicks, durationTicks, wallMs: open.zeroAt + decodeTicks / TICKS_PER_MS }
     const sound = this.#soundOf(open, first, next)
-    const bytes = writeFragment({ sequence: open.fragments, samples, sound, ...time })
-    const isTaken = open.file.append(bytes, { ...time, isKey: samples[0]?.isKey ?? false })
+    const pieces = fragmentPieces({ sequence: open.fragments, samples, sound, ...time })
+    const heldBytes = done.bytes + lengthOf(pieces) - lengthOf(samples.map(({ data }) => data))
+    const fragment = { pieces, heldBytes, onDone: release }
+    const isTaken = open.file.append(fragment, { ...time, isKey: samples[0]?.isKey ?? false })
     this.#parts.onWritten(isTaken)
+    if (isTaken) return
+    release()
     // A hole in the middle of a file would be one that nobody sees.
-    if (!isTaken) this.#close()
+    this.#close()
   }
 
   #soundOf(open: OpenFile, fromMs: number, next: Next | undefined): SoundRun | undefined {
@@ -250,12 +262,21 @@ function isBefore(startMs: number, endedMs: number): boolean {
   return startMs < endedMs - 1 / TICKS_PER_MS
 }
 
-/** What a NAL unit takes beside its bytes: a camera may send pictures of many that are tiny. */
-const UNIT_BYTES = 768
+/** What a picture takes beside its bytes: a camera may send many that are tiny. */
+const PICTURE_BYTES = 768
 
 /** What a picture takes while it is held. */
-export function bytesOf({ units }: Picture): number {
-  return units.reduce((sum, { length }) => sum + length + UNIT_BYTES, 0)
+export function bytesOf({ data, heldBytes = data.length }: Picture): number {
+  return heldBytes + PICTURE_BYTES
+}
+
+/** They are needed no more. */
+export function releaseAll(held: readonly Pick<Held, 'picture'>[]): void {
+  for (const { picture } of held) picture.block?.release()
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
 function ticksOf(positionMs: number, zeroMs: number): number {
@@ -275,9 +296,9 @@ function samplesOf(held: readonly Held[], zeroMs: number, next: Next | undefined
   // Where pictures change places, some that follow the next key frame may be shown before it, as H.265 allows.
   const isReordered = shown.some((ticks, at) => ticks !== decoded[at])
   const end = next && !next.isBreak && (next.isFirst || !isReordered) ? due : Math.min(last + usual, due)
-  return held.map(({ picture: { isKey, units } }, at) => {
+  return held.map(({ picture: { data, isKey } }, at) => {
     const ticks = decoded[at] ?? 0
     const durationTicks = Math.max(1, (decoded[at + 1] ?? end) - ticks)
-    return { units, isKey, durationTicks, offsetTicks: (shown[at] ?? 0) - ticks }
+    return { data, isKey, durationTicks, offsetTicks: (shown[at] ?? 0) - ticks }
   })
 }

@@ -1,4 +1,5 @@
 /** What all streams of cameras may hold together, recorded and watched: where it is too much, whoever holds most gives. */
+import { type BlockPool, createBlockPool } from '../../wire/picture-blocks.ts'
 
 /** One who holds bytes. */
 interface Holder {
@@ -9,10 +10,15 @@ interface Holder {
 export interface StreamMemory {
   /** @param give has to hold less afterwards, and to say so by `hold` */
   holder(give: () => void): Holder
+  /** Where their pictures lie. */
+  blocks: BlockPool
 }
 
-/** @param mostBytes at least the largest picture */
-export function createStreamMemory(mostBytes: number): StreamMemory {
+/**
+ * @param mostBytes at least the largest picture
+ * @param mostSpareBytes what nobody holds, and the next pictures are written to
+ */
+export function createStreamMemory(mostBytes: number, mostSpareBytes = 0): StreamMemory {
   const held = new Map<() => void, number>()
   let all = 0
 
@@ -29,6 +35,7 @@ export function createStreamMemory(mostBytes: number): StreamMemory {
   }
 
   return {
+    blocks: createBlockPool(mostSpareBytes),
     holder: (give) => ({
       hold(bytes) {
         set(give, bytes)

@@ -165,10 +165,13 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
   const pictureTime = createTimeline({ ...limits, ticksPerS: stream.clockRate })
   /** Of the packet that is handled: when it came, not when its turn was. */
   let cameMs = 0
-  const assembler = new PictureAssembler(codec, known, limits.pictureBytes, {
-    onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, cameMs)),
-    onDropped,
-    hold: (bytes) => assembly.hold(bytes),
+  const assembler = new PictureAssembler(codec, known, {
+    ...{ blocks: memory.blocks, pictureBytes: limits.pictureBytes },
+    listener: {
+      onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, cameMs)),
+      onDropped,
+      hold: (bytes) => assembly.hold(bytes),
+    },
   })
   const assembly = memory.holder(() => assembler.give())
   const reordered = (onPacket: (packet: RtpPacket) => void, onGap: () => void) =>

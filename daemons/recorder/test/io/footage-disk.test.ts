@@ -4,7 +4,17 @@ import { globSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
-import { type FootageStage, facts, head, openStage, record, START, settled, spansOf } from '../footage-stage.ts'
+import {
+  type FootageStage,
+  facts,
+  fragmentOf,
+  head,
+  openStage,
+  record,
+  START,
+  settled,
+  spansOf,
+} from '../footage-stage.ts'
 import { type LoopDisk, loopDisk, noLoopDisks } from '../loop-disk.ts'
 
 /** Two disks, and a folder of each. */
@@ -44,12 +54,17 @@ t.test('a disk that is full lets its oldest go, and what is preserved stays', { 
     ...{ limits: { queueBytes: 4e6, totalQueueBytes: 4e6 }, keeping: { isHeld: () => isHeld } },
   })
   const { footage } = stage
+  const count = { taken: 0, done: 0 }
   /** A file of 2 MB. @returns whether it was taken */
   async function fill(at: number): Promise<boolean> {
     const startAt = START + at * 60_000
     const file = footage.begin({ camera: 'aa', startAt, facts, head })
     const time = { decodeTicks: 0, durationTicks: 90_000, wallMs: startAt, isKey: true }
-    const isTaken = file.append(new Uint8Array(2e6), time)
+    const isTaken = file.append(
+      fragmentOf(new Uint8Array(2e6), () => void count.done++),
+      time,
+    )
+    if (isTaken) count.taken++
     file.close()
     const isOver = () => spansOf(stage).at(-1)?.startAt === startAt || stateOf(stage, 0) !== 'here'
     if (isTaken) await settled(isOver)
@@ -75,6 +90,7 @@ t.test('a disk that is full lets its oldest go, and what is preserved stays', { 
   await footage.trim()
   await looked(stage, () => stateOf(stage, 0) === 'here')
   await footage.close()
+  t.equal(count.done, count.taken, 'each is given back once, also where the disk had no room for all of it')
 })
 
 t.test(
@@ -102,7 +118,10 @@ t.test(
     t.equal(filesBelow(disks[0].folder), 1, 'the disk with most room has it')
     disks[0].freeze()
     await looked(stage, () => stateOf(stage, 0) === 'stuck')
-    t.equal(file.append(new Uint8Array(9), { decodeTicks: 0, durationTicks: 1, wallMs: START, isKey: true }), false)
+    t.equal(
+      file.append(fragmentOf(new Uint8Array(9)), { decodeTicks: 0, durationTicks: 1, wallMs: START, isKey: true }),
+      false,
+    )
     await goesOn(t, stage, disks[1].folder)
     disks[0].thaw()
     await looked(stage, () => stateOf(stage, 0) === 'here')

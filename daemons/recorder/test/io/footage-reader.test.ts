@@ -8,6 +8,7 @@ import { memoryPlan } from '../../core/memory.ts'
 import { streamCut } from '../../io/footage-reader.ts'
 import { scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import { withLengths } from '../../wire/pictures.ts'
 import { h264Sets as sets } from '../parameter-sets.ts'
 
 const work = stateFolderOf(t)
@@ -18,7 +19,7 @@ function cutOf(name: string, pictures: readonly number[]): Cut & { path: string 
   const path = join(work, name)
   const samples = pictures.map((bytes, at) => ({
     ...{ isKey: at === 0, durationTicks: 3600, offsetTicks: 0 },
-    units: [new Uint8Array(bytes).fill(at + 1)],
+    data: withLengths([new Uint8Array(bytes).fill(at + 1)]),
   }))
   const fragment = writeFragment({ sequence: 1, decodeTicks: 0, wallMs: 1_900_000_000_000, samples })
   const file = Buffer.concat([writeHead({ sets, facts, hiddenTicks: 0 }), fragment])

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { facts, head, openStage, record, START, settled, spansOf } from '../footage-stage.ts'
+import { facts, fragmentOf, head, openStage, record, START, settled, spansOf } from '../footage-stage.ts'
 
 t.test('what is written is found again after a start, by the index or by the files alone', async (t) => {
   const first = await openStage(t)
@@ -130,20 +130,23 @@ t.test('footage that waits for the disk is bounded, for each camera and in all',
   const stage = await openStage(t, { limits: { queueBytes: 2000, totalQueueBytes: 3000 } })
   const file = stage.footage.begin({ camera: 'aa', startAt: START, facts, head })
   const time = { decodeTicks: 0, durationTicks: 1, wallMs: START, isKey: true }
+  const done: number[] = []
+  const fragment = (bytes: number) => fragmentOf(new Uint8Array(bytes), () => void done.push(bytes))
   t.same(
-    [1500, 600, 400].map((bytes) => file.append(new Uint8Array(bytes), time)),
+    [1500, 600, 400].map((bytes) => file.append(fragment(bytes), time)),
     [true, false, true],
   )
   const other = stage.footage.begin({ camera: 'bb', startAt: START, facts, head })
   t.same(
-    [1200, 1000].map((bytes) => other.append(new Uint8Array(bytes), time)),
+    [1200, 1000].map((bytes) => other.append(fragment(bytes), time)),
     [false, true],
   )
   t.equal(stage.faults.filter((fault) => fault?.code === 'footage_behind').length, 2)
   file.close()
   other.close()
-  t.equal(file.append(new Uint8Array(1), time), false)
+  t.equal(file.append(fragment(1), time), false)
   await stage.footage.close()
+  t.same(done.toSorted(), [1000, 1500, 400], 'each that was taken is given back once')
 })
 
 t.test('a folder that cannot be used is told, and the recorder goes on', async (t) => {
@@ -151,7 +154,7 @@ t.test('a folder that cannot be used is told, and the recorder goes on', async (
   t.match(stage.footage.disks(), [{ state: 'failing', fault: { code: 'disk_failing', message: /dev.null.footage/ } }])
   t.equal(stage.footage.isReady(), false)
   t.equal(
-    record(stage, 'aa', START, 1).append(new Uint8Array(1), {
+    record(stage, 'aa', START, 1).append(fragmentOf(new Uint8Array(1)), {
       decodeTicks: 0,
       durationTicks: 1,
       wallMs: START,
@@ -198,7 +201,10 @@ t.test('a disk that is pulled takes nothing along: what is on it is not here, an
   mkdirSync(pulled)
   await stage.clock.run(2000)
   await settled(() => stage.states.includes(`${basename(pulled)} away`))
-  t.equal(written.append(new Uint8Array(10), { decodeTicks: 0, durationTicks: 1, wallMs: START, isKey: true }), false)
+  t.equal(
+    written.append(fragmentOf(new Uint8Array(10)), { decodeTicks: 0, durationTicks: 1, wallMs: START, isKey: true }),
+    false,
+  )
   t.same(spansOf(stage, 'bb'), [])
   t.match(stage.footage.awaySpans('bb', 0, START * 2), [{ startAt: START, endAt: START + 2000 }])
   t.throws(() => stage.footage.between('bb', 0, START * 2), { code: 'footage_away' })

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { type Fire, fireAt } from '#kit/test/million.ts'
 import { scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
+import { createBlockPool } from '../../wire/picture-blocks.ts'
 import { PictureAssembler, type VideoCodec } from '../../wire/pictures.ts'
 import { createReception, readSenderReport } from '../../wire/rtcp.ts'
 import { type RtpPacket, readRtp } from '../../wire/rtp.ts'
@@ -94,17 +95,21 @@ function wrapped(payload: Uint8Array, sequence: number, timestamp: number): Uint
 function picturesFire(codec: VideoCodec, payloads: readonly Uint8Array[]): Omit<Fire, 'randomOneIn'> {
   let pictures = 0
   let bytes = 0
-  const assembler = new PictureAssembler(codec, [], 4000, {
-    hold: () => true,
-    onPicture({ sets, units }) {
-      pictures++
-      bytes = units.reduce((sum, { length }) => sum + length, 0)
-      if (bytes > 4000) throw new TypeError(`a picture of ${bytes} bytes`)
-      if (!sets || pictures % 16 > 0) return
-      codec.factsOf(sets.units)
-      codec.readConfig(codec.writeConfig(sets.units))
+  const assembler = new PictureAssembler(codec, [], {
+    blocks: createBlockPool(0),
+    pictureBytes: 4000,
+    listener: {
+      hold: () => true,
+      onPicture({ data, sets }) {
+        pictures++
+        bytes = data.length
+        if (bytes > 4000) throw new TypeError(`a picture of ${bytes} bytes`)
+        if (!sets || pictures % 16 > 0) return
+        codec.factsOf(sets.units)
+        codec.readConfig(codec.writeConfig(sets.units))
+      },
+      onDropped() {},
     },
-    onDropped() {},
   })
   return {
     golden: payloads,
@@ -189,7 +194,7 @@ t.test('a million packets of RTP and RTCP', (t) => {
 })
 
 t.test('a million files', (t) => {
-  const sample = { units: [new Uint8Array(9)], isKey: true, durationTicks: 6000, offsetTicks: 0 }
+  const sample = { data: new Uint8Array(9), isKey: true, durationTicks: 6000, offsetTicks: 0 }
   const files = [h264Sets, h265Sets].map((sets) => {
     const head = writeHead({ sets, facts: sets.codec.factsOf(sets.units), sound: alaw, hiddenTicks: 90_000 })
     const heard = { decodeTicks: 0, frames: [{ bytes: new Uint8Array(8), durationTicks: 8 }] }

@@ -3,11 +3,17 @@ import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
 import { picturesOf } from '../../wire/mp4-samples.ts'
 import { writeFragment } from '../../wire/mp4-write.ts'
+import { withLengths } from '../../wire/pictures.ts'
 
 const samples = [
-  { units: [Uint8Array.of(0x65, 1, 2), Uint8Array.of(0x65, 9)], isKey: true, durationTicks: 6000, offsetTicks: 0 },
-  { units: [Uint8Array.of(0x41, 3)], isKey: false, durationTicks: 6000, offsetTicks: 6000 },
-  { units: [Uint8Array.of(0x01, 4, 5)], isKey: false, durationTicks: 7000, offsetTicks: -6000 },
+  {
+    data: withLengths([Uint8Array.of(0x65, 1, 2), Uint8Array.of(0x65, 9)]),
+    isKey: true,
+    durationTicks: 6000,
+    offsetTicks: 0,
+  },
+  { data: withLengths([Uint8Array.of(0x41, 3)]), isKey: false, durationTicks: 6000, offsetTicks: 6000 },
+  { data: withLengths([Uint8Array.of(0x01, 4, 5)]), isKey: false, durationTicks: 7000, offsetTicks: -6000 },
 ]
 const fragment = writeFragment({ sequence: 1, decodeTicks: 90_000, wallMs: 1_900_000_000_000, samples })
 

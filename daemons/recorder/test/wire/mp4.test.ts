@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { headBytesOf, type Retiming, retimed, scanMp4 } from '../../wire/mp4-read.ts'
 import { writeFragment, writeHead } from '../../wire/mp4-write.ts'
-import type { ParameterSets } from '../../wire/pictures.ts'
+import { type ParameterSets, withLengths } from '../../wire/pictures.ts'
 import type { SoundFormat } from '../../wire/sound.ts'
 import { alaw, h264Sets, h265Sets } from '../parameter-sets.ts'
 
@@ -10,7 +10,7 @@ const headOf = (sets: ParameterSets) => writeHead({ sets, facts: sets.codec.fact
 const head = headOf(h264Sets)
 
 const sample = (isKey: boolean, length: number) => ({
-  units: [new Uint8Array(length).fill(0x65)],
+  data: withLengths([new Uint8Array(length).fill(0x65)]),
   ...{ isKey, durationTicks: 6000, offsetTicks: 0 },
 })
 const fragments = [0, 1, 2].map((at) =>

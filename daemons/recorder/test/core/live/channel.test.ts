@@ -4,7 +4,7 @@ import { createChannel, type LiveFragment, type LiveHead } from '../../../core/l
 import { memoryPlan } from '../../../core/memory.ts'
 import { createStreamMemory } from '../../../core/recording/stream-memory.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
-import type { ParameterSets } from '../../../wire/pictures.ts'
+import { LENGTH_BYTES, type ParameterSets, withLengths } from '../../../wire/pictures.ts'
 import { type SoundFormat, soundFormat } from '../../../wire/sound.ts'
 import { alaw } from '../../parameter-sets.ts'
 import { otherSets, picture, sets } from './pictures.ts'
@@ -263,7 +263,7 @@ t.test('a group takes no more than is counted of it, however small its pictures 
     const { leave } = watch(channel)
     const { leave: leaveToo } = watch(channel, true)
     // Their fragments count too.
-    const most = Math.floor(heldAtMost / 2 / (bytes + 768 + bytes + 384))
+    const most = Math.floor(heldAtMost / 2 / (LENGTH_BYTES + bytes + 768 + bytes + 384))
     for (let at = 0; at < most; at++) {
       add(at * 64, at === 0, { bytes })
       channel.sound(frame(1, bytes), at * 64)
@@ -314,7 +314,7 @@ t.test('sound counts and is given up with its pictures, and who hears it goes on
 /** A picture that can be told from others by its bytes. */
 const named = (name: number, isKey: boolean, length = 10) => ({
   ...{ timestamp: 0, isKey, sets },
-  units: [new Uint8Array(length).fill(name)],
+  data: withLengths([new Uint8Array(length).fill(name)]),
 })
 
 t.test('the newest picture comes with all that it needs, from the last key frame on', async (t) => {

@@ -1,5 +1,5 @@
 /** Pictures for tests of watching live. */
-import type { ParameterSets, Picture } from '../../../wire/pictures.ts'
+import { type ParameterSets, type Picture, withLengths } from '../../../wire/pictures.ts'
 import { h264Sets } from '../../parameter-sets.ts'
 
 /** Of a stream of 320 x 240. */
@@ -12,5 +12,5 @@ export const otherSets: ParameterSets = { ...sets, units: [...sets.units.slice(0
 export function picture(isKey: boolean, last = 0, bytes = 100): Picture {
   const unit = new Uint8Array(bytes).fill(isKey ? 0x65 : 0x41)
   unit[bytes - 1] = last
-  return { timestamp: 0, units: [unit], isKey, sets }
+  return { timestamp: 0, data: withLengths([unit]), isKey, sets }
 }

@@ -4,6 +4,7 @@ import type { KeptFile } from '../../../core/ports.ts'
 import { h264 } from '../../../wire/h264.ts'
 import type { FragmentPlace } from '../../../wire/mp4-read.ts'
 import { writeFragment } from '../../../wire/mp4-write.ts'
+import { withLengths } from '../../../wire/pictures.ts'
 
 const START = 1_900_000_000_000.4
 const SECOND = 90_000
@@ -12,7 +13,7 @@ const sets = { codec: h264, units: [Uint8Array.of(0x67), Uint8Array.of(0x68)] }
 /** Pictures of 100 ms, each named by a byte. @param names in the order of decoding, with offsets in pictures */
 function fragmentOf(at: number, isKey: boolean, names: readonly [name: number, offset?: number][]) {
   const samples = names.map(([name, offset = 0], place) => ({
-    units: [Uint8Array.of(0x65, name)],
+    data: withLengths([Uint8Array.of(0x65, name)]),
     ...{ isKey: isKey && place === 0, durationTicks: 9000, offsetTicks: offset * 9000 },
   }))
   const time = { decodeTicks: at * SECOND, wallMs: START + at * 1000 }

@@ -7,6 +7,7 @@ import type { Mask } from '../../../wire/mask.ts'
 import { scanMp4 } from '../../../wire/mp4-read.ts'
 import { picturesOf } from '../../../wire/mp4-samples.ts'
 import { writeFragment } from '../../../wire/mp4-write.ts'
+import { withLengths } from '../../../wire/pictures.ts'
 
 const START = 1_900_000_000_000
 const sps = Uint8Array.from(Buffer.from('6764000cacb40a0fd80880000003008000000f478a1550', 'hex'))
@@ -17,7 +18,7 @@ const file = { camera: 'door', path: 'one' } as unknown as KeptFile
 const fragments = [0, 1, 2, 2.5].map((second, group) => {
   const count = group < 2 ? 10 : 5
   const samples = Array.from({ length: count }, (_, at) => ({
-    units: [Uint8Array.of(0x65, second * 10 + at)],
+    data: withLengths([Uint8Array.of(0x65, second * 10 + at)]),
     ...{ isKey: at === 0 && group < 3, durationTicks: 9000, offsetTicks: 0 },
   }))
   const time = { decodeTicks: second * 90_000, wallMs: START + second * 1000 }

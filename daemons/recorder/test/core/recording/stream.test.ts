@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { rangesOf } from '../../../core/footage/footage.ts'
-import type { FootageFile, FragmentTime } from '../../../core/ports.ts'
+import type { FootageFile, Fragment, FragmentTime } from '../../../core/ports.ts'
 import { createStream } from '../../../core/recording/stream.ts'
 import { createStreamMemory } from '../../../core/recording/stream-memory.ts'
 import { createWall } from '../../../core/recording/timeline.ts'
@@ -31,7 +31,7 @@ function stage() {
       begin({ head }): FootageFile {
         const file = { bytes: [head] }
         files.push(file)
-        return { append: (bytes) => file.bytes.push(bytes) > 0, close() {} }
+        return { append: ({ pieces }) => file.bytes.push(Buffer.concat(pieces)) > 0, close() {} }
       },
     },
   })
@@ -115,7 +115,7 @@ function dayOf({ beginAt = BEGIN_AT, notBeforeAt = 0, ppm, step }: DayWish) {
   const clock = fakeClock(beginAt)
   const wall = createWall(clock, notBeforeAt)
   const kept: { startAt: number; endAt: number }[] = []
-  const append = (_: Uint8Array, { durationTicks, wallMs }: FragmentTime) =>
+  const append = (_: Fragment, { durationTicks, wallMs }: FragmentTime) =>
     kept.push({ startAt: wallMs, endAt: wallMs + durationTicks / 90 }) > 0
   const stream = createStream({
     ...{ camera: 'c', clock, wall, limits, memory: createStreamMemory(1e9), onPicture() {} },
