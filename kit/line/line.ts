@@ -97,6 +97,22 @@ export interface PromptLine {
    * the same turn. A call takes the place of the last one.
    */
   readAfter(delayMs: number, run: () => void): Timer
+  /**
+   * Sends the bytes after that time, to the microsecond, with no turn of JavaScript in between; in this turn where there
+   * is no time to wait. If something comes before, or others write, nothing is sent, and it ends as `readAfter` does,
+   * whose place it takes. On a wire the bytes are not out before `drain`.
+   */
+  sendAfter(delayMs: number, bytes: Uint8Array, end: PromptSendEnd): Timer
+  /** Whether what the driver took still has to go out by the wire: not so on a pty. */
+  isWired(): boolean
+}
+
+/** What comes of a send after a silence: one of the two, once. */
+export interface PromptSendEnd {
+  /** The driver took the first `taken` bytes; the rest must be given to `write` before this returns. */
+  onSent(taken: number): void
+  /** Nothing was sent; the driver has just been read. */
+  run(): void
 }
 
 /** What a line reports of a socket it passes bytes to and from, in order. */

@@ -132,7 +132,12 @@ class SerialLine implements Line, ControlledLine {
   readonly #queue: LineQueue
   readonly prompt: PromptLine = {
     send: (bytes) => this.#sendNow(bytes),
-    readAfter: (delayMs, run) => this.#port.channel.readAfter(delayMs, run),
+    readAfter: (delayMs, run) => this.#port.channel.silence.readAfter(delayMs, run),
+    sendAfter: (delayMs, bytes, end) => {
+      const { silence } = this.#port.channel
+      return this.#queue.isIdle ? silence.sendAfter(delayMs, bytes, end) : silence.readAfter(delayMs, end.run)
+    },
+    isWired: () => !this.#isPty,
   }
 
   constructor(stream: SerialStream, port: PlantroomPort, at: SerialLineFacts) {

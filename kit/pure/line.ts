@@ -193,6 +193,15 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
           return taken
         },
         readAfter: (delayMs, run) => prompt.readAfter(delayMs, run),
+        sendAfter: (delayMs, bytes, { onSent, run }) =>
+          prompt.sendAfter(delayMs, bytes, {
+            run,
+            onSent(taken) {
+              counts.txBytes += taken
+              onSent(taken)
+            },
+          }),
+        isWired: () => prompt.isWired(),
       },
     }),
     unsupported: line.unsupported,

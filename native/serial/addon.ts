@@ -7,9 +7,9 @@ export const PARITY = { none: 0, odd: 1, even: 2, mark: 3, space: 4 } as const
 
 /**
  * First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take,
- * the time of `wakeIn` is over.
+ * the time of `wakeIn` or `sendIn` is over, what `sendIn` was given is sent (how much of it the driver took).
  */
-export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3, awake: 4 } as const
+export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3, awake: 4, sent: 5 } as const
 
 /** Kinds of note about bytes that passed between the line and a socket, and the doubles in one note. */
 export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
@@ -56,6 +56,16 @@ export interface NativePort {
   readNow(): void
   /** Requests one `awake` event after so many microseconds; a call takes the place of the last. @throws with errno */
   wakeIn(us: number): void
+  /**
+   * Writes the bytes after so many microseconds and tells by one `sent` event. If something is read or written before, or
+   * can be read then, it writes nothing, and the event is `awake`. It takes the place of `wakeIn`. The bytes are copied.
+   * @throws with errno
+   */
+  sendIn(us: number, bytes: Uint8Array): void
+  /** Writes at once unless there is something to read. @returns bytes taken; -1: something is to be read first */
+  sendIfQuiet(bytes: Uint8Array): number
+  /** Leaves of `sendIn` only the `awake` event. */
+  dropSend(): void
   /** While the line sends on and on, it is read every so many milliseconds; 0, as at first: always at once. */
   readEvery(ms: number): void
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */

@@ -5,6 +5,7 @@ import type * as Interface from './bindings-interface.cjs'
 import { flockHolder } from './holder.ts'
 import { check, DEFAULTS, type FullOptions, nativeOf, type PlantroomOpenOptions } from './options.ts'
 import { type PassedSocket, type PassedSocketHandlers, Passing } from './passing.ts'
+import { Silence } from './silence.ts'
 
 /** Counts of TIOCGICOUNT, unsigned 32 bit, as the driver keeps them (not since the line was opened). */
 export interface IcounterCounts {
@@ -70,10 +71,17 @@ export class Channel {
   #closing: Promise<void> | undefined
   #passing: Passing | undefined
   #holds = 0
-  #awaited: { run(): void } | undefined
+  /** What waits for a silence of the line. */
+  readonly silence: Silence
 
   constructor(native: NativePort) {
     this.native = native
+    this.silence = new Silence({
+      native,
+      isOpen: () => this.isOpen,
+      isClear: () => this.#isClear,
+      tellPassed: () => this.tellPassed(),
+    })
     native.begin(this.#slab, (event, value, atUs) => this.#onEvent(event, value, atUs))
   }
 
@@ -140,24 +148,11 @@ export class Channel {
 
   /** @returns how many bytes the driver took: none where others wait before them. @throws CallError */
   writeAtOnce(bytes: Uint8Array): number {
-    if (this.#lost !== undefined || !this.isOpen || this.#writes.length > 0 || this.#isBlocked) return 0
-    return this.native.write(bytes, 0)
+    return this.#isClear ? this.native.write(bytes, 0) : 0
   }
 
-  /**
-   * After that time, to the microsecond, reads what the driver has, passes it to the listener, and then calls `run`, but
-   * never in the same turn. A call takes the place of the last one. Nothing runs once the port is closed or lost.
-   */
-  readAfter(delayMs: number, run: () => void): { cancel(): void } {
-    const wait = { run }
-    this.#awaited = wait
-    if (delayMs > 0 && this.isOpen) this.native.wakeIn(Math.ceil(delayMs * 1000))
-    else setImmediate(() => this.#readFor(wait))
-    return {
-      cancel: () => {
-        if (this.#awaited === wait) this.#awaited = undefined
-      },
-    }
+  get #isClear(): boolean {
+    return this.#lost === undefined && this.isOpen && this.#writes.length === 0 && !this.#isBlocked
   }
 
   /**
@@ -171,6 +166,7 @@ export class Channel {
   /** Queues writes until `unblockWrites`. */
   blockWrites(): void {
     this.#isBlocked = true
+    if (this.isOpen) this.native.dropSend()
   }
 
   unblockWrites(): void {
@@ -254,18 +250,9 @@ export class Channel {
     if (event === EVENT.bytes) this.#onBytes(value, atUs)
     else if (event === EVENT.passed) this.tellPassed()
     else if (event === EVENT.writable) this.#onWritable()
-    else if (event === EVENT.awake) this.#readFor(this.#awaited)
+    else if (event === EVENT.awake) this.silence.awake()
+    else if (event === EVENT.sent) this.silence.sent(value)
     else this.#onHangup(value)
-  }
-
-  #readFor(wait: { run(): void } | undefined): void {
-    if (wait === undefined || this.#awaited !== wait || !this.isOpen) return
-    this.native.readNow()
-    this.tellPassed()
-    // What was read may have ended the wait.
-    if (this.#awaited !== wait) return
-    this.#awaited = undefined
-    wait.run()
   }
 
   #onBytes(length: number, atUs: number): void {

@@ -129,6 +129,19 @@ static napi_value WakeIn(napi_env env, napi_callback_info info) {
   return call.port->wakeIn(static_cast<uint64_t>(numberOf(env, call.args[0])));
 }
 
+/** sendIn(us, bytes) */
+static napi_value SendIn(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  return call.port->sendIn(static_cast<uint64_t>(numberOf(env, call.args[0])), call.args[1]);
+}
+
+static napi_value SendIfQuiet(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  return call.port->sendIfQuiet(call.args[0]);
+}
+
+static napi_value DropSend(napi_env env, napi_callback_info info) { return callOf(env, info).port->dropSend(); }
+
 /** readEvery(ms) */
 static napi_value ReadEvery(napi_env env, napi_callback_info info) {
   Call call = callOf(env, info);
@@ -270,6 +283,9 @@ NAPI_MODULE_INIT() {
       METHOD("want", Want),
       METHOD("readNow", ReadNow),
       METHOD("wakeIn", WakeIn),
+      METHOD("sendIn", SendIn),
+      METHOD("sendIfQuiet", SendIfQuiet),
+      METHOD("dropSend", DropSend),
       METHOD("readEvery", ReadEvery),
       METHOD("write", Write),
       METHOD("awaitWritable", AwaitWritable),

@@ -83,10 +83,14 @@ napi_value Port::want(int64_t maxBytes) {
   return jsUndefined(env);
 }
 
-/** What is there is asked first: a read of an empty terminal waits for the kernel's worker that fills it. */
-napi_value Port::readNow() {
+/** A read would tell too, but of an empty terminal it waits for the kernel's worker that fills it. */
+bool Port::hasInput() const {
   int there = 0;
-  if (poll != nullptr && !isLost && wanted > 0 && (ioctl(fd, FIONREAD, &there) < 0 || there > 0)) readable();
+  return ioctl(fd, FIONREAD, &there) < 0 || there > 0;
+}
+
+napi_value Port::readNow() {
+  if (poll != nullptr && !isLost && wanted > 0 && hasInput()) readable();
   return jsUndefined(env);
 }
 
@@ -110,9 +114,59 @@ void Port::onTick() {
 }
 
 napi_value Port::wakeIn(uint64_t us) {
+  toSend.clear();
   if (poll == nullptr) return jsUndefined(env);
   Failure failure = wake.in(poll->loop, us);
   return failure.failed() ? throwFailure(env, failure, devicePath) : jsUndefined(env);
+}
+
+napi_value Port::sendIn(uint64_t us, napi_value bytes) {
+  napi_value woken = wakeIn(us);
+  void* data = nullptr;
+  size_t length = 0;
+  napi_get_typedarray_info(env, bytes, nullptr, &length, &data, nullptr, nullptr);
+  toSend.assign(static_cast<uint8_t*>(data), static_cast<uint8_t*>(data) + length);
+  return woken;
+}
+
+/** Bytes the driver took, or -1 where something has come that must be read first. */
+napi_value Port::sendIfQuiet(napi_value bytes) {
+  toSend.clear();
+  if (poll == nullptr || isLost || hasInput()) return jsNumber(env, -1);
+  void* data = nullptr;
+  size_t length = 0;
+  napi_get_typedarray_info(env, bytes, nullptr, &length, &data, nullptr, nullptr);
+  return jsNumber(env, static_cast<double>(giveAtOnce(static_cast<uint8_t*>(data), length)));
+}
+
+/** An error is met again by who writes the rest. */
+size_t Port::giveAtOnce(const uint8_t* bytes, size_t length) {
+  int err = 0;
+  size_t taken = writeSome(bytes, length, &err);
+  if (taken > 0) wrote();
+  return taken;
+}
+
+napi_value Port::dropSend() {
+  toSend.clear();
+  return jsUndefined(env);
+}
+
+/** JavaScript has no part in what stands between the end of the time and the send. */
+void Port::onWake() {
+  if (toSend.empty() || isLost || hasInput()) {
+    toSend.clear();
+    return emit(Event::awake, 0, 0);
+  }
+  size_t taken = giveAtOnce(toSend.data(), toSend.size());
+  toSend.clear();
+  emit(Event::sent, static_cast<double>(taken), nowUs());
+}
+
+/** What was to be sent later is no longer the first after the silence. */
+void Port::wrote() {
+  toSend.clear();
+  pace.wrote();
 }
 
 void Port::onPoll(uv_poll_t* handle, int status, int events) {
@@ -162,6 +216,8 @@ void Port::readable() {
     break;
   }
   double atUs = nowUs();
+  // Whoever wanted to send now must hear it first.
+  if (length > 0) toSend.clear();
   if (length > 0) pace.read(length, atUs);
   if (length > 0 && isPassed) {
     passing.fromLine(length, atUs);
@@ -178,6 +234,7 @@ void Port::readable() {
 void Port::lost(int err) {
   if (isLost || poll == nullptr) return;
   isLost = true;
+  toSend.clear();
   passing.tell();
   if (poll == nullptr) return;
   uv_poll_stop(poll);
@@ -203,25 +260,33 @@ void Port::emit(Event event, double value, double atUs) {
   napi_close_handle_scope(env, scope);
 }
 
+/** @returns how many the driver took at once */
+size_t Port::writeSome(const uint8_t* bytes, size_t length, int* err) {
+  size_t at = 0;
+  while (at < length) {
+    ssize_t n = ::write(fd, bytes + at, length - at);
+    if (n > 0) {
+      at += static_cast<size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno != EAGAIN) *err = errno;
+    break;
+  }
+  return at;
+}
+
 /** Bytes the driver took at once, 0..all; the rest is the caller's to keep until it is writable again. */
 napi_value Port::write(napi_value bytes, size_t offset) {
   void* data = nullptr;
   size_t length = 0;
   napi_get_typedarray_info(env, bytes, nullptr, &length, &data, nullptr, nullptr);
   if (closing) return throwFailure(env, failedCall("write", ECANCELED), devicePath);
-  size_t at = offset;
-  while (at < length) {
-    ssize_t n = ::write(fd, static_cast<uint8_t*>(data) + at, length - at);
-    if (n > 0) {
-      at += static_cast<size_t>(n);
-      continue;
-    }
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0 || errno == EAGAIN) break;
-    return throwFailure(env, failedCall("write", errno), devicePath);
-  }
-  if (at > offset) wrote();
-  return jsNumber(env, static_cast<double>(at - offset));
+  int err = 0;
+  size_t taken = offset < length ? writeSome(static_cast<uint8_t*>(data) + offset, length - offset, &err) : 0;
+  if (err != 0) return throwFailure(env, failedCall("write", err), devicePath);
+  if (taken > 0) wrote();
+  return jsNumber(env, static_cast<double>(taken));
 }
 
 napi_value Port::awaitWritable() {

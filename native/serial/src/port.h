@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "blocking.h"
 #include "failure.h"
@@ -17,7 +18,7 @@
 #include "wake.h"
 
 /** Kinds of event given to JavaScript. */
-enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3, awake = 4 };
+enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3, awake = 4, sent = 5 };
 
 class Port final : private PassingLine {
  public:
@@ -30,6 +31,9 @@ class Port final : private PassingLine {
   napi_value want(int64_t maxBytes);
   napi_value readNow();
   napi_value wakeIn(uint64_t us);
+  napi_value sendIn(uint64_t us, napi_value bytes);
+  napi_value sendIfQuiet(napi_value bytes);
+  napi_value dropSend();
   napi_value readEvery(uint64_t ms);
   napi_value write(napi_value bytes, size_t offset);
   napi_value awaitWritable();
@@ -63,13 +67,17 @@ class Port final : private PassingLine {
  private:
   int descriptor() const override { return fd; }
   void tellPassed() override { emit(Event::passed, 0, 0); }
-  void wrote() override { pace.wrote(); }
+  void wrote() override;
   static void onPoll(uv_poll_t* handle, int status, int events);
   void readable();
   void onTick();
   void watchOrRest();
   void lost(int err);
   void arm();
+  bool hasInput() const;
+  size_t writeSome(const uint8_t* bytes, size_t length, int* err);
+  size_t giveAtOnce(const uint8_t* bytes, size_t length);
+  void onWake();
 
   std::string devicePath;
   int deviceFd = -1;
@@ -78,7 +86,9 @@ class Port final : private PassingLine {
   std::atomic<bool> closing{false};
 
   uv_poll_t* poll = nullptr;
-  Wake wake{[](void* port) { static_cast<Port*>(port)->emit(Event::awake, 0, 0); }, this};
+  Wake wake{[](void* port) { static_cast<Port*>(port)->onWake(); }, this};
+  /** What the wake under way sends if nothing comes before; empty: it only wakes. */
+  std::vector<uint8_t> toSend;
   Pace pace{[](void* port) { static_cast<Port*>(port)->onTick(); }, this};
   int armed = 0;
   size_t wanted = 0;

@@ -1,4 +1,8 @@
-/** A timer to the microsecond on the event loop, whose own timers count whole milliseconds. */
+/**
+ * A timer to the microsecond on the event loop, whose own timers count whole milliseconds. The kernel wakes a thread late,
+ * hardly ever by less than some tens of microseconds: so it is asked that much sooner, and where it is in time for once the
+ * rest is waited for here. Nothing is ever called before its time.
+ */
 #pragma once
 
 #include <uv.h>
@@ -25,4 +29,9 @@ class Wake {
   void* owner;
   int fd = -1;
   uv_poll_t* poll = nullptr;
+  /** When the call under way is due, and when the kernel was asked to wake us for it, by nowUs. */
+  double dueUs = 0;
+  double askedUs = 0;
+  /** By how much the kernel has lately been late at least. */
+  double lateUs = 0;
 };
