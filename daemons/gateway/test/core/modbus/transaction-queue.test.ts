@@ -1,6 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
-import { createTransactionQueue } from '../../../core/bus/requests.ts'
+import { createTransactionQueue } from '../../../core/bus/turns.ts'
 
 function queueOf(limits = { high: 4, low: 2 }) {
   const clock = fakeClock()
