@@ -18,6 +18,7 @@ import {
   type BusState,
   nextBusState,
   type ReplyWait,
+  type SilenceWait,
   sendRequest,
   type Transaction,
   waitForReply,
@@ -156,6 +157,9 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   /** The request in flight. */
   #current: Transaction<Request, Reply> | undefined
   #wait: ReplyWait | undefined
+  #silence: SilenceWait | undefined
+  /** The queued request that the line sends when the silence is over, unless something comes before. */
+  #armed: Transaction<Request, Reply> | undefined
   /** The timer of the current state; those of `waiting` and `receiving` are in `#wait`. */
   #timer: Timer | undefined
   /** Fires when silence has followed bytes that came outside a transaction. */
@@ -183,7 +187,13 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
       onDoubtSettled: (sent, reply, isSure) => this.#settleDoubt(sent, reply, isSure),
     })
     this.#outcomes = createOutcomes(shared)
-    this.#requests = new BusRequests({ ...shared, onReady: () => this.#pump() })
+    this.#requests = new BusRequests({
+      ...shared,
+      onReady: () => this.#pump(),
+      onLeft: (transaction) => {
+        if (transaction === this.#armed) this.#disarm()
+      },
+    })
   }
 
   /** How many requests are queued and how many units are held now. */
@@ -272,6 +282,8 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
 
   #stopTimers(): void {
     this.#timer?.cancel()
+    this.#silence?.cancel()
+    this.#armed = undefined
     this.#sweepTimer?.cancel()
     this.#wait?.cancel()
     this.#wait = undefined
@@ -279,21 +291,35 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
 
   #pump(): void {
     if (this.#state === 'idle' && this.#requests.hasNext()) this.#awaitSilence()
+    // Another may go first by now.
+    else if (this.#armed && this.#armed !== this.#requests.first()) this.#disarm()
+  }
+
+  #disarm(): void {
+    this.#armed = undefined
+    this.#silence?.decideLater()
+  }
+
+  #arm(): Uint8Array | undefined {
+    this.#armed = this.#receiver.pending > 0 ? undefined : this.#requests.first()
+    return this.#armed?.sent.frame
   }
 
   /**
-   * Waits until a frame that is arriving has ended. The next request is chosen only after the silence, because what
-   * was received meanwhile may put a unit on hold.
+   * Waits until a frame that is arriving has ended. What is received meanwhile may put a unit on hold, so then the request
+   * is chosen anew.
    */
   #awaitSilence(): void {
     const { clock, counts, settings } = this.#parts
     this.#move('wanted')
     this.#timer?.cancel()
-    this.#timer = awaitSilence({
+    this.#silence = awaitSilence({
       clock,
       prompt: this.#line?.prompt,
       silentAtMs: () => this.#activeMs + (this.#receiver.pending > 0 ? settings.byte_gap_ms : this.#parts.gapMs),
       limitMs: settings.response_timeout_ms + settings.byte_gap_ms,
+      chosen: () => this.#arm(),
+      onSent: (taken) => this.#takeUp(this.#requests.takeFirst(), taken),
       onSilent: () => this.#send(this.#requests.next()),
       onBusy: (waitedMs) => {
         const transaction = this.#requests.next()
@@ -306,15 +332,20 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   }
 
   #send(transaction: Transaction<Request, Reply> | undefined): void {
-    const line = this.#line
-    if (!line || !transaction) {
-      this.#finish('givenUp')
-      return
-    }
-    const { doubted } = transaction
+    const doubted = transaction?.doubted
     if (doubted) {
       this.#copies.proved(transaction.sent.request.unitId)
       this.#finish('givenUp', () => this.#outcomes.replied(transaction, doubted.reply, doubted.atMs))
+      return
+    }
+    this.#takeUp(transaction)
+  }
+
+  /** @param taken how many of its bytes the line has sent already */
+  #takeUp(transaction: Transaction<Request, Reply> | undefined, taken?: number): void {
+    const line = this.#line
+    if (!line || !transaction) {
+      this.#finish('givenUp')
       return
     }
     this.#current = transaction
@@ -323,7 +354,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#receiver.begin(transaction.sent, transaction.isFence)
     if (!this.#parts.protocol.isBroadcast(transaction.sent.request)) this.#units.sent(transaction)
     this.#move('silent')
-    const sending = sendRequest({ ...this.#parts, faults: this.#faults, line }, transaction)
+    const sending = sendRequest({ ...this.#parts, faults: this.#faults, line }, transaction, taken)
     if (typeof sending === 'number') this.#onSent(transaction, sending)
     else
       sending.then(

@@ -22,6 +22,7 @@ import {
   type TransactionQueue,
   type Turning,
   type Turns,
+  type Waiting,
 } from './turns.ts'
 import type { BusUnits } from './units.ts'
 
@@ -39,6 +40,8 @@ interface RequestParts<Request extends BusRequest, Reply extends BusReply> {
   idleMs?: BusHooks<Request, Reply>['idleMs']
   /** A queued request may have its turn now. */
   onReady(): void
+  /** A request was given up. */
+  onLeft(transaction: Transaction<Request, Reply>): void
 }
 
 /** How much timers of whole milliseconds lengthen a transaction. */
@@ -65,6 +68,8 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
   readonly #front = new Map<number, { transaction: Transaction<Request, Reply>; timer: Timer }>()
   /** The request for which a fence is in flight. */
   #fenced: Transaction<Request, Reply> | undefined
+  /** What `first` has last found. */
+  #first: Waiting<Priority, Transaction<Request, Reply>> | undefined
 
   constructor(parts: RequestParts<Request, Reply>) {
     const { clock, holds, settings } = parts
@@ -143,6 +148,26 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
     return this.#turns.pick() !== undefined
   }
 
+  /**
+   * The request that `next` would take now, if it would take it as it is and without a fence; it stays queued. Undefined
+   * where `next` has to decide.
+   */
+  first(): Transaction<Request, Reply> | undefined {
+    const one = this.#urgent || this.#front.size > 0 ? undefined : this.#turns.pick()
+    this.#first = one && this.#parts.holds.standing(one.item.sent) === 'free' ? one : undefined
+    return this.#first?.item
+  }
+
+  /** Takes what `first` has last returned, which is sent. */
+  takeFirst(): Transaction<Request, Reply> | undefined {
+    const one = this.#first
+    this.#first = undefined
+    this.#fenced = undefined
+    if (!one) return undefined
+    this.#turns.taken(one)
+    return this.#queue.take(one)
+  }
+
   /** Takes the request whose turn it is, or a fence for it where its unit owes a reply that could pass for its own. */
   next(): Transaction<Request, Reply> | undefined {
     this.#fenced = undefined
@@ -163,6 +188,7 @@ export class BusRequests<Request extends BusRequest, Reply extends BusReply> {
   giveUp(transaction: Transaction<Request, Reply>, fault: Fault): void {
     this.#parts.units.left(transaction)
     transaction.reject(fault)
+    this.#parts.onLeft(transaction)
   }
 
   /** Rejects queued polls and background work for a silent unit. A request with its fence in flight fails with that. */

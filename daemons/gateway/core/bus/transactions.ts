@@ -232,23 +232,38 @@ interface SilenceParts {
   silentAtMs(): number
   /** How long to wait for silence. */
   limitMs: number
+  /** What a prompt line is to send when the silence is over; undefined: `onSilent` decides it then. Asked before each wait. */
+  chosen(): Uint8Array | undefined
+  /** That was sent: the line took the first `taken` bytes. Perhaps before `awaitSilence` returns. */
+  onSent(taken: number): void
   onSilent(): void
   onBusy(waitedMs: number): void
+}
+
+/** A wait for silence. */
+export interface SilenceWait extends Timer {
+  /** What was chosen may be the wrong request by now: `onSilent` decides. */
+  decideLater(): void
 }
 
 /**
  * Waits for silence. Even after a long silence, input still in the driver is read before the send, so that an old reply
  * is never read after a new request was sent.
  */
-export function awaitSilence(parts: SilenceParts): Timer {
+export function awaitSilence(parts: SilenceParts): SilenceWait {
   const { clock, prompt } = parts
+  const end = { onSent: parts.onSent, run: look }
   const sinceMs = clock.monotonicMs()
   let timer = next()
 
+  function leftMs(): number {
+    return parts.silentAtMs() - clock.monotonicMs()
+  }
+
   function next(): Timer {
-    const leftMs = parts.silentAtMs() - clock.monotonicMs()
-    if (prompt) return prompt.readAfter(leftMs, look)
-    return leftMs > 0 ? clock.after(leftMs, waitOn) : clock.soon(look)
+    if (!prompt) return leftMs() > 0 ? clock.after(leftMs(), waitOn) : clock.soon(look)
+    const frame = parts.chosen()
+    return frame ? prompt.sendAfter(leftMs(), frame, end) : prompt.readAfter(leftMs(), look)
   }
 
   function look(): void {
@@ -262,7 +277,13 @@ export function awaitSilence(parts: SilenceParts): Timer {
     else timer = next()
   }
 
-  return { cancel: () => timer.cancel() }
+  return {
+    cancel: () => timer.cancel(),
+    decideLater() {
+      timer.cancel()
+      if (prompt) timer = prompt.readAfter(leftMs(), look)
+    },
+  }
 }
 
 interface SendParts<Request extends BusRequest> {
@@ -281,11 +302,13 @@ interface SendParts<Request extends BusRequest> {
  * @returns when the last bit is out, by the monotonic clock, milliseconds; a promise where the line has to be waited for.
  *   It is never sooner than the time on the wire allows, even where the driver drains early (a USB adapter, a pty), so it
  *   may lie in the future.
+ * @param alreadyTaken how many of its bytes the line has already, by `sendAfter`
  * @throws Fault of kind `sendTimeout`, and what the line throws; never but through the promise
  */
 export function sendRequest<Request extends BusRequest>(
   parts: SendParts<Request>,
   asking: Asking<Request>,
+  alreadyTaken?: number,
 ): number | Promise<number> {
   const { frame, request } = asking.sent
   const { clock, counts, faults, line, settings } = parts
@@ -293,8 +316,8 @@ export function sendRequest<Request extends BusRequest>(
   const onWireMs = wireUs(parts, frame.length) / 1000
   const outAtMs = () => Math.max(clock.monotonicMs(), startMs + onWireMs)
   counts.requests++
-  const taken = line.prompt?.send(frame) ?? 0
-  if (taken === frame.length) {
+  const taken = alreadyTaken ?? line.prompt?.send(frame) ?? 0
+  if (taken === frame.length && !line.prompt?.isWired()) {
     publishSent(parts, asking)
     return outAtMs()
   }
@@ -312,7 +335,8 @@ async function writeRequest<Request extends BusRequest>(
   taken: number,
 ): Promise<void> {
   const { line } = parts
-  await line.write(asking.sent.frame.subarray(taken))
+  const rest = asking.sent.frame.subarray(taken)
+  if (rest.length > 0) await line.write(rest)
   publishSent(parts, asking)
   await line.drain()
 }

@@ -1,6 +1,7 @@
 /** A Modbus master on a line in memory, with units played by the test. */
 
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import type { PromptLine } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
@@ -50,8 +51,15 @@ export interface ModbusLineSetup {
   /** Used instead of the gateway's own codec. */
   codec?: ModbusCodec
   clock?: FakeClock
-  /** The line sends that many bytes of a request at once, and waits by itself, as one of the system does. */
-  promptBytes?: number
+  prompt?: PromptSetup | undefined
+}
+
+/** A line that sends and waits by itself, as one of the system does. */
+export interface PromptSetup {
+  /** How many bytes of a request it takes at once. */
+  mostBytes: number
+  /** What it took still has to go out by the wire. */
+  isWired?: boolean
 }
 
 /** The defaults of the schema, with these changes. */
@@ -89,7 +97,7 @@ export async function modbusLine(setup: ModbusLineSetup = {}): Promise<ModbusLin
     setup.hooks,
   )
   connectUnits(line, clock, setup)
-  if (setup.promptBytes !== undefined) makePrompt(line, clock, setup.promptBytes)
+  makePrompt(line, clock, setup)
   adapter.attach(line)
   await clock.run(settings.response_timeout_ms)
   return {
@@ -125,23 +133,46 @@ function ask(adapter: Adapter, body: object): { outcome: Outcome | undefined } {
 }
 
 /** What is sent at once reaches the units with the rest, which has to follow in the same turn. */
-function makePrompt(line: FakeLine, clock: FakeClock, mostBytes: number): void {
+export function makePrompt(
+  line: FakeLine,
+  clock: FakeClock,
+  { prompt: how }: { prompt?: PromptSetup | undefined },
+): void {
+  if (!how) return
+  const { isWired = false, mostBytes } = how
   const write = line.write.bind(line)
+  const arrive = line.arrive.bind(line)
   let sent: Uint8Array = new Uint8Array(0)
+  let arrived = 0
   const sendAll = (rest: Uint8Array) => {
     const whole = Uint8Array.of(...sent, ...rest)
     sent = new Uint8Array(0)
     return write(whole)
   }
-  line.write = sendAll
+  const send = (bytes: Uint8Array) => {
+    sent = bytes.slice(0, mostBytes)
+    const taken = sent.length
+    if (taken === bytes.length) void sendAll(new Uint8Array(0))
+    return taken
+  }
+  const prompt: PromptLine = {
+    send: (bytes) => (isWired ? 0 : send(bytes)),
+    readAfter: (delayMs, run) => clock.after(delayMs, run),
+    sendAfter(delayMs, bytes, { onSent, run }) {
+      const before = arrived
+      const end = () => (arrived === before ? onSent(send(bytes)) : run())
+      if (delayMs > 0) return clock.after(delayMs, end)
+      end()
+      return { cancel() {} }
+    },
+    isWired: () => isWired,
+  }
   Object.assign(line, {
-    prompt: {
-      send(bytes: Uint8Array) {
-        sent = bytes.slice(0, mostBytes)
-        if (sent.length === bytes.length) void sendAll(new Uint8Array(0))
-        return Math.min(mostBytes, bytes.length)
-      },
-      readAfter: (delayMs: number, run: () => void) => clock.after(delayMs, run),
+    prompt,
+    write: sendAll,
+    arrive(bytes: Uint8Array, atUs?: number) {
+      arrived++
+      arrive(bytes, atUs)
     },
   })
 }

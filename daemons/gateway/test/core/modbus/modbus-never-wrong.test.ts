@@ -7,6 +7,7 @@ import { type Priority, priorities, type SeenReply } from '../../../core/bus/tra
 import type { ModbusReply } from '../../../core/modbus/protocol.ts'
 import { type ModbusRequest, sealed, wordAt } from '../../../wire/modbus-request.ts'
 import { type ModbusLine, modbusLine } from './modbus-line.ts'
+import { promptOrNot } from './shared-line-steps.ts'
 
 /** How one request is answered. Answers come within the response timeout and the quarantine: 1300 ms in all. */
 interface Manner {
@@ -144,9 +145,9 @@ t.test(
     const property = fc.asyncProperty(
       fc.array(asked, { minLength: 2, maxLength: 8 }),
       fc.array(manner, { minLength: 12, maxLength: 12 }),
-      fc.boolean(),
+      fc.record({ hasEcho: fc.boolean(), prompt: promptOrNot }),
       fc.constantFrom(0, 200, 1000, Number.POSITIVE_INFINITY),
-      async (asks, manners, hasEcho, idleMs) => {
+      async (asks, manners, { hasEcho, prompt }, idleMs) => {
         let turn = 0
         /** Addresses of writes that the unit answered with the complete right reply. */
         const meant = new Set<number>()
@@ -154,6 +155,7 @@ t.test(
         const line = await modbusLine({
           units: [namingUnit(1), namingUnit(2)],
           hasEcho,
+          prompt,
           hooks: { idleMs: () => idleMs, onReply: (seen) => void told.push(seen) },
           settings: { breaker_failures: 2, breaker_retry_ms: 1000 },
           say(reply, request) {

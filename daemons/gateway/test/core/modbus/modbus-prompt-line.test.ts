@@ -3,16 +3,17 @@ import t from 'tap'
 import { relayBoard } from '../../../../../scripts/sim/relay-board.ts'
 import { modbusLine } from './modbus-line.ts'
 
+const prompt = { mostBytes: 256 }
 const relays = { unitId: 2, fc: 1, address: 0, quantity: 8 }
 
 t.test('a request is sent whole, counted and told once, whatever part of it the line takes at once', async (t) => {
   const units = [relayBoard(2)]
   const plain = await modbusLine({ units })
   await plain.askNow(relays)
-  for (const promptBytes of [8, 5, 0]) {
-    const on = await modbusLine({ units, promptBytes })
+  for (const prompt of [{ mostBytes: 8 }, { mostBytes: 5 }, { mostBytes: 0 }, { mostBytes: 8, isWired: true }]) {
+    const on = await modbusLine({ units, prompt })
     t.match((await on.askNow(relays)).answer, { values: [0, 0, 0, 0, 0, 0, 0, 0] })
-    t.same(on.line.written, plain.line.written, `${promptBytes} bytes at once`)
+    t.same(on.line.written, plain.line.written, JSON.stringify(prompt))
     for (const name of ['requests', 'txFrames', 'replies']) t.equal(on.count(name), 1, name)
     t.same(
       on.frames.map(({ direction, hex }) => [direction, hex]),
@@ -22,7 +23,7 @@ t.test('a request is sent whole, counted and told once, whatever part of it the 
 })
 
 t.test('a unit that does not answer times out by the end of its request', async (t) => {
-  const on = await modbusLine({ promptBytes: 256 })
+  const on = await modbusLine({ prompt })
   const asked = on.ask(relays)
   await on.clock.run(1005)
   t.equal(asked.outcome?.fault?.code, 'modbus_timeout')
@@ -30,7 +31,7 @@ t.test('a unit that does not answer times out by the end of its request', async 
 })
 
 t.test('a request waits for silence, and what comes meanwhile puts it off', async (t) => {
-  const on = await modbusLine({ units: [relayBoard(2)], promptBytes: 256 })
+  const on = await modbusLine({ units: [relayBoard(2)], prompt })
   const babble = on.clock.every(1, () => on.line.arrive(Uint8Array.of(0xff)))
   await on.clock.run(2)
   on.ask(relays)
@@ -42,7 +43,7 @@ t.test('a request waits for silence, and what comes meanwhile puts it off', asyn
 })
 
 t.test('a broadcast is sent, and the next request after the turnaround', async (t) => {
-  const on = await modbusLine({ units: [relayBoard(2)], promptBytes: 256 })
+  const on = await modbusLine({ units: [relayBoard(2)], prompt })
   on.ask({ unitId: 0, fc: 5, address: 0, values: [1] })
   on.ask(relays)
   await on.clock.run(50)
@@ -50,4 +51,53 @@ t.test('a broadcast is sent, and the next request after the turnaround', async (
   await on.clock.run(200)
   t.equal(on.line.written.length, 2)
   t.equal(on.count('broadcasts'), 1)
+})
+
+/** The line was just used, so that what is asked next waits for silence. */
+async function inSilence() {
+  const on = await modbusLine({ units: [relayBoard(2)], prompt })
+  await on.askNow(relays)
+  const sent = on.line.written.length
+  return { ...on, sent: () => on.line.written.slice(sent).map((frame) => frame[1]) }
+}
+
+t.test('a byte that comes while a request waits for silence puts it off, and it still goes', async (t) => {
+  const on = await inSilence()
+  const asked = on.ask(relays)
+  await on.clock.run(1)
+  on.line.arrive(Uint8Array.of(0xff))
+  await on.clock.run(2)
+  t.same(on.sent(), [])
+  await on.clock.run(300)
+  t.same(on.sent(), [1])
+  t.match(asked.outcome?.answer, { values: [0, 0, 0, 0, 0, 0, 0, 0] })
+})
+
+t.test('an operator who asks while a poll waits for silence goes first', async (t) => {
+  const on = await inSilence()
+  void on.adapter.asker.ask({ unitId: 2, fc: 1, address: 0, quantity: 8 }, { priority: 'poll' })
+  on.ask({ unitId: 2, fc: 5, address: 0, values: [1] })
+  await on.clock.run(50)
+  t.same(on.sent(), [5, 1])
+})
+
+t.test('a request withdrawn while it waits for silence is not sent, and the next one is', async (t) => {
+  const on = await inSilence()
+  const owner = {}
+  const left = on.adapter.asker.ask({ unitId: 2, fc: 1, address: 0, quantity: 8 }, { priority: 'poll', owner })
+  on.adapter.asker.withdraw(owner)
+  await t.rejects(left, { code: 'modbus_withdrawn' })
+  await on.clock.run(50)
+  t.same(on.sent(), [])
+  await on.askNow(relays)
+  t.same(on.sent(), [1])
+})
+
+t.test('a line that is closed while a request waits for silence sends nothing', async (t) => {
+  const on = await inSilence()
+  const asked = on.ask(relays)
+  await on.adapter.detach()
+  await on.clock.run(50)
+  t.equal(asked.outcome?.fault?.code, 'line_closed')
+  t.same(on.sent(), [])
 })

@@ -9,11 +9,13 @@ import type { PointDefinition } from '../../../core/points/definition.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { act } from '../act.ts'
+import type { PromptSetup } from './modbus-line.ts'
 import { type SharedLineSetup, sharedLine } from './shared-line.ts'
 import {
   definitionsOf,
   type Manner,
   manner,
+  promptOrNot,
   type Step,
   steps,
   type Table,
@@ -47,12 +49,17 @@ class Trial {
   #open = 0
   #isWell = false
 
-  constructor(manners: readonly Manner[], places: Table, tally: Tally) {
+  constructor(
+    manners: readonly Manner[],
+    places: Table,
+    { prompt, tally }: { prompt: PromptSetup | undefined; tally: Tally },
+  ) {
     let turn = 0
     this.tally = tally
     this.#points = definitionsOf(places)
     const setup: SharedLineSetup = {
       points: this.#points,
+      prompt,
       units: UNITS.map((unitId) => this.#unit(unitId)),
       settings: { breaker_failures: 4, breaker_retry_ms: 1000 },
       say: (reply, request) =>
@@ -257,8 +264,9 @@ t.test(
       steps,
       table,
       fc.array(manner, { minLength: 20, maxLength: 20 }),
-      async (steps, places, manners) => {
-        const trial = new Trial(manners, places, tally)
+      promptOrNot,
+      async (steps, places, manners, prompt) => {
+        const trial = new Trial(manners, places, { prompt, tally })
         await trial.run(300)
         for (const [one, waitMs] of steps) {
           await trial.step(one)

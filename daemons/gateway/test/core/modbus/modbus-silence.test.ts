@@ -11,6 +11,8 @@ function waiting(activeMs: number, gapMs: number) {
     prompt: undefined,
     silentAtMs: () => on.activeMs + gapMs,
     limitMs: 100,
+    chosen: () => undefined,
+    onSent: () => {},
     onSilent: () => void on.told.push(['silent', clock.monotonicMs()]),
     onBusy: (waitedMs) => void on.told.push(['busy', waitedMs]),
   })

@@ -6,6 +6,7 @@ import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { point } from '../points/points.ts'
+import type { PromptSetup } from './modbus-line.ts'
 
 export const UNITS: readonly number[] = [1, 2, 3]
 
@@ -68,6 +69,12 @@ const pointAt = fc.record({
   type: fc.constantFrom('u16', 'u32'),
   pollMs: fc.constantFrom(200, 500, 1000),
 })
+/** Half of all lines send and wait by themselves, as those of the system do, on a pty or a wire. */
+export const promptOrNot: fc.Arbitrary<PromptSetup | undefined> = fc.option(
+  fc.record({ mostBytes: fc.constantFrom(0, 5, 256), isWired: fc.boolean() }),
+  { freq: 1, nil: undefined },
+)
+
 export const table = fc.array(pointAt, { maxLength: 8 })
 export type Table = typeof table extends fc.Arbitrary<infer One> ? One : never
 

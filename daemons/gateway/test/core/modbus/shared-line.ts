@@ -13,7 +13,7 @@ import type { ValuePayload } from '../../../core/points/values.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { whyNotOpen } from './line-of-others.ts'
-import { settingsWith } from './modbus-line.ts'
+import { makePrompt, type PromptSetup, settingsWith } from './modbus-line.ts'
 import { modbusCodec } from './rtu.ts'
 
 export interface SharedLineSetup {
@@ -23,6 +23,7 @@ export interface SharedLineSetup {
   baud?: number
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   onValue?(payload: ValuePayload): void
+  prompt?: PromptSetup | undefined
   /** A request was sent. */
   onSent?(frame: Uint8Array): void
 }
@@ -54,6 +55,7 @@ export function sharedLine(setup: SharedLineSetup) {
       write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
     },
   })
+  makePrompt(line, clock, setup)
   const debts = createBusDebts<ModbusRequest>(clock)
   let port = portHere(setup, clock, debts, setup.points)
   return {
