@@ -107,6 +107,9 @@ async function onsetsOf(file: string) {
   return { flashes, tones: tones.filter((at) => at < last - 0.2), last }
 }
 
+/** Most milliseconds between a flash and its tone. AAC comes a frame, 64 ms, later from the encoder of Debian 13. */
+const MOST_APART_MS = { aac: 80, alaw: 60, ulaw: 60 }
+
 /** How far each tone is from the nearest flash, in ms. */
 function apart({ flashes, tones }: { flashes: number[]; tones: number[] }): number[] {
   return tones.map((tone) => Math.min(...flashes.map((flash) => Math.abs(tone - flash) * 1000)))
@@ -129,16 +132,16 @@ for (const [kind, codec, transport] of [
     t.ok(onsets.flashes.length >= 10, `${onsets.flashes.length} flashes`)
     t.ok(onsets.tones.length >= onsets.flashes.length - 4, `${onsets.tones.length} tones`)
     // Until the camera's first reports sound is placed as it comes.
-    t.ok(Math.max(...apart(onsets).slice(4)) < 60, `${apart(onsets)} ms`)
+    t.ok(Math.max(...apart(onsets).slice(4)) < MOST_APART_MS[kind], `${apart(onsets)} ms`)
 
     const middle = await onsetsOf(await played(id, range.start + 4300, 3.5))
-    t.ok(Math.max(...apart(middle)) < 60, `${apart(middle)} ms`)
+    t.ok(Math.max(...apart(middle)) < MOST_APART_MS[kind], `${apart(middle)} ms`)
     t.ok(middle.tones.length >= 2)
     t.ok(middle.last > 3.3 && middle.last < 3.5, `its last picture is at ${middle.last} s, and 3.5 were asked for`)
     const paths = globSync(`${stateFolder}-footage/${id}/*/*.mp4`)
     const [, second = ''] = paths
     const own = await onsetsOf(second)
-    t.ok(Math.max(...apart(own)) < 60, `a file of its own: ${apart(own)} ms`)
+    t.ok(Math.max(...apart(own)) < MOST_APART_MS[kind], `a file of its own: ${apart(own)} ms`)
     t.equal((await tracksOf(second)).errors, '')
     const live = await watched(t, id, 100)
     const seen = await tracksOf(live.file)
@@ -150,7 +153,7 @@ for (const [kind, codec, transport] of [
     if (kind === 'aac') {
       const now = await onsetsOf(live.file)
       t.ok(now.tones.length >= 3, `${now.tones.length} tones`)
-      t.ok(Math.max(...apart(now)) < 60, `live: ${apart(now)} ms`)
+      t.ok(Math.max(...apart(now)) < MOST_APART_MS[kind], `live: ${apart(now)} ms`)
       const sub = await watched(t, `${id}&profile=sub`, 5)
       t.ok(sub.mime.includes('mp4a'), 'the main one is shown where there is no other')
       const silent = await watched(t, `${id}&sound=off`, 5)
