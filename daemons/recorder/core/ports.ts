@@ -89,6 +89,8 @@ export interface FileWish {
 export interface FootageStore {
   /** Whether a file can be begun: false while no disk is there to take it. */
   isReady(): boolean
+  /** Whether more of this camera waits for the disk than it can take soon: a file begun now would be refused its first group. */
+  isBehind(camera: string): boolean
   begin(wish: FileWish): FootageFile
 }
 

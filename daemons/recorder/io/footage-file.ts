@@ -14,6 +14,7 @@ import type { FootageIndex, IndexRow, RowState } from './footage-index.ts'
 export class WaitingBytes {
   readonly #most: { ofOne: number; ofAll: number }
   readonly #of = new Map<string, number>()
+  readonly #refused = new Set<string>()
   #all = 0
 
   constructor(most: { ofOne: number; ofAll: number }) {
@@ -21,7 +22,16 @@ export class WaitingBytes {
   }
 
   hasRoom(camera: string, bytes: number): boolean {
-    return (this.#of.get(camera) ?? 0) + bytes <= this.#most.ofOne && this.#all + bytes <= this.#most.ofAll
+    const hasRoom = (this.#of.get(camera) ?? 0) + bytes <= this.#most.ofOne && this.#all + bytes <= this.#most.ofAll
+    if (!hasRoom) this.#refused.add(camera)
+    return hasRoom
+  }
+
+  /** Whether it was refused, and less than half of what may wait is free again. */
+  isBehind(camera: string): boolean {
+    const isFree = (this.#of.get(camera) ?? 0) <= this.#most.ofOne / 2 && this.#all <= this.#most.ofAll / 2
+    if (isFree) this.#refused.delete(camera)
+    return this.#refused.has(camera)
   }
 
   add(camera: string, bytes: number): void {

@@ -258,6 +258,10 @@ class Store implements Footage {
     return this.#next() !== undefined
   }
 
+  isBehind(camera: string): boolean {
+    return this.#waiting.isBehind(camera)
+  }
+
   begin(wish: FileWish): FootageFile {
     const { clock, limits, onFault } = this.#parts
     const place = this.#next()

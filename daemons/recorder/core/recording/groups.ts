@@ -158,14 +158,15 @@ class GroupWriter implements Groups {
 
   /** A group ends, and perhaps its file. */
   #key(picture: Picture, positionMs: number): void {
-    const { limits, onWritten, store, wall } = this.#parts
+    const { camera, limits, onWritten, store, wall } = this.#parts
     const now = { sets: picture.sets, sound: this.#heard, untilMs: positionMs - limits.fileMs, epoch: wall.epoch() }
     const isFirst = !this.#open || isOver(this.#open, now)
     this.#flush({ positionMs, isBreak: false, isFirst })
     if (this.#open && !isFirst) return
     this.#close()
-    if (isBefore(positionMs, this.#endedMs) || !store.isReady() || !this.#mayBegin(positionMs)) onWritten(false)
-    else this.#begin(picture, positionMs)
+    const mayRecord = !isBefore(positionMs, this.#endedMs) && store.isReady() && !store.isBehind(camera)
+    if (mayRecord && this.#mayBegin(positionMs)) this.#begin(picture, positionMs)
+    else onWritten(false)
   }
 
   #begin({ sets }: Picture, startMs: number): void {

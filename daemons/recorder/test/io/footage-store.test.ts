@@ -136,6 +136,7 @@ t.test('footage that waits for the disk is bounded, for each camera and in all',
     [1500, 600, 400].map((bytes) => file.append(fragment(bytes), time)),
     [true, false, true],
   )
+  t.same([stage.footage.isBehind('aa'), stage.footage.isBehind('cc')], [true, false])
   const other = stage.footage.begin({ camera: 'bb', startAt: START, facts, head })
   t.same(
     [1200, 1000].map((bytes) => other.append(fragment(bytes), time)),
@@ -147,6 +148,7 @@ t.test('footage that waits for the disk is bounded, for each camera and in all',
   t.equal(file.append(fragment(1), time), false)
   await stage.footage.close()
   t.same(done.toSorted(), [1000, 1500, 400], 'each that was taken is given back once')
+  t.equal(stage.footage.isBehind('aa'), false, 'the disk has caught up')
 })
 
 t.test('a folder that cannot be used is told, and the recorder goes on', async (t) => {

@@ -18,7 +18,7 @@ function stage(limits: Partial<GroupLimits> = {}, memory = createStreamMemory(1e
   const files: { bytes: Uint8Array[]; isClosed: boolean }[] = []
   /** Bytes of the head of each fragment. */
   const made: number[] = []
-  const state = { isFull: false, epoch: 0, lost: 0 }
+  const state = { isFull: false, isBehind: false, epoch: 0, lost: 0 }
   const groups = createGroups({
     ...{ camera: 'c', memory },
     limits: { fileMs: 5000, groupBytes: 10_000, soundBytes: 100_000, filesPerMinute: 30, ...limits },
@@ -27,6 +27,7 @@ function stage(limits: Partial<GroupLimits> = {}, memory = createStreamMemory(1e
     onFacts: () => {},
     store: {
       isReady: () => true,
+      isBehind: () => state.isBehind,
       begin({ head }: FileWish): FootageFile {
         const file = { bytes: [head], isClosed: false }
         files.push(file)
@@ -284,4 +285,19 @@ t.test('what is made for a fragment takes no more than its row says', async (t) 
     const most = Math.max(...made)
     t.ok(most > 0 && most < row.allBytes, `${most} bytes, of ${row.allBytes}`)
   }
+})
+
+t.test('while its disk is behind no file is begun, so that it may begin one once the disk has caught up', (t) => {
+  const { add, files, state } = stage({ filesPerMinute: 3 })
+  add(0, true)
+  state.isFull = state.isBehind = true
+  for (let atMs = 1000; atMs <= 20_000; atMs += 1000) add(atMs, true)
+  t.equal(files.length, 1, 'its groups are lost')
+  t.ok(state.lost >= 19)
+  state.isFull = state.isBehind = false
+  add(21_000, true)
+  add(22_000, true)
+  t.equal(files.length, 2)
+  t.ok((files[1]?.bytes.length ?? 0) > 1)
+  t.end()
 })

@@ -85,7 +85,7 @@ function cameraOf(memory: StreamMemory) {
   const append = (fragment: Fragment) => !state.isFull && waiting.push(fragment) > 0
   const stream = createStream({
     ...{ camera: 'c', clock, wall, limits, memory, tap: channel, onPicture() {} },
-    store: { isReady: () => true, begin: () => ({ append, close() {} }) },
+    store: { isReady: () => true, isBehind: () => false, begin: () => ({ append, close() {} }) },
   })
   stream.onOpened({
     payloadType: 96,

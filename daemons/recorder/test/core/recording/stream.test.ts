@@ -28,6 +28,7 @@ function stage() {
     tap: { picture() {}, hear() {}, sound() {}, lost() {} },
     store: {
       isReady: () => true,
+      isBehind: () => false,
       begin({ head }): FootageFile {
         const file = { bytes: [head] }
         files.push(file)
@@ -120,7 +121,7 @@ function dayOf({ beginAt = BEGIN_AT, notBeforeAt = 0, ppm, step }: DayWish) {
   const stream = createStream({
     ...{ camera: 'c', clock, wall, limits, memory: createStreamMemory(1e9), onPicture() {} },
     tap: { picture() {}, hear() {}, sound() {}, lost() {} },
-    store: { isReady: () => true, begin: () => ({ append, close() {} }) },
+    store: { isReady: () => true, isBehind: () => false, begin: () => ({ append, close() {} }) },
   })
   stream.onOpened({
     ...{ payloadType: 96, clockRate: 90_000, codec: h264Sets.codec, known: h264Sets.units, sound: undefined },
