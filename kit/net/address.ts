@@ -281,7 +281,7 @@ export function isOfOwnNetwork(remoteAddress: string): boolean {
   return ownNetworkTest()(remoteAddress)
 }
 
-/** The same for many addresses, by the networks of this moment: to list them costs as much as ten thousand comparisons. */
+/** The same for many addresses, by the networks of this moment, which take longer to list than to compare. */
 export function ownNetworkTest(): (remoteAddress: string) => boolean {
   const networks = reachableAddresses().flatMap(({ address, prefix }) => {
     const own = parseAddress(address)

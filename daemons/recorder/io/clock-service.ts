@@ -40,7 +40,7 @@ const readFetched = createReader(
   Type.Tuple([Type.Object({ data: message }), Type.Object({ data: Type.Tuple([whole, octets]) })]),
 )
 
-/** By how much more the time may be wrong here than at its server: as far as timesyncd lets it. */
+/** By how much more the time may be wrong here than at its server: chosen large, as nobody tells it. */
 const HOP_US = 50_000
 
 interface ServiceParts {

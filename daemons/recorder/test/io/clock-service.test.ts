@@ -62,7 +62,7 @@ t.test('who refuses, and what is not there, is told in a sentence', async (t) =>
   await t.rejects(service.facts(), { code: 'clock_service_missing' }, 'one that says no end of things')
 })
 
-/** As busctl 252 and 257 print it. */
+/** NTPMessage and ServerAddress of timesyncd as `busctl --json=short` prints their types. */
 function fetchedText(wish: { stratum?: number; leap?: number; server?: number[] } = {}): string {
   const { leap = 0, server = [192, 0, 2, 1], stratum = 2 } = wish
   const times = '1900000000000000,1900000000001000,1900000000001000,1900000000002000'

@@ -5,7 +5,7 @@ import { ntpAnswer, ntpQuestion, readNtpAnswer, readNtpQuestion, type TimeSource
 const bytesOf = (hex: string) => Uint8Array.from(Buffer.from(hex.replaceAll(' ', ''), 'hex'))
 const zeros = (many: number) => '00'.repeat(many)
 
-/** As programs of Debian send it: chronyd 4.3 hides its own time, ntpdig 1.2.2 and cameras do not. */
+/** In the form of what programs send: chronyd hides its own time, ntpdig and cameras do not. */
 const questions = {
   chronyd: bytesOf(`23 00 06 20 00000000 00000000 00000000 ${zeros(24)} a1b2c3d4e5f60718`),
   ntpdig: bytesOf(`23 00 00 00 00000000 00000000 00000000 ${zeros(24)} ec1a5f00 80000000`),
