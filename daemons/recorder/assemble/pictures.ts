@@ -39,7 +39,7 @@ function decoderOf(
   return createDecoderProcess({
     ...{ clock, log },
     limits: {
-      ...{ answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue },
+      ...{ startMs: pictures.start_ms, answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue },
       ...{ pixels: pictures.pixels, memoryBytes: pictures.memory_bytes },
     },
     onFault(fault) {

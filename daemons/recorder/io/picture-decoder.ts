@@ -20,6 +20,8 @@ import { createWorkerReader, type WorkerMessage, writeWorkerMessage } from '../w
 
 /** Bounds, by the names of their settings. */
 export interface DecoderLimits {
+  /** A process that is not ready after this is given up. */
+  startMs: number
   /** A picture that takes longer is given up, and the process with it. */
   answerMs: number
   /** Pictures that wait; one more is refused. */
@@ -188,7 +190,7 @@ class Decoder implements DecoderProcess {
       if (this.#child?.process === child) this.#ended(`It ended by ${signal ?? `code ${code}`}.`)
       over.resolve()
     })
-    this.#watch = clock.after(limits.answerMs, () => child.kill('SIGKILL'))
+    this.#watch = clock.after(limits.startMs, () => child.kill('SIGKILL'))
   }
 
   #heard(message: WorkerMessage): void {

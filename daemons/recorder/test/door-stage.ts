@@ -8,7 +8,12 @@ import { makeCountingFilm } from './counting-film.ts'
 export async function openDoor(t: Parameters<typeof stateFolderOf>[0]) {
   const work = stateFolderOf(t)
   // Slow machines decode slowly, and nothing here is about that.
-  const sets = ['storage.free_bytes=0', 'storage.file_s=5', `pictures.answer_ms=${LONG_MS}`]
+  const sets = [
+    'storage.free_bytes=0',
+    'storage.file_s=5',
+    `pictures.start_ms=${LONG_MS}`,
+    `pictures.answer_ms=${LONG_MS}`,
+  ]
   const recorder = await startDaemon(t, 'recorder', { stateFolder: `${work}/recorder`, sets })
   const boss = clientOf(recorder.url)
   await boss.setUp()

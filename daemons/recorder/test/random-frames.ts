@@ -41,6 +41,7 @@ export async function givesRightFrames(t: Test, { seconds, times }: Course): Pro
     'storage.file_s=5',
     'storage.free_bytes=0',
     'cameras.retry_first_ms=100',
+    `pictures.start_ms=${LONG_MS}`,
     `pictures.answer_ms=${LONG_MS}`,
   ]
   const recorder = await startDaemon(t, 'recorder', { stateFolder, sets })

@@ -12,7 +12,13 @@ export const keeperLogin = { username: 'keeper', password: 'eight rather long wo
 
 const FOOTAGE_MS = 3000
 /** The decoder may be slow on a busy machine, and nothing here is about that. */
-const sets = ['storage.free_bytes=0', 'storage.file_s=5', 'pictures.stream_wait_s=1', `pictures.answer_ms=${LONG_MS}`]
+const sets = [
+  'storage.free_bytes=0',
+  'storage.file_s=5',
+  'pictures.stream_wait_s=1',
+  `pictures.start_ms=${LONG_MS}`,
+  `pictures.answer_ms=${LONG_MS}`,
+]
 
 /** Ids of what both have, and of what only one has. */
 export interface World {

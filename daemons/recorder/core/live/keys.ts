@@ -89,6 +89,14 @@ export const pictures = Type.Object(
       maximum: 256,
       description: 'pictures that wait for the decoder; one more is answered 503',
     }),
+    start_ms: Type.Integer({
+      default: 30_000,
+      minimum: 1000,
+      maximum: 300_000,
+      unit: 'ms',
+      description:
+        'how long the process that decodes may take to begin, with its libraries yet to be read from a slow disk',
+    }),
     answer_ms: Type.Integer({
       default: 5000,
       minimum: 500,

@@ -11,7 +11,14 @@ import { FILM, firstGroupOf, makeCountingFilm, numberOf, pixelsOf } from '../cou
 
 const work = stateFolderOf(t)
 const group = firstGroupOf(await makeCountingFilm(work, 1), work)
-const limits = { answerMs: 60_000, queue: 4, pixels: 8_847_360, memoryBytes: 402_653_184, idleMs: 600_000 }
+const limits = {
+  startMs: 60_000,
+  answerMs: 60_000,
+  queue: 4,
+  pixels: 8_847_360,
+  memoryBytes: 402_653_184,
+  idleMs: 600_000,
+}
 const never = new AbortController().signal
 
 function opened(test: Test, over: Partial<typeof limits> = {}, clock = systemClock) {
@@ -116,6 +123,15 @@ t.test('a picture of too many pixels is not decoded', async (t) => {
   const { decoder } = opened(t, { pixels: FILM.width * FILM.height - 1 })
   await t.rejects(decoder.picture(wishOf(group), never), { code: 'picture_too_large' })
   t.equal(decoder.health().state, 'idle')
+})
+
+t.test('a process that begins slowly, as from a slow disk, is waited for longer than a picture', async (t) => {
+  const clock = fakeClock()
+  const { decoder, faults } = opened(t, { startMs: 30_000, answerMs: 5000 }, clock)
+  const asked = decoder.picture(wishOf(group), never)
+  clock.advance(29_999)
+  t.equal(await numberOf(await asked), 14)
+  t.same([decoder.health().crashes, faults], [0, []])
 })
 
 t.test('a decoder that hangs is killed, its camera left alone, and others are served by the next', async (t) => {
