@@ -94,7 +94,7 @@ const cameras = Type.Object(
       maximum: 1_073_741_824,
       unit: 'bytes',
       description:
-        'memory of pictures that are written, kept for the next ones; beyond, it is given back and taken anew',
+        'memory that written pictures leave free and that is kept for the next ones; more than this is given back to the system',
     }),
     held_bytes: Type.Integer({
       default: 201_326_592,

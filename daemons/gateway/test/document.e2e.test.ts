@@ -1,8 +1,5 @@
 /** Part A of interface document 2, line by line: each route and each body that it names, asked of the built gateway. */
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import WebSocket from 'ws'
 import { systemClock } from '#kit/clock.ts'
@@ -13,11 +10,7 @@ import { simulateModbusLine } from '../../../scripts/sim/modbus-device.ts'
 import { readPresentValue, SimulatedRing } from '../../../scripts/sim/mstp-ring.ts'
 import { password, type RunningGateway, startGateway } from './running-gateway.ts'
 import { ptyOfFile } from './shared-gateway.ts'
-
-interface Delivery {
-  headers: IncomingHttpHeaders
-  body: Buffer
-}
+import { type Delivery, targetOf } from './webhook-target.ts'
 
 interface Stage {
   gateway: RunningGateway
@@ -165,24 +158,6 @@ const rows: readonly Row[] = [
   },
 ]
 
-async function targetFor(t: Test): Promise<Stage['target']> {
-  const got: Delivery[] = []
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part) => parts.push(part))
-    request.on('end', () => {
-      got.push({ headers: request.headers, body: Buffer.concat(parts) })
-      response.writeHead(204).end()
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in` }
-}
-
 /** One gateway with a line of each protocol of the document, each with its peer. */
 async function stageFor(t: Test): Promise<Stage> {
   const gateway = await startGateway(t)
@@ -210,7 +185,7 @@ async function stageFor(t: Test): Promise<Stage> {
   await until('the ring is whole', async () => (await order()) === '1,4')
   return {
     ...{ gateway, tokens: { nobody: null, viewer, admin: gateway.token() } },
-    ...{ raw: { path: rawLine.path, heard }, modbus: busLine.path, mstp: ringLine.path, target: await targetFor(t) },
+    ...{ raw: { path: rawLine.path, heard }, modbus: busLine.path, mstp: ringLine.path, target: await targetOf(t) },
   }
 }
 
@@ -256,7 +231,7 @@ async function delivers(t: Test, stage: Stage): Promise<void> {
   for (const body of bodies) await gateway.call('POST', hooks(stage), body)
   const before = Date.now()
   await gateway.call('POST', at(raw.path, '/rest/tx'), { hex: '41 0A' })
-  await until('it is told', () => target.got.length > 0)
+  await until('the event is delivered', () => target.got.length > 0)
   const [{ body, headers: got }] = target.got as [Delivery]
   const digest = createHmac('sha256', SECRET).update(body).digest('hex')
   t.match(got, {

@@ -1,40 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { until } from '#kit/test/until.ts'
 import { openPty } from '#native/serial/index.ts'
 import { sharedGateway } from './shared-gateway.ts'
-
-interface Delivery {
-  headers: IncomingHttpHeaders
-  body: Buffer
-}
-
-/** A target on loopback. `answer` decides its response; without one it accepts everything. */
-async function targetOf(
-  t: Test,
-  answer: (response: ServerResponse, count: number) => void = (r) => r.writeHead(204).end(),
-) {
-  const got: Delivery[] = []
-  const server = createServer((request, response) => {
-    const parts: Buffer[] = []
-    request.on('data', (part) => parts.push(part))
-    request.on('end', () => {
-      got.push({ headers: request.headers, body: Buffer.concat(parts) })
-      answer(response, got.length)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/in` }
-}
+import { targetOf } from './webhook-target.ts'
 
 /** @param sets of the gateway */
 async function rawPort(t: Test, sets: string[] = []) {

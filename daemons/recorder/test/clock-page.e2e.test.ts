@@ -87,7 +87,7 @@ async function setsOwnClock(t: Test, { audit, page, service }: Stage): Promise<v
 
 async function switchesSync(_: Test, { page }: Stage): Promise<void> {
   await page.getByRole('button', { name: 'Leave clocks alone' }).click()
-  await page.getByText('what is wrong stands under Today').waitFor()
+  await page.getByText('what is wrong is listed under Today').waitFor()
   await page.getByRole('button', { name: 'Correct clocks' }).click()
   await page.getByRole('button', { name: 'Leave clocks alone' }).waitFor()
   await page.getByRole('button', { name: 'Leave clocks alone' }).click()

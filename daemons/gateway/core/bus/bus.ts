@@ -306,8 +306,8 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   }
 
   /**
-   * Waits until a frame that is arriving has ended. What is received meanwhile may put a unit on hold, so then the request
-   * is chosen anew.
+   * Waits until a frame that is arriving has ended. What is received meanwhile may put a unit on hold: the request is
+   * then chosen again.
    */
   #awaitSilence(): void {
     const { clock, counts, settings } = this.#parts

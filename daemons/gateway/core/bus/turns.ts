@@ -75,7 +75,7 @@ export function createTransactionQueue<Priority extends string, Item>(
     const nowMs = clock.monotonicMs()
     for (const entry of all()) {
       if (entry.untilMs > nowMs) endBy(entry.untilMs)
-      // Whoever is told of one may have taken others away.
+      // `onExpired` of one before may have taken others out.
       else if (laneOf(entry.priority).has(entry)) parts.onExpired(take(entry), nowMs - entry.sinceMs)
     }
   }

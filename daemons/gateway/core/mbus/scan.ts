@@ -193,7 +193,7 @@ class Job {
 
   /**
    * Answers of several may fall together to a whole one, once in some hundred times, of a meter that is not there.
-   * Whoever is there answers to his own number, too.
+   * A meter that is there answers when it is selected by its own number.
    */
   async #isThere(mask: string, { telegram }: MbusReply): Promise<boolean> {
     const id = telegram?.meter?.id

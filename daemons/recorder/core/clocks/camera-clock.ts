@@ -128,7 +128,7 @@ export function createCameraClocks(parts: CameraClockParts): CameraClocks {
       return {
         ...{ driftSeconds, isZoneRight, isServerRight, isTimeRight },
         isRight: isZoneRight && isServerRight && isTimeRight,
-        // One that asks this machine, and is off, fetches the time when it is told to again.
+        // A camera that asks this machine and is still off fetches the time once it is set again.
         isOurs: !isZoneRight || !isServerRight || (!isTimeRight && (dateTimeType === 'Manual' || asks === 'us')),
       }
     },

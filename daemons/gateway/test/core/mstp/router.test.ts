@@ -144,7 +144,7 @@ t.test('Annex J.5 a foreign device registers, hears broadcasts, sends some, and 
   t.equal(router.foreignDevices(), 0, 'a minute, and thirty seconds of grace')
 })
 
-t.test('Annex J.2 the table of foreign devices is told, and an entry of it deleted', async (t) => {
+t.test('Annex J.2 the table of foreign devices can be read, and an entry deleted', async (t) => {
   const { ask, clock, router, said } = stage()
   ask('06', '')
   t.same(said.splice(0), ['192.0.2.5:47808 81070004'], 'nobody has registered')

@@ -141,6 +141,7 @@ const step = fc.record({
 
 t.test('pictures stay as they came for as long as a disk or a viewer needs them, and no longer', async (t) => {
   const row = rowOf(memoryPlan().rows, 'blocks of which few', { 'cameras.max': 3 })
+  const seen = { written: 0, looked: 0 }
   fc.assert(
     fc.property(fc.array(step, { minLength: 40, maxLength: 150 }), (steps) => {
       const { countedBytes, memory, usedBytes } = watched(createStreamMemory(2_000_000, 1_000_000))
@@ -166,11 +167,13 @@ t.test('pictures stay as they came for as long as a disk or a viewer needs them,
         if (one.written.some((name, at) => name <= (one.written[at - 1] ?? 0))) throw new TypeError(`${one.written}`)
       }
       for (const units of looked) nameOf(units)
+      seen.written += cameras.reduce((sum, { written }) => sum + written.length, 0)
+      seen.looked += looked.length
       if (usedBytes() > 0) throw new TypeError(`${usedBytes()} bytes are held at the end`)
     }),
     { numRuns: 40 },
   )
-  t.pass()
+  t.ok(seen.written > 200 && seen.looked > 40, `${seen.written} pictures were written, ${seen.looked} looked at`)
 })
 
 t.test('every picture of a camera is written once and in order, from memory that is used again', async (t) => {
