@@ -74,7 +74,7 @@ export const school = {
   ],
   auth_user: [
     person('ada', 'Administrator'),
-    person('tess', 'Teacher', { full_name: 'Tess Bakker', pin: '4711' }),
+    person('tess', 'Teacher', { full_name: 'Tess Bakker', pin: '471147114711' }),
     person('otto', 'Teacher'),
     person('mona', 'Teacher', { must_change_password: true }),
     person('vic', 'Office'),

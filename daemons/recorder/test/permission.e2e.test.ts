@@ -171,6 +171,9 @@ async function shownBy(page: Page): Promise<string> {
   return text.replaceAll(/127\.0\.0\.1:\d+|\d+:\d\d(:\d\d)?|\d+ (s|min|h)\b/g, '')
 }
 
+/** Times all pages are looked at again before a difference counts. */
+const LOOKS_AGAIN = 3
+
 t.test('A.authentication.7 each page shows and asks for the same', { skip: noBrowser }, async (t) => {
   const pages = [await openPages(t, whole.url), await openPages(t, small.url)]
   const [door] = world.own
@@ -179,15 +182,21 @@ t.test('A.authentication.7 each page shows and asks for the same', { skip: noBro
     ...[['wall'], ['cameras'], ['camera', door], ['camera', safe], ['playback', door], ['playback', safe]],
     ...[['playback', safe, String(world.bounds.start)], ['accounts'], ['health'], ['today'], ['journal']],
   ]
-  for (const words of places) {
-    for (const { visit } of pages) await visit(...words)
-    const texts = () => Promise.all(pages.map(({ page }) => shownBy(page)))
-    await until(`${words} shows the same`, async () => new Set(await texts()).size === 1, LONG_MS)
-    t.notMatch((await texts())[0], /Vault|Safe|Strong room|Till/, words.join('/'))
+  const look = async () => {
+    for (const words of places) {
+      for (const { visit } of pages) await visit(...words)
+      const texts = () => Promise.all(pages.map(({ page }) => shownBy(page)))
+      await until(`${words} shows the same`, async () => new Set(await texts()).size === 1, LONG_MS)
+      t.notMatch((await texts())[0], /Vault|Safe|Strong room|Till/, words.join('/'))
+    }
   }
-  const asked = () => pages.map(({ asked }) => [...asked].toSorted().join('\n'))
-  await until('both have asked for the same', () => new Set(asked()).size === 1, LONG_MS)
-  t.match(asked()[0], /^GET \/api\/cameras$/m)
+  await look()
+  const [one, other] = pages.map(({ asked }) => asked) as [Set<string>, Set<string>]
+  // What a page asks for last is not asked when it is left just then, so a difference counts that stays when all is looked at again.
+  const byOneAlone = () => [...one, ...other].filter((request) => !(one.has(request) && other.has(request)))
+  for (let again = 0; again < LOOKS_AGAIN && byOneAlone().length > 0; again++) await look()
+  t.same(byOneAlone(), [], 'asked for by one of them alone')
+  t.ok(one.has('GET /api/cameras'))
 })
 
 /** Opens the status feed, and keeps what it tells but heartbeats. */
