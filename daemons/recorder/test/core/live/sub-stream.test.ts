@@ -215,6 +215,7 @@ t.test('a sub stream takes no more than its row says beside its pictures and its
   }
   t.same([stream.counts().pictures, heard], [100, 100])
   const held = (await heldBytes()) - before
-  t.ok(held > 160_000 && held < row.allBytes, `${held} bytes, of ${row.allBytes}`)
+  // 177 kB wait, but V8 may let go of tens of kilobytes of its own meanwhile.
+  t.ok(held > 100_000 && held < row.allBytes, `${held} bytes, of ${row.allBytes}`)
   stream.onEnded()
 })
