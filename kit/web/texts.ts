@@ -3,6 +3,8 @@
  * the tags of a template stays in the template.
  */
 
+import { counted } from '../pure/text.ts'
+
 // Shell and banner (shell.ts)
 
 export const nextTry = (age: string) => `Next try in ${age}.`
@@ -87,6 +89,16 @@ export const changedMeanwhile =
 
 export const userName = 'User name'
 export const password = 'Password'
+
+// The first administrator (first-administrator.ts)
+
+export const showPassword = 'Show password'
+export const atLeastCharacters = (least: number) => `At least ${least} characters.`
+export const enterAUserName = 'Enter a user name.'
+export const passwordIsShort = (length: number, least: number) =>
+  length === 0
+    ? `Enter a password of at least ${least} characters.`
+    : `The password has ${counted(length, 'character')}, at least ${least} are needed.`
 
 // Today (today-page.ts)
 

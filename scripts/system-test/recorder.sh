@@ -22,7 +22,7 @@ ask_recorder() {
 said() { "$node" -e 'const is = JSON.parse(require("node:fs").readFileSync(0, "utf8")); console.log(eval(process.argv[1]))' "$1"; }
 # The disk of the container is in memory, and small.
 records_on_a_small_disk() {
-  printf '[storage]\nfree_bytes = 0\nflush_s = 1\nfile_s = 5\n' >/etc/plantroom/recorder.toml
+  printf '[storage]\nfree_bytes = 0\nflush_s = 1\nfile_s = 5\n[time_server]\nlocal_stratum = 10\n' >/etc/plantroom/recorder.toml
   systemctl restart "$unit" && until_true 15 recorder_answers
 }
 is_set_up_and_has_a_camera() {
@@ -52,6 +52,15 @@ decodes() {
 # nice_of PID: also of one that is run only while nothing else wants to, of which ps tells none.
 nice_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 17; }
 # Below the recorder in priority, with less memory than the unit: what the filter of system calls must let through.
+# capabilities_of PID SET: as the kernel writes them.
+capabilities_of() { sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"; }
+readonly no_capability=0000000000000000 bind_low_ports=0000000000000400
+# What decodes takes footage apart that strangers wrote: it may do nothing that the recorder needs a right for.
+decoder_has_no_right() {
+  local pid right
+  pid=$(pgrep --parent "$(show MainPID)" | head -n 1)
+  for right in Eff Prm Amb; do [ "$(capabilities_of "$pid" "$right")" = "$no_capability" ] || return 1; done
+}
 decoder_is_bounded() {
   local pid
   pid=$(pgrep --parent "$(show MainPID)" | head -n 1)
@@ -78,6 +87,21 @@ command_line_reads_footage() {
     && [ "$(stat -c %s /tmp/yard.mp4)" -gt 10000 ]
   local code=$?
   systemctl start "$unit" && until_true 15 recorder_answers && footage_is_its_own && still_records && return "$code"
+}
+
+# asked_for_the_time: one question as a camera asks it (RFC 5905, 7.3); the answer names version 4, mode 4 and the stratum.
+asked_for_the_time() {
+  "$node" -e '
+    const socket = require("node:dgram").createSocket("udp4")
+    setTimeout(() => process.exit(1), 2000)
+    socket.on("message", (answer) => { console.log(answer[0] & 63, answer[1]); process.exit(0) })
+    socket.send(Uint8Array.of(0x23, ...new Uint8Array(47)), 123, "127.0.0.1")'
+}
+gives_the_time() {
+  until_true 10 asked_for_the_time && asked_for_the_time | grep --quiet --line-regexp '36 10' || return 1
+  local pid right
+  pid=$(show MainPID)
+  for right in Eff Bnd; do [ "$(capabilities_of "$pid" "$right")" = "$bind_low_ports" ] || return 1; done
 }
 
 # The clock. The container may not set the time, which is its host's: all up to the kernel's own refusal is real.
@@ -139,6 +163,8 @@ promise 'it takes the settings of its file' records_on_a_small_disk
 promise 'it is set up over HTTP, and takes a camera' is_set_up_and_has_a_camera
 promise 'it records the camera' is_recorded
 promise 'its decoder starts within its bounds, and gives pictures' decodes
+promise 'its decoder has none of its rights' decoder_has_no_right
+promise 'it gives cameras the time on port 123, and may do nothing else that others may not' gives_the_time
 promise 'a masked film is coded anew' codes_a_masked_film
 promise 'nobody else reads its footage' footage_is_its_own
 promise 'after SIGKILL it comes back, and records' comes_back_after KILL 10 still_records

@@ -2,33 +2,29 @@
 import type { VNode } from 'preact'
 import { CallFault } from '#kit/web/call.ts'
 import { isLost } from '#kit/web/contact.ts'
-import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
+import { administratorFields, firstAdministrator, isGoodAdministrator } from '#kit/web/first-administrator.ts'
+import { type Form, input, refusal, useForm } from '#kit/web/form.ts'
 import { type Child, html } from '#kit/web/html.ts'
 import { Act, lamp } from '#kit/web/parts.ts'
 import { api } from './api.ts'
 import { needsAccount, signedIn, site } from './state.ts'
 import * as texts from './texts.ts'
 
-/** The controller decides in the end; this check saves a request. */
-const LEAST_PASSWORD = 8
-
 /** The first page of a controller without accounts. @param plate the name plate */
 export function SetUp({ plate }: { plate: Child }): VNode {
-  const form = useForm({ username: 'admin', password: '', isShown: false, site: '' })
+  const form = useForm({ ...firstAdministrator, site: '' })
   // A site file without accounts has already named the building.
   const isNamed = site.value?.name != null
   const submit = (event: Event) => {
     event.preventDefault()
-    void form.submit(() => setUp(form, isNamed))
+    if (isGoodAdministrator(form)) void form.submit(() => setUp(form, isNamed))
   }
   return html`<main class="alone" id="main"><div class="alone-in">${plate}
     <form class="panel" onSubmit=${submit} novalidate><div class="in stack">
       <h1>Who looks after this building?</h1>
       <p class="soft">Nobody can sign in yet. This makes the first account, an administrator. To take in a site file that has
         accounts instead: stop the controller, <span class="mono">plantroom controller import FILE</span>, start it again.</p>
-      ${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', kind: 'wide', first: true })}
-      ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: texts.atLeastCharacters(LEAST_PASSWORD), kind: 'wide' })}
-      ${toggle({ form, name: 'isShown', label: texts.showPassword })}
+      ${administratorFields(form)}
       ${isNamed ? null : input({ form, name: 'site', label: texts.nameOfBuilding, kind: 'wide', hint: texts.buildingNameHint })}
       ${refusal(form)}
       <${Act} kind="primary" type="submit" waits=${form.isBusy.value}>Make the account</${Act}>
@@ -38,7 +34,6 @@ export function SetUp({ plate }: { plate: Child }): VNode {
 
 async function setUp(form: Form, isNamed: boolean): Promise<void> {
   const { username, password, site: name } = form.values.value
-  checkHere(String(username).trim(), String(password))
   try {
     const answer = await api.setUp({
       username: String(username).trim(),
@@ -53,13 +48,6 @@ async function setUp(form: Form, isNamed: boolean): Promise<void> {
     if (!(thrown instanceof CallFault && thrown.code === 'already_set_up')) throw thrown
     needsAccount.value = false
   }
-}
-
-function checkHere(username: string, password: string): void {
-  const fields: Record<string, string> = {}
-  if (username === '') fields.username = texts.enterAUserName
-  if (password.length < LEAST_PASSWORD) fields.password = texts.passwordIsShort(password.length, LEAST_PASSWORD)
-  if (Object.keys(fields).length > 0) throw new CallFault(400, { error: 'bad_fields', fields })
 }
 
 /** The browser's time zone: whoever sets up a building is inside it. */

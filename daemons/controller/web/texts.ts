@@ -69,12 +69,8 @@ export const notElevatedMeans = 'no: sees the zones of its UIs'
 // First run (set-up.ts)
 
 export const atLeastCharacters = (least: number) => `At least ${least} characters.`
-export const showPassword = 'Show password'
 export const nameOfBuilding = 'Name of the building'
 export const buildingNameHint = 'Shown on every page. Example: Harbour House.'
-export const enterAUserName = 'Enter a user name.'
-export const passwordIsShort = (length: number, least: number) =>
-  `The password has ${counted(length, 'character')}, at least ${least} are needed.`
 
 // States of zones, verdict over all (zone-words.ts)
 

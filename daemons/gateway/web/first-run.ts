@@ -3,7 +3,8 @@ import type { VNode } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { sentenceOf } from '#kit/web/call.ts'
 import { focusStep, steps } from '#kit/web/figures.ts'
-import { type Form, input, refusal, toggle, useForm } from '#kit/web/form.ts'
+import { administratorFields, firstAdministrator, isGoodAdministrator } from '#kit/web/first-administrator.ts'
+import { type Form, input, refusal, useForm } from '#kit/web/form.ts'
 import { html } from '#kit/web/html.ts'
 import { Act, lamp, say, Toasts } from '#kit/web/parts.ts'
 import { goTo } from '#kit/web/route.ts'
@@ -14,8 +15,6 @@ import { isSettingUp, lookAtPorts, plateFacts, status } from './state.ts'
 import * as texts from './texts.ts'
 import { deviceOf, protocolNames, shortPath, usualLine } from './words.ts'
 
-/** The API decides; checking here spares the way back from the last step to the first. */
-const LEAST_PASSWORD = 8
 const STEPS = [texts.password, texts.name, texts.lines, texts.done]
 
 /** What setting up a line came to. */
@@ -26,7 +25,7 @@ interface Outcome {
 
 /** The four steps. */
 export function FirstRun(): VNode {
-  const form = useForm({ username: 'admin', password: '', isShown: false, name: status.value?.name ?? '' })
+  const form = useForm({ ...firstAdministrator, name: status.value?.name ?? '' })
   const [step, setStep] = useState(0)
   const [lines, setLines] = useState<Port[] | string | null>(null)
   const [outcomes, setOutcomes] = useState<Outcome[]>([])
@@ -49,7 +48,7 @@ export function FirstRun(): VNode {
   }
   function next(event: Event): void {
     event.preventDefault()
-    if (step === 0 && !isGoodStart(form)) return
+    if (step === 0 && !isGoodAdministrator(form)) return
     if (step < 2) setStep(step + 1)
     else if (step === 2) void finish()
     else leave(outcomes)
@@ -76,18 +75,6 @@ async function findLines(): Promise<Port[] | string> {
   } catch (thrown) {
     return sentenceOf(thrown)
   }
-}
-
-function isGoodStart(form: Form): boolean {
-  const { username, password } = form.values.value
-  const faults: Record<string, string> = {}
-  if (String(username).trim() === '') faults.username = texts.enterAUserName
-  const length = String(password).length
-  if (length < LEAST_PASSWORD) faults.password = texts.passwordIsShort(length, LEAST_PASSWORD)
-  form.faults.value = faults
-  const first = Object.keys(faults)[0]
-  if (first) document.getElementById(`${form.id}-${first}`)?.focus()
-  return first === undefined
 }
 
 function stepOfFault(form: Form): number {
@@ -129,9 +116,7 @@ interface StepFacts {
 function stepBody({ step, form, lines, outcomes }: StepFacts): VNode {
   if (step === 0)
     return html`<h1>Who looks after this gateway?</h1><p class="soft">This makes the first administrator.</p>
-      ${input({ form, name: 'username', label: texts.userName, autocomplete: 'username', kind: 'wide', first: true })}
-      ${input({ form, name: 'password', label: texts.password, type: form.values.value.isShown ? 'text' : 'password', autocomplete: 'new-password', hint: texts.atLeast8Characters, kind: 'wide' })}
-      ${toggle({ form, name: 'isShown', label: texts.showPassword })}`
+      ${administratorFields(form)}`
   if (step === 1)
     return html`<h1>What is it called?</h1>
       ${input({ form, name: 'name', label: texts.name, kind: 'wide', first: true, hint: texts.nameHint })}`

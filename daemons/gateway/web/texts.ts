@@ -86,12 +86,8 @@ export const goOn = 'Go on'
 export const setUpGateway = 'Set up gateway'
 export const openLine = (name: string) => `Open ${name}`
 export const toPorts = 'To the ports'
-export const enterAUserName = 'Enter a user name.'
-export const passwordIsShort = (length: number, least: number) =>
-  `The password has ${counted(length, 'character')}, at least ${least} are needed.`
 export const userName = 'User name'
 export const atLeast8Characters = 'At least 8 characters.'
-export const showPassword = 'Show password'
 export const nameHint = 'Shown on every page, so that nobody works on the wrong device. Example: Plant room B2.'
 export const lookingForLines = 'Looking for lines'
 export const usuallyBrief = 'This usually takes less than a second.'

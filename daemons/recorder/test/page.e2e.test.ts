@@ -34,7 +34,7 @@ async function firstRun(t: Test, { audit, page }: Stage): Promise<void> {
   await page.getByRole('heading', { name: 'Who looks after this recorder?' }).waitFor()
   await page.getByLabel('Password', { exact: true }).fill('short')
   await page.getByRole('button', { name: 'Make administrator' }).click()
-  await page.getByText('5 of at least 8 characters.').waitFor()
+  await page.getByText('The password has 5 characters, at least 8 are needed.').waitFor()
   await audit(t, 'first-run')
   await page.getByLabel('Password', { exact: true }).fill(admin.password)
   await page.getByRole('button', { name: 'Make administrator' }).click()

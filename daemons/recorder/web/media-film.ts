@@ -40,8 +40,7 @@ export function canPlay({ mime }: FilmFacts): boolean {
 }
 
 export function openFilm(video: HTMLVideoElement, facts: FilmFacts, hearers: FilmHearers): MediaFilm {
-  const { mime, startAt } = facts
-  const { onTime, onShown, onBroken } = hearers
+  const { mime, startAt, onTime, onShown, onBroken } = { ...facts, ...hearers }
   const source = new MediaKind()
   const address = URL.createObjectURL(source)
   const pace = createPace(mime.includes(','))
@@ -84,7 +83,8 @@ export function openFilm(video: HTMLVideoElement, facts: FilmFacts, hearers: Fil
   }
 
   source.onsourceopen = () => {
-    source.onsourceopen = null
+    // Closed meanwhile: the event was on its way.
+    if (buffer || source.readyState !== 'open') return
     buffer = source.addSourceBuffer(mime)
     buffer.onupdateend = follow
     pump()

@@ -21,9 +21,6 @@ export const password = 'Password'
 export const showPassword = 'Show the password'
 export const atLeastCharacters = (least: number) => `At least ${least} characters.`
 export const makeAdministrator = 'Make administrator'
-export const enterAUserName = 'Enter a user name.'
-export const passwordIsShort = (length: number, least: number) =>
-  length === 0 ? `Enter a password of at least ${least} characters.` : `${length} of at least ${least} characters.`
 
 // The first set-up (app.ts, set-up-page.ts)
 
