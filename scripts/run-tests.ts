@@ -8,13 +8,14 @@
  * *.vm-test.ts, which starts its own guests. Ends with 0 only if something ran and nothing failed.
  */
 import { globSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { bundleTap } from './bundle-tap.ts'
 import { type CheckResult, runChecks } from './checks.ts'
 import { isMain } from './is-main.ts'
 import { type CpuTicks, endedCpuS, idlePercent, readTicks, stolenPercent } from './stolen-time.ts'
+import { stripFirst } from './strip-first.ts'
 import { emptyTally, type Tally } from './tap-tally.ts'
-import { type Batch, type Cost, runBatches, runFiles } from './test-files.ts'
+import { type Batch, COMPILED, type Cost, runBatches, runFiles } from './test-files.ts'
 
 /** Concurrent files, for machines with two cores. Unit tests compute. */
 const UNIT_JOBS = 3
@@ -123,7 +124,12 @@ async function main(args: string[]): Promise<number> {
   }
   const asked = KINDS.filter((kind) => args.includes(kind))
   const sideBySide = asked.filter((kind) => COSTS[kind].jobs > 1)
-  if (sideBySide.length > 0) tallies.push(...(await runBatches(sideBySide.map(batchOf), root)))
+  if (sideBySide.length > 0) {
+    const batches = sideBySide.map(batchOf)
+    const files = batches.flatMap((batch) => batch.files)
+    await stripFirst({ files, folder: root, cache: join(root, COMPILED), nodeArgs })
+    tallies.push(...(await runBatches(batches, root)))
+  }
   for (const kind of asked.filter((one) => !sideBySide.includes(one)))
     tallies.push(...(await runBatches([batchOf(kind)], root)))
   // A measurement has its own time when it is named, too.

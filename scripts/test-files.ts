@@ -53,9 +53,9 @@ const MOST_STDERR = 20_000
 
 const TOGETHER = join(import.meta.dirname, 'tests-together.ts')
 
-/** In the checkout: duration of each file, so that the longest start first; and V8's compile cache. */
+/** In the checkout: duration of each file, so that the longest start first; and Node's compile cache. */
 const TIMES = 'build/test-times.json'
-const COMPILED = 'build/compiled-modules'
+export const COMPILED = 'build/compiled-modules'
 
 /** The environment for tests, without variables from the service manager. */
 export function testEnvironment(inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
