@@ -35,7 +35,14 @@ interface Check {
   name: string
   file: string
   args: string[]
+  env?: NodeJS.ProcessEnv
 }
+
+/**
+ * One checker: by default four share the files, and each checks anew what all of them import, which on two cores only
+ * costs. It collects its garbage half as often, and still takes less memory than four.
+ */
+const TYPES = { args: ['-p', '.', '--pretty', 'false', '--checkers', '1'], env: { GOGC: '400' } }
 
 function checksOf(root: string): Check[] {
   const bin = (path: string) => join(root, 'node_modules', path)
@@ -45,7 +52,7 @@ function checksOf(root: string): Check[] {
     { name: 'dead code', file: process.execPath, args: [bin('knip/bin/knip.js'), '--no-progress'] },
     { name: 'what only tests use', file: process.execPath, args: [bin('knip/bin/knip.js'), ...ONLY_TESTS] },
     { name: 'format and lint', file: bin('.bin/biome'), args: ['check', '--error-on-warnings', '--colors=off'] },
-    { name: 'types', file: bin('.bin/tsc'), args: ['-p', '.', '--pretty', 'false'] },
+    { name: 'types', file: bin('.bin/tsc'), ...TYPES },
     script('layers'),
     script('shape'),
     script('docs'),
@@ -54,11 +61,11 @@ function checksOf(root: string): Check[] {
   ]
 }
 
-function runCheck(root: string, { name, file, args }: Check): Promise<CheckResult> {
+function runCheck(root: string, { name, file, args, env: own }: Check): Promise<CheckResult> {
   const started = performance.now()
   return new Promise((resolve) => {
     // Knip's loader would leave a folder in /tmp.
-    const env = { ...process.env, JITI_FS_CACHE: 'false' }
+    const env = { ...process.env, JITI_FS_CACHE: 'false', ...own }
     const child = spawn(file, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: CHECK_S * 1000 })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
