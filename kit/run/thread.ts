@@ -6,12 +6,14 @@ import { Worker, type WorkerOptions } from 'node:worker_threads'
  * it by the text of the bundled thread, since a daemon is one file
  */
 export function startThread(file: URL | string, options: Pick<WorkerOptions, 'workerData' | 'resourceLimits'>): Worker {
+  const { NODE_COMPILE_CACHE: cache } = process.env
+  const isBundled = typeof file === 'string'
   // Without the daemon's flags and variables, except what V8 shares anyway. Text has no place of its own: it looks for
-  // addons where its daemon does.
+  // addons where its daemon does. A thread of the sources finds them without their types, as its process does.
   return new Worker(file, {
     ...options,
-    eval: typeof file === 'string',
+    eval: isBundled,
     execArgv: [],
-    env: { THREAD_OF: import.meta.url },
+    env: { THREAD_OF: import.meta.url, ...(!isBundled && cache !== undefined && { NODE_COMPILE_CACHE: cache }) },
   })
 }
