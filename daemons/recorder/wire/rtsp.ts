@@ -42,7 +42,14 @@ const NOTHING = new Uint8Array(0)
  */
 export class RtspReader {
   readonly #bounds: RtspBounds
+  /** The begin of an item: the first `#heldBytes` of this. */
   #held: Uint8Array = NOTHING
+  #heldBytes = 0
+  /**
+   * What is known of that item: a camera that sends byte by byte would else have its head read again for each of them,
+   * which took half a millisecond each time.
+   */
+  #part: Part = WHOLE
 
   constructor(bounds: RtspBounds) {
     this.#bounds = bounds
@@ -54,20 +61,55 @@ export class RtspReader {
    * @throws Fault `rtsp_broken` for what is neither message nor packet; the connection is of no use then
    */
   read(chunk: Uint8Array): (RtspMessage | InterleavedPacket)[] {
-    const bytes = this.#held.length === 0 ? chunk : joined(this.#held, chunk)
+    if (this.#heldBytes + chunk.length < this.#part.wantedBytes) return this.#hold(chunk)
+    const bytes = this.#heldBytes === 0 ? chunk : joined(this.#held.subarray(0, this.#heldBytes), chunk)
     const found: (RtspMessage | InterleavedPacket)[] = []
     let at = 0
+    let part = this.#part
     for (;;) {
       // Some cameras end a body with a line that its length does not count.
       while (bytes[at] === CR || bytes[at] === LF) at++
-      const next = itemAt(bytes, at, this.#bounds)
-      if (!next) break
+      const next = itemAt(bytes, at, this.#bounds, part.searchedBytes)
+      part = next.end === undefined ? next : WHOLE
+      if (next.end === undefined) break
       found.push(next.item)
       at = next.end
     }
     this.#held = at < bytes.length ? bytes.slice(at) : NOTHING
+    this.#heldBytes = this.#held.length
+    this.#part = part
     return found
   }
+
+  /** More of an item that is not whole with it either. */
+  #hold(chunk: Uint8Array): [] {
+    const { wantedBytes } = this.#part
+    if (this.#held.length < wantedBytes) {
+      const room = new Uint8Array(wantedBytes)
+      room.set(this.#held)
+      this.#held = room
+    }
+    this.#held.set(chunk, this.#heldBytes)
+    this.#heldBytes += chunk.length
+    return []
+  }
+}
+
+/** An item that is not whole. */
+interface Part {
+  end?: undefined
+  /** With fewer bytes it is not whole for certain. */
+  wantedBytes: number
+  /** So many of them do not have the end of its head. */
+  searchedBytes: number
+}
+
+const WHOLE: Part = { wantedBytes: 0, searchedBytes: 0 }
+
+/** An item that is, and where it ends. */
+interface Whole {
+  item: RtspMessage | InterleavedPacket
+  end: number
 }
 
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -77,38 +119,53 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array<ArrayBuffer> {
   return both
 }
 
-/** The item that begins at `at`; undefined while it is not whole. */
-function itemAt(bytes: Uint8Array, at: number, bounds: RtspBounds) {
-  if (at >= bytes.length) return undefined
-  if (bytes[at] !== DOLLAR) return messageAt(bytes, at, bounds)
-  if (bytes.length - at < PACKET_HEAD) return undefined
+/** The item that begins at `at`, or what is known of it. @param searchedBytes see `Part` */
+function itemAt(bytes: Uint8Array, at: number, bounds: RtspBounds, searchedBytes: number): Whole | Part {
+  if (at >= bytes.length) return WHOLE
+  if (bytes[at] !== DOLLAR) return messageAt(bytes, at, bounds, searchedBytes)
+  if (bytes.length - at < PACKET_HEAD) return { wantedBytes: PACKET_HEAD, searchedBytes: 0 }
   const begin = at + PACKET_HEAD
   const end = begin + (((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0))
-  if (end > bytes.length) return undefined
-  const item: InterleavedPacket = { kind: 'packet', channel: bytes[at + 1] ?? 0, bytes: bytes.subarray(begin, end) }
-  return { item, end }
+  if (end > bytes.length) return { wantedBytes: end - at, searchedBytes: 0 }
+  return { item: { kind: 'packet', channel: bytes[at + 1] ?? 0, bytes: bytes.subarray(begin, end) }, end }
 }
 
-function messageAt(bytes: Uint8Array, at: number, { headBytes, bodyBytes }: RtspBounds) {
-  const head = headEnd(bytes, at, headBytes)
+function messageAt(
+  bytes: Uint8Array,
+  at: number,
+  { headBytes, bodyBytes }: RtspBounds,
+  searchedBytes: number,
+): Whole | Part {
+  const head = headEnd(bytes, at, { searchedBytes, headBytes })
+  const sizeBytes = bytes.length - at
   if (head === undefined) {
-    if (bytes.length - at > headBytes)
+    if (sizeBytes > headBytes)
       throw broken(`a message without an end within ${headBytes} bytes, or bytes that are none`)
-    return undefined
+    return { wantedBytes: sizeBytes + 1, searchedBytes: sizeBytes }
   }
   const message = readHead(latin1(bytes.subarray(at, head)))
   const length = bodyLength(message.headers)
   if (length > bodyBytes) throw broken(`a body of ${length} bytes; at most ${bodyBytes} are read`)
   const end = head + length
-  if (end > bytes.length) return undefined
-  const item: RtspMessage = { kind: 'message', ...message, body: bytes.slice(head, end) }
-  return { item, end }
+  if (end > bytes.length) return { wantedBytes: end - at, searchedBytes: 0 }
+  return { item: { kind: 'message', ...message, body: bytes.slice(head, end) }, end }
 }
 
-/** Where the empty line behind a head ends. Bare line feeds are taken too: RFC 2326, 4 asks it of receivers. */
-function headEnd(bytes: Uint8Array, at: number, most: number): number | undefined {
-  const last = Math.min(bytes.length, at + most)
-  for (let place = bytes.indexOf(LF, at); place >= 0 && place < last; place = bytes.indexOf(LF, place + 1)) {
+/** The line ends of an empty line: the last of them may come with the next bytes. */
+const EMPTY_LINE_BYTES = 3
+
+/**
+ * Where the empty line behind a head ends. Bare line feeds are taken too: RFC 2326, 4 asks it of receivers.
+ * @param searchedBytes from `at` on, which do not have it whole
+ */
+function headEnd(
+  bytes: Uint8Array,
+  at: number,
+  { headBytes, searchedBytes }: { searchedBytes: number; headBytes: number },
+): number | undefined {
+  const last = Math.min(bytes.length, at + headBytes)
+  const first = at + Math.max(0, searchedBytes - EMPTY_LINE_BYTES)
+  for (let place = bytes.indexOf(LF, first); place >= 0 && place < last; place = bytes.indexOf(LF, place + 1)) {
     if (bytes[place + 1] === LF) return place + 2
     if (bytes[place + 1] === CR && bytes[place + 2] === LF) return place + 3
   }

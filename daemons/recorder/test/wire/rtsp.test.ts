@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Fault } from '#kit/pure/fault.ts'
+import { cpuMsOf } from '#kit/test/cpu-time.ts'
 import {
   type InterleavedPacket,
   type RtspMessage,
@@ -50,6 +51,24 @@ t.test('reads messages and packets however the stream is cut', async (t) => {
       return JSON.stringify(readIn(pieces)) === JSON.stringify(whole)
     }),
   )
+})
+
+t.test('a camera that sends byte by byte does not have what it has sent read again for each byte', async (t) => {
+  const lines = 'a: b\r\n'.repeat(2000)
+  const begins = {
+    'the body behind a long head': `RTSP/1.0 200 OK\r\n${lines}Content-Length: 65536\r\n\r\n`,
+    'a head of short lines': `RTSP/1.0 200 OK\r\n${'\ta\n'.repeat(2000)}`,
+    'a packet': '$\u0000\u00ff\u00ff',
+  }
+  for (const [name, begin] of Object.entries(begins)) {
+    const reader = new RtspReader({ headBytes: 16_384, bodyBytes: 65_536 })
+    t.same(reader.read(bytesOf(begin)), [], name)
+    const tookMs = cpuMsOf(() => {
+      for (let count = 0; count < 8000; count++) reader.read(Uint8Array.of(120))
+    })
+    // It was 3.5 s behind a long head and half a second within one; now it is 20 ms.
+    t.ok(tookMs < 250, `${name}: ${tookMs} ms for 8000 bytes`)
+  }
 })
 
 t.test('takes the line end that some cameras send behind a body', async (t) => {
