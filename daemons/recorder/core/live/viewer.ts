@@ -79,7 +79,7 @@ export function createViewer({ clock, isHearing, limits, line }: ViewerParts): L
 
   function sent(message: string | Uint8Array): boolean {
     if (!line.send(message)) return false
-    unsent.add(message.length + FRAME_HEAD_BYTES)
+    unsent.add(message.length + FRAME_HEAD_BYTES, line.bufferedBytes)
     return true
   }
 
@@ -129,20 +129,27 @@ function createUnsentTimes(clock: Clock) {
   const waiting: { bytes: number; sinceMs: number }[] = []
   let sum = 0
 
+  function forgetGone(unsentBytes: number): void {
+    let gone = 0
+    for (const { bytes } of waiting) {
+      if (sum - bytes < unsentBytes) break
+      sum -= bytes
+      gone++
+    }
+    if (gone > 0) waiting.splice(0, gone)
+  }
+
   return {
-    add(bytes: number): void {
+    /** @param unsentBytes what the connection has not passed on, this message included */
+    add(bytes: number, unsentBytes: number): void {
       waiting.push({ bytes, sinceMs: clock.monotonicMs() })
       sum += bytes
+      // Not only when a picture asks for it: a camera may go on with its sound alone.
+      forgetGone(unsentBytes)
     },
-    /** @param unsentBytes what the connection has not passed on @returns how long the oldest of it waits; 0: nothing does */
+    /** @returns how long the oldest of it waits; 0: nothing does */
     oldestMs(unsentBytes: number): number {
-      let gone = 0
-      for (const { bytes } of waiting) {
-        if (sum - bytes < unsentBytes) break
-        sum -= bytes
-        gone++
-      }
-      waiting.splice(0, gone)
+      forgetGone(unsentBytes)
       const [oldest] = waiting
       return oldest && unsentBytes > 0 ? clock.monotonicMs() - oldest.sinceMs : 0
     },

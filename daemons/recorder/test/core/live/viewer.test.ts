@@ -1,5 +1,6 @@
 import t from 'tap'
 import { fakeClock } from '#kit/clock-fake.ts'
+import { heldBytes } from '#kit/test/heap.ts'
 import { createViewer, type ViewerEvent, type ViewerState, viewerStateTable } from '../../../core/live/viewer.ts'
 
 const head = { mime: 'video/mp4; codecs="avc1.64000c"', width: 320, height: 240, startAt: 7, bytes: new Uint8Array(9) }
@@ -183,4 +184,21 @@ t.test('a viewer goes through its table', async (t) => {
       act(all)
       t.equal(all.viewer.state(), row[event as ViewerEvent] ?? state, `${state}, ${event}`)
     }
+})
+
+t.test('sound that goes on without pictures leaves nothing behind', async (t) => {
+  const { sent, second, viewer } = stage()
+  viewer.begin(head)
+  second()
+  const frame = new Uint8Array(200)
+  const hear = () => {
+    for (let times = 0; times < 50_000; times++) viewer.hear(frame)
+    sent.length = 0
+  }
+  hear()
+  const before = await heldBytes()
+  hear()
+  // What is noted of each of them is some 40 bytes, so that it was 2 MB.
+  const left = (await heldBytes()) - before
+  t.ok(left < 500_000, `${left} bytes are left of 50,000 frames of sound that were sent`)
 })
