@@ -196,7 +196,7 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
   const pictureMs = bounds.picture_ms
   const retry = { firstMs: bounds.retry_first_ms, maxMs: bounds.retry_max_ms }
 
-  function make({ audio, id, name, password, transport, url, username }: CameraRecord): Camera {
+  function make({ audio, id, name, onvif, password, transport, url, username }: CameraRecord): Camera {
     const onPicture = () => camera.pictured()
     const tap = watching.tapOf(id)
     const stream = createStream({ camera: id, clock, wall, store: footage, tap, memory, limits, onPicture })
@@ -204,6 +204,7 @@ async function camerasOf(context: Context, parts: CameraParts): Promise<CameraBo
       url,
       username: username ?? undefined,
       password: password ?? undefined,
+      isHashed: onvif?.isHashed === true,
       isHeard: audio,
       isUdp: transport === 'udp',
     }

@@ -120,8 +120,8 @@ function streamsOf(
   })
 }
 
-function subPlaceOf({ audio, enabled, password, subUrl, transport, username }: CameraRecord) {
+function subPlaceOf({ audio, enabled, onvif, password, subUrl, transport, username }: CameraRecord) {
   if (!enabled || subUrl === null) return undefined
   const login = { username: username ?? undefined, password: password ?? undefined }
-  return { url: subUrl, ...login, isHeard: audio, isUdp: transport === 'udp' }
+  return { url: subUrl, ...login, isHashed: onvif?.isHashed === true, isHeard: audio, isUdp: transport === 'udp' }
 }

@@ -12,6 +12,8 @@ export interface StreamPlace {
   url: string
   username: string | undefined
   password: string | undefined
+  /** Whether the password goes out hashed alone (Digest): Basic shows it to whoever asks, and to all in between. */
+  isHashed?: boolean
   /** Whether its sound is asked for. */
   isHeard?: boolean
   /** Whether its packets come over UDP; else over the connection. */

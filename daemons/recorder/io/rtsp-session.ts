@@ -1,12 +1,10 @@
 /** Sessions with cameras: RTSP over TCP with the packets between its messages. */
-import { createHash, randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
 import { checkTargetHost, lookupSafely } from '#kit/net/target.ts'
 import { Fault, faultOf } from '#kit/pure/fault.ts'
 import { durationText } from '#kit/pure/text.ts'
 import type { Medium, StreamListener, StreamOpener, StreamPlace } from '../core/ports.ts'
-import { authorizationOf, type Challenge, readChallenge } from '../wire/digest.ts'
 import { readSenderReport } from '../wire/rtcp.ts'
 import {
   headerOf,
@@ -24,6 +22,7 @@ import { type SoundFormat, soundOf } from '../wire/sound.ts'
 import { videoCodecs } from '../wire/video-codecs.ts'
 import { type ByteBudget, createByteBudget } from './byte-budget.ts'
 import { openRtpPair, type RtpPair, SMALL_BUFFER_BYTES, type UdpLimits } from './rtp-sockets.ts'
+import { createRtspLogin, type RtspLogin } from './rtsp-login.ts'
 
 /** Bounds of a session, by the names of their settings. */
 export interface SessionLimits {
@@ -71,11 +70,13 @@ const MOVED: readonly number[] = [301, 302, 303, 305]
 const DEFAULT_PORT = 554
 
 export function createStreamOpener(parts: SessionParts): StreamOpener {
+  const hashed = new WeakSet<StreamPlace>()
   return {
     async play(place, listener, signal) {
       let { url } = place
       for (let moves = 0; !signal.aborted; moves++) {
-        const session = new Session({ ...place, url }, listener, parts)
+        const login = createRtspLogin(place, hashed)
+        const session = new Session({ ...place, url }, listener, { ...parts, login })
         const onAbort = () => session.end(undefined)
         signal.addEventListener('abort', onAbort, { once: true })
         const ending = await session.play()
@@ -125,7 +126,7 @@ interface Pending {
 class Session {
   readonly #place: StreamPlace
   readonly #listener: StreamListener
-  readonly #parts: SessionParts
+  readonly #parts: SessionParts & { login: RtspLogin }
   readonly #over = Promise.withResolvers<Error | undefined>()
   readonly #reader = new RtspReader({ headBytes: HEAD_BYTES, bodyBytes: BODY_BYTES })
   readonly #timers: Timer[] = []
@@ -133,8 +134,6 @@ class Session {
   #isOver = false
   #pending: Pending | undefined
   #sequence = 0
-  #challenge: Challenge | undefined
-  #nonceUses = 0
   /** What comes on which channel: packets of RTP, or reports. */
   readonly #pairs: RtpPair[] = []
   readonly #channels = new Map<number, { medium: Medium; isReport: boolean }>()
@@ -144,7 +143,7 @@ class Session {
   readonly #budget: ByteBudget
   #lastPacketMs = 0
 
-  constructor(place: StreamPlace, listener: StreamListener, parts: SessionParts) {
+  constructor(place: StreamPlace, listener: StreamListener, parts: SessionParts & { login: RtspLogin }) {
     this.#place = place
     this.#listener = listener
     this.#parts = parts
@@ -373,13 +372,10 @@ class Session {
   /** @throws Fault for anything but success, and for DESCRIBE another address */
   async #ask(method: string, url: string, headers: Record<string, string>): Promise<RtspMessage> {
     let message = await this.#exchange(method, url, headers)
-    const challenge = message.status === 401 ? readChallenge(message.headers.get('www-authenticate') ?? []) : undefined
-    const isSecond = this.#challenge !== undefined && !(challenge?.scheme === 'digest' && challenge.isStale)
-    if (challenge && this.#place.username !== undefined && !isSecond) {
-      this.#challenge = challenge
-      this.#nonceUses = 0
+    const { login } = this.#parts
+    if (message.status === 401 && login.challenged(message.headers.get('www-authenticate') ?? []))
       message = await this.#exchange(method, url, headers)
-    }
+    if (message.status === OK) login.taken()
     if (message.status === OK || (method === 'DESCRIBE' && MOVED.includes(message.status ?? 0))) return message
     if (message.status === UNSUPPORTED_TRANSPORT) throw otherTransport(this.#place.isUdp === true)
     throw refusal(method, message, this.#place.username !== undefined)
@@ -403,17 +399,11 @@ class Session {
   }
 
   #request(method: string, url: string, headers: Record<string, string>): string {
-    const { password, username } = this.#place
-    const signed: Record<string, string> = {}
-    if (this.#challenge && username !== undefined) {
-      this.#nonceUses++
-      const cnonce = randomBytes(8).toString('hex')
-      const wish = { username, password: password ?? '', method, uri: url, cnonce, count: this.#nonceUses }
-      signed.Authorization = authorizationOf(this.#challenge, wish, hashText)
-    }
+    const { login, userAgent } = this.#parts
+    const signed = login.header(method, url)
     this.#sequence++
-    const own = { CSeq: this.#sequence, 'User-Agent': this.#parts.userAgent }
-    return rtspText({ first: `${method} ${url} RTSP/1.0`, headers: { ...own, ...signed, ...spelled(headers) } })
+    const own = { CSeq: this.#sequence, 'User-Agent': userAgent, ...(signed && { Authorization: signed }) }
+    return rtspText({ first: `${method} ${url} RTSP/1.0`, headers: { ...own, ...spelled(headers) } })
   }
 }
 
@@ -422,10 +412,6 @@ function spelled(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.replace(/^./, (a) => a.toUpperCase()), value]),
   )
-}
-
-function hashText(algorithm: string, text: string): string {
-  return createHash(algorithm).update(text).digest('hex')
 }
 
 function addressOf(url: string): { host: string; port: number } {

@@ -39,6 +39,8 @@ const onvifLink = Type.Object(
   {
     ...{ service: Type.String(), recordToken: Type.String(), watchToken: textOrNull },
     fps: Type.Union([Type.Number(), Type.Null()]),
+    // Files of before it was there lack it.
+    isHashed: Type.Optional(Type.Boolean()),
   },
   strict,
 )

@@ -49,6 +49,8 @@ export interface OnvifLink {
   readonly watchToken: string | null
   /** Pictures per second as it is set in the camera, for streams that do not say it; null if it is not told. */
   readonly fps: number | null
+  /** Whether its streams were signed in to without Basic, and are so from then on. Links of before lack it. */
+  readonly isHashed?: boolean | undefined
 }
 
 /** What a camera can be recorded and watched by. */
@@ -92,7 +94,8 @@ export function createAdopter({ clock, limits, onvif, opener }: AdopterParts): A
       },
       onReport() {},
     }
-    const ending = await opener.play({ url, ...login }, listener, abort.signal)
+    // Whoever answers a scan could have itself told the password of all cameras.
+    const ending = await opener.play({ url, ...login, isHashed: true }, listener, abort.signal)
     timer.cancel()
     if (isPlaying) return
     const silent = `The stream sends nothing within ${durationText(limits.answerMs)}.`
@@ -135,7 +138,10 @@ export function createAdopter({ clock, limits, onvif, opener }: AdopterParts): A
       ...about,
       url: recorded.url,
       subUrl: watched.url ?? null,
-      link: { service, recordToken: token, watchToken: watched.profile?.token ?? null, fps: fps ?? null },
+      link: {
+        ...{ service, recordToken: token, watchToken: watched.profile?.token ?? null, fps: fps ?? null },
+        isHashed: true,
+      },
     }
   }
 }

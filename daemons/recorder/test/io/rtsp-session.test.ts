@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
+import type { StreamOpener, StreamPlace } from '../../core/ports.ts'
 import { createStreamOpener, type SessionLimits } from '../../io/rtsp-session.ts'
 
 const usual: SessionLimits = {
@@ -51,14 +52,16 @@ async function camera(t: Test, answers: Answers) {
 }
 
 async function played(t: Test, answers: Answers, limits: Partial<SessionLimits> = {}, more = {}) {
-  const { asked, place: plain } = await camera(t, answers)
-  const place = { ...plain, ...more }
+  const { asked, place } = await camera(t, answers)
+  const opener = createStreamOpener({ clock: systemClock, limits: { ...usual, ...limits }, userAgent: 'test' })
+  return { asked, ...begun(opener, { ...place, ...more }) }
+}
+
+function begun(opener: StreamOpener, place: StreamPlace) {
   const abort = new AbortController()
   const packets: number[] = []
-  const opener = createStreamOpener({ clock: systemClock, limits: { ...usual, ...limits }, userAgent: 'test' })
   const listener = { onOpened() {}, onPacket: (bytes: Uint8Array) => void packets.push(bytes.length), onReport() {} }
-  const over = opener.play(place, listener, abort.signal)
-  return { abort, asked, over, packets }
+  return { abort, over: opener.play(place, listener, abort.signal), packets }
 }
 
 const packetOf = (length: number, channel = 4) =>
@@ -130,6 +133,41 @@ t.test('a camera that answers a password with the same question again is asked t
   t.equal(asked.length, 2)
   t.notMatch(asked[0], /Authorization/)
   t.match(asked[1], /Authorization: Digest username="u"/)
+})
+
+const asks =
+  (scheme: 'Basic' | 'Digest'): Answers =>
+  (_, cseq) =>
+    `RTSP/1.0 401 No\r\nCSeq: ${cseq}\r\nWWW-Authenticate: ${scheme} realm="c", nonce="n"\r\n\r\n`
+
+t.test('a camera that was found on the network is not told the password, whatever it asks for', async (t) => {
+  const { asked, over } = await played(t, asks('Basic'), {}, { isHashed: true })
+  t.match(await over, { code: 'camera_refused', message: /in clear \(Basic\).*found on the network/ })
+  t.equal(asked.length, 1)
+  const plain = await played(t, asks('Basic'))
+  t.match(await plain.over, { code: 'camera_refused' })
+  t.match(plain.asked[1], /Authorization: Basic dTpw/, 'one that was added by its address may know nothing better')
+})
+
+t.test('what asks for the password in clear, where it was taken hashed before, does not get it', async (t) => {
+  let scheme: 'Basic' | 'Digest' = 'Digest'
+  const { asked, place } = await camera(t, (method, cseq, socket) =>
+    asked.at(-1)?.includes('Authorization') ? good(method, cseq, socket) : asks(scheme)(method, cseq, socket),
+  )
+  const opener = createStreamOpener({ clock: systemClock, limits: usual, userAgent: 'test' })
+  const session = begun(opener, place)
+  while (asked.length < 4) await new Promise((resolve) => setImmediate(resolve))
+  session.abort.abort()
+  await session.over
+  scheme = 'Basic'
+  const before = asked.length
+  t.match(await begun(opener, place).over, { code: 'camera_refused', message: /took it hashed.*another device/ })
+  t.notMatch(asked.slice(before).join(), /Basic/)
+  const anew = begun(opener, { ...place })
+  while (!asked.at(-1)?.startsWith('PLAY')) await new Promise((resolve) => setImmediate(resolve))
+  t.match(asked.at(-1), /Authorization: Basic/, 'a camera that is given a login anew is another')
+  anew.abort.abort()
+  await anew.over
 })
 
 t.test(

@@ -71,11 +71,11 @@ t.test('the highest profile that plays is recorded, the smallest is watched, at 
   t.same(await adopt(), {
     ...{ manufacturer: 'Peer', model: 'PC-1' },
     ...{ url: 'rtsp://10.0.0.5:8554/main', subUrl: 'rtsp://10.0.0.5:8554/tiny' },
-    link: { service, recordToken: 'main', watchToken: 'tiny', fps: 25 },
+    link: { service, recordToken: 'main', watchToken: 'tiny', fps: 25, isHashed: true },
   })
   t.same(tried, [
-    { url: 'rtsp://10.0.0.5:8554/main', ...login },
-    { url: 'rtsp://10.0.0.5:8554/tiny', ...login },
+    { url: 'rtsp://10.0.0.5:8554/main', ...login, isHashed: true },
+    { url: 'rtsp://10.0.0.5:8554/tiny', ...login, isHashed: true },
   ])
   t.ok(asked.includes('GetProfiles http://10.0.0.5:8080/media'), 'not the address that it says')
   t.notOk(
