@@ -104,9 +104,10 @@ export class MstpRequests {
     return { outcome: outgoing.settle.promise, withdraw: () => this.#withdraw(outgoing) }
   }
 
-  /** The next one for the token. */
+  /** The next one for the token: those asked here come before those of a router, of which there may be very many. */
   next(): Outgoing | undefined {
-    const outgoing = this.#queue.shift()
+    const first = this.#queue.findIndex(({ asker }) => asker === undefined)
+    const [outgoing] = this.#queue.splice(Math.max(0, first), 1)
     if (!outgoing) return undefined
     outgoing.timer?.cancel()
     this.#open.add(outgoing)

@@ -26,6 +26,15 @@ export interface IpPeer {
   port: number
 }
 
+/** Where a message came from. */
+interface Origin {
+  /** Whom an answer goes to. */
+  peer: IpPeer
+  /** Who sent the datagram: what is forwarded says another peer, and could say any. */
+  sender: string
+  isBroadcast: boolean
+}
+
 interface RouterParts {
   clock: Clock
   /** Of this node on the ring. */
@@ -48,6 +57,8 @@ interface RouterParts {
 
 /** The part of `broadcastsPerS` that one IP address may use. */
 const SHARE_OF_ONE = 1 / 4
+/** The part of `queue` that is for what comes from BACnet/IP, and of that for one address: who asks by `rest/send` finds room. */
+const [SHARE_OF_IP, SHARE_OF_SENDER] = [3 / 4, 1 / 2]
 /** Networks behind other routers of the IP side that are remembered. */
 const MOST_ROUTES = 64
 /** Added to the time that a foreign device asks for. @source ANSI/ASHRAE 135-2016, Annex J.5.2.3 */
@@ -74,8 +85,9 @@ export class MstpRouter {
   /** By `host:port`, which both maps bound. */
   readonly #foreign = new Map<string, Foreign>()
   /** Which router of the IP side has a network. */
-  readonly #routes = new Map<number, IpPeer>()
-  #underWay = 0
+  readonly #routes = new Map<number, Origin>()
+  /** Frames for the ring by the address that sent their datagram; '' for those of this router. */
+  readonly #underWay = new Map<string, number>()
   /** Messages to everybody in this second, in all and by IP address: the first bounds how many addresses there are. */
   #second = { sinceMs: 0, all: 0, of: new Map<string, number>() }
   readonly counts = { routedToRing: 0, routedToIp: 0, routerDrops: 0, routerDamaged: 0 }
@@ -108,16 +120,18 @@ export class MstpRouter {
 
   #open(bytes: Uint8Array, peer: IpPeer) {
     const { kind, rest } = readBvlc(bytes)
-    if (kind === BVLC.unicast) return this.#fromIp(readRouted(rest), peer, false)
+    const sender = peer.host
+    if (kind === BVLC.unicast) return this.#fromIp(readRouted(rest), { peer, sender, isBroadcast: false })
     if (TO_ALL.includes(kind) && !this.#mayTellAll(peer)) return this.#drop()
     if (kind === BVLC.broadcast) {
       const npdu = readRouted(rest)
       if (!this.#isOurs(npdu)) this.#toForeign(forwardedOf(peer, rest))
-      return this.#fromIp(npdu, peer, true)
+      return this.#fromIp(npdu, { peer, sender, isBroadcast: true })
     }
     if (kind === BVLC.forwarded) {
       if (rest.length < IP_ADDRESS_BYTES) throw new Fault('bacnet_cut', 'It breaks off in the address of its sender.')
-      return this.#fromIp(readRouted(rest.subarray(IP_ADDRESS_BYTES)), ipAddressOf(rest), true)
+      const npdu = readRouted(rest.subarray(IP_ADDRESS_BYTES))
+      return this.#fromIp(npdu, { peer: ipAddressOf(rest), sender, isBroadcast: true })
     }
     if (kind === BVLC.registerForeign) return this.#register(rest, peer)
     if (kind === BVLC.readForeign) return this.#tellForeign(peer)
@@ -127,16 +141,17 @@ export class MstpRouter {
     if (refusal !== undefined) this.#result(refusal, peer)
   }
 
-  #fromIp(npdu: RoutedNpdu, peer: IpPeer, isBroadcast: boolean) {
+  #fromIp(npdu: RoutedNpdu, origin: Origin) {
     const { ipNetwork, ringNetwork } = this.#parts
+    const { isBroadcast, peer } = origin
     const { from, message, to } = npdu
     if (this.#isOurs(npdu)) return
     if (from?.network === ipNetwork) return this.#drop()
-    if (from) this.#learn(from.network, peer)
+    if (from) this.#learn(from.network, origin)
     if (to === undefined || to.network === ALL_NETWORKS) {
       // What a message among routers asks is answered to everybody.
       if (message !== undefined && !isBroadcast && !this.#mayTellAll(peer)) return this.#drop()
-      if (message !== undefined) this.#messageFromIp(npdu, peer)
+      if (message !== undefined) this.#messageFromIp(npdu, origin)
       if (to === undefined) return
     }
     if (to.network !== ringNetwork && to.network !== ALL_NETWORKS) {
@@ -149,7 +164,7 @@ export class MstpRouter {
     const onward = { ...npdu, from: from ?? own, hops: npdu.hops - 1 }
     if (!isAll) delete onward.to
     const destination = isAll ? BROADCAST : (to.address[0] ?? BROADCAST)
-    this.#toRing(onward, destination, isBroadcast ? undefined : peer)
+    this.#toRing(onward, destination, origin)
   }
 
   /** Each goes to the network and to all foreign devices: without a bound, one sender makes a flood of them. */
@@ -170,11 +185,11 @@ export class MstpRouter {
     return from?.network === this.#parts.ringNetwork
   }
 
-  #messageFromIp({ message, rest }: RoutedNpdu, peer: IpPeer) {
+  #messageFromIp({ message, rest }: RoutedNpdu, origin: Origin) {
     const { ipNetwork, ringNetwork } = this.#parts
     if (message === ROUTER_MESSAGES.iAmRouter) {
       for (const network of networksOf(rest))
-        if (network !== ringNetwork && network !== ipNetwork) this.#learn(network, peer)
+        if (network !== ringNetwork && network !== ipNetwork) this.#learn(network, origin)
     } else if (message === ROUTER_MESSAGES.whatIsNetworkNumber) {
       this.#toAllIp(encodeRouterMessage(ROUTER_MESSAGES.networkNumberIs, [...wordOctets(ipNetwork), 1]))
     } else if (message === ROUTER_MESSAGES.whoIsRouter) {
@@ -183,22 +198,49 @@ export class MstpRouter {
     }
   }
 
-  /** @param asker is told what does not fit; undefined: nobody is, as everybody was asked */
-  #toRing(npdu: RoutedNpdu, destination: number, asker: IpPeer | undefined) {
-    const { mac, queue, sendFrame } = this.#parts
+  #toRing(npdu: RoutedNpdu, destination: number, { isBroadcast, peer, sender }: Origin) {
+    const { mac, queue, ringNetwork } = this.#parts
     const data = encodeRouted(npdu)
     if (data.length > MOST_EXTENDED) {
-      if (asker) this.#toIp(this.#reject(TOO_LONG, this.#parts.ringNetwork), asker)
+      // Of what was for everybody nobody is told.
+      if (!isBroadcast) this.#toIp(this.#reject(TOO_LONG, ringNetwork), peer)
       return this.#drop()
     }
-    if (this.#underWay >= queue || destination === mac) return this.#drop()
+    if (destination === mac) return this.#drop()
     const expectsReply = (npdu.flags & EXPECTS_REPLY) !== 0 && destination !== BROADCAST
-    this.#underWay++
-    sendFrame({ frameType: frameTypeOf(data.length, expectsReply), destination, source: mac, data })
-      .then(() => this.counts.routedToRing++)
+    const frame = { frameType: frameTypeOf(data.length, expectsReply), destination, source: mac, data }
+    const most = Math.max(1, Math.floor(queue * SHARE_OF_IP * SHARE_OF_SENDER))
+    this.#send(frame, { by: sender, most })?.then(
+      () => this.counts.routedToRing++,
+      () => {},
+    )
+  }
+
+  /**
+   * A line takes some ten frames a second, and one sender could have all of them: then nobody else would reach the ring.
+   * @param by whose frame it is, and how many of theirs may be under way
+   * @returns undefined if it was dropped
+   */
+  #send(frame: MstpFrame, { by, most }: { by: string; most: number }): Promise<unknown> | undefined {
+    const { queue, sendFrame } = this.#parts
+    const own = this.#underWay.get(by) ?? 0
+    let inAll = 0
+    for (const count of this.#underWay.values()) inAll += count
+    if (inAll >= Math.max(1, Math.floor(queue * SHARE_OF_IP)) || own >= most) {
+      this.#drop()
+      return undefined
+    }
+    this.#underWay.set(by, own + 1)
+    const sent = sendFrame(frame)
+    sent
       // The token did not come, or no answer did: whoever asked tries again, as on any datagram.
       .catch(() => this.#drop())
-      .finally(() => this.#underWay--)
+      .finally(() => {
+        const rest = (this.#underWay.get(by) ?? 1) - 1
+        if (rest === 0) this.#underWay.delete(by)
+        else this.#underWay.set(by, rest)
+      })
+    return sent
   }
 
   // From the ring.
@@ -225,7 +267,7 @@ export class MstpRouter {
     const onward: RoutedNpdu = { ...npdu, from, hops: npdu.hops - 1 }
     if (to.network === ALL_NETWORKS) return this.#toAllIp(encodeRouted(onward))
     const router = this.#routes.get(to.network)
-    if (router) return this.#toIp(encodeRouted(onward), router)
+    if (router) return this.#toIp(encodeRouted(onward), router.peer)
     if (to.network !== ipNetwork) {
       if (!isBroadcast) this.#tellRing(this.#reject(NO_SUCH_NETWORK, to.network), source)
       return
@@ -249,13 +291,9 @@ export class MstpRouter {
   }
 
   #tellRing(data: Uint8Array, destination: number) {
-    const { mac, queue, sendFrame } = this.#parts
-    if (this.#underWay >= queue) return this.#drop()
-    this.#underWay++
+    const { mac, queue } = this.#parts
     const frame = { frameType: frameTypeOf(data.length, false), destination, source: mac, data }
-    sendFrame(frame)
-      .catch(() => this.#drop())
-      .finally(() => this.#underWay--)
+    void this.#send(frame, { by: '', most: queue })
   }
 
   #toIp(npdu: Uint8Array, peer: IpPeer): void {
@@ -310,7 +348,7 @@ export class MstpRouter {
     const forwarded = forwardedOf(peer, rest)
     this.#parts.sendToAll(forwarded)
     this.#toForeign(forwarded, peer)
-    this.#fromIp(npdu, peer, true)
+    this.#fromIp(npdu, { peer, sender: peer.host, isBroadcast: true })
   }
 
   #result(code: number, peer: IpPeer): void {
@@ -328,14 +366,18 @@ export class MstpRouter {
     for (const [key, { untilMs }] of this.#foreign) if (untilMs <= nowMs) this.#foreign.delete(key)
   }
 
-  #learn(network: number, peer: IpPeer): void {
+  #learn(network: number, origin: Origin): void {
     if (network === 0 || network === ALL_NETWORKS) return
     this.#routes.delete(network)
-    this.#routes.set(network, peer)
-    for (const [oldest] of this.#routes) {
-      if (this.#routes.size <= MOST_ROUTES) break
-      this.#routes.delete(oldest)
-    }
+    this.#routes.set(network, origin)
+    if (this.#routes.size > MOST_ROUTES) this.#forgetRoute()
+  }
+
+  /** The oldest of the sender that has the most: whoever claims to lead to all networks displaces no other router. */
+  #forgetRoute(): void {
+    const bySender = Map.groupBy(this.#routes, ([, { sender }]) => sender)
+    const [greediest] = [...bySender.values()].toSorted((one, other) => other.length - one.length)
+    if (greediest?.[0]) this.#routes.delete(greediest[0][0])
   }
 
   #iAmRouter(networks: readonly number[]): Uint8Array {

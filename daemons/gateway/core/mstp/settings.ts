@@ -123,7 +123,8 @@ export const mstpSettings = Type.Object(
       default: 64,
       minimum: 1,
       maximum: 256,
-      description: 'frames that wait for the token or for their reply; the next is refused',
+      description:
+        'frames that wait for the token or for their reply; the next is refused. From BACnet/IP three quarters of them at most, from one address half of these',
     }),
   },
   { additionalProperties: false },

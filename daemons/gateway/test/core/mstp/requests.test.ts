@@ -275,3 +275,17 @@ t.test('a device that postpones every reply does not let requests without end wa
   }
   t.throws(() => send({ data: asking(3) }), { code: 'queue_full', message: /for their reply/ })
 })
+
+t.test('a frame that is asked for here does not wait behind those that came by a router', async (t) => {
+  const { clock, on, send } = ring()
+  const before = on.log.length
+  const routed = Uint8Array.of(1, 8, 0, 1, 6, 192, 0, 2, 5, 186, 192, 0x10, 8)
+  for (let count = 0; count < 5; count++) send({ frameType: SAYS, destination: 255, data: routed })
+  send({ frameType: SAYS, destination: 255, data: Uint8Array.of(1, 0, 0x10, 8) })
+  await clock.run(2000)
+  const mine = on.log.slice(before).filter(({ bytes }) => bytes[2] === SAYS)
+  t.same(
+    mine.map(({ bytes }) => bytes[9]),
+    [0, 8, 8, 8, 8, 8],
+  )
+})

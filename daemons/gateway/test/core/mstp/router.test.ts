@@ -10,7 +10,7 @@ const bytesOf = (hex: string) => Uint8Array.from(Buffer.from(hex.replaceAll(' ',
 const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
 /** Ring 7 with this node at 3, and BACnet/IP network 1. */
-function stage({ queue = 4, foreignDevices = 2, foreignPerAddress = 2, broadcastsPerS = 10_000 } = {}) {
+function stage({ queue = 16, foreignDevices = 2, foreignPerAddress = 2, broadcastsPerS = 10_000 } = {}) {
   const clock = fakeClock()
   const said: string[] = []
   const frames: MstpFrame[] = []
@@ -183,9 +183,9 @@ t.test('who reads the table of foreign devices again and again is answered only 
 })
 
 t.test(
-  'a flood from one client is dropped beyond the queue, and what the ring does not answer is counted',
+  'a flood from one client is dropped beyond its part of the queue, and what the ring does not answer is counted',
   async (t) => {
-    const { answers, ask, router, sent } = stage({ queue: 4 })
+    const { answers, ask, router, sent } = stage({ queue: 11 })
     for (let at = 0; at < 100; at++) ask('0a', '01 20 0007 01 09 ff 10 08')
     t.equal(sent().length, 4)
     t.equal(router.counts.routerDrops, 96)
@@ -290,6 +290,38 @@ t.test('a flood for everybody is cut, of one address sooner, and counted', async
   clock.advance(1000)
   ask('0b', '01 80 00', from(1))
   t.equal(said.length, 41)
+})
+
+t.test(
+  'one address has only its part of the ring, whomever it names as the sender, and others get through',
+  async (t) => {
+    const { answers, ask, router, sent } = stage({ queue: 16 })
+    const from = (last: number) => ({ host: `192.0.2.${last}`, port: 47_808 })
+    const request = '01 24 0007 01 09 ff 02 44 07 0c'
+    for (let at = 0; at < 100; at++) ask('0a', request, from(1))
+    t.equal(sent().length, 6, 'three eighths of the queue')
+    for (let at = 0; at < 100; at++)
+      ask('04', `c00002${at.toString(16).padStart(2, '0')}bac0 01 20 0007 00 ff 10 08`, from(1))
+    t.equal(sent().length, 6, 'it may forward what it likes')
+    ask('0a', request, from(2))
+    t.equal(sent().length, 7)
+    for (let at = 0; at < 100; at++) ask('0a', request, from(at))
+    t.equal(sent().length, 12, 'of all of them three quarters: the rest is for who asks here')
+    t.equal(router.counts.routerDrops, 94 + 100 + 95)
+    for (const answer of answers.slice(0, 6)) answer.resolve(undefined)
+    await new Promise(setImmediate)
+    ask('0a', request, from(1))
+    t.equal(sent().length, 13, 'what was answered makes room')
+  },
+)
+
+t.test('who claims to lead to every network does not displace other routers', async (t) => {
+  const { ask, ring, said } = stage()
+  ask('0b', '01 80 01 0063', other)
+  for (let network = 1000; network < 3000; network++)
+    ask('0b', `01 80 01 ${network.toString(16).padStart(4, '0')}`, client)
+  ring('01 20 0063 01 0a ff 10 08')
+  t.match(said.at(-1), /^198.51.100.9:50000 /)
 })
 
 t.test('a message for everybody that no ring takes is not answered: its sender may be forged', async (t) => {
