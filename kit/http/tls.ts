@@ -36,6 +36,39 @@ export interface TlsFront {
   close(): void
 }
 
+/** A client needs new keys after some million records: who wants so many in so short a time wants nothing else. */
+const MOST_KEY_UPDATES = 16
+const KEY_UPDATES_MS = 60_000
+
+/** How the log of keys names new ones of the client. @source OpenSSL 3.5, ssl/tls13_enc.c: tls13_update_key */
+const NEW_CLIENT_KEY = 'CLIENT_TRAFFIC_SECRET_N'
+
+/**
+ * Ends a connection that has its keys changed again and again (RFC 8446, 4.6.3): each time takes 27 bytes and 10 us, and 128
+ * connections of one address could keep this process from all others for 20 s at a time. OpenSSL has no bound, and tells of
+ * it by its log of keys alone.
+ */
+function boundKeyUpdates(stream: TLSSocket, clock: Clock, onFlood: () => void): void {
+  let sinceMs = clock.monotonicMs()
+  let count = 0
+  function onKey(line: Buffer): void {
+    if (!line.toString('latin1', 0, NEW_CLIENT_KEY.length).startsWith(NEW_CLIENT_KEY)) return
+    const nowMs = clock.monotonicMs()
+    if (nowMs - sinceMs >= KEY_UPDATES_MS) [sinceMs, count] = [nowMs, 0]
+    count++
+    if (count <= MOST_KEY_UPDATES) return
+    stream.off('keylog', onKey)
+    // OpenSSL is in the middle of it: nothing more is read, and the stream goes when it is through.
+    const { _handle: handle } = stream as TLSSocket & { _handle?: { readStop(): void } | null }
+    handle?.readStop()
+    setImmediate(() => {
+      onFlood()
+      stream.destroy()
+    })
+  }
+  stream.on('keylog', onKey)
+}
+
 /** The first byte of a TLS connection; no method of HTTP begins with it. @source RFC 8446, 5.1: handshake(22) */
 const HANDSHAKE = 0x16
 
@@ -52,6 +85,7 @@ export function createTlsFront({ identity, takeTurn, ...needs }: TlsNeeds): TlsF
     const stream = new TLSSocket(wire, { isServer: true, secureContext, ALPNProtocols: ['http/1.1'] })
     const onError = (error: NodeJS.ErrnoException) => handshakes.failed('failed', wire, reasonOf(error))
     stream.once('error', onError)
+    boundKeyUpdates(stream, needs.clock, () => handshakes.failed('floods', wire, 'new keys again and again'))
     stream.once('secure', () => {
       stream.off('error', onError)
       handshakes.done()
@@ -99,14 +133,14 @@ function createHandshakes({ config, shareOf, clock, log, metrics }: Omit<TlsNeed
   const { tls_handshakes: most, tls_handshakes_per_address: mostPerAddress, tls_handshake_ms: timeoutMs } = config
   const places = createPlaces({ most, mostPerAddress, shareOf })
   const open = new Set<Socket>()
-  const counts = { done: 0, late: 0, crowded: 0, failed: 0 }
+  const counts = { done: 0, late: 0, crowded: 0, failed: 0, floods: 0 }
   const gate = createLogGate(clock, LINE_MS, (times, facts) => log.notice('tls_handshakes_failed', { times, ...facts }))
   metrics.counts(
     { name: 'http_tls_handshakes_total', help: 'TLS handshakes by what came of them', labels: ['end'] },
     () => Object.entries(counts).map(([end, value]) => ({ labels: { end }, value })),
   )
 
-  function failed(why: 'late' | 'crowded' | 'failed', wire: Socket, reason: string): void {
+  function failed(why: 'late' | 'crowded' | 'failed' | 'floods', wire: Socket, reason: string): void {
     counts[why]++
     gate.note({ last: reason, for: wire.remoteAddress })
   }

@@ -1,4 +1,5 @@
 /** HTTPS on the server of every daemon: handshakes and their bounds, redirects, renewal under open connections. */
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
@@ -263,6 +264,36 @@ t.test('a client of TLS 1.2 may not negotiate anew on a connection that is open'
   socket.destroy()
   t.equal((await ask(authority, url)).status, 200)
 })
+
+/** Has the keys of one connection changed, which Node cannot; ends with the connection. @returns how often it was done */
+async function rekey(port: number, times: number): Promise<number> {
+  const client = spawn('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, '-tls1_3', '-brief'])
+  let [said, done] = ['', 0]
+  client.stdin.on('error', () => {})
+  client.stderr.on('data', (text) => {
+    said += String(text)
+    const heard = said.match(/^(?:CONNECTION ESTABLISHED|KEYUPDATE)$/gm)?.length ?? 0
+    if (heard <= done) return
+    done = heard
+    // It takes one command for each time that it reads.
+    if (done <= times) client.stdin.write('k\n')
+    else client.kill()
+  })
+  await once(client, 'close')
+  return done - 1
+}
+
+t.test(
+  'a client that has its keys changed again and again is ended, since that costs more than anything else',
+  async (t) => {
+    const { authority, metrics, port, url } = await secure(t)
+    t.equal(await rekey(port, 10), 10, 'some are no harm')
+    t.equal(await counted(metrics, 'floods'), 0)
+    t.ok((await rekey(port, 1000)) < 500)
+    t.equal(await counted(metrics, 'floods'), 1)
+    t.equal((await ask(authority, url)).status, 200)
+  },
+)
 
 t.test('garbage on a connection that is encrypted already ends it', async (t) => {
   const { authority, port, url } = await secure(t)
