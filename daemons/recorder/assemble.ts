@@ -145,12 +145,14 @@ function footagePart({ clock, config }: Context, footage: Footage): Part {
 }
 
 async function furnish(context: Context, ledger: Ledger): Promise<House> {
-  const { clock, config, log, stateFolder } = context
+  const { clock, config, log, parts, stateFolder } = context
   const limits = { accounts: config.users.max, tokens: config.users.api_tokens }
   const people = await openPeople({ clock, log, stateFolder, http: config.http, limits })
   const site = await openSite(stateFolder, log)
-  const storage = await storageOf(context)
-  const footage = await footageOf(context, storage, ledger)
+  // Ends the daemon: systemd starts it again, and a new index is made while recording goes on.
+  const onIndexDamaged = (fault: Fault) => parts.own(Promise.reject(fault), 'the index of footage')
+  const storage = await storageOf({ ...context, onIndexDamaged })
+  const footage = await footageOf({ ...context, onIndexDamaged }, storage, ledger)
   const wall = createWall(clock, footage.newestAt())
   const authority = lateAuthority({
     ...{ folder: stateFolder, clock, log, product: PRODUCT },

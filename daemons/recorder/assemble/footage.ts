@@ -1,6 +1,7 @@
 /** Puts storage together, for the daemon and for its commands. */
 import type { Clock } from '#kit/clock.ts'
 import type { Log } from '#kit/log.ts'
+import type { Fault } from '#kit/pure/fault.ts'
 import type { Conditions } from '#kit/records/ledger-entry.ts'
 import type { RecorderConfig } from '../config.ts'
 import type { StorageBook } from '../core/storage/storage-book.ts'
@@ -13,6 +14,8 @@ export interface StorageContext {
   stateFolder: string
   clock: Clock
   log: Log
+  /** The index of footage is damaged, and was put aside. */
+  onIndexDamaged(fault: Fault): void
 }
 
 const DAY_MS = 86_400_000
@@ -37,7 +40,7 @@ export function storageOf({ config, log, stateFolder }: StorageContext): Promise
 
 /** @param ledger gets the faults of disks */
 export function footageOf(
-  { clock, config, log, stateFolder }: StorageContext,
+  { clock, config, log, onIndexDamaged, stateFolder }: StorageContext,
   book: StorageBook,
   ledger: Pick<Conditions, 'raise' | 'clear'>,
 ): Promise<Footage> {
@@ -66,5 +69,6 @@ export function footageOf(
       log.error('footage not kept', { fault })
       ledger.raise({ ...about, sentence: fault.message })
     },
+    onIndexDamaged,
   })
 }

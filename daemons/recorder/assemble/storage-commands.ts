@@ -64,7 +64,9 @@ async function alone(call: Call, task: (context: StorageContext) => Promise<numb
   const { config, stateFolder } = call
   const lock = lockState(stateFolder)
   try {
-    return await task({ config, stateFolder, clock: systemClock, log: createLog({ level: 'error' }) })
+    // The call that met it says so.
+    const onIndexDamaged = () => {}
+    return await task({ config, stateFolder, clock: systemClock, log: createLog({ level: 'error' }), onIndexDamaged })
   } finally {
     lock.release()
   }

@@ -6,6 +6,8 @@
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { Fault } from '#kit/pure/fault.ts'
+import { isDamaged } from '#kit/store/sqlite-writer.ts'
 import { makePlain } from '#kit/store/store.ts'
 import type { FragmentPlace } from '../wire/mp4-read.ts'
 
@@ -89,13 +91,41 @@ const COLUMNS = 'disk, path, camera, start_us, end_us, bytes, fragments'
 /** A file is not longer than a day, so one that reaches into a span begins at most so long before it. */
 const LONGEST_US = 86_400_000_000
 
-/** @param folder exists */
-export function openFootageIndex(folder: string): FootageIndex {
+/**
+ * @param folder exists
+ * @param onDamaged called where damage is met later, which a start does not look for: once, and the call that met it throws
+ *   the same fault, `index_damaged`
+ */
+export function openFootageIndex(folder: string, onDamaged: (fault: Fault) => void = () => {}): FootageIndex {
   const path = join(folder, INDEX_FILE)
   const isThere = existsSync(path)
   const sound = isThere ? openSound(path) : undefined
-  if (isThere && !sound) putAside(path)
-  return indexOn(sound ?? create(path))
+  if (isThere && !sound) putIndexAside(folder)
+  return tellingDamage(sound ?? indexOn(create(path)), onDamaged)
+}
+
+function tellingDamage(index: FootageIndex, onDamaged: (fault: Fault) => void): FootageIndex {
+  let told: Fault | undefined
+
+  function tell(cause: unknown): Fault {
+    if (told) return told
+    const sentence = 'The index of footage is damaged. It is made anew from the files at the next start.'
+    told = new Fault('index_damaged', sentence, { cause })
+    onDamaged(told)
+    return told
+  }
+
+  const calls = Object.entries(index).map(([name, call]: [string, (...values: unknown[]) => unknown]) => [
+    name,
+    (...values: unknown[]) => {
+      try {
+        return call(...values)
+      } catch (cause) {
+        throw isDamaged((cause as { errcode?: number }).errcode) ? tell(cause) : cause
+      }
+    },
+  ])
+  return Object.fromEntries(calls)
 }
 
 function create(path: string): DatabaseSync {
@@ -107,15 +137,14 @@ function create(path: string): DatabaseSync {
 }
 
 /** Not proven page by page: the index of a month is gigabytes, and a start would take minutes. */
-function openSound(path: string): DatabaseSync | undefined {
+function openSound(path: string): FootageIndex | undefined {
   makePlain(path)
   const database = new DatabaseSync(path)
   try {
     const [kind] = Object.values(database.prepare('PRAGMA application_id').get() ?? {})
     if (kind === APPLICATION_ID) {
       prepare(database)
-      database.prepare('SELECT disk, path FROM file LIMIT 1').get()
-      return database
+      return indexOn(database)
     }
   } catch {
     // Whatever is wrong with it, its files are the truth.
@@ -128,7 +157,9 @@ function prepare(database: DatabaseSync): void {
   database.exec(`PRAGMA synchronous = NORMAL; ${SCHEMA}`)
 }
 
-function putAside(path: string): void {
+/** The next opening makes a new one. */
+export function putIndexAside(folder: string): void {
+  const path = join(folder, INDEX_FILE)
   for (const end of ['', '-wal', '-shm']) if (existsSync(path + end)) renameSync(path + end, `${path}.damaged${end}`)
 }
 
@@ -189,8 +220,13 @@ function indexOn(database: DatabaseSync): FootageIndex {
     hold: (camera, fromAt, toAt, isHeld) => void hold.run(isHeld ? 1 : 0, camera, ...spanOf(fromAt, toAt)),
     together(task) {
       database.exec('BEGIN')
-      task()
-      database.exec('COMMIT')
+      try {
+        task()
+        database.exec('COMMIT')
+      } catch (error) {
+        if (database.isTransaction) database.exec('ROLLBACK')
+        throw error
+      }
     },
     close: () => database.close(),
   }

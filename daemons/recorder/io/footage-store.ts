@@ -8,7 +8,7 @@ import { type DiskHealth, type DiskState, diskForNext, floorOf, isReadable } fro
 import { type FolderWish, FootageDisk } from './footage-disk.ts'
 import { removeFile, WaitingBytes, WritingFile } from './footage-file.ts'
 import { filesOn, isThere, restoredRow } from './footage-finding.ts'
-import { type FootageIndex, type IndexRow, openFootageIndex } from './footage-index.ts'
+import { type FootageIndex, type IndexRow, openFootageIndex, putIndexAside } from './footage-index.ts'
 
 /** Bounds, by the names of their settings. */
 export interface StoreLimits {
@@ -43,6 +43,8 @@ interface StoreParts {
   onDisk(health: DiskHealth): void
   /** What could not be kept or removed; undefined once it works again. */
   onFault(fault: Fault | undefined): void
+  /** The index was put aside, and the next start makes another: nothing is kept until then. */
+  onIndexDamaged(fault: Fault): void
 }
 
 /** Where footage is kept, and how it is asked for. */
@@ -84,15 +86,20 @@ interface Place {
   number: number | undefined
 }
 
-/** @throws Fault `footage_unusable` if the folder of the index cannot be used */
+/** @throws Fault `footage_unusable` if the folder of the index cannot be used, `index_damaged` */
 export async function openFootage(parts: StoreParts): Promise<Footage> {
   const { folder } = parts
   try {
     await makeFolder(folder)
-    const store = new Store(parts, openFootageIndex(folder))
+    const index = openFootageIndex(folder, (fault) => {
+      putIndexAside(folder)
+      parts.onIndexDamaged(fault)
+    })
+    const store = new Store(parts, index)
     await store.start()
     return store
   } catch (cause) {
+    if (cause instanceof Fault) throw cause
     const { code, message } = cause as NodeJS.ErrnoException
     throw new Fault('footage_unusable', `The folder ${folder} cannot keep the index of footage: ${code ?? message}.`, {
       cause,

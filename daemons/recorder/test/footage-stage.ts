@@ -33,6 +33,8 @@ export interface FootageStage {
   folders: string[]
   known: Map<string, string>
   faults: (Fault | undefined)[]
+  /** Codes of faults of the index. */
+  damaged: string[]
   /** Each state that a disk came to, with the name of its folder. */
   states: string[]
 }
@@ -47,6 +49,7 @@ const keeping: Keeping = {
 export async function openStage(t: Test, wish: StageWish = {}): Promise<FootageStage> {
   const { clock = fakeClock(START + 86_400_000), folders = ['disk'], known = new Map(), root = t.testdir({}) } = wish
   const faults: FootageStage['faults'] = []
+  const damaged: string[] = []
   const states: string[] = []
   const placed = folders.map((one) => (typeof one === 'string' ? { folder: one, isOwn: true } : one))
   const paths = placed.map(({ folder }) => (folder.startsWith('/') ? folder : join(root, folder)))
@@ -58,8 +61,9 @@ export async function openStage(t: Test, wish: StageWish = {}): Promise<FootageS
     onKnown: async (folder, id) => void known.set(folder, id),
     onDisk: ({ folder, state }: DiskHealth) => void states.push(`${folder.split('/').at(-1)} ${state}`),
     onFault: (fault) => void faults.push(fault),
+    onIndexDamaged: ({ code }) => void damaged.push(code),
   })
-  return { clock, footage, root, folders: paths, known, faults, states }
+  return { clock, footage, root, folders: paths, known, faults, damaged, states }
 }
 
 const PICTURE = [{ data: withLengths([new Uint8Array(500)]), isKey: true, durationTicks: 90_000, offsetTicks: 0 }]

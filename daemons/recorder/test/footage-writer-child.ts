@@ -29,6 +29,9 @@ const footage = await openFootage({
   onDisk({ fault }) {
     if (fault) throw new Error(fault.message)
   },
+  onIndexDamaged(fault) {
+    throw fault
+  },
   onFault(fault) {
     if (fault) throw fault
     if (waiting) writeSync(1, `${waiting.group} ${Math.round(systemClock.monotonicMs())}\n`)

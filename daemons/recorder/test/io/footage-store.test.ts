@@ -46,6 +46,49 @@ t.test('what is written is found again after a start, by the index or by the fil
   await fourth.footage.close()
 })
 
+function attempt<Result>(task: () => Result): Result | Error {
+  try {
+    return task()
+  } catch (error) {
+    return error as Error
+  }
+}
+
+t.test(
+  'an index with a damaged page is put aside, at a start or when it is met, and made anew from the files',
+  async (t) => {
+    const first = await openStage(t)
+    const { root, known } = first
+    for (let at = 0; at < 40; at++) record(first, 'aa', START + at * 60_000, 30).close()
+    await settled(() => spansOf(first).length === 40)
+    await first.footage.close()
+    const path = join(root, 'index/footage.db')
+    const sound = readFileSync(path)
+    let [met, putAside] = [0, 0]
+    for (let page = 1; page < sound.length / 4096; page++) {
+      const bytes = Buffer.from(sound)
+      bytes.fill(0xa5, page * 4096, (page + 1) * 4096)
+      writeFileSync(path, bytes)
+      rmSync(`${path}.damaged`, { force: true })
+      try {
+        const second = await openStage(t, { root, known })
+        const found = attempt(() => spansOf(second).length + second.footage.between('aa', 0, 2 * START).length)
+        await second.footage.close()
+        if (found instanceof Error) t.match([found, second.damaged], [{ code: 'index_damaged' }, ['index_damaged']])
+        if (second.damaged.length > 0) met++
+      } catch (fault) {
+        t.match(fault, { code: 'index_damaged' }, 'it does not start; the next start does')
+      }
+      if (existsSync(`${path}.damaged`)) putAside++
+      const third = await openStage(t, { root, known })
+      await third.footage.found()
+      if (existsSync(`${path}.damaged`)) t.equal(spansOf(third).length, 40, `page ${page}`)
+      await third.footage.close()
+    }
+    t.ok(met > 0 && putAside > met, `${putAside} were put aside, of which ${met} were met after a start`)
+  },
+)
+
 t.test('after a kill a file ends behind its last whole fragment, and one without any is removed', async (t) => {
   const first = await openStage(t)
   record(first, 'aa', START, 3)
