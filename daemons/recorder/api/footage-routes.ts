@@ -177,12 +177,13 @@ function playbackRoute(parts: FootageRouteParts): Route {
       const wish = { account, camera: record, startAt: start, isFile: download === '1', facts: { start, duration } }
       extraction.permit(wish)
       const endAt = start + duration * 1000
-      const files = footage.between(record.id, start, endAt)
-      const cut = await cutOf({ files, startAt: start, endAt, tracksOf: (file) => footage.tracksOf(file) })
       const now = () => cameras.require(record.id, account).record
       const isFilm = isMasked(now())
+      // Before any file is opened: of a long stretch these are many, and cameras wait for the same disk.
       const release = isFilm ? extraction.holdFilm(account) : extraction.hold(account)
       try {
+        const files = footage.between(record.id, start, endAt)
+        const cut = await cutOf({ files, startAt: start, endAt, tracksOf: (file) => footage.tracksOf(file) })
         await extraction.note(ask, wish)
         const stream = isFilm
           ? Readable.from(

@@ -1,5 +1,6 @@
 /** Tests of api/footage-routes.ts: a window of a month holds nobody up. */
 import t from 'tap'
+import { Fault } from '#kit/pure/fault.ts'
 import { footageRoutes } from '../../api/footage-routes.ts'
 
 const DAY_MS = 86_400_000
@@ -48,4 +49,38 @@ t.test('one account reads one window at a time, and nothing more is read for a c
     asked.map(({ camera }) => camera).join(' '),
     ['one', 'two', 'one', 'two'].flatMap((camera) => Array(8).fill(camera)).join(' '),
   )
+})
+
+t.test('playback takes its place before it opens a file, and gives it back where there is no footage', async (t) => {
+  let [read, held, places] = [0, 0, 1]
+  const account = { id: 'a', cameras: 'all', permissions: ['export'] }
+  const routes = footageRoutes({
+    callers: { accountOf: () => account },
+    cameras: { require: () => ({ record: { id: 'one', masks: [] } }) },
+    footage: {
+      between() {
+        read++
+        return []
+      },
+    },
+    extraction: {
+      permit() {},
+      hold() {
+        if (places === 0) throw new Fault('too_many_streams', 'no more')
+        held++
+        return () => held--
+      },
+    },
+    mostS: 60,
+  } as unknown as Parameters<typeof footageRoutes>[0])
+  const route = routes.find(({ path }) => path.endsWith('/playback.mp4'))
+  const ask = async () => {
+    const request = { params: { id: 'one' }, query: { start: window.from, duration: 60 } }
+    await route?.handle(request as unknown as Parameters<typeof route.handle>[0])
+  }
+  await t.rejects(ask(), { code: 'no_footage' })
+  t.same([read, held], [1, 0])
+  places = 0
+  await t.rejects(ask(), { code: 'too_many_streams' })
+  t.equal(read, 1, 'nothing was read')
 })
