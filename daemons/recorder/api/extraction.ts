@@ -33,10 +33,14 @@ export interface Extraction {
   permit(wish: Wish): void
   /** @throws Fault `too_many_frames` */
   countFrame(account: AccountRecord): void
-  /** Takes one of the account's places. @returns what gives it back, once. @throws Fault `too_many_streams` */
-  hold(account: AccountRecord): () => void
+  /**
+   * Takes one of the account's places.
+   * @param giveWay see `StreamMeter`
+   * @returns what gives it back, once. @throws Fault `too_many_streams`
+   */
+  hold(account: AccountRecord, giveWay?: (why: Fault) => void): () => void
   /** As `hold`, for footage with masks: it is re-encoded, so fewer may play at once. */
-  holdFilm(account: AccountRecord): () => void
+  holdFilm(account: AccountRecord, giveWay?: (why: Fault) => void): () => void
   /** Writes an extraction into the journal; nothing for what may be reviewed. */
   note(ask: Pick<Ask, 'caller' | 'remoteAddress'>, wish: Wish): Promise<void>
 }
@@ -63,10 +67,10 @@ export function createExtraction({ clock, limits, recorder }: ExtractionParts): 
         requirePermission(wish.account, 'export', 'Footage older than 120 seconds, or a file to keep,')
     },
     countFrame: ({ id }) => countFrame(id),
-    hold: ({ id }) => meter.take(id),
-    holdFilm({ id }) {
+    hold: ({ id }, giveWay) => meter.take(id, giveWay),
+    holdFilm({ id }, giveWay) {
       films.check(id)
-      const ends = [meter.take(id), films.take(id)]
+      const ends = [meter.take(id, giveWay), films.take(id, giveWay)]
       return () => {
         for (const end of ends) end()
       }

@@ -180,11 +180,14 @@ function playbackRoute(parts: FootageRouteParts): Route {
       const now = () => cameras.require(record.id, account).record
       const isFilm = isMasked(now())
       // Before any file is opened: of a long stretch these are many, and cameras wait for the same disk.
-      const release = isFilm ? extraction.holdFilm(account) : extraction.hold(account)
+      const place = new AbortController()
+      const giveWay = (why: Fault) => place.abort(why)
+      const release = isFilm ? extraction.holdFilm(account, giveWay) : extraction.hold(account, giveWay)
       try {
         const files = footage.between(record.id, start, endAt)
         const cut = await cutOf({ files, startAt: start, endAt, tracksOf: (file) => footage.tracksOf(file) })
         await extraction.note(ask, wish)
+        place.signal.throwIfAborted()
         const stream = isFilm
           ? Readable.from(
               maskedFilm({
@@ -201,6 +204,7 @@ function playbackRoute(parts: FootageRouteParts): Route {
             )
           : footage.stream(cut, () => !isMasked(now()))
         stream.once('close', release)
+        place.signal.addEventListener('abort', () => stream.destroy(place.signal.reason))
         const kind = download === '1' ? 'attachment' : 'inline'
         const disposition = `${kind}; filename="${record.id}-${start}.mp4"`
         return new Reply(200, stream, { 'content-type': 'video/mp4', 'content-disposition': disposition })

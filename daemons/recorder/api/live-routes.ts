@@ -9,7 +9,7 @@ import type { CameraBook } from '../core/cameras/book.ts'
 import { isMasked } from '../core/cameras/masks.ts'
 import type { StatusFeed, ToldCamera } from '../core/live/feed.ts'
 import type { Live } from '../core/live/live.ts'
-import { createViewer, MASKED, type ViewerLimits } from '../core/live/viewer.ts'
+import { createViewer, MASKED, TRY_AGAIN_LATER, type ViewerLimits } from '../core/live/viewer.ts'
 import type { Callers } from './callers.ts'
 import { cameraAnswerOf } from './camera-routes.ts'
 
@@ -98,7 +98,7 @@ export function videoSocketRoute({
       const { record } = cameras.require(camera, account)
       if (isMasked(record)) return socket.close(...MASKED)
       // Of many that knocked at once, all were let in while none was open yet.
-      const release = meter.take(account.id)
+      const release = meter.take(account.id, ({ message }) => socket.close(TRY_AGAIN_LATER, message))
       const viewer = createViewer({ clock, limits, line: socket, isHearing: sound === 'on' })
       const leave = live.watch(record.id, profile, viewer)
       socket.onClose(() => {

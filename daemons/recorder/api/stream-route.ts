@@ -41,7 +41,7 @@ export function streamRoute({ callers, cameras, meter, mostFps, streams }: Strea
     async handle({ caller, params, query: { fps = mostFps, width }, signal }) {
       const account = callers.accountOf(caller)
       const { id } = cameras.require(params.id, account).record
-      const release = meter.take(account.id)
+      const release = meter.take(account.id, (why) => box.end(why))
       // What waits may have been painted before a mask was set, or before the camera was removed.
       const box = openMailbox((picture) => masksOf(cameras.require(id, account).record) === picture.masks)
       signal.addEventListener('abort', () => box.stream.destroy())

@@ -1,4 +1,5 @@
 /** Watching live over the built recorder: who may, what is sent, and what ends it. */
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -186,13 +187,16 @@ t.test('A.Errors.429 live streams are bounded for each account and in all, and a
   const path = `/ws/video?camera=${door}`
   t.match(await guard.call('GET', path), { status: 426, body: { error: 'upgrade_required' } })
   await guard.signIn(guardLogin)
-  const [first] = [await open(guard), await open(guard), await open(guard)]
+  const [first, second] = [await open(guard), await open(guard), await open(guard)]
   const refusal = await watch(t, `camera=${door}`, headersOf(guard.credentials)).refused
   t.match(refusal, { status: 429, body: { error: 'too_many_streams', message: /live\.streams allows 3/ } })
   t.same((await guard.call('GET', path)).body, refusal.body)
   await open(boss)
+  const closed = once(first.socket, 'close')
+  await open(boss)
+  t.equal((await closed)[0], 1013, 'who has the most gives way to who has fewer by two')
   t.match(await boss.call('GET', path), { status: 429, body: { message: /live\.total_streams allows 4/ } })
-  first.socket.terminate()
+  second.socket.terminate()
   await until('there is room', async () => (await boss.call('GET', path)).status === 426)
 })
 

@@ -42,7 +42,7 @@ export const viewerStateTable: Readonly<Record<ViewerState, Partial<Record<Viewe
 /** RFC 6455, 7.4.1, and the register of IANA. */
 const NORMAL = 1000
 const POLICY_VIOLATION = 1008
-const TRY_AGAIN_LATER = 1013
+export const TRY_AGAIN_LATER = 1013
 
 /** How a stream of a camera with masks is closed: nothing is painted into it. A reason has at most 123 bytes. */
 export const MASKED = [

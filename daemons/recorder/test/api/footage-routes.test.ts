@@ -1,5 +1,8 @@
 /** Tests of api/footage-routes.ts: a window of a month holds nobody up. */
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
 import t from 'tap'
+import type { Reply } from '#kit/http/route.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { footageRoutes } from '../../api/footage-routes.ts'
 
@@ -83,4 +86,50 @@ t.test('playback takes its place before it opens a file, and gives it back where
   places = 0
   await t.rejects(ask(), { code: 'too_many_streams' })
   t.equal(read, 1, 'nothing was read')
+})
+
+t.test('playback whose place another account needs is ended, also while its files are looked up', async (t) => {
+  const account = { id: 'a', cameras: 'all', permissions: ['export'] }
+  let [giveWay, held] = [(_: Fault) => {}, 0]
+  const routes = footageRoutes({
+    callers: { accountOf: () => account },
+    cameras: { require: () => ({ record: { id: 'one', masks: [] } }) },
+    footage: {
+      between: () => [
+        {
+          startAt: window.from,
+          endAt: window.to,
+          fragments: [{ wallMs: window.from, durationTicks: 9e6, isKey: true }],
+        },
+      ],
+      tracksOf: async () => ({ sets: {}, sound: undefined }),
+      stream: () => new PassThrough(),
+    },
+    extraction: {
+      permit() {},
+      hold(_: unknown, end: typeof giveWay) {
+        giveWay = end
+        held++
+        return () => held--
+      },
+      async note() {},
+    },
+    mostS: 60,
+  } as unknown as Parameters<typeof footageRoutes>[0])
+  const route = routes.find(({ path }) => path.endsWith('/playback.mp4'))
+  const ask = async () => {
+    const request = { params: { id: 'one' }, query: { start: window.from, duration: 60 } }
+    return (await route?.handle(request as unknown as Parameters<typeof route.handle>[0])) as Reply
+  }
+  const { body } = await ask()
+  t.equal(held, 1)
+  const closed = once(body as PassThrough, 'close').catch((why) => why)
+  giveWay(new Fault('too_many_streams', 'another'))
+  t.match(await closed, { code: 'too_many_streams' })
+  await new Promise(setImmediate)
+  t.equal(held, 0)
+  const late = ask()
+  giveWay(new Fault('too_many_streams', 'another'))
+  await t.rejects(late, { code: 'too_many_streams' })
+  t.equal(held, 0)
 })
