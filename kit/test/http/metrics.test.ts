@@ -1,4 +1,5 @@
 /** Tests of http/metrics.ts. */
+import { setTimeout } from 'node:timers/promises'
 import t from 'tap'
 import { createMetrics } from '../../http/metrics.ts'
 
@@ -51,4 +52,18 @@ t.test('includes the process if asked', async (t) => {
   const text = await createMetrics({ process: true }).text()
   t.match(text, /process_resident_memory_bytes \d+/)
   t.match(text, /nodejs_eventloop_lag_seconds/)
+})
+
+t.test('tells by how much the event loop was late, not how often it was looked at', async (t) => {
+  const metrics = createMetrics({ process: true })
+  const lag = async (which: string) =>
+    Number(new RegExp(`^nodejs_eventloop_lag_${which}_seconds (.*)$`, 'm').exec(await metrics.text())?.[1])
+  let greatest = 0
+  while (greatest === 0) {
+    // Blocks the event loop for three looks, unless there has been none before.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 350)
+    await setTimeout(20)
+    greatest = await lag('max')
+  }
+  t.ok(greatest > 0.1, `${greatest} s`)
 })
