@@ -7,11 +7,15 @@ const FLOOD = 4
 /** A camera that sends too much is named after so many seconds, each of them: a burst is waited out. */
 const FLOOD_S = 10
 
+const SECOND_MS = 1000
+
 export type ByteBudget = ReturnType<typeof createByteBudget>
 
-/** @param onFlood see `StreamListener` */
-export function createByteBudget(bytesPerS: number, onFlood: (fault: Fault | undefined) => void) {
+/** @param startMs on the monotonic clock, as all times here @param onFlood see `StreamListener` */
+export function createByteBudget(bytesPerS: number, startMs: number, onFlood: (fault: Fault | undefined) => void) {
   let bytes = 0
+  /** When the second began that is counted. */
+  let beganMs = startMs
   /** Seconds up to now, each of which had too much. */
   let floodedS = 0
 
@@ -19,6 +23,12 @@ export function createByteBudget(bytesPerS: number, onFlood: (fault: Fault | und
     if (seconds === 0 && floodedS >= FLOOD_S) onFlood(undefined)
     floodedS = seconds
     if (floodedS === FLOOD_S) onFlood(tooMuch(bytesPerS))
+  }
+
+  function endSecond(nowMs: number): void {
+    follow(bytes > bytesPerS ? floodedS + 1 : 0)
+    bytes = 0
+    beganMs = nowMs
   }
 
   return {
@@ -30,10 +40,17 @@ export function createByteBudget(bytesPerS: number, onFlood: (fault: Fault | und
     refuseFlood(): void {
       if (bytes > FLOOD * bytesPerS) throw flood(bytesPerS)
     },
-    nextSecond(): void {
-      follow(bytes > bytesPerS ? floodedS + 1 : 0)
-      bytes = 0
+    /** Ends the seconds that are over by now. It is asked with what comes: a timer for each camera would wake the process. */
+    passTo(nowMs: number): void {
+      const passed = Math.floor((nowMs - beganMs) / SECOND_MS)
+      if (passed < 1) return
+      endSecond(beganMs + passed * SECOND_MS)
+      // Nothing came in those behind the first.
+      if (passed > 1) follow(0)
     },
+    restMs: (nowMs: number): number => Math.max(0, beganMs + SECOND_MS - nowMs),
+    /** What was told to wait goes on: the second lasted until now. */
+    goOn: (nowMs: number): void => endSecond(nowMs),
     /** Nothing more comes. */
     end: (): void => follow(0),
   }

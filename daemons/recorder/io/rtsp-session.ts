@@ -141,13 +141,16 @@ class Session {
   #prepared = 0
   #base = ''
   readonly #budget: ByteBudget
+  /** Of a camera that has sent too much, until it is read on. */
+  #rest: Timer | undefined
   #lastPacketMs = 0
 
   constructor(place: StreamPlace, listener: StreamListener, parts: SessionParts & { login: RtspLogin }) {
     this.#place = place
     this.#listener = listener
     this.#parts = parts
-    this.#budget = createByteBudget(parts.limits.bytesPerS, (fault) => listener.onFlood?.(fault))
+    const { clock, limits } = parts
+    this.#budget = createByteBudget(limits.bytesPerS, clock.monotonicMs(), (fault) => listener.onFlood?.(fault))
   }
 
   /** @returns what it ended with; undefined if it was ended from here */
@@ -161,6 +164,7 @@ class Session {
     if (this.#isOver) return
     this.#isOver = true
     this.#budget.end()
+    this.#rest?.cancel()
     for (const timer of this.#timers) timer.cancel()
     for (const pair of this.#pairs) pair.close()
     this.#pending?.timer.cancel()
@@ -195,7 +199,6 @@ class Session {
       // Twice within its time, since one may get lost in a camera that is busy.
       clock.every((session.timeoutS * 1000) / 2, () => this.#keepAlive()),
       clock.every(limits.silentMs / 4, () => this.#checkSilence()),
-      clock.every(1000, () => this.#nextSecond()),
     )
   }
 
@@ -287,6 +290,7 @@ class Session {
   #take(chunk: Uint8Array): true {
     if (this.#isOver) return true
     const nowMs = this.#parts.clock.monotonicMs()
+    if (!this.#rest) this.#budget.passTo(nowMs)
     try {
       for (const item of this.#reader.read(chunk)) {
         this.#budget.spend(ITEM_BYTES)
@@ -297,8 +301,18 @@ class Session {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
     }
     this.#budget.spend(chunk.length)
-    if (this.#budget.isSpent()) this.#socket?.pause()
+    if (this.#budget.isSpent()) this.#waitForNextSecond(nowMs)
     return true
+  }
+
+  #waitForNextSecond(nowMs: number): void {
+    const { clock } = this.#parts
+    this.#socket?.pause()
+    this.#rest ??= clock.after(this.#budget.restMs(nowMs), () => {
+      this.#rest = undefined
+      this.#budget.goOn(clock.monotonicMs())
+      this.#socket?.resume()
+    })
   }
 
   /** @param from undefined for a channel that was not agreed on */
@@ -318,24 +332,23 @@ class Session {
    * many times as much would keep this process busy with that alone.
    */
   #datagram(medium: Medium, bytes: Uint8Array): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    this.#budget.passTo(nowMs)
     this.#budget.spend(bytes.length + ITEM_BYTES)
     try {
       this.#budget.refuseFlood()
       if (this.#budget.isSpent()) return
-      this.#packet({ medium, isReport: false }, bytes, this.#parts.clock.monotonicMs())
+      this.#packet({ medium, isReport: false }, bytes, nowMs)
     } catch (error) {
       this.end(faultOf(error, 'rtsp_broken', 'What the camera sent could not be handled.'))
     }
   }
 
-  #nextSecond(): void {
-    this.#budget.nextSecond()
-    this.#socket?.resume()
-  }
-
   #checkSilence(): void {
     const { clock, limits } = this.#parts
-    if (clock.monotonicMs() - this.#lastPacketMs < limits.silentMs) return
+    const nowMs = clock.monotonicMs()
+    if (!this.#rest) this.#budget.passTo(nowMs)
+    if (nowMs - this.#lastPacketMs < limits.silentMs) return
     this.end(new Fault('camera_silent', `The camera plays, and has sent nothing for ${durationText(limits.silentMs)}.`))
   }
 

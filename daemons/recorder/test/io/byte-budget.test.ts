@@ -4,11 +4,13 @@ import { createByteBudget } from '../../io/byte-budget.ts'
 
 function stage() {
   const told: (string | undefined)[] = []
-  const budget = createByteBudget(1000, (fault: Fault | undefined) => told.push(fault?.message))
+  const budget = createByteBudget(1000, 500, (fault: Fault | undefined) => told.push(fault?.message))
+  let nowMs = 500
   const seconds = (count: number, bytes: number) => {
     for (let second = 0; second < count; second++) {
       budget.spend(bytes)
-      budget.nextSecond()
+      nowMs += 1000
+      budget.passTo(nowMs)
     }
   }
   return { budget, told, seconds }
@@ -45,4 +47,30 @@ t.test('what cannot be told to wait may send four times as much', async (t) => {
   budget.refuseFlood()
   budget.spend(1)
   t.throws(() => budget.refuseFlood(), { code: 'camera_floods', message: /over UDP more than 4 times the 1000 bytes/ })
+})
+
+t.test('a second in which nothing came was not too much, however late that is seen', async (t) => {
+  const { budget, seconds, told } = stage()
+  seconds(10, 1001)
+  budget.spend(1001)
+  budget.passTo(12_500)
+  t.same(told, [sentence, undefined])
+  budget.spend(1001)
+  budget.passTo(13_499)
+  t.ok(budget.isSpent())
+  t.equal(budget.restMs(13_499), 1)
+  budget.passTo(13_500)
+  t.notOk(budget.isSpent())
+})
+
+t.test('the second of a camera that was told to wait lasts until it is read on', async (t) => {
+  const { budget, told } = stage()
+  for (let second = 0; second < 10; second++) {
+    budget.spend(1001)
+    budget.goOn(500 + 3000 * (second + 1))
+    t.notOk(budget.isSpent())
+  }
+  t.same(told, [sentence])
+  t.equal(budget.restMs(30_600), 900)
+  t.equal(budget.restMs(40_000), 0)
 })
