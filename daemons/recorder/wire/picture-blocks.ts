@@ -12,7 +12,10 @@ export interface PictureBlock {
   readonly bytes: Uint8Array<ArrayBuffer>
   /** One more needs what lies in it. */
   hold(): void
-  /** One less: once nobody needs it, other pictures are written over it. One that is never released is collected instead. */
+  /**
+   * One less: once nobody needs it, other pictures are written over it, or its memory is freed and `bytes` has none any more.
+   * One that is never released is collected instead.
+   */
   release(): void
 }
 
@@ -22,13 +25,17 @@ export interface BlockPool {
   take(bytes: number): PictureBlock
 }
 
-/** @param mostSpareBytes what of blocks that nobody holds is kept for the next pictures */
+/** @param mostSpareBytes what of blocks that nobody holds is kept for the next pictures; the rest is free at once */
 export function createBlockPool(mostSpareBytes: number): BlockPool {
   const spare: Uint8Array<ArrayBuffer>[] = []
   let spareBytes = 0
 
   function give(bytes: Uint8Array<ArrayBuffer>): void {
-    if (spareBytes + bytes.length > mostSpareBytes) return
+    if (spareBytes + bytes.length > mostSpareBytes) {
+      // Left to V8 they would wait for it: 64 MB of them before it collects.
+      bytes.buffer.transfer(0)
+      return
+    }
     spare.push(bytes)
     spareBytes += bytes.length
   }

@@ -35,6 +35,7 @@ t.test('no more is kept for the next pictures than may', async (t) => {
   const pool = createBlockPool(row.allBytes)
   const blocks = Array.from({ length: 20 }, () => pool.take(1))
   for (const block of blocks) block.release()
+  t.equal(blocks.filter(({ bytes }) => bytes.length === 0).length, 10, 'the memory of the others is free at once')
   const again = new Set(Array.from({ length: 20 }, () => pool.take(1).bytes))
   t.equal(blocks.filter(({ bytes }) => again.has(bytes)).length, 10)
 })
