@@ -179,9 +179,10 @@ const CONTROLLER_FLAGS = '--v8-pool-size=2 --max-semi-space-size=4'
 
 /**
  * For a recorder, beside the sparing ones: pictures pass through it, and V8 would mark all of its small heap for them more than
- * once a second. docs/decisions/idle-memory-and-speed.md has the figures.
+ * once a second. What little lives is collected without waking another thread. docs/decisions/idle-memory-and-speed.md has the
+ * figures.
  */
-const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking`
+const RECORDER_FLAGS = `${SPARING_FLAGS} --no-incremental-marking --max-semi-space-size=2 --single-threaded-gc`
 
 /** The command: uses the Node beside it when installed, and the pinned one of node_modules in a checkout. */
 const COMMAND = `#!/bin/sh

@@ -27,6 +27,9 @@ const DECODER_TASKS = 24
 /** What a process that decodes may answer: a JPEG of the largest picture, or half a minute of a film of 1920 x 1080. */
 export const DECODED_BYTES = 16 * MIB
 
+/** Of V8's heap: three times what scripts/bundle.ts allows for a half of it. */
+const YOUNG_BYTES = 6 * MIB
+
 /**
  * V8 begins to collect when what lies beside its heap has grown by so much, and goes on while more comes.
  * @source measured: pictures of 32 cameras
@@ -55,7 +58,7 @@ export function memoryPlan(): MemoryPlan {
   return {
     idleBytes: 96 * MIB,
     garbage: 0.25,
-    youngBytes: 48 * MIB,
+    youngBytes: YOUNG_BYTES,
     rows: [
       ...serverRows(),
       tlsRow(),
