@@ -149,8 +149,9 @@ export class PictureAssembler {
   #length = 0
   /** What of the blocks before stays empty, as the picture did not fit. */
   #emptyBytes = 0
-  /** Where in the picture its units end; the one that is put together has no end yet. */
-  readonly #ends: number[] = []
+  /** Where in the picture its last whole unit ends, and how many are whole. */
+  #end = 0
+  #units = 0
   #timestamp: number | undefined
   #hasSlice = false
   #isKey = false
@@ -235,20 +236,24 @@ export class PictureAssembler {
     }
   }
 
+  #leaveAll(): void {
+    this.#end = this.#units = 0
+    this.#leaveUnit()
+  }
+
   #leaveUnit(): void {
     this.#isOpen = false
-    this.#length = this.#ends.at(-1) ?? 0
+    this.#length = this.#end
   }
 
   /** More bytes of a unit. @returns false if they are too many: then nothing of the picture is held any more */
   #append(bytes: ArrayLike<number>): boolean {
-    const isFirst = this.#length === (this.#ends.at(-1) ?? 0)
+    const isFirst = this.#length === this.#end
     const at = this.#length + (isFirst ? LENGTH_BYTES : 0)
     const length = at + bytes.length
     if (length > this.#pictureBytes) {
       this.#isBroken = true
-      this.#ends.length = 0
-      this.#leaveUnit()
+      this.#leaveAll()
       return false
     }
     const block = this.#blockFor(length)
@@ -280,8 +285,7 @@ export class PictureAssembler {
   /** Holds nothing any more; the picture that was put together is dropped. */
   give(): void {
     if (this.#timestamp !== undefined) this.#isBroken = true
-    this.#ends.length = 0
-    this.#leaveUnit()
+    this.#leaveAll()
     this.#leaveBlock()
     this.#listener.hold(0)
   }
@@ -294,19 +298,21 @@ export class PictureAssembler {
 
   /** Parameter sets are kept although a part of the picture they came with is missing: the next may need them. */
   #endUnit(): void {
-    const begin = this.#ends.at(-1) ?? 0
+    const begin = this.#end
     const bytes = this.#block?.bytes ?? NOTHING
     const unit = bytes.subarray(this.#begin + begin + LENGTH_BYTES, this.#begin + this.#length)
     writeLength(bytes, this.#begin + begin, unit.length)
     const role = this.#codec.roleOf(unit)
-    if (role === 'slice' || role === 'key' || role === 'beside') this.#ends.push(this.#length)
-    else this.#length = begin
+    if (role === 'slice' || role === 'key' || role === 'beside') {
+      this.#end = this.#length
+      this.#units++
+    } else this.#length = begin
     if (role === 'set') this.#sets.keep(unit)
     else if (role === 'slice' || role === 'key') this.#hasSlice = true
     else if (role !== 'beside' && role !== 'dropped')
       throw new Fault('rtp_broken', `a unit of kind ${unit[0]}, which is not sent without being asked for`)
     if (role === 'key') this.#isKey = true
-    if (this.#ends.length > MOST_UNITS) this.#isBroken = true
+    if (this.#units > MOST_UNITS) this.#isBroken = true
   }
 
   #finish(): void {
@@ -315,8 +321,7 @@ export class PictureAssembler {
     // Parameter sets alone are no picture.
     const picture = isWhole && this.#hasSlice && timestamp !== undefined ? this.#picture(timestamp) : undefined
     this.#timestamp = undefined
-    this.#length = 0
-    this.#ends.length = 0
+    this.#length = this.#end = this.#units = 0
     this.#hasSlice = this.#isKey = this.#isBroken = this.#isOpen = false
     if (picture) this.#tell(picture)
     else if (!isWhole) this.#listener.onDropped()

@@ -163,12 +163,14 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
   const { clock, limits, memory, onDropped, onLost, onPicture, onSound } = sinks
   const { codec, known, payloadType, sound } = stream
   const pictureTime = createTimeline({ ...limits, ticksPerS: stream.clockRate })
-  /** Of the packet that is handled: when it came, not when its turn was. */
-  let cameMs = 0
+  /** Of the packet that is handled, if it had to wait for its turn. */
+  let waitedMs: number | undefined
+  /** When it came. Not asked for each packet: a picture has a dozen. */
+  const cameMs = () => waitedMs ?? clock.monotonicMs()
   const assembler = new PictureAssembler(codec, known, {
     ...{ blocks: memory.blocks, pictureBytes: limits.pictureBytes },
     listener: {
-      onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, cameMs)),
+      onPicture: (picture) => onPicture(picture, pictureTime.place(picture.timestamp, cameMs())),
       onDropped,
       hold: (bytes) => assembly.hold(bytes),
     },
@@ -178,7 +180,7 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
     new Reorder({
       ...{ clock, most: limits.reorderPackets, mostBytes: limits.reorderBytes, mostMs: limits.reorderMs },
       onPacket(packet) {
-        cameMs = packet.cameMs ?? clock.monotonicMs()
+        waitedMs = packet.cameMs
         onPacket(packet)
       },
       onGap(count) {
@@ -200,7 +202,7 @@ function createSession(stream: OpenedStream, sinks: SessionSinks): Session {
   const { format } = sound
   const soundTime = createSoundTimeline({ ...limits, ticksPerS: format.rate, pictures: pictureTime })
   const reader = createSoundReader(format)
-  const onFrame = (frame: SoundFrame) => onSound(frame, soundTime.place(frame.timestamp, cameMs).positionMs)
+  const onFrame = (frame: SoundFrame) => onSound(frame, soundTime.place(frame.timestamp, cameMs()).positionMs)
   const soundInOrder = reordered(
     (packet) => reader.add(packet, onFrame),
     () => reader.gap(),
