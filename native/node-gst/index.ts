@@ -5,7 +5,7 @@
 import { addon } from './addon.ts'
 
 export { type AudioClock, createAudioClock } from './clock.ts'
-export { type GstMessage, openPipeline, type Sample } from './pipeline.ts'
+export { type GstMessage, type HeldSample, openPipeline, readSample, type Sample } from './pipeline.ts'
 export { openReceiver, type Receiver } from './receiver.ts'
 export { openSender, type Sender } from './sender.ts'
 

@@ -8,6 +8,11 @@ interface NativePipeline {
   [kind]: 'pipeline'
 }
 
+/** Handle of the bytes of a sample, where GStreamer has them. Is used up by the first call that it is handed to. */
+interface NativeSample {
+  [kind]: 'sample'
+}
+
 /** Native pipeline calls. They throw an Error with a code. */
 interface PipelineCalls {
   openPipeline(
@@ -26,10 +31,19 @@ interface PipelineCalls {
   getProperty(pipeline: NativePipeline, element: string, property: string): unknown
   pipelineState(pipeline: NativePipeline): Realtime & { dropped: number }
   pushBuffer(
-    ...of: [pipeline: NativePipeline, element: string, bytes: Uint8Array, ptsNs: number, durationNs: number]
+    ...of: [
+      pipeline: NativePipeline,
+      element: string,
+      bytes: Uint8Array | NativeSample,
+      ptsNs: number,
+      durationNs: number,
+    ]
   ): boolean
   endStream(pipeline: NativePipeline, element: string): undefined
-  pullSample(pipeline: NativePipeline, element: string): Sample | null
+  drainStream(pipeline: NativePipeline, element: string, ptsNs: number): undefined
+  letOnlyIn(pipeline: NativePipeline, element: string, ptsNs: number): undefined
+  takeSample(pipeline: NativePipeline, element: string): HeldSample | null
+  readSample(sample: NativeSample): Uint8Array
 }
 
 type NativeMessage = GstMessage | { type: 'played'; error: string | null } | { type: 'closed' }
@@ -50,24 +64,37 @@ export type GstMessage =
   | { type: 'eos' }
   /** An appsink has something to pull. */
   | { type: 'sample'; element: string }
+  /** What was pushed before `drain` has come to an appsink, or will not. */
+  | { type: 'drained'; element: string }
   /** One number per channel, in dB below full scale. */
   | { type: 'level'; element: string; peakDb: number[]; rmsDb: number[] }
   | { type: 'element'; element: string; name: string; fields: Record<string, unknown> }
 
-/** What an appsink gave. */
-export interface Sample {
+/** What is said of a sample. */
+interface SampleFacts {
   /** Its format, as GStreamer writes it. */
   caps: string
   /** Nanoseconds since the beginning of the stream; null: none. */
   ptsNs: number | null
+}
+
+/** What an appsink gave. */
+export interface Sample extends SampleFacts {
   /** Its own copy. */
   bytes: Uint8Array
 }
 
+/** What an appsink gave, its bytes not copied: `push` hands them on, `read` copies them, each once. */
+export interface HeldSample extends SampleFacts {
+  /** Bytes. */
+  length: number
+  held: NativeSample
+}
+
 /** A buffer for an appsrc. */
 export interface PushedBuffer {
-  /** Copied. */
-  bytes: Uint8Array
+  /** Copied; of a held sample handed on as they are. */
+  bytes: Uint8Array | NativeSample
   /** Whole nanoseconds below 2^53. */
   ptsNs: number
   durationNs: number
@@ -118,8 +145,19 @@ export interface Pipeline {
   push(element: string, buffer: PushedBuffer): boolean
   /** Nothing follows in this appsrc. @throws Error with code `no_element` */
   end(element: string): void
+  /**
+   * Has the elements behind an appsrc give out what they hold, without ending it: a message `drained` follows from each
+   * appsink.
+   * @param ptsNs behind all that was pushed
+   * @throws Error with code `no_element`
+   */
+  drain(element: string, ptsNs: number): void
+  /** From now on nothing enters an element but what has this time. @throws Error with code `no_element` */
+  letOnlyIn(element: string, ptsNs: number): void
   /** Takes the oldest sample of an appsink; undefined: there is none now. @throws Error with code `no_element` */
   pull(element: string): Sample | undefined
+  /** As `pull`, without copying its bytes: it takes GStreamer's memory until it is read or pushed. */
+  take(element: string): HeldSample | undefined
   realtime(): Realtime
   /** Messages dropped because this process was too slow. */
   dropped(): number
@@ -149,6 +187,8 @@ export function openPipeline(description: string, options: PipelineOptions): Pip
     return opened
   }
 
+  const take = (element: string) => calls.takeSample(native(), element) ?? undefined
+
   return {
     play() {
       const one = native()
@@ -167,11 +207,22 @@ export function openPipeline(description: string, options: PipelineOptions): Pip
     get: (element, property) => calls.getProperty(native(), element, property),
     push: (element, { bytes, durationNs, ptsNs }) => calls.pushBuffer(native(), element, bytes, ptsNs, durationNs),
     end: (element) => void calls.endStream(native(), element),
-    pull: (element) => calls.pullSample(native(), element) ?? undefined,
+    drain: (element, ptsNs) => void calls.drainStream(native(), element, ptsNs),
+    letOnlyIn: (element, ptsNs) => void calls.letOnlyIn(native(), element, ptsNs),
+    take,
+    pull(element) {
+      const sample = take(element)
+      return sample && readSample(sample)
+    },
     realtime() {
       const { asked, granted, error } = calls.pipelineState(opened)
       return { asked, granted, error }
     },
     dropped: () => calls.pipelineState(opened).dropped,
   }
+}
+
+/** Copies what is held. @throws Error with code `bad_value` if it was read or pushed before */
+export function readSample({ caps, held, ptsNs }: HeldSample): Sample {
+  return { caps, ptsNs, bytes: (addon() as PipelineCalls).readSample(held) }
 }

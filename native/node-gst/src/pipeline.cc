@@ -40,6 +40,14 @@ GstFlowReturn Pipeline::onSample(GstElement* sink, gpointer data) {
   return GST_FLOW_OK;
 }
 
+/** Of drainStream: what was pushed before has gone by here. The sink would tell it to the bus, as if a loop had ended. */
+GstPadProbeReturn Pipeline::onEvent(GstPad* pad, GstPadProbeInfo* info, gpointer data) {
+  if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) != GST_EVENT_SEGMENT_DONE) return GST_PAD_PROBE_OK;
+  Value name{std::string(GST_OBJECT_NAME(GST_PAD_PARENT(pad)))};
+  static_cast<Pipeline*>(data)->post({{"type", Value{std::string("drained")}}, {"element", name}}, 0);
+  return GST_PAD_PROBE_DROP;
+}
+
 /** What appsink elements have is told, so that JavaScript can take it. They are gone before this object is. */
 void Pipeline::hearSinks() {
   GstIterator* sinks = gst_bin_iterate_all_by_element_factory_name(GST_BIN(pipeline), "appsink");
@@ -48,6 +56,9 @@ void Pipeline::hearSinks() {
     auto sink = G_OBJECT(g_value_get_object(&item));
     g_object_set(sink, "emit-signals", TRUE, nullptr);
     g_signal_connect(sink, "new-sample", G_CALLBACK(onSample), this);
+    GstPad* pad = gst_element_get_static_pad(GST_ELEMENT(sink), "sink");
+    gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM, onEvent, this, nullptr);
+    gst_object_unref(pad);
     g_value_reset(&item);
   }
   g_value_unset(&item);

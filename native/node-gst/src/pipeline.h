@@ -52,6 +52,7 @@ class Pipeline : public std::enable_shared_from_this<Pipeline> {
 
   static GstBusSyncReply onBusMessage(GstBus* bus, GstMessage* message, gpointer data);
   static GstFlowReturn onSample(GstElement* sink, gpointer data);
+  static GstPadProbeReturn onEvent(GstPad* pad, GstPadProbeInfo* info, gpointer data);
   void hearSinks();
   void heard(GstMessage* message);
   void threadChanged(GstMessage* message);
