@@ -40,7 +40,7 @@ function decoderOf(
     ...{ clock, log },
     limits: {
       ...{ startMs: pictures.start_ms, answerMs: pictures.answer_ms, idleMs: pictures.idle_s * 1000, queue },
-      ...{ pixels: pictures.pixels, memoryBytes: pictures.memory_bytes },
+      ...{ pixels: pictures.pixels, keptPixels: pictures.kept_pixels, memoryBytes: pictures.memory_bytes },
     },
     onFault(fault) {
       if (!fault) return ledger.clear(about.what, about.where)

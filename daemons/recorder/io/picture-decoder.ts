@@ -12,6 +12,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { Backoff } from '#kit/pure/pace.ts'
 import { counted, durationText } from '#kit/pure/text.ts'
 import { DECODED_BYTES } from '../core/memory.ts'
+import { neededForLast } from '../core/pictures/choice.ts'
 import type { CodedGroup, DecoderHealth, FilmWish, PictureDecoder, PictureWish } from '../core/ports.ts'
 import { readUnits, writeUnits } from '../wire/annex-b.ts'
 import { h264 } from '../wire/h264.ts'
@@ -28,6 +29,8 @@ export interface DecoderLimits {
   queue: number
   /** A picture of more pixels is not decoded. */
   pixels: number
+  /** Of pictures of up to so many pixels the last decoder is kept for the next. */
+  keptPixels: number
   /** What the process may hold. */
   memoryBytes: number
   /** It is ended where nobody asks for so long. */
@@ -108,12 +111,15 @@ class Decoder implements DecoderProcess {
     return this.#child?.process.pid
   }
 
-  async picture({ camera, group, masks, width: asked }: PictureWish, signal: AbortSignal): Promise<Uint8Array> {
+  async picture({ camera, group: whole, masks, width: asked }: PictureWish, signal: AbortSignal): Promise<Uint8Array> {
+    const group = { sets: whole.sets, pictures: neededForLast(whole) }
     const { height, width } = factsOf(group)
     // Even, since colours have half the width and height.
     const outWidth = Math.max(2, Math.min(asked ?? width, width) & ~1)
     const outHeight = Math.max(2, Math.round((outWidth * height) / width) & ~1)
-    const head = { kind: 'picture' as const, outWidth, outHeight, masks }
+    const sets = Buffer.concat(group.sets.units).toString('base64')
+    const isKept = width * height <= this.#parts.limits.keptPixels
+    const head = { kind: 'picture' as const, outWidth, outHeight, masks, sets, isKept }
     return (await this.#ask({ camera, group, head }, signal)).body
   }
 

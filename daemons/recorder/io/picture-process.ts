@@ -4,7 +4,15 @@
  * break it.
  */
 import { Socket } from 'node:net'
-import { createAudioClock, openPipeline, type Sample, startGst } from '#native/node-gst/index.ts'
+import {
+  createAudioClock,
+  type GstMessage,
+  type HeldSample,
+  openPipeline,
+  readSample,
+  type Sample,
+  startGst,
+} from '#native/node-gst/index.ts'
 import { layoutOf, type Mask, paintMasks } from '../wire/mask.ts'
 import { createWorkerReader, type WorkerMessage, writeWorkerMessage } from '../wire/worker-message.ts'
 
@@ -66,10 +74,17 @@ send({ kind: 'ready', decoders: decoderOf, encoder: encoder?.split(' ')[0] ?? nu
 
 /** A pipeline from its element `in` to its element `out`. */
 interface Flow {
-  push(bytes: Uint8Array, ptsNs: number): void
+  push(bytes: Uint8Array | HeldSample, ptsNs: number): void
   /** Nothing follows. */
   end(): void
+  /** What was pushed before comes out, as far as it does; more may follow. @param ptsNs behind all of it */
+  drain(ptsNs: number): void
+  /** Nothing enters the element `gate` but what has this time. */
+  letOnlyIn(ptsNs: number): void
   pull(): Sample | undefined
+  take(): HeldSample | undefined
+  /** Resolves with the next message of the kind, or once all has come out. */
+  heard(type: GstMessage['type']): Promise<void>
   /** Resolves once all has come out. */
   over: Promise<void>
   close(): Promise<void>
@@ -77,6 +92,7 @@ interface Flow {
 
 async function openFlow(description: string, onSample?: () => void): Promise<Flow> {
   const over = Promise.withResolvers<void>()
+  let awaited: { type: GstMessage['type']; come: () => void } | undefined
   const pipeline = openPipeline(description, {
     clock,
     realtimePriority: 0,
@@ -84,6 +100,7 @@ async function openFlow(description: string, onSample?: () => void): Promise<Flo
       if (message.type === 'sample') onSample?.()
       if (message.type === 'eos') over.resolve()
       if (message.type === 'error') over.reject(new Error(message.message))
+      if (message.type === awaited?.type) awaited.come()
     },
   })
   // Nobody waits for it while the pipeline begins.
@@ -96,29 +113,54 @@ async function openFlow(description: string, onSample?: () => void): Promise<Flo
     throw error
   }
   return {
-    push: (bytes, ptsNs) => void pipeline.push('in', { bytes, ptsNs, durationNs: 1 }),
+    push(from, ptsNs) {
+      const bytes = from instanceof Uint8Array ? from : from.held
+      pipeline.push('in', { bytes, ptsNs, durationNs: 1 })
+    },
     end: () => pipeline.end('in'),
+    drain: (ptsNs) => pipeline.drain('in', ptsNs),
+    letOnlyIn: (ptsNs) => pipeline.letOnlyIn('gate', ptsNs),
     pull: () => pipeline.pull('out'),
+    take: () => pipeline.take('out'),
+    async heard(type) {
+      const next = Promise.withResolvers<void>()
+      awaited = { type, come: next.resolve }
+      await Promise.race([next.promise, over.promise])
+    },
     over: over.promise,
     close,
   }
 }
 
-/** @returns the newest sample that a pipeline holds in the end */
-async function lastOf(description: string, feed: (flow: Flow) => void): Promise<Sample | undefined> {
-  const flow = await openFlow(description)
-  try {
-    feed(flow)
-    flow.end()
-    await flow.over
-    return flow.pull()
-  } finally {
-    await flow.close()
+/** A flow that stays for the next picture of its kind, which saves building it anew; another takes its place. */
+function createKeptFlow() {
+  let kept: { kind: string; flow: Flow } | undefined
+
+  async function drop(): Promise<void> {
+    const old = kept?.flow
+    kept = undefined
+    await old?.close()
+  }
+  return {
+    drop,
+    async flow(description: string, kind = description): Promise<Flow> {
+      if (kept?.kind === kind) return kept.flow
+      await drop()
+      kept = { kind, flow: await openFlow(description) }
+      return kept.flow
+    },
   }
 }
 
+const decoding = createKeptFlow()
+const coding = createKeptFlow()
+
+/** Times have to grow in a flow: pictures of all groups have one behind the other. */
+let usedNs = 0
+const PICTURE_NS = 1000
+
 /** Keeps the newest, and waits for nobody. */
-const SINK = 'appsink name=out sync=false wait-on-eos=false max-buffers=1 drop=true'
+const SINK = 'appsink name=out sync=false async=false wait-on-eos=false max-buffers=1 drop=true'
 
 /** Keeps all, and makes those before it wait. */
 const SLOW_SINK = 'appsink name=out sync=false max-buffers=2'
@@ -135,6 +177,15 @@ interface Coded {
   masks: readonly Mask[]
 }
 
+interface PictureWish extends Coded {
+  /** The parameter sets. */
+  sets: string
+  /** Whether the flows may stay for the next picture. */
+  isKept: boolean
+  outWidth: number
+  outHeight: number
+}
+
 function decoderFor({ codec, height, width }: Coded): string {
   const decoder = decoderOf[codec]
   if (decoder === undefined) throw new Error(`there is no decoder for ${codec}`)
@@ -142,9 +193,9 @@ function decoderFor({ codec, height, width }: Coded): string {
   return `appsrc name=in format=time max-bytes=0 caps=${caps} ! ${decoder}`
 }
 
-const IN_PLANES = 'videoconvert ! video/x-raw,format=I420'
+const IN_PLANES = 'videoconvert name=gate ! video/x-raw,format=I420'
 
-function feedUnits(flow: Flow, { lengths, ptsNs }: Coded, body: Uint8Array): void {
+function feedUnits(flow: Flow, lengths: readonly number[], ptsNs: readonly number[], body: Uint8Array): void {
   let at = 0
   for (const [index, length] of lengths.entries()) {
     flow.push(body.subarray(at, at + length), ptsNs[index] ?? 0)
@@ -152,33 +203,52 @@ function feedUnits(flow: Flow, { lengths, ptsNs }: Coded, body: Uint8Array): voi
   }
 }
 
+/** Times of pictures in the order in which they are shown, behind all that were used. */
+function timesOf(shownNs: readonly number[]): number[] {
+  const order = new Map([...new Set(shownNs)].sort((a, b) => a - b).map((ns, at) => [ns, usedNs + at * PICTURE_NS]))
+  usedNs += (order.size + 1) * PICTURE_NS
+  return shownNs.map((ns) => order.get(ns) ?? 0)
+}
+
 /** @returns the picture that the last access unit holds */
-async function decodeLast(wish: Coded, body: Uint8Array): Promise<Sample> {
-  const wantedNs = wish.ptsNs.at(-1) ?? 0
+async function decodeLast(wish: PictureWish, body: Uint8Array): Promise<HeldSample> {
+  const description = `${decoderFor(wish)} ! ${IN_PLANES} ! ${SINK}`
+  // What the sets say of colours, a decoder that goes on would not notice.
+  const flow = await decoding.flow(description, `${description} ${wish.sets}`)
+  const times = timesOf(wish.ptsNs)
+  const wantedNs = times.at(-1) ?? 0
   // Pictures that are shown later may be among those that it refers to: they come out behind it.
-  const earlier = wish.ptsNs.filter((ns) => ns < wantedNs).length
-  // It lets through one less than it counts.
-  const wanted = `identity eos-after=${earlier + 2}`
-  const description = `${decoderFor(wish)} ! ${wanted} ! ${IN_PLANES} ! ${SINK}`
-  const sample = await lastOf(description, (flow) => feedUnits(flow, wish, body))
+  flow.letOnlyIn(wantedNs)
+  const over = flow.heard('drained')
+  feedUnits(flow, wish.lengths, times, body)
+  flow.drain(usedNs)
+  await over
+  const sample = flow.take()
+  if (!wish.isKept) await decoding.drop()
   if (sample?.ptsNs !== wantedNs) throw new Error('the picture does not come out of the decoder')
   return sample
 }
 
-/** Checks that a picture is what was announced, and paints the masks into it. */
-function paint({ bytes, caps }: Sample, { height, masks, width }: Coded): void {
+function isAnnounced(caps: string, bytes: number, { height, width }: Coded): boolean {
   const has = (name: string) => Number(new RegExp(`${name}=\\(int\\)(\\d+)`).exec(caps)?.[1])
-  if (has('width') !== width || has('height') !== height || bytes.length !== layoutOf(width, height).bytes)
+  return has('width') === width && has('height') === height && bytes === layoutOf(width, height).bytes
+}
+
+/** Checks that a picture is what was announced, and paints the masks into it. */
+function paint({ bytes, caps }: Sample, wish: Coded): void {
+  const { height, masks, width } = wish
+  if (!isAnnounced(caps, bytes.length, wish))
     throw new Error('the picture has another size than its parameter set says')
   paintMasks({ bytes, width, height }, masks)
 }
 
-function coloursOf({ caps }: Sample, { height }: Coded): string {
-  return /colorimetry=\(string\)([\w:]+)/.exec(caps)?.[1] ?? (height > SD_HEIGHT ? 'bt709' : 'bt601')
+function coloursOf(caps: string, { height }: Coded): string {
+  return /colorimetry=\(string\)([\w:]+)/.exec(caps)?.[1] ?? (height > SD_HEIGHT ? 'bt709' : LIMITED)
 }
 
 /** A JPEG has all shades, and the colours of BT.601. */
 const ALL_SHADES = '1:4:0:0'
+const LIMITED = 'bt601'
 /** What says nothing of its colours has those of BT.601 up to this height, and else those of BT.709. */
 const SD_HEIGHT = 576
 
@@ -192,28 +262,34 @@ function stretch(bytes: Uint8Array, { chromaRows, chromaStride }: ReturnType<typ
   for (let at = colours; at < bytes.length; at++) bytes[at] = COLOUR[bytes[at] ?? 0] ?? 0
 }
 
-interface PictureWish extends Coded {
-  outWidth: number
-  outHeight: number
+/** What goes into the coder: as it came, where nothing has to be changed in it. Masks are painted before it is scaled. */
+function prepared(sample: HeldSample, colours: string, wish: PictureWish): Uint8Array | HeldSample {
+  const { height, masks, width } = wish
+  if (masks.length === 0 && colours !== LIMITED && isAnnounced(sample.caps, sample.length, wish)) return sample
+  const own = readSample(sample)
+  paint(own, wish)
+  // GStreamer's converter leaves the shades as they are where nothing else has to change.
+  if (colours === LIMITED) stretch(own.bytes, layoutOf(width, height))
+  return own.bytes
 }
 
-/** Paints the masks first, so that nothing of what is behind them reaches the scaled picture. */
-async function jpegOf(sample: Sample, wish: PictureWish): Promise<Uint8Array> {
-  const { height, outHeight, outWidth, width } = wish
-  const { bytes } = sample
-  paint(sample, wish)
-  const colours = coloursOf(sample, wish)
-  // GStreamer's converter leaves the shades as they are where nothing else has to change.
-  const isStretched = colours === 'bt601'
-  if (isStretched) stretch(bytes, layoutOf(width, height))
-  const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=0/1,colorimetry=${isStretched ? ALL_SHADES : colours}`
+async function jpegOf(sample: HeldSample, wish: PictureWish): Promise<Uint8Array> {
+  const { height, isKept, outHeight, outWidth, width } = wish
+  const colours = coloursOf(sample.caps, wish)
+  const picture = prepared(sample, colours, wish)
+  const from = `video/x-raw,format=I420,width=${width},height=${height},framerate=0/1,colorimetry=${colours === LIMITED ? ALL_SHADES : colours}`
   const to = `video/x-raw,format=I420,width=${outWidth},height=${outHeight},pixel-aspect-ratio=1/1,colorimetry=${ALL_SHADES}`
-  const made = await lastOf(
+  const flow = await coding.flow(
     `appsrc name=in format=time max-bytes=0 caps=${from} ! videoscale ! videoconvert ! ${to} ! jpegenc quality=85 ! ${SINK}`,
-    (flow) => flow.push(bytes, 0),
   )
-  if (!made) throw new Error('the picture is not made into a JPEG')
-  return made.bytes
+  const made = flow.heard('sample')
+  usedNs += PICTURE_NS
+  flow.push(picture, usedNs)
+  await made
+  const jpeg = flow.pull()
+  if (!isKept) await coding.drop()
+  if (!jpeg) throw new Error('the picture is not made into a JPEG')
+  return jpeg.bytes
 }
 
 interface FilmWish extends Coded {
@@ -270,7 +346,7 @@ async function filmOf(wish: FilmWish, body: Uint8Array): Promise<Sample[]> {
         pump()
       },
     )
-    feedUnits(decoder, wish, body)
+    feedUnits(decoder, wish.lengths, wish.ptsNs, body)
     decoder.end()
     pump()
     await Promise.race([decoder.over, failed.promise])
@@ -282,18 +358,29 @@ async function filmOf(wish: FilmWish, body: Uint8Array): Promise<Sample[]> {
   }
 }
 
+async function dropFlows(): Promise<void> {
+  await Promise.all([decoding.drop(), coding.drop()])
+}
+
 async function answer({ body, head }: WorkerMessage): Promise<void> {
   const { id, ...rest } = head as unknown as (PictureWish | FilmWish) & { id: number }
   try {
     if (rest.kind === 'film') {
+      // Each of them takes what there is of memory.
+      await dropFlows()
       const made = await filmOf(rest as FilmWish, body)
       const about = { lengths: made.map(({ bytes }) => bytes.length), ptsNs: made.map(({ ptsNs }) => ptsNs) }
       send(
         { kind: 'made', id, ...about },
         made.map(({ bytes }) => bytes),
       )
-    } else send({ kind: 'made', id }, [await jpegOf(await decodeLast(rest, body), rest as PictureWish)])
+    } else {
+      const wish = rest as PictureWish
+      send({ kind: 'made', id }, [await jpegOf(await decodeLast(wish, body), wish)])
+    }
   } catch (error) {
+    // What one camera broke is no other's.
+    await dropFlows()
     send({ kind: 'fault', id, why: (error as Error).message.slice(0, 500) })
   }
 }

@@ -21,6 +21,8 @@ export const h264: VideoCodec = {
   setParameters: ['sprop-parameter-sets'],
   headBytes: 1,
   roleOf: (unit) => ROLES[kindOf(unit)] ?? 'foreign',
+  // nal_ref_idc is the same in all slices of a picture.
+  useOf: ([head = 0]) => ({ layer: 0, isReferredTo: (head & 0x60) !== 0 }),
   pieceHead: ([indicator = 0, header = 0]) => [(indicator & 0xe0) | (header & 0x1f)],
   slotOf: (set) => (kindOf(set) === SPS ? SPS_SLOT : FIRST_PPS_SLOT + bitsOf(set.subarray(1)).exp()),
   isEnough(slots) {

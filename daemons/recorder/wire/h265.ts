@@ -8,6 +8,8 @@ import type { StreamFacts, UnitRole, VideoCodec } from './pictures.ts'
 /** Kinds of units. Slices are below 32, and from 16 to 23 decoding can begin: BLA, IDR, CRA and two that are reserved. */
 const FIRST_KEY = 16
 const LAST_KEY = 23
+/** Up to here the even ones are not referred to within their layer. */
+const LAST_UNREFERRED = 14
 const VPS = 32
 const SPS = 33
 const PPS = 34
@@ -28,6 +30,10 @@ export const h265: VideoCodec = {
     // Another layer refines the pictures of the first, which is whole without it.
     const layer = (((unit[0] ?? 0) & 1) << 5) | ((unit[1] ?? 0) >> 3)
     return layer === 0 ? (ROLES[kindOf(unit)] ?? 'foreign') : 'dropped'
+  },
+  useOf(slice) {
+    const kind = kindOf(slice)
+    return { layer: ((slice[1] ?? 0) & 7) - 1, isReferredTo: kind % 2 === 1 || kind > LAST_UNREFERRED }
   },
   pieceHead: ([head = 0, layer = 0, flags = 0]) => [(head & 0x81) | ((flags & 0x3f) << 1), layer],
   slotOf(set) {

@@ -31,6 +31,8 @@ export interface VideoCodec {
   headBytes: 1 | 2
   /** @param unit or the payload of a packet; may be empty */
   roleOf(unit: Uint8Array): UnitRole
+  /** What a slice that is no key frame is for: its temporal layer, and whether others of this layer may refer to it. */
+  useOf(slice: Uint8Array): { layer: number; isReferredTo: boolean }
   /** The head of the unit whose first piece this is. @param payload of at least `headBytes` + 1 */
   pieceHead(payload: Uint8Array): readonly number[]
   /**

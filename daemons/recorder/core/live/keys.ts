@@ -137,6 +137,13 @@ export const pictures = Type.Object(
       maximum: 67_108_864,
       description: 'pictures of more pixels are recorded and not decoded',
     }),
+    kept_pixels: Type.Integer({
+      default: 2_304_000,
+      minimum: 0,
+      maximum: 67_108_864,
+      description:
+        'after a picture of up to so many pixels its decoder is kept for the next one of the same parameter sets; 0: none is',
+    }),
     memory_bytes: Type.Integer({
       default: 402_653_184,
       minimum: 268_435_456,

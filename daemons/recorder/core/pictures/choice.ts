@@ -48,6 +48,15 @@ export async function pictureAt({ at, bytesOf, files, mostBytes, setsOf }: Choic
   return { group: { sets: await setsOf(file), pictures: pictures.slice(0, wanted + 1) }, shownAt }
 }
 
+/** @returns the pictures of a group without those that no other refers to; the last one stays */
+export function neededForLast({ pictures, sets: { codec } }: CodedGroup): CodedPicture[] {
+  const uses = pictures.map(({ units }) => units.filter((unit) => codec.roleOf(unit) === 'slice').map(codec.useOf))
+  const top = Math.max(0, ...uses.flat().map(({ layer }) => layer))
+  const isNeeded = (at: number) =>
+    uses[at]?.length === 0 || uses[at]?.some((use) => use.isReferredTo || use.layer < top)
+  return pictures.filter((_, at) => at === pictures.length - 1 || isNeeded(at))
+}
+
 /** The pictures of a fragment, and when each is shown. @throws Fault `footage_gone` */
 export function codedPictures(bytes: Uint8Array, { wallMs }: Pick<FragmentPlace, 'wallMs'>): CodedPicture[] {
   return picturesOf(bytes).map(({ shownTicks, units }) => ({

@@ -16,6 +16,7 @@ const limits = {
   answerMs: 60_000,
   queue: 4,
   pixels: 8_847_360,
+  keptPixels: 2_304_000,
   memoryBytes: 402_653_184,
   idleMs: 600_000,
 }
@@ -61,6 +62,21 @@ t.test('finds the picture among those that are decoded before and shown after it
   const order = shown.toSorted((a, b) => a - b)
   for (const [at, ms] of shown.slice(0, 8).entries())
     t.equal(await numberOf(await decoder.picture(wishOf(upTo(reordered, at + 1)), never)), order.indexOf(ms), `${at}`)
+})
+
+t.test('a decoder that is kept shows each group as itself: others of its size, and other parameter sets', async (t) => {
+  const coloured = (matrix: string) => ['-colorspace', matrix, '-color_primaries', matrix, '-color_trc', matrix]
+  const reordered = ['-bf', '2', '-tune', 'film', '-x264-params', 'b-adapt=0']
+  const kinds = [coloured('bt709'), coloured('smpte170m'), reordered]
+  const groups: CodedGroup[] = []
+  for (const more of kinds) groups.push(firstGroupOf(await makeCountingFilm(work, 1, more), work))
+  const { decoder } = opened(t)
+  const { decoder: fresh } = opened(t, { keptPixels: 0 })
+  for (const [count, which] of [3, 3, 14, 1].flatMap((count) => [0, 1, 2].map((which) => [count, which] as const))) {
+    const of = upTo(groups[which] ?? group, count)
+    const [kept, anew] = await Promise.all([decoder, fresh].map((one) => one.picture(wishOf(of), never)))
+    t.same(kept, anew, `${count} pictures of film ${which}`)
+  }
 })
 
 t.test('paints masks before anything leaves', async (t) => {

@@ -1,10 +1,11 @@
 import t from 'tap'
-import { pictureAt } from '../../../core/pictures/choice.ts'
+import { neededForLast, pictureAt } from '../../../core/pictures/choice.ts'
 import type { KeptFile } from '../../../core/ports.ts'
 import { h264 } from '../../../wire/h264.ts'
+import { h265 } from '../../../wire/h265.ts'
 import type { FragmentPlace } from '../../../wire/mp4-read.ts'
 import { writeFragment } from '../../../wire/mp4-write.ts'
-import { withLengths } from '../../../wire/pictures.ts'
+import { type VideoCodec, withLengths } from '../../../wire/pictures.ts'
 
 const START = 1_900_000_000_000.4
 const SECOND = 90_000
@@ -84,4 +85,24 @@ t.test('a camera that sends no second key frame makes nobody decode without end'
     code: 'picture_too_large',
     message: /key frame interval/,
   })
+})
+
+/** @param heads of the units of each picture @returns the places of those that are decoded for the last one */
+function needed(codec: VideoCodec, heads: readonly (readonly number[])[][]): number[] {
+  const pictures = heads.map((units, shownMs) => ({ units: units.map((head) => Uint8Array.from(head)), shownMs }))
+  return neededForLast({ sets: { codec, units: [] }, pictures }).map(({ shownMs }) => shownMs)
+}
+
+t.test('a picture that no other refers to is decoded only where it is the one', async (t) => {
+  const [key, referred, alone, beside] = [[0x65], [0x41], [0x01], [0x06]]
+  t.same(needed(h264, [[key], [alone], [referred], [beside, alone], [alone, alone], [referred]]), [0, 2, 5])
+  t.same(needed(h264, [[key], [alone], [alone]]), [0, 2])
+  t.same(needed(h264, [[key], [alone, referred], [referred]]), [0, 1, 2], 'one of its fields is')
+})
+
+t.test('of H.265 only those of the highest temporal layer are left out', async (t) => {
+  const of = (kind: number, layer: number) => [kind << 1, layer + 1]
+  const [key, referred] = [of(19, 0), of(1, 0)]
+  t.same(needed(h265, [[key], [of(0, 0)], [of(8, 0)], [referred], [of(0, 0)]]), [0, 3, 4])
+  t.same(needed(h265, [[key], [of(0, 0)], [of(2, 1)], [of(3, 1)], [referred]]), [0, 1, 3, 4])
 })
