@@ -105,6 +105,30 @@ export interface PromptLine {
   sendAfter(delayMs: number, bytes: Uint8Array, end: PromptSendEnd): Timer
   /** Whether what the driver took still has to go out by the wire: not so on a pty. */
   isWired(): boolean
+  /**
+   * Duplicates the descriptor of a connected socket, so that the answer to a request can be relayed to it before
+   * JavaScript runs. @returns undefined where that cannot be
+   */
+  relayTo(socketFd: number): RelaySocket | undefined
+  /** What was expected last is read as all else is. */
+  relayNothing(): void
+}
+
+/** A frame that would be the answer to the request which was just sent: its first bytes and its length, checksum included. */
+export interface ExpectedFrame {
+  begins: Uint8Array
+  length: number
+}
+
+/** A socket to which a line relays answers. After `leave`, or once the line is closed, calls have no effect. */
+export interface RelaySocket {
+  /**
+   * If the next read has exactly this frame, and the checksum of Modbus is right, the socket gets `head` and the frame
+   * without its checksum. `onBytes` of the line has the frame as ever, after `onSent` was told how many bytes the socket
+   * took. Anything else that is read or written ends it.
+   */
+  expect(answer: ExpectedFrame & { head: Uint8Array; onSent(taken: number): void }): void
+  leave(): void
 }
 
 /** What comes of a send after a silence: one of the two, once. */

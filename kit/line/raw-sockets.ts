@@ -439,6 +439,6 @@ class RawClients {
 }
 
 /** Node has the descriptor of an open socket, though its types do not show it. */
-function descriptorOf(socket: Socket): number {
+export function descriptorOf(socket: Socket): number {
   return (socket as Socket & { _handle?: { fd?: number } })._handle?.fd ?? -1
 }

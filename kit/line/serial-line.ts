@@ -15,6 +15,7 @@ import type {
   ModemLines,
   PromptLine,
   Purge,
+  RelaySocket,
   SteeredSocket,
   SteeredSocketHandlers,
   TransmitterState,
@@ -138,6 +139,8 @@ class SerialLine implements Line, ControlledLine {
       return this.#queue.isIdle ? silence.sendAfter(delayMs, bytes, end) : silence.readAfter(delayMs, end.run)
     },
     isWired: () => !this.#isPty,
+    relayTo: (socketFd) => this.#relayTo(socketFd),
+    relayNothing: () => this.#port.channel.relayNothing(),
   }
 
   constructor(stream: SerialStream, port: PlantroomPort, at: SerialLineFacts) {
@@ -278,6 +281,15 @@ class SerialLine implements Line, ControlledLine {
       return channel.writeAtOnce(bytes)
     } catch {
       return 0 // the same write meets it again, and reports it
+    }
+  }
+
+  /** A client that has just left has no descriptor any more; its replies take the usual way, which says so. */
+  #relayTo(socketFd: number): RelaySocket | undefined {
+    try {
+      return this.#port.isOpen ? this.#port.channel.relayTo(socketFd) : undefined
+    } catch {
+      return undefined
     }
   }
 

@@ -202,6 +202,8 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
             },
           }),
         isWired: () => prompt.isWired(),
+        relayTo: (socketFd) => prompt.relayTo(socketFd),
+        relayNothing: () => prompt.relayNothing(),
       },
     }),
     unsupported: line.unsupported,

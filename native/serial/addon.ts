@@ -48,8 +48,11 @@ export interface NativePort {
   readonly path: string
   /** Bits: 1 rs485, 2 low_latency, 4 driver_counts, 8 modem_lines. */
   readonly unsupported: number
-  /** Call once: events go to `onEvent(event, value, atUs)`; bytes are at the start of `slab` until it returns. */
-  begin(slab: Uint8Array, onEvent: (event: number, value: number, atUs: number) => void): void
+  /**
+   * Call once: events go to `onEvent(event, value, atUs, relayed)`; bytes are at the start of `slab` until it returns.
+   * `relayed`: how many bytes a socket took of what `expect` named; 0 for all else that was read.
+   */
+  begin(slab: Uint8Array, onEvent: (event: number, value: number, atUs: number, relayed: number) => void): void
   /** Requests one more `bytes` event with at most that many. */
   want(maxBytes: number): void
   /** Reads at once what the driver has, if any is wanted: a `bytes` event comes before this returns. */
@@ -66,6 +69,16 @@ export interface NativePort {
   sendIfQuiet(bytes: Uint8Array): number
   /** Leaves of `sendIn` only the `awake` event. */
   dropSend(): void
+  /** Duplicates a connected socket's descriptor for `expect`. @returns its id; @throws with errno and syscall */
+  relayTo(socketFd: number): number
+  /** An id that left has no effect, here and below. */
+  leaveRelay(id: number): void
+  /**
+   * If the next read has exactly one frame of that length, with those first bytes and the checksum of Modbus, its bytes
+   * before the checksum go to the socket behind `head`. A read or a write of anything else ends it. Copies the bytes.
+   */
+  expect(id: number, head: Uint8Array, begins: Uint8Array, length: number): void
+  expectNothing(): void
   /** While the line sends on and on, it is read every so many milliseconds; 0, as at first: always at once. */
   readEvery(ms: number): void
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */

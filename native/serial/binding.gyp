@@ -13,6 +13,7 @@
         "src/passing.cc",
         "src/port.cc",
         "src/pty.cc",
+        "src/relay.cc",
         "src/settings.cc",
         "src/uucp-lock.cc",
         "src/wake.cc"

@@ -51,6 +51,16 @@ interface PendingRead {
   reject(error: Error): void
 }
 
+/** A socket to which the line relays the answer that is expected next. After `leave` calls have no effect. */
+interface RelaySocket {
+  /**
+   * If the next read has exactly this frame, the socket gets `head` and the frame without its checksum, before JavaScript
+   * runs. The listener has the frame too, after `onSent` was told how many bytes the socket took.
+   */
+  expect(answer: { head: Uint8Array; begins: Uint8Array; length: number; onSent(taken: number): void }): void
+  leave(): void
+}
+
 /**
  * Owns a native port. Bytes are read only on request: by `read` (one piece each) or by `listen` (a stream of pieces
  * until paused), never both. `lastReadAtUs` is CLOCK_MONOTONIC of the last piece.
@@ -71,6 +81,7 @@ export class Channel {
   #closing: Promise<void> | undefined
   #passing: Passing | undefined
   #holds = 0
+  #onRelayed: ((taken: number) => void) | undefined
   /** What waits for a silence of the line. */
   readonly silence: Silence
 
@@ -82,7 +93,7 @@ export class Channel {
       isClear: () => this.#isClear,
       tellPassed: () => this.tellPassed(),
     })
-    native.begin(this.#slab, (event, value, atUs) => this.#onEvent(event, value, atUs))
+    native.begin(this.#slab, (event, value, atUs, relayed) => this.#onEvent(event, value, atUs, relayed))
   }
 
   /** One handler; runs once when the device is lost, or at once if it already is. */
@@ -211,6 +222,25 @@ export class Channel {
     this.#passing?.tell()
   }
 
+  /** Copies a socket's descriptor, so that answers can be relayed to it. @throws CallError */
+  relayTo(socketFd: number): RelaySocket {
+    const { native } = this
+    const id = native.relayTo(socketFd)
+    return {
+      expect: ({ begins, head, length, onSent }) => {
+        if (!this.isOpen) return
+        this.#onRelayed = onSent
+        native.expect(id, head, begins, length)
+      },
+      leave: () => native.leaveRelay(id),
+    }
+  }
+
+  /** What was expected last is read as all else is. */
+  relayNothing(): void {
+    this.native.expectNothing()
+  }
+
   /** Ends queued writes as if written: their bytes are dropped with the driver's. */
   dropWrites(): void {
     for (const write of this.#writes.splice(0)) write.resolve()
@@ -246,9 +276,11 @@ export class Channel {
     for (const write of this.#writes.splice(0)) write.reject(errorOf('write'))
   }
 
-  #onEvent(event: number, value: number, atUs: number): void {
-    if (event === EVENT.bytes) this.#onBytes(value, atUs)
-    else if (event === EVENT.passed) this.tellPassed()
+  #onEvent(event: number, value: number, atUs: number, relayed: number): void {
+    if (event === EVENT.bytes) {
+      if (relayed > 0) this.#onRelayed?.(relayed)
+      this.#onBytes(value, atUs)
+    } else if (event === EVENT.passed) this.tellPassed()
     else if (event === EVENT.writable) this.#onWritable()
     else if (event === EVENT.awake) this.silence.awake()
     else if (event === EVENT.sent) this.silence.sent(value)

@@ -1,7 +1,7 @@
 /** TCP servers of lines: they accept clients, enforce the limits, and disconnect slow and idle clients. */
 import { createServer, type Socket } from 'node:net'
 import type { Clock, Timer } from '#kit/clock.ts'
-import { closed, listening, SocketWriter } from '#kit/line/raw-sockets.ts'
+import { closed, descriptorOf, listening, SocketWriter } from '#kit/line/raw-sockets.ts'
 import type { Log } from '#kit/log.ts'
 import type { ShareOf } from '#kit/net/address.ts'
 import { createPlaces, createPlacesWithin, type Holder } from '#kit/net/places.ts'
@@ -122,6 +122,10 @@ class Connection implements TcpPeer, Holder {
     return this.#writer.waitingBytes
   }
 
+  get descriptor(): number {
+    return this.#socket.destroyed ? -1 : descriptorOf(this.#socket)
+  }
+
   send(bytes: Uint8Array, isUnasked = false): void {
     const socket = this.#socket
     if (!socket.writable) return
@@ -129,7 +133,7 @@ class Connection implements TcpPeer, Holder {
       this.#hasAsked = true
       this.#activeMs = this.#parts.clock.monotonicMs()
     }
-    this.#writer.write(bytes)
+    if (bytes.length > 0) this.#writer.write(bytes)
     if (this.#writer.waitingBytes <= this.#parts.limits.backlog_bytes || this.#slow) return
     this.#slow = this.#parts.clock.after(this.#parts.limits.slow_client_ms, () => {
       this.#letGo('slow', `${this.#writer.waitingBytes} bytes of replies were not taken`, socket)

@@ -76,11 +76,14 @@ function checkHead(head: Uint8Array): void {
  */
 export function mbapFrame({ transactionId, body }: MbapMessage): Uint8Array {
   const frame = new Uint8Array(HEAD_BYTES + body.length)
-  frame[0] = transactionId >>> 8
-  frame[1] = transactionId & 0xff
-  frame[5] = body.length
+  frame.set(mbapHead(transactionId, body.length))
   frame.set(body, HEAD_BYTES)
   return frame
+}
+
+/** What goes before the body of a message. @param length of the body, 2..254 bytes */
+export function mbapHead(transactionId: number, length: number): Uint8Array {
+  return Uint8Array.of(transactionId >>> 8, transactionId & 0xff, 0, 0, 0, length)
 }
 
 /**

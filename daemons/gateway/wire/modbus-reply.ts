@@ -258,6 +258,18 @@ export function knownReply({ frame, request }: SentRequest): Uint8Array | undefi
   return echoed === undefined ? undefined : sealed([...frame.subarray(0, echoed)])
 }
 
+/**
+ * What every valid reply to a request begins with, and its length, exceptions apart. Undefined for 43/14, whose replies
+ * differ in length.
+ */
+export function expectedReply({ frame, request }: SentRequest): { begins: Uint8Array; length: number } | undefined {
+  const { unitId, fc } = request
+  if (fc === 43) return undefined
+  const echoed = echoedLength(fc)
+  const begins = echoed === undefined ? Uint8Array.of(unitId, fc, dataBytes(request)) : frame.subarray(0, echoed)
+  return { begins, length: fixedLength(request) }
+}
+
 /** The exception code of a reply; null if it is no exception. */
 export function exceptionCode(frame: Uint8Array): number | null {
   return (frame[1] ?? 0) & 0x80 ? (frame[2] ?? 0) : null

@@ -1,6 +1,8 @@
 /** What JavaScript sees of passing bytes between a terminal and sockets. */
 #include "passing-calls.h"
 
+#include <errno.h>
+
 #include "call.h"
 
 /** beginPassing(notes, tellMs) */
@@ -59,6 +61,41 @@ static napi_value Steer(napi_env env, napi_callback_info info) {
   return jsUndefined(env);
 }
 
+static std::vector<uint8_t> bytesOf(napi_env env, napi_value array) {
+  void* data = nullptr;
+  size_t length = 0;
+  napi_get_typedarray_info(env, array, nullptr, &length, &data, nullptr, nullptr);
+  return std::vector<uint8_t>(static_cast<uint8_t*>(data), static_cast<uint8_t*>(data) + length);
+}
+
+/** relayTo(fd) -> id */
+static napi_value RelayTo(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  uint32_t id = 0;
+  const int fd = static_cast<int>(numberOf(env, call.args[0]));
+  Failure failure = call.port->isClosing() ? failedCall("fcntl", ECANCELED) : call.port->relay.join(fd, &id);
+  return failure.failed() ? throwFailure(env, failure, call.port->path()) : jsNumber(env, id);
+}
+
+static napi_value LeaveRelay(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->relay.leave(idOf(env, call));
+  return jsUndefined(env);
+}
+
+/** expect(id, head, begins, length) */
+static napi_value Expect(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  const size_t length = static_cast<size_t>(numberOf(env, call.args[3]));
+  call.port->relay.expect(idOf(env, call), {bytesOf(env, call.args[1]), bytesOf(env, call.args[2]), length});
+  return jsUndefined(env);
+}
+
+static napi_value ExpectNothing(napi_env env, napi_callback_info info) {
+  callOf(env, info).port->relay.expectNothing();
+  return jsUndefined(env);
+}
+
 static napi_value HoldPassing(napi_env env, napi_callback_info info) {
   Call call = callOf(env, info);
   call.port->passing.setHeld(boolOf(env, call.args[0]));
@@ -77,6 +114,10 @@ std::vector<napi_property_descriptor> passingCalls() {
       METHOD("setFlow", SetFlow), METHOD("limitReads", LimitReads),
       METHOD("setDirect", SetDirect),
       METHOD("steer", Steer),
+      METHOD("relayTo", RelayTo),
+      METHOD("leaveRelay", LeaveRelay),
+      METHOD("expect", Expect),
+      METHOD("expectNothing", ExpectNothing),
       METHOD("holdPassing", HoldPassing),
       METHOD("takePassed", TakePassed),
   };

@@ -166,6 +166,7 @@ void Port::onWake() {
 /** What was to be sent later is no longer the first after the silence. */
 void Port::wrote() {
   toSend.clear();
+  relay.expectNothing();
   pace.wrote();
 }
 
@@ -220,10 +221,12 @@ void Port::readable() {
   if (length > 0) toSend.clear();
   if (length > 0) pace.read(length, atUs);
   if (length > 0 && isPassed) {
+    relay.expectNothing();
     passing.fromLine(length, atUs);
   } else if (length > 0) {
+    const size_t relayed = relay.pass(to, length);
     wanted = 0;
-    emit(Event::bytes, static_cast<double>(length), atUs);
+    emit(Event::bytes, static_cast<double>(length), atUs, relayed);
   }
   if (err != 0 || isEnd) return lost(err);
   // After POLLERR nothing is armed any more; with nothing said by the read, ask again.
@@ -243,15 +246,16 @@ void Port::lost(int err) {
   emit(Event::lost, err, nowUs());
 }
 
-void Port::emit(Event event, double value, double atUs) {
+void Port::emit(Event event, double value, double atUs, size_t relayed) {
   if (onEventRef == nullptr) return;
   napi_handle_scope scope;
   napi_open_handle_scope(env, &scope);
   napi_value onEvent, receiver, result;
   napi_get_reference_value(env, onEventRef, &onEvent);
   napi_get_global(env, &receiver);
-  napi_value args[] = {jsNumber(env, static_cast<int>(event)), jsNumber(env, value), jsNumber(env, atUs)};
-  napi_status status = napi_make_callback(env, context, receiver, onEvent, 3, args, &result);
+  napi_value args[] = {jsNumber(env, static_cast<int>(event)), jsNumber(env, value), jsNumber(env, atUs),
+                       jsNumber(env, static_cast<double>(relayed))};
+  napi_status status = napi_make_callback(env, context, receiver, onEvent, 4, args, &result);
   if (status == napi_pending_exception) {
     napi_value error;
     napi_get_and_clear_last_exception(env, &error);
@@ -339,6 +343,7 @@ static void onPollClosed(uv_handle_t* handle) {
 void Port::stopPolling() {
   if (poll == nullptr) return;
   passing.stop();
+  relay.stop();
   wake.stop();
   pace.stop();
   uv_poll_stop(poll);

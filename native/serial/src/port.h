@@ -15,6 +15,7 @@
 #include "opened.h"
 #include "pace.h"
 #include "passing.h"
+#include "relay.h"
 #include "wake.h"
 
 /** Kinds of event given to JavaScript. */
@@ -50,7 +51,8 @@ class Port final : private PassingLine {
 
   /** Main thread: the descriptor is open and nobody is closing it. */
   bool isUsable() const override { return !closing && !isLost; }
-  void emit(Event event, double value, double atUs);
+  /** @param relayed of `bytes`: what a socket took of them, and of the head before them */
+  void emit(Event event, double value, double atUs, size_t relayed = 0);
 
   const std::string& path() const { return devicePath; }
 
@@ -63,6 +65,7 @@ class Port final : private PassingLine {
   BlockingCalls blocking;
   /** Main thread only. */
   Passing passing{this};
+  Relay relay;
 
  private:
   int descriptor() const override { return fd; }

@@ -16,6 +16,7 @@ import {
   type BusEvent,
   type BusHooks,
   type BusState,
+  expectReply,
   nextBusState,
   type ReplyWait,
   type SilenceWait,
@@ -110,6 +111,8 @@ function checkTwin<Request extends BusRequest, Reply extends BusReply>(
   twin: Twin,
 ): void {
   const { outcomes, protocol, receiver } = parts
+  // The check asks something else than whoever waits for the reply.
+  const { onExpected: _, ...how } = transaction.how
   const { sent } = transaction
 
   function settle(): void {
@@ -122,6 +125,7 @@ function checkTwin<Request extends BusRequest, Reply extends BusReply>(
 
   parts.requests.addUrgent({
     ...transaction,
+    how,
     sent: protocol.echoCheck(sent),
     resolve: settle,
     reject: (fault) => (parts.isOpen() ? settle() : transaction.reject(fault)),
@@ -160,6 +164,8 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   #silence: SilenceWait | undefined
   /** The queued request that the line sends when the silence is over, unless something comes before. */
   #armed: Transaction<Request, Reply> | undefined
+  /** Where the line may relay the reply of the request in flight: ends that. */
+  #endRelay: (() => void) | undefined
   /** The timer of the current state; those of `waiting` and `receiving` are in `#wait`. */
   #timer: Timer | undefined
   /** Fires when silence has followed bytes that came outside a transaction. */
@@ -251,9 +257,9 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   }
 
   /** See `BusAsker`. */
-  async exchange(sent: Sent<Request>, how: AskHow): Promise<Reply | null> {
-    if (!this.#line) throw this.#parts.whyNotOpen()
-    return await new Promise((resolve, reject) => {
+  exchange(sent: Sent<Request>, how: AskHow): Promise<Reply | null> {
+    if (!this.#line) return Promise.reject(this.#parts.whyNotOpen())
+    return new Promise((resolve, reject) => {
       this.#requests.add({ sent, how, sentAtMs: 0, addedAtMs: this.#parts.clock.monotonicMs(), resolve, reject })
       this.#pump()
     })
@@ -287,6 +293,8 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#sweepTimer?.cancel()
     this.#wait?.cancel()
     this.#wait = undefined
+    this.#endRelay?.()
+    this.#endRelay = undefined
   }
 
   #pump(): void {
@@ -382,17 +390,13 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
       return
     }
     this.#move('sent')
-    this.#wait = waitForReply(
-      {
-        ...this.#parts,
-        longestBytes: protocol.longestBytes,
-        receiver: this.#receiver,
-        onReply: (reply) => this.#answered(transaction, reply),
-        onNone: () => this.#onNone(transaction),
-      },
-      atMs,
-    )
-    if (this.#receiver.pending > 0) this.#look()
+    const receiver = this.#receiver
+    const onReply = (reply: Reply) => this.#answered(transaction, reply)
+    const onNone = () => this.#onNone(transaction)
+    this.#wait = waitForReply({ ...this.#parts, longestBytes: protocol.longestBytes, receiver, onReply, onNone }, atMs)
+    const known = { copies: this.#copies, holds: this.#holds, receiver }
+    this.#endRelay = expectReply({ protocol, prompt: this.#line?.prompt, ...known }, transaction)
+    if (receiver.pending > 0) this.#look()
   }
 
   #turned(transaction: Transaction<Request, Reply>): void {

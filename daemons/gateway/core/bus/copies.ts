@@ -115,6 +115,13 @@ export class BusCopies<Request extends BusRequest, Reply extends BusReply> {
     return this.#units.get(unitId)?.isDoubling ?? false
   }
 
+  /** Whether no reply of this unit is doubted, whatever it says. */
+  isTrusted(unitId: number): boolean {
+    const { copy_trust_after: after, copy_window_ms: windowMs } = this.#settings
+    const unit = this.#units.get(unitId)
+    return windowMs === 0 || (unit !== undefined && !unit.isDoubling && unit.single >= after)
+  }
+
   /** How long a write must wait, ms, because its reply could be a copy of an earlier one; 0: not at all. */
   waitMs(sent: Sent<Request>): number {
     if (!this.isDoubling(sent.request.unitId) || this.#recent.size === 0) return 0

@@ -5,6 +5,7 @@
  * `Request` is the content of one request, `Reply` the content of one proven reply. The bus reads no field of either
  * beyond those named here.
  */
+import type { ExpectedFrame } from '#kit/line/line.ts'
 import type { Fault } from '#kit/pure/fault.ts'
 
 /** What every request has: the unit it is for. */
@@ -128,6 +129,11 @@ interface Doubts<Request extends BusRequest, Reply extends BusReply> {
   ): Sent<Request> | undefined
   /** A read of the place that the request is about. Its echo and reply differ, so it shows whether the line echoes. */
   echoCheck(sent: Sent<Request>): Sent<Request>
+  /**
+   * What the reply to a request is sure to look like, a refusal apart; left out, or undefined: that cannot be said, or its
+   * checksum is not that of Modbus.
+   */
+  expectedReply?(sent: Sent<Request>): ExpectedFrame | undefined
   /** The reply to a write, known in advance; undefined where the reply carries values of the unit. */
   knownReply(sent: Sent<Request>): Uint8Array | undefined
   /** Whether a reply contradicts a write made in the meantime. @param write a write to this unit, or a broadcast */

@@ -258,6 +258,11 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     return this.#doubt
   }
 
+  /** Whether the line has no echo and nothing came since `begin`. */
+  get isUnheard(): boolean {
+    return this.#echo === 'absent' && !this.#hasHeard && this.#bytes.length === 0
+  }
+
   /** What came since `begin` other than the reply. */
   get heard(): Heard {
     return this.#heard
@@ -345,6 +350,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
   }
 
   #next(isQuiet: boolean): Cut | undefined {
+    if (this.#bytes.length === 0) return undefined
     const expecting = {
       framing: this.#parts.protocol,
       sent: this.#sent,
@@ -391,21 +397,12 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
   }
 
   #aside(cut: Cut): void {
-    switch (cut.kind) {
-      case 'echo':
-        this.#ownEcho(cut)
-        return
-      case 'twin':
-        this.#twin = { frame: cut.frame, atMs: this.#parts.clock.monotonicMs() }
-        this.#isEchoSeen = true
-        return
-      case 'late':
-      case 'stray':
-        this.#stray(cut)
-        return
-      default:
-        this.#junk(cut.frame)
-    }
+    if (cut.kind === 'echo') this.#ownEcho(cut)
+    else if (cut.kind === 'twin') {
+      this.#twin = { frame: cut.frame, atMs: this.#parts.clock.monotonicMs() }
+      this.#isEchoSeen = true
+    } else if (cut.kind === 'noise') this.#junk(cut.frame)
+    else this.#stray(cut)
   }
 
   #ownEcho(cut: Cut): void {
@@ -470,8 +467,7 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     const { protocol, units } = this.#parts
     const sent = this.#sent
     const flaw = protocol.junkFlaw(bytes, sent)
-    if (!flaw) this.#count('noiseBytes', bytes.length)
-    else this.#count(countOfFlaw[flaw])
+    this.#count(flaw ? countOfFlaw[flaw] : 'noiseBytes', flaw ? 1 : bytes.length)
     if (flaw === 'crc' && sent) units.damaged(sent.request.unitId)
     this.#publish(bytes, () => (flaw ? null : { kind: 'noise' }), flaw && protocol.flawFault(flaw, sent, bytes))
   }

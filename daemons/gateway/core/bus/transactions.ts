@@ -1,6 +1,6 @@
 /** A request on one line: bus states, priorities, the replies that units still owe, sending, waiting for the reply. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Line, PromptLine } from '#kit/line/line.ts'
+import type { ExpectedFrame, Line, PromptLine, RelaySocket } from '#kit/line/line.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { sendWithin, wireUs } from '#kit/pure/line.ts'
 import { framePayload } from '../lines/events.ts'
@@ -128,6 +128,11 @@ export interface AskHow {
   owner?: object
   /** Is sent to a silent unit too, in a gap between polls, and probes it: for a scan, which asks each unit once. */
   evenSilent?: boolean
+  /**
+   * Told once the request is out, and only where a reply like this would be believed whatever it says: the line may relay
+   * it to whoever waits. It ends with the request.
+   */
+  onExpected?(reply: ExpectedFrame, relayTo: (socketFd: number) => RelaySocket | undefined): void
   /** Is for no unit in particular, as a search is: no unit is judged by what comes of it, and none owes its reply. */
   isWildcard?: boolean
 }
@@ -353,6 +358,32 @@ function publishSent<Request extends BusRequest>(
     return framePayload({ direction: 'tx', frame, atUs }, { decoded, priority: how.priority })
   }
   publish('frame', payload, protocol.heldBytesOf(frame))
+}
+
+interface ExpectParts<Request extends BusRequest> {
+  prompt: PromptLine | undefined
+  protocol: Pick<BusProtocol<Request, BusReply>, 'expectedReply'>
+  receiver: { readonly isUnheard: boolean }
+  holds: { owed(unitId: number): readonly unknown[] }
+  copies: { isTrusted(unitId: number): boolean }
+}
+
+/**
+ * Lets the line relay the reply to whoever waits, where it would be believed whatever it says: the unit owes nothing else,
+ * its replies are not doubted, and the line has no echo. For a request that has just been sent.
+ * @returns ends that; undefined where nothing is relayed
+ */
+export function expectReply<Request extends BusRequest>(
+  { copies, holds, prompt, protocol, receiver }: ExpectParts<Request>,
+  { how, isFence, sent }: Pick<Transaction<Request, BusReply>, 'how' | 'isFence' | 'sent'>,
+): (() => void) | undefined {
+  const { unitId } = sent.request
+  if (!prompt || !how.onExpected || isFence || !receiver.isUnheard) return undefined
+  if (holds.owed(unitId).length > 0 || !copies.isTrusted(unitId)) return undefined
+  const reply = protocol.expectedReply?.(sent)
+  if (!reply) return undefined
+  how.onExpected(reply, prompt.relayTo)
+  return prompt.relayNothing
 }
 
 // The wait for one reply: from the end of a request to its proven reply, or to its time-out.

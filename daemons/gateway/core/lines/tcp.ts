@@ -67,8 +67,11 @@ export interface TcpPeer {
   readonly address: string
   /** Bytes that it has not taken yet. */
   readonly waitingBytes: number
+  /** Of its socket; -1 where it has none any more. Left out by peers in memory. */
+  readonly descriptor?: number
   /**
-   * The connection owns the bytes afterwards. It disconnects a client that does not take them.
+   * The connection owns the bytes afterwards. It disconnects a client that does not take them. None at all say that the
+   * client was answered otherwise.
    * @param isUnasked the client has not asked for them, so that they do not keep its place
    */
   send(bytes: Uint8Array, isUnasked?: boolean): void

@@ -5,6 +5,7 @@ import {
   describeReply,
   describeRequest,
   exceptionCode,
+  expectedReply,
   flawFault,
   flawOfJunk,
   isMistakable,
@@ -206,6 +207,7 @@ const withoutCodec: Omit<ModbusRtu, 'seal' | 'openReply' | 'fenceFor' | 'echoChe
 
   isMistakable,
   isFence: ({ fc }) => modbusFunctions.get(fc)?.isWrite === false && fc !== 43,
+  expectedReply,
   knownReply,
   denies,
 }

@@ -1,13 +1,14 @@
 /** Modbus TCP access to a line: settings, clients, their requests and replies. */
 import { Type } from 'typebox'
 import type { Clock } from '#kit/clock.ts'
+import type { ExpectedFrame, RelaySocket } from '#kit/line/line.ts'
 import { type Fault, faultOf } from '#kit/pure/fault.ts'
 import { createListening } from '#kit/pure/line.ts'
 import type { BackoffLimits } from '#kit/pure/pace.ts'
-import { createMbapCutter, type MbapMessage, mbapException, mbapFrame } from '../../wire/mbap.ts'
+import { createMbapCutter, type MbapMessage, mbapException, mbapFrame, mbapHead } from '../../wire/mbap.ts'
 import { judgeRequest } from '../../wire/modbus-reply.ts'
 import { type ModbusRequest, modbusFunctions, sealed } from '../../wire/modbus-request.ts'
-import { placesOf, pointPlacesOf } from '../bus/transactions.ts'
+import { type AskHow, placesOf, pointPlacesOf } from '../bus/transactions.ts'
 import type { Adapter } from '../lines/adapter.ts'
 import { countOfLetGo, lineTcpKeys, type TcpClient, type TcpPeer, type TcpServerOpener } from '../lines/tcp.ts'
 import type { ModbusMaster } from './master.ts'
@@ -60,6 +61,8 @@ interface Slot {
   message: MbapMessage
   frame: Uint8Array
   reply?: Uint8Array | null
+  /** How many bytes of the reply the client has from the line itself. */
+  relayed: number
 }
 
 /** A request that may be sent. */
@@ -67,6 +70,9 @@ interface Asked {
   request: ModbusRequest
   slot: Slot
 }
+
+/** Of an RTU frame. */
+const CHECKSUM_BYTES = 2
 
 const DEVICE_FAILURE = 4
 const DEVICE_BUSY = 6
@@ -103,6 +109,8 @@ export class ModbusTcpSession implements TcpClient {
   readonly #behind = new Map<number, Asked[]>()
   /** The first request of each unit; it goes to the bus when there is a place. */
   readonly #ready: Asked[] = []
+  /** The client's socket at the line, once a reply could be relayed. */
+  #relay: RelaySocket | undefined
   #atBus = 0
   #isPaused = false
   #isClosed = false
@@ -127,6 +135,7 @@ export class ModbusTcpSession implements TcpClient {
   /** Withdraws waiting requests. A sent request runs to its end: a write may have been carried out already. */
   onClosed(): void {
     this.#isClosed = true
+    this.#relay?.leave()
     this.#parts.counts.tcpClients--
     for (const behind of [this.#ready, ...this.#behind.values()]) this.#parts.counts.tcpWithdrawn += behind.length
     this.#ready.length = 0
@@ -162,7 +171,7 @@ export class ModbusTcpSession implements TcpClient {
   #accept(message: MbapMessage): void {
     // The body is a view of the whole read buffer; copy it, so that one request does not keep that buffer alive.
     const frame = sealed(message.body)
-    const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame }
+    const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame, relayed: 0 }
     this.#parts.counts.tcpRequests++
     this.#slots.push(slot)
     const judged = judgeRequest(slot.frame)
@@ -197,7 +206,8 @@ export class ModbusTcpSession implements TcpClient {
     const { frame } = slot
     const isWrite = modbusFunctions.get(request.fc)?.isWrite === true
     if (isWrite) counts.tcpWrites++
-    asker.exchange({ frame, request }, { priority: isWrite ? 'operator' : 'poll', owner: this }).then(
+    const onExpected: AskHow['onExpected'] = (reply, relayTo) => this.#expect(slot, reply, relayTo)
+    asker.exchange({ frame, request }, { priority: isWrite ? 'operator' : 'poll', owner: this, onExpected }).then(
       (reply) => {
         slot.reply = reply && mbapFrame({ ...slot.message, body: reply.frame.subarray(0, -2) })
         this.#settled(request)
@@ -207,6 +217,18 @@ export class ModbusTcpSession implements TcpClient {
         this.#settled(request)
       },
     )
+  }
+
+  /** The line relays the reply where nothing has to go to the client before it. */
+  #expect(slot: Slot, reply: ExpectedFrame, relayTo: (socketFd: number) => RelaySocket | undefined): void {
+    const { peer } = this.#parts
+    if (slot !== this.#slots[0] || peer.descriptor === undefined || peer.waitingBytes > 0 || this.#isClosed) return
+    this.#relay ??= relayTo(peer.descriptor)
+    const head = mbapHead(slot.message.transactionId, reply.length - CHECKSUM_BYTES)
+    const onSent = (taken: number) => {
+      slot.relayed = taken
+    }
+    this.#relay?.expect({ ...reply, head, onSent })
   }
 
   /** A broadcast that was not sent is refused like any other request: silence would mean that it was sent. */
@@ -239,7 +261,7 @@ export class ModbusTcpSession implements TcpClient {
   #flush(): void {
     for (let first = this.#slots[0]; first?.reply !== undefined; first = this.#slots[0]) {
       this.#slots.shift()
-      if (first.reply) this.#parts.peer.send(first.reply)
+      if (first.reply) this.#parts.peer.send(first.reply.subarray(first.relayed))
     }
   }
 }

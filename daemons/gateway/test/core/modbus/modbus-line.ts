@@ -2,6 +2,7 @@
 
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
 import type { PromptLine } from '#kit/line/line.ts'
+import { isPrefixOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
@@ -17,7 +18,7 @@ import {
 } from '../../../core/modbus/master.ts'
 import { createModbusRtu, type ModbusCodec } from '../../../core/modbus/protocol.ts'
 import { type ModbusSettings, modbusSettings } from '../../../core/modbus/settings.ts'
-import type { ModbusRequest } from '../../../wire/modbus-request.ts'
+import { hasGoodCrc, type ModbusRequest } from '../../../wire/modbus-request.ts'
 import { act } from '../act.ts'
 import { whyNotOpen } from './line-of-others.ts'
 import { modbusCodec } from './rtu.ts'
@@ -61,6 +62,9 @@ export interface PromptSetup {
   /** What it took still has to go out by the wire. */
   isWired?: boolean
 }
+
+/** @returns how many of the bytes the socket took */
+export type OnRelayed = (socketFd: number, bytes: Uint8Array) => number
 
 /** The defaults of the schema, with these changes. */
 export function settingsWith(settings: Partial<ModbusSettings> = {}): ModbusSettings {
@@ -132,19 +136,24 @@ function ask(adapter: Adapter, body: object): { outcome: Outcome | undefined } {
   return asked
 }
 
-/** What is sent at once reaches the units with the rest, which has to follow in the same turn. */
+/**
+ * What is sent at once reaches the units with the rest, which has to follow in the same turn.
+ * @param onRelayed a frame that was expected has come, and goes to that socket; left out: nothing is relayed
+ */
 export function makePrompt(
   line: FakeLine,
   clock: FakeClock,
-  { prompt: how }: { prompt?: PromptSetup | undefined },
+  { onRelayed, prompt: how }: { prompt?: PromptSetup | undefined; onRelayed?: OnRelayed | undefined },
 ): void {
   if (!how) return
   const { isWired = false, mostBytes } = how
+  let relay: ((bytes: Uint8Array) => void) | undefined
   const write = line.write.bind(line)
   const arrive = line.arrive.bind(line)
   let sent: Uint8Array = new Uint8Array(0)
   let arrived = 0
   const sendAll = (rest: Uint8Array) => {
+    relay = undefined
     const whole = Uint8Array.of(...sent, ...rest)
     sent = new Uint8Array(0)
     return write(whole)
@@ -166,12 +175,32 @@ export function makePrompt(
       return { cancel() {} }
     },
     isWired: () => isWired,
+    relayTo(socketFd) {
+      if (!onRelayed) return undefined
+      let hasLeft = false
+      return {
+        expect({ begins, head, length, onSent }) {
+          relay = (bytes) => {
+            if (hasLeft || bytes.length !== length || !isPrefixOf(begins, bytes) || !hasGoodCrc(bytes)) return
+            onSent(onRelayed(socketFd, Uint8Array.of(...head, ...bytes.subarray(0, -2))))
+          }
+        },
+        leave() {
+          hasLeft = true
+        },
+      }
+    },
+    relayNothing() {
+      relay = undefined
+    },
   }
   Object.assign(line, {
     prompt,
     write: sendAll,
     arrive(bytes: Uint8Array, atUs?: number) {
       arrived++
+      relay?.(bytes)
+      relay = undefined
       arrive(bytes, atUs)
     },
   })

@@ -23,8 +23,9 @@ interface Asked {
 }
 
 /** A session between a client and a bus that the test plays. */
-function sessionHere(options: { pipeline?: number; places?: number } = {}) {
+function sessionHere(options: { pipeline?: number; places?: number; waitingBytes?: number } = {}) {
   const sent: string[] = []
+  const relays: string[] = []
   const flow: string[] = []
   const asked: Asked[] = []
   const events: unknown[] = []
@@ -32,7 +33,8 @@ function sessionHere(options: { pipeline?: number; places?: number } = {}) {
   const counts = modbusTcpCounts()
   const peer: TcpPeer = {
     address: '192.0.2.7',
-    waitingBytes: 0,
+    waitingBytes: options.waitingBytes ?? 0,
+    descriptor: 5,
     send: (bytes) => void sent.push(hexOf(bytes)),
     pause: () => void flow.push('pause'),
     resume: () => void flow.push('resume'),
@@ -62,7 +64,17 @@ function sessionHere(options: { pipeline?: number; places?: number } = {}) {
   })
   const ask = (transactionId: number, hex: string) =>
     session.onBytes(mbapFrame({ transactionId, body: bytesOfHex(hex) }))
-  return { ask, asked, counts, events, flow, sent, session, withdrawn }
+  /** The request at that place is out, and its reply is sure. @param taken how many bytes of it the socket takes */
+  function expectReply(at: number, taken = 0): void {
+    asked[at]?.how.onExpected?.({ begins: bytesOfHex('11 03 02'), length: 7 }, (socketFd) => ({
+      expect({ begins, head, length, onSent }) {
+        relays.push(`${socketFd}: ${hexOf(head)} | ${hexOf(begins)} of ${length}`)
+        if (taken > 0) onSent(taken)
+      },
+      leave: () => void relays.push('left'),
+    }))
+  }
+  return { ask, asked, counts, events, expectReply, flow, relays, sent, session, withdrawn }
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -77,6 +89,43 @@ t.test('a request goes to the bus with a checksum, its reply back with its trans
   t.strictSame(sent, ['12 34 00 00 00 05 11 03 02 00 2A'])
   t.match(counts, { tcpClients: 1, tcpRequests: 1, tcpWrites: 0, tcpGatewayExceptions: 0 })
 })
+
+t.test('a reply that the line relayed is not sent again, only what the socket did not take of it', async (t) => {
+  for (const [taken, rest] of [
+    [11, ''],
+    [6, '11 03 02 00 2A'],
+    [0, '12 34 00 00 00 05 11 03 02 00 2A'],
+  ] as const) {
+    const { ask, asked, expectReply, relays, sent, session } = sessionHere()
+    ask(0x1234, `11 ${READ}`)
+    expectReply(0, taken)
+    t.strictSame(relays, ['5: 12 34 00 00 00 05 | 11 03 02 of 7'])
+    asked[0]?.reply('11 03 02 00 2A')
+    await settled()
+    t.strictSame(sent, [rest])
+    session.onClosed()
+    t.equal(relays.at(-1), 'left')
+  }
+})
+
+t.test(
+  'nothing is relayed past a reply that must go first, nor to a client that has not taken the last one',
+  async (t) => {
+    const { ask, asked, expectReply, relays } = sessionHere()
+    ask(1, `01 ${READ}`)
+    ask(2, `11 ${READ}`)
+    expectReply(1)
+    t.strictSame(relays, [])
+    asked[0]?.reply('01 03 02 00 01')
+    await settled()
+    expectReply(1)
+    t.equal(relays.length, 1)
+    const slow = sessionHere({ waitingBytes: 1 })
+    slow.ask(1, `11 ${READ}`)
+    slow.expectReply(0)
+    t.strictSame(slow.relays, [])
+  },
+)
 
 t.test("a unit's own exception is passed on as it is", async (t) => {
   const { ask, asked, counts, sent } = sessionHere()

@@ -1,5 +1,6 @@
 /** A Modbus port as the gateway makes it, with all callers at once: points, operators, TCP clients, a scan. */
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
+import { joinBytes } from '#kit/pure/bytes.ts'
 import { fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { SimulatedUnit } from '../../../../../scripts/sim/modbus-unit.ts'
@@ -24,6 +25,8 @@ export interface SharedLineSetup {
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   onValue?(payload: ValuePayload): void
   prompt?: PromptSetup | undefined
+  /** What the line relays to clients: how many bytes of each reply the socket takes; left out: it relays nothing. */
+  relayed?: ((bytes: Uint8Array) => number) | undefined
   /** A request was sent. */
   onSent?(frame: Uint8Array): void
 }
@@ -55,7 +58,15 @@ export function sharedLine(setup: SharedLineSetup) {
       write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
     },
   })
-  makePrompt(line, clock, setup)
+  const { relayed } = setup
+  /** By descriptor: what a client has of a reply. */
+  const sockets = new Map<number, (bytes: Uint8Array) => void>()
+  const onRelayed = (socketFd: number, bytes: Uint8Array) => {
+    const taken = relayed?.(bytes) ?? 0
+    sockets.get(socketFd)?.(bytes.subarray(0, taken))
+    return taken
+  }
+  makePrompt(line, clock, { prompt: setup.prompt, onRelayed: relayed && onRelayed })
   const debts = createBusDebts<ModbusRequest>(clock)
   let port = portHere(setup, clock, debts, setup.points)
   return {
@@ -74,32 +85,48 @@ export function sharedLine(setup: SharedLineSetup) {
       port.adapter.attach(line)
     },
     /** @returns undefined if the TCP port is not open */
-    connect(onReply: (transactionId: number, body: Uint8Array) => void): TcpClientHere | undefined {
-      const { house } = port
-      let isGone = false
-      const session = house?.onClient({
-        address: '192.0.2.7',
-        waitingBytes: 0,
-        send(bytes) {
-          if (isGone) throw new Error('a client that has left is sent bytes')
-          onReply(((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0), bytes.subarray(6))
-        },
-        pause() {},
-        resume() {},
-        end() {},
-      })
-      if (!session) return undefined
-      const leave = () => {
-        if (!isGone) session.onClosed()
-        isGone = true
-      }
-      port.leaving.add(leave)
-      return {
-        leave,
-        ask(transactionId, body) {
-          if (!isGone) session.onBytes(mbapFrame({ transactionId, body }))
-        },
-      }
+    connect: (onReply: OnReply) => connected(port, sockets, onReply),
+  }
+}
+
+type OnReply = (transactionId: number, body: Uint8Array) => void
+
+function connected(
+  { house, leaving }: ReturnType<typeof portHere>,
+  sockets: Map<number, (bytes: Uint8Array) => void>,
+  onReply: OnReply,
+): TcpClientHere | undefined {
+  let isGone = false
+  let got: Uint8Array = new Uint8Array(0)
+  const get = (bytes: Uint8Array) => {
+    if (isGone) throw new Error('a client that has left is sent bytes')
+    got = joinBytes([got, bytes])
+    if (got.length < 6 || got.length < 6 + (got[5] ?? 0)) return
+    const message = got
+    got = new Uint8Array(0)
+    onReply(((message[0] ?? 0) << 8) | (message[1] ?? 0), message.subarray(6))
+  }
+  const descriptor = sockets.size
+  sockets.set(descriptor, get)
+  const session = house?.onClient({
+    address: '192.0.2.7',
+    waitingBytes: 0,
+    descriptor,
+    send: get,
+    pause() {},
+    resume() {},
+    end() {},
+  })
+  if (!session) return undefined
+  const leave = () => {
+    if (!isGone) session.onClosed()
+    isGone = true
+  }
+  leaving.add(leave)
+  return {
+    leave,
+    ask(transactionId, body) {
+      if (!isGone) session.onBytes(mbapFrame({ transactionId, body }))
     },
   }
 }

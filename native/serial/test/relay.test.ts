@@ -1,0 +1,119 @@
+/** An answer that is expected goes to a socket before JavaScript sees it; all else is only read. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { openPty, PlantroomBinding } from '../index.ts'
+import { descriptorOf, heardBy, until } from './passing-rig.ts'
+
+/** Unit 17 answers a read of one register with 42. */
+const answer = Buffer.from('110302002af858', 'hex')
+const head = Buffer.from('123400000005', 'hex')
+const begins = answer.subarray(0, 3)
+const relayed = Buffer.concat([head, answer.subarray(0, -2)])
+
+/** A line on a pty, a socket that answers are relayed to, and what happens in order. */
+async function bench(t: Test) {
+  const pty = openPty()
+  const { channel } = await PlantroomBinding.open({ path: pty.path, baudRate: 115_200 })
+  const server = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [own] = (await once(server, 'connection')) as [Socket]
+  for (const socket of [client, own]) socket.on('error', () => undefined)
+  t.teardown(async () => {
+    for (const socket of [client, own]) socket.destroy()
+    server.close()
+    await channel.close()
+    await pty.close()
+  })
+  const seen: string[] = []
+  channel.listen((bytes) => void seen.push(`read ${bytes.toString('hex')}`))
+  const relay = channel.relayTo(descriptorOf(own))
+  const expect = () =>
+    relay.expect({ begins, head, length: answer.length, onSent: (taken) => void seen.push(`relayed ${taken}`) })
+  return { channel, client, expect, heard: heardBy(client), own, pty, relay, seen }
+}
+
+const readOf = (bytes: Buffer) => `read ${bytes.toString('hex')}`
+
+t.test('the expected answer goes to the socket behind its head and without its checksum, and is read', async (t) => {
+  const { expect, heard, pty, seen } = await bench(t)
+  expect()
+  await pty.write(answer)
+  await until(() => heard.length === relayed.length && seen.length === 2)
+  t.same(heard.bytes(), relayed)
+  t.same(seen, [`relayed ${relayed.length}`, readOf(answer)])
+})
+
+t.test('only the next answer is: what comes after it is read', async (t) => {
+  const { expect, heard, pty, seen } = await bench(t)
+  expect()
+  await pty.write(answer)
+  await until(() => seen.length === 2)
+  await pty.write(answer)
+  await until(() => seen.length === 3)
+  t.equal(heard.length, relayed.length)
+})
+
+t.test('a frame that differs in one bit, or has more or fewer bytes, is only read, and ends it', async (t) => {
+  const { expect, heard, pty, seen } = await bench(t)
+  const others = Array.from({ length: answer.length * 8 }, (_, bit) => {
+    const other = Buffer.from(answer)
+    other[bit >> 3] = (other[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    return other
+  })
+  others.push(answer.subarray(0, -1), Buffer.concat([answer, Buffer.of(0)]), Buffer.concat([Buffer.of(0), answer]))
+  for (const other of others) {
+    expect()
+    for (const bytes of [other, answer]) {
+      seen.length = 0
+      await pty.write(bytes)
+      await until(() => seen.length === 1)
+      t.same(seen, [readOf(bytes)])
+    }
+  }
+  t.equal(heard.length, 0)
+})
+
+t.test('a write ends it, and so does asking for nothing, and a socket that left', async (t) => {
+  const { channel, expect, heard, pty, relay, seen } = await bench(t)
+  for (const end of [
+    () => channel.writeAtOnce(Buffer.from('ask')),
+    () => channel.silence.sendAfter(0, Buffer.from('ask'), { run() {}, onSent() {} }),
+    () => channel.relayNothing(),
+    () => relay.leave(),
+  ]) {
+    expect()
+    end()
+    seen.length = 0
+    await pty.write(answer)
+    await until(() => seen.length === 1)
+    t.same(seen, [readOf(answer)])
+  }
+  t.equal(heard.length, 0)
+})
+
+t.test('where the socket takes nothing the answer is only read', async (t) => {
+  const { expect, own, pty, seen } = await bench(t)
+  await new Promise<void>((resolve) => own.end(resolve))
+  expect()
+  await pty.write(answer)
+  await until(() => seen.length === 1)
+  t.same(seen, [readOf(answer)])
+})
+
+t.test('a client whose socket is closed is told of its end, although the line has a copy of it', async (t) => {
+  const { client, own, relay } = await bench(t)
+  const ended = once(client, 'close')
+  own.destroy()
+  relay.leave()
+  await ended
+})
+
+t.test('a closed line relays nothing, and leaving it then has no effect', async (t) => {
+  const { channel, expect, relay } = await bench(t)
+  await channel.close()
+  expect()
+  relay.leave()
+  t.throws(() => channel.relayTo(0), { code: 'ECANCELED' })
+})
