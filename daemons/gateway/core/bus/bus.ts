@@ -20,6 +20,7 @@ import {
   nextBusState,
   type ReplyWait,
   type SilenceWait,
+  type StepParts,
   sendRequest,
   type Transaction,
   waitForReply,
@@ -111,8 +112,6 @@ function checkTwin<Request extends BusRequest, Reply extends BusReply>(
   twin: Twin,
 ): void {
   const { outcomes, protocol, receiver } = parts
-  // The check asks something else than whoever waits for the reply.
-  const { onExpected: _, ...how } = transaction.how
   const { sent } = transaction
 
   function settle(): void {
@@ -125,7 +124,6 @@ function checkTwin<Request extends BusRequest, Reply extends BusReply>(
 
   parts.requests.addUrgent({
     ...transaction,
-    how,
     sent: protocol.echoCheck(sent),
     resolve: settle,
     reject: (fault) => (parts.isOpen() ? settle() : transaction.reject(fault)),
@@ -156,6 +154,8 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   readonly #units: BusUnits<Request, Reply>
   readonly #outcomes: Outcomes<Request, Reply>
   readonly #receiver: BusReceiver<Request, Reply>
+  /** What each step of a request needs, made once: it is too much to be copied for each request. */
+  readonly #steps: StepParts<Request, Reply>
   #state: BusState = 'closed'
   #line: Line | undefined
   /** The request in flight. */
@@ -193,6 +193,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
       onDoubtSettled: (sent, reply, isSure) => this.#settleDoubt(sent, reply, isSure),
     })
     this.#outcomes = createOutcomes(shared)
+    this.#steps = { ...shared, receiver: this.#receiver, longestBytes: protocol.longestBytes }
     this.#requests = new BusRequests({
       ...shared,
       onReady: () => this.#pump(),
@@ -362,7 +363,7 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
     this.#receiver.begin(transaction.sent, transaction.isFence)
     if (!this.#parts.protocol.isBroadcast(transaction.sent.request)) this.#units.sent(transaction)
     this.#move('silent')
-    const sending = sendRequest({ ...this.#parts, faults: this.#faults, line }, transaction, taken)
+    const sending = sendRequest(this.#steps, line, transaction, taken)
     if (typeof sending === 'number') this.#onSent(transaction, sending)
     else
       sending.then(
@@ -390,13 +391,12 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
       return
     }
     this.#move('sent')
-    const receiver = this.#receiver
-    const onReply = (reply: Reply) => this.#answered(transaction, reply)
-    const onNone = () => this.#onNone(transaction)
-    this.#wait = waitForReply({ ...this.#parts, longestBytes: protocol.longestBytes, receiver, onReply, onNone }, atMs)
-    const known = { copies: this.#copies, holds: this.#holds, receiver }
-    this.#endRelay = expectReply({ protocol, prompt: this.#line?.prompt, ...known }, transaction)
-    if (receiver.pending > 0) this.#look()
+    this.#wait = waitForReply(this.#steps, atMs, {
+      onReply: (reply) => this.#answered(transaction, reply),
+      onNone: () => this.#onNone(transaction),
+    })
+    this.#endRelay = expectReply(this.#steps, this.#line?.prompt, transaction)
+    if (this.#receiver.pending > 0) this.#look()
   }
 
   #turned(transaction: Transaction<Request, Reply>): void {

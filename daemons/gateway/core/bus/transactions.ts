@@ -299,7 +299,6 @@ interface SendParts<Request extends BusRequest> {
   protocol: Pick<BusProtocol<Request, BusReply>, 'describeRequest' | 'heldBytesOf'>
   faults: BusFaults<Request>
   counts: BusCounts
-  line: Line
   publish(event: string, payload: unknown, sizeBytes?: number): void
 }
 
@@ -312,11 +311,12 @@ interface SendParts<Request extends BusRequest> {
  */
 export function sendRequest<Request extends BusRequest>(
   parts: SendParts<Request>,
+  line: Line,
   asking: Asking<Request>,
   alreadyTaken?: number,
 ): number | Promise<number> {
   const { frame, request } = asking.sent
-  const { clock, counts, faults, line, settings } = parts
+  const { clock, counts, faults, settings } = parts
   const startMs = clock.monotonicMs()
   const onWireMs = wireUs(parts, frame.length) / 1000
   const outAtMs = () => Math.max(clock.monotonicMs(), startMs + onWireMs)
@@ -328,7 +328,7 @@ export function sendRequest<Request extends BusRequest>(
   }
   const limitMs = 2 * onWireMs + settings.send_limit_ms
   const limit = { clock, line, limitMs, late: (waitedMs: number) => faults.sendTimeout(request, waitedMs) }
-  return sendWithin(limit, () => writeRequest(parts, asking, taken)).then(outAtMs, (error) => {
+  return sendWithin(limit, () => writeRequest(parts, line, asking, taken)).then(outAtMs, (error) => {
     throw faultOf(error, 'line_write_failed', `${parts.port} took no bytes.`)
   })
 }
@@ -336,10 +336,10 @@ export function sendRequest<Request extends BusRequest>(
 /** @param taken how many of its bytes the line has already */
 async function writeRequest<Request extends BusRequest>(
   parts: SendParts<Request>,
+  line: Line,
   asking: Asking<Request>,
   taken: number,
 ): Promise<void> {
-  const { line } = parts
   const rest = asking.sent.frame.subarray(taken)
   if (rest.length > 0) await line.write(rest)
   publishSent(parts, asking)
@@ -361,7 +361,6 @@ function publishSent<Request extends BusRequest>(
 }
 
 interface ExpectParts<Request extends BusRequest> {
-  prompt: PromptLine | undefined
   protocol: Pick<BusProtocol<Request, BusReply>, 'expectedReply'>
   receiver: { readonly isUnheard: boolean }
   holds: { owed(unitId: number): readonly unknown[] }
@@ -370,11 +369,13 @@ interface ExpectParts<Request extends BusRequest> {
 
 /**
  * Lets the line relay the reply to whoever waits, where it would be believed whatever it says: the unit owes nothing else,
- * its replies are not doubted, and the line has no echo. For a request that has just been sent.
+ * its replies are not doubted, and the line is known to have no echo (where it is not, `checkTwin` may ask something else for
+ * the same caller). For a request that has just been sent.
  * @returns ends that; undefined where nothing is relayed
  */
 export function expectReply<Request extends BusRequest>(
-  { copies, holds, prompt, protocol, receiver }: ExpectParts<Request>,
+  { copies, holds, protocol, receiver }: ExpectParts<Request>,
+  prompt: PromptLine | undefined,
   { how, isFence, sent }: Pick<Transaction<Request, BusReply>, 'how' | 'isFence' | 'sent'>,
 ): (() => void) | undefined {
   const { unitId } = sent.request
@@ -399,11 +400,20 @@ interface ReplyWaitParts<Reply> {
     readonly pending: number
     take(isQuiet: boolean): Reply | undefined
   }
+}
+
+/** What comes of the wait: one of the two, once. */
+interface ReplyWaitEnd<Reply> {
   /** The proven reply came; a refusal is one. */
   onReply(reply: Reply): void
   /** No reply came in time. */
   onNone(): void
 }
+
+/** What each step of a request needs. */
+export type StepParts<Request extends BusRequest, Reply> = SendParts<Request> &
+  ExpectParts<Request> &
+  ReplyWaitParts<Reply>
 
 export interface ReplyWait {
   /** More bytes have been fed to the receiver. */
@@ -412,7 +422,11 @@ export interface ReplyWait {
 }
 
 /** @param sentAtMs when the last bit of the request is out; may lie in the future by its time on the wire */
-export function waitForReply<Reply>(parts: ReplyWaitParts<Reply>, sentAtMs: number): ReplyWait {
+export function waitForReply<Reply>(
+  parts: ReplyWaitParts<Reply>,
+  sentAtMs: number,
+  end: ReplyWaitEnd<Reply>,
+): ReplyWait {
   const { clock, settings, receiver } = parts
   const limitMs =
     sentAtMs + settings.response_timeout_ms + settings.reply_limit_ms + wireUs(parts, parts.longestBytes) / 1000
@@ -430,7 +444,7 @@ export function waitForReply<Reply>(parts: ReplyWaitParts<Reply>, sentAtMs: numb
     const reply = receiver.take(isQuiet)
     if (!reply) return false
     cancel()
-    parts.onReply(reply)
+    end.onReply(reply)
     return true
   }
 
@@ -455,7 +469,7 @@ export function waitForReply<Reply>(parts: ReplyWaitParts<Reply>, sentAtMs: numb
     }
     if (take(clock.monotonicMs() >= silentAtMs)) return
     cancel()
-    parts.onNone()
+    end.onNone()
   }
 
   return {
