@@ -106,12 +106,12 @@ export interface PromptLine {
   /** Whether what the driver took still has to go out by the wire: not so on a pty. */
   isWired(): boolean
   /**
-   * Duplicates the descriptor of a connected socket, so that the answer to a request can be relayed to it before
+   * Duplicates the descriptor of a connected socket, so that answers and questions pass between it and the line before
    * JavaScript runs. @returns undefined where that cannot be
    */
   relayTo(socketFd: number): RelaySocket | undefined
-  /** What was expected last is read as all else is. */
-  relayNothing(): void
+  /** Ends what `expect` and `admit` began. */
+  endRelay(): void
 }
 
 /** A frame that would be the answer to the request which was just sent: its first bytes and its length, checksum included. */
@@ -120,7 +120,7 @@ export interface ExpectedFrame {
   length: number
 }
 
-/** A socket to which a line relays answers. After `leave`, or once the line is closed, calls have no effect. */
+/** A socket that a line relays to and from. After `leave`, or once the line is closed, calls have no effect. */
 export interface RelaySocket {
   /**
    * If the next read has exactly this frame, and the checksum of Modbus is right, the socket gets `head` and the frame
@@ -128,6 +128,18 @@ export interface RelaySocket {
    * took. Anything else that is read or written ends it.
    */
   expect(answer: ExpectedFrame & { head: Uint8Array; onSent(taken: number): void }): void
+  /**
+   * Begins to read the socket, which nobody else may then. `sent`: how many bytes of the admitted question the line took;
+   * the rest must be written before `onBytes` returns. `onEnded`: the socket ended or failed; whoever reads it next is told.
+   */
+  read(handlers: { onBytes(bytes: Uint8Array, sent: number): void; onEnded(): void }): void
+  pause(): void
+  resume(): void
+  /**
+   * If the next bytes of the socket are one message of Modbus TCP that reads that unit, its question goes to the line at
+   * once, unless something came or others wrote. Not before that time, by the monotonic clock.
+   */
+  admit(unitId: number, notBeforeMs: number): void
   leave(): void
 }
 

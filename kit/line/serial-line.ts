@@ -140,7 +140,7 @@ class SerialLine implements Line, ControlledLine {
     },
     isWired: () => !this.#isPty,
     relayTo: (socketFd) => this.#relayTo(socketFd),
-    relayNothing: () => this.#port.channel.relayNothing(),
+    endRelay: () => this.#port.channel.relays.end(),
   }
 
   constructor(stream: SerialStream, port: PlantroomPort, at: SerialLineFacts) {
@@ -287,7 +287,7 @@ class SerialLine implements Line, ControlledLine {
   /** A client that has just left has no descriptor any more; its replies take the usual way, which says so. */
   #relayTo(socketFd: number): RelaySocket | undefined {
     try {
-      return this.#port.isOpen ? this.#port.channel.relayTo(socketFd) : undefined
+      return this.#port.isOpen ? this.#port.channel.relays.join(socketFd) : undefined
     } catch {
       return undefined
     }

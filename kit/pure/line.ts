@@ -1,7 +1,7 @@
 /** Settings of a serial line, the rule for device paths, byte-counted lines, and the TCP port of a line. */
 import { Type } from 'typebox'
 import type { Clock } from '../clock.ts'
-import type { Line, LineOpener } from '../line/line.ts'
+import type { Line, LineOpener, RelaySocket } from '../line/line.ts'
 import { Fault, faultOf } from './fault.ts'
 import { Backoff, type BackoffLimits } from './pace.ts'
 
@@ -202,8 +202,8 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
             },
           }),
         isWired: () => prompt.isWired(),
-        relayTo: (socketFd) => prompt.relayTo(socketFd),
-        relayNothing: () => prompt.relayNothing(),
+        relayTo: (socketFd) => countedRelay(prompt.relayTo(socketFd), counts),
+        endRelay: () => prompt.endRelay(),
       },
     }),
     unsupported: line.unsupported,
@@ -249,6 +249,22 @@ export function countedLine(line: Line, counts: { rxBytes: number; txBytes: numb
     driverCounts: () => line.driverCounts(),
     close: () => line.close(),
   }
+}
+
+function countedRelay(relay: RelaySocket | undefined, counts: { txBytes: number }): RelaySocket | undefined {
+  return (
+    relay && {
+      ...relay,
+      read: ({ onBytes, onEnded }) =>
+        relay.read({
+          onEnded,
+          onBytes(bytes, sent) {
+            counts.txBytes += sent
+            onBytes(bytes, sent)
+          },
+        }),
+    }
+  )
 }
 
 // Transmission time of bytes, and sends with a time limit.

@@ -7,9 +7,10 @@ export const PARITY = { none: 0, odd: 1, even: 2, mark: 3, space: 4 } as const
 
 /**
  * First argument of an event: bytes read (their number), room to write, lost (errno, 0 for a hang-up), notes to take,
- * the time of `wakeIn` or `sendIn` is over, what `sendIn` was given is sent (how much of it the driver took).
+ * the time of `wakeIn` or `sendIn` is over, what `sendIn` was given is sent (how much of it the driver took), bytes of a
+ * relay's socket (their number, 0 where it has ended).
  */
-export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3, awake: 4, sent: 5 } as const
+export const EVENT = { bytes: 0, writable: 1, lost: 2, passed: 3, awake: 4, sent: 5, asked: 6 } as const
 
 /** Kinds of note about bytes that passed between the line and a socket, and the doubles in one note. */
 export const NOTE = { fromLine: 0, fromSocket: 1, behind: 2, ended: 3, size: 5 } as const
@@ -50,7 +51,8 @@ export interface NativePort {
   readonly unsupported: number
   /**
    * Call once: events go to `onEvent(event, value, atUs, relayed)`; bytes are at the start of `slab` until it returns.
-   * `relayed`: how many bytes a socket took of what `expect` named; 0 for all else that was read.
+   * `relayed`: how many bytes a socket took of what `expect` named; 0 for all else that was read. Of `asked` `atUs` is the
+   * id of the socket, and `relayed` how many bytes of an admitted question the line took.
    */
   begin(slab: Uint8Array, onEvent: (event: number, value: number, atUs: number, relayed: number) => void): void
   /** Requests one more `bytes` event with at most that many. */
@@ -78,7 +80,15 @@ export interface NativePort {
    * before the checksum go to the socket behind `head`. A read or a write of anything else ends it. Copies the bytes.
    */
   expect(id: number, head: Uint8Array, begins: Uint8Array, length: number): void
-  expectNothing(): void
+  /** Whether the socket is read, of which `asked` events tell. */
+  readRelay(id: number, isRead: boolean): void
+  /**
+   * If the next bytes of that socket are one message of Modbus TCP that reads that unit (functions 1 to 4), and it is that
+   * late (CLOCK_MONOTONIC) and nothing has come, its question goes to the line. A read or a write of anything else ends it.
+   */
+  admit(id: number, unitId: number, notBeforeUs: number): void
+  /** Ends what `expect` and `admit` began. */
+  endRelay(): void
   /** While the line sends on and on, it is read every so many milliseconds; 0, as at first: always at once. */
   readEvery(ms: number): void
   /** @returns bytes taken from `offset` on; @throws with errno and syscall */

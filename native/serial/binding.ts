@@ -5,6 +5,7 @@ import type * as Interface from './bindings-interface.cjs'
 import { flockHolder } from './holder.ts'
 import { check, DEFAULTS, type FullOptions, nativeOf, type PlantroomOpenOptions } from './options.ts'
 import { type PassedSocket, type PassedSocketHandlers, Passing } from './passing.ts'
+import { Relays } from './relays.ts'
 import { Silence } from './silence.ts'
 
 /** Counts of TIOCGICOUNT, unsigned 32 bit, as the driver keeps them (not since the line was opened). */
@@ -51,16 +52,6 @@ interface PendingRead {
   reject(error: Error): void
 }
 
-/** A socket to which the line relays the answer that is expected next. After `leave` calls have no effect. */
-interface RelaySocket {
-  /**
-   * If the next read has exactly this frame, the socket gets `head` and the frame without its checksum, before JavaScript
-   * runs. The listener has the frame too, after `onSent` was told how many bytes the socket took.
-   */
-  expect(answer: { head: Uint8Array; begins: Uint8Array; length: number; onSent(taken: number): void }): void
-  leave(): void
-}
-
 /**
  * Owns a native port. Bytes are read only on request: by `read` (one piece each) or by `listen` (a stream of pieces
  * until paused), never both. `lastReadAtUs` is CLOCK_MONOTONIC of the last piece.
@@ -81,7 +72,7 @@ export class Channel {
   #closing: Promise<void> | undefined
   #passing: Passing | undefined
   #holds = 0
-  #onRelayed: ((taken: number) => void) | undefined
+  #relays: Relays | undefined
   /** What waits for a silence of the line. */
   readonly silence: Silence
 
@@ -222,23 +213,10 @@ export class Channel {
     this.#passing?.tell()
   }
 
-  /** Copies a socket's descriptor, so that answers can be relayed to it. @throws CallError */
-  relayTo(socketFd: number): RelaySocket {
-    const { native } = this
-    const id = native.relayTo(socketFd)
-    return {
-      expect: ({ begins, head, length, onSent }) => {
-        if (!this.isOpen) return
-        this.#onRelayed = onSent
-        native.expect(id, head, begins, length)
-      },
-      leave: () => native.leaveRelay(id),
-    }
-  }
-
-  /** What was expected last is read as all else is. */
-  relayNothing(): void {
-    this.native.expectNothing()
+  /** What is relayed between the line and sockets. */
+  get relays(): Relays {
+    this.#relays ??= new Relays({ native: this.native, slab: this.#slab, isOpen: () => this.isOpen })
+    return this.#relays
   }
 
   /** Ends queued writes as if written: their bytes are dropped with the driver's. */
@@ -278,12 +256,13 @@ export class Channel {
 
   #onEvent(event: number, value: number, atUs: number, relayed: number): void {
     if (event === EVENT.bytes) {
-      if (relayed > 0) this.#onRelayed?.(relayed)
+      if (relayed > 0) this.#relays?.passed(relayed)
       this.#onBytes(value, atUs)
     } else if (event === EVENT.passed) this.tellPassed()
     else if (event === EVENT.writable) this.#onWritable()
     else if (event === EVENT.awake) this.silence.awake()
     else if (event === EVENT.sent) this.silence.sent(value)
+    else if (event === EVENT.asked) this.#relays?.asked(atUs, value, relayed)
     else this.#onHangup(value)
   }
 

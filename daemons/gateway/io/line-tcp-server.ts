@@ -76,6 +76,8 @@ class Connection implements TcpPeer, Holder {
   readonly #letGo: TellLetGo
   readonly #writer: SocketWriter
   #client: TcpClient | undefined
+  /** Who reads the socket. */
+  #reader: { pause(): void; resume(): void }
   #isPaused = false
   /**
    * Runs while the client has more than `backlog_bytes` to take, or is being disconnected and has not taken all yet.
@@ -86,6 +88,7 @@ class Connection implements TcpPeer, Holder {
 
   constructor(socket: Socket, parts: LineTcpServerParts, letGo: TellLetGo) {
     this.#socket = socket
+    this.#reader = socket
     this.#parts = parts
     this.#letGo = letGo
     this.#writer = new SocketWriter(socket, () => this.#caughtUp())
@@ -142,6 +145,11 @@ class Connection implements TcpPeer, Holder {
     this.#flow()
   }
 
+  readBy(reader: { pause(): void; resume(): void } | undefined): void {
+    this.#reader = reader ?? this.#socket
+    this.#flow()
+  }
+
   pause(): void {
     this.#isPaused = true
     this.#flow()
@@ -188,8 +196,8 @@ class Connection implements TcpPeer, Holder {
   }
 
   #flow(): void {
-    if (this.#isPaused || this.#slow) this.#socket.pause()
-    else this.#socket.resume()
+    if (this.#isPaused || this.#slow) this.#reader.pause()
+    else this.#reader.resume()
   }
 }
 

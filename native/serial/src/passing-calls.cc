@@ -91,8 +91,23 @@ static napi_value Expect(napi_env env, napi_callback_info info) {
   return jsUndefined(env);
 }
 
-static napi_value ExpectNothing(napi_env env, napi_callback_info info) {
-  callOf(env, info).port->relay.expectNothing();
+/** readRelay(id, isRead) */
+static napi_value ReadRelay(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  call.port->relay.read(idOf(env, call), boolOf(env, call.args[1]));
+  return jsUndefined(env);
+}
+
+/** admit(id, unit, notBeforeUs) */
+static napi_value Admit(napi_env env, napi_callback_info info) {
+  Call call = callOf(env, info);
+  const uint8_t unit = static_cast<uint8_t>(numberOf(env, call.args[1]));
+  call.port->relay.admit(idOf(env, call), unit, numberOf(env, call.args[2]));
+  return jsUndefined(env);
+}
+
+static napi_value EndRelay(napi_env env, napi_callback_info info) {
+  callOf(env, info).port->relay.end();
   return jsUndefined(env);
 }
 
@@ -117,7 +132,9 @@ std::vector<napi_property_descriptor> passingCalls() {
       METHOD("relayTo", RelayTo),
       METHOD("leaveRelay", LeaveRelay),
       METHOD("expect", Expect),
-      METHOD("expectNothing", ExpectNothing),
+      METHOD("readRelay", ReadRelay),
+      METHOD("admit", Admit),
+      METHOD("endRelay", EndRelay),
       METHOD("holdPassing", HoldPassing),
       METHOD("takePassed", TakePassed),
   };

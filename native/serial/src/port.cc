@@ -61,6 +61,7 @@ napi_value Port::begin(napi_value slabValue, napi_value onEvent) {
   napi_async_init(env, nullptr, name, &context);
   napi_add_async_cleanup_hook(env, onEnvironmentEnd, this, &cleanup);
   passing.begin(loop, slab, slabSize);
+  relay.begin(loop, slab);
   arm();
   return jsUndefined(env);
 }
@@ -147,6 +148,15 @@ size_t Port::giveAtOnce(const uint8_t* bytes, size_t length) {
   return taken;
 }
 
+size_t Port::sendQuiet(const uint8_t* bytes, size_t length) {
+  if (!isUsable() || wantsWritable || hasInput()) return 0;
+  return giveAtOnce(bytes, length);
+}
+
+void Port::asked(uint32_t id, size_t length, size_t sent) {
+  emit(Event::asked, static_cast<double>(length), id, sent);
+}
+
 napi_value Port::dropSend() {
   toSend.clear();
   return jsUndefined(env);
@@ -166,7 +176,7 @@ void Port::onWake() {
 /** What was to be sent later is no longer the first after the silence. */
 void Port::wrote() {
   toSend.clear();
-  relay.expectNothing();
+  relay.end();
   pace.wrote();
 }
 
@@ -221,7 +231,7 @@ void Port::readable() {
   if (length > 0) toSend.clear();
   if (length > 0) pace.read(length, atUs);
   if (length > 0 && isPassed) {
-    relay.expectNothing();
+    relay.end();
     passing.fromLine(length, atUs);
   } else if (length > 0) {
     const size_t relayed = relay.pass(to, length);

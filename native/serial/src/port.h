@@ -19,9 +19,9 @@
 #include "wake.h"
 
 /** Kinds of event given to JavaScript. */
-enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3, awake = 4, sent = 5 };
+enum class Event { bytes = 0, writable = 1, lost = 2, passed = 3, awake = 4, sent = 5, asked = 6 };
 
-class Port final : private PassingLine {
+class Port final : private PassingLine, private RelayLine {
  public:
   explicit Port(napi_env env);
   ~Port();
@@ -65,12 +65,14 @@ class Port final : private PassingLine {
   BlockingCalls blocking;
   /** Main thread only. */
   Passing passing{this};
-  Relay relay;
+  Relay relay{this};
 
  private:
   int descriptor() const override { return fd; }
   void tellPassed() override { emit(Event::passed, 0, 0); }
   void wrote() override;
+  size_t sendQuiet(const uint8_t* bytes, size_t length) override;
+  void asked(uint32_t id, size_t length, size_t sent) override;
   static void onPoll(uv_poll_t* handle, int status, int events);
   void readable();
   void onTick();

@@ -11,7 +11,17 @@
 #include <array>
 #include <utility>
 
+#include "clock.h"
+
 static const size_t kChecksumBytes = 2;
+// Transaction id, protocol id and length; unit, function, address and quantity.
+static const size_t kHeadBytes = 6;
+static const size_t kReadBytes = 6;
+// Modbus Application Protocol V1.1b3, 6.1 to 6.4.
+static const size_t kMostBits = 2000;
+static const size_t kMostWords = 125;
+// More than a client may have asked at once.
+static const size_t kMostRead = 16384;
 
 // Modbus over Serial Line V1.02, 6.2.2.
 static constexpr std::array<uint16_t, 256> kCrcOfByte = [] {
@@ -30,25 +40,96 @@ static uint16_t crcOf(const uint8_t* bytes, size_t length) {
   return crc;
 }
 
+static size_t wordAt(const uint8_t* bytes) { return static_cast<size_t>(bytes[0] << 8 | bytes[1]); }
+
+/** Whether these bytes are one message of Modbus TCP that reads coils, inputs or registers of the unit. */
+static bool isReadOf(uint8_t unit, const uint8_t* bytes, size_t length) {
+  if (length != kHeadBytes + kReadBytes || wordAt(bytes + 2) != 0 || wordAt(bytes + 4) != kReadBytes) return false;
+  const size_t fc = bytes[7], address = wordAt(bytes + 8), quantity = wordAt(bytes + 10);
+  if (bytes[6] != unit || fc < 1 || fc > 4) return false;
+  return quantity >= 1 && quantity <= (fc <= 2 ? kMostBits : kMostWords) && address + quantity <= 65536;
+}
+
 Failure Relay::join(int fd, uint32_t* id) {
+  if (loop == nullptr) return failedCall("fcntl", ECANCELED);
   int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return failedCall("fcntl", errno);
-  *id = ++lastId;
-  sockets[*id] = copy;
+  RelaySocket* socket = new RelaySocket{{}, this, ++lastId, copy};
+  int status = uv_poll_init(loop, &socket->poll, copy);
+  if (status < 0) {
+    ::close(copy);
+    delete socket;
+    return failedCall("epoll_ctl", -status);
+  }
+  socket->poll.data = socket;
+  sockets.push_back(socket);
+  *id = socket->id;
   return Failure{};
 }
 
+RelaySocket* Relay::find(uint32_t id) const {
+  auto found = std::find_if(sockets.begin(), sockets.end(), [id](RelaySocket* one) { return one->id == id; });
+  return found == sockets.end() ? nullptr : *found;
+}
+
 void Relay::leave(uint32_t id) {
-  auto found = sockets.find(id);
-  if (found == sockets.end()) return;
-  ::close(found->second);
-  sockets.erase(found);
+  if (RelaySocket* socket = find(id)) letGo(socket);
+}
+
+void Relay::letGo(RelaySocket* socket) {
+  std::erase(sockets, socket);
+  socket->relay = nullptr;
+  uv_close(reinterpret_cast<uv_handle_t*>(&socket->poll),
+           [](uv_handle_t* handle) { delete static_cast<RelaySocket*>(handle->data); });
+  ::close(socket->fd);
+}
+
+void Relay::read(uint32_t id, bool isRead) {
+  RelaySocket* socket = find(id);
+  if (socket == nullptr) return;
+  if (isRead) uv_poll_start(&socket->poll, UV_READABLE, onSocket);
+  else uv_poll_stop(&socket->poll);
 }
 
 void Relay::expect(uint32_t id, ExpectedFrame next) {
   to = id;
   frame = std::move(next);
   isExpecting = frame.length >= frame.begins.size() + kChecksumBytes;
+}
+
+void Relay::admit(uint32_t id, uint8_t unit, double atUs) {
+  from = id;
+  admittedUnit = unit;
+  notBeforeUs = atUs;
+  isAdmitting = true;
+}
+
+void Relay::onSocket(uv_poll_t* handle, int, int) {
+  RelaySocket* socket = static_cast<RelaySocket*>(handle->data);
+  Relay* relay = socket->relay;
+  if (relay == nullptr) return;
+  ssize_t n = ::recv(socket->fd, relay->slab, kMostRead, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const uint32_t id = socket->id;
+  if (n > 0) {
+    const size_t length = static_cast<size_t>(n);
+    return relay->line->asked(id, length, relay->sendOn(socket, relay->slab, length));
+  }
+  // Whoever reads the socket next meets its end, or its failure, again.
+  uv_poll_stop(&socket->poll);
+  relay->line->asked(id, 0, 0);
+}
+
+/** @returns how many bytes of the question, with its checksum, the line took */
+size_t Relay::sendOn(const RelaySocket* socket, const uint8_t* bytes, size_t length) {
+  if (!std::exchange(isAdmitting, false) || socket->id != from) return 0;
+  if (!isReadOf(admittedUnit, bytes, length) || nowUs() < notBeforeUs) return 0;
+  uint8_t question[kReadBytes + kChecksumBytes];
+  std::copy(bytes + kHeadBytes, bytes + length, question);
+  const uint16_t crc = crcOf(question, kReadBytes);
+  question[kReadBytes] = static_cast<uint8_t>(crc);
+  question[kReadBytes + 1] = static_cast<uint8_t>(crc >> 8);
+  return line->sendQuiet(question, sizeof question);
 }
 
 bool Relay::isExpected(const uint8_t* bytes, size_t length) const {
@@ -58,20 +139,21 @@ bool Relay::isExpected(const uint8_t* bytes, size_t length) const {
 }
 
 size_t Relay::pass(const uint8_t* bytes, size_t length) {
+  isAdmitting = false;
   if (!std::exchange(isExpecting, false) || !isExpected(bytes, length)) return 0;
-  auto found = sockets.find(to);
-  if (found == sockets.end()) return 0;
+  const RelaySocket* socket = find(to);
+  if (socket == nullptr) return 0;
   struct iovec parts[] = {{frame.head.data(), frame.head.size()},
                           {const_cast<uint8_t*>(bytes), length - kChecksumBytes}};
   struct msghdr message = {};
   message.msg_iov = parts;
   message.msg_iovlen = 2;
   // What it does not take is left to JavaScript, and so is an error, which its own write meets too.
-  return static_cast<size_t>(std::max<ssize_t>(0, ::sendmsg(found->second, &message, MSG_DONTWAIT | MSG_NOSIGNAL)));
+  return static_cast<size_t>(std::max<ssize_t>(0, ::sendmsg(socket->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL)));
 }
 
 void Relay::stop() {
-  isExpecting = false;
-  for (const auto& [id, fd] : sockets) ::close(fd);
-  sockets.clear();
+  end();
+  loop = nullptr;
+  while (!sockets.empty()) letGo(sockets.back());
 }

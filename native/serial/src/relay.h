@@ -1,15 +1,30 @@
 /**
- * Hands the answer that is expected next from a line to a socket, before JavaScript hears of it. What is expected, and
- * where it goes, JavaScript says for each answer; anything else that is read, or written, ends it.
+ * Hands an answer from a line to the socket that waits for it, and the next question of that socket to the line, before
+ * JavaScript hears of either. What may pass JavaScript says for each one; anything else that is read, or written, ends it.
  */
 #pragma once
 
+#include <uv.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "failure.h"
+
+class Relay;
+
+/** The terminal as a relay needs it; a Port is one. */
+class RelayLine {
+ public:
+  /** Writes at once unless there is something to read. @returns bytes taken */
+  virtual size_t sendQuiet(const uint8_t* bytes, size_t length) = 0;
+  /** A socket has sent bytes, which are at the start of the slab; none: it has ended. The line took `sent` of a question. */
+  virtual void asked(uint32_t id, size_t length, size_t sent) = 0;
+
+ protected:
+  ~RelayLine() = default;
+};
 
 /** A frame that ends in the checksum of Modbus, which the socket does not get, and what goes before it. */
 struct ExpectedFrame {
@@ -18,25 +33,57 @@ struct ExpectedFrame {
   size_t length = 0;
 };
 
+/** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
+struct RelaySocket {
+  uv_poll_t poll;
+  /** Null once it was let go. */
+  Relay* relay;
+  uint32_t id;
+  int fd;
+};
+
 class Relay {
  public:
-  /** Takes a copy of the descriptor. */
+  explicit Relay(RelayLine* line) : line(line) {}
+
+  /** Where bytes of sockets are put. */
+  void begin(uv_loop_t* ownLoop, uint8_t* ownSlab) {
+    loop = ownLoop;
+    slab = ownSlab;
+  }
+
+  /** Takes a copy of the descriptor, which is not read at first. */
   Failure join(int fd, uint32_t* id);
   /** An id that left has no effect, here and below. */
   void leave(uint32_t id);
+  void read(uint32_t id, bool isRead);
   void expect(uint32_t id, ExpectedFrame frame);
-  void expectNothing() { isExpecting = false; }
+  /** The next bytes of that socket may go to the line if they are one read of this unit, and not before that time. */
+  void admit(uint32_t id, uint8_t unit, double notBeforeUs);
+  /** Nothing passes by itself any more. */
+  void end() { isExpecting = isAdmitting = false; }
   /** Takes what was read at once. @returns how many bytes the socket took, the head among them; 0: it is not the frame */
   size_t pass(const uint8_t* bytes, size_t length);
   /** All sockets leave. */
   void stop();
 
  private:
+  static void onSocket(uv_poll_t* handle, int status, int events);
   bool isExpected(const uint8_t* bytes, size_t length) const;
+  size_t sendOn(const RelaySocket* socket, const uint8_t* bytes, size_t length);
+  RelaySocket* find(uint32_t id) const;
+  void letGo(RelaySocket* socket);
 
-  std::map<uint32_t, int> sockets;
+  RelayLine* line;
+  uv_loop_t* loop = nullptr;
+  uint8_t* slab = nullptr;
+  std::vector<RelaySocket*> sockets;
   uint32_t lastId = 0;
   bool isExpecting = false;
   uint32_t to = 0;
   ExpectedFrame frame;
+  bool isAdmitting = false;
+  uint32_t from = 0;
+  uint8_t admittedUnit = 0;
+  double notBeforeUs = 0;
 };

@@ -1,4 +1,7 @@
-/** An answer that is expected goes to a socket before JavaScript sees it; all else is only read. */
+/**
+ * An answer that is expected goes to a socket, and a question that is admitted to the line, before JavaScript sees either;
+ * all else is only read.
+ */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
@@ -28,7 +31,7 @@ async function bench(t: Test) {
   })
   const seen: string[] = []
   channel.listen((bytes) => void seen.push(`read ${bytes.toString('hex')}`))
-  const relay = channel.relayTo(descriptorOf(own))
+  const relay = channel.relays.join(descriptorOf(own))
   const expect = () =>
     relay.expect({ begins, head, length: answer.length, onSent: (taken) => void seen.push(`relayed ${taken}`) })
   return { channel, client, expect, heard: heardBy(client), own, pty, relay, seen }
@@ -80,7 +83,7 @@ t.test('a write ends it, and so does asking for nothing, and a socket that left'
   for (const end of [
     () => channel.writeAtOnce(Buffer.from('ask')),
     () => channel.silence.sendAfter(0, Buffer.from('ask'), { run() {}, onSent() {} }),
-    () => channel.relayNothing(),
+    () => channel.relays.end(),
     () => relay.leave(),
   ]) {
     expect()
@@ -102,6 +105,100 @@ t.test('where the socket takes nothing the answer is only read', async (t) => {
   t.same(seen, [readOf(answer)])
 })
 
+/** The same line, with a socket that the line reads. */
+async function reading(t: Test) {
+  const on = await bench(t)
+  const { relay, seen } = on
+  relay.read({
+    onBytes: (bytes, sent) => void seen.push(`asked ${bytes.toString('hex')}, sent ${sent}`),
+    onEnded: () => void seen.push('ended'),
+  })
+  return { ...on, far: heardBy(on.pty) }
+}
+
+/** Message 1 asks unit 17 for one register at 0; the rest is what follows unit and function. */
+const ask = (data = '00000001', fc = '03', unit = '11') => Buffer.from(`000100000006${unit}${fc}${data}`, 'hex')
+
+t.test('a read that is admitted goes to the line with its checksum, and once only', async (t) => {
+  const { client, far, relay, seen } = await reading(t)
+  relay.admit(0x11, 0)
+  client.write(ask())
+  await until(() => seen.length === 1 && far.length === 8)
+  t.equal(far.bytes().toString('hex'), '110300000001869a')
+  client.write(ask())
+  await until(() => seen.length === 2)
+  t.same(seen, [`asked ${ask().toString('hex')}, sent 8`, `asked ${ask().toString('hex')}, sent 0`])
+  t.equal(far.length, 8)
+})
+
+t.test('what is no whole read of that unit, or comes too soon, is left to JavaScript', async (t) => {
+  const { channel, client, far, relay, seen } = await reading(t)
+  const admit = () => relay.admit(0x11, 0)
+  const refused: [Buffer, () => void][] = [
+    [ask('00000001', '03', '12'), admit],
+    [ask('00000001', '05'), admit],
+    [ask('00000001', '06'), admit],
+    [ask('00000000'), admit],
+    [ask('0000007e'), admit],
+    [ask('000007d1', '01'), admit],
+    [ask('ffff0002'), admit],
+    [ask().subarray(0, 11), admit],
+    [Buffer.concat([ask(), ask()]), admit],
+    [Buffer.from('000100010006110300000001', 'hex'), admit],
+    [ask(), () => relay.admit(0x11, performance.timeOrigin + 1e9)],
+    [
+      ask(),
+      () => {
+        admit()
+        channel.relays.end()
+      },
+    ],
+  ]
+  for (const [bytes, how] of refused) {
+    seen.length = 0
+    how()
+    client.write(bytes)
+    await until(() => seen.length === 1)
+    t.same(seen, [`asked ${bytes.toString('hex')}, sent 0`])
+  }
+  t.equal(far.length, 0)
+  for (const bytes of [ask('0000007d', '04'), ask('000007d0', '02'), ask('ffff0001')]) {
+    admit()
+    client.write(bytes)
+    await until(() => seen.at(-1) === `asked ${bytes.toString('hex')}, sent 8`)
+  }
+  await until(() => far.length === 24)
+})
+
+t.test('a byte of the line that nobody has read, or has just read, keeps a question back', async (t) => {
+  const { channel, client, far, pty, relay, seen } = await reading(t)
+  relay.admit(0x11, 0)
+  await pty.write(Buffer.of(0xff))
+  await until(() => seen.length === 1)
+  client.write(ask())
+  await until(() => seen.length === 2)
+  // Nothing is read meanwhile, as in a process that stalls.
+  channel.pause()
+  await pty.write(Buffer.of(0xff))
+  await until(() => channel.native.sendIfQuiet(Buffer.of(1)) === -1)
+  relay.admit(0x11, 0)
+  client.write(ask())
+  await until(() => seen.length === 3)
+  t.same(seen.slice(1), Array(2).fill(`asked ${ask().toString('hex')}, sent 0`))
+  t.equal(far.bytes().filter((byte) => byte === 0x11).length, 0)
+})
+
+t.test('a socket that is paused is not read, and its end is told once it is resumed', async (t) => {
+  const { client, relay, seen } = await reading(t)
+  relay.pause()
+  client.end(ask())
+  await once(client, 'finish')
+  t.same(seen, [])
+  relay.resume()
+  await until(() => seen.length === 2)
+  t.same(seen, [`asked ${ask().toString('hex')}, sent 0`, 'ended'])
+})
+
 t.test('a client whose socket is closed is told of its end, although the line has a copy of it', async (t) => {
   const { client, own, relay } = await bench(t)
   const ended = once(client, 'close')
@@ -115,5 +212,5 @@ t.test('a closed line relays nothing, and leaving it then has no effect', async 
   await channel.close()
   expect()
   relay.leave()
-  t.throws(() => channel.relayTo(0), { code: 'ECANCELED' })
+  t.throws(() => channel.relays.join(0), { code: 'ECANCELED' })
 })

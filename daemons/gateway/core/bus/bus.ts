@@ -1,10 +1,11 @@
 /** One line on which we are the master: one request at a time, from the silence before it to its outcome. */
 import type { Clock, Timer } from '#kit/clock.ts'
-import type { Line } from '#kit/line/line.ts'
+import type { Line, RelaySocket } from '#kit/line/line.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { BusCopies } from './copies.ts'
-import { type BusCounts, type BusFaults, busFaultKind, createBusFaults, type Heard } from './faults.ts'
+import { type BusCounts, type BusFaults, createBusFaults } from './faults.ts'
 import { BusHolds } from './holds.ts'
+import { createOutcomes, type Outcomes } from './outcomes.ts'
 import type { BusProtocol, BusReply, BusRequest, Sent } from './protocol.ts'
 import { BusReceiver, type Twin } from './receiver.ts'
 import { BusRequests } from './requests.ts'
@@ -17,6 +18,7 @@ import {
   type BusHooks,
   type BusState,
   expectReply,
+  isBelieved,
   nextBusState,
   type ReplyWait,
   type SilenceWait,
@@ -26,70 +28,6 @@ import {
   waitForReply,
 } from './transactions.ts'
 import { BusUnits, type ProofListener, type UnitsFace } from './units.ts'
-
-// The outcome of a request: counted, reported to the caller, and recorded for its unit.
-
-interface OutcomeParts<Request extends BusRequest, Reply extends BusReply> {
-  clock: Clock
-  counts: BusCounts
-  faults: BusFaults<Request>
-  holds: BusHolds<Request, Reply>
-  units: BusUnits<Request, Reply>
-  hooks: BusHooks<Request, Reply>
-  publish(event: string, payload: unknown): void
-}
-
-interface Outcomes<Request extends BusRequest, Reply extends BusReply> {
-  /** A proven reply came. @param atMs when its last byte was there, by the monotonic clock */
-  replied(transaction: Transaction<Request, Reply>, reply: Reply, atMs: number): void
-  /** A broadcast was sent, and its turnaround delay is over. */
-  turned(transaction: Transaction<Request, Reply>): void
-  /** No proven reply came in time. @returns the fault for the caller */
-  missed(transaction: Transaction<Request, Reply>, heard: Heard): Fault
-  /** The line did not take the request, or it is not certain that it did. */
-  notSent(transaction: Transaction<Request, Reply>): void
-}
-
-function createOutcomes<Request extends BusRequest, Reply extends BusReply>(
-  parts: OutcomeParts<Request, Reply>,
-): Outcomes<Request, Reply> {
-  const { clock, counts, faults, holds, units } = parts
-  return {
-    replied(transaction, reply, atMs) {
-      const { request } = transaction.sent
-      const tookMs = Math.max(0, atMs - transaction.sentAtMs)
-      counts.replies++
-      if (reply.isRefusal) counts.exceptions++
-      units.replied(transaction, reply, tookMs)
-      parts.hooks.onReply?.({ request, reply, tookMs, atMs })
-      transaction.resolve(reply)
-    },
-    turned(transaction) {
-      counts.broadcasts++
-      parts.hooks.onBroadcast?.(transaction.sent.request)
-      transaction.resolve(null)
-    },
-    missed(transaction, heard) {
-      const { isFence, sent, sentAtMs } = transaction
-      const waitedMs = Math.round(clock.monotonicMs() - sentAtMs)
-      const fault = faults.noReply(sent.request, waitedMs, heard, holds.longestLateMs(sent.request.unitId))
-      if (!transaction.how.isWildcard) holds.owe(sent, { sentAtMs, isFence })
-      if (units.isNobody(transaction)) {
-        counts.scanUnanswered++
-        return fault
-      }
-      counts[busFaultKind(fault) === 'noReply' ? 'timeouts' : 'badReplies']++
-      parts.publish('error', { code: fault.code, message: fault.message, ...fault.details })
-      units.missed(transaction, fault)
-      return fault
-    },
-    notSent(transaction) {
-      counts.sendFailures++
-      holds.owe(transaction.sent, { isFence: transaction.isFence })
-      units.notSent(transaction)
-    },
-  }
-}
 
 // The read that shows whether a line echoes our own bytes.
 
@@ -261,9 +199,38 @@ export class Bus<Request extends BusRequest, Reply extends BusReply> implements 
   exchange(sent: Sent<Request>, how: AskHow): Promise<Reply | null> {
     if (!this.#line) return Promise.reject(this.#parts.whyNotOpen())
     return new Promise((resolve, reject) => {
-      this.#requests.add({ sent, how, sentAtMs: 0, addedAtMs: this.#parts.clock.monotonicMs(), resolve, reject })
+      const addedAtMs = this.#parts.clock.monotonicMs()
+      const transaction = { sent, how, sentAtMs: 0, addedAtMs, resolve, reject }
+      if (this.#state === 'idle' && how.outBytes === undefined) this.#endRelay?.()
+      this.#requests.add(transaction)
+      if (how.outBytes !== undefined) this.#takeOut(transaction, how.outBytes)
       this.#pump()
     })
+  }
+
+  /** See `BusAsker`. */
+  relayTo(socketFd: number): RelaySocket | undefined {
+    return this.#line?.prompt?.relayTo(socketFd)
+  }
+
+  /** See `BusAsker`. */
+  admit(unitId: number, relay: RelaySocket): void {
+    const prompt = this.#line?.prompt
+    const isFree = this.#state === 'idle' && this.#requests.size === 0 && this.#receiver.isClear
+    if (!prompt || !isFree || !isBelieved(this.#steps, unitId) || this.#units.isSuspect(unitId)) return
+    if (this.#holds.isHeld(unitId) || this.#units.isSilent(unitId)) return
+    relay.admit(unitId, this.#activeMs + this.#parts.gapMs)
+    this.#endRelay = prompt.endRelay
+  }
+
+  /** The line has sent it, as `admit` let it. Were another's turn, its reply would be owed, and it would be sent again. */
+  #takeOut(transaction: Transaction<Request, Reply>, taken: number): void {
+    if (this.#state !== 'idle' || this.#requests.first() !== transaction) {
+      this.#holds.owe(transaction.sent)
+      return
+    }
+    this.#move('wanted')
+    this.#takeUp(this.#requests.takeFirst(), taken)
   }
 
   /** See `BusAsker`. */

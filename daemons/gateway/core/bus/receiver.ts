@@ -258,9 +258,14 @@ export class BusReceiver<Request extends BusRequest, Reply extends BusReply> {
     return this.#doubt
   }
 
-  /** Whether the line has no echo and nothing came since `begin`. */
-  get isUnheard(): boolean {
-    return this.#echo === 'absent' && !this.#hasHeard && this.#bytes.length === 0
+  /** Whether the line is known to have no echo, and no bytes are there that may begin a frame. */
+  get isClear(): boolean {
+    return this.#echo === 'absent' && this.#bytes.length === 0
+  }
+
+  /** Whether anything came since `begin`. */
+  get hasHeard(): boolean {
+    return this.#hasHeard
   }
 
   /** What came since `begin` other than the reply. */

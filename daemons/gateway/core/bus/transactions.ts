@@ -132,7 +132,9 @@ export interface AskHow {
    * Told once the request is out, and only where a reply like this would be believed whatever it says: the line may relay
    * it to whoever waits. It ends with the request.
    */
-  onExpected?(reply: ExpectedFrame, relayTo: (socketFd: number) => RelaySocket | undefined): void
+  onExpected?(reply: ExpectedFrame): void
+  /** So many bytes of it the line has sent already, as `admit` let it. */
+  outBytes?: number
   /** Is for no unit in particular, as a search is: no unit is judged by what comes of it, and none owes its reply. */
   isWildcard?: boolean
 }
@@ -160,6 +162,14 @@ export interface BusAsker<Request extends BusRequest, Reply extends BusReply> {
   ask(request: Request, how: AskHow): Promise<Reply | null>
   /** Rejects the queued requests of this owner. Its request in flight runs to its end. */
   withdraw(owner: object): void
+  /** See `PromptLine`; undefined where the line relays nothing. */
+  relayTo(socketFd: number): RelaySocket | undefined
+  /**
+   * Lets the line send the next read of that unit from that socket by itself, where it would be sent at once in any case
+   * and its reply believed whatever it says: nothing waits, and the unit is well. `exchange` must then be told of it, with
+   * `outBytes`, in the same turn. A request of anybody else ends it.
+   */
+  admit(unitId: number, relay: RelaySocket): void
 }
 
 /** What a bus tells and asks the part that polls, and what an earlier adapter left about its line. */
@@ -362,7 +372,7 @@ function publishSent<Request extends BusRequest>(
 
 interface ExpectParts<Request extends BusRequest> {
   protocol: Pick<BusProtocol<Request, BusReply>, 'expectedReply'>
-  receiver: { readonly isUnheard: boolean }
+  receiver: { readonly isClear: boolean; readonly hasHeard: boolean }
   holds: { owed(unitId: number): readonly unknown[] }
   copies: { isTrusted(unitId: number): boolean }
 }
@@ -374,17 +384,23 @@ interface ExpectParts<Request extends BusRequest> {
  * @returns ends that; undefined where nothing is relayed
  */
 export function expectReply<Request extends BusRequest>(
-  { copies, holds, protocol, receiver }: ExpectParts<Request>,
+  parts: ExpectParts<Request>,
   prompt: PromptLine | undefined,
   { how, isFence, sent }: Pick<Transaction<Request, BusReply>, 'how' | 'isFence' | 'sent'>,
 ): (() => void) | undefined {
-  const { unitId } = sent.request
-  if (!prompt || !how.onExpected || isFence || !receiver.isUnheard) return undefined
-  if (holds.owed(unitId).length > 0 || !copies.isTrusted(unitId)) return undefined
-  const reply = protocol.expectedReply?.(sent)
+  if (!prompt || !how.onExpected || isFence || parts.receiver.hasHeard) return undefined
+  const reply = isBelieved(parts, sent.request.unitId) ? parts.protocol.expectedReply?.(sent) : undefined
   if (!reply) return undefined
-  how.onExpected(reply, prompt.relayTo)
-  return prompt.relayNothing
+  how.onExpected(reply)
+  return prompt.endRelay
+}
+
+/** Whether a reply of the unit that comes next, whole and after a request, is believed whatever it says. */
+export function isBelieved(
+  { copies, holds, receiver }: Pick<ExpectParts<BusRequest>, 'copies' | 'holds' | 'receiver'>,
+  unitId: number,
+): boolean {
+  return receiver.isClear && holds.owed(unitId).length === 0 && copies.isTrusted(unitId)
 }
 
 // The wait for one reply: from the end of a request to its proven reply, or to its time-out.

@@ -75,6 +75,11 @@ export interface TcpPeer {
    * @param isUnasked the client has not asked for them, so that they do not keep its place
    */
   send(bytes: Uint8Array, isUnasked?: boolean): void
+  /**
+   * Another reads the socket from now on, and is paused and resumed in its place; undefined: it reads by itself again. Left
+   * out by peers in memory.
+   */
+  readBy?(reader: { pause(): void; resume(): void } | undefined): void
   /** Reads no further until `resume`. */
   pause(): void
   resume(): void

@@ -46,7 +46,7 @@ export function modbusTcpCounts() {
 type ModbusTcpCounts = ReturnType<typeof modbusTcpCounts>
 
 interface SessionParts {
-  asker: Pick<ModbusAsker, 'exchange' | 'withdraw'>
+  asker: Pick<ModbusAsker, 'exchange' | 'withdraw'> & Partial<Pick<ModbusAsker, 'relayTo' | 'admit'>>
   peer: TcpPeer
   counts: ModbusTcpCounts
   /** Requests of one client that may be unanswered at once; `settings.tcp_pipeline`. */
@@ -69,6 +69,8 @@ interface Slot {
 interface Asked {
   request: ModbusRequest
   slot: Slot
+  /** How many bytes of it the line has sent already; undefined: it is to be sent. */
+  outBytes: number | undefined
 }
 
 /** Of an RTU frame. */
@@ -109,8 +111,8 @@ export class ModbusTcpSession implements TcpClient {
   readonly #behind = new Map<number, Asked[]>()
   /** The first request of each unit; it goes to the bus when there is a place. */
   readonly #ready: Asked[] = []
-  /** The client's socket at the line, once a reply could be relayed. */
-  #relay: RelaySocket | undefined
+  /** The client's socket at the line, which reads it then. */
+  readonly #relay: RelaySocket | undefined
   #atBus = 0
   #isPaused = false
   #isClosed = false
@@ -120,16 +122,24 @@ export class ModbusTcpSession implements TcpClient {
   constructor(parts: SessionParts) {
     this.#parts = parts
     parts.counts.tcpClients++
+    const { asker, peer } = parts
+    this.#relay = peer.descriptor === undefined ? undefined : asker.relayTo?.(peer.descriptor)
+    peer.readBy?.(this.#relay)
+    this.#relay?.read({
+      onBytes: (bytes, sent) => this.onBytes(bytes, sent || undefined),
+      onEnded: () => peer.readBy?.(undefined),
+    })
   }
 
   get waiting(): number {
     return this.#slots.length
   }
 
-  onBytes(bytes: Uint8Array): void {
+  /** @param outBytes the bytes are one request, of which the line has sent so many already */
+  onBytes(bytes: Uint8Array, outBytes?: number): void {
     if (this.#broken) return
     this.#cutter.feed(bytes)
-    this.#take()
+    this.#take(outBytes)
   }
 
   /** Withdraws waiting requests. A sent request runs to its end: a write may have been carried out already. */
@@ -143,12 +153,12 @@ export class ModbusTcpSession implements TcpClient {
     this.#parts.asker.withdraw(this)
   }
 
-  #take(): void {
+  #take(outBytes?: number): void {
     const { peer, pipeline } = this.#parts
     while (this.#slots.length < pipeline) {
       const message = this.#next()
       if (!message) break
-      this.#accept(message)
+      this.#accept(message, outBytes)
     }
     const mustPause = this.#broken !== undefined || this.#slots.length >= pipeline
     if (mustPause && !this.#isPaused) peer.pause()
@@ -168,7 +178,7 @@ export class ModbusTcpSession implements TcpClient {
     }
   }
 
-  #accept(message: MbapMessage): void {
+  #accept(message: MbapMessage, outBytes: number | undefined): void {
     // The body is a view of the whole read buffer; copy it, so that one request does not keep that buffer alive.
     const frame = sealed(message.body)
     const slot: Slot = { message: { ...message, body: frame.subarray(0, -2) }, frame, relayed: 0 }
@@ -178,7 +188,7 @@ export class ModbusTcpSession implements TcpClient {
     if (typeof judged === 'number') {
       this.#refuse(slot, judged)
       this.#flush()
-    } else this.#line({ slot, request: judged })
+    } else this.#line({ slot, request: judged, outBytes })
   }
 
   #line(asked: Asked): void {
@@ -200,14 +210,19 @@ export class ModbusTcpSession implements TcpClient {
     }
   }
 
-  #ask({ request, slot }: Asked): void {
+  #ask({ outBytes, request, slot }: Asked): void {
     const { asker, counts } = this.#parts
     this.#atBus++
     const { frame } = slot
     const isWrite = modbusFunctions.get(request.fc)?.isWrite === true
     if (isWrite) counts.tcpWrites++
-    const onExpected: AskHow['onExpected'] = (reply, relayTo) => this.#expect(slot, reply, relayTo)
-    asker.exchange({ frame, request }, { priority: isWrite ? 'operator' : 'poll', owner: this, onExpected }).then(
+    const how: AskHow = {
+      priority: isWrite ? 'operator' : 'poll',
+      owner: this,
+      onExpected: (reply) => this.#expect(slot, reply),
+      ...(outBytes !== undefined && { outBytes }),
+    }
+    asker.exchange({ frame, request }, how).then(
       (reply) => {
         slot.reply = reply && mbapFrame({ ...slot.message, body: reply.frame.subarray(0, -2) })
         this.#settled(request)
@@ -220,15 +235,13 @@ export class ModbusTcpSession implements TcpClient {
   }
 
   /** The line relays the reply where nothing has to go to the client before it. */
-  #expect(slot: Slot, reply: ExpectedFrame, relayTo: (socketFd: number) => RelaySocket | undefined): void {
-    const { peer } = this.#parts
-    if (slot !== this.#slots[0] || peer.descriptor === undefined || peer.waitingBytes > 0 || this.#isClosed) return
-    this.#relay ??= relayTo(peer.descriptor)
+  #expect(slot: Slot, reply: ExpectedFrame): void {
+    if (!this.#relay || slot !== this.#slots[0] || this.#parts.peer.waitingBytes > 0 || this.#isClosed) return
     const head = mbapHead(slot.message.transactionId, reply.length - CHECKSUM_BYTES)
     const onSent = (taken: number) => {
       slot.relayed = taken
     }
-    this.#relay?.expect({ ...reply, head, onSent })
+    this.#relay.expect({ ...reply, head, onSent })
   }
 
   /** A broadcast that was not sent is refused like any other request: silence would mean that it was sent. */
@@ -256,6 +269,14 @@ export class ModbusTcpSession implements TcpClient {
     this.#askNext()
     this.#flush()
     this.#take()
+    this.#admit(unitId)
+  }
+
+  /** A client that asks one thing after another may have its next read of that unit sent by the line. */
+  #admit(unitId: number): void {
+    const { asker, peer } = this.#parts
+    const isIdle = this.#slots.length === 0 && this.#cutter.heldBytes === 0 && !this.#isClosed && !this.#broken
+    if (this.#relay && isIdle && peer.waitingBytes === 0) asker.admit?.(unitId, this.#relay)
   }
 
   #flush(): void {

@@ -1,8 +1,6 @@
 /** A Modbus master on a line in memory, with units played by the test. */
 
 import { type FakeClock, fakeClock } from '#kit/clock-fake.ts'
-import type { PromptLine } from '#kit/line/line.ts'
-import { isPrefixOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import { type FakeLine, fakeLine, plainLine } from '#kit/test/line/fake-line.ts'
 import { simulateModbusLine, type Utterance } from '../../../../../scripts/sim/modbus-device.ts'
@@ -18,9 +16,10 @@ import {
 } from '../../../core/modbus/master.ts'
 import { createModbusRtu, type ModbusCodec } from '../../../core/modbus/protocol.ts'
 import { type ModbusSettings, modbusSettings } from '../../../core/modbus/settings.ts'
-import { hasGoodCrc, type ModbusRequest } from '../../../wire/modbus-request.ts'
+import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { act } from '../act.ts'
 import { whyNotOpen } from './line-of-others.ts'
+import { makePrompt, type PromptSetup } from './prompt-model.ts'
 import { modbusCodec } from './rtu.ts'
 
 /** The outcome of a request: a reply or a fault. */
@@ -54,17 +53,6 @@ export interface ModbusLineSetup {
   clock?: FakeClock
   prompt?: PromptSetup | undefined
 }
-
-/** A line that sends and waits by itself, as one of the system does. */
-export interface PromptSetup {
-  /** How many bytes of a request it takes at once. */
-  mostBytes: number
-  /** What it took still has to go out by the wire. */
-  isWired?: boolean
-}
-
-/** @returns how many of the bytes the socket took */
-export type OnRelayed = (socketFd: number, bytes: Uint8Array) => number
 
 /** The defaults of the schema, with these changes. */
 export function settingsWith(settings: Partial<ModbusSettings> = {}): ModbusSettings {
@@ -134,76 +122,6 @@ function ask(adapter: Adapter, body: object): { outcome: Outcome | undefined } {
     },
   )
   return asked
-}
-
-/**
- * What is sent at once reaches the units with the rest, which has to follow in the same turn.
- * @param onRelayed a frame that was expected has come, and goes to that socket; left out: nothing is relayed
- */
-export function makePrompt(
-  line: FakeLine,
-  clock: FakeClock,
-  { onRelayed, prompt: how }: { prompt?: PromptSetup | undefined; onRelayed?: OnRelayed | undefined },
-): void {
-  if (!how) return
-  const { isWired = false, mostBytes } = how
-  let relay: ((bytes: Uint8Array) => void) | undefined
-  const write = line.write.bind(line)
-  const arrive = line.arrive.bind(line)
-  let sent: Uint8Array = new Uint8Array(0)
-  let arrived = 0
-  const sendAll = (rest: Uint8Array) => {
-    relay = undefined
-    const whole = Uint8Array.of(...sent, ...rest)
-    sent = new Uint8Array(0)
-    return write(whole)
-  }
-  const send = (bytes: Uint8Array) => {
-    sent = bytes.slice(0, mostBytes)
-    const taken = sent.length
-    if (taken === bytes.length) void sendAll(new Uint8Array(0))
-    return taken
-  }
-  const prompt: PromptLine = {
-    send: (bytes) => (isWired ? 0 : send(bytes)),
-    readAfter: (delayMs, run) => clock.after(delayMs, run),
-    sendAfter(delayMs, bytes, { onSent, run }) {
-      const before = arrived
-      const end = () => (arrived === before ? onSent(send(bytes)) : run())
-      if (delayMs > 0) return clock.after(delayMs, end)
-      end()
-      return { cancel() {} }
-    },
-    isWired: () => isWired,
-    relayTo(socketFd) {
-      if (!onRelayed) return undefined
-      let hasLeft = false
-      return {
-        expect({ begins, head, length, onSent }) {
-          relay = (bytes) => {
-            if (hasLeft || bytes.length !== length || !isPrefixOf(begins, bytes) || !hasGoodCrc(bytes)) return
-            onSent(onRelayed(socketFd, Uint8Array.of(...head, ...bytes.subarray(0, -2))))
-          }
-        },
-        leave() {
-          hasLeft = true
-        },
-      }
-    },
-    relayNothing() {
-      relay = undefined
-    },
-  }
-  Object.assign(line, {
-    prompt,
-    write: sendAll,
-    arrive(bytes: Uint8Array, atUs?: number) {
-      arrived++
-      relay?.(bytes)
-      relay = undefined
-      arrive(bytes, atUs)
-    },
-  })
 }
 
 function connectUnits(line: FakeLine, clock: FakeClock, { units = [], say, hasEcho }: ModbusLineSetup): void {

@@ -1,7 +1,9 @@
 /** A line that sends at once and waits by itself: what the bus does on it is what it does on any other. */
 import t from 'tap'
 import { relayBoard } from '../../../../../scripts/sim/relay-board.ts'
+import { sealed } from '../../../wire/modbus-request.ts'
 import { modbusLine } from './modbus-line.ts'
+import { modbusRtu } from './rtu.ts'
 
 const prompt = { mostBytes: 256 }
 const relays = { unitId: 2, fc: 1, address: 0, quantity: 8 }
@@ -100,4 +102,31 @@ t.test('a line that is closed while a request waits for silence sends nothing', 
   await on.clock.run(50)
   t.equal(asked.outcome?.fault?.code, 'line_closed')
   t.same(on.sent(), [])
+})
+
+t.test('a request that the line sent although it was the turn of another is owed, and sent again', async (t) => {
+  const on = await modbusLine({ units: [relayBoard(2)], prompt, settings: { local_echo: 'absent' } })
+  const write = modbusRtu.seal({ unitId: 2, fc: 5, address: 0, quantity: 1, values: [1] })
+  const first = on.adapter.asker.exchange(write, { priority: 'operator' })
+  const sent = modbusRtu.seal(relays)
+  const second = on.adapter.asker.exchange(sent, { priority: 'poll', outBytes: sent.frame.length })
+  await on.clock.run(5000)
+  t.same((await first)?.values, [1])
+  t.same((await second)?.values, [1, 0, 0, 0, 0, 0, 0, 0])
+})
+
+t.test('a request that the line has sent in its turn is not sent again, only the rest of it', async (t) => {
+  for (const [outBytes, written] of [
+    [8, 0],
+    [5, 1],
+  ] as const) {
+    const on = await modbusLine({ prompt })
+    const sent = modbusRtu.seal(relays)
+    const asked = on.adapter.asker.exchange(sent, { priority: 'poll', outBytes })
+    await on.clock.run(1)
+    t.equal(on.line.written.length, written)
+    on.line.arrive(sealed([2, 1, 1, 3]))
+    t.same((await asked)?.values, [1, 1, 0, 0, 0, 0, 0, 0])
+    t.equal(on.count('requests'), 1)
+  }
 })

@@ -1,4 +1,4 @@
-/** Replies that the line relays to a client: what it gets is what it would get from JavaScript, whatever the line does. */
+/** Replies and questions that the line relays: a client gets what it would get from JavaScript, whatever the line does. */
 import fc from 'fast-check'
 import t from 'tap'
 import { hexOf } from '#kit/pure/bytes.ts'
@@ -33,16 +33,22 @@ function countingUnit(unitId: number): SimulatedUnit {
   }
 }
 
-/** @returns what each client got, and how many replies the line relayed */
+/** @returns what each client got, and how many replies and questions passed before JavaScript heard of them */
 async function played({ asks, copyWindowMs, isWired, manners, mostTaken }: How, isRelaying: boolean) {
   let turn = 0
   let relayed = 0
+  let admitted = 0
   const on = sharedLine({
+    onAdmitted: () => void admitted++,
     points: [],
     units: UNITS.map(countingUnit),
     prompt: { mostBytes: 256, isWired },
     settings: { copy_trust_after: 1, copy_window_ms: copyWindowMs, breaker_failures: 4 },
-    say: (reply, request) => utterances(manners[turn++ % manners.length] as Manner, reply, request),
+    say(reply, request) {
+      const one = manners[turn++ % manners.length] as Manner
+      // No unit answers in the turn in which it is asked.
+      return utterances({ ...one, delayMs: one.delayMs + 1 }, reply, request)
+    },
     relayed: isRelaying
       ? ({ length }) => {
           relayed++
@@ -61,22 +67,34 @@ async function played({ asks, copyWindowMs, isWired, manners, mostTaken }: How, 
   await on.clock.run(60_000)
   for (const client of clients) client?.leave()
   await on.close()
-  return { got, relayed, counters: on.adapter.counters() }
+  return { admitted, got, relayed, counters: on.adapter.counters() }
 }
 
 const ask = fc.record({
   client: fc.nat({ max: 1 }),
-  unitId: fc.constantFrom(...UNITS),
+  unitId: fc.constantFrom(1, 1, 1, ...UNITS),
   quantity: fc.nat({ max: 3 }),
-  waitMs: fc.oneof({ weight: 2, arbitrary: fc.constant(0) }, { weight: 3, arbitrary: fc.nat({ max: 1500 }) }),
+  waitMs: fc.oneof({ weight: 1, arbitrary: fc.constant(0) }, { weight: 4, arbitrary: fc.nat({ max: 1500 }) }),
 })
 
+/** Half of all answers are as they should be, so that units are trusted. */
+const mixed = fc.oneof(
+  fc.record({
+    how: fc.constant('plain' as const),
+    delayMs: fc.nat({ max: 30 }),
+    pauseMs: fc.constant(0),
+    copyMs: fc.constant(0),
+    at: fc.constant(0),
+  }),
+  manner,
+)
+
 t.test('a client gets the same replies with and without the relay', { timeout: 300_000 }, async (t) => {
-  let relayed = 0
+  let [relayed, admitted] = [0, 0]
   const property = fc.asyncProperty(
     fc.record({
-      asks: fc.array(ask, { minLength: 4, maxLength: 25 }),
-      manners: fc.array(manner, { minLength: 20, maxLength: 20 }),
+      asks: fc.array(ask, { minLength: 10, maxLength: 40 }),
+      manners: fc.array(mixed, { minLength: 20, maxLength: 20 }),
       isWired: fc.boolean(),
       copyWindowMs: fc.constantFrom(0, 1000),
       mostTaken: fc.constantFrom(1, 7, 260),
@@ -86,10 +104,11 @@ t.test('a client gets the same replies with and without the relay', { timeout: 3
       const seen = ({ counters, got }: typeof on) => JSON.stringify({ counters, got })
       if (seen(plain) !== seen(on)) throw new Error(`relayed: ${seen(on)}, expected ${seen(plain)}`)
       relayed += on.relayed
+      admitted += on.admitted
     },
   )
   const runs = Number(process.env.PROPERTY_RUNS ?? 100)
   await fc.assert(property, { numRuns: runs })
-  t.comment(`${relayed} replies were relayed`)
-  t.ok(relayed > runs, 'many were')
+  t.comment(`${relayed} replies and ${admitted} questions were relayed`)
+  t.ok(relayed > runs && admitted > runs / 4, 'many were')
 })

@@ -9,7 +9,7 @@ import type { PointDefinition } from '../../../core/points/definition.ts'
 import { replyFrame } from '../../../wire/modbus-reply.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { act } from '../act.ts'
-import type { PromptSetup } from './modbus-line.ts'
+import type { PromptSetup } from './prompt-model.ts'
 import { type SharedLineSetup, sharedLine } from './shared-line.ts'
 import {
   definitionsOf,

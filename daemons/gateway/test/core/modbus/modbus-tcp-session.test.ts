@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { RelaySocket } from '#kit/line/line.ts'
 import { bytesOfHex, hexOf } from '#kit/pure/bytes.ts'
 import { Fault } from '#kit/pure/fault.ts'
 import type { Sent } from '../../../core/bus/protocol.ts'
@@ -26,6 +27,9 @@ interface Asked {
 function sessionHere(options: { pipeline?: number; places?: number; waitingBytes?: number } = {}) {
   const sent: string[] = []
   const relays: string[] = []
+  const admitted: number[] = []
+  let socketTakes = 0
+  let socket: Parameters<RelaySocket['read']>[0] | undefined
   const flow: string[] = []
   const asked: Asked[] = []
   const events: unknown[] = []
@@ -35,6 +39,7 @@ function sessionHere(options: { pipeline?: number; places?: number; waitingBytes
     address: '192.0.2.7',
     waitingBytes: options.waitingBytes ?? 0,
     descriptor: 5,
+    readBy: (reader) => void flow.push(reader ? 'read by the line' : 'read by itself'),
     send: (bytes) => void sent.push(hexOf(bytes)),
     pause: () => void flow.push('pause'),
     resume: () => void flow.push('resume'),
@@ -53,6 +58,20 @@ function sessionHere(options: { pipeline?: number; places?: number; waitingBytes
         })
       }),
     withdraw: (owner: object) => void withdrawn.push(owner),
+    relayTo: (socketFd: number): RelaySocket => ({
+      expect({ begins, head, length, onSent }) {
+        relays.push(`${socketFd}: ${hexOf(head)} | ${hexOf(begins)} of ${length}`)
+        if (socketTakes > 0) onSent(socketTakes)
+      },
+      read(handlers) {
+        socket = handlers
+      },
+      pause() {},
+      resume() {},
+      admit() {},
+      leave: () => void relays.push('left'),
+    }),
+    admit: (unitId: number) => void admitted.push(unitId),
   }
   const session = new ModbusTcpSession({
     asker,
@@ -66,15 +85,15 @@ function sessionHere(options: { pipeline?: number; places?: number; waitingBytes
     session.onBytes(mbapFrame({ transactionId, body: bytesOfHex(hex) }))
   /** The request at that place is out, and its reply is sure. @param taken how many bytes of it the socket takes */
   function expectReply(at: number, taken = 0): void {
-    asked[at]?.how.onExpected?.({ begins: bytesOfHex('11 03 02'), length: 7 }, (socketFd) => ({
-      expect({ begins, head, length, onSent }) {
-        relays.push(`${socketFd}: ${hexOf(head)} | ${hexOf(begins)} of ${length}`)
-        if (taken > 0) onSent(taken)
-      },
-      leave: () => void relays.push('left'),
-    }))
+    socketTakes = taken
+    asked[at]?.how.onExpected?.({ begins: bytesOfHex('11 03 02'), length: 7 })
   }
-  return { ask, asked, counts, events, expectReply, flow, relays, sent, session, withdrawn }
+  /** The line reads a question, of which it has sent so many bytes. */
+  const askByLine = (transactionId: number, hex: string, sentBytes: number) =>
+    socket?.onBytes(mbapFrame({ transactionId, body: bytesOfHex(hex) }), sentBytes)
+  const end = () => socket?.onEnded()
+  flow.length = 0
+  return { admitted, ask, askByLine, asked, counts, end, events, expectReply, flow, relays, sent, session, withdrawn }
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -126,6 +145,34 @@ t.test(
     t.strictSame(slow.relays, [])
   },
 )
+
+t.test(
+  'a client with nothing unanswered may have its next read sent by the line, which is not sent again',
+  async (t) => {
+    const { admitted, ask, askByLine, asked } = sessionHere()
+    ask(1, `11 ${READ}`)
+    ask(2, `11 ${READ}`)
+    asked[0]?.reply('11 03 02 00 01')
+    await settled()
+    t.same(admitted, [], 'the second one waits')
+    asked[1]?.reply('11 03 02 00 01')
+    await settled()
+    t.same(admitted, [0x11])
+    askByLine(3, `11 ${READ}`, 8)
+    askByLine(4, `11 ${READ}`, 0)
+    t.equal(asked[2]?.how.outBytes, 8)
+    asked[2]?.reply('11 03 02 00 01')
+    await settled()
+    t.equal(asked[3]?.how.outBytes, undefined)
+  },
+)
+
+t.test('a client whose end the line has seen is read by itself again', (t) => {
+  const { end, flow } = sessionHere()
+  end()
+  t.same(flow, ['read by itself'])
+  t.end()
+})
 
 t.test("a unit's own exception is passed on as it is", async (t) => {
   const { ask, asked, counts, sent } = sessionHere()

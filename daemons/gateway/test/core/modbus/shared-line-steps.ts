@@ -6,7 +6,7 @@ import type { Utterance } from '../../../../../scripts/sim/modbus-device.ts'
 import type { PointDefinition } from '../../../core/points/definition.ts'
 import { type ModbusRequest, sealed } from '../../../wire/modbus-request.ts'
 import { point } from '../points/points.ts'
-import type { PromptSetup } from './modbus-line.ts'
+import type { PromptSetup } from './prompt-model.ts'
 
 export const UNITS: readonly number[] = [1, 2, 3]
 

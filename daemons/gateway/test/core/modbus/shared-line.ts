@@ -14,7 +14,8 @@ import type { ValuePayload } from '../../../core/points/values.ts'
 import { mbapFrame } from '../../../wire/mbap.ts'
 import type { ModbusRequest } from '../../../wire/modbus-request.ts'
 import { whyNotOpen } from './line-of-others.ts'
-import { makePrompt, type PromptSetup, settingsWith } from './modbus-line.ts'
+import { settingsWith } from './modbus-line.ts'
+import { type FakeSocket, makePrompt, type PromptSetup } from './prompt-model.ts'
 import { modbusCodec } from './rtu.ts'
 
 export interface SharedLineSetup {
@@ -25,8 +26,10 @@ export interface SharedLineSetup {
   say?(reply: Uint8Array, request: ModbusRequest): readonly Utterance[]
   onValue?(payload: ValuePayload): void
   prompt?: PromptSetup | undefined
-  /** What the line relays to clients: how many bytes of each reply the socket takes; left out: it relays nothing. */
+  /** How many bytes of a reply that the line relays the socket takes; left out: it relays nothing. */
   relayed?: ((bytes: Uint8Array) => number) | undefined
+  /** The line sent a client's question. */
+  onAdmitted?(): void
   /** A request was sent. */
   onSent?(frame: Uint8Array): void
 }
@@ -58,15 +61,8 @@ export function sharedLine(setup: SharedLineSetup) {
       write: (bytes) => line.arrive(bytes, clock.monotonicMs() * 1000),
     },
   })
-  const { relayed } = setup
-  /** By descriptor: what a client has of a reply. */
-  const sockets = new Map<number, (bytes: Uint8Array) => void>()
-  const onRelayed = (socketFd: number, bytes: Uint8Array) => {
-    const taken = relayed?.(bytes) ?? 0
-    sockets.get(socketFd)?.(bytes.subarray(0, taken))
-    return taken
-  }
-  makePrompt(line, clock, { prompt: setup.prompt, onRelayed: relayed && onRelayed })
+  const sockets = new Map<number, FakeSocket>()
+  makePrompt(line, clock, { prompt: setup.prompt, sockets: setup.relayed && sockets })
   const debts = createBusDebts<ModbusRequest>(clock)
   let port = portHere(setup, clock, debts, setup.points)
   return {
@@ -85,15 +81,17 @@ export function sharedLine(setup: SharedLineSetup) {
       port.adapter.attach(line)
     },
     /** @returns undefined if the TCP port is not open */
-    connect: (onReply: OnReply) => connected(port, sockets, onReply),
+    connect: (onReply: OnReply) => connected(port, { ...setup, sockets }, onReply),
   }
 }
+
+let descriptors = 0
 
 type OnReply = (transactionId: number, body: Uint8Array) => void
 
 function connected(
   { house, leaving }: ReturnType<typeof portHere>,
-  sockets: Map<number, (bytes: Uint8Array) => void>,
+  { onAdmitted, relayed = () => 0, sockets }: SharedLineSetup & { sockets: Map<number, FakeSocket> },
   onReply: OnReply,
 ): TcpClientHere | undefined {
   let isGone = false
@@ -106,8 +104,16 @@ function connected(
     got = new Uint8Array(0)
     onReply(((message[0] ?? 0) << 8) | (message[1] ?? 0), message.subarray(6))
   }
-  const descriptor = sockets.size
-  sockets.set(descriptor, get)
+  const socket: FakeSocket = {
+    onAdmitted: () => onAdmitted?.(),
+    take(bytes) {
+      const taken = relayed(bytes)
+      get(bytes.subarray(0, taken))
+      return taken
+    },
+  }
+  const descriptor = ++descriptors
+  sockets.set(descriptor, socket)
   const session = house?.onClient({
     address: '192.0.2.7',
     waitingBytes: 0,
@@ -126,7 +132,10 @@ function connected(
   return {
     leave,
     ask(transactionId, body) {
-      if (!isGone) session.onBytes(mbapFrame({ transactionId, body }))
+      const bytes = mbapFrame({ transactionId, body })
+      if (isGone) return
+      if (socket.hear) socket.hear(bytes)
+      else session.onBytes(bytes)
     },
   }
 }
