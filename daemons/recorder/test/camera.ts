@@ -13,11 +13,15 @@ export const LONG_MS = 60_000
 
 type PictureKind = 'plain' | 'noise' | 'small' | 'h265'
 
+/** As cameras do it: no picture waits for a later one, and each is in two slices. */
+export const CODING = '-c:v libx264 -preset superfast -tune zerolatency -threads 1 -slices 2'
+
 /** How each kind is encoded. Of H.265 with pictures that change places, and key frames before which some are shown. */
 const CODINGS: Record<PictureKind, string> = {
-  plain: '-c:v libx264 -preset veryfast -tune zerolatency',
-  small: '-c:v libx264 -preset veryfast -tune zerolatency',
-  noise: '-c:v libx264 -crf 2 -preset veryfast -tune zerolatency',
+  plain: CODING,
+  small: CODING,
+  // A better preset takes three times as long and makes fewer bytes.
+  noise: '-c:v libx264 -crf 2 -preset ultrafast -tune zerolatency -threads 1 -slices 2',
   h265: '-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:bframes=3:min-keyint=15:scenecut=0',
 }
 
@@ -71,7 +75,7 @@ export async function makeFlashes(folder: string, seconds: number, sound: keyof 
   const flash = `color=black:size=320x240:rate=20:duration=${seconds},drawbox=t=fill:color=white:enable='lt(mod(t,1),0.0999)'`
   const tone = `aevalsrc='if(lt(mod(t,1),0.1),sin(2000*PI*t),0)':s=16000:d=${seconds}`
   const inputs = ['-f', 'lavfi', '-i', flash, '-f', 'lavfi', '-i', tone]
-  const coding = `${CODINGS.plain} -g 20 -pix_fmt yuv420p -ac 1 ${SOUNDS[sound].coding}`
+  const coding = `${CODING} -g 20 -pix_fmt yuv420p -ac 1 ${SOUNDS[sound].coding}`
   await program('ffmpeg', ['-loglevel', 'error', '-y', ...inputs, ...coding.split(' '), file])
   return file
 }

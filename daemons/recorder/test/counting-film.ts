@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import type { CodedGroup } from '../core/ports.ts'
 import { readUnits } from '../wire/annex-b.ts'
 import { h264 } from '../wire/h264.ts'
+import { CODING } from './camera.ts'
 
 /** Not at once: a connection that the other side closes meanwhile would be taken for a good one. */
 const program = promisify(execFile)
@@ -26,7 +27,7 @@ export async function makeCountingFilm(folder: string, seconds: number, more: re
   const source = `color=gray:size=${BITS}x${FILM.height / BLOCK}:rate=${FPS}:duration=${seconds}`
   const blocks = `geq=lum='if(lt(Y,2),${lit},128+60*sin((X+Y+N/6)/2))':cb=128:cr=128`
   const count = `format=yuv444p,${blocks},scale=${FILM.width}:${FILM.height}:flags=neighbor`
-  const coding = ['-c:v', 'libx264', '-preset', 'veryfast', '-tune', 'zerolatency', '-g', String(FPS)]
+  const coding = [...CODING.split(' '), '-g', String(FPS)]
   const end = ['-pix_fmt', 'yuv420p', ...more, file]
   await program('ffmpeg', ['-loglevel', 'error', '-y', '-f', 'lavfi', '-i', source, '-vf', count, ...coding, ...end])
   return file
