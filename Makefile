@@ -133,7 +133,7 @@ bench-controller: build ## the controller against bare node:http, with ten thous
 	@node scripts/bench/controller-day.ts
 
 .PHONY: bench-recorder
-bench-recorder: build ## the recorder with 32 cameras, and against ffmpeg and GStreamer, a quarter of an hour; results in docs/bench
+bench-recorder: build ## the recorder with 32 cameras, and against ffmpeg and GStreamer, half an hour; results in docs/bench
 	@scripts/apt-setup.sh bench
 	@node scripts/bench/recorder.ts
 
