@@ -210,8 +210,17 @@ function timesOf(shownNs: readonly number[]): number[] {
   return shownNs.map((ns) => order.get(ns) ?? 0)
 }
 
+/**
+ * Whether a decoder gives out all that it holds, and forgets it, without its stream having to end. OpenH264's does not: it
+ * would fill up what is missing in a picture from the one before, which may be another camera's.
+ */
+function canGoOn({ codec }: Coded): boolean {
+  return decoderOf[codec]?.startsWith('avdec') === true
+}
+
 /** @returns the picture that the last access unit holds */
 async function decodeLast(wish: PictureWish, body: Uint8Array): Promise<HeldSample> {
+  const isKept = wish.isKept && canGoOn(wish)
   const description = `${decoderFor(wish)} ! ${IN_PLANES} ! ${SINK}`
   // What the sets say of colours, a decoder that goes on would not notice.
   const flow = await decoding.flow(description, `${description} ${wish.sets}`)
@@ -219,12 +228,13 @@ async function decodeLast(wish: PictureWish, body: Uint8Array): Promise<HeldSamp
   const wantedNs = times.at(-1) ?? 0
   // Pictures that are shown later may be among those that it refers to: they come out behind it.
   flow.letOnlyIn(wantedNs)
-  const over = flow.heard('drained')
+  const drained = flow.heard('drained')
   feedUnits(flow, wish.lengths, times, body)
-  flow.drain(usedNs)
-  await over
+  if (isKept) flow.drain(usedNs)
+  else flow.end()
+  await drained
   const sample = flow.take()
-  if (!wish.isKept) await decoding.drop()
+  if (!isKept) await decoding.drop()
   if (sample?.ptsNs !== wantedNs) throw new Error('the picture does not come out of the decoder')
   return sample
 }

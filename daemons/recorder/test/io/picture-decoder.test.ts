@@ -1,12 +1,17 @@
 /** Tests of io/picture-decoder.ts with the process that it begins. */
+import { spawn } from 'node:child_process'
+import type { Duplex } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { systemClock } from '#kit/clock.ts'
 import { fakeClock } from '#kit/clock-fake.ts'
 import { createLog } from '#kit/log.ts'
 import { stateFolderOf } from '#kit/test/running-daemon.ts'
 import { until } from '#kit/test/until.ts'
-import type { CodedGroup, PictureWish } from '../../core/ports.ts'
+import type { CodedGroup, CodedPicture, PictureWish } from '../../core/ports.ts'
 import { createDecoderProcess } from '../../io/picture-decoder.ts'
+import { writeUnits } from '../../wire/annex-b.ts'
+import { createWorkerReader, type WorkerMessage, writeWorkerMessage } from '../../wire/worker-message.ts'
 import { FILM, firstGroupOf, makeCountingFilm, numberOf, pixelsOf } from '../counting-film.ts'
 
 const work = stateFolderOf(t)
@@ -77,6 +82,78 @@ t.test('a decoder that is kept shows each group as itself: others of its size, a
     const [kept, anew] = await Promise.all([decoder, fresh].map((one) => one.picture(wishOf(of), never)))
     t.same(kept, anew, `${count} pictures of film ${which}`)
   }
+})
+
+t.test('nothing of a picture shows in the next one, whose camera may be another', async (t) => {
+  const { decoder } = opened(t)
+  const { decoder: fresh } = opened(t, { keptPixels: 0 })
+  const [key, ...rest] = group.pictures as [CodedPicture, ...CodedPicture[]]
+  // What refers to pictures that are not its own, and what libav would fill up from the picture before.
+  const broken = { ...key, units: key.units.map((unit) => unit.slice(0, 3)) }
+  const halved = { ...key, units: key.units.slice(0, 1) }
+  const cut = { ...key, units: key.units.map((unit) => unit.slice(0, unit.length >> 2)) }
+  const groups = {
+    broken: [broken, ...rest.slice(5, 8)],
+    halved: [halved],
+    cut: [cut],
+    both: [cut, ...rest.slice(5, 8)],
+  }
+  const made = (of: typeof decoder, pictures: CodedPicture[]) =>
+    of.picture(wishOf({ ...group, pictures }, { camera: 'other' }), never).catch((error: Error) => error.message)
+  for (const [what, pictures] of Object.entries(groups)) {
+    await decoder.picture(wishOf(group), never)
+    t.same(await made(decoder, pictures), await made(fresh, pictures), what)
+  }
+})
+
+/** The process alone, without the plugins of libav and x264. */
+function openWithoutLibav(test: Test) {
+  const file = fileURLToPath(new URL('../../io/picture-process.ts', import.meta.url))
+  const env = {
+    ...process.env,
+    GST_PLUGIN_LOADING_WHITELIST: 'gstreamer:gst-plugins-base:gst-plugins-good:gst-plugins-bad',
+  }
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'ignore', 'inherit', 'pipe'] })
+  test.teardown(() => child.kill('SIGKILL'))
+  const pipe = child.stdio[3] as Duplex
+  const read = createWorkerReader(10_000_000)
+  const heard: WorkerMessage[] = []
+  pipe.on('data', (chunk) => heard.push(...read(chunk)))
+  return {
+    next: async () => {
+      await until('it answers', () => heard.length > 0)
+      return heard.shift() as WorkerMessage
+    },
+    ask({ pictures, sets }: CodedGroup): void {
+      const units = pictures.map((picture, at) => writeUnits([...(at === 0 ? sets.units : []), ...picture.units]))
+      const { height, width } = FILM
+      const about = { lengths: units.map(({ length }) => length), ptsNs: pictures.map(({ shownMs }) => shownMs * 1e6) }
+      const head = {
+        id: 1,
+        kind: 'picture',
+        codec: 'h264',
+        width,
+        height,
+        outWidth: width,
+        outHeight: height,
+        masks: [],
+      }
+      for (const part of writeWorkerMessage({ ...head, ...about, sets: 'one', isKept: true }, units)) pipe.write(part)
+    },
+  }
+}
+
+t.test('OpenH264 decodes where libav is not installed, each group from its beginning', async (t) => {
+  const { ask, next } = openWithoutLibav(t)
+  const { decoders } = (await next()).head as { decoders: Record<string, string> }
+  if (decoders.h264 !== 'openh264dec') return t.skip('gstreamer1.0-plugins-bad is not installed')
+  for (const count of [3, 9, 15]) {
+    ask(upTo(group, count))
+    t.equal(await numberOf((await next()).body), count - 1)
+  }
+  const [key, ...rest] = group.pictures as [CodedPicture, ...CodedPicture[]]
+  ask({ ...group, pictures: [{ ...key, units: key.units.map((unit) => unit.slice(0, 3)) }, ...rest.slice(5, 8)] })
+  t.match((await next()).head, { kind: 'fault' }, 'not filled up from the group before')
 })
 
 t.test('paints masks before anything leaves', async (t) => {
