@@ -2,7 +2,6 @@
 #include "passing.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -52,34 +51,20 @@ void Passing::useNotes(double* ownNotes, size_t slots, uint64_t withinMs) {
 }
 
 Failure Passing::join(int fd, uint32_t* id) {
-  if (timer == nullptr) return failedCall("fcntl", ECANCELED);
-  int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return failedCall("fcntl", errno);
-  PassedSocket* socket = new PassedSocket{{}, this, ++lastId, copy, Flow::reading, true, Reads::all, false};
-  int status = uv_poll_init(loop, &socket->poll, copy);
-  if (status < 0) {
-    ::close(copy);
-    delete socket;
-    return failedCall("epoll_ctl", -status);
-  }
-  socket->poll.data = socket;
+  PassedSocket* socket = nullptr;
+  Failure failure = sockets.join(timer == nullptr ? nullptr : loop, fd, this, &socket);
+  if (failure.failed()) return failure;
   watch(socket);
-  sockets.push_back(socket);
   *id = socket->id;
-  return Failure{};
-}
-
-PassedSocket* Passing::find(uint32_t id) const {
-  auto found = std::find_if(sockets.begin(), sockets.end(), [id](PassedSocket* one) { return one->id == id; });
-  return found == sockets.end() ? nullptr : *found;
+  return failure;
 }
 
 void Passing::leave(uint32_t id) {
-  if (PassedSocket* socket = find(id)) letGo(socket);
+  if (PassedSocket* socket = sockets.find(id)) sockets.letGo(socket);
 }
 
 void Passing::setFlow(uint32_t id, Flow flow) {
-  PassedSocket* socket = find(id);
+  PassedSocket* socket = sockets.find(id);
   if (socket == nullptr || socket->flow == flow) return;
   socket->flow = flow;
   watch(socket);
@@ -91,11 +76,11 @@ void Passing::watch(PassedSocket* socket) {
 }
 
 void Passing::setDirect(uint32_t id, bool isDirect) {
-  if (PassedSocket* socket = find(id)) socket->isDirect = isDirect;
+  if (PassedSocket* socket = sockets.find(id)) socket->isDirect = isDirect;
 }
 
 void Passing::steer(uint32_t id, Reads reads, bool isTelnet) {
-  PassedSocket* socket = find(id);
+  PassedSocket* socket = sockets.find(id);
   if (socket == nullptr) return;
   socket->reads = reads;
   socket->isTelnet = isTelnet;
@@ -107,16 +92,8 @@ size_t Passing::take() {
   return std::exchange(noteCount, 0);
 }
 
-void Passing::letGo(PassedSocket* socket) {
-  std::erase(sockets, socket);
-  socket->passing = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(&socket->poll),
-           [](uv_handle_t* handle) { delete static_cast<PassedSocket*>(handle->data); });
-  ::close(socket->fd);
-}
-
 void Passing::stop() {
-  while (!sockets.empty()) letGo(sockets.back());
+  sockets.letAllGo();
   noteCount = 0;
   used = 0;
   if (timer == nullptr) return;
@@ -152,7 +129,7 @@ void Passing::tellInTime(bool isUrgent) {
 
 void Passing::end(PassedSocket* socket, int err) {
   note(Note::ended, socket->id, 0, err, 0);
-  letGo(socket);
+  sockets.letGo(socket);
 }
 
 /** How many of the line's bytes a socket took. */
@@ -226,15 +203,15 @@ size_t Passing::takeFrom(PassedSocket* socket, const uint8_t* bytes, size_t leng
 
 void Passing::onSocket(uv_poll_t* handle, int status, int events) {
   PassedSocket* socket = static_cast<PassedSocket*>(handle->data);
-  if (socket->passing == nullptr) return;
-  if (socket->flow == Flow::resting) socket->passing->hungUp(socket, status);
-  else socket->passing->fromSocket(socket, status);
+  if (socket->owner == nullptr) return;
+  if (socket->flow == Flow::resting) socket->owner->hungUp(socket, status);
+  else socket->owner->fromSocket(socket, status);
 }
 
 /** Of a socket at rest: its end is told before what it has sent, which whoever takes over may read. */
 void Passing::hungUp(PassedSocket* socket, int status) {
   // What is told here may close the line, or let this socket go or on.
-  if (!makeRoom() || socket->passing == nullptr || socket->flow != Flow::resting) return;
+  if (!makeRoom() || socket->owner == nullptr || socket->flow != Flow::resting) return;
   int err = 0;
   socklen_t size = sizeof err;
   // A failed poll without a word about why is of no use either.
@@ -245,7 +222,7 @@ void Passing::hungUp(PassedSocket* socket, int status) {
 
 void Passing::fromSocket(PassedSocket* socket, int status) {
   // What is told here may close the line, or let this socket go or rest.
-  if (!makeRoom() || socket->passing == nullptr || socket->flow != Flow::reading) return;
+  if (!makeRoom() || socket->owner == nullptr || socket->flow != Flow::reading) return;
   uint8_t* bytes = slab + used;
   ssize_t n = ::recv(socket->fd, bytes, std::min(room(), readMost), MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "socket-copies.h"
 
 class Passing;
 
@@ -57,18 +58,12 @@ enum class Reads { all = 0, untilCommand = 1, none = 2 };
  */
 enum class Flow { reading = 0, resting = 1, stopped = 2 };
 
-/** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
-struct PassedSocket {
-  uv_poll_t poll;
-  /** Null once it was let go. */
-  Passing* passing;
-  uint32_t id;
-  int fd;
-  Flow flow;
-  bool isDirect;
-  Reads reads;
+struct PassedSocket : SocketCopy<Passing> {
+  Flow flow = Flow::reading;
+  bool isDirect = true;
+  Reads reads = Reads::all;
   /** Each FF goes to it twice. */
-  bool isTelnet;
+  bool isTelnet = false;
 };
 
 class Passing {
@@ -97,7 +92,7 @@ class Passing {
   /** All sockets are let go; nothing is told any more. */
   void stop();
 
-  bool isActive() const { return !sockets.empty() || noteCount > 0; }
+  bool isActive() const { return sockets.size() > 0 || noteCount > 0; }
   /** Tells what waits where little room is left. @returns whether one more read has room */
   bool makeRoom();
   uint8_t* end() const { return slab + used; }
@@ -118,14 +113,11 @@ class Passing {
   void note(Note kind, uint32_t id, size_t length, double value, double atUs);
   void tellInTime(bool isUrgent);
   void end(PassedSocket* socket, int err);
-  void letGo(PassedSocket* socket);
-  PassedSocket* find(uint32_t id) const;
 
   PassingLine* line;
   uv_loop_t* loop = nullptr;
   uv_timer_t* timer = nullptr;
-  std::vector<PassedSocket*> sockets;
-  uint32_t lastId = 0;
+  SocketCopies<PassedSocket> sockets;
   uint8_t* slab = nullptr;
   size_t slabSize = 0;
   size_t used = 0;

@@ -1,11 +1,9 @@
-/** Copies of sockets' descriptors, and the frame that is expected. */
+/** The frame that is expected from the line, and the read that a socket may send to it. */
 #include "relay.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -51,41 +49,18 @@ static bool isReadOf(uint8_t unit, const uint8_t* bytes, size_t length) {
 }
 
 Failure Relay::join(int fd, uint32_t* id) {
-  if (loop == nullptr) return failedCall("fcntl", ECANCELED);
-  int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return failedCall("fcntl", errno);
-  RelaySocket* socket = new RelaySocket{{}, this, ++lastId, copy};
-  int status = uv_poll_init(loop, &socket->poll, copy);
-  if (status < 0) {
-    ::close(copy);
-    delete socket;
-    return failedCall("epoll_ctl", -status);
-  }
-  socket->poll.data = socket;
-  sockets.push_back(socket);
-  *id = socket->id;
-  return Failure{};
-}
-
-RelaySocket* Relay::find(uint32_t id) const {
-  auto found = std::find_if(sockets.begin(), sockets.end(), [id](RelaySocket* one) { return one->id == id; });
-  return found == sockets.end() ? nullptr : *found;
+  RelaySocket* socket = nullptr;
+  Failure failure = sockets.join(loop, fd, this, &socket);
+  if (!failure.failed()) *id = socket->id;
+  return failure;
 }
 
 void Relay::leave(uint32_t id) {
-  if (RelaySocket* socket = find(id)) letGo(socket);
-}
-
-void Relay::letGo(RelaySocket* socket) {
-  std::erase(sockets, socket);
-  socket->relay = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(&socket->poll),
-           [](uv_handle_t* handle) { delete static_cast<RelaySocket*>(handle->data); });
-  ::close(socket->fd);
+  if (RelaySocket* socket = sockets.find(id)) sockets.letGo(socket);
 }
 
 void Relay::read(uint32_t id, bool isRead) {
-  RelaySocket* socket = find(id);
+  RelaySocket* socket = sockets.find(id);
   if (socket == nullptr) return;
   if (isRead) uv_poll_start(&socket->poll, UV_READABLE, onSocket);
   else uv_poll_stop(&socket->poll);
@@ -106,7 +81,7 @@ void Relay::admit(uint32_t id, uint8_t unit, double atUs) {
 
 void Relay::onSocket(uv_poll_t* handle, int, int) {
   RelaySocket* socket = static_cast<RelaySocket*>(handle->data);
-  Relay* relay = socket->relay;
+  Relay* relay = socket->owner;
   if (relay == nullptr) return;
   ssize_t n = ::recv(socket->fd, relay->slab, kMostRead, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -141,7 +116,7 @@ bool Relay::isExpected(const uint8_t* bytes, size_t length) const {
 size_t Relay::pass(const uint8_t* bytes, size_t length) {
   isAdmitting = false;
   if (!std::exchange(isExpecting, false) || !isExpected(bytes, length)) return 0;
-  const RelaySocket* socket = find(to);
+  const RelaySocket* socket = sockets.find(to);
   if (socket == nullptr) return 0;
   struct iovec parts[] = {{frame.head.data(), frame.head.size()},
                           {const_cast<uint8_t*>(bytes), length - kChecksumBytes}};
@@ -155,5 +130,5 @@ size_t Relay::pass(const uint8_t* bytes, size_t length) {
 void Relay::stop() {
   end();
   loop = nullptr;
-  while (!sockets.empty()) letGo(sockets.back());
+  sockets.letAllGo();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "socket-copies.h"
 
 class Relay;
 
@@ -33,14 +34,7 @@ struct ExpectedFrame {
   size_t length = 0;
 };
 
-/** A copy of a socket's descriptor, and its poll. Freed when libuv lets go of the poll. */
-struct RelaySocket {
-  uv_poll_t poll;
-  /** Null once it was let go. */
-  Relay* relay;
-  uint32_t id;
-  int fd;
-};
+using RelaySocket = SocketCopy<Relay>;
 
 class Relay {
  public:
@@ -71,14 +65,11 @@ class Relay {
   static void onSocket(uv_poll_t* handle, int status, int events);
   bool isExpected(const uint8_t* bytes, size_t length) const;
   size_t sendOn(const RelaySocket* socket, const uint8_t* bytes, size_t length);
-  RelaySocket* find(uint32_t id) const;
-  void letGo(RelaySocket* socket);
 
   RelayLine* line;
   uv_loop_t* loop = nullptr;
   uint8_t* slab = nullptr;
-  std::vector<RelaySocket*> sockets;
-  uint32_t lastId = 0;
+  SocketCopies<RelaySocket> sockets;
   bool isExpecting = false;
   uint32_t to = 0;
   ExpectedFrame frame;
