@@ -51,7 +51,6 @@ decodes() {
 }
 # nice_of PID: also of one that is run only while nothing else wants to, of which ps tells none.
 nice_of() { sed 's/.*) //' "/proc/$1/stat" | cut -d ' ' -f 17; }
-# Below the recorder in priority, with less memory than the unit: what the filter of system calls must let through.
 # capabilities_of PID SET: as the kernel writes them.
 capabilities_of() { sed -n "s/^Cap$2:[[:space:]]*//p" "/proc/$1/status"; }
 readonly no_capability=0000000000000000 bind_low_ports=0000000000000400
@@ -61,6 +60,7 @@ decoder_has_no_right() {
   pid=$(pgrep --parent "$(show MainPID)" | head -n 1)
   for right in Eff Prm Amb; do [ "$(capabilities_of "$pid" "$right")" = "$no_capability" ] || return 1; done
 }
+# Below the recorder in priority, with less memory than the unit: what the filter of system calls must let through.
 decoder_is_bounded() {
   local pid
   pid=$(pgrep --parent "$(show MainPID)" | head -n 1)

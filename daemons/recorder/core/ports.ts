@@ -12,7 +12,7 @@ export interface StreamPlace {
   url: string
   username: string | undefined
   password: string | undefined
-  /** Whether the password goes out hashed alone (Digest): Basic shows it to whoever asks, and to all in between. */
+  /** Whether only Digest is used to sign in. Basic would send the password in clear. */
   isHashed?: boolean
   /** Whether its sound is asked for. */
   isHeard?: boolean

@@ -5,7 +5,7 @@ import { Fault } from '#kit/pure/fault.ts'
 import { readMarker } from './footage-disk.ts'
 import { wholePart } from './footage-file.ts'
 import { filesOn } from './footage-finding.ts'
-import { type FootageIndex, INDEX_FILE, openFootageIndex } from './footage-index.ts'
+import { type FootageIndex, INDEX_FILE, openIndexAsItIs } from './footage-index.ts'
 
 /** What was found in one folder. */
 export interface FolderCheck {
@@ -25,7 +25,7 @@ const PIECE = 1000
 
 /**
  * @param folders with the disk that each is known by
- * @throws Fault `no_index`; the error of a disk that cannot be read
+ * @throws Fault `no_index`, `index_damaged`; the error of a disk that cannot be read
  */
 export async function* checkFootage(
   indexFolder: string,
@@ -36,7 +36,7 @@ export async function* checkFootage(
       'no_index',
       `There is no index in ${indexFolder}: the recorder makes it, or plantroom recorder rebuild.`,
     )
-  const index = openFootageIndex(indexFolder)
+  const index = openIndexAsItIs(indexFolder)
   try {
     for (const one of folders) yield await checkFolder(index, one)
   } finally {

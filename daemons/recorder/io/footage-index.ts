@@ -104,13 +104,24 @@ export function openFootageIndex(folder: string, onDamaged: (fault: Fault) => vo
   return tellingDamage(sound ?? indexOn(create(path)), onDamaged)
 }
 
+/** For a look that changes nothing. @param folder has an index @throws Fault `index_damaged` */
+export function openIndexAsItIs(folder: string): FootageIndex {
+  const sound = openSound(join(folder, INDEX_FILE))
+  if (!sound) throw indexDamaged(undefined)
+  return tellingDamage(sound, () => {})
+}
+
+function indexDamaged(cause: unknown): Fault {
+  const sentence = 'The index of the footage is damaged. At its next start the recorder makes a new one from the files.'
+  return new Fault('index_damaged', sentence, { cause })
+}
+
 function tellingDamage(index: FootageIndex, onDamaged: (fault: Fault) => void): FootageIndex {
   let told: Fault | undefined
 
   function tell(cause: unknown): Fault {
     if (told) return told
-    const sentence = 'The index of footage is damaged. It is made anew from the files at the next start.'
-    told = new Fault('index_damaged', sentence, { cause })
+    told = indexDamaged(cause)
     onDamaged(told)
     return told
   }

@@ -71,6 +71,16 @@ t.test('check tells what is not as the index has it, and rebuild makes it right'
   rmSync(stray)
   t.equal((await run('rebuild')).code, 0)
   t.match(await run('check'), { code: 0, out: /3 files/ })
+
+  const index = `${stateFolder}-index/footage.db`
+  const sound = readFileSync(index)
+  writeFileSync(index, Buffer.from(sound).fill(0xa5, 4096, 8192))
+  t.match(await run('check'), {
+    code: 1,
+    error: /The index of the footage is damaged\. At its next start the recorder/,
+  })
+  t.same(globSync(`${index}.damaged*`), [], 'it is left where it was')
+  writeFileSync(index, sound)
 })
 
 t.test('export writes a stretch as one file, and the journal has it', async (t) => {

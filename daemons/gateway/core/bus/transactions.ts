@@ -129,11 +129,11 @@ export interface AskHow {
   /** Is sent to a silent unit too, in a gap between polls, and probes it: for a scan, which asks each unit once. */
   evenSilent?: boolean
   /**
-   * Told once the request is out, and only where a reply like this would be believed whatever it says: the line may relay
-   * it to whoever waits. It ends with the request.
+   * Called once the request is sent, if any reply of this form would be believed. The caller may then let the line relay
+   * the reply to its own client; that permission ends with the request.
    */
   onExpected?(reply: ExpectedFrame): void
-  /** So many bytes of it the line has sent already, as `admit` let it. */
+  /** How many bytes of the request the line has already sent, as `admit` allowed. */
   outBytes?: number
   /** Is for no unit in particular, as a search is: no unit is judged by what comes of it, and none owes its reply. */
   isWildcard?: boolean
@@ -165,9 +165,9 @@ export interface BusAsker<Request extends BusRequest, Reply extends BusReply> {
   /** See `PromptLine`; undefined where the line relays nothing. */
   relayTo(socketFd: number): RelaySocket | undefined
   /**
-   * Lets the line send the next read of that unit from that socket by itself, where it would be sent at once in any case
-   * and its reply believed whatever it says: nothing waits, and the unit is well. `exchange` must then be told of it, with
-   * `outBytes`, in the same turn. A request of anybody else ends it.
+   * Lets the line itself send the next read of that unit that comes from that socket. Only while the bus would send it at
+   * once and believe its reply: nothing waits, and the unit is well. `exchange` must be called with `outBytes` in the same
+   * turn. Any other request ends the permission.
    */
   admit(unitId: number, relay: RelaySocket): void
 }
@@ -378,10 +378,10 @@ interface ExpectParts<Request extends BusRequest> {
 }
 
 /**
- * Lets the line relay the reply to whoever waits, where it would be believed whatever it says: the unit owes nothing else,
- * its replies are not doubted, and the line is known to have no echo (where it is not, `checkTwin` may ask something else for
- * the same caller). For a request that has just been sent.
- * @returns ends that; undefined where nothing is relayed
+ * Tells the caller of a request that has just been sent that its reply may be relayed, if any reply of the right form would
+ * be believed: the unit owes no other reply, its replies are not in doubt, and the line is known to have no echo. On a line
+ * that might echo, `checkTwin` may send another request for the same caller first.
+ * @returns ends the permission; undefined if there is none
  */
 export function expectReply<Request extends BusRequest>(
   parts: ExpectParts<Request>,
@@ -395,7 +395,7 @@ export function expectReply<Request extends BusRequest>(
   return prompt.endRelay
 }
 
-/** Whether a reply of the unit that comes next, whole and after a request, is believed whatever it says. */
+/** Whether the next complete reply of the unit to a request would be believed, whatever its values. */
 export function isBelieved(
   { copies, holds, receiver }: Pick<ExpectParts<BusRequest>, 'copies' | 'holds' | 'receiver'>,
   unitId: number,

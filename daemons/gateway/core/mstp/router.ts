@@ -202,7 +202,7 @@ export class MstpRouter {
     const { mac, queue, ringNetwork } = this.#parts
     const data = encodeRouted(npdu)
     if (data.length > MOST_EXTENDED) {
-      // Of what was for everybody nobody is told.
+      // A message to everybody has no sender who waits for an answer.
       if (!isBroadcast) this.#toIp(this.#reject(TOO_LONG, ringNetwork), peer)
       return this.#drop()
     }
@@ -373,7 +373,7 @@ export class MstpRouter {
     if (this.#routes.size > MOST_ROUTES) this.#forgetRoute()
   }
 
-  /** The oldest of the sender that has the most: whoever claims to lead to all networks displaces no other router. */
+  /** Forgets the oldest route of the sender with the most: one that claims to reach every network displaces no other router. */
   #forgetRoute(): void {
     const bySender = Map.groupBy(this.#routes, ([, { sender }]) => sender)
     const [greediest] = [...bySender.values()].toSorted((one, other) => other.length - one.length)

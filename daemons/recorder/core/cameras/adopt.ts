@@ -94,7 +94,7 @@ export function createAdopter({ clock, limits, onvif, opener }: AdopterParts): A
       },
       onReport() {},
     }
-    // Whoever answers a scan could have itself told the password of all cameras.
+    // Any device can answer a scan, and `adopt-all` offers the same password to all that do.
     const ending = await opener.play({ url, ...login, isHashed: true }, listener, abort.signal)
     timer.cancel()
     if (isPlaying) return

@@ -1,5 +1,6 @@
 /** Tests of io/picture-decoder.ts with the process that it begins. */
 import { spawn } from 'node:child_process'
+import { globSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
@@ -143,10 +144,12 @@ function openWithoutLibav(test: Test) {
   }
 }
 
-t.test('OpenH264 decodes where libav is not installed, each group from its beginning', async (t) => {
+const noOpenH264 =
+  globSync('/usr/lib/*/gstreamer-1.0/libgstopenh264.so').length === 0 && 'gstreamer1.0-plugins-bad is not installed'
+
+t.test('OpenH264 decodes where libav is not installed, each group from its start', { skip: noOpenH264 }, async (t) => {
   const { ask, next } = openWithoutLibav(t)
-  const { decoders } = (await next()).head as { decoders: Record<string, string> }
-  if (decoders.h264 !== 'openh264dec') return t.skip('gstreamer1.0-plugins-bad is not installed')
+  t.match((await next()).head, { decoders: { h264: 'openh264dec' } })
   for (const count of [3, 9, 15]) {
     ask(upTo(group, count))
     t.equal(await numberOf((await next()).body), count - 1)

@@ -127,7 +127,7 @@ function createRelays(
           const question = admit(socketFd, bytes)
           if (!question) return onBytes(bytes, 0)
           socket.onAdmitted()
-          // Nothing is read between the send and what is told of it.
+          // The line reads nothing between the send and the report of it.
           send(question, (taken) => onBytes(bytes, taken))
         }
       },
