@@ -102,6 +102,21 @@ t.test('a client that leaves withdraws its waiting requests; none of them is sen
   t.match((await view()).counters, { requests: 1, tcpWithdrawn: 9 })
 })
 
+t.test('clients that reset the connection in the middle of a request leave their places to others', async (t) => {
+  const { gateway, tcpPort, view } = await lineOf(t, { settings: { tcp_clients: 4 } })
+  const clients = [await dialMbap(t, tcpPort), await dialMbap(t, tcpPort), await dialMbap(t, tcpPort)]
+  for (const client of clients) await client.exchange('01 03 00 01 00 01')
+  // It meets the bytes and the reset in one look, as when it is busy. No reply would show that nobody is there.
+  process.kill(gateway.pid, 'SIGSTOP')
+  for (const client of clients) {
+    client.socket.write(Uint8Array.of(0, 1, 0))
+    client.socket.resetAndDestroy()
+  }
+  await Promise.all(clients.map(({ isClosed }) => until('it is reset', isClosed)))
+  process.kill(gateway.pid, 'SIGCONT')
+  await until('they are gone', async () => (await view()).counters.tcpClients === 0)
+})
+
 function text(words: string): string {
   return [...Buffer.from(words)].map(hexByte).join(' ')
 }

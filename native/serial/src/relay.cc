@@ -79,14 +79,16 @@ void Relay::admit(uint32_t id, uint8_t unit, double atUs) {
   isAdmitting = true;
 }
 
-void Relay::onSocket(uv_poll_t* handle, int, int) {
+void Relay::onSocket(uv_poll_t* handle, int status, int) {
   RelaySocket* socket = static_cast<RelaySocket*>(handle->data);
   Relay* relay = socket->owner;
   if (relay == nullptr) return;
   ssize_t n = ::recv(socket->fd, relay->slab, kMostRead, MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n < 0 && (errno == EAGAIN || errno == EINTR) && status == 0) return;
   const uint32_t id = socket->id;
   if (n > 0) {
+    // Bytes from before a reset: with the failed poll libuv stopped watching, and the end is yet to be met.
+    if (status < 0) uv_poll_start(handle, UV_READABLE, onSocket);
     const size_t length = static_cast<size_t>(n);
     return relay->line->asked(id, length, relay->sendOn(socket, relay->slab, length));
   }

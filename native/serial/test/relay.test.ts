@@ -199,6 +199,18 @@ t.test('a socket that is paused is not read, and its end is told once it is resu
   t.same(seen, [`asked ${ask().toString('hex')}, sent 0`, 'ended'])
 })
 
+t.test('what a client sent before it reset the connection is told, and then its end', async (t) => {
+  const { client, relay, seen } = await reading(t)
+  client.write(ask())
+  client.resetAndDestroy()
+  await until(() => seen.at(-1) === 'ended')
+  t.same(seen, [`asked ${ask().toString('hex')}, sent 0`, 'ended'])
+  seen.length = 0
+  relay.resume()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.same(seen, [], 'its end is told once')
+})
+
 t.test('a client whose socket is closed is told of its end, although the line has a copy of it', async (t) => {
   const { client, own, relay } = await bench(t)
   const ended = once(client, 'close')
