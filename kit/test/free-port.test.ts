@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import t, { type Test } from 'tap'
-import { freePort } from './free-port.ts'
+import { freePort, turnOf } from './free-port.ts'
 
 const COUNT = 500
 
@@ -40,4 +40,20 @@ t.test('the kernel gives none of them to anybody else', async (t) => {
   const server = createServer().listen(port)
   await once(server, 'listening')
   server.close()
+})
+
+t.test('a test waits for its turn until the one that has it has ended', async (t) => {
+  const order: string[] = []
+  const begun = Promise.withResolvers<void>()
+  const first = t.test('has it', async (t) => {
+    await turnOf(t, 'here')
+    begun.resolve()
+    await new Promise(setImmediate)
+    order.push('first')
+  })
+  await begun.promise
+  await turnOf(t, 'here')
+  order.push('second')
+  await first
+  t.same(order, ['first', 'second'])
 })

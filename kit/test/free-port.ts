@@ -1,7 +1,8 @@
-/** TCP ports for tests. */
+/** TCP ports for tests, and turns of tests that would hear each other. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type ListenOptions, type Server } from 'node:net'
+import type { Owner } from './running-daemon.ts'
 
 /**
  * Below the kernel's range for connections and for servers that take any port (32768 to 60999), so that nobody else
@@ -26,6 +27,18 @@ export async function freePort(): Promise<number> {
     return port
   }
   throw new Error(`no free TCP port of ${FIRST} to ${LAST} in ${MOST_TRIES} tries`)
+}
+
+const TURN_PERIOD_MS = 50
+
+/** Waits until no other test on this machine has this turn, and has it until the test ends. */
+export async function turnOf(t: Owner, name: string): Promise<void> {
+  for (;;) {
+    // An abstract socket is of the network namespace: what cannot hear each other need not wait for each other.
+    const claim = await listening({ path: `\0plantroom-test-turn-${name}` })
+    if (claim !== undefined) return t.teardown(() => void claim.close())
+    await new Promise((resolve) => setTimeout(resolve, TURN_PERIOD_MS))
+  }
 }
 
 /** Undefined if it is taken. */

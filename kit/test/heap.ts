@@ -30,17 +30,23 @@ function afterCollection(): number {
   return heapUsed + external
 }
 
+/** Runs that agree to a fiftieth are of the thing itself: what V8 compiles or lets go of meanwhile differs each time. */
+const AGREE = 1.02
+const MOST_RUNS = 8
+
 /**
- * Bytes held by the result of `make`. The second run is free of what V8 compiles and learns in the first; where they are
- * far apart, V8 went on learning, or let go of old code meanwhile, and the middle one of three counts. Measure many or
- * large things, so that a few stray kilobytes do not matter.
+ * Bytes held by the result of `make`, as soon as two runs agree. The first does not count: V8 compiles and learns. If no
+ * two agree it is the middle one. Measure many or large things, so that a few stray kilobytes do not matter.
  */
 export async function heapBytesOf(make: () => unknown): Promise<number> {
-  const first = await measured(make)
-  const second = await measured(make)
-  if (second > first / 2 && second < first * 1.05) return second
-  const [, middle = second] = [first, second, await measured(make)].sort((one, other) => one - other)
-  return middle
+  await measured(make)
+  const runs: number[] = []
+  while (runs.length < MOST_RUNS) {
+    const bytes = await measured(make)
+    if (runs.some((other) => Math.max(other, bytes) < Math.min(other, bytes) * AGREE)) return bytes
+    runs.push(bytes)
+  }
+  return runs.sort((one, other) => one - other)[MOST_RUNS / 2] ?? 0
 }
 
 async function measured(make: () => unknown): Promise<number> {

@@ -8,7 +8,7 @@ import { countIs, noBrowser, openRig, play, type Rig, type Scene } from '#kit/te
 import { LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { admin } from './client.ts'
 import { type ClockServicePeer, startClockServicePeer } from './peer/clock-service.ts'
-import { type OnvifPeer, startOnvifPeer } from './peer/onvif-camera.ts'
+import { cameraTurn, type OnvifPeer, startOnvifPeer } from './peer/onvif-camera.ts'
 
 const login = { username: 'onvif', password: 'pass&word' }
 const HOUR_MS = 3_600_000
@@ -32,6 +32,7 @@ t.test('clocks on the page', { skip: noBrowser, timeout: 240_000 }, async (t) =>
   const work = stateFolderOf(t)
   const film = await startCamera(t, await makeFootage(work, 10), login)
   const about = { host: '127.0.10.1', name: 'Gate', rtspPort: Number(new URL(film.url).port) }
+  await cameraTurn(t)
   const gate = await startOnvifPeer(t, { ...about, aheadMs: HOUR_MS })
   const service = startClockServicePeer(t)
   const port = await freePort()

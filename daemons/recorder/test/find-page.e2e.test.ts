@@ -5,7 +5,7 @@ import { type RunningDaemon, startDaemon, stateFolderOf } from '#kit/test/runnin
 import { noBrowser, openRig, play, type Rig, type Scene } from '#kit/test/web/page-rig.ts'
 import { makeFootage, startCamera } from './camera.ts'
 import { admin } from './client.ts'
-import { type OnvifPeer, startOnvifPeer } from './peer/onvif-camera.ts'
+import { cameraTurn, type OnvifPeer, startOnvifPeer } from './peer/onvif-camera.ts'
 
 const login = { username: 'onvif', password: 'pass&word' }
 
@@ -26,6 +26,7 @@ const scenes: Scene<Stage>[] = [
 t.test('finding cameras on the page', { skip: noBrowser, timeout: 240_000 }, async (t) => {
   const work = stateFolderOf(t)
   const film = await startCamera(t, await makeFootage(work, 10), login)
+  await cameraTurn(t)
   const sets = ['discovery.interface=lo', 'discovery.wait_ms=1500', 'storage.free_bytes=0']
   const recorder = await startDaemon(t, 'recorder', { stateFolder: join(work, 'state'), sets })
   const rig = await openRig(t, recorder.url, { pictures: 'recorder' })

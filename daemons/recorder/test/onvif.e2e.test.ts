@@ -6,7 +6,7 @@ import { until } from '#kit/test/until.ts'
 import { LONG_MS, makeFootage, startCamera } from './camera.ts'
 import { clientOf } from './client.ts'
 import { startClockServicePeer } from './peer/clock-service.ts'
-import { startOnvifPeer } from './peer/onvif-camera.ts'
+import { cameraTurn, startOnvifPeer } from './peer/onvif-camera.ts'
 
 const login = { username: 'onvif', password: 'pass&word' }
 
@@ -15,6 +15,7 @@ const film = await startCamera(t, await makeFootage(work, 10), login)
 const rtspPort = Number(new URL(film.url).port)
 const YEAR_MS = 365 * 86_400_000
 
+await cameraTurn(t)
 const yard = await startOnvifPeer(t, { host: '127.0.6.1', rtspPort, saysHost: '192.0.2.9', signIn: 'wsse' })
 const gate = await startOnvifPeer(t, {
   host: '127.0.6.2',

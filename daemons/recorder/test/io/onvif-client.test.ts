@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000
 const limits = { answerMs: 60_000, answerBytes: 65_536 }
 
 async function stage(t: Test, wish: Partial<PeerTraits> = {}, clock = systemClock) {
-  const peer = await startOnvifPeer(t, { host: HOST, ...wish })
+  const peer = await startOnvifPeer(t, { host: HOST, isFound: false, ...wish })
   const client = createOnvifClient({ clock, limits, userAgent: 'test' })
   const open = (login = user) => client.open(peer.service, login)
   const ask = async (login = user) => (await open(login)).ask(peer.service, getDeviceInformation)

@@ -7,7 +7,7 @@ import { noCables } from '#kit/test/cables.ts'
 import { until } from '#kit/test/until.ts'
 import { createProber } from '../../io/probe.ts'
 import type { ProbeMatch } from '../../wire/ws-discovery.ts'
-import { type PeerTraits, probeMatchText, startOnvifPeer } from '../peer/onvif-camera.ts'
+import { cameraTurn, type PeerTraits, probeMatchText, startOnvifPeer } from '../peer/onvif-camera.ts'
 
 const limits = { waitMs: 4000, answers: 64, answersPerAddress: 12 }
 
@@ -31,6 +31,8 @@ async function scan(isEnough: (heard: Heard[]) => boolean, bounds = limits, hear
 type Heard = ProbeMatch & { from: string }
 
 const peer = (t: Test, wish: Partial<PeerTraits> & { host: string }) => startOnvifPeer(t, wish)
+
+await cameraTurn(t)
 
 t.test('cameras answer from their own addresses', async (t) => {
   const [one, other] = [await peer(t, { host: '127.0.4.1' }), await peer(t, { host: '127.0.4.2', name: 'Gate' })]

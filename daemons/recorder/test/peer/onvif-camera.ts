@@ -7,6 +7,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from 'node:net'
+import { turnOf } from '#kit/test/free-port.ts'
 import type { Owner } from '#kit/test/running-daemon.ts'
 import { ntpQuestion, readNtpAnswer } from '../../wire/ntp.ts'
 
@@ -40,6 +41,8 @@ export interface PeerTraits {
   /** What it answers instead to an operation: `silence`, `endless`, `interim`, or a text. */
   instead: Readonly<Record<string, string>>
   name: string
+  /** Whether it answers probes. A test of what is found has its turn by `cameraTurn`. */
+  isFound: boolean
   /** Called instead of one answer to a probe: sends whatever it wants. */
   answerProbe: ((send: (text: string) => void, answer: string, messageId: string) => void) | undefined
   /** Its zone as it says it, and how far its local time is from UTC; undefined: it says no local time. */
@@ -69,6 +72,7 @@ export interface OnvifPeer {
 
 const usual: Omit<PeerTraits, 'host'> = {
   user: { username: 'onvif', password: 'pass&word' },
+  isFound: true,
   ...{ signIn: 'any', aheadMs: 0, media: [1, 2], knowsServices: true, saysHost: undefined, redirect: undefined },
   profiles: [
     { token: 'sub', encoding: 'H264', width: 320, height: 240, fps: 15 },
@@ -81,6 +85,9 @@ const usual: Omit<PeerTraits, 'host'> = {
 
 const GROUP = '239.255.255.250'
 
+/** Cameras on the loopback answer the probes of every test: one that counts them waits until there are no others. */
+export const cameraTurn = (t: Owner): Promise<void> => turnOf(t, 'cameras')
+
 /** Starts one; everything ends with the test. */
 export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { host: string }): Promise<OnvifPeer> {
   const traits: PeerTraits = { ...usual, ...wish }
@@ -91,7 +98,7 @@ export async function startOnvifPeer(t: Owner, wish: Partial<PeerTraits> & { hos
   const server = createServer((incoming, outgoing) => void answer(incoming, outgoing).catch(() => outgoing.destroy()))
   const port = await listening(t, server, traits.host)
   peer.service = `http://${traits.host}:${port}/onvif/device_service`
-  await listenForProbes(t, peer)
+  if (traits.isFound) await listenForProbes(t, peer)
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const text = await bodyOf(incoming)

@@ -12,7 +12,7 @@ const user = { username: 'onvif', password: 'pass&word' }
 async function stage(t: Test, wish: Partial<PeerTraits> = {}, own: string | undefined = 'UTC0') {
   const clock = systemClock
   const traitsHost = '127.0.8.1'
-  const peer = await startOnvifPeer(t, { host: traitsHost, ...wish })
+  const peer = await startOnvifPeer(t, { host: traitsHost, isFound: false, ...wish })
   const onvif = createOnvifClient({ clock, userAgent: 'test', limits: { answerMs: 60_000, answerBytes: 65_536 } })
   const writes = createWrites({ clock, records: [] as CameraWrite[], save: async () => {}, perCamera: 9, inAll: 9 })
   // A machine that is busy holds answers up, and what it takes longer counts as drift: hours are told from that.
