@@ -185,6 +185,9 @@ export class LibrarySocket extends EventEmitter {
       return void process.nextTick(sent)
     }
     if (isGoodbye(message)) {
+      // An answer that is still held back would announce us again; whoever comes back may say the same at once.
+      this.#dropHeld()
+      this.#sentMs.clear()
       this.#sendNow(bytes)
       return void process.nextTick(sent)
     }
@@ -201,9 +204,16 @@ export class LibrarySocket extends EventEmitter {
   /** Called by the library. */
   close(closed?: () => void): void {
     this.#isClosed = true
-    for (const timer of this.#waiting.keys()) timer.cancel()
-    this.#waiting.clear()
+    this.#dropHeld()
     if (closed) process.nextTick(closed)
+  }
+
+  #dropHeld(): void {
+    for (const [timer, sent] of this.#waiting) {
+      timer.cancel()
+      process.nextTick(sent)
+    }
+    this.#waiting.clear()
   }
 
   #sendNow(bytes: Uint8Array, isTo: (link: Link) => boolean = () => true): void {

@@ -66,6 +66,21 @@ t.test('a farewell is sent at once', async (t) => {
   t.same(sent, ['eth0', 'eth1'])
 })
 
+t.test(
+  'RFC 6762 10.1 after a farewell no answer follows that was held back, and a new announcement is sent',
+  async (t) => {
+    const { clock, sent, say } = socketOf()
+    const held = say(announced({ id: 'a' }))
+    await say(announced({ id: 'a', ttlS: 0 }))
+    await held
+    clock.advance(500)
+    t.same(sent, ['eth0', 'eth1'], 'the farewell alone')
+    void say(announced({ id: 'a' }))
+    clock.advance(20)
+    t.equal(sent.length, 4)
+  },
+)
+
 t.test('a question is skipped if somebody on the link has just asked it', async (t) => {
   const { clock, sent, socket, say } = socketOf()
   const bytes = query([KIND])
