@@ -20,6 +20,10 @@ static const size_t kMostBits = 2000;
 static const size_t kMostWords = 125;
 // More than a client may have asked at once.
 static const size_t kMostRead = 16384;
+// An answer within this time comes from a program at the other end: on a wire one character takes nearly as long.
+static const double kQuickUs = 300;
+// The longest that the loop is kept awake for one answer, or for one question.
+static const double kLingerUs = 100;
 
 // Modbus over Serial Line V1.02, 6.2.2.
 static constexpr std::array<uint16_t, 256> kCrcOfByte = [] {
@@ -48,6 +52,31 @@ static bool isReadOf(uint8_t unit, const uint8_t* bytes, size_t length) {
   return quantity >= 1 && quantity <= (fc <= 2 ? kMostBits : kMostWords) && address + quantity <= 65536;
 }
 
+void Relay::begin(uv_loop_t* ownLoop, uint8_t* ownSlab) {
+  loop = ownLoop;
+  slab = ownSlab;
+  idle = new uv_idle_t;
+  uv_idle_init(loop, idle);
+  idle->data = this;
+  uv_unref(reinterpret_cast<uv_handle_t*>(idle));
+}
+
+/**
+ * A core that sleeps takes some tens of microseconds to wake, at each of the four ways of a question and its answer. While
+ * an idle handle is active, libuv looks for events without sleeping.
+ */
+void Relay::linger() {
+  if (!isQuick || !(isExpecting || isAdmitting) || idle == nullptr) return;
+  lingerUntilUs = nowUs() + kLingerUs;
+  uv_idle_start(idle, onIdle);
+}
+
+void Relay::onIdle(uv_idle_t* handle) {
+  Relay* relay = static_cast<Relay*>(handle->data);
+  if (relay != nullptr && (relay->isExpecting || relay->isAdmitting) && nowUs() < relay->lingerUntilUs) return;
+  uv_idle_stop(handle);
+}
+
 Failure Relay::join(int fd, uint32_t* id) {
   RelaySocket* socket = nullptr;
   Failure failure = sockets.join(loop, fd, this, &socket);
@@ -69,6 +98,7 @@ void Relay::read(uint32_t id, bool isRead) {
 void Relay::expect(uint32_t id, ExpectedFrame next) {
   to = id;
   frame = std::move(next);
+  askedUs = nowUs();
   isExpecting = frame.length >= frame.begins.size() + kChecksumBytes;
 }
 
@@ -90,7 +120,8 @@ void Relay::onSocket(uv_poll_t* handle, int status, int) {
     // Bytes from before a reset: with the failed poll libuv stopped watching, and the end is yet to be met.
     if (status < 0) uv_poll_start(handle, UV_READABLE, onSocket);
     const size_t length = static_cast<size_t>(n);
-    return relay->line->asked(id, length, relay->sendOn(socket, relay->slab, length));
+    relay->line->asked(id, length, relay->sendOn(socket, relay->slab, length));
+    return relay->linger();
   }
   // Whoever reads the socket next meets its end, or its failure, again.
   uv_poll_stop(&socket->poll);
@@ -119,6 +150,7 @@ size_t Relay::pass(const uint8_t* bytes, size_t length) {
   isAdmitting = false;
   if (!std::exchange(isExpecting, false) || !isExpected(bytes, length)) return 0;
   const RelaySocket* socket = sockets.find(to);
+  isQuick = nowUs() - askedUs < kQuickUs;
   if (socket == nullptr) return 0;
   struct iovec parts[] = {{frame.head.data(), frame.head.size()},
                           {const_cast<uint8_t*>(bytes), length - kChecksumBytes}};
@@ -133,4 +165,8 @@ void Relay::stop() {
   end();
   loop = nullptr;
   sockets.letAllGo();
+  if (idle == nullptr) return;
+  idle->data = nullptr;
+  uv_close(reinterpret_cast<uv_handle_t*>(std::exchange(idle, nullptr)),
+           [](uv_handle_t* closed) { delete reinterpret_cast<uv_idle_t*>(closed); });
 }

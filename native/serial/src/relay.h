@@ -41,10 +41,7 @@ class Relay {
   explicit Relay(RelayLine* line) : line(line) {}
 
   /** Where bytes of sockets are put. */
-  void begin(uv_loop_t* ownLoop, uint8_t* ownSlab) {
-    loop = ownLoop;
-    slab = ownSlab;
-  }
+  void begin(uv_loop_t* ownLoop, uint8_t* ownSlab);
 
   /** Takes a copy of the descriptor, which is not read at first. */
   Failure join(int fd, uint32_t* id);
@@ -58,10 +55,13 @@ class Relay {
   void end() { isExpecting = isAdmitting = false; }
   /** Takes what was read at once. @returns how many bytes the socket took, the head among them; 0: it is not the frame */
   size_t pass(const uint8_t* bytes, size_t length);
+  /** Where the line answers at once, keeps the loop awake for as long as what is expected or admitted takes. */
+  void linger();
   /** All sockets leave. */
   void stop();
 
  private:
+  static void onIdle(uv_idle_t* handle);
   static void onSocket(uv_poll_t* handle, int status, int events);
   bool isExpected(const uint8_t* bytes, size_t length) const;
   size_t sendOn(const RelaySocket* socket, const uint8_t* bytes, size_t length);
@@ -77,4 +77,9 @@ class Relay {
   uint32_t from = 0;
   uint8_t admittedUnit = 0;
   double notBeforeUs = 0;
+  uv_idle_t* idle = nullptr;
+  /** When the last question was sent, by whomever, and whether its answer came at once. */
+  double askedUs = 0;
+  bool isQuick = false;
+  double lingerUntilUs = 0;
 };

@@ -4,6 +4,8 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openPty, PlantroomBinding } from '../index.ts'
 import { descriptorOf, heardBy, until } from './passing-rig.ts'
@@ -209,6 +211,41 @@ t.test('what a client sent before it reset the connection is told, and then its 
   relay.resume()
   await new Promise((resolve) => setTimeout(resolve, 50))
   t.same(seen, [], 'its end is told once')
+})
+
+/** Times that the loop of this process turns while nothing happens. */
+async function turnsOfNothing(): Promise<number> {
+  const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount
+  const before = turns()
+  await sleep(200)
+  return turns() - before
+}
+
+t.test('a line that answers at once is waited for awake, for a moment: the loop sleeps again by itself', async (t) => {
+  const { expect, heard, pty, relay } = await reading(t)
+  for (let count = 1; count <= 20; count++) {
+    expect()
+    await pty.write(answer)
+    await until(() => heard.length === count * relayed.length)
+  }
+  expect()
+  relay.admit(0x11, 0)
+  t.ok((await turnsOfNothing()) < 2000)
+})
+
+t.test('a line that answers late is waited for asleep', async (t) => {
+  const { client, expect, heard, pty, relay, seen } = await reading(t)
+  for (let count = 1; count <= 3; count++) {
+    expect()
+    await sleep(5)
+    await pty.write(answer)
+    await until(() => heard.length === count * relayed.length)
+  }
+  relay.admit(0x11, 0)
+  client.write(ask())
+  await until(() => seen.at(-1) === `asked ${ask().toString('hex')}, sent 8`)
+  expect()
+  t.ok((await turnsOfNothing()) < 50)
 })
 
 t.test('a client whose socket is closed is told of its end, although the line has a copy of it', async (t) => {
