@@ -15,6 +15,8 @@
 static const size_t kLeastRoom = 4096;
 // Telnet's "interpret as command" (RFC 854): as data it goes twice.
 static const uint8_t kIac = 0xff;
+// Of so many events, each soon after the one before, none was by chance: lines on a wire would need years for it.
+static const int kQuickInRow = 8;
 
 /** Bytes a non-blocking call took, 0..length; `err` where it failed for another reason than being full. */
 template <typename Call>
@@ -37,6 +39,14 @@ void Passing::begin(uv_loop_t* ownLoop, uint8_t* ownSlab, size_t ownSlabSize) {
   loop = ownLoop;
   slab = ownSlab;
   slabSize = ownSlabSize;
+  awake.begin(loop);
+}
+
+/** After several at once the next is due at once, too; on a wire, and among many lines, it never comes to that. */
+void Passing::linger(double atUs) {
+  quickInRow = atUs - lastUs < Linger::kQuickUs ? quickInRow + 1 : 0;
+  lastUs = atUs;
+  if (quickInRow >= kQuickInRow) awake.start();
 }
 
 void Passing::useNotes(double* ownNotes, size_t slots, uint64_t withinMs) {
@@ -94,6 +104,7 @@ size_t Passing::take() {
 
 void Passing::stop() {
   sockets.letAllGo();
+  awake.stop();
   noteCount = 0;
   used = 0;
   if (timer == nullptr) return;
@@ -179,6 +190,7 @@ void Passing::fromLine(size_t length, double atUs) {
     }
     at++;
   }
+  linger(atUs);
   tellInTime(isUrgent);
 }
 
@@ -244,6 +256,8 @@ void Passing::fromSocket(PassedSocket* socket, int status) {
   if (taken < length) isHeld = true;
   if (taken > 0) line->wrote();
   used += length;
-  note(Note::fromSocket, socket->id, length, static_cast<double>(taken), nowUs());
+  const double atUs = nowUs();
+  note(Note::fromSocket, socket->id, length, static_cast<double>(taken), atUs);
+  linger(atUs);
   tellInTime(taken < length);
 }

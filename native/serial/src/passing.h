@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "linger.h"
 #include "socket-copies.h"
 
 class Passing;
@@ -113,6 +114,7 @@ class Passing {
   void note(Note kind, uint32_t id, size_t length, double value, double atUs);
   void tellInTime(bool isUrgent);
   void end(PassedSocket* socket, int err);
+  void linger(double atUs);
 
   PassingLine* line;
   uv_loop_t* loop = nullptr;
@@ -129,4 +131,7 @@ class Passing {
   uint64_t tellMs = 0;
   bool isHeld = false;
   size_t readMost = SIZE_MAX;
+  Linger awake;
+  double lastUs = 0;
+  int quickInRow = 0;
 };

@@ -20,10 +20,6 @@ static const size_t kMostBits = 2000;
 static const size_t kMostWords = 125;
 // More than a client may have asked at once.
 static const size_t kMostRead = 16384;
-// An answer within this time comes from a program at the other end: on a wire one character takes nearly as long.
-static const double kQuickUs = 300;
-// The longest that the loop is kept awake for one answer, or for one question.
-static const double kLingerUs = 100;
 
 // Modbus over Serial Line V1.02, 6.2.2.
 static constexpr std::array<uint16_t, 256> kCrcOfByte = [] {
@@ -55,26 +51,11 @@ static bool isReadOf(uint8_t unit, const uint8_t* bytes, size_t length) {
 void Relay::begin(uv_loop_t* ownLoop, uint8_t* ownSlab) {
   loop = ownLoop;
   slab = ownSlab;
-  idle = new uv_idle_t;
-  uv_idle_init(loop, idle);
-  idle->data = this;
-  uv_unref(reinterpret_cast<uv_handle_t*>(idle));
+  awake.begin(loop);
 }
 
-/**
- * A core that sleeps takes some tens of microseconds to wake, at each of the four ways of a question and its answer. While
- * an idle handle is active, libuv looks for events without sleeping.
- */
 void Relay::linger() {
-  if (!isQuick || !(isExpecting || isAdmitting) || idle == nullptr) return;
-  lingerUntilUs = nowUs() + kLingerUs;
-  uv_idle_start(idle, onIdle);
-}
-
-void Relay::onIdle(uv_idle_t* handle) {
-  Relay* relay = static_cast<Relay*>(handle->data);
-  if (relay != nullptr && (relay->isExpecting || relay->isAdmitting) && nowUs() < relay->lingerUntilUs) return;
-  uv_idle_stop(handle);
+  if (isQuick && (isExpecting || isAdmitting)) awake.start();
 }
 
 Failure Relay::join(int fd, uint32_t* id) {
@@ -150,7 +131,7 @@ size_t Relay::pass(const uint8_t* bytes, size_t length) {
   isAdmitting = false;
   if (!std::exchange(isExpecting, false) || !isExpected(bytes, length)) return 0;
   const RelaySocket* socket = sockets.find(to);
-  isQuick = nowUs() - askedUs < kQuickUs;
+  isQuick = nowUs() - askedUs < Linger::kQuickUs;
   if (socket == nullptr) return 0;
   struct iovec parts[] = {{frame.head.data(), frame.head.size()},
                           {const_cast<uint8_t*>(bytes), length - kChecksumBytes}};
@@ -165,8 +146,5 @@ void Relay::stop() {
   end();
   loop = nullptr;
   sockets.letAllGo();
-  if (idle == nullptr) return;
-  idle->data = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(std::exchange(idle, nullptr)),
-           [](uv_handle_t* closed) { delete reinterpret_cast<uv_idle_t*>(closed); });
+  awake.stop();
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "failure.h"
+#include "linger.h"
 #include "socket-copies.h"
 
 class Relay;
@@ -61,7 +62,6 @@ class Relay {
   void stop();
 
  private:
-  static void onIdle(uv_idle_t* handle);
   static void onSocket(uv_poll_t* handle, int status, int events);
   bool isExpected(const uint8_t* bytes, size_t length) const;
   size_t sendOn(const RelaySocket* socket, const uint8_t* bytes, size_t length);
@@ -77,9 +77,8 @@ class Relay {
   uint32_t from = 0;
   uint8_t admittedUnit = 0;
   double notBeforeUs = 0;
-  uv_idle_t* idle = nullptr;
   /** When the last question was sent, by whomever, and whether its answer came at once. */
   double askedUs = 0;
   bool isQuick = false;
-  double lingerUntilUs = 0;
+  Linger awake;
 };

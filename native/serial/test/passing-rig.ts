@@ -1,6 +1,7 @@
 /** A line on a pty with sockets that take part, and all their reports. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { openPty, PlantroomBinding, type Pty } from '../index.ts'
@@ -79,6 +80,14 @@ export async function until(isTrue: () => boolean, limitMs = 10_000): Promise<vo
     if (performance.now() > endMs) throw new Error(`${isTrue}: not within ${limitMs} ms`)
     await sleep(1)
   }
+}
+
+/** Times that the loop of this process turns while nothing happens. */
+export async function turnsOfNothing(): Promise<number> {
+  const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount
+  const before = turns()
+  await sleep(200)
+  return turns() - before
 }
 
 /** Collects what arrives there: how much, and all of it. */

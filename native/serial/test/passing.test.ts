@@ -3,7 +3,17 @@ import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { bench, bytesOf, descriptorOf, heardBy, type Member, pattern, type Told, until } from './passing-rig.ts'
+import {
+  bench,
+  bytesOf,
+  descriptorOf,
+  heardBy,
+  type Member,
+  pattern,
+  type Told,
+  turnsOfNothing,
+  until,
+} from './passing-rig.ts'
 
 t.test('bytes are at the far end before they are told, and are told with the stamp of their read', async (t) => {
   const { channel, join, pty, told } = await bench(t, { tellMs: 10_000 })
@@ -32,6 +42,31 @@ t.test('what passed is told by itself within its time', async (t) => {
   client.write('x')
   await until(() => told.length > 0)
   t.match(told, [{ kind: 'socket', taken: 1 }])
+})
+
+t.test('what goes to and fro at once is waited for awake, for a moment: the loop sleeps again by itself', async (t) => {
+  const { join, pty } = await bench(t)
+  const { client } = await join()
+  let count = 0
+  pty.onBytes((bytes) => void pty.write(bytes))
+  client.on('data', (bytes: Buffer) => {
+    count++
+    if (count < 200) client.write(bytes)
+  })
+  client.write('x')
+  await until(() => count === 200)
+  t.ok((await turnsOfNothing()) < 2000)
+})
+
+t.test('what comes now and then is waited for asleep', async (t) => {
+  const { join, pty } = await bench(t)
+  const heard = heardBy((await join()).client)
+  for (let count = 1; count <= 12; count++) {
+    await pty.write(Buffer.of(count))
+    await until(() => heard.length === count)
+    await sleep(2)
+  }
+  t.ok((await turnsOfNothing()) < 50)
 })
 
 t.test('what the line sends goes to every socket, and is told once', async (t) => {

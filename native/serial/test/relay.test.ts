@@ -4,11 +4,10 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { openPty, PlantroomBinding } from '../index.ts'
-import { descriptorOf, heardBy, until } from './passing-rig.ts'
+import { descriptorOf, heardBy, turnsOfNothing, until } from './passing-rig.ts'
 
 /** Unit 17 answers a read of one register with 42. */
 const answer = Buffer.from('110302002af858', 'hex')
@@ -212,14 +211,6 @@ t.test('what a client sent before it reset the connection is told, and then its 
   await new Promise((resolve) => setTimeout(resolve, 50))
   t.same(seen, [], 'its end is told once')
 })
-
-/** Times that the loop of this process turns while nothing happens. */
-async function turnsOfNothing(): Promise<number> {
-  const turns = () => performance.nodeTiming.uvMetricsInfo.loopCount
-  const before = turns()
-  await sleep(200)
-  return turns() - before
-}
 
 t.test('a line that answers at once is waited for awake, for a moment: the loop sleeps again by itself', async (t) => {
   const { expect, heard, pty, relay } = await reading(t)
